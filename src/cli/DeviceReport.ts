@@ -1,6 +1,6 @@
 /**
- * What the command prints of devices. The JSON form is an interface for scripts: fields are added to it, and none is
- * taken away or changes its meaning without another `version`.
+ * What the command prints about devices. The JSON form is an interface for scripts: a field can be added, but none is
+ * removed or changes its meaning without a new `version`.
  *
  * @internal
  */
@@ -27,7 +27,7 @@ interface ReportedDevice {
 export interface Report {
   readonly version: 1
   readonly devices: ReadonlyArray<ReportedDevice>
-  /** Who chooses the device of `Devices.layerDefault`; null when the choice cannot be read. */
+  /** The choice of `Devices.layerDefault`, with its place; null when it cannot be read. */
   readonly choice: { readonly source: string; readonly selector: string | null } | null
 }
 
@@ -69,7 +69,7 @@ export const table = ({ choice, devices }: Report): string => {
   return choice === null ? table.toString() : `${table.toString()}\n${sentence(choice)}`
 }
 
-/** Names of drivers are long: those columns wrap. */
+/** Names of drivers are long, so these columns wrap. */
 const colWidths = [null, 24, 36, null, null, 40]
 
 const sentence = ({ selector, source }: NonNullable<Report["choice"]>): string =>

@@ -23,7 +23,7 @@ const flags = {
   )
 }
 
-/** Where nobody chose, a machine without devices is no failure. */
+/** A machine without devices is no failure unless the user named a selection. */
 const selectsSomething = (choice: Devices.Choice): Effect.Effect<unknown, GpuError> =>
   choice.selector === undefined ? Effect.void : Devices.firstUsable(choice)
 
@@ -41,7 +41,7 @@ export const devicesCommand = Command.make(
       }),
       forUser
     )
-    // A selection in the environment that cannot be read, or selects nothing, hides no device: it is told after the list.
+    // The command lists all devices even when the selection in the environment is wrong, and reports it after the list.
     const choice = yield* Effect.result(Devices.choice())
     const report = DeviceReport.make(devices, Result.getOrUndefined(choice))
     yield* Console.log(json ? lines(JSON.stringify(report, undefined, 2), Infinity) : DeviceReport.table(report))

@@ -1,5 +1,5 @@
 /**
- * The commands of `effect-gpu-pool` and their end as a process.
+ * The commands of `effect-gpu-pool`, and how the process ends.
  *
  * @internal
  */
@@ -21,14 +21,15 @@ const command = Command.make("effect-gpu-pool").pipe(
 const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string }
 
 /**
- * Nothing, so that the command needs no package for a platform. `effect/cli` asks for files, processes and a terminal on
- * behalf of parameters that name files and of questions: no parameter here does, and `--wizard`, which asks, is left out.
+ * Services without an implementation, so that the command needs no package for a platform. `effect/cli` requires files,
+ * processes and a terminal for parameters that name files and for prompts. No parameter here is such a one, and
+ * `--wizard`, which prompts, is left out.
  */
 const platform = Context.empty() as Context.Context<never> as Context.Context<Command.Environment>
 
 const builtIns = GlobalFlag.BuiltIns.filter((flag) => flag !== GlobalFlag.Wizard)
 
-/** Drivers keep threads that would keep the process alive, so it is ended. What is printed reaches a pipe first. */
+/** Threads of drivers would keep the process alive, so this ends it, after all output has reached its pipe. */
 const end = (code: number): void => {
   process.stderr.write("", () => process.stdout.write("", () => process.exit(code)))
 }

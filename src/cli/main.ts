@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * The command `effect-gpu-pool`. `effect` is a peer, which not every package manager installs: this says so.
+ * The command `effect-gpu-pool`. `effect` is a peer dependency, which not every package manager installs: this reports it.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * The backends among whose devices a program chooses.
+ * The backends whose devices a program can choose.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,8 @@ import { webGpuBackend } from "../layers/WebGpu/WebGpuBackend.ts"
 import type { Backend } from "../services/backend/Backend.ts"
 
 /**
- * The backends of this process: those of this package, unless a program provides others. Their order is that of lists.
+ * The backends of this process: those of this package, unless a program provides others. Lists of devices are in their
+ * order.
  *
  * **Example** (One more backend)
  *

@@ -1,7 +1,6 @@
 /**
- * The devices of this machine, on every backend, and layers that open the one that the user wants. For Node: npm
- * `webgpu` and `koffi` are loaded when devices are listed or opened, and a backend that lacks its package is listed with
- * that reason.
+ * The devices of this machine, on every backend, and layers that open the one that the user wants. For Node: a list or
+ * an opening loads npm `webgpu` and `koffi`. A backend whose package is missing is listed with that reason.
  *
  * @since 0.1.0
  */
@@ -42,9 +41,9 @@ export type { TestDevice, TestDevices } from "./TestDevices.ts"
  *
  * **Details**
  *
- * Nothing is opened. The first call in a process loads every driver, which can take a second; whatever asks for a
- * selection loads only the drivers of the backends in it. WebGPU tells no list: its
- * entries are the adapters that it gives for high performance, for low power and as a fallback, each once.
+ * No device is opened. The first call in a process loads every driver, which can take a second; functions that take a
+ * selection load only the drivers of its backends. WebGPU has no list of devices: its entries are the adapters for high
+ * performance, for low power and as a fallback, each once.
  *
  * **Example** (What can be opened here)
  *
@@ -74,13 +73,13 @@ const listOf = (backends: ReadonlyArray<Backend>): Effect.Effect<ReadonlyArray<L
       listed.flat()
   )
 
-/** The devices of some backends: the drivers of the others are not loaded. */
+/** The devices of some backends, without loading the drivers of the others. */
 const listFor = (selector: Pick<DeviceSelector.DeviceSelector, "some">): Effect.Effect<ReadonlyArray<ListedDevice>> =>
   Effect.flatMap(Backends, (all) => listOf(all.filter(({ name }) => selector.some(({ backend }) => backend === name))))
 
 const namesOf = (backends: ReadonlyArray<Backend>): ReadonlyArray<string> => backends.map(({ name }) => name)
 
-/** As `checkedStep`, with the names that a selection can have. */
+/** As `checkedStep`, with the names of the backends that a selection can name. */
 const selectingStep = <A, E, R>(
   operation: string,
   f: (operation: string, backends: ReadonlyArray<string>) => Effect.Effect<A, E, R>
@@ -97,7 +96,7 @@ const notLoaded = (backend: string, error: GpuError): ListedDevice => ({
   unusable: whyOf(error)
 })
 
-/** Without the advice, and of several things that were tried the one that came first. */
+/** The reason of an error without its advice; of several devices that were tried, the first one's. */
 const whyOf = ({ message, reason }: GpuError): string => {
   if (reason._tag !== "DeviceUnavailable" || reason.tried[0] === undefined) return message
   const [{ device, why }] = reason.tried
@@ -105,9 +104,9 @@ const whyOf = ({ message, reason }: GpuError): string => {
 }
 
 /**
- * All usable devices that a selection fits, each once, in its order. Fails with InvalidRequest for a text that is no
- * selection, and with DeviceUnavailable when any part of the selection fits no usable device; it says what there is
- * instead.
+ * All usable devices that a selection matches, each once, in its order. Fails with InvalidRequest for a string that is
+ * not a selection, and with DeviceUnavailable when any part of the selection matches no usable device. The error names
+ * the devices that exist.
  *
  * **Example** (All devices of a vendor)
  *
@@ -148,8 +147,8 @@ const unavailable = (tried: ReadonlyArray<TriedDevice>, hint: string): GpuError 
 
 /**
  * Opens the first device of a selection that can be opened: see {@link DeviceSelector} for the order. The layer fails
- * with InvalidRequest for a text that is no selection, and with DeviceUnavailable when nothing of it can be opened; that
- * lists everything that was tried, and why it failed.
+ * with InvalidRequest for a string that is not a selection, and with DeviceUnavailable when it can open no device; that
+ * error lists every device that it tried, and why each failed.
  *
  * **Example** (A pool on a GPU if there is one, else on the host)
  *
@@ -177,15 +176,15 @@ export const layer = (
   }))
 
 /**
- * What code says of the choice of a device.
+ * What a program's code says about the choice of a device.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ChoiceOptions extends SourceOptions {
-  /** What code selects; it goes before everything else. */
+  /** The selection in code, which comes before everything else. */
   readonly selector?: string | DeviceSelector.DeviceSelector | undefined
-  /** What is selected where nothing else selects, instead of the best that there is. */
+  /** The selection when nothing else selects, instead of the best device. */
   readonly default?: string | DeviceSelector.DeviceSelector | undefined
 }
 
@@ -198,8 +197,8 @@ export interface ChoiceOptions extends SourceOptions {
 export interface DefaultOptions extends OpenOptions, ChoiceOptions {}
 
 /**
- * Opens the device that the user wants, and where nobody says anything the best that there is. The first of these
- * places that names something decides:
+ * Opens the device that the user wants, or the best one when nobody chose. The first of these places that names a
+ * device decides:
  *
  * 1. `selector`, from code
  * 2. the variable GPU_POOL_DEVICE
@@ -213,8 +212,8 @@ export interface DefaultOptions extends OpenOptions, ChoiceOptions {}
  *
  * **Details**
  *
- * An empty value says nothing. Variables are read through Effect's `Config`, so a `ConfigProvider` can replace the
- * environment; files through the `FileSystem` that is provided, else from the disk.
+ * An empty value counts as none. Variables are read by Effect's `Config`, so a `ConfigProvider` can replace the
+ * environment; files are read by the `FileSystem` in context, else from the disk.
  *
  * Fails with InvalidRequest for a selection that cannot be read, under the name of its variable or file and with the
  * place; and with DeviceUnavailable when nothing could be opened, which lists all that was tried, why each failed, and
@@ -245,7 +244,7 @@ export const layerDefault = (options?: DefaultOptions): Layer.Layer<Services, Gp
   }))
 
 /**
- * The device that {@link layerDefault} opens, unless its opening fails; nothing is opened. Fails as it does.
+ * The device that {@link layerDefault} would open, without opening it. Fails as `layerDefault` does.
  *
  * **Example** (The device of the user, or else the first of NVIDIA or the host)
  *
@@ -270,7 +269,7 @@ export const selectDefault = (options?: ChoiceOptions): Effect.Effect<ListedDevi
   })
 
 /**
- * The device that a choice comes to. Fails with DeviceUnavailable where it fits none.
+ * The device of a choice. Fails with DeviceUnavailable when the choice matches none.
  *
  * @internal
  */
@@ -305,8 +304,8 @@ const hintOf = (selector: DeviceSelector.DeviceSelector, source: string): string
   `The selection was ${given(selector, source)}. ${lookUp}`
 
 /**
- * Who chooses the device of {@link layerDefault}, and what; {@link selectDefault} has the device itself. Nothing is
- * opened. Fails with InvalidRequest for a selection that cannot be read.
+ * Which place chooses the device of {@link layerDefault}, and its selection; {@link selectDefault} returns the device.
+ * No device is opened. Fails with InvalidRequest for a selection that cannot be read.
  *
  * **Example** (Asking before opening)
  *
@@ -327,7 +326,7 @@ export const choice = (options?: ChoiceOptions): Effect.Effect<Choice, GpuError>
     return chosen(operation, backends, valid(membersOf(operation, options, knownOfChoice)))
   })
 
-/** A mistake in code is told whoever chooses. */
+/** Reports a mistake in code even if another place chooses. */
 const chosen = (
   operation: string,
   backends: ReadonlyArray<string>,
@@ -360,12 +359,12 @@ const nvidia: DeviceSelector.DeviceSelector = [{
 }]
 
 const hasNvidia = Effect.map(listFor(nvidia), (listed) => {
-  // A device that is there and cannot be used is one that the user may mean.
+  // The user may mean a device that exists but cannot be used.
   const { devices } = DeviceSelector.select(nvidia, listed.map((device) => ({ ...device, unusable: undefined })))
   return devices.length > 0
 })
 
-/** What may be opened, in the order in which it is tried, what was left out, and what to do when nothing opens. */
+/** The devices to try, in order, those left out, and the advice when none opens. */
 interface Candidates {
   readonly devices: ReadonlyArray<ListedDevice>
   readonly leftOut: ReadonlyArray<TriedDevice>
@@ -382,7 +381,7 @@ const candidatesOf = ({ selector, source }: By): Effect.Effect<Candidates> =>
       return { devices, leftOut: misses.map(triedOf), hint: hintOf(selector, source) }
     })
 
-/** In the order in which the backends rank them. */
+/** All devices, in the order of the backends' ranks. */
 const anyOf = (backends: ReadonlyArray<Backend>, listed: ReadonlyArray<ListedDevice>): Candidates => {
   const ranked = listed.flatMap((device) => {
     const rank = backends.find(({ name }) => name === device.backend)?.rank(device)
@@ -404,7 +403,7 @@ const anyOf = (backends: ReadonlyArray<Backend>, listed: ReadonlyArray<ListedDev
   return { devices: usable, leftOut, hint }
 }
 
-/** Opens the first candidate that can be opened. What fails to open leaves nothing behind. */
+/** Opens the first candidate that can be opened. A candidate that fails to open leaves nothing. */
 const openFirst = Effect.fnUntraced(function*(
   by: By,
   options: OpenOptions
@@ -443,9 +442,9 @@ const nameOf = (device: ListedDevice): string =>
 
 /**
  * The devices on which tests run: those of `selector`, else of the variable GPU_POOL_TEST, else of PYOPENCL_TEST, else
- * all usable ones, the host among them. Give them to `DeviceTests.make` of `effect-gpu-pool/testing`.
+ * all usable ones with the host. Give them to `DeviceTests.make` of `effect-gpu-pool/testing`.
  *
- * Never fails: `problem` says what is wrong with the selection, and the tests are to fail with it.
+ * Never fails: `problem` says what is wrong with the selection, and the tests must fail with it.
  *
  * **Example** (A suite on every selected device)
  *

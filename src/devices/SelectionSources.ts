@@ -1,5 +1,5 @@
 /**
- * Where a selection can come from when code names none: the environment and files in the user's home directory.
+ * Where a selection comes from when code has none: the environment and files in the user's home directory.
  *
  * @since 0.1.0
  */
@@ -17,13 +17,13 @@ import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 
 /**
- * What was chosen, and by whom.
+ * A selection, and where it comes from.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Choice {
-  /** A variable, the path of a file, or `code`; else `default`, for the option of that name or when nobody chose. */
+  /** A variable, the path of a file, or `code`; else `default`: the option of that name decides, or nobody chose. */
   readonly source: string
   /** As it was written; `undefined` when nobody chose. */
   readonly text: string | undefined
@@ -52,7 +52,7 @@ export interface Place {
   readonly variable?: string | undefined
   readonly file?: string | undefined
   readonly parse: Parse
-  /** It means devices of NVIDIA, so it says nothing where OpenCL has none. */
+  /** It means devices of NVIDIA, so it counts only where OpenCL has one. */
   readonly nvidiaOnly?: boolean | undefined
 }
 
@@ -62,7 +62,7 @@ const firstForTests: Parse = (text, options) =>
 const cuda = { parse: DeviceSelector.parseCudaDevice, nvidiaOnly: true }
 
 /**
- * Where a program's device is named, in order of precedence.
+ * The places that choose a program's device, the first one first.
  *
  * @internal
  */
@@ -77,7 +77,7 @@ export const forPrograms: ReadonlyArray<Place> = [
 ]
 
 /**
- * Where the devices of tests are named, in order of precedence.
+ * The places that choose the devices of tests, the first one first.
  *
  * @internal
  */
@@ -87,8 +87,8 @@ export const forTests: ReadonlyArray<Place> = [
 ]
 
 /**
- * The first place that names something. Fails with InvalidRequest for a selection that cannot be read, under the name of
- * its place, and of `operation` for options that cannot.
+ * The choice of the first place that has one. Fails with InvalidRequest, which names the place of a selection that
+ * cannot be read, or `operation` for wrong options.
  *
  * @internal
  */
@@ -115,8 +115,8 @@ export const firstOf = Effect.fnUntraced(function*(
 })
 
 /**
- * Empty for a user without one, as in a container under a number that no user has: then there are no files to ask, and
- * those of the working directory are somebody else's.
+ * The user's home directory. Empty without one, as in a container with an unknown user id: then no file is read,
+ * because files of the working directory may belong to somebody else.
  */
 const homeOfUser = (): string => {
   try {
@@ -129,10 +129,10 @@ const homeOfUser = (): string => {
 const valueOf = (variable: string): Effect.Effect<string | undefined, GpuError> =>
   Config.option(Config.String(variable)).pipe(
     Effect.map(Option.getOrUndefined),
-    Effect.mapError((error) => invalidRequest(variable, error.message, "Set it to a text, or not at all."))
+    Effect.mapError((error) => invalidRequest(variable, error.message, "Set it to a string, or unset it."))
   )
 
-/** The first line of a file; `undefined` when there is no such file. A program's own FileSystem goes first. */
+/** The first line of a file; `undefined` when there is no such file. A FileSystem in context comes before the disk. */
 const firstLine = (path: string): Effect.Effect<string | undefined, GpuError> =>
   Effect.flatMap(Effect.serviceOption(FileSystem.FileSystem), (files) =>
     Effect.map(
@@ -140,15 +140,15 @@ const firstLine = (path: string): Effect.Effect<string | undefined, GpuError> =>
       (text) => text?.replace(/^\uFEFF/, "").split(/\r?\n/, 1)[0]
     ))
 
-/** More than a line that selects devices has, with what may follow it. */
+/** More bytes than a file with a selection and some comments has. */
 const mostBytes = 65_536
 
-/** A pipe would be waited for, and a device read for ever. */
+/** A read of a pipe would wait, and a read of a device file would never end. */
 const notRegular = "it is no regular file"
 
 const tooLarge = `it has more than ${mostBytes} bytes`
 
-/** A FileSystem that knows no such thing as the kind of a file, as one of a test, is asked for the text alone. */
+/** A FileSystem that cannot tell the type of a file, as one of a test, is only asked for the text. */
 const fromService = (files: FileSystem.FileSystem, path: string): Effect.Effect<string | undefined, GpuError> =>
   Effect.flatMap(Effect.option(files.stat(path)), (found) => {
     const { size, type } = Option.getOrElse(found, () => ({ type: "File", size: 0 }))
@@ -160,7 +160,7 @@ const fromService = (files: FileSystem.FileSystem, path: string): Effect.Effect<
     )
   })
 
-/** Below something that is no folder, as in the home directory `/dev/null`, there are no files. */
+/** In a path through something that is no folder, as the home directory `/dev/null`, there are no files. */
 const isAbsent = ({ _tag, cause }: PlatformError.PlatformError["reason"]): boolean =>
   _tag === "NotFound" || (cause instanceof Error && "code" in cause && cause.code === "ENOTDIR")
 
@@ -172,7 +172,10 @@ const fromDisk = (path: string): Effect.Effect<string | undefined, GpuError> =>
 
 class Unreadable extends Error {}
 
-/** All of a small regular file. No more than that is read, whatever its size says; opening never waits for a writer. */
+/**
+ * Reads a small regular file. It reads no more than that, whatever size the file reports, and opening never waits for a
+ * writer.
+ */
 const readStart = async (path: string): Promise<string> => {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {

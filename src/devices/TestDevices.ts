@@ -14,11 +14,11 @@ import type { Services } from "../services/backend/Device.ts"
  * @since 0.1.0
  */
 export interface TestDevice {
-  /** What titles of tests call it, as `opencl:0:1 Intel(R) Arc(TM)`. */
+  /** Its name in the titles of tests, as `opencl:0:1 Intel(R) Arc(TM)`. */
   readonly name: string
-  /** What titles call its platform, as `opencl:0 Intel(R) OpenCL Graphics`. Without it, it is a platform of its own. */
+  /** The platform's name in titles, as `opencl:0 Intel(R) OpenCL Graphics`. A device without it counts as one platform. */
   readonly platform?: string | undefined
-  /** Opens it. */
+  /** Opens the device. */
   readonly layer: Layer.Layer<Services, GpuError>
 }
 
@@ -32,6 +32,6 @@ export interface TestDevices {
   /** Where the selection comes from, as `GPU_POOL_TEST`, or `default`. */
   readonly source: string
   readonly devices: ReadonlyArray<TestDevice>
-  /** Why a part of the selection selects nothing: a run of tests must fail with it. */
+  /** Why a part of the selection selects no device: a run of tests must fail with it. */
   readonly problem: string | undefined
 }

@@ -18,8 +18,7 @@ import type { TaggingFramework, TestFramework } from "./TestFramework.ts"
 export type { TaggingFramework } from "./TestFramework.ts"
 
 /**
- * A test, as an effect. It can use the services of its device, the services of the layers over the device, and a scope
- * that closes at its end.
+ * A test, as an effect. It can use the services of its device and of the layer over it, and a scope of its own.
  *
  * @category models
  * @since 0.1.0

@@ -12,8 +12,7 @@ import { type ConformanceTest, type Device, type Replay, replay, workScale } fro
 import * as Expect from "./Expect.ts"
 
 /**
- * The functions of a framework that the suite calls. Vitest has them; Mocha, Jest and node:test have them under similar
- * names.
+ * The functions of a framework that the suite calls. Vitest has them; Mocha, Jest and node:test have similar ones.
  *
  * @category models
  * @since 0.1.0

@@ -1,6 +1,7 @@
 /**
- * How functions that take their subject first or last, by `dual`, tell which of the two a call did, where options at the
- * end may be left out. What is no subject, as programs without types pass, counts as one where it can, for its error.
+ * Functions made by `dual` take their subject first or last. This decides which of the two a call did, where options at
+ * the end may be left out. Where possible, a wrong value of a program without types counts as the subject, so that its
+ * error names it.
  *
  * @internal
  */
@@ -10,15 +11,15 @@ import { dual } from "effect/Function"
 import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
 import { isBufferLike } from "./BufferLike.ts"
 
-/** Whether a call of a function begins with its subject that has nothing but options, or a class and options, besides. */
+/** Whether a call begins with the subject, for functions whose other arguments are only options, or a class and options. */
 export const startsWithSubject = (args: ArrayLike<unknown>): boolean =>
   args.length > 0 && typeof args[0] !== "function" && (!isOptions(args[0]) || typeof args[1] === "function")
 
 /**
- * The same for functions that need `required` arguments, the subject among them. A call with that many has left out the
- * options, or the subject. Where the first argument is a subject, nothing is left out but options; only where what comes
- * next is of the subject's kind as well, as a target to copy to, an object with nothing but names of `options` is that
- * function's options. Where the first argument is no subject, any object that is none of a class counts as options.
+ * The same for functions that need `required` arguments, the subject included. A call with so many arguments left out
+ * the options, or the subject. If its first argument is a subject, it left out the options. One exception: the next
+ * argument is also of the subject's kind, as the target of a copy. Then a last object with only names of `options` is
+ * the options. If the first argument is no subject, any plain object counts as options.
  */
 export const subjectFirst =
   (required: number, isSubject: (u: unknown) => boolean, options?: KnownOptions) =>
@@ -30,10 +31,10 @@ export const subjectFirst =
       : last !== undefined && !isOptions(last)
   }
 
-/** Of functions on a buffer and nothing else that is one. */
+/** For functions with only one buffer among their arguments. */
 export const bufferFirst: (args: ArrayLike<unknown>) => boolean = subjectFirst(2, isBufferLike)
 
-/** No data and no buffer looks like it. What it really is the functions on images check themselves. */
+/** Neither data nor a buffer has these members. The functions on images check the rest themselves. */
 export const looksLikeImage = (u: unknown): boolean => {
   try {
     return typeof u === "object" && u !== null && "shape" in u && "format" in u
@@ -42,10 +43,10 @@ export const looksLikeImage = (u: unknown): boolean => {
   }
 }
 
-/** Of functions on an image and nothing else that is one. */
+/** For functions with only one image among their arguments. */
 export const imageFirst: (args: ArrayLike<unknown>) => boolean = subjectFirst(2, looksLikeImage)
 
-/** A proxy of the program may throw when it is looked at. */
+/** A proxy of the program may throw on any access. */
 const isOptions = (u: unknown, known?: KnownOptions): boolean => {
   try {
     return typeof u === "object" && u !== null && Object.getPrototypeOf(u) === Object.prototype &&
@@ -57,7 +58,7 @@ const isOptions = (u: unknown, known?: KnownOptions): boolean => {
 
 type Method = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknown, unknown>
 
-/** The methods of a service in context as functions, which take their subject first or last. */
+/** The methods of the service in context, as functions that take their subject first or last. */
 export const methodsOf =
   <Self, Shape extends object>(service: Context.Service<Self, Shape>) =>
   <F>(name: keyof Shape, isSubjectFirst: (args: ArrayLike<unknown>) => boolean): F =>

@@ -1,9 +1,8 @@
 /**
  * The one synchronous step in which an operation checks its arguments and acts on them.
  *
- * Programs without types can pass anything: options whose members throw when they are read, or proxies that always
- * throw. Such a value is the caller's mistake, so the operation fails with InvalidRequest: no argument makes an effect
- * die.
+ * Programs without types can pass anything: options whose members throw when they are read, or proxies that always throw.
+ * Such a value is the caller's mistake, so the operation fails with InvalidRequest. No argument makes an effect die.
  *
  * @internal
  */

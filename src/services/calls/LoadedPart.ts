@@ -1,5 +1,5 @@
 /**
- * Parts of the library that are loaded at their first use, so that a page does not load what its program never uses.
+ * Parts of the library that load at their first use, so that a page does not load parts that its program never uses.
  *
  * @internal
  */
@@ -10,7 +10,7 @@ import { DriverError, type GpuError, make as makeError } from "../../domain/GpuE
 type Call = (...args: ReadonlyArray<unknown>) => unknown
 type Method = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknown, unknown>
 
-/** The members of a service that answer effects, and may fail as loading may. */
+/** The members of a service that return effects and can fail with the error of a failed load. */
 type EffectsOf<A> = {
   [N in keyof A]: A[N] extends (...args: never) => Effect.Effect<unknown, infer E, unknown> ?
     GpuError extends E ? N : never
@@ -26,18 +26,18 @@ export class LoadedPart<A> {
     this.#load = load
   }
 
-  /** What is loaded, `undefined` before. */
+  /** The part, or `undefined` before it is loaded. */
   get value(): A | undefined {
     return this.#found()
   }
 
-  /** Goes on with the part: in the same step, once it is loaded. */
+  /** Calls `next` with the part; once it is loaded, in the same step. */
   use<B, E, R>(next: (part: A) => Effect.Effect<B, E, R>): Effect.Effect<B, E | GpuError, R> {
     const found = this.#found()
     return found === undefined ? Effect.flatMap(this.#load, next) : next(found)
   }
 
-  /** What is made of this part, once. */
+  /** The result of `make` for this part, made once. */
   map<B>(make: (part: A) => B): LoadedPart<B> {
     let made: B | undefined
     const makeOnce = (part: A): B => made ??= make(part)
@@ -47,13 +47,13 @@ export class LoadedPart<A> {
     }, Effect.map(this.#load, makeOnce))
   }
 
-  /** Members of a service that take what others of it have made: then it is loaded. */
+  /** Members of a service whose arguments other members have made, so the service is already loaded. */
   calls<N extends keyof A>(names: ReadonlyArray<N>): Pick<A, N> {
     const member = (name: N): Call => (...args) => (this.#found()![name] as Call)(...args)
     return Object.fromEntries(names.map((name) => [name, member(name)])) as Pick<A, N>
   }
 
-  /** Members of a service that load it with their first call. */
+  /** Members of a service whose first call loads it. */
   effects<N extends EffectsOf<A>>(names: ReadonlyArray<N>): Pick<A, N> {
     const member = (name: N): Method => (...args) => this.use((part) => (part[name] as Method)(...args))
     return Object.fromEntries(names.map((name) => [name, member(name)])) as Pick<A, N>
@@ -62,14 +62,14 @@ export class LoadedPart<A> {
 
 const modules: Array<Effect.Effect<unknown, GpuError>> = []
 
-/** Loads every part that the program's modules have, for tests that count the steps that follow. */
+/** Loads every part of the program's modules, for tests that count the steps after it. */
 export const all: Effect.Effect<void, GpuError> = Effect.suspend(() =>
   Effect.forEach(modules, (module) => module, { discard: true })
 )
 
 /**
- * A module that is imported once, whoever asks for it meanwhile. Where that fails the next call tries again. An interruption
- * ends the wait alone.
+ * A module that is imported once for all callers. If the import fails, the next call tries again. An interruption ends
+ * only the wait.
  */
 export const module = <A>(name: string, load: () => Promise<A>): LoadedPart<A> => {
   let found: A | undefined
@@ -96,6 +96,6 @@ const notLoaded = (name: string, cause: unknown): GpuError =>
       log: messageOf(cause),
       commands: [],
       hint:
-        "This part is loaded at its first use: see that every file of the build is served and can be reached, and call again."
+        "This part is loaded at its first use. Make sure that the server has every file of the build, and call again."
     })
   )

@@ -1,7 +1,6 @@
 /**
- * The memory of a device, shared by several pools: of buffers, of images, more than one of each. Together they stand under
- * one limit. A release in one serves whoever waits in another, and a request in one evicts what is held for another
- * before it waits or fails.
+ * Device memory that several pools share, of buffers or images. They have one limit together. A release in one pool serves a
+ * request that waits in another, and a request in one evicts held blocks of the others before it waits or fails.
  *
  * @since 0.1.0
  */
@@ -22,9 +21,9 @@ import { type MemoryOptions, memorySettingsOf, ofMemory, type PoolLimit } from "
 export type { MemoryOptions } from "./PoolOptions.ts"
 
 /**
- * The service. Its members count and change the memory of all pools on it.
+ * The service. Its functions report and change the memory of all its pools.
  *
- * **Example** (What buffers and images take together)
+ * **Example** (The bytes of buffers and images together)
  *
  * ```ts
  * import { Effect } from "effect"
@@ -60,9 +59,9 @@ export const memoryOf: Effect.Effect<Memory, GpuError, DeviceMemory> = DeviceMem
 )
 
 /**
- * A memory for the pools of `BufferPool.layerShared` and `ImagePool.layerShared`. It closes with its scope, after them.
- * Fails with InvalidRequest for options that make no sense, and with Unsupported for a share of the memory of a device
- * that does not report it.
+ * Device memory for the pools of `BufferPool.layerShared` and `ImagePool.layerShared`. It closes after them, with its
+ * scope. Fails with InvalidRequest for wrong options, and with Unsupported for a share of the memory of a device that
+ * does not report it.
  *
  * **Example** (One limit for buffers and images)
  *
@@ -116,7 +115,7 @@ export const layer = (options: MemoryOptions = {}): Layer.Layer<DeviceMemory, Gp
   )
 
 /**
- * The counters of all pools on the memory together.
+ * The counters of all pools together.
  *
  * **Example** (Watching all of the memory)
  *
@@ -133,7 +132,7 @@ export const layer = (options: MemoryOptions = {}): Layer.Layer<DeviceMemory, Gp
 export const stats: Effect.Effect<PoolStats.PoolStats, never, DeviceMemory> = DeviceMemory.use(({ stats }) => stats)
 
 /**
- * The limit that the pools share, in bytes; `Infinity` without one.
+ * The limit of all pools together, in bytes; `Infinity` without one.
  *
  * **Example** (What is left)
  *
@@ -168,7 +167,7 @@ export const setLimit = (
 ): Effect.Effect<void, GpuError, DeviceMemory> => DeviceMemory.use((memory) => memory.setLimit(limit))
 
 /**
- * The largest live leases of all pools, largest first; three of them, or as many as `count` says.
+ * The largest active leases of all pools, largest first: three, or `count`.
  *
  * **Example** (Who holds the memory)
  *
@@ -186,7 +185,7 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
   DeviceMemory.use((memory) => memory.holders(count))
 
 /**
- * Gives all that is held for any pool back, and waits until the driver has it: see `BufferPool.freeHeld`.
+ * Frees the held blocks of all pools, and waits until the driver has the memory back: see `BufferPool.freeHeld`.
  *
  * **Example** (Giving memory back between two jobs)
  *
@@ -203,7 +202,7 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
 export const freeHeld: Effect.Effect<void, GpuError, DeviceMemory> = DeviceMemory.use(({ freeHeld }) => freeHeld)
 
 /**
- * Gives held blocks of any pool back until no more than `bytes` are managed: see `BufferPool.trimTo`.
+ * Frees held blocks of any pool until no more than `bytes` are managed: see `BufferPool.trimTo`.
  *
  * **Example** (Making room for somebody else)
  *

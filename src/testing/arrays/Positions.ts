@@ -25,10 +25,7 @@ export const inRange = (
   return indices
 }
 
-/**
- * The position of an index. A negative one counts from the end. Beyond the axis it is clamped to the nearest end, or
- * wraps around.
- */
+/** The position of an index. A negative one counts from the end. Past an end it is clamped, or wraps around. */
 export const placeOf = (index: number, length: number, mode: "clip" | "wrap"): number => {
   if (mode === "wrap") return ((index % length) + length) % length
   return Math.min(length - 1, Math.max(0, index < 0 ? index + length : index))

@@ -79,10 +79,7 @@ const withHalves = <E, R>(
 const halves = Uint16Array.of(0x3e00, 0xc000, 0x3400, 0x2e66, 0x7bff)
 const halvedHalves = Uint16Array.of(0x3a00, 0xbc00, 0x3000, 0x2a66, 0x77ff)
 
-/**
- * Numbers just below and just above the middle between two halves. Rounding to f32 first would move some of them to the
- * middle.
- */
+/** Numbers just beside the middle of two halves. Rounding to f32 first would move some of them to the middle. */
 const halfScalars: ReadonlyArray<readonly [number, bits: number]> = [
   [0.1, 0x2e66],
   [-65_504, 0xfbff],

@@ -1,6 +1,5 @@
 /**
- * The cache of compiled kernels: kernels of the same source code share a compilation, and the cache frees what is over
- * its capacity.
+ * The cache of compiled kernels: the same source code is compiled once, and the cache keeps to its capacity.
  *
  * @internal
  */

@@ -6,10 +6,7 @@
 import * as Kernel from "../../domain/kernel/Kernel.ts"
 import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 
-/**
- * A kernel, by its body for one item: source code for WGSL and OpenCL, which may be the same, and a function on the
- * host.
- */
+/** A kernel, by its body for one item: in WGSL and OpenCL, or the same code for both, and as a function on the host. */
 export const perItem = <const Args extends ReadonlyArray<KernelArgument>>(
   { code, item, opencl = code, wgsl = code, ...options }:
     & Omit<Parameters<typeof Kernel.make<Args>>[0], "body">

@@ -65,7 +65,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectAll("after flush and finish", lease, 4)
   }),
   /** The next owner of the block writes while the last owner's copy may still run. */
-  test("a block that is reused right after recording mixes no data of its two owners", { pool: exact }, function*() {
+  test("a block reused right after recording mixes no data of its owners", { pool: exact }, function*() {
     for (let round = 1; round <= 20; round++) {
       const b = yield* BufferPool.allocate(512)
       const a = yield* BufferPool.allocate(1024)
@@ -89,7 +89,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
    *
    * @see https://github.com/tracel-ai/cubecl/issues/56
    */
-  test("recorded commands read a block as it was before its next owner wrote to it (cubecl#56)", {
+  test("recorded commands read a block as it was before its next owner's writes (cubecl#56)", {
     pool: exact
   }, function*() {
     // An allocation may submit the recorded commands, so all of them come first, except those of the parameters.
@@ -113,7 +113,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
   }),
   /** An encoder that is not submitted names the buffer. Destroying the buffer must not void the encoder's other commands. */
-  test("a block destroyed while recorded commands name it disturbs no commands of other leases", function*() {
+  test("a block destroyed while recorded commands name it disturbs no other lease", function*() {
     yield* BufferPool.stopHolding
     const source = yield* filled(256, 6)
     const doomed = yield* BufferPool.allocate(256)
@@ -129,7 +129,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectAll("a kernel's output from the destroyed block", source, 7)
     yield* expectAll("a lease that these commands do not name", other, 8)
   }),
-  test("a block destroyed while submitted commands use it disturbs no commands of other leases", { heavy: true }, function*() {
+  test("a block destroyed while submitted commands use it disturbs no other lease", { heavy: true }, function*() {
     yield* BufferPool.stopHolding
     const items = yield* scaled(20_000, 500)
     const kept = yield* BufferPool.allocate(items * 4)

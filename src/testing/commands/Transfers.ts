@@ -130,7 +130,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.numbers(`${size} bytes`, yield* CommandQueue.read(lease, Uint8Array), data)
   }),
   /** More bytes than the library copies for the device at a time: later writes wait until earlier ones are done. */
-  test("writes of more data than the library copies at a time all arrive, in order", function*() {
+  test("writes of more data than is copied at a time all arrive, in order", function*() {
     const random = new Random(11)
     const lease = yield* BufferPool.allocate(2 * MiB)
     const expected = new Uint8Array(2 * MiB)

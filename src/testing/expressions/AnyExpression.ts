@@ -1,5 +1,5 @@
 /**
- * Random expressions, well typed, of every operation.
+ * Random well-typed expressions with every operation.
  *
  * @internal
  */
@@ -17,7 +17,7 @@ export interface Signature {
   readonly result: ExprType
 }
 
-/** Every way to use every operation on these types and truth values. */
+/** Every operation, with all its combinations of these types and truth values. */
 export const signaturesOf = (types: ReadonlyArray<DType>): ReadonlyArray<Signature> => {
   const all: ReadonlyArray<ExprType> = [...types, "bool"]
   return (Object.keys(operations) as Array<Operation>).flatMap((operation) => {
@@ -44,7 +44,7 @@ export const applied = ({ operation, result }: Signature, operands: ReadonlyArra
   return apply(...operands)
 }
 
-/** What the expressions of a kernel can name: elements of vectors and scalars. */
+/** The leaves of a kernel's expressions: elements of vectors, and scalars. */
 export interface Leaves {
   readonly elements: ReadonlyArray<Expr.Expr<DType>>
   readonly scalars: ReadonlyArray<Expr.Expr<DType>>
@@ -55,7 +55,7 @@ export class AnyExpression {
   readonly #random: Random
   readonly #leaves: Leaves
   readonly #byResult: ReadonlyMap<ExprType, ReadonlyArray<Signature>>
-  /** Parts of the expression under way, which it may use again. */
+  /** Earlier parts of the expression, which it may use again. */
   #parts: Array<Expr.Expr> = []
 
   constructor(random: Random, leaves: Leaves) {
@@ -68,7 +68,7 @@ export class AnyExpression {
     )
   }
 
-  /** An expression of a type, at most so many operations deep. */
+  /** An expression of a type, with at most `depth` nested operations. */
   next<T extends ExprType>(type: T, depth: number): Expr.Expr<T> {
     this.#parts = []
     return this.#any(type, depth) as Expr.Expr<T>
@@ -88,7 +88,7 @@ export class AnyExpression {
     return part
   }
 
-  /** Truth values come of something else in the end, and arithmetic is what most programs do. */
+  /** Truth values need operands of other types, and most programs do arithmetic. */
   #signature(type: ExprType, depth: number): Signature {
     const random = this.#random
     const choices = this.#byResult.get(type)!
@@ -100,7 +100,7 @@ export class AnyExpression {
     return random.pick(wanted.length === 0 ? choices : wanted)
   }
 
-  /** Functions of a small domain are mostly given something in it. */
+  /** Functions with a small domain mostly get an operand in it. */
   #operand(operation: Operation, type: ExprType, depth: number): Expr.Expr {
     const random = this.#random
     const operand = this.#any(type, depth)
@@ -129,7 +129,7 @@ export class AnyExpression {
     return random.pick(elements)
   }
 
-  /** Mostly near by, and sometimes far beyond the end. */
+  /** Mostly small, and sometimes far past the end. */
   #position(): Expr.Operand<"u32"> {
     const random = this.#random
     switch (random.integer(0, 3)) {
@@ -152,5 +152,5 @@ export class AnyExpression {
 
 const common: ReadonlySet<Operation> = new Set(["add", "subtract", "multiply", "divide", "where", "minimum", "maximum"])
 
-/** Functions that are numbers for operands up to 1, or between poles, only. */
+/** Functions that are defined only for operands up to 1, or between poles. */
 const narrow: ReadonlySet<Operation> = new Set(["asin", "acos", "atanh", "tan"])

@@ -1,5 +1,5 @@
 /**
- * Random elements: mostly small numbers, on which functions say something, and among them the awkward ones.
+ * Random elements: mostly small numbers, for which functions have useful results, and some awkward ones.
  *
  * @internal
  */
@@ -7,7 +7,7 @@ import type { DType } from "../../domain/data/DType.ts"
 import type { Random } from "../Random.ts"
 import { type FloatType, formatOf, isFloat } from "./FloatFormat.ts"
 
-/** The numbers of a float type where operations change what they do. */
+/** The numbers of a float type at which operations behave differently. */
 const awkwardFloats = (type: FloatType): ReadonlyArray<number> => {
   const { largest, leastNormal, leastSubnormal, precision } = formatOf(type)
   return [
@@ -43,11 +43,11 @@ const awkwardIntegers: { readonly [T in "i32" | "u32"]: ReadonlyArray<number> } 
 export const awkwardNumbers = (type: DType): ReadonlyArray<number> =>
   isFloat(type) ? awkwardFloats(type) : awkwardIntegers[type]
 
-/** A number that the type holds. */
+/** A number of the type. */
 export const anyNumber = (random: Random, type: DType): number =>
   isFloat(type) ? anyFloat(random, type) : anyInteger(random, type)
 
-/** A number that the type holds, and with which sums stay in sight. */
+/** A number of the type that is small enough for sums to stay accurate. */
 export const calmNumber = (random: Random, type: DType): number =>
   isFloat(type)
     ? formatOf(type).round(random.integer(-0x8000000, 0x8000000) * 2 ** random.integer(-28, -25))

@@ -1,5 +1,5 @@
 /**
- * Each operation and each awkward constant by itself against the reference, at the numbers where it changes what it does and at ordinary ones.
+ * Each operation and each awkward constant alone against the reference, on awkward and on ordinary numbers.
  *
  * @internal
  */
@@ -31,7 +31,7 @@ const benchOf = (type: DType): Bench => ({
   scalars: []
 })
 
-/** The operations that decide by this type; those on truth values go with u32. */
+/** The operations whose rules depend on this type; those on truth values are with u32. */
 const signaturesFor = (type: DType): ReadonlyArray<Signature> =>
   signaturesOf([...new Set<DType>([type, "f32", "i32", "u32"])]).filter(({ operands, operation }) => {
     const decisive = operands[operation === "where" ? 1 : 0]
@@ -65,7 +65,7 @@ const trialsOf = (type: DType, bench: Bench, items: number): ReadonlyArray<Trial
   })
 }
 
-/** Each trial meets every pair of awkward numbers, if there are items for them, and then ordinary ones. */
+/** Each trial gets every pair of awkward numbers, if it has enough items, and then ordinary ones. */
 const inputsOf = (type: DType, trials: number, items: number): Arguments => {
   const random = new Random(items)
   const special = awkwardNumbers(type)
@@ -108,10 +108,10 @@ const eachOperation = (type: DType): Effect.Effect<void, unknown, TestServices> 
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...(["f32", "i32", "u32"] as const).map((type) =>
-    test(`each operation on ${type} is what it says, at awkward numbers too`, { heavy: true }, eachOperation(type))
+    test(`each operation on ${type} gives what the reference gives`, { heavy: true }, eachOperation(type))
   ),
   ...(["f16", "f64"] as const).map((type) =>
-    test(`each operation on ${type} is, where the device has it`, {
+    test(`each operation on ${type} does, where the device has it`, {
       heavy: true
     }, supporting(type, eachOperation(type)))
   )

@@ -12,7 +12,7 @@ export interface FloatFormat {
   readonly round: (value: number) => number
   /** Bits of the significand, the leading one included. */
   readonly precision: number
-  /** The least positive number that a device must not take for zero. */
+  /** The least positive number that a device must not flush to zero. */
   readonly leastNormal: number
   readonly leastSubnormal: number
   readonly largest: number
@@ -45,7 +45,7 @@ export const unitAt = (value: number, { largest, leastNormal, leastSubnormal, pr
   const magnitude = Math.min(Math.abs(value), largest)
   if (!(magnitude >= leastNormal)) return leastSubnormal
   const exponent = Math.floor(Math.log2(magnitude))
-  // The logarithm of a number just below a power of two may be rounded up to it.
+  // The logarithm of a number just below a power of two may be rounded up.
   const power = magnitude < 2 ** exponent ? exponent - 1 : exponent
   return Math.max(2 ** (power - precision + 1), leastSubnormal)
 }

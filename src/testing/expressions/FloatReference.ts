@@ -1,8 +1,8 @@
 /**
- * Operations on floats, on intervals that hold every result which a conforming backend may give: the operation's own
- * tolerance, rounding, and what the rules of the backend leave open are in them.
+ * Operations on floats, as intervals. An interval contains every result that a conforming backend may return: it
+ * includes the operation's tolerance, rounding, and the freedom of the backend's rules.
  *
- * Nothing here follows how a backend computes an operation: everything is computed in doubles, from what it means.
+ * The reference computes everything in doubles, from the definition of an operation, and copies no backend.
  *
  * @internal
  */
@@ -25,7 +25,7 @@ import {
 } from "./Interval.ts"
 import { toleranceOf } from "./Tolerances.ts"
 
-/** What is known of a result; `undefined` is nothing. */
+/** What is known of a result; `undefined` if nothing is known. */
 type Known = Interval | undefined
 
 export interface FloatContext {
@@ -56,12 +56,12 @@ export const applyToFloats = (
 
 const isFinite = ({ hi, lo }: Interval): boolean => Number.isFinite(lo) && Number.isFinite(hi)
 
-/** Operations that hand on an operand, and look at its bits where it may be no number. */
+/** Operations that return an operand or its sign. They work on the bits, also of NaN. */
 const looking: ReadonlySet<Operation> = new Set(["negative", "abs", "sign", "minimum", "maximum", "clip"])
 
 const compute = (operation: Operation, operands: ReadonlyArray<Interval>, context: FloatContext): Known => {
   const [a, b, c] = operands as [Interval, Interval, Interval]
-  // These answer numbers for operands that are none.
+  // These return numbers even for NaN operands.
   if (operation === "power") return power(a, b, context)
   if (operands.some(isNaN)) return notANumber
   switch (operation) {
@@ -131,14 +131,14 @@ const abs = (a: Interval): Interval =>
     ? negate(a)
     : { lo: 0, hi: Math.max(-a.lo, a.hi) }
 
-/** Functions whose results are numbers of the type, and that never fall. The sign of a zero is nobody's. */
+/** Functions that never decrease and whose results are numbers of the type. The sign of a zero result is open. */
 const monotone = (f: (value: number) => number, { hi, lo }: Interval): Interval => {
   const least = f(lo)
   const most = f(hi)
   return least === 0 || most === 0 ? { lo: Math.min(least, -0), hi: Math.max(most, 0) } : { lo: least, hi: most }
 }
 
-/** The one of two operands that is less, or greater; of two zeros either. */
+/** The lesser or the greater of two operands; of two zeros, either one. */
 const choose = (f: (a: number, b: number) => number, a: Interval, b: Interval): Interval => {
   const lo = f(a.lo, b.lo)
   const hi = f(a.hi, b.hi)
@@ -157,7 +157,7 @@ const add = (a: Interval, b: Interval, { format, rules }: FloatContext): Known =
   const lo = a.lo + b.lo
   const hi = a.hi + b.hi
   if (rules.reorders) return reordered(lo, hi, termsOf(a) + termsOf(b), format, rules)
-  // Doubles that were rounded may lie on the other side of a number half-way between two of the type.
+  // A rounded double may be on the other side of the middle between two numbers of the type.
   const once = format.precision === 53
   return rounded(
     once || isSum(lo, a.lo, b.lo) ? lo : below(lo),
@@ -167,7 +167,7 @@ const add = (a: Interval, b: Interval, { format, rules }: FloatContext): Known =
   )
 }
 
-/** Whether a sum in doubles is the very sum. */
+/** Whether a sum in doubles is exact. */
 const isSum = (sum: number, a: number, b: number): boolean => sum - a === b && sum - b === a
 
 const multiply = (a: Interval, b: Interval, { format, rules }: FloatContext): Known => {
@@ -178,7 +178,7 @@ const multiply = (a: Interval, b: Interval, { format, rules }: FloatContext): Kn
     : rounded(product.lo, product.hi, format, rules)
 }
 
-/** Each step may be rounded as one on numbers as large as all terms together. */
+/** Each step may round as if its numbers were as large as the sum of all terms. */
 const reordered = (lo: number, hi: number, terms: number, format: FloatFormat, rules: FloatRules): Interval => {
   const unit = unitAt(terms, format)
   return { ...rounded(lo - unit, hi + unit, format, rules), terms }
@@ -195,7 +195,7 @@ const exactProduct = (a: Interval, b: Interval): Known => {
 const divide = (a: Interval, b: Interval, context: FloatContext): Known => {
   if (hasZero(a) && hasZero(b)) return isZero(a) && isZero(b) ? notANumber : undefined
   if (mayBeInfinite(a) && mayBeInfinite(b)) return isPoint(a) && isPoint(b) ? notANumber : undefined
-  // The sign of a zero decides between the infinities.
+  // The sign of the zero decides which infinity is the result.
   if (hasZero(b) && !Object.is(b.lo, 0) && !Object.is(b.hi, -0)) return undefined
   return corners("divide", [a, b], context)
 }
@@ -211,7 +211,7 @@ const remainder = (a: Interval, b: Interval, context: FloatContext): Known => {
   return add(a, negate(product), context)
 }
 
-/** `a - floor(a)`, whose two sides go together. */
+/** `a - floor(a)`: both operands depend on `a`, so their intervals are not independent. */
 const fract = (a: Interval, context: FloatContext): Known => {
   const { hi, lo } = monotone(Math.floor, a)
   return lo === hi ? add(a, point(-lo), context) : mayBeInfinite(a) ? undefined : { lo: -0, hi: 1 }
@@ -227,7 +227,7 @@ const mix = (a: Interval, b: Interval, c: Interval, context: FloatContext): Know
   return isNaN(first) || isNaN(second) ? notANumber : add(first, second, context)
 }
 
-/** Rounded once or twice: not every device has it in one step. */
+/** Rounded once or twice, because not every device computes it in one step. */
 const fusedMultiplyAdd = (a: Interval, b: Interval, c: Interval, context: FloatContext): Known => {
   const product = exactProduct(a, b)
   if (product === undefined || isNaN(product)) return product
@@ -239,7 +239,7 @@ const fusedMultiplyAdd = (a: Interval, b: Interval, c: Interval, context: FloatC
 
 const widened = ({ hi, lo }: Interval): Interval => ({ lo: below(lo), hi: above(hi) })
 
-/** Functions of one and the other operand alone that rise or fall throughout: the ends of the operands give the ends. */
+/** Functions that are monotone in each operand: the ends of the operands give the ends of the result. */
 const corners = (operation: Operation, operands: ReadonlyArray<Interval>, context: FloatContext): Known => {
   let result: Known
   for (const numbers of endsOf(operands)) {
@@ -249,7 +249,7 @@ const corners = (operation: Operation, operands: ReadonlyArray<Interval>, contex
     if (next === undefined) return undefined
     result = next
   }
-  // Between two ends outside a function's domain there may be numbers inside.
+  // Both ends may be outside a function's domain, and numbers between them inside.
   return result !== undefined && isNaN(result) && !operands.every(isPoint) ? undefined : result
 }
 
@@ -262,20 +262,20 @@ const endsOf = (operands: ReadonlyArray<Interval>): ReadonlyArray<ReadonlyArray<
     [[]]
   )
 
-/** What may come of an operation on these very numbers. */
+/** The possible results of an operation on exactly these numbers. */
 const near = (operation: Operation, operands: ReadonlyArray<number>, context: FloatContext): Known => {
   const exact = meaning(operation, operands)
   const tolerance = toleranceOf(operation, context.type, operands, exact)
   if (tolerance === undefined) return undefined
   if (Number.isNaN(exact)) return notANumber
   if (!Number.isFinite(exact)) return point(exact)
-  // The doubles of the reference have an error of their own.
+  // The doubles of the reference also have an error.
   const slack = context.type === "f64" && operation !== "divide" && operation !== "sqrt" ? 2 : 0
   const distance = tolerance + slack * unitAt(exact, context.format)
   return rounded(exact - distance, exact + distance, context.format, context.rules)
 }
 
-/** Mathematics, in doubles. */
+/** The operations, computed in doubles. */
 const meaning = (operation: Operation, [a = NaN, b = NaN]: ReadonlyArray<number>): number => {
   switch (operation) {
     case "divide":
@@ -314,7 +314,7 @@ const meaning = (operation: Operation, [a = NaN, b = NaN]: ReadonlyArray<number>
   }
 }
 
-/** Never steeper than its operand. */
+/** Its slope is never more than 1. */
 const wave = (operation: "sin" | "cos", a: Interval, context: FloatContext): Known => {
   const ends = corners(operation, [a], context)
   if (ends === undefined || isNaN(ends) || isPoint(a)) return ends
@@ -322,13 +322,13 @@ const wave = (operation: "sin" | "cos", a: Interval, context: FloatContext): Kno
   return { lo: ends.lo - swing, hi: ends.hi + swing }
 }
 
-/** Between two poles it rises. */
+/** Between two poles it increases. */
 const tangent = (a: Interval, context: FloatContext): Known => {
   const betweenPoles = a.hi - a.lo < 1 && Math.cos(a.lo) * Math.cos(a.hi) > 0
   return isPoint(a) || betweenPoles ? corners("tan", [a], context) : undefined
 }
 
-/** Around the origin it takes every value, and across the negative half of the x axis it jumps. */
+/** Around the origin it has every value, and at the negative half of the x axis it jumps. */
 const arcTangent = (y: Interval, x: Interval, context: FloatContext): Known => {
   if (isPoint(x) && isPoint(y)) return corners("atan2", [y, x], context)
   return hasZero(y) && x.lo <= 0 ? undefined : corners("atan2", [y, x], context)

@@ -1,5 +1,5 @@
 /**
- * Operations on integers, exactly: computed without bounds, and then wrapped.
+ * Exact operations on integers: computed without bounds, and then wrapped.
  *
  * @internal
  */
@@ -7,7 +7,7 @@ import type { Operation } from "../../kernels/expression/Operation.ts"
 
 export type IntegerType = "i32" | "u32"
 
-/** The number of a type that is congruent modulo 2^32. */
+/** The number of the type that is congruent modulo 2^32. */
 export const wrapped = (value: bigint, type: IntegerType): number =>
   Number(type === "i32" ? BigInt.asIntN(32, value) : BigInt.asUintN(32, value))
 

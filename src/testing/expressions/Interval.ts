@@ -12,7 +12,7 @@ import type { FloatFormat } from "./FloatFormat.ts"
 export interface Interval {
   readonly lo: number
   readonly hi: number
-  /** How large the terms of a sum were together, where a backend may add them in another order. */
+  /** The sum of the magnitudes of a sum's terms, where a backend may add them in another order. */
   readonly terms?: number
 }
 
@@ -28,31 +28,31 @@ export const hasZero = ({ hi, lo }: Interval): boolean => lo <= 0 && hi >= 0
 
 export const mayBeInfinite = ({ hi, lo }: Interval): boolean => lo === -Infinity || hi === Infinity
 
-/** The magnitude of its terms, or of itself. */
+/** The magnitude of its terms, or its own if it has none. */
 export const termsOf = ({ hi, lo, terms }: Interval): number => terms ?? Math.max(Math.abs(lo), Math.abs(hi))
 
-/** Whether a number may be what the interval stands for, of two zeros only the right one where that is certain. */
+/** Whether the interval contains a number; of two zeros only the right one, where the sign is certain. */
 export const contains = ({ hi, lo }: Interval, value: number): boolean =>
   lo !== lo ? value !== value : lo === 0 && Object.is(lo, hi) ? Object.is(value, lo) : lo <= value && value <= hi
 
-/** An interval that holds both, where both are numbers or both are none. */
+/** An interval that contains both, if both are numbers or both are NaN. */
 export const hull = (a: Interval, b: Interval): Interval | undefined => {
   if (isNaN(a) || isNaN(b)) return isNaN(a) && isNaN(b) ? a : undefined
   return { lo: Math.min(a.lo, b.lo), hi: Math.max(a.hi, b.hi), terms: Math.max(termsOf(a), termsOf(b)) }
 }
 
 /**
- * Whether a wrong result would show: it is one number, or a range that is narrow beside its distance from zero, or
- * around a zero that something was subtracted to.
+ * Whether the comparison would find a wrong result: the interval is one number, or narrow compared to its distance from
+ * zero, or narrow around a zero that a subtraction gave.
  */
 export const isSharp = ({ hi, lo }: Interval): boolean =>
   lo !== lo || lo === hi || hi - lo <= Math.max(2 ** -8, Math.max(Math.abs(lo), Math.abs(hi)) / 16)
 
-/** A number as memory holds it, which may be read as zero if it is subnormal. */
+/** A number of the memory; a device may read a subnormal one as zero. */
 export const loaded = (value: number, format: FloatFormat, { flushes }: FloatRules): Interval =>
   flushes && value !== 0 && Math.abs(value) < format.leastNormal ? withZero(value, value) : point(value)
 
-/** The numbers of a type that the reals from `lo` to `hi` are rounded to. */
+/** The numbers of a type to which the reals from `lo` to `hi` round. */
 export const rounded = (lo: number, hi: number, format: FloatFormat, { flushes }: FloatRules): Interval => {
   const least = format.round(lo)
   const most = format.round(hi)
@@ -60,13 +60,13 @@ export const rounded = (lo: number, hi: number, format: FloatFormat, { flushes }
   return tiny || least === 0 || most === 0 ? withZero(least, most) : { lo: least, hi: most }
 }
 
-/** With zero of either sign. */
+/** Adds zeros of both signs. */
 const withZero = (lo: number, hi: number): Interval => ({
   lo: Math.min(lo, -0),
   hi: Math.max(hi, 0)
 })
 
-/** A double that is less, by a unit in the last place or two. */
+/** A double that is less by one or two units in the last place. */
 export const below = (value: number): number => Number.isFinite(value) ? value - Math.abs(value) * 2 ** -52 : value
 
 export const above = (value: number): number => -below(-value)

@@ -46,7 +46,7 @@ const kernel = Effect.fnUntraced(function*(random: Random, type: "f32" | "f16" |
   return yield* runTrials(chosen, { bench, inputs, items, rules: info.traits.floats })
 })
 
-/** Kernels are compiled, so a driver takes its time for each. */
+/** Each kernel is compiled, and drivers compile slowly. */
 const randomExpressions = (type: "f32" | "f16" | "f64", kernels: number): Effect.Effect<void, unknown, TestServices> =>
   Effect.gen(function*() {
     const { info } = yield* DeviceContext
@@ -57,7 +57,7 @@ const randomExpressions = (type: "f32" | "f16" | "f64", kernels: number): Effect
     if (only === undefined) expectEnough(total)
   })
 
-/** What was left out must be the exception, or the test would pass without saying anything. */
+/** Most elements must be compared; otherwise the test would pass without checking much. */
 const expectEnough = (total: ReadonlyArray<Compared>): void => {
   const sum = (of: (compared: Compared) => number) => total.reduce((sum, compared) => sum + of(compared), 0)
   const elements = sum((compared) => compared.elements)
@@ -68,11 +68,11 @@ const expectEnough = (total: ReadonlyArray<Compared>): void => {
 }
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("random expressions of f32, i32 and u32 are what they say", { heavy: true }, randomExpressions("f32", 8)),
-  test("random expressions with f16 are, where the device has it", {
+  test("random expressions of f32, i32 and u32 match the reference", { heavy: true }, randomExpressions("f32", 8)),
+  test("random expressions with f16 do, where the device has it", {
     heavy: true
   }, supporting("f16", randomExpressions("f16", 3))),
-  test("random expressions with f64 are, where the device has it", {
+  test("random expressions with f64 do, where the device has it", {
     heavy: true
   }, supporting("f64", randomExpressions("f64", 3)))
 ]

@@ -1,5 +1,5 @@
 /**
- * The reference: what an expression is, at one item, as far as that is certain on every backend.
+ * The reference: the result of an expression at one item, as far as it is certain on every backend.
  *
  * @internal
  */
@@ -11,7 +11,7 @@ import { applyToFloats, floatContext } from "./FloatReference.ts"
 import { applyToIntegers, type IntegerType, wrapped } from "./IntegerReference.ts"
 import { contains, hasZero, hull, type Interval, isNaN, isPoint, loaded, point, rounded } from "./Interval.ts"
 
-/** A float by its interval, an integer or truth value by itself, and `undefined` where nothing is certain. */
+/** An interval for a float, an exact integer or truth value, or `undefined` where nothing is certain. */
 export type Value = Interval | number | boolean | undefined
 
 /** The arguments of a kernel as the reference reads them. */
@@ -22,7 +22,7 @@ export interface Arguments {
   readonly scalars: { readonly [name: string]: number }
 }
 
-/** The value of an expression at an item. */
+/** The result of an expression at an item. */
 export const evaluate = (expr: Expr, item: number, args: Arguments, rules: FloatRules): Value => {
   const known = new Map<Expr, Value>()
   const valueOf = (expr: Expr): Value => {
@@ -63,7 +63,7 @@ export const evaluate = (expr: Expr, item: number, args: Arguments, rules: Float
   return valueOf(expr)
 }
 
-/** A value as it comes from memory. */
+/** An element as a kernel reads it from memory. */
 export const read = (value: number | boolean, type: ExprType, rules: FloatRules): Value => {
   if (typeof value === "boolean" || !isFloat(type)) return value
   const format = formatOf(type)
@@ -110,7 +110,7 @@ const select = ([condition, yes, no]: ReadonlyArray<Value>): Value => {
   return yes === no ? yes : undefined
 }
 
-/** One operand can be enough. */
+/** One operand can decide the result. */
 const logic = (operation: "logicalAnd" | "logicalOr", [a, b]: ReadonlyArray<Value>): Value => {
   const decisive = operation === "logicalOr"
   if (a === decisive || b === decisive) return decisive
@@ -123,7 +123,7 @@ const isFinite = (a: Interval): boolean | undefined => {
   return isPoint(a) ? false : undefined
 }
 
-/** Integers are doubles too. */
+/** JavaScript has the integers as doubles too. */
 const asInterval = (value: NonNullable<Value>): Interval => typeof value === "object" ? value : point(Number(value))
 
 type Comparison = "equal" | "notEqual" | "less" | "lessEqual" | "greater" | "greaterEqual"
@@ -170,6 +170,6 @@ const saturated = (value: number, type: IntegerType): number => {
   return Number.isNaN(value) ? 0 : Math.min(most, Math.max(least, Math.trunc(value))) + 0
 }
 
-/** Whether a backend may give this element for a value of which something is known. */
+/** Whether a backend may return this element where something is known of the result. */
 export const allows = (value: NonNullable<Value>, found: number): boolean =>
   typeof value === "object" ? contains(value, found) : Object.is(Number(value), found)

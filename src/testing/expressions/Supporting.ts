@@ -13,7 +13,7 @@ import * as CommandQueue from "../../services/queue/CommandQueue.ts"
 import type { TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 
-/** Runs the test where the device has the type; elsewhere an expression of it must be refused. */
+/** Runs the test where the device has the type. Elsewhere the device must refuse an expression of the type. */
 export const supporting = (
   type: "f16" | "f64",
   body: Effect.Effect<void, unknown, TestServices>

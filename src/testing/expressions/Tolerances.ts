@@ -12,13 +12,13 @@
 import type { Operation } from "../../kernels/expression/Operation.ts"
 import { type FloatType, formatOf, unitAt } from "./FloatFormat.ts"
 
-/** A result may be off by the greater of some units in its last place and an absolute distance. */
+/** The largest error of a result: some units in its last place, or an absolute distance if that is more. */
 export interface Tolerance {
   readonly units: number
   /** More units for each 1 of the first operand's magnitude. */
   readonly unitsPerOne: number
   readonly absolute: number
-  /** The greatest magnitude of the first operand for which it holds. */
+  /** The largest magnitude of the first operand for which the tolerance is valid. */
   readonly upTo: number
 }
 
@@ -101,14 +101,14 @@ const tables: { readonly [T in FloatType]: Table } = { f32: single, f16: half, f
  */
 export const tolerance = (operation: Operation, type: FloatType): Tolerance | undefined => tables[type][operation]
 
-/** How far a result may be from `exact`, or `undefined` where nothing is promised. */
+/** How far a result may be from `exact`; `undefined` where nothing is promised. */
 export const toleranceOf = (
   operation: Operation,
   type: FloatType,
   operands: ReadonlyArray<number>,
   exact: number
 ): number | undefined => {
-  // At infinities, and at NaN where a function has a result there, nothing grows with the operand.
+  // For infinite and NaN operands the tolerance does not grow with the operand.
   const [a = 0, b = 0] = operands.map((operand) => Number.isFinite(operand) ? operand : 0)
   const format = formatOf(type)
   const unit = Number.isFinite(exact) ? unitAt(exact, format) : 0
@@ -141,8 +141,8 @@ const tangent = (a: number, type: FloatType, unit: number): number | undefined =
 }
 
 /**
- * `exp2(b * log2(a))`: what the logarithm and the product are off by counts as often as the exponent is large, and near
- * 1 the logarithm is off by an absolute distance.
+ * `exp2(b * log2(a))`: the errors of the logarithm and the product grow with the exponent, and near 1 the logarithm has
+ * an absolute error.
  */
 const power = (a: number, b: number, type: FloatType): number => {
   const exponent = Math.abs(b * Math.log2(Math.abs(a)))

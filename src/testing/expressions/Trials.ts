@@ -1,6 +1,6 @@
 /**
- * Many expressions in one kernel, since compiling is what costs most: each has some items of its own, on which it is
- * compared with the reference.
+ * Tests many expressions in one kernel, because compiling takes most of the time. Each expression has its own items, on
+ * which it is compared with the reference.
  *
  * @internal
  */
@@ -25,13 +25,13 @@ import { isNaN, isSharp } from "./Interval.ts"
 import { allows, type Arguments, evaluate, type Value } from "./Reference.ts"
 import { numberText, textOf } from "./Text.ts"
 
-/** The arguments that the expressions of a kernel are made of. */
+/** The arguments of a kernel, which its expressions use. */
 export interface Bench {
   readonly vectors: ReadonlyArray<{ readonly name: string; readonly dtype: DType.DType; readonly offset?: number }>
   readonly scalars: ReadonlyArray<{ readonly name: string; readonly dtype: DType.DType }>
 }
 
-/** An expression, and the first of the items that are its own. */
+/** An expression, and the first of its own items. */
 export interface Trial {
   readonly name: string
   readonly expr: Expr.Expr<DType.DType>
@@ -41,17 +41,17 @@ export interface Trial {
 export interface TrialOptions {
   readonly bench: Bench
   readonly inputs: Arguments
-  /** Items of each trial. */
+  /** The number of items of each trial. */
   readonly items: number
   readonly rules: FloatRules
 }
 
-/** How much there was to compare. */
+/** How many elements could be compared. */
 export interface Compared {
   readonly elements: number
-  /** Elements of which enough is certain that a wrong one would show. */
+  /** Elements of which so much is certain that the comparison would find a wrong one. */
   readonly sharp: number
-  /** Those among them that are numbers. */
+  /** Those of them that are not NaN. */
   readonly numbers: number
 }
 
@@ -91,7 +91,7 @@ export const anyInputs = (random: Random, bench: Bench, items: number): Argument
 
 type Run<A> = Effect.Effect<A, GpuError, BufferPool.BufferPool | CommandQueue.CommandQueue>
 
-/** Computes all trials on the device and compares them; dies with those that are wrong. */
+/** Computes all trials on the device and compares them. Dies if some are wrong, and names them. */
 export const runTrials = (trials: ReadonlyArray<Trial>, options: TrialOptions): Run<ReadonlyArray<Compared>> =>
   Effect.gen(function*() {
     const found = yield* compute(trials, options)
@@ -133,7 +133,7 @@ const compare = (
   return { compared: { elements: items, sharp, numbers }, difference }
 }
 
-/** The elements that the device computes, by type: at the items of a trial what its expression gives. */
+/** The elements that the device computed, by type: the results of each trial at its items. */
 const compute = (
   trials: ReadonlyArray<Trial>,
   { bench, inputs, items }: TrialOptions
@@ -170,7 +170,7 @@ const kernelOf = (bench: Bench, chains: ReadonlyArray<Expr.Expr<DType.DType>>): 
     outputs: () => Object.fromEntries(chains.map((chain, at) => [`result${at}`, chain]))
   })
 
-/** At the items of each trial its expression; beyond the last the last. */
+/** One expression of all: each trial's expression at its items, and the last one's past the end. */
 const chain = (trials: ReadonlyArray<Trial>, items: number): Expr.Expr<DType.DType> =>
   trials.slice(0, -1).reduceRight(
     (rest, { expr, start }) => Expr.where(Expr.less(Expr.index, start + items), expr, rest),
@@ -192,7 +192,7 @@ const download = (dtype: DType.DType, lease: PooledBuffer.PooledBuffer, count: n
     (bytes) => DType.viewUnsafe(dtype, bytes.slice().buffer, 0, count)
   )
 
-/** What is wrong, and the least part of the expression in which it shows. */
+/** What is wrong, and the smallest part of the expression that is wrong. */
 const explain = ({ expected, found, item, trial }: Difference, options: TrialOptions): Run<string> =>
   Effect.gen(function*() {
     const whole = `${trial.name}: ${told(trial.expr, item, found, expected, options)}`
@@ -201,7 +201,7 @@ const explain = ({ expected, found, item, trial }: Difference, options: TrialOpt
       const value = evaluate(part, item, options.inputs, options.rules)
       const result = results.get(part.type)![item]!
       if (value !== undefined && !allows(value, result)) {
-        return `${whole}\nwrong by itself already: ${told(part, item, result, value, options)}`
+        return `${whole}\nthis part is wrong alone: ${told(part, item, result, value, options)}`
       }
     }
     return whole
@@ -219,7 +219,7 @@ export const valueText = (value: Value): string => {
     : `${numberText(value.lo)} to ${numberText(value.hi)}`
 }
 
-/** What an expression reads at an item. */
+/** The scalars and elements that an expression reads at an item. */
 const leafTexts = (expr: Expr.Expr, item: number, inputs: Arguments): ReadonlyArray<string> => {
   const texts = new Set<string>()
   for (const node of nodesOf([expr])) {
@@ -231,7 +231,7 @@ const leafTexts = (expr: Expr.Expr, item: number, inputs: Arguments): ReadonlyAr
   return [...texts]
 }
 
-/** The operations of an expression that give elements, the least first. */
+/** The operations of an expression whose results are elements, the smallest first. */
 const partsOf = (expr: Expr.Expr): ReadonlyArray<Expr.Expr<DType.DType>> =>
   [...nodesOf([expr])].filter((node): node is Expr.Expr<DType.DType> =>
     node !== expr && node.node._tag === "Apply" && node.type !== "bool"

@@ -1,6 +1,5 @@
 /**
- * Tests of images on a device without images: such a backend lists no formats, and `Images` answers Unsupported to
- * every call.
+ * Tests of images on a device without images: it lists no formats, and `Images` answers Unsupported to every call.
  *
  * @internal
  */

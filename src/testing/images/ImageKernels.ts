@@ -44,10 +44,7 @@ const both = (kind: ImageShape.ImageKind) =>
     return read.filter((format) => written.some((other) => ImageFormat.equals(format, other)))
   })
 
-/**
- * Elements that keep their bytes on every device when a kernel reads and writes them: each has only one encoding in its
- * format.
- */
+/** Elements that every device reads and writes without a change: each has only one encoding in its format. */
 const elements = (format: ImageFormat.ImageFormat, count: number, seed: number): Uint8Array<ArrayBuffer> => {
   const random = new Random(seed)
   const bytes = ImageFormat.elementBytes(format)
@@ -182,8 +179,7 @@ const placesIn = (
   { depth, height, kind, layers, width }: ImageShape.ImageShape,
   { normalizedCoordinates }: SamplerOptions.Resolved
 ): ReadonlyArray<readonly [number, number, number]> => {
-  // Where the other coordinates are normalised, PoCL takes the layer for normalised too. So it finds only the first and
-  // the last.
+  // PoCL takes the layer for normalised where the other coordinates are, so it finds only the first and the last.
   const slices = kind === "3d" ? steps : normalizedCoordinates ? [-1, 0, layers - 1, layers] : [-1, 0, 1, 2, 3]
   const [across, down, deep] = normalizedCoordinates ? [width, height, depth] : [1, 1, 1]
   return steps.flatMap((x, column) =>
@@ -224,10 +220,7 @@ const redsOf = (image: Parameters<typeof Images.read>[0]) =>
 const backwards = (values: ReadonlyArray<number>): ReadonlyArray<number> =>
   values.map((_, at) => values[values.length - 1 - at]!)
 
-/**
- * What is left of 1 2 3 4 after dispatches in queue order: one reverses all of it into the other image, one reverses
- * three back.
- */
+/** The result of dispatches on 1 2 3 4: in turn, one reverses all of it into the other image, one three of it back. */
 const turned = (rounds: number): ReadonlyArray<number> => {
   let values: ReadonlyArray<number> = [1, 2, 3, 4]
   for (let round = 0; round < rounds; round++) {

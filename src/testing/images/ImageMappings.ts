@@ -44,10 +44,7 @@ const anyPlan = (random: Random) => ({
   access: random.pick(["write", "readwrite"] as const)
 })
 
-/**
- * Reads and writes a mapped part element by element, in any layout and order, and checks that the elements around it
- * stay.
- */
+/** Reads and writes a mapped part by elements, in any layout and order. The elements around it must stay. */
 const trial = Effect.fnUntraced(function*(random: Random) {
   const kind = random.pick(ImageShape.kinds)
   const formats = yield* Images.formats(copies, kind)
@@ -137,7 +134,7 @@ const mistakes: ReadonlyArray<Mistake> = [
 ]
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("a mapping of any part in any layout and order has its elements, and stores change no others", { heavy: true }, trials),
+  test("a mapping of any part has its elements, and stores change no others", { heavy: true }, trials),
   test("a mapping has the class, axes and pitches that its part has", function*() {
     const image = yield* numbered
     const floats = yield* Images.map(image, Float32Array, { access: "read", origin: [1, 1], extent: [2, 2] })

@@ -55,10 +55,7 @@ const volume = ImageShape.image3d(3, 2, 2)
 const elementAt = (at: number): number => Math.floor(at / 6) * 16 + Math.floor(at % 6 / 3) * 4 + at % 3
 const numbers = (length: number) => Uint32Array.from({ length }, (_, at) => at)
 
-/**
- * Runs a test with an image in the memory of `data`. A device without such images must answer Unsupported and leave
- * nothing.
- */
+/** Runs a test with an image in the memory of `data`. A device without such images must answer Unsupported. */
 const using = (
   data: Uint32Array<ArrayBuffer>,
   shape: ImageShape.ImageShape,

@@ -143,10 +143,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
     yield* expectUsable
   }),
-  /**
-   * An image over such a buffer has the same rules, so it opens no way around them. The device uses it as any other
-   * image.
-   */
+  /** An image over such a buffer must not evade the buffer's rules. The device uses it as any other image. */
   test("an image over such a buffer has the buffer's rules", { counting: true }, function*() {
     const y = yield* BufferPool.allocate(64)
     for (const [flag, bit, allowed] of flags) {
@@ -236,6 +233,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       const usage = defaultUsage | both
       yield* Expect.failsWith(BufferUsage.format(usage), BufferPool.allocate(64, { usage }), "InvalidRequest")
     }
-    yield* Expect.failsWith("a usage that allows nothing", BufferPool.allocate(64, { usage: hostReadOnly }), "InvalidRequest")
+    yield* Expect.failsWith("no allowed use", BufferPool.allocate(64, { usage: hostReadOnly }), "InvalidRequest")
   })
 ]

@@ -215,10 +215,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Lease.release(x)
     yield* expectEnded("a released lease's mapping", released)
   }),
-  /**
-   * The lease ends before the mapping's scope: the block gets the stored bytes before its next owner's commands, and
-   * none after them.
-   */
+  /** The lease ends before the mapping's scope. The block must get the stored bytes before its next owner uses it. */
   test("a mapping that ends with its lease changes nothing of the next owner", function*() {
     const mapped = yield* Effect.scoped(Effect.gen(function*() {
       const scope = yield* Effect.scope
@@ -239,7 +236,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         const lease = yield* filled(256, 0x01010101)
         const mapped = yield* Mapping.map(lease, Uint8Array, { access: early ? "readwrite" : "read" })
         const kept = taken(mapped.data.buffer as ArrayBuffer)
-        if (early) yield* Expect.failsWith("the stored bytes cannot be written back", Mapping.unmap(mapped), "InvalidRequest")
+        if (early) yield* Expect.failsWith("a late write back", Mapping.unmap(mapped), "InvalidRequest")
         else yield* Effect.exit(Mapping.unmap(mapped))
         return kept
       }))

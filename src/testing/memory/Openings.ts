@@ -112,10 +112,7 @@ const closedMeanwhile: ReadonlyArray<readonly [name: string, effect: Effect.Effe
 /** More turns of the event loop than any call on a closed device needs to end. */
 const turns = 1000
 
-/**
- * Closes the device when the effect yields before the step with that number. The result says whether the effect reached
- * the step.
- */
+/** Closes the device when the effect yields before that step. The result says whether it reached the step. */
 const closesAt = (
   layer: Layer.Layer<Device, unknown>,
   name: string,

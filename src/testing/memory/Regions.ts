@@ -368,7 +368,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       isInside = exit !== undefined
       if (exit === undefined) continue
       if (Exit.isSuccess(exit)) Expect.numbers("the copy", exit.value, new Uint8Array(64).fill(3))
-      else failures.add((yield* Expect.failsWith(`data that is transferred at step ${step}`, exit, "InvalidRequest"))._tag)
+      else failures.add((yield* Expect.failsWith(`data transferred at step ${step}`, exit, "InvalidRequest"))._tag)
     }
     Expect.same("failures", [...failures], ["InvalidRequest"])
   }),

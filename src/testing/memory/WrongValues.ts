@@ -195,10 +195,7 @@ const odd = inGroup("odd values", { counting: true })
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   ...mistakeTests(group, mistakes.map(([name, call]): Mistake => [name, "InvalidRequest", call])),
-  /**
-   * A program may change the list of arguments after it made a kernel of it. Neither the compiled kernel nor the
-   * arguments of a dispatch change with it.
-   */
+  /** The program changes the list of arguments after it made a kernel of it. The kernel must not change with it. */
   inGroup(group)("a kernel stays the same when the program changes its list of arguments", function*() {
     const changes: ReadonlyArray<(args: Array<unknown>) => unknown> = [
       (args) => args.push(VectorArg("f32", "more")),

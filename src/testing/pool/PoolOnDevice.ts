@@ -118,7 +118,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.isTrue("the other block follows", BufferLike.deviceBuffer(other) === second)
   }),
   test("frees at once after stopHolding", stopHolding),
-  test("leases of empty buffers work with every operation and count no bytes", function*() {
+  test("leases of no bytes work with every operation and count none", function*() {
     const before = yield* liveBuffers
     const lease = yield* BufferPool.allocate(0, { label: "nothing" })
     const other = yield* BufferPool.allocate(0)
@@ -145,17 +145,14 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...evictions.map(([eviction, left]) =>
     test(`evicts in the order ${eviction.name}`, { pool: { eviction, ...exact } }, evictsInOrder(left))
   ),
-  /**
-   * Under a byte limit the pool knows how many bytes are missing. It evicts the smallest held block that covers them,
-   * without a call of the driver.
-   */
-  test("evicts the smallest held block that covers the missing bytes", { pool: { maxBytes: 1000, ...exact } }, function*() {
+  /** Under a byte limit the pool knows how many bytes are missing, so it evicts without a call of the driver. */
+  test("evicts the smallest held block that is large enough", { pool: { maxBytes: 1000, ...exact } }, function*() {
     yield* Effect.scoped(Effect.forEach([100, 200, 400], (size) => BufferPool.allocate(size)))
     yield* expectStats("three held blocks", { heldBytes: 700 })
     yield* BufferPool.use(500, () => expectStats("the covering block made room", { heldBytes: 500, driverFrees: 1 }))
     yield* BufferPool.use(900, () => expectStats("no more blocks than needed", { heldBytes: 100, driverFrees: 3 }))
   }),
-  test("names in its error the rungs that it tried and the holders", { pool: { maxBytes: 1000, ...exact } }, function*() {
+  test("tells the rungs that it tried and the holders", { pool: { maxBytes: 1000, ...exact } }, function*() {
     const first = yield* BufferPool.allocate(600, { label: "first" })
     const second = yield* BufferPool.allocate(300, { label: "second" })
     const refused = yield* Effect.flip(BufferPool.allocate(200, { label: "third" }))
@@ -181,7 +178,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* Lease.release(second)
   }),
   test(
-    "asks the driver for the exact size when the block size is too large",
+    "tries the exact size when the block size is too large",
     { pool: { maxBytes: 2024, ...powersOfTwo } },
     function*() {
       const kept = yield* BufferPool.allocate(1024)

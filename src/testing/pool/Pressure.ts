@@ -120,7 +120,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("active bytes", (yield* budget.stats).activeBytes, 0)
   }),
   /** The cache moves its data to the host when another request needs the memory, and later back to the device. */
-  test("a handler moves data to the host, and the data comes back", { pool: { ...exact, maxBytes: 1536 } }, function*() {
+  test("a handler moves data to the host and back", { pool: { ...exact, maxBytes: 1536 } }, function*() {
     const asked: Array<string> = []
     const spilled: Array<Uint32Array> = []
     const cached = yield* BufferPool.allocate(1024)

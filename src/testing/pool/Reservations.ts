@@ -1,6 +1,5 @@
 /**
- * Jobs that have memory and request more. With reservations all of them end; without, a job ends or fails with an error
- * that says why.
+ * Jobs that have memory and request more. With reservations all of them end; without, a job ends or its error says why.
  *
  * @internal
  */

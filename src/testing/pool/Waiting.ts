@@ -71,7 +71,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* untilWaiting(1)
     yield* CommandQueue.copy(first, kept)
     yield* Lease.release(first)
-    yield* expectStats("the waiter got the block in the step of the release", { activeBlocks: 2, heldBlocks: 0, waiters: 0 })
+    yield* expectStats("served in the step of the release", { activeBlocks: 2, heldBlocks: 0, waiters: 0 })
     yield* Fiber.join(second)
     yield* expectOwn("the bytes that the first owner copied", kept, 1)
   }),

@@ -23,9 +23,8 @@ export type { Arbitrary } from "./DualArbitrary.ts"
  *
  * **Details**
  *
- * Effect draws a seed, and fast-check makes the value of it. When a property fails, fast-check also makes the value
- * smaller. So both engines try the same kinds of values. The replay token of a failure has Effect's seed and the path
- * to the smallest value.
+ * Effect draws a seed, and fast-check makes the value of it, and smaller values when a property fails. So both engines
+ * try the same kinds of values. The replay token of a failure has Effect's seed and the path to the smallest value.
  *
  * **Example** (Two sizes at once, in either engine)
  *

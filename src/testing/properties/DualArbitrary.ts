@@ -9,10 +9,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as fc from "fast-check"
 
-/**
- * How many smaller values one value offers. Effect asks for smaller ones while they fail, and tries 100 in all by
- * default.
- */
+/** The most smaller values that one value offers. Effect tries 100 in all, unless the program sets another number. */
 const mostCandidates = 1000
 
 /** A value with fast-check's record of how it was made, by which fast-check can make it smaller. */

@@ -232,8 +232,7 @@ export const onHost = (options?: Options): Property => {
 export const on = <E>(device: Layer.Layer<Device, E>, options?: Options): Property => {
   KnownOptions.demand("PoolAgreement.on", options, known)
   return property(
-    // A pool's limit takes the place of the device's memory, which a test cannot set. So the memory of the model's
-    // device never runs out.
+    // A pool's limit stands for the device's memory, which a test cannot set. So the model's device has enough.
     settingsOf(options, {
       own: fc.constant(false),
       granularity: fc.constant(0),

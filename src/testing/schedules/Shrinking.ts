@@ -15,10 +15,7 @@ export interface Bad {
 /** Runs a path, and returns the run if it is bad. */
 export type Attempt = (path: SchedulePath) => Bad | undefined
 
-/**
- * Removes deviations, many at once and then one by one, and takes smaller options, until the path stays bad with no
- * shorter form.
- */
+/** Removes deviations, many at once and then one by one, and takes smaller options, until no shorter path stays bad. */
 export const shrink = (bad: Bad, attempt: Attempt): Bad => {
   let best = bad
   const isBetter = (path: SchedulePath): boolean => {

@@ -1,5 +1,5 @@
 /**
- * Values of every type: the extremes, what conversions lose, and random ones.
+ * Values of every type: extremes, numbers that conversions change, and random ones.
  *
  * @internal
  */
@@ -39,7 +39,7 @@ export const awkward: { readonly [N in NumberType]: ReadonlyArray<number | bigin
   u64: [2n ** 64n - 1n, 2n ** 63n, 0n, 1n, 2n ** 53n + 1n, 2n ** 32n]
 }
 
-/** The awkward values of a type in turn, from the `from`th on. */
+/** The awkward values of a type in a cycle, from index `from` on. */
 export const awkwardFrom = ({ element, length }: Parameter, from: number): HeldValue => {
   const values = awkward[element]
   const lanes = Array.from({ length }, (_, lane) => values[(from + lane) % values.length]!)

@@ -1,5 +1,5 @@
 /**
- * What kernels take by value: numbers of every type and short vectors arrive bit by bit, in whatever order they stand.
+ * Scalar arguments: numbers of every type and short vectors arrive with all their bits, in any order.
  *
  * @internal
  */
@@ -24,7 +24,7 @@ import * as ValueKernel from "./ValueKernel.ts"
 
 const test = inGroup("values")
 
-/** Sends each row of values to a kernel with these parameters, and only then looks at what arrived. */
+/** Sends each row of values to a kernel with these parameters, and reads the results after all dispatches. */
 const roundTrip = Effect.fnUntraced(function*(
   parameters: ReadonlyArray<ValueKernel.Parameter>,
   rows: ReadonlyArray<ReadonlyArray<HeldValue>>,
@@ -55,7 +55,7 @@ const shortLengths: ReadonlyArray<VectorLength> = [2, 3, 4]
 
 const longLengths: ReadonlyArray<VectorLength> = [8, 16]
 
-/** Whether the device takes such a value; where it does not, it says so of the argument and its type. */
+/** Whether the device accepts such a value. A refusal must name the argument and its type. */
 const takes = (parameter: ValueKernel.Parameter): Effect.Effect<boolean, GpuError, Device> =>
   Effect.matchEffect(KernelCache.use((cache) => cache.get(ValueKernel.make([parameter]))), {
     onSuccess: () => Effect.succeed(true),
@@ -80,7 +80,7 @@ const taken = Effect.gen(function*() {
   return { elements: [...everywhere, ...floats, ...longs], lengths: [...shortLengths, ...lengths] }
 })
 
-/** Every length of a type, in an order in which each has something of another alignment before it. */
+/** Every length of a type, each after a value of another alignment. */
 const awkwardValues = (element: NumberType, lengths: ReadonlyArray<VectorLength>) => {
   const parameters = [1, 3, 1, 2, 1, 4, 3, 2, ...lengths.filter((length) => length > 4), 1].map((length) => ({
     element,
@@ -135,7 +135,7 @@ const lists = Effect.flatMap(taken, ({ elements, lengths }) =>
     return roundTrip(parameters, rows, random.integer(0, count))
   }))
 
-/** Typed arrays do as arrays do, and what a program does to either after a dispatch changes nothing. */
+/** Values may be arrays or typed arrays. A program that changes one after a dispatch changes nothing of the dispatch. */
 const ownCopies = Effect.gen(function*() {
   const parameters = [{ element: "f32", length: 3 }, { element: "i32", length: 2 }] as const
   const kernel = ValueKernel.make(parameters)
@@ -156,7 +156,7 @@ const small = [
   ScalarArg("u16", "d")
 ] as const
 
-/** Sums and products that no 8 or 16 bits hold. */
+/** Sums and products that need more than 8 or 16 bits. */
 const elementwise = ElementwiseKernel.make({
   name: "small_elementwise",
   args: [VectorArg("i32", "x"), VectorArg("u32", "y"), ...small],
@@ -206,6 +206,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("64-bit integers are taken in numbers and in vectors, or Unsupported in both", { counting: true }, longIntegers),
   test("vectors of three, and small integers before and after them, arrive exactly", mixed),
   test("random lists of values arrive exactly", lists),
-  test("a dispatch has copies of what it was given", ownCopies),
+  test("a dispatch has copies of its arguments", ownCopies),
   test("small integers take part in expressions as 32-bit ones", inExpressions)
 ]

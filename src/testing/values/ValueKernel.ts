@@ -1,5 +1,5 @@
 /**
- * Kernels that write what they were given by value to a buffer, word by word, and the words that must arrive.
+ * Kernels that write their scalar arguments to a buffer, word by word, and the words that must arrive.
  *
  * @internal
  */
@@ -19,13 +19,13 @@ const nameOf = (index: number): string => `value${index}`
 
 const isLong = (element: NumberType): boolean => element === "i64" || element === "u64" || element === "f64"
 
-/** Words of one number in the output. */
+/** How many words one number has in the output. */
 const wordsOfNumber = (element: NumberType): number => isLong(element) ? 2 : 1
 
 export const wordCount = (parameters: ReadonlyArray<Parameter>): number =>
   parameters.reduce((sum, { element, length }) => sum + length * wordsOfNumber(element), 0)
 
-/** A kernel with these parameters, and the output in the place `at` among them. */
+/** A kernel with these parameters, with the output inserted at index `at`. */
 export const make = (parameters: ReadonlyArray<Parameter>, at = parameters.length): Kernel.Kernel => {
   const args: Array<KernelArgument> = parameters.map((parameter, index) => ScalarArg(typeOf(parameter), nameOf(index)))
   args.splice(at, 0, VectorArg("u32", "y"))
@@ -66,7 +66,7 @@ const stores = (
     ).flat()
   ).map((word, index) => `y[${index}] = ${word};`).join("\n")
 
-/** It has no types of 64 bits. */
+/** WGSL has no types of 64 bits. */
 const wgslWords = (element: NumberType, value: string): ReadonlyArray<string> => {
   if (element === "f16") return [`bitcast<u32>(f32(${value}))`]
   return [element.startsWith("u") ? value : `bitcast<u32>(${value})`]
@@ -80,8 +80,8 @@ const openClWords = (element: NumberType, value: string): ReadonlyArray<string> 
 }
 
 /**
- * The words of a value: integers of up to 32 bits and halves in one, widened; 64 bits in two, the low one first. NaN is
- * one of many, of which no language keeps the bits. It sees nothing but its arguments, as a body that calls it does.
+ * The words of a value: integers of up to 32 bits and halves are widened to one word; 64 bits are two words, the low
+ * one first. No language keeps the bits of a NaN, so all become one. Kernels call it, so it uses only its arguments.
  */
 export const wordsOf = (element: NumberType, value: HeldValue): ReadonlyArray<number> => {
   const { f16round = Math.fround } = Math as { readonly f16round?: (value: number) => number }
@@ -101,7 +101,7 @@ export const wordsOf = (element: NumberType, value: HeldValue): ReadonlyArray<nu
   return (typeof value === "object" ? value : [value]).flatMap((one) => [...new Uint32Array(bytesOf(one))])
 }
 
-/** The words of an output with all NaNs made one. */
+/** The words of an output, with the same bits for all NaNs. */
 export const withOneNaN = (parameters: ReadonlyArray<Parameter>, words: Uint32Array): ReadonlyArray<number> => {
   const numbers = parameters.flatMap(({ element, length }) => Array.from({ length }, () => element))
   let at = 0

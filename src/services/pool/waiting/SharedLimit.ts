@@ -1,7 +1,7 @@
 /**
- * The limit of an allocator, and the memories whose blocks come from it. Each memory has its own blocks and its own line. What
- * one holds gives way to a request of another, and what comes back to one wakes the requests of others that the limit
- * had refused.
+ * The limit of an allocator, and its members: the memories whose blocks come from it. Each member has its own blocks
+ * and its own line. A request of one member evicts held blocks of the others. When a member frees bytes, requests of
+ * others wake up that the limit refused.
  *
  * @internal
  */
@@ -14,13 +14,16 @@ import type { Watched } from "./Standstill.ts"
 
 /** A memory whose blocks come from the allocator. */
 export interface Member extends Watched {
-  /** Held bytes, which give way to requests of others. */
+  /** Held bytes, which requests of other members can evict. */
   readonly heldBytes: number
-  /** Grows with what comes back in it: what an attempt took and gave back does not count. */
+  /** Grows with each block that comes back to the member, except blocks that an attempt took and gave back. */
   readonly progress: number
-  /** Frees held blocks of so many bytes, for a request that takes them: they do not count as progress. */
+  /** Frees held blocks of so many bytes for a request of another member. They do not count as progress. */
   readonly evict: (bytes: number) => Effect.Effect<void>
-  /** Requests begin to wait for another member, or none does any more: until then it tells of each block that comes back. */
+  /**
+   * Called when requests begin to wait in any line, or the last one ends: between, the member reports each block that
+   * comes back.
+   */
   readonly listen: () => void
 }
 
@@ -28,9 +31,9 @@ export interface Member extends Watched {
 export class Share {
   readonly limit: SharedLimit
   readonly member: Member
-  /** Allocated by it, or asked of the driver. */
+  /** Bytes that the member has allocated or requested from the driver. */
   bytes = 0
-  /** Grows with what came back to the limit from programs without a pool, and from attempts that were in its way. */
+  /** Grows when bytes come back from programs without a pool, or from a failed attempt that kept bytes from the member. */
   heard = 0
 
   constructor(limit: SharedLimit, member: Member) {
@@ -42,12 +45,12 @@ export class Share {
     return Array.from(this.limit.shares).filter((share) => share !== this)
   }
 
-  /** What came back from outside the member. */
+  /** A count that grows when bytes come back from outside the member. */
   get progress(): number {
     return this.others.reduce((sum, { member }) => sum + member.progress, this.heard)
   }
 
-  /** An attempt to get several leases, which gives back what it has got and answers why, where that is not all. */
+  /** An attempt to get several leases. If it cannot get all, it releases those that it has, and returns the reason. */
   attempt<A, E, R>(effect: Effect.Effect<A | undefined, E, R>): Effect.Effect<A | undefined, E, R> {
     const { limit } = this
     return limit.attempts.withPermit(Effect.suspend(() => {
@@ -59,13 +62,13 @@ export class Share {
     }))
   }
 
-  /** Bytes that may come back from outside the member. What others hold does not count: it would have given way. */
+  /** Bytes that may come back from outside the member, without held bytes of others: those would have been evicted. */
   get bytesOfOthers(): number {
     return this.others.reduce((bytes, { member }) => bytes - member.heldBytes, this.limit.usedBytes - this.bytes)
   }
 }
 
-/** The shares of the memory for which the driver is asked. */
+/** The shares of the member that requests bytes from the driver. */
 export const CurrentShares = Context.Reference<ReadonlyArray<Share>>("effect-gpu-pool/CurrentShares", {
   defaultValue: () => []
 })
@@ -73,11 +76,11 @@ export const CurrentShares = Context.Reference<ReadonlyArray<Share>>("effect-gpu
 export class SharedLimit {
   readonly maxBytes: number
   readonly shares = new Set<Share>()
-  /** Allocated, or asked of the driver. */
+  /** Bytes allocated, or requested from the driver. */
   usedBytes = 0
-  /** Of requests for several leases one tries at a time: two that have a part each would give up in turn, for ever. */
+  /** Only one request for several leases tries at a time: two with a part each would make each other fail for ever. */
   readonly attempts = Semaphore.makeUnsafe(1)
-  /** Attempts under way, and whom the limit has refused meanwhile. */
+  /** The count of attempts under way, and the shares that the limit refused meanwhile. */
   #open = 0
   #refused: Array<{ readonly share: Share; readonly bytes: number }> = []
   #isEvicting = false
@@ -97,7 +100,7 @@ export class SharedLimit {
 
   leave(share: Share): void {
     this.shares.delete(share)
-    // What came back in it is not forgotten.
+    // The others keep counting what came back to this member.
     for (const other of this.shares) other.heard += share.member.progress + 1
     this.listen()
     this.tell()
@@ -108,14 +111,14 @@ export class SharedLimit {
     return false
   }
 
-  /** A line got its first request, or lost its last. */
+  /** Called when a line gets its first request or loses its last. */
   listen(): void {
     for (const { member } of this.shares) member.listen()
   }
 
   /**
-   * Counts bytes that the driver will be asked for. Held blocks give way, if that is enough: the effect then logs what
-   * could not be freed. `undefined` is a refusal.
+   * Counts bytes before a call of the driver. Evicts held blocks if that makes enough room; the effects then log blocks
+   * that could not be freed. Returns `undefined` if it refuses.
    */
   take(bytes: number, share: Share | undefined): Effect.Effect<void>[] | undefined {
     const evicted = this.#makeRoom(bytes)
@@ -132,7 +135,7 @@ export class SharedLimit {
     if (share !== undefined) share.bytes += bytes
   }
 
-  /** Bytes that are free, or held and would give way. */
+  /** Bytes that are free or can be evicted. */
   get #room(): number {
     let room = this.maxBytes - this.usedBytes
     for (const { member } of this.shares) room += member.heldBytes
@@ -143,7 +146,7 @@ export class SharedLimit {
     return bytes > this.#room ? undefined : this.evict(() => bytes - (this.maxBytes - this.usedBytes))
   }
 
-  /** Held blocks give way, of whoever holds most, while bytes are missing. */
+  /** Evicts held blocks while bytes are missing, first of the member with the most. */
   evict(missing: () => number): Effect.Effect<void>[] {
     const evicted: Effect.Effect<void>[] = []
     this.#isEvicting = true
@@ -154,15 +157,15 @@ export class SharedLimit {
     return evicted
   }
 
-  /** An attempt begins, which may take bytes that others are refused for. The answer is for its end. */
+  /** Begins an attempt, which may take bytes so that others are refused. Pass the result to `end`. */
   begin(): number {
     this.#open++
     return this.#refused.length
   }
 
   /**
-   * The attempt is over. Where it came to nothing, those hear of it whom it kept from something: if others did too, two
-   * that try in turn would wake each other for ever.
+   * Ends an attempt. If it failed, this wakes only members whose requests it kept from bytes: if it woke all, two
+   * attempts in turn would wake each other for ever.
    */
   end(since: number, cameToNothing: boolean, from: Share | undefined): void {
     if (cameToNothing) {
@@ -179,16 +182,16 @@ export class SharedLimit {
     this.#tell(share)
   }
 
-  /** Memory came back to the limit. What a member frees it counts itself. */
+  /** Counts bytes that came back to the limit. A member counts what it frees itself. */
   returned(bytes: number, from: Share | undefined): void {
     this.count(-bytes, from)
-    // Who is to get it now is the request that it was evicted for.
+    // These bytes are for the request that evicted them.
     if (this.#isEvicting) return
     if (from === undefined) { for (const share of this.shares) this.hear(share) }
     else this.tell()
   }
 
-  /** In a task of its own: what comes back may do so in the midst of another member's step. */
+  /** Serves lines in a new task, because bytes may come back during a step of another member. */
   tell(): void {
     for (const share of this.shares) this.#tell(share)
   }
