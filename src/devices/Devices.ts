@@ -442,7 +442,7 @@ const nameOf = (device: ListedDevice): string =>
 
 /**
  * The devices on which tests run: those of `selector`, else of the variable GPU_POOL_TEST, else of PYOPENCL_TEST, else
- * all usable ones with the host. Give them to `DeviceTests.make` of `effect-gpu-pool/testing`.
+ * all usable ones, also the host. Give them to `DeviceTests.make` of `effect-gpu-pool/testing`.
  *
  * Never fails: `problem` says what is wrong with the selection, and the tests must fail with it.
  *

@@ -172,10 +172,7 @@ const fromDisk = (path: string): Effect.Effect<string | undefined, GpuError> =>
 
 class Unreadable extends Error {}
 
-/**
- * Reads a small regular file. It reads no more than that, whatever size the file reports, and opening never waits for a
- * writer.
- */
+/** Reads a small regular file: never more, whatever size the file reports. Opening never waits for a writer. */
 const readStart = async (path: string): Promise<string> => {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {

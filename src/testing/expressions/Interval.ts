@@ -1,8 +1,8 @@
 /**
- * What the reference knows of a float: two numbers between which it is, both included. A float that is certainly no
- * number has NaN on both sides; of one that may be a number or not, nothing is known.
+ * What the reference knows of a float: an interval with both its ends. A float that is certainly NaN has NaN at both
+ * ends. Of a float that may be NaN or a number, nothing is known.
  *
- * A zero whose sign is not certain reaches from -0 to 0.
+ * A zero of unknown sign is the interval from -0 to 0.
  *
  * @internal
  */

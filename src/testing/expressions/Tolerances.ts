@@ -1,9 +1,8 @@
 /**
  * How far the functions of expressions may be from the exact result, on any backend.
  *
- * For f32 it is what WGSL promises for the functions that its code calls, and what follows from that for those that the
- * library computes of them; OpenCL's and JavaScript's own functions are better. f16 is computed in f32 and rounded, and
- * f64 is what OpenCL promises.
+ * For f32, the functions of WGSL have WGSL's tolerances, and those of the library's own functions follow from these.
+ * OpenCL's and JavaScript's functions are more exact. f16 is computed in f32 and rounded; f64 has OpenCL's tolerances.
  *
  * @see https://www.w3.org/TR/WGSL/#floating-point-accuracy
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_C.html#relative-error-as-ulps

@@ -11,7 +11,7 @@
  * fiber can run. Any other choice is a deviation, and a schedule is the list of its deviations.
  *
  * An explored program must depend on its schedule alone: no promises, no timers but Effect's, no state that stays from
- * one run to the next. `Host.layer`, with its latency and its faults, meets this.
+ * one run to the next. `Host.layer`, with its latency and its faults, keeps this rule.
  *
  * @since 0.1.0
  */

@@ -20,10 +20,7 @@ export interface Member extends Watched {
   readonly progress: number
   /** Frees held blocks of so many bytes for a request of another member. They do not count as progress. */
   readonly evict: (bytes: number) => Effect.Effect<void>
-  /**
-   * Called when requests begin to wait in any line, or the last one ends: between, the member reports each block that
-   * comes back.
-   */
+  /** Requests begin to wait in any line, or the last one ends. Between, the member reports each block that comes back. */
   readonly listen: () => void
 }
 
