@@ -116,7 +116,7 @@ export const firstOf = Effect.fnUntraced(function*(
 
 /**
  * The user's home directory. Empty without one, as in a container with an unknown user id: then no file is read,
- * because files of the working directory may belong to somebody else.
+ * because files of the working directory may belong to another user.
  */
 const homeOfUser = (): string => {
   try {

@@ -169,7 +169,7 @@ export const setLimit = (
 /**
  * The largest active leases of all pools, largest first: three, or `count`.
  *
- * **Example** (Who holds the memory)
+ * **Example** (The largest holders)
  *
  * ```ts
  * import { Effect } from "effect"
@@ -204,7 +204,7 @@ export const freeHeld: Effect.Effect<void, GpuError, DeviceMemory> = DeviceMemor
 /**
  * Frees held blocks of any pool until no more than `bytes` are managed: see `BufferPool.trimTo`.
  *
- * **Example** (Making room for somebody else)
+ * **Example** (Making room for another program)
  *
  * ```ts
  * import { DeviceMemory } from "effect-gpu-pool"

@@ -79,7 +79,7 @@ const looped = (inScope: InScope, liveAtMost: number): Effect.Effect<void, unkno
   })
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("a thousand iterations of ten operations run on the memory of the first, each operation by itself", {
+  test("a thousand iterations of ten operations run on the memory of the first, eagerly", {
     heavy: true
   }, looped(DeviceArrays.scoped, operations + 1)),
   test("a thousand iterations of ten operations run on the memory of the first, fused, with no intermediate", {

@@ -112,7 +112,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.write(lease, wide)
     Expect.same("i64", [...(yield* CommandQueue.read(lease, BigInt64Array))].map(String), [...wide].map(String))
   }),
-  test("data is copied at the write, and a read has memory of its own", function*() {
+  test("a write copies its data, and each read has its own memory", function*() {
     const lease = yield* BufferPool.allocate(64)
     const data = sequence(64)
     yield* CommandQueue.write(lease, data)

@@ -139,7 +139,7 @@ const badLimits: ReadonlyArray<Mistake> = [
       { lable: "x" } as { readonly label?: string }
     ),
     "a negative limit for a running pool": BufferPool.setLimit({ maxBytes: -1 }),
-    "a limit that is none": BufferPool.setLimit(true as unknown as BufferPool.PoolLimit),
+    "a limit that is no size": BufferPool.setLimit(true as unknown as BufferPool.PoolLimit),
     "trimming to a negative size": BufferPool.trimTo(-1),
     "a fractional budget": BufferPool.withBudget(Effect.void, 0.5),
     "a budget with an unknown way to run out": BufferPool.withBudget(Effect.void, 64, {

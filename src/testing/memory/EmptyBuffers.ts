@@ -50,7 +50,7 @@ const ways: ReadonlyArray<
   ["a buffer of an immediate allocator", Effect.provide(Allocator.allocate(0), Allocator.layerImmediate)],
   ["a buffer of a deferred allocator", Effect.provide(Allocator.allocate(0), Allocator.layerDeferred)],
   ["a copy of no data", MemoryObjects.fromHost(new Float32Array(0))],
-  ["a copy of none of the data", MemoryObjects.fromHost(Float32Array.of(1), { size: 0 })]
+  ["a copy of 0 bytes of the data", MemoryObjects.fromHost(Float32Array.of(1), { size: 0 })]
 ]
 
 const isReleased = (buffer: BufferLike.BufferLike) =>

@@ -58,7 +58,7 @@ const divide = Effect.fnUntraced(function*(random: Random, part: Part, unit: num
   const size = random.integer(0, 1) === 0 ? rest : Math.min(rest, 4 * random.integer(1, Math.ceil(rest / 4)))
   const region = yield* SubRegion.make(part.buffer, { offset, size })
   const origin = part.origin + offset
-  Expect.same("where the region is", { origin: region.origin, size: region.size }, { origin, size })
+  Expect.same("where the sub-region is", { origin: region.origin, size: region.size }, { origin, size })
   return { buffer: region, origin, size }
 })
 
@@ -199,7 +199,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       ...(unit > 4 ? [{ offset: 4, size: 4 }, { offset: unit + 4, size: 4 }] : [])
     ]
     for (const bad of bounds) {
-      yield* Expect.failsWith(`a region of ${JSON.stringify(bad)}`, SubRegion.make(whole, bad), "InvalidRequest")
+      yield* Expect.failsWith(`a sub-region of ${JSON.stringify(bad)}`, SubRegion.make(whole, bad), "InvalidRequest")
     }
     const wider = { usage: BufferUsage.defaultUsage | BufferUsage.vertex }
     yield* Expect.failsWith("more usage", SubRegion.make(whole, {}, wider), "InvalidRequest")
@@ -227,7 +227,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.dispatch(Kernels.addTo, { x: readOnly, y: other, a: 1 }, 16)
     yield* words("what the kernel read", other, Array.from({ length: 16 }, () => 4))
     yield* Expect.failsWith(
-      "a region of it that kernels write",
+      "a sub-region of it that kernels write",
       SubRegion.make(readOnly, {}, { usage: whole.usage }),
       "InvalidRequest"
     )
@@ -281,9 +281,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("regions of buffers that are alive", yield* regionsAlive, before)
     yield* filled(2 * unit, 2)
     Expect.equal("why", yield* ended("after the lease", region), "parentReleased")
-    yield* ended("and of a region, after the lease", inner)
-    yield* Expect.failsWith("writing to a buffer through its region", CommandQueue.fill(region, 3), "Released")
-    yield* Expect.failsWith("a region of a buffer's ended region", SubRegion.make(region, {}), "Released")
+    yield* ended("and of a sub-region, after the lease", inner)
+    yield* Expect.failsWith("writing to a buffer through its sub-region", CommandQueue.fill(region, 3), "Released")
+    yield* Expect.failsWith("a sub-region of an ended sub-region", SubRegion.make(region, {}), "Released")
   }),
   test("a sub-region ends with its scope, after the commands that were recorded through it", function*() {
     const unit = yield* alignment
@@ -326,7 +326,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       return [parent, yield* Scope.provide(SubRegion.make(parent, { offset: unit }), scope)] as const
     }))
     yield* Expect.failsWith("the freed buffer", CommandQueue.fill(parent, 2), "Released")
-    yield* Expect.failsWith("a region of the freed buffer", SubRegion.make(parent, {}), "Released")
+    yield* Expect.failsWith("a sub-region of the freed buffer", SubRegion.make(parent, {}), "Released")
     const inner = yield* Scope.provide(SubRegion.make(region, { size: 4 }), scope)
     yield* CommandQueue.fill(inner, 9)
     yield* words("the region", region, [9, ...Array.from({ length: unit / 4 - 1 }, () => 1)])

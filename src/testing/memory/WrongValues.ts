@@ -64,7 +64,7 @@ const build = <A, E>(layer: Layer.Layer<A, E, TestServices>) => Effect.scoped(La
 
 const mistakes: ReadonlyArray<readonly [name: string, call: Mistake[2]]> = [
   ["MemoryObjects.migrate(7)", MemoryObjects.migrate(wrong(7))],
-  ["MemoryObjects.migrate of a text", MemoryObjects.migrate(wrong("ab"))],
+  ["MemoryObjects.migrate of a string", MemoryObjects.migrate(wrong("ab"))],
   ["SubRegion.make without bounds", withLease((lease) => SubRegion.make(lease, wrong(undefined)))],
   ["SubRegion.make with bounds that throw", withLease((lease) => SubRegion.make(lease, throwing("offset")))],
   ["QueueEvent.isDone(undefined)", QueueEvent.isDone(wrong(undefined))],

@@ -85,8 +85,8 @@ const stepsOf = (operation: string, options: { readonly maxSteps?: number | unde
   count(operation, "maxSteps", options.maxSteps, 10_000, 1)
 
 /**
- * Runs every schedule of a program that has at most so many deviations from the usual order, the simplest first.
- * Fails with the first bad one, made as short as it can be. Dies with a TypeError for an unknown option.
+ * Runs every schedule of a program with at most `deviations` deviations from the usual order, the fewest first. Fails
+ * with the first bad one, shortened as far as possible. Dies with a TypeError for an unknown option.
  *
  * **Example** (A counter that loses an update)
  *
@@ -113,8 +113,8 @@ const stepsOf = (operation: string, options: { readonly maxSteps?: number | unde
  */
 export const explore: {
   /**
-   * Runs every schedule of a program that has at most so many deviations from the usual order, the simplest first.
-   * Fails with the first bad one, made as short as it can be. Dies with a TypeError for an unknown option.
+   * Runs every schedule of a program with at most `deviations` deviations from the usual order, the fewest first. Fails
+   * with the first bad one, shortened as far as possible. Dies with a TypeError for an unknown option.
    */
   (
     options?: ExploreOptions
@@ -142,8 +142,8 @@ export const explore: {
 )
 
 /**
- * Runs random schedules of a program, for programs that have too many to run each. Fails with the first bad one,
- * made as short as it can be; the error names the seed and the path. Dies with a TypeError for an unknown option.
+ * Runs random schedules of a program, for programs with too many to run all. Fails with the first bad one, shortened as
+ * far as possible; the error names the seed and the path. Dies with a TypeError for an unknown option.
  *
  * **Example** (A pool under many fibers)
  *
@@ -167,8 +167,8 @@ export const explore: {
  */
 export const random: {
   /**
-   * Runs random schedules of a program, for programs that have too many to run each. Fails with the first bad one,
-   * made as short as it can be; the error names the seed and the path. Dies with a TypeError for an unknown option.
+   * Runs random schedules of a program, for programs with too many to run all. Fails with the first bad one, shortened as
+   * far as possible; the error names the seed and the path. Dies with a TypeError for an unknown option.
    */
   (
     options?: RandomOptions
@@ -197,8 +197,8 @@ export const random: {
 )
 
 /**
- * Runs one schedule again, from the path that an error named, and answers what the fibers did in it, step by step.
- * Fails as it did then. Dies with a TypeError for an unknown option.
+ * Runs one schedule again, from the path that an error named, and returns what the fibers did in it, step by step.
+ * Fails with the same violation. Dies with a TypeError for an unknown option.
  *
  * **Example** (The usual schedule)
  *
@@ -216,8 +216,8 @@ export const random: {
  */
 export const replay: {
   /**
-   * Runs one schedule again, from the path that an error named, and answers what the fibers did in it, step by step.
-   * Fails as it did then. Dies with a TypeError for an unknown option.
+   * Runs one schedule again, from the path that an error named, and returns what the fibers did in it, step by step.
+   * Fails with the same violation. Dies with a TypeError for an unknown option.
    */
   (
     path: string,
@@ -294,8 +294,8 @@ export const named: {
 )
 
 /**
- * Runs `intruder` in a fiber of its own at any step of `program`: one deviation puts all of it there, more cut it in
- * pieces. In the usual order it comes when nothing else can go on. Ends when both have ended, as `program` did.
+ * Runs `intruder` in a new fiber at any step of `program`. One deviation runs all of it there, more split it in pieces.
+ * In the usual order it runs when nothing else can. Ends when both have ended, with the exit of `program`.
  *
  * **Details**
  *
@@ -326,8 +326,8 @@ export const named: {
  */
 export const withIntruder: {
   /**
-   * Runs `intruder` in a fiber of its own at any step of `program`: one deviation puts all of it there, more cut it in
-   * pieces. In the usual order it comes when nothing else can go on. Ends when both have ended, as `program` did.
+   * Runs `intruder` in a new fiber at any step of `program`. One deviation runs all of it there, more split it in pieces.
+   * In the usual order it runs when nothing else can. Ends when both have ended, with the exit of `program`.
    */
   <A, E, R, E2, R2>(
     intruder: (program: Fiber.Fiber<A, E>) => Effect.Effect<unknown, E2, R2>
@@ -354,8 +354,8 @@ export const withIntruder: {
 )
 
 /**
- * Goes on when nothing else can: every other fiber has ended or waits, and no timer is left. Then a program can check
- * what must hold when all is quiet. Outside of an exploration it only yields.
+ * Waits until nothing else can run: every other fiber has ended or waits, and no timer is left. After it a program can
+ * check what must be true at rest. Outside of an exploration it only yields.
  *
  * **Example** (A fiber that nobody waits for)
  *
@@ -382,5 +382,5 @@ export const withIntruder: {
  */
 export const quiet: Effect.Effect<void> = waiting((run, task) => run.scheduleAfterAll(task))
 
-/** Goes on when nothing else can, or at any step before. */
+/** Waits until nothing else can run, or ends at any step before. */
 const last: Effect.Effect<void> = waiting((run, task) => run.scheduleLast(task))
