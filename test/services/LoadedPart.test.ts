@@ -78,16 +78,20 @@ describe("LoadedPart", () => {
       strictEqual(yield* Fiber.join(again), 5)
     }))
 
-  it.effect("leaves nothing behind when the wait for it is interrupted, also where nothing else may be", () =>
+  it.effect("leaves nothing behind when the wait for it is interrupted, and waits where nothing may be", () =>
     Effect.gen(function*() {
       const { answers, part } = planned()
       const { next } = part.effects(["next"])
-      const interrupted = yield* Effect.forkChild(Effect.uninterruptible(next(1)), { startImmediately: true })
-      const waiting = yield* Effect.forkChild(next(10), { startImmediately: true })
+      const interrupted = yield* Effect.forkChild(next(1), { startImmediately: true })
+      let got = 0
+      const getting = Effect.uninterruptible(Effect.map(next(10), (value) => void (got = value)))
+      const waiting = yield* Effect.forkChild(getting, { startImmediately: true })
       yield* Fiber.interrupt(interrupted)
       assert.isTrue(Exit.isFailure(yield* Fiber.await(interrupted)))
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(waiting), { startImmediately: true })
       answers[0]!.resolve(counter)
-      strictEqual(yield* Fiber.join(waiting), 10)
+      yield* Fiber.join(interrupting)
+      strictEqual(got, 10)
     }))
 
   it.effect("is no defect where the import itself throws", () =>

@@ -83,7 +83,7 @@ export const module = <A>(name: string, load: () => Promise<A>): LoadedPart<A> =
     catch: (cause) => notLoaded(name, cause)
   })
   modules.push(loaded)
-  return new LoadedPart(() => found, Effect.interruptible(loaded))
+  return new LoadedPart(() => found, loaded)
 }
 
 const notLoaded = (name: string, cause: unknown): GpuError =>

@@ -134,8 +134,8 @@ export class LeaseTable {
   readonly owner: LeaseOwner
   /** The live leases that are lent to functions. */
   readonly loans: LeaseList
-  /** Leases granted so far; their ages are counted from it. */
-  granted = 0
+  /** Counts the leases granted so far, from which ages are told. Memories that may wait for each other share it. */
+  order = { granted: 0 }
   /** The list used last: a program mostly stays in one scope for a while. */
   #recentList: LeaseList | undefined = undefined
   /** The other lists, by scope. */
@@ -157,7 +157,7 @@ export class LeaseTable {
   ): L {
     // Mostly the same lease comes again: a comparison is cheaper than a write.
     if (block !== undefined && block.value.label !== label) block.value.label = label
-    const lease = source.lease(block, size, wanted, label, this.granted++)
+    const lease = source.lease(block, size, wanted, label, this.order.granted++)
     list.add(lease)
     return lease
   }
@@ -186,7 +186,7 @@ export class LeaseTable {
     return largest.sorted().map((lease) => {
       const { capacity, label, sequence, size } = lease
       const callSite = CallSite.of(lease)
-      const holder = { label, size, capacity, age: this.granted - sequence - 1 }
+      const holder = { label, size, capacity, age: this.order.granted - sequence - 1 }
       return callSite === undefined ? holder : { ...holder, callSite }
     })
   }

@@ -310,7 +310,8 @@ export class Blocks implements LeaseOwner {
 
   /** Bytes of others under the limits of the allocator, which concern only requests that the allocator has refused. */
   get bytesElsewhere(): number {
-    return this.shares.reduce((bytes, { bytesOfOthers }) => bytes + bytesOfOthers, 0)
+    // Of limits within limits the outermost has the bytes of all.
+    return this.shares.reduce((bytes, { bytesOfOthers }) => Math.max(bytes, bytesOfOthers), 0)
   }
 
   /** Waits until the driver has what was freed: or real memory would grow beyond the limit. */

@@ -87,12 +87,18 @@ export class Memory implements Gate, Member {
   /** Its blocks come from an allocator with these limits. */
   join(limits: ReadonlyArray<SharedLimit>): void {
     this.blocks.shares = limits.map((limit) => limit.join(this))
+    // Of limits within limits the outermost has all members.
+    this.leases.order = limits.at(-1)?.order ?? this.leases.order
     this.listen()
   }
 
   /** Itself, and the others that stand under one limit with it. */
   get peers(): ReadonlyArray<Watched> {
     return [this, ...new Set(this.blocks.shares.flatMap(({ others }) => others.map(({ member }) => member)))]
+  }
+
+  get isTelling(): boolean {
+    return this.blocks.shares.some(({ limit }) => limit.isTelling)
   }
 
   get heldBytes(): number {

@@ -5,6 +5,7 @@
  * @internal
  */
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -12,7 +13,7 @@ import * as Scope from "effect/Scope"
 import { functionProblem, membersOf } from "../../domain/arguments/ArgumentProblem.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import { line } from "../../domain/arguments/ShownValue.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError, type Rung } from "../../domain/GpuError.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import type { Block, Leasable, Lease } from "../lease/Lease.ts"
 import { type LeaseList, type LeaseTable, together } from "../lease/LeaseTable.ts"
@@ -380,7 +381,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       budgets: budget?.chain ?? [],
       label,
       fiberId: fiber.id,
-      sequence: this.#leases.granted,
+      sequence: this.#leases.order.granted,
       registry: memory.reservations
     })
     const patience = this.#patienceOf(where, bytes, asks, options)
@@ -485,7 +486,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     if (isGpuError(request)) return request
     const requests = this.under({
       from: request.asks,
-      patience: { onExhausted: "fail", waitAtMost: Infinity },
+      patience: { onExhausted: "fail", waitAtMost: Infinity, isPart: true },
       collect: granted
     })
     const attempt = Effect.suspend(() =>
@@ -516,6 +517,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     ): Effect.fn.Return<void, GpuError> {
       const { memory, memory: { blocks, core } } = this
       const rungs = new Set(searchRungs(request)).add("driver")
+      let tries = 0
       while (true) {
         const before = core.releases
         const elsewhere = blocks.progressElsewhere
@@ -526,10 +528,13 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
           const left = blocks.retracting(() => this.#endAll(granted, list))
           return Effect.as(left ?? Exit.void, error)
         }
-        const failed = Effect.matchEffect(attempt, { onFailure: giveUp, onSuccess: () => Effect.undefined })
-        const error = yield* blocks.shares.reduce((effect, share) => share.attempt(effect), failed)
+        const tried = Effect.matchEffect(attempt, { onFailure: giveUp, onSuccess: () => Effect.undefined })
+        const error = yield* this.#attempt(request, tried, tries++, rungs)
         if (error === undefined) return
-        if (error.reason._tag !== "OutOfMemory" || request.patience.onExhausted === "fail") return yield* error
+        const { handlers } = memory.lastResort
+        if (error.reason._tag !== "OutOfMemory" || (request.patience.onExhausted === "fail" && handlers.isEmpty)) {
+          return yield* error
+        }
         // Memory that others gave back meanwhile may be enough.
         if (core.releases - given > before || blocks.progressElsewhere !== elsewhere) continue
         const seen = blocks.progress
@@ -543,6 +548,25 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       }
     }
   )
+
+  /** Where other pools stand under the same limit, one that waits for its turn to try again ends with its pool, or in time. */
+  #attempt(
+    request: LeaseRequest,
+    tried: Effect.Effect<GpuError | undefined>,
+    before: number,
+    rungs: Set<Rung>
+  ): Effect.Effect<GpuError | undefined, GpuError> {
+    const { memory, source } = this
+    const { shares } = memory.blocks
+    if (shares.length === 0) return tried
+    if (before === 0) return shares.reduce((effect, share) => share.attempt(effect), tried)
+    const over = Effect.map(
+      Deferred.await(source.over),
+      () => memory.problem(request) ?? unavailable(request, "poolClosed")
+    )
+    const alone = shares.reduce((effect, share) => share.attemptAgain(effect), tried)
+    return memory.lastResort.inTime(Effect.raceFirst(alone, over), request, rungs)
+  }
 
   /** Those that were not transferred meanwhile. */
   #endAll(leases: Array<L>, list: LeaseList): Effect.Effect<void> | undefined {

@@ -21,10 +21,18 @@ const limited = LimitingAllocator.layer({ maxBytes: 4096 }).pipe(
   Layer.provideMerge(Host.layer())
 )
 
+const nested = LimitingAllocator.layer({ maxBytes: 4096 }).pipe(
+  Layer.provide(LimitingAllocator.layer({ maxBytes: 8192 })),
+  Layer.provide(Allocator.layerImmediate),
+  Layer.provideMerge(Host.layer())
+)
+
 const both = Effect.all([
   BufferPool.make({ label: "frames", onExhausted: "wait" }),
   BufferPool.make({ label: "tables", onExhausted: "wait" })
 ])
+
+const patient = { onExhausted: "wait" } as const
 
 /** Leases that come together or not at all. */
 const pair = (pool: BufferPool.Pool) => Effect.scoped(pool.allocateAll([2048, 1024]))
@@ -70,23 +78,26 @@ describe("two pools on one limited allocator", () => {
       strictEqual((yield* Fiber.join(waiting)).capacity, 1024)
     }).pipe(Effect.scoped, Effect.provide(limited)))
 
-  it.effect("end a standstill between jobs that hold memory of one and wait for the other", () =>
-    Effect.gen(function*() {
-      const [frames, tables] = yield* both
-      const job = (one: BufferPool.Pool, other: BufferPool.Pool) =>
-        Effect.scoped(Effect.gen(function*() {
-          yield* one.allocate(2048)
-          yield* settled
-          yield* other.allocate(2048)
-        }))
-      const jobs = yield* Effect.forEach([job(frames, tables), job(tables, frames)], (one) => Effect.forkChild(one))
-      yield* settled
-      yield* TestClock.adjust("3 seconds")
-      const exits = yield* Effect.forEach(jobs, Fiber.await)
-      const failed = exits.filter(Exit.isFailure)
-      strictEqual(failed.length, 1)
-      assert.include(String(failed[0]!.cause), "every lease belongs to a job that waits too")
-    }).pipe(Effect.scoped, Effect.provide(limited)))
+  it.effect.each([["one limit", limited], ["a limit within a limit", nested]] as const)(
+    "end a standstill under %s between jobs that hold memory of one and wait for the other",
+    ([, layer]) =>
+      Effect.gen(function*() {
+        const [frames, tables] = yield* both
+        const job = (one: BufferPool.Pool, other: BufferPool.Pool) =>
+          Effect.scoped(Effect.gen(function*() {
+            yield* one.allocate(2048)
+            yield* settled
+            yield* other.allocate(2048)
+          }))
+        const jobs = yield* Effect.forEach([job(frames, tables), job(tables, frames)], (one) => Effect.forkChild(one))
+        yield* settled
+        yield* TestClock.adjust("3 seconds")
+        const exits = yield* Effect.forEach(jobs, Fiber.await)
+        const failed = exits.filter(Exit.isFailure)
+        strictEqual(failed.length, 1)
+        assert.include(String(failed[0]!.cause), "every lease belongs to a job that waits too")
+      }).pipe(Effect.scoped, Effect.provide(layer))
+  )
 
   it.effect("do not wake each other for ever with what they try together", () =>
     Effect.gen(function*() {
@@ -119,6 +130,61 @@ describe("two pools on one limited allocator", () => {
       strictEqual((yield* inner.stats).waiters, 1)
       yield* Lease.release(lease)
       strictEqual((yield* Fiber.join(waiting)).size, 1024)
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("ask handlers while nobody has to wait for that", () =>
+    Effect.gen(function*() {
+      const [frames, tables] = yield* both
+      const cache = yield* Scope.make()
+      yield* Scope.provide(frames.allocate(3072), cache)
+      yield* frames.onOutOfMemory(() =>
+        Effect.gen(function*() {
+          yield* Effect.scoped(tables.allocateAll([256, 256]))
+          yield* Scope.close(cache, Exit.void)
+          return true
+        })
+      )
+      const leases = yield* frames.allocateAll([1024, 1024])
+      deepStrictEqual(leases.map(({ size }) => size), [1024, 1024])
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("do not wake each other for ever where the driver has less than the limit", () =>
+    Effect.gen(function*() {
+      const { faults } = yield* Host.Host
+      const pools = yield* Effect.all([BufferPool.make(patient), BufferPool.make(patient), BufferPool.make(patient)])
+      const scope = yield* Scope.make()
+      yield* Scope.provide(pools[2].allocate(2048), scope)
+      const jobs = yield* Effect.forEach(
+        [pools[0], pools[1]],
+        (pool) => Effect.forkChild(Effect.scoped(pool.allocateAll([512, 2048])))
+      )
+      yield* settled
+      const before = faults.allocations
+      yield* Effect.replicateEffect(nextTurn, 200, { discard: true })
+      strictEqual(faults.allocations, before)
+      yield* Scope.close(scope, Exit.void)
+      for (const job of jobs) yield* Fiber.join(job)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        LimitingAllocator.layer({ maxBytes: 8192 }).pipe(
+          Layer.provide(Allocator.layerImmediate),
+          Layer.provideMerge(Host.layer({ capacityBytes: 4096 }))
+        )
+      )
+    ))
+
+  it.effect("see no standstill while a job of another pool works", () =>
+    Effect.gen(function*() {
+      const pools = yield* Effect.all([BufferPool.make(patient), BufferPool.make(patient), BufferPool.make(patient)])
+      const scope = yield* Scope.make()
+      yield* Scope.provide(pools[2].allocate(2048), scope)
+      const jobs = yield* Effect.forEach([pools[0], pools[1]], (pool) => Effect.forkChild(pair(pool)))
+      yield* settled
+      yield* TestClock.adjust("1 minute")
+      deepStrictEqual(jobs.map((job) => job.pollUnsafe()), [undefined, undefined])
+      yield* Scope.close(scope, Exit.void)
+      for (const job of jobs) yield* Fiber.join(job)
     }).pipe(Effect.scoped, Effect.provide(limited)))
 
   it.effect("forget a pool that has closed", () =>

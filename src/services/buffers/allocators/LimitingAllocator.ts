@@ -43,7 +43,8 @@ const operation = "Allocator.allocate"
  * The pools on it hear of each other. Before it refuses a request, it evicts what any of them holds idle, if that is enough; and where the
  * driver has no memory, whatever they hold. A request that it has refused waits, if its pool waits, for what comes back to any of them.
  * Each pool has a line of its own: where they should share one, give them one `DeviceMemory`. A decorator above it passes
- * on the members of the allocator that it does not change (`{ ...inner, allocate }`), or pools do not hear of each other.
+ * on the members of the allocator that it does not change (`{ ...inner, allocate }`), or pools do not hear of each other, and
+ * a `freeUnsafe` of its own frees in that step.
  *
  * It counts requested bytes. They count from before the driver is asked, so that requests under way stay within the
  * limit too, until `freeUnsafe` is called, also where the driver fails to free them.
@@ -141,28 +142,24 @@ const limited = (
     if (problem !== undefined) return problem
     const evicted = limit.take(bytes, share)
     if (evicted === undefined) return refused(bytes)
-    const since = limit.begin()
-    let evicts = false
+    limit.begin()
     const ask = (evicted: ReadonlyArray<Effect.Effect<void>>): Effect.Effect<DeviceBuffer, GpuError> => {
       const call = Effect.suspend(() => inner.allocate(bytes, options))
-      if (evicted.length === 0) return call
-      evicts = true
       // Real memory would grow beyond the limit if the driver did not have back what was evicted.
-      return Effect.andThen(Effect.all([...evicted, inner.reclaim]), call)
+      return Effect.catch(
+        evicted.length === 0 ? call : Effect.andThen(Effect.all([...evicted, inner.reclaim]), call),
+        again
+      )
     }
-    // What others hold may be what the driver lacks.
+    // Where the driver has no memory, all held blocks give way, until it has: so no request waits for one of them.
     const again = (error: GpuError) => {
       const target = limit.usedBytes - bytes
       const more = error.reason._tag === "OutOfMemory" ? limit.evict(() => limit.usedBytes - target) : []
       return more.length === 0 ? error : ask(more)
     }
-    return Effect.onExitPrimitive(Effect.catch(ask(evicted), again), (exit) => {
-      if (Exit.isFailure(exit)) {
-        limit.count(-bytes, share)
-        // Whoever the driver has refused may get what was evicted in vain.
-        if (evicts) { for (const other of share?.others ?? limit.shares) limit.hear(other) }
-      }
-      limit.end(since, Exit.isFailure(exit), share)
+    return Effect.onExitPrimitive(ask(evicted), (exit) => {
+      if (Exit.isFailure(exit)) limit.count(-bytes, share)
+      limit.end(Exit.isFailure(exit), share)
       if (Exit.isFailure(exit)) return undefined
       activeBytes += bytes
       live.set(exit.value, { bytes, share })

@@ -52,7 +52,7 @@ export class LastResort {
       const { refusal, request, rungs } = exhausted
       const line = this.#line
       const inHandler = isWithin(yield* InHandler, this.#lines)
-      while (!this.handlers.isEmpty) {
+      while (!this.handlers.isEmpty && request.patience.isPart !== true) {
         const known = request.help?.shortage === this.#owner ? request.help : undefined
         if (inHandler || known?.declined === true) break
         rungs.add("handlers")
@@ -88,6 +88,13 @@ export class LastResort {
     return request.patience.waitAtMost === Infinity
       ? waiting
       : this.#limited(() => waiting, request, () => this.#timedOut(request, rungs))
+  }
+
+  /** The same for something else that a request waits for. */
+  inTime<A>(effect: Effect.Effect<A, GpuError>, request: LeaseRequest, rungs: Set<Rung>): Effect.Effect<A, GpuError> {
+    return request.patience.waitAtMost === Infinity
+      ? effect
+      : this.#limited(() => effect, request, () => this.#tooLate(request, rungs.add("wait")))
   }
 
   /** Something may have come back since it was looked at last, and then nothing else may be left to wait for. */

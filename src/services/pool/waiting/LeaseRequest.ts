@@ -20,6 +20,8 @@ export interface Patience {
   readonly onExhausted: "fail" | "wait"
   /** How long it waits at most, in milliseconds. */
   readonly waitAtMost: number
+  /** Whether it leaves the handlers to a request that it is a part of. */
+  readonly isPart?: boolean
 }
 
 /** The terms of all requests of one pool, budget or reservation. */

@@ -50,13 +50,24 @@ export class Share {
   /** An attempt to get several leases. If it cannot get all, it releases those that it has, and returns the reason. */
   attempt<A, E, R>(effect: Effect.Effect<A | undefined, E, R>): Effect.Effect<A | undefined, E, R> {
     const { limit } = this
-    return limit.attempts.withPermit(Effect.suspend(() => {
-      const since = limit.begin()
-      return Effect.onExitPrimitive(effect, (exit) => {
-        limit.end(since, Exit.isFailure(exit) || exit.value !== undefined, this)
+    return Effect.suspend(() => {
+      let hasBegun = false
+      // It begins inside, after the finalizer is on the fiber's stack, so that no interruption can lose its end.
+      const begun = Effect.suspend(() => {
+        hasBegun = true
+        limit.begin()
+        return effect
+      })
+      return Effect.onExitPrimitive(begun, (exit) => {
+        if (hasBegun) limit.end(Exit.isFailure(exit) || exit.value !== undefined, this)
         return undefined
       })
-    }))
+    })
+  }
+
+  /** The same for one that has given up before: of those, one at a time. */
+  attemptAgain<A, E, R>(effect: Effect.Effect<A | undefined, E, R>): Effect.Effect<A | undefined, E, R> {
+    return this.limit.attempts.withPermit(this.attempt(effect))
   }
 
   /** Bytes that may come back from outside the member, without held bytes of others: those would have been evicted. */
@@ -70,16 +81,23 @@ export const CurrentShares = Context.Reference<ReadonlyArray<Share>>("effect-gpu
   defaultValue: () => []
 })
 
+interface Refused {
+  readonly share: Share
+  readonly bytes: number
+}
+
 export class SharedLimit {
   readonly maxBytes: number
   readonly shares = new Set<Share>()
+  /** By it the ages of jobs in different memories are compared. */
+  readonly order = { granted: 0 }
   /** Bytes allocated, or requested from the driver. */
   usedBytes = 0
   /** Only one request for several leases tries at a time: two with a part each would make each other fail for ever. */
   readonly attempts = Semaphore.makeUnsafe(1)
   /** The count of attempts under way, and the shares that the limit refused meanwhile. */
   #open = 0
-  #refused: Array<{ readonly share: Share; readonly bytes: number }> = []
+  #refused: Array<Refused> = []
   #isEvicting = false
   #toTell = new Set<Share>()
   readonly #dispatcher: Scheduler.SchedulerDispatcher
@@ -108,6 +126,11 @@ export class SharedLimit {
     return false
   }
 
+  /** Whether members have yet to be told of what came back. */
+  get isTelling(): boolean {
+    return this.#toTell.size > 0
+  }
+
   /** Called when a line gets its first request or loses its last. */
   listen(): void {
     for (const { member } of this.shares) member.listen()
@@ -119,7 +142,8 @@ export class SharedLimit {
    */
   take(bytes: number, share: Share | undefined): Effect.Effect<void>[] | undefined {
     const evicted = this.#makeRoom(bytes)
-    if (evicted === undefined) {
+    // An allocator in between may free later, or have held blocks of its own.
+    if (evicted === undefined || bytes > this.maxBytes - this.usedBytes) {
       if (share !== undefined && this.#open > 0) this.#refused.push({ share, bytes })
       return undefined
     }
@@ -154,21 +178,21 @@ export class SharedLimit {
     return evicted
   }
 
-  /** Begins an attempt, which may take bytes so that others are refused. Pass the result to `end`. */
-  begin(): number {
+  /** An attempt begins. It may take bytes that the limit then refuses to others. */
+  begin(): void {
     this.#open++
-    return this.#refused.length
   }
 
   /**
-   * Ends an attempt. If it failed, this wakes only members whose requests it kept from bytes: if it woke all, two
-   * attempts in turn would wake each other for ever.
+   * The attempt has ended. If it got nothing, the limit tells those whom it refused meanwhile and who would fit now, each once: if
+   * it told others too, two that try in turn would wake each other for ever.
    */
-  end(since: number, cameToNothing: boolean, from: Share | undefined): void {
-    if (cameToNothing) {
-      for (const { bytes, share } of this.#refused.slice(since)) {
-        if (share !== from && bytes <= this.#room) this.hear(share)
-      }
+  end(gotNothing: boolean, from: Share | undefined): void {
+    if (gotNothing) {
+      const fits = ({ bytes, share }: Refused) => share !== from && bytes <= this.#room
+      const told = this.#refused.filter(fits)
+      this.#refused = this.#refused.filter((refused) => !fits(refused))
+      for (const { share } of told) this.hear(share)
     }
     this.#open--
     if (this.#open === 0) this.#refused = []
@@ -184,7 +208,7 @@ export class SharedLimit {
     this.count(-bytes, from)
     // These bytes are for the request that evicted them.
     if (this.#isEvicting) return
-    if (from === undefined) { for (const share of this.shares) this.hear(share) }
+    if (from === undefined || !this.shares.has(from)) { for (const share of this.shares) this.hear(share) }
     else this.tell()
   }
 

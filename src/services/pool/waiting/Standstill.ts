@@ -32,6 +32,8 @@ export interface Watched {
   readonly reservations: ReadonlySet<SetAside>
   /** Itself and the others whose blocks come out of the same limit: what comes back to one may serve another. */
   readonly peers: ReadonlyArray<Watched>
+  /** Whether its requests are still to hear of what came back. */
+  readonly isTelling: boolean
 }
 
 /** Whose requests are stuck. */
@@ -78,13 +80,16 @@ const bytesByLine = (
   const add = (line: object, more: number): void => void bytes.set(line, (bytes.get(line) ?? 0) + more)
   for (const { live, pool } of pools) {
     // What it has would come back to its own line, to the lines of others that their limit refused, and to budgets.
-    const lines = pools.filter((other) => other.pool === pool || other.pool.line.isRefused)
+    const others = pools.filter((other) => other.pool !== pool && other.pool.line.isRefused)
     const addCharged = (budgets: ReadonlyArray<{ readonly line: object }>, more: number): void => {
-      for (const other of lines) add(other.pool.line, more)
+      add(pool.line, more)
       for (const { line } of budgets) add(line, more)
     }
     for (const lease of live) {
-      if (parties.holdsLease(lease)) addCharged(lease.account?.budgets ?? [], lease.capacity)
+      if (!parties.holdsLease(lease)) continue
+      addCharged(lease.account?.budgets ?? [], lease.capacity)
+      // The limit that they share counts leases, and nothing that is set aside.
+      for (const other of others) add(other.pool.line, lease.capacity)
     }
     for (const one of pool.reservations) {
       if (!parties.holdsReservation(one)) continue
@@ -268,6 +273,10 @@ export class StandstillWatch {
 
   readonly #look = Effect.sync(() => {
     const before = this.#suspects
+    if (this.#pool.isTelling) {
+      this.#suspects = new Map()
+      return
+    }
     const pools = this.#pool.peers.map((pool): Looked => ({ pool, live: pool.leases.live() }))
     const stuck = findStuck(pools, () => true)
     this.#suspects = new Map(stuck.map((waiter) => [waiter, waiter.line.returned()]))
