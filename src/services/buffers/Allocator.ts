@@ -20,7 +20,6 @@ import { DeviceContext } from "../device/DeviceContext.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "../device/GivingBack.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
-import type { SharedLimit } from "../pool/waiting/SharedLimit.ts"
 
 /**
  * The options of one `allocate`.
@@ -80,8 +79,8 @@ export class Allocator extends Context.Service<Allocator, {
   readonly reclaim: Effect.Effect<void, GpuError>
   /** Whether a successful `allocate` proves that the memory exists. */
   readonly immediate: boolean
-  /** The limits that its buffers count to, by which pools hear of each other. @internal */
-  readonly limits?: ReadonlyArray<SharedLimit>
+  /** The limits that its buffers count to. Pools hear of each other by them: a decorator passes them on. */
+  readonly limits?: ReadonlyArray<object>
 }>()("effect-gpu-pool/Allocator") {}
 
 const giveBack = (freeUnsafe: Allocator["Service"]["freeUnsafe"], buffer: DeviceBuffer): Effect.Effect<void> =>

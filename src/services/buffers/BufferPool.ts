@@ -55,6 +55,7 @@ import {
 } from "../pool/PoolOptions.ts"
 import type { PoolRequests, Want } from "../pool/PoolRequests.ts"
 import type { Need } from "../pool/waiting/Handlers.ts"
+import { SharedLimit } from "../pool/waiting/SharedLimit.ts"
 import * as Allocator from "./Allocator.ts"
 import { BufferSource, type BufferSourceOptions } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
@@ -192,14 +193,12 @@ export class BufferPool extends Context.Service<BufferPool, Pool>()("effect-gpu-
  * ```ts
  * import { Effect } from "effect"
  * import { Allocator, BufferPool } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const job = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const pool = yield* BufferPool.make({ maxBytes: 1 << 20, label: "job" })
  *   const lease = yield* pool.allocate(1000)
  *   return lease.capacity
- * }).pipe(Effect.scoped, Effect.provide(Allocator.layerImmediate), Effect.provide(Host.layer()))
- * await Effect.runPromise(job) // => 1024
+ * }).pipe(Effect.provide(Allocator.layerImmediate)) // => 1024
  * ```
  *
  * @category constructors
@@ -227,7 +226,7 @@ const openPool = (memory: Memory, settings: Settings, maxBytes: number | undefin
     const { info } = yield* DeviceContext
     const allocator = yield* Allocator.Allocator
     const driver = yield* QueueDriver
-    if (allocator.limits !== undefined) memory.join(allocator.limits)
+    memory.join((allocator.limits ?? []).filter((limit) => limit instanceof SharedLimit))
     const source = new BufferSource({
       ...settings,
       allocator,

@@ -156,15 +156,13 @@ export class ImagePool extends Context.Service<ImagePool, Pool>()("effect-gpu-po
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Host } from "effect-gpu-pool/host"
  * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
- * const job = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const pool = yield* ImagePool.make({ maxBytes: 1 << 20, label: "job" })
  *   const image = yield* pool.allocate(ImageShape.image2d(16, 16), ImageFormat.rgba8)
  *   return image.size
- * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
- * await Effect.runPromise(job) // => 1024
+ * }) // => 1024
  * ```
  *
  * @category constructors

@@ -445,17 +445,11 @@ export const overBuffer: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Host } from "effect-gpu-pool/host"
  * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
  *
- * const program = Images.fromArray(Uint8Array.of(1, 2, 3, 4), ImageShape.image1d(2), { channels: 2, normalized: true })
- *   .pipe(
- *     Effect.map((image) => ImageFormat.format(image.format)),
- *     Effect.scoped,
- *     Effect.provide(Host.layer())
- *   )
- *
- * await Effect.runPromise(program) // => "rg unorm8"
+ * Images.fromArray(Uint8Array.of(1, 2, 3, 4), ImageShape.image1d(2), { channels: 2, normalized: true }).pipe(
+ *   Effect.map((image) => ImageFormat.format(image.format))
+ * ) // => "rg unorm8"
  * ```
  *
  * @see pyopencl.image_from_array
@@ -507,15 +501,12 @@ export const write: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Host } from "effect-gpu-pool/host"
  * import { Images, ImageShape } from "effect-gpu-pool/images"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const image = yield* Images.fromArray(Float32Array.of(1, 2, 3), ImageShape.image1d(3))
  *   return yield* Images.read(image, Float32Array, { origin: [2] })
- * }).pipe(Effect.scoped, Effect.provide(Host.layer()))
- *
- * Array.from(await Effect.runPromise(program)) // => [3]
+ * }) // => Float32Array.of(3)
  * ```
  *
  * @see pyopencl.enqueue_copy

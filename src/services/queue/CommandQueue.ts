@@ -221,15 +221,12 @@ export const write: {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  *
- * const program = Effect.gen(function*() {
+ * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(16)
  *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
  *   return yield* CommandQueue.read(x, Float32Array, { offset: 4, length: 2 })
- * }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
- *
- * Array.from(await Effect.runPromise(program)) // => [2, 3]
+ * }) // => Float32Array.of(2, 3)
  * ```
  *
  * @category accessors

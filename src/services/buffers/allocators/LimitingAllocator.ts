@@ -67,12 +67,10 @@ const operation = "Allocator.allocate"
  *   const frames = yield* BufferPool.make({ label: "frames" })
  *   const tables = yield* BufferPool.make({ label: "tables" })
  *   yield* frames.use(768 * 1024, () => Effect.void)
- *   const before = yield* frames.stats
  *   yield* tables.allocate(512 * 1024)
- *   const after = yield* frames.stats
- *   return [before.heldBytes, after.heldBytes]
+ *   return (yield* frames.stats).heldBytes
  * }).pipe(Effect.scoped, Effect.provide(limited))
- * await Effect.runPromise(program) // => [786432, 0]
+ * await Effect.runPromise(program) // => 0
  * ```
  *
  * @see rmm::mr::limiting_resource_adaptor
