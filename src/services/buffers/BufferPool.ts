@@ -347,7 +347,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, number>> => 
 }
 
 const list = (operation: string, sizes: Sizes, wanted: BufferUsage): Listed | GpuError => {
-  const wantsOf = (all: ReadonlyArray<number>) => all.map((size) => ({ size, wanted }))
+  const wantsOf = (all: ReadonlyArray<number>) => Array.from(all, (size) => ({ size, wanted }))
   if (Array.isArray(sizes)) return { wants: wantsOf(sizes), shape: (leases) => leases.slice() }
   if (!isRecord(sizes)) {
     return invalidRequest(operation, `${shown(sizes)} was given for sizes`, "Pass an array or a record of byte counts.")
