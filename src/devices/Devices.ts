@@ -197,7 +197,7 @@ export interface ChoiceOptions extends SourceOptions {
 export interface DefaultOptions extends OpenOptions, ChoiceOptions {}
 
 /**
- * Opens the device that the user wants, or the best one when nobody chose. The first of these places that names a
+ * Opens the device that the user wants, or the best one without a choice. The first of these places that names a
  * device decides:
  *
  * 1. `selector`, from code

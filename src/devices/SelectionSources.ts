@@ -23,7 +23,7 @@ import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
  * @since 0.1.0
  */
 export interface Choice {
-  /** A variable, the path of a file, or `code`; else `default`: the option of that name decides, or nobody chose. */
+  /** A variable, the path of a file, or `code`; or `default`, where none of these chose: the option `default`, or no choice. */
   readonly source: string
   /** As it was written; `undefined` when nobody chose. */
   readonly text: string | undefined

@@ -19,7 +19,7 @@ export const format = (shape: Shape): string => {
   return `[${lengths.join(", ")}${shape.length > maxRank ? ", ..." : ""}]`
 }
 
-/** A copy of a shape that nobody changes. Adding 0 turns a negative zero into 0. */
+/** A copy of a shape, so that later changes by the program do not reach it. Adding 0 turns a negative zero into 0. */
 export const copy = (shape: Shape): Shape => Array.from(shape, (length) => length + 0)
 
 /** The number of elements. */

@@ -70,13 +70,13 @@ export const functionProblem = (operation: string, name: string, value: unknown)
 
 const isList = (value: object): boolean => Array.isArray(value) || ArrayBuffer.isView(value)
 
-/** Why an option that is left out, `true` or `false` is none of these, or `undefined`. */
+/** An error for an option that is neither left out nor `true` nor `false`; else `undefined`. */
 export const booleanProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
   value === undefined || typeof value === "boolean"
     ? undefined
     : invalidRequest(operation, `${name} ${shown(value)} is no boolean`, "Pass true or false, or leave it out.")
 
-/** Why a value is none of the names that there are, or `undefined`. */
+/** An error for a value that is not one of the names; else `undefined`. */
 export const choiceProblem = (
   operation: string,
   what: string,

@@ -18,7 +18,7 @@ const languages: { readonly [L in keyof Bodies]: string } = { wgsl: "WGSL", open
 
 const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kernel.name}"`
 
-/** The kernel as it was when it was first used, or why it is none, or why the device cannot run it. */
+/** The kernel as it was at its first use; or an error, if the value is no kernel or the device cannot run it. */
 export const checked = (given: Kernel, info: DeviceInfo): Kernel | GpuError => {
   const kernel = fixed(given)
   return check(kernel) ?? problem(kernel, info) ?? kernel

@@ -16,7 +16,7 @@ export interface Wanted {
 
 type WithDevice = ListedDevice & { readonly device: Named }
 
-/** The usable devices that fit, or why there are none. */
+/** The usable devices that the selection matches; or the reason, if it matches none. */
 export const match = (wanted: Wanted, listed: ReadonlyArray<ListedDevice>): ReadonlyArray<ListedDevice> | string => {
   const ofBackend = listed.filter(({ backend }) => backend === wanted.backend)
   const platforms = distinct(ofBackend.flatMap(({ platform }) => platform ?? []))

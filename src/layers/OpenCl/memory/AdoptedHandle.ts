@@ -28,7 +28,7 @@ export const foreignHandle = (
   return makeError(new ForeignDevice({ operation, label, owner, expected, what }))
 }
 
-/** The CL_MEM_TYPE of a memory object of this device's context, or why the handle is none. */
+/** The CL_MEM_TYPE of a memory object of this device's context, or the error that says why it is not one. */
 export const typeOf = (
   operation: string,
   device: OpenDevice,

@@ -141,7 +141,7 @@ export class SharedLimit {
    * that could not be freed. Returns `undefined` if it refuses.
    */
   take(bytes: number, share: Share | undefined): Effect.Effect<void>[] | undefined {
-    const evicted = this.#makeRoom(bytes)
+    const evicted = bytes > this.#room ? undefined : this.evict(() => bytes - (this.maxBytes - this.usedBytes))
     // An allocator in between may free later, or have held blocks of its own.
     if (evicted === undefined || bytes > this.maxBytes - this.usedBytes) {
       if (share !== undefined && this.#open > 0) this.#refused.push({ share, bytes })
@@ -163,18 +163,19 @@ export class SharedLimit {
     return room
   }
 
-  #makeRoom(bytes: number): Effect.Effect<void>[] | undefined {
-    return bytes > this.#room ? undefined : this.evict(() => bytes - (this.maxBytes - this.usedBytes))
-  }
-
   /** Evicts held blocks while bytes are missing, first of the member with the most. */
   evict(missing: () => number): Effect.Effect<void>[] {
     const evicted: Effect.Effect<void>[] = []
+    const largestFirst = Array.from(this.shares).sort((a, b) => b.member.heldBytes - a.member.heldBytes)
     this.#isEvicting = true
-    for (const { member } of Array.from(this.shares).sort((a, b) => b.member.heldBytes - a.member.heldBytes)) {
-      if (missing() > 0 && member.heldBytes > 0) evicted.push(member.evict(missing()))
+    try {
+      for (const { member } of largestFirst) {
+        if (missing() > 0 && member.heldBytes > 0) evicted.push(member.evict(missing()))
+      }
+    } finally {
+      // An allocator of the program may throw; others must hear of what comes back all the same.
+      this.#isEvicting = false
     }
-    this.#isEvicting = false
     return evicted
   }
 
@@ -183,10 +184,7 @@ export class SharedLimit {
     this.#open++
   }
 
-  /**
-   * The attempt has ended. If it got nothing, the limit tells those whom it refused meanwhile and who would fit now, each once: if
-   * it told others too, two that try in turn would wake each other for ever.
-   */
+  /** If the attempt got nothing, tells once those whom the limit refused meanwhile and who fit now: else two would wake each other for ever. */
   end(gotNothing: boolean, from: Share | undefined): void {
     if (gotNothing) {
       const fits = ({ bytes, share }: Refused) => share !== from && bytes <= this.#room
