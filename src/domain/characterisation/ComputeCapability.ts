@@ -10,7 +10,7 @@
  */
 import * as Result from "effect/Result"
 import { demandMembers } from "../arguments/Demand.ts"
-import { type GpuError, make as makeError, Unsupported } from "../GpuError.ts"
+import { type GpuError, unsupported } from "../GpuError.ts"
 
 /**
  * A compute capability, as 8.6.
@@ -143,15 +143,11 @@ export const multiprocessor = (
 ): Result.Result<Multiprocessor, GpuError> => {
   const row = rows.get(format(computeCapability))
   if (row === undefined) {
-    return Result.fail(makeError(
-      new Unsupported({
-        operation: "ComputeCapability.multiprocessor",
-        backend: "opencl",
-        feature: `occupancy for compute capability ${format(computeCapability)}`,
-        hint: `Known are ${
-          [...rows.keys()].join(", ")
-        }; for others pass a Multiprocessor of your own to Occupancy.make.`
-      })
+    return Result.fail(unsupported(
+      "ComputeCapability.multiprocessor",
+      "opencl",
+      `occupancy for compute capability ${format(computeCapability)}`,
+      `Known are ${[...rows.keys()].join(", ")}; for others pass a Multiprocessor of your own to Occupancy.make.`
     ))
   }
   const { major } = computeCapability

@@ -8,7 +8,7 @@ import { withArticle } from "../arguments/ShownValue.ts"
 import * as DType from "../data/DType.ts"
 import * as ValueType from "../data/ValueType.ts"
 import type { DeviceInfo, ImageLimits } from "../device/DeviceInfo.ts"
-import { type GpuError, LimitExceeded, make as makeError, Unsupported } from "../GpuError.ts"
+import { type GpuError, LimitExceeded, make as makeError, unsupported } from "../GpuError.ts"
 import { check, fixed, type Kernel } from "./Kernel.ts"
 import { isNumeric, type KernelArgument } from "./KernelArgument.ts"
 
@@ -43,13 +43,11 @@ export const bodyOf = <L extends keyof Bodies>(
   language: L,
   backend: DeviceInfo["backend"]
 ): NonNullable<Bodies[L]> | GpuError =>
-  kernel.body[language] ?? makeError(
-    new Unsupported({
-      operation: operationOf(kernel),
-      backend,
-      feature: `a kernel without ${withArticle(languages[language])} body`,
-      hint: `Give the kernel a body.${language}, or run it on a backend that it has a body for.`
-    })
+  kernel.body[language] ?? unsupported(
+    operationOf(kernel),
+    backend,
+    `a kernel without ${withArticle(languages[language])} body`,
+    `Give the kernel a body.${language}, or run it on a backend that it has a body for.`
   )
 
 const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined => {
@@ -77,13 +75,11 @@ export const typeProblem = (
   dtype: DType.DType,
   user: string
 ): GpuError | undefined =>
-  info.dtypes.has(dtype) ? undefined : makeError(
-    new Unsupported({
-      operation,
-      backend: info.backend,
-      feature: `${dtype} (${user}) on ${info.name}`,
-      hint: `Use one of ${[...info.dtypes].join(", ")}${where(dtype)}.`
-    })
+  info.dtypes.has(dtype) ? undefined : unsupported(
+    operation,
+    info.backend,
+    `${dtype} (${user}) on ${info.name}`,
+    `Use one of ${[...info.dtypes].join(", ")}${where(dtype)}.`
   )
 
 /** What has the types that not every device has. */
@@ -131,7 +127,7 @@ const imagesProblem = (kernel: Kernel, { backend, limits, name }: DeviceInfo): G
   const { images } = limits
   if (images === undefined) {
     const hint = "Use buffers, or a device that has images."
-    return makeError(new Unsupported({ operation, backend, feature: `images in kernels on ${name}`, hint }))
+    return unsupported(operation, backend, `images in kernels on ${name}`, hint)
   }
   for (const limitName of Object.keys(imageUses) as Array<keyof ImageLimits>) {
     const requested = kernel.args.filter(imageUses[limitName]).length

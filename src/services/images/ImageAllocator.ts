@@ -10,7 +10,7 @@ import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import { format as formatDevice } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, make as makeError, type Released, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, type Released, unsupported } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
@@ -128,15 +128,13 @@ export class ImageAllocator {
     usage: ImageUsage.ImageUsage,
     others: boolean
   ): GpuError {
-    return makeError(
-      new Unsupported({
-        operation,
-        backend: formatDevice(this.device.info),
-        feature: `a ${shape.kind} image of ${ImageFormat.format(format)} for ${ImageUsage.format(usage)}`,
-        hint: others
-          ? "Take one of the formats that Images.formats lists for that usage and kind, or ask for less usage."
-          : "There are no such images at all: ask for another kind or less usage, or keep the elements in a buffer."
-      })
+    return unsupported(
+      operation,
+      formatDevice(this.device.info),
+      `a ${shape.kind} image of ${ImageFormat.format(format)} for ${ImageUsage.format(usage)}`,
+      others
+        ? "Take one of the formats that Images.formats lists for that usage and kind, or ask for less usage."
+        : "There are no such images at all: ask for another kind or less usage, or keep the elements in a buffer."
     )
   }
 }

@@ -8,7 +8,7 @@ import * as Label from "../../domain/arguments/Label.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, unsupported as unsupportedBy } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
@@ -51,13 +51,11 @@ export const resolve = (
 
 /** The error of a driver without images over buffers. */
 export const unsupported = (operation: string, info: DeviceInfo): GpuError =>
-  makeError(
-    new Unsupported({
-      operation,
-      backend: formatDevice(info),
-      feature: "an image over a buffer",
-      hint: "Copy the elements with Images.fromBuffer, or let kernels read the buffer itself."
-    })
+  unsupportedBy(
+    operation,
+    formatDevice(info),
+    "an image over a buffer",
+    "Copy the elements with Images.fromBuffer, or let kernels read the buffer itself."
   )
 
 /** The usage that the buffer needs for each usage of the image, and the one that it must not have. */

@@ -8,7 +8,7 @@
  */
 import * as DType from "../../../domain/data/DType.ts"
 import * as ValueType from "../../../domain/data/ValueType.ts"
-import { type GpuError, isGpuError, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError, unsupported } from "../../../domain/GpuError.ts"
 import type { ImageChannel } from "../../../domain/images/ImageChannel.ts"
 import type { Kernel } from "../../../domain/kernel/Kernel.ts"
 import { type Access, type ImageArg, isNumeric, type KernelArgument } from "../../../domain/kernel/KernelArgument.ts"
@@ -103,14 +103,8 @@ const valueProblem = ({ args, name }: Kernel): GpuError | undefined => {
     if (argument._tag !== "ScalarArg") continue
     const hint = missingHint(argument.dtype)
     if (hint === undefined) continue
-    return makeError(
-      new Unsupported({
-        operation: `KernelCache.get, kernel "${name}"`,
-        backend: "webgpu",
-        feature: `${argument.dtype} (argument "${argument.name}")`,
-        hint
-      })
-    )
+    const feature = `${argument.dtype} (argument "${argument.name}")`
+    return unsupported(`KernelCache.get, kernel "${name}"`, "webgpu", feature, hint)
   }
   return undefined
 }
