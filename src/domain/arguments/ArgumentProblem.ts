@@ -53,22 +53,19 @@ export const satisfies = <A>(value: unknown, test: (value: unknown) => value is 
 }
 
 /** Whether a value is an object with these methods; `false` for one that throws when it is looked at. */
-export const hasMethods = (value: unknown, names: ReadonlyArray<string>): value is object => {
-  try {
-    return typeof value === "object" && value !== null &&
+export const hasMethods = (value: unknown, names: ReadonlyArray<string>): value is object =>
+  satisfies(
+    value,
+    (value): value is object =>
+      typeof value === "object" && value !== null &&
       names.every((name) => typeof Reflect.get(value, name) === "function")
-  } catch {
-    return false
-  }
-}
+  )
 
 /** Why a value is no function, or `undefined`. */
 export const functionProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
   typeof value === "function"
     ? undefined
     : invalidRequest(operation, `${shown(value)} was given for the function ${name}`, "Pass a function.")
-
-const isList = (value: object): boolean => Array.isArray(value) || ArrayBuffer.isView(value)
 
 /** An error for an option that is neither left out nor `true` nor `false`; else `undefined`. */
 export const booleanProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
@@ -99,20 +96,11 @@ export const optionsProblem = (
 ): GpuError | undefined => {
   if (value === undefined) return undefined
   try {
-    return givenProblem(operation, value, known)
+    return KnownOptions.problem(operation, value, known)
   } catch (thrown) {
     return unreadable(operation, thrown)
   }
 }
-
-const givenProblem = (operation: string, value: unknown, known: KnownOptions.KnownOptions): GpuError | undefined =>
-  typeof value === "object" && value !== null && !isList(value)
-    ? KnownOptions.problem(operation, value, known)
-    : invalidRequest(
-      operation,
-      `${shown(value)} was given for options`,
-      `Pass an object with ${[...known].join(", ")}, or leave it out.`
-    )
 
 /**
  * A copy of the options, each member read once; or what is wrong with them. Every hit runs this, so it allocates only
@@ -124,7 +112,7 @@ export const membersOf = <O extends object>(
   known: KnownOptions.KnownOptions
 ): Partial<O> | GpuError => {
   try {
-    return (options === undefined ? undefined : givenProblem(operation, options, known)) ?? { ...options }
+    return (options === undefined ? undefined : KnownOptions.problem(operation, options, known)) ?? { ...options }
   } catch (thrown) {
     return unreadable(operation, thrown)
   }

@@ -15,10 +15,18 @@ export const of = <O extends object>(members: { readonly [Name in keyof O]-?: tr
   new Set(Object.keys(members))
 
 /**
- * Why an object has an unknown option, or `undefined`. A member that is `undefined` counts as left out. It allocates
- * nothing, so that operations can run it on each call.
+ * What is wrong with given options, or `undefined`: they must be an object with known names only, where a member that is
+ * `undefined` counts as left out. It allocates nothing, so that operations can run it on each call. Programs without types
+ * pass anything; a value that throws when it is read makes this throw.
  */
-export const problem = (operation: string, options: object, known: KnownOptions): GpuError | undefined => {
+export const problem = (operation: string, options: unknown, known: KnownOptions): GpuError | undefined => {
+  if (typeof options !== "object" || options === null || Array.isArray(options) || ArrayBuffer.isView(options)) {
+    return invalidRequest(
+      operation,
+      `${shown(options)} was given for options`,
+      `Pass an object with ${[...known].join(", ")}, or leave it out.`
+    )
+  }
   const unknown = unknownName(options, known)
   return unknown === undefined
     ? undefined
@@ -27,18 +35,8 @@ export const problem = (operation: string, options: object, known: KnownOptions)
 
 /** The same for functions of values, which throw a TypeError. */
 export const demand = (operation: string, options: object | undefined, known: KnownOptions): void => {
-  if (options === undefined) return
-  // Programs without types can pass anything.
-  if (typeof options !== "object" || options === null) {
-    throw new TypeError(
-      `${operation}: ${shown(options)} was given for options. Pass an object with ${
-        [...known].join(", ")
-      }, or leave it out.`
-    )
-  }
-  const unknown = unknownName(options, known)
-  if (unknown === undefined) return
-  throw new TypeError(`${operation}: there is no option ${shown(unknown)}. ${hintFor(unknown, known)}`)
+  const wrong = options === undefined ? undefined : problem(operation, options, known)
+  if (wrong !== undefined) throw new TypeError(wrong.message)
 }
 
 const unknownName = (options: object, known: KnownOptions): string | undefined => {

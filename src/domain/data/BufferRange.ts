@@ -43,7 +43,19 @@ export const alignmentHint = (advice: string, { liftable }: Alignment): string =
       "byteGranular: true."
     : `${advice}.`
 
-const isByteCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
+const noByteCount = (operation: string, name: string, value: number): GpuError | undefined =>
+  Number.isSafeInteger(value) && value >= 0 ? undefined : invalidRequest(
+    operation,
+    `${name} ${shown(value)} is no whole number of bytes, zero or more`,
+    "Pass an integer below 2^53."
+  )
+
+const outside = (operation: string, what: string, role: string, buffer: Accessed): GpuError =>
+  invalidRequest(
+    operation,
+    `${what} outside ${named(role, buffer)}`,
+    "Stay within the requested size, or allocate more."
+  )
 
 /**
  * What is wrong with an access that starts at `offset` in a buffer of `size` requested bytes, or `undefined`. An offset
@@ -57,20 +69,9 @@ export const offsetProblem = (
   name: string = "offset",
   role: string = "buffer"
 ): GpuError | undefined => {
-  if (!isByteCount(offset)) {
-    return invalidRequest(
-      operation,
-      `${name} ${shown(offset)} is no whole number of bytes, zero or more`,
-      "Pass an integer below 2^53."
-    )
-  }
-  if (offset > buffer.size) {
-    return invalidRequest(
-      operation,
-      `${name} ${offset} is outside ${named(role, buffer)}`,
-      "Stay within the requested size, or allocate more."
-    )
-  }
+  const wrong = noByteCount(operation, name, offset)
+  if (wrong !== undefined) return wrong
+  if (offset > buffer.size) return outside(operation, `${name} ${offset} is`, role, buffer)
   return offset % alignment.bytes === 0 ? undefined : invalidRequest(
     operation,
     `${name} ${offset} is no multiple of ${alignment.bytes} bytes`,
@@ -90,21 +91,10 @@ export const lengthProblem = (
   alignment: Alignment,
   role: string = "buffer"
 ): GpuError | undefined => {
-  if (!isByteCount(bytes)) {
-    return invalidRequest(
-      operation,
-      `size ${shown(bytes)} is no whole number of bytes, zero or more`,
-      "Pass an integer below 2^53."
-    )
-  }
+  const wrong = noByteCount(operation, "size", bytes)
+  if (wrong !== undefined) return wrong
   const { size } = buffer
-  if (offset + bytes > size) {
-    return invalidRequest(
-      operation,
-      `bytes ${offset} to ${offset + bytes} are outside ${named(role, buffer)}`,
-      "Stay within the requested size, or allocate more."
-    )
-  }
+  if (offset + bytes > size) return outside(operation, `bytes ${offset} to ${offset + bytes} are`, role, buffer)
   return bytes % alignment.bytes === 0 || offset + bytes === size ? undefined : invalidRequest(
     operation,
     `the length of ${bytes} bytes is no multiple of ${alignment.bytes} bytes and does not end where ${
