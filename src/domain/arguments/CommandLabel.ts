@@ -11,7 +11,7 @@ import type { Extent } from "../data/Rectangle.ts"
 
 type Label = string | undefined
 
-const name = (label: Label): string => label ?? "(no label)"
+export const name = (label: Label): string => label ?? "(no label)"
 
 export const write = (bytes: number, target: Label): string => `write ${bytes} B -> ${name(target)}`
 
@@ -28,18 +28,6 @@ export const migrate = (buffers: ReadonlyArray<Label>, to: string): string =>
   `migrate ${buffers.map(name).join(", ")} -> ${to}`
 
 export const dispatch = (kernel: string, count: number): string => `dispatch ${kernel} (${count} items)`
-
-export const writeImage = (target: Label): string => `write -> image ${name(target)}`
-
-export const readImage = (source: Label): string => `read image ${name(source)}`
-
-export const fillImage = (target: Label): string => `fill -> image ${name(target)}`
-
-export const copyImage = (source: Label, target: Label): string => `copy image ${name(source)} -> image ${name(target)}`
-
-export const imageToBuffer = (source: Label, target: Label): string => `copy image ${name(source)} -> ${name(target)}`
-
-export const bufferToImage = (source: Label, target: Label): string => `copy ${name(source)} -> image ${name(target)}`
 
 const region = ([bytes, rows, slices]: Extent): string => `rectangle ${bytes} B x ${rows} x ${slices}`
 

@@ -72,37 +72,6 @@ export const bytes = (
 }
 
 /**
- * Why a driver cannot keep the address of memory, or `undefined`: the memory must not move.
- *
- * @internal
- */
-export const pinProblem = (operation: string, memory: ArrayBuffer): GpuError | undefined =>
-  (memory as { readonly resizable?: boolean }).resizable === true
-    ? invalidRequest(
-      operation,
-      "the data's ArrayBuffer is resizable",
-      "Pass data of a fixed length: a resize would take it away from the device."
-    )
-    : undefined
-
-/**
- * Whether the program transferred or resized data while a device took it: the error, or `undefined`. A driver's own
- * error for that misleads.
- *
- * @internal
- */
-export const changedProblem = (
-  operation: string,
-  data: Uint8Array<ArrayBuffer>,
-  before: number
-): GpuError | undefined =>
-  data.byteLength === before ? undefined : invalidRequest(
-    operation,
-    `the data had ${before} bytes and has ${data.byteLength} now`,
-    "Do not resize or transfer it before the effect has completed."
-  )
-
-/**
  * Zeroed host memory of that many bytes, or `undefined` when the process has none left: V8 says so with a RangeError.
  *
  * @internal

@@ -5,7 +5,6 @@
  */
 import { choiceProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import { elementClassProblem, type ViewType } from "../../domain/data/ElementClass.ts"
-import * as HostData from "../../domain/data/HostData.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { maker } from "./DetachedMemory.ts"
 import type { HostMode } from "./DeviceContext.ts"
@@ -23,7 +22,7 @@ export const modeProblem = (
   alignment: number
 ): GpuError | undefined => {
   if (mode === "copy") return undefined
-  const problem = choiceProblem(operation, "mode", mode, ["copy", "use"]) ?? HostData.pinProblem(operation, data.buffer)
+  const problem = choiceProblem(operation, "mode", mode, ["copy", "use"]) ?? movesProblem(operation, data.buffer)
   if (problem !== undefined) return problem
   if (data.byteLength === 0) {
     return invalidRequest(
@@ -38,6 +37,31 @@ export const modeProblem = (
     `Memory of a device holds elements of ${alignment} bytes too: begin at a multiple of ${alignment}, or let it be copied.`
   )
 }
+
+/** Why a driver cannot keep the address of memory, or `undefined`: the memory must not move. */
+const movesProblem = (operation: string, memory: ArrayBuffer): GpuError | undefined =>
+  (memory as { readonly resizable?: boolean }).resizable === true
+    ? invalidRequest(
+      operation,
+      "the data's ArrayBuffer is resizable",
+      "Pass data of a fixed length: a resize would take it away from the device."
+    )
+    : undefined
+
+/**
+ * Whether the program transferred or resized data while a device took it: the error, or `undefined`. A driver's own
+ * error for that misleads.
+ */
+export const changedProblem = (
+  operation: string,
+  data: Uint8Array<ArrayBuffer>,
+  before: number
+): GpuError | undefined =>
+  data.byteLength === before ? undefined : invalidRequest(
+    operation,
+    `the data had ${before} bytes and has ${data.byteLength} now`,
+    "Do not resize or transfer it before the effect has completed."
+  )
 
 /** A view of the memory, or of a range of it, or why there is none. */
 export const viewOf = <A extends ArrayBufferView>(

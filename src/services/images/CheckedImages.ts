@@ -139,7 +139,8 @@ export class CheckedImages implements Service {
         ImageFormat.imageBytes(format, shape),
         ImageShape.format(shape)
       ))
-      return Effect.tap(this.make(shape, format, { label: options?.label, usage }), (image) => this.write(image, data))
+      return Effect.flatMap(this.make(shape, format, { label: options?.label, usage }), (image) =>
+        Effect.as(this.write(image, data), image))
     })
 
   readonly fromHost: Service["fromHost"] = (data, shape, format, options) =>
@@ -152,9 +153,9 @@ export class CheckedImages implements Service {
         const given = FromHost.resolve(operation, data, shape, format, options ?? {})
         const { bytes, mode, pitches } = given
         const { byteLength } = bytes
-        return Effect.mapError(
+        return Effect.catch(
           this.#driver.createFromHost(bytes, mode, pitches, plain(shape), plainFormat(format), usage, label),
-          (error) => HostData.changedProblem(operation, bytes, byteLength) ?? error
+          (error) => PinnedMemory.changedProblem(operation, bytes, byteLength) ?? error
         )
       }),
       (image) => logged(() => this.#allocator.destroyUnsafe(image), "An image")

@@ -10,14 +10,15 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
+import * as Claims from "../buffers/mapping/Claims.ts"
 import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
 /** A region of an image that is about to be mapped. */
 export const claim = (image: DeviceImage, region: ImageRegion, writes: boolean): Claim => {
-  if (image.beneath === undefined) return MappedMemory.claim(image.identity, { ...region, writes })
+  if (image.beneath === undefined) return Claims.claim(image.identity, { ...region, writes })
   const { bytes, offset } = bytesBeneath(image, region)
-  return BufferAccess.claim(image.beneath, offset, bytes, writes)
+  return Claims.claimBytes(image.beneath, offset, bytes, writes)
 }
 
 /** The bytes of the buffer that a region of an image over it uses. */

@@ -284,7 +284,7 @@ const create = (
   if (byteLength === 0) return Exit.succeed(new EmptyBuffer(device.info, usage, label))
   return Effect.mapError(
     device.createFromHost(bytes, mode, usage, label),
-    (error) => HostData.changedProblem(operation, bytes, byteLength) ?? error
+    (error) => PinnedMemory.changedProblem(operation, bytes, byteLength) ?? error
   )
 }
 

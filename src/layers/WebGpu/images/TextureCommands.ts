@@ -186,14 +186,16 @@ const layout = (
 
 /** What errors call it. */
 const label = ({ _tag, sourceName, targetName }: TextureCommand): string => {
+  const source = CommandLabel.name(sourceName)
+  const target = CommandLabel.name(targetName)
   switch (_tag) {
     case "copyImage":
-      return CommandLabel.copyImage(sourceName, targetName)
+      return `copy image ${source} -> image ${target}`
     case "fillImage":
-      return CommandLabel.fillImage(targetName)
+      return `fill -> image ${target}`
     case "imageToBuffer":
-      return CommandLabel.imageToBuffer(sourceName, targetName)
+      return `copy image ${source} -> ${target}`
     case "bufferToImage":
-      return CommandLabel.bufferToImage(sourceName, targetName)
+      return `copy ${source} -> image ${target}`
   }
 }

@@ -122,8 +122,8 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
         { bytesPerRow: rowBytesOf(target, region), rowsPerImage: region.extent[1] },
         gpuExtent(region.extent)
       ))
-    const name = target.label
-    this.#queue.follow("GPUQueue.writeTexture", scopes, () => [CommandLabel.writeImage(name)])
+    const name = CommandLabel.name(target.label)
+    this.#queue.follow("GPUQueue.writeTexture", scopes, () => [`write -> image ${name}`])
     return Exit.void
   }
 
@@ -139,7 +139,7 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     const aligned = TextureRows.alignedRow(rowBytes)
     const pitch = rows === 1 || aligned * rows > maxBufferSize ? rowBytes : aligned
     const reading: Readback.Reading = {
-      label: CommandLabel.readImage(source.label),
+      label: `read image ${CommandLabel.name(source.label)}`,
       bytes: pitch * rows,
       encode: (encoder, staging) => TextureCommands.copyRows(encoder, textureOf(source), region, pitch, staging, 0),
       take: (staged) => TextureRows.packed(staged, pitch, rowBytes, rows)

@@ -4,9 +4,7 @@
  * @internal
  */
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
-import type { Claim } from "../../../domain/data/MappedParts.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
-import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import * as BufferLike from "../BufferLike.ts"
 import * as MappedMemory from "./MappedMemory.ts"
 
@@ -57,7 +55,3 @@ const mappedProblem = (operation: string, buffer: BufferLike.BufferLike, usage: 
       () => BufferLike.named(buffer)
     )
 }
-
-/** Bytes of a buffer that are about to be mapped. */
-export const claim = ({ origin, root }: DeviceBuffer, offset: number, bytes: number, writes: boolean): Claim =>
-  MappedMemory.claim(root.identity, { origin: [origin + offset], extent: [bytes], writes })

@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { type Claim, type MappedPart, MappedParts } from "../../../domain/data/MappedParts.ts"
+import type { MappedParts } from "../../../domain/data/MappedParts.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 
 /** By what stands for the driver's object. */
@@ -13,14 +13,12 @@ const mapped = new WeakMap<object, MappedParts>()
 /** Most programs never map anything: then no command checks more than this. */
 let isUsed = false
 
-/** A part of the memory of a driver's object that is about to be mapped: bytes from its first one on, or elements. */
-export const claim = (object: object, part: MappedPart): Claim => {
+/** The parts of a driver's object, which are made at its first mapping. */
+export const partsOf = (object: object, make: () => MappedParts): MappedParts => {
   isUsed = true
-  const known = mapped.get(object)
-  if (known !== undefined) return known.claim(part)
-  const parts = new MappedParts()
+  const parts = mapped.get(object) ?? make()
   mapped.set(object, parts)
-  return parts.claim(part)
+  return parts
 }
 
 /**

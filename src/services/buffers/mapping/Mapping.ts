@@ -31,6 +31,7 @@ import { distrustUnproven } from "../../device/UnprovenMemory.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { startsWithSubject } from "../SubjectFirst.ts"
 import * as BufferAccess from "./BufferAccess.ts"
+import { claimBytes } from "./Claims.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
 import { PrivateMapping } from "./PrivateMapping.ts"
 import { ScopedMapping } from "./ScopedMapping.ts"
@@ -157,7 +158,7 @@ const noMapping = (value: unknown): GpuError =>
   invalidRequest("Mapping.unmap", `${shown(value)} was given for a mapping`, "Pass what Mapping.map gave.")
 
 /** The alignment of typed arrays over memory that a driver maps in place. They need it also where commands do not. */
-const { portableAlignment } = BufferRange
+const alignment = BufferRange.portableAlignment
 
 /** The checked options. */
 interface Request {
@@ -191,7 +192,7 @@ const begin = <A extends Elements>(
     label: buffer.label,
     size: bytes,
     owner: buffer,
-    claim: BufferAccess.claim(memory, offset, bytes, request.access !== "read"),
+    claim: claimBytes(memory, offset, bytes, request.access !== "read"),
     name: `bytes ${offset} to ${offset + bytes}`
   }
   return mapping.begin(operation, part, () => mapUnsafe(driver, device.status, memory, request), show)
@@ -231,7 +232,7 @@ const requestOf = <A extends Elements>(
   const offset = options.offset ?? 0
   valid(choiceProblem(operation, "access", access, mapAccesses))
   valid(elementClassProblem(operation, type))
-  valid(BufferRange.offsetProblem(operation, buffer, offset, portableAlignment))
+  valid(BufferRange.offsetProblem(operation, buffer, offset, alignment))
   valid(elementProblem(offset, type))
   const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
   if (options.shape === undefined && !Number.isInteger(rest)) {
@@ -246,7 +247,7 @@ const requestOf = <A extends Elements>(
   const needed = access === "write" && !layout.packed ? "readwrite" : access
   const bytes = layout.span * type.BYTES_PER_ELEMENT
   return BufferAccess.usageProblem(operation, buffer, usageOf[needed], needed) ??
-    BufferRange.lengthProblem(operation, buffer, offset, bytes, portableAlignment) ??
+    BufferRange.lengthProblem(operation, buffer, offset, bytes, alignment) ??
     { layout, offset, bytes, access: needed }
 }
 

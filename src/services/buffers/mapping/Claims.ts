@@ -1,0 +1,16 @@
+/**
+ * Memory that is about to be mapped. Only what maps loads this.
+ *
+ * @internal
+ */
+import { type Claim, type MappedPart, MappedParts } from "../../../domain/data/MappedParts.ts"
+import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
+import * as MappedMemory from "./MappedMemory.ts"
+
+/** A part of the memory of a driver's object: bytes from its first one on, or elements. */
+export const claim = (object: object, part: MappedPart): Claim =>
+  MappedMemory.partsOf(object, () => new MappedParts()).claim(part)
+
+/** Bytes of a buffer. */
+export const claimBytes = ({ origin, root }: DeviceBuffer, offset: number, bytes: number, writes: boolean): Claim =>
+  claim(root.identity, { origin: [origin + offset], extent: [bytes], writes })
