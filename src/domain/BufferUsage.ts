@@ -145,6 +145,31 @@ export const hostNoAccess = 4096
  */
 export const defaultUsage: BufferUsage = storage | copySrc | copyDst
 
+/**
+ * Staging memory for what comes from the device: commands copy to it, and the program maps it to read. Exactly these flags
+ * make a GPUBuffer with MAP_READ, pinned memory on OpenCL.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const download: BufferUsage = hostMemory | copyDst | hostReadOnly
+
+/**
+ * Staging memory for what goes to the device: the program maps it to write, and commands copy from it. Exactly these flags
+ * make a GPUBuffer with MAP_WRITE, pinned memory on OpenCL.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const upload: BufferUsage = hostMemory | copySrc | hostWriteOnly
+
+/**
+ * Whether memory of this usage is staging memory, which every backend with mappings of its own maps in place.
+ *
+ * @internal
+ */
+export const isStaging = (usage: BufferUsage): boolean => usage === download || usage === upload
+
 const flags = UsageFlags.of("buffer", {
   storage,
   uniform,

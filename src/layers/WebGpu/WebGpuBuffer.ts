@@ -17,6 +17,8 @@ export class WebGpuBuffer extends DeviceBuffer {
   readonly id = ++buffers
   /** Regions that were not destroyed. */
   regions = 0
+  /** Settles when the device has answered the mapping that is under way. */
+  mapping: Promise<unknown> | undefined = undefined
   /** It stays with the program that made it. */
   readonly isBorrowed: boolean
 
@@ -41,6 +43,15 @@ export class WebGpuBuffer extends DeviceBuffer {
   get kind(): "buffer" | "region" {
     return this.parent === undefined ? "buffer" : "region"
   }
+
+  /**
+   * Destroys the GPUBuffer. A mapping under way is waited for: when one is cut short, Dawn's binding may settle its promise
+   * twice, which ends the process.
+   */
+  destroyGpu(): void {
+    if (this.mapping === undefined) this.gpu.destroy()
+    else void this.mapping.then(() => this.gpu.destroy())
+  }
 }
 
 /** The GPUBuffer of a buffer that the command queue has checked: its owner is this device, so its class is this one. */
@@ -55,6 +66,7 @@ export const roundUp4 = (bytes: number): number => Math.ceil(bytes / 4) * 4
 /** The numbers of GPUBufferUsage, which the specification fixes and Node has no global for. */
 export const usageBits = {
   mapRead: 0x1,
+  mapWrite: 0x2,
   copySrc: 0x4,
   copyDst: 0x8,
   index: 0x10,
@@ -66,9 +78,9 @@ export const usageBits = {
 
 /** The usage that an existing GPUBuffer allows. */
 export const usageOf = (gpu: WebGpuHandle.Buffer): BufferUsage.BufferUsage =>
-  mapping.reduce((usage, [flag, bit]) => (gpu.usage & bit) === 0 ? usage : usage | flag, 0)
+  purposes.reduce((usage, [flag, bit]) => (gpu.usage & bit) === 0 ? usage : usage | flag, 0)
 
-const mapping: ReadonlyArray<readonly [BufferUsage.BufferUsage, number]> = [
+const purposes: ReadonlyArray<readonly [BufferUsage.BufferUsage, number]> = [
   [BufferUsage.storage, usageBits.storage],
   [BufferUsage.uniform, usageBits.uniform],
   [BufferUsage.copySrc, usageBits.copySrc],
@@ -78,6 +90,9 @@ const mapping: ReadonlyArray<readonly [BufferUsage.BufferUsage, number]> = [
   [BufferUsage.indirect, usageBits.indirect]
 ]
 
-/** The GPUBufferUsage of a buffer. Never a MAP usage, which excludes most others. */
-export const gpuUsage = (usage: BufferUsage.BufferUsage): number =>
-  mapping.reduce((bits, [flag, bit]) => BufferUsage.has(usage, flag) ? bits | bit : bits, 0)
+/** The GPUBufferUsage of a buffer. A MAP usage excludes all others but one of the copies, so only staging memory has it. */
+export const gpuUsage = (usage: BufferUsage.BufferUsage): number => {
+  if (usage === BufferUsage.download) return usageBits.mapRead | usageBits.copyDst
+  if (usage === BufferUsage.upload) return usageBits.mapWrite | usageBits.copySrc
+  return purposes.reduce((bits, [flag, bit]) => BufferUsage.has(usage, flag) ? bits | bit : bits, 0)
+}

@@ -160,7 +160,7 @@ export class WebGpuDevice {
   #release(buffer: WebGpuBuffer): void {
     this.#live.delete(buffer)
     this.driverObjects.remove("buffer")
-    buffer.gpu.destroy()
+    buffer.destroyGpu()
     this.#liveBytes -= buffer.gpu.size
     this.#destroyed.add(buffer.gpu.size)
   }

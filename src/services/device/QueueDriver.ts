@@ -176,15 +176,16 @@ export class QueueDriver extends Context.Service<QueueDriver, {
   /** As `readUnsafe`, of a region of rows, which come packed. */
   readonly readRectUnsafe: (extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer) => () => void
   /**
-   * Maps `bytes` bytes of a buffer. A driver that leaves it out cannot map in place: mappings are then private copies,
-   * read and written back.
+   * Maps `bytes` bytes of a buffer. A driver that leaves it out cannot map in place, and one that gives nothing cannot map
+   * this buffer so: the mapping is then a private copy, read and written back. Staging memory has one mapping at a time,
+   * which begins at a multiple of 8 bytes.
    */
   readonly mapUnsafe?: (
     buffer: DeviceBuffer,
     offset: number,
     bytes: number,
     access: MapAccess
-  ) => Exit.Exit<DriverMapping, GpuError>
+  ) => Exit.Exit<DriverMapping | undefined, GpuError>
   /** The position of the last recorded command. It only grows. */
   readonly positionUnsafe: () => number
   /** The largest position up to which everything is known to have run. */

@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
+import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import type { UniformRing } from "../kernels/UniformRing.ts"
@@ -21,6 +22,7 @@ import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
 import { FillPattern, type Words } from "./FillPattern.ts"
 import * as Readback from "./Readback.ts"
 import * as RectangleCommands from "./RectangleCommands.ts"
+import { StagingMapping } from "./StagingMapping.ts"
 import { SubmittedWork } from "./SubmittedWork.ts"
 import { Temporaries } from "./Temporaries.ts"
 
@@ -195,6 +197,14 @@ export class WebGpuQueue implements Driver {
 
   readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) =>
     this.inOrderUnsafe((answer) => Readback.readUnsafe(this.#opened, source, offset, bytes, answer), answer)
+
+  readonly mapUnsafe: NonNullable<Driver["mapUnsafe"]> = (buffer, offset, bytes) => {
+    if (!BufferUsage.isStaging(buffer.root.usage)) return Exit.succeed(undefined)
+    return Exit.map(
+      this.flushUnsafe(),
+      () => new StagingMapping(this.#opened, buffer, offset, bytes, this.recorded)
+    )
+  }
 
   readonly touch = (): Effect.Effect<void> => Effect.void
 

@@ -164,7 +164,7 @@ const close = ({ buffers, device, driverObjects, images, samplers, status }: Ope
   status.lose("its layer is closed")
   for (const buffer of buffers) {
     buffer.destroyed = true
-    buffer.gpu.destroy()
+    buffer.destroyGpu()
     driverObjects.remove(buffer.kind)
   }
   buffers.clear()

@@ -3,9 +3,9 @@
  *
  * **Details**
  *
- * On OpenCL the array is the driver's own mapping of the buffer, without a copy on devices that share the host's memory.
- * Elsewhere it is a private copy, read when it is mapped and written back when it ends: WebGPU cannot map a buffer that
- * kernels use.
+ * On OpenCL the array is the driver's own mapping of the buffer, without a copy on devices that share the host's memory; so
+ * it is on WebGPU for staging memory, as `StagingPool` leases it. Elsewhere it is a private copy, read when it is mapped and
+ * written back when it ends: WebGPU cannot map a buffer that kernels use.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import { shown, withArticle } from "../../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BufferRange from "../../../domain/data/BufferRange.ts"
-import { elementClassProblem, type ElementType } from "../../../domain/data/ElementClass.ts"
+import { elementClassProblem, type ViewType } from "../../../domain/data/ElementClass.ts"
 import * as StridedShape from "../../../domain/data/StridedShape.ts"
 import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
@@ -48,7 +48,7 @@ export { type Elements, MappedArray } from "./MappedArray.ts"
  */
 export interface MapOptions extends StridedShape.ShapeOptions {
   /**
-   * What the program does: `"readwrite"` without it. With `"write"` the elements are not read first: the array begins
+   * What the program does: `"readwrite"` without it, and of staging memory all that it may. With `"write"` the elements are not read first: the array begins
    * with unspecified numbers (zeros, or the old ones), and all of them are written back. Elements that the strides
    * leave out keep their contents.
    */
@@ -64,7 +64,9 @@ export interface MapOptions extends StridedShape.ShapeOptions {
  * Do not store into an array that was mapped for `"read"`: it may or may not reach the buffer.
  *
  * While a buffer is mapped, commands cannot use it; while it is mapped for `"read"`, they can read and copy from it.
- * The same bytes cannot be mapped twice where one of the two mappings may write.
+ * The same bytes cannot be mapped twice where one of the two mappings may write. Staging memory (`BufferUsage.download` and
+ * `BufferUsage.upload`) has one mapping at a time, from a multiple of 8 bytes on, for what its name says; no command can use
+ * it meanwhile.
  *
  * Fails with Released, ForeignDevice, DeviceLost, OutOfMemory; with InvalidRequest for a part that is mapped already,
  * bounds and alignment (as of `CommandQueue.read`), or a missing usage: `copySrc` to read, `copyDst` to write; with
@@ -97,21 +99,21 @@ export const map: {
    * lease ends before, later commands see what the program stored, and the array is detached: its length is 0.
    */
   <A extends Elements>(
-    type: ElementType<A>,
+    type: ViewType<A>,
     options?: MapOptions
   ): (
     buffer: BufferLike.BufferLike
   ) => Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope>
   <A extends Elements>(
     buffer: BufferLike.BufferLike,
-    type: ElementType<A>,
+    type: ViewType<A>,
     options?: MapOptions
   ): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope>
 } = dual(
   startsWithSubject,
   <A extends Elements>(
     buffer: BufferLike.BufferLike,
-    type: ElementType<A>,
+    type: ViewType<A>,
     options?: MapOptions
   ): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope> =>
     Effect.flatMap(
@@ -158,7 +160,10 @@ const noMapping = (value: unknown): GpuError =>
   invalidRequest("Mapping.unmap", `${shown(value)} was given for a mapping`, "Pass what Mapping.map gave.")
 
 /** The alignment of typed arrays over memory that a driver maps in place. They need it also where commands do not. */
-const alignment = BufferRange.portableAlignment
+const portableAlignment = BufferRange.portableAlignment
+
+/** WebGPU's, for what it maps in place. https://www.w3.org/TR/webgpu/#dom-gpubuffer-mapasync */
+const stagingAlignment: BufferRange.Alignment = { bytes: 8, liftable: false }
 
 /** The checked options. */
 interface Request {
@@ -177,7 +182,7 @@ const begin = <A extends Elements>(
   device: DeviceContext["Service"],
   driver: QueueDriver["Service"],
   buffer: BufferLike.BufferLike,
-  type: ElementType<A>,
+  type: ViewType<A>,
   options: MapOptions
 ): Effect.Effect<MappedArray<A>, GpuError> => {
   const request = valid(
@@ -185,14 +190,18 @@ const begin = <A extends Elements>(
       requestOf(buffer, type, options)
   )
   const { bytes, layout, offset } = request
-  const show = (memory: ArrayBuffer) => new MappedArray(new type(memory), layout, mapping)
+  // WebGPU maps multiples of 4 bytes.
+  const show = (memory: ArrayBuffer) =>
+    new MappedArray(new type(memory, 0, bytes / type.BYTES_PER_ELEMENT), layout, mapping)
   const memory = BufferLike.deviceBuffer(buffer)
   if (memory === undefined || bytes === 0) return Effect.succeed(show(new ArrayBuffer(0)))
   const part = {
     label: buffer.label,
     size: bytes,
     owner: buffer,
-    claim: claimBytes(memory, offset, bytes, request.access !== "read"),
+    claim: BufferUsage.isStaging(memory.root.usage)
+      ? claimBytes(memory.root, 0, memory.root.size, true)
+      : claimBytes(memory, offset, bytes, request.access !== "read"),
     name: `bytes ${offset} to ${offset + bytes}`
   }
   return mapping.begin(operation, part, () => mapUnsafe(driver, device.status, memory, request), show)
@@ -208,30 +217,32 @@ export const mapUnsafe = (
   status: DeviceStatus,
   memory: DeviceBuffer,
   { access, bytes, offset }: { readonly access: MapAccess; readonly bytes: number; readonly offset: number }
-): Exit.Exit<DriverMapping, GpuError> =>
-  driver.mapUnsafe === undefined
-    ? Exit.succeed(
-      new PrivateMapping(status, {
-        bytes,
-        readUnsafe: (answer) => driver.readUnsafe(memory, offset, bytes, answer),
-        writeUnsafe: (data) => {
-          const written = driver.writeUnsafe(memory, offset, data)
-          PendingCopies.of(driver).add(data.byteLength)
-          return written
-        }
-      }, access)
-    )
-    : distrustUnproven(driver.mapUnsafe(memory, offset, bytes, access), memory)
+): Exit.Exit<DriverMapping, GpuError> => {
+  const inPlace = driver.mapUnsafe?.(memory, offset, bytes, access) ?? Exit.succeed(undefined)
+  const copied = () =>
+    new PrivateMapping(status, {
+      bytes,
+      readUnsafe: (answer) => driver.readUnsafe(memory, offset, bytes, answer),
+      writeUnsafe: (data) => {
+        const written = driver.writeUnsafe(memory, offset, data)
+        PendingCopies.of(driver).add(data.byteLength)
+        return written
+      }
+    }, access)
+  return Exit.map(distrustUnproven(inPlace, memory), (mapping) => mapping ?? copied())
+}
 
 const requestOf = <A extends Elements>(
   buffer: BufferLike.BufferLike,
-  type: ElementType<A>,
+  type: ViewType<A>,
   options: MapOptions
 ): Request | GpuError => {
-  const access = options.access ?? "readwrite"
+  const { usage } = buffer
+  const access = options.access ?? accessOf(usage)
   const offset = options.offset ?? 0
   valid(choiceProblem(operation, "access", access, mapAccesses))
   valid(elementClassProblem(operation, type))
+  const alignment = BufferUsage.isStaging(usage) ? stagingAlignment : portableAlignment
   valid(BufferRange.offsetProblem(operation, buffer, offset, alignment))
   valid(elementProblem(offset, type))
   const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
@@ -246,10 +257,15 @@ const requestOf = <A extends Elements>(
   // The program must not write the elements between those of the array.
   const needed = access === "write" && !layout.packed ? "readwrite" : access
   const bytes = layout.span * type.BYTES_PER_ELEMENT
-  return BufferAccess.usageProblem(operation, buffer, usageOf[needed], needed) ??
-    BufferRange.lengthProblem(operation, buffer, offset, bytes, alignment) ??
+  const purpose = BufferUsage.isStaging(usage) ? 0 : usageOf[needed]
+  return BufferAccess.usageProblem(operation, buffer, purpose, needed) ??
+    BufferRange.lengthProblem(operation, buffer, offset, bytes, portableAlignment) ??
     { layout, offset, bytes, access: needed }
 }
+
+/** What a program does that does not say it: of staging memory all that it may. */
+const accessOf = (usage: BufferUsage.BufferUsage): MapAccess =>
+  usage === BufferUsage.download ? "read" : usage === BufferUsage.upload ? "write" : "readwrite"
 
 const usageOf: Readonly<Record<MapAccess, number>> = {
   read: BufferUsage.copySrc,
@@ -259,7 +275,7 @@ const usageOf: Readonly<Record<MapAccess, number>> = {
 
 const elementProblem = <A extends Elements>(
   offset: number,
-  type: ElementType<A>
+  type: ViewType<A>
 ): GpuError | undefined =>
   offset % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
     operation,
