@@ -133,6 +133,14 @@ export * as Rectangle from "./domain/data/Rectangle.ts"
 export * as SizePolicy from "./domain/pool/SizePolicy.ts"
 
 /**
+ * Pools of staging memory, which the program maps: page-locked memory where a driver has that.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as StagingPool from "./services/staging/StagingPool.ts"
+
+/**
  * Where a pool gets device memory from; buffers without a pool.
  *
  * @category pools

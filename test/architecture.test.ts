@@ -24,7 +24,18 @@ interface Rule {
 
 const services = ["src/domain", "src/services"]
 /** The floors within `src/services`, from the lowest up. */
-const serviceFloors = ["calls", "lease", "device", "pool/waiting", "pool", "buffers", "images", "queue", "backend"]
+const serviceFloors = [
+  "calls",
+  "lease",
+  "device",
+  "pool/waiting",
+  "pool",
+  "buffers",
+  "images",
+  "queue",
+  "staging",
+  "backend"
+]
   .map((name) => `src/services/${name}`)
 /** Decorators stand on the allocator alone, so that they can be put over each other in any order, under any pool. */
 const underDecorators = [

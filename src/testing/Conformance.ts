@@ -46,6 +46,7 @@ import * as Mappings from "./memory/Mappings.ts"
 import * as Openings from "./memory/Openings.ts"
 import * as Ownership from "./memory/Ownership.ts"
 import * as Regions from "./memory/Regions.ts"
+import * as Staging from "./memory/Staging.ts"
 import * as WrongValues from "./memory/WrongValues.ts"
 import * as DecoratedAllocators from "./pool/DecoratedAllocators.ts"
 import * as EndedLeases from "./pool/EndedLeases.ts"
@@ -83,6 +84,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...EmptyBuffers.tests,
   ...HostAccess.tests,
   ...Mappings.tests,
+  ...Staging.tests,
   ...Events.tests,
   ...EndedLeases.tests,
   ...Regions.tests,

@@ -34,6 +34,8 @@ export interface BackendTraits {
   readonly floats: FloatRules
   /** Whether a buffer can use the program's own memory: mode "use" of `MemoryObjects.fromHost`. */
   readonly usesHostMemory: boolean
+  /** Whether what the program reads of a buffer comes through staging memory: see `StagingPool`. */
+  readonly readsStaged: boolean
   /** Kinds of images that its devices need not have, nor kernels write. */
   readonly optionalImages: ReadonlyArray<ImageKind>
 }
@@ -57,5 +59,6 @@ export const javaScript: BackendTraits = {
   compiling: "none",
   floats: { flushes: false, reorders: false, assumesFinite: false },
   usesHostMemory: true,
+  readsStaged: false,
   optionalImages: []
 }

@@ -57,7 +57,7 @@ import type { PoolRequests, Want } from "../pool/PoolRequests.ts"
 import type { Need } from "../pool/waiting/Handlers.ts"
 import { SharedLimit } from "../pool/waiting/SharedLimit.ts"
 import * as Allocator from "./Allocator.ts"
-import { BufferSource, type BufferSourceOptions } from "./BufferSource.ts"
+import { BufferSource, type BufferSourceOptions, policyProblem } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
 export type { BudgetOptions, ExhaustedOptions, PoolLimit, ReserveOptions } from "../pool/PoolOptions.ts"
@@ -284,28 +284,6 @@ const settingsOf = (operation: string, options: BufferPoolOptions, device: Devic
   if (isGpuError(memory)) return memory
   const leasing = leasingSettingsOf(operation, options)
   return isGpuError(leasing) ? leasing : { ...memory, ...leasing, sizePolicy: sizePolicy ?? SizePolicy.defaultPolicy }
-}
-
-/** Programs without a type checker pass anything. */
-const policyProblem = (
-  operation: string,
-  policy: Partial<SizePolicy.SizePolicy> | null | undefined
-): GpuError | undefined => {
-  if (policy === undefined) return undefined
-  if (typeof policy?.blockSize !== "function") {
-    return invalidRequest(
-      operation,
-      `the sizePolicy, ${shown(policy)}, has no function blockSize`,
-      "Pass one of SizePolicy, as SizePolicy.exact or SizePolicy.sizeClasses(4), or an object with name, borrow and blockSize."
-    )
-  }
-  if (isGpuError(policy.problem)) return policy.problem
-  const { borrow } = policy
-  return typeof borrow === "number" && Number.isFinite(borrow) && borrow >= 0 ? undefined : invalidRequest(
-    operation,
-    `the sizePolicy's borrow ${shown(borrow)} is no finite number from 0`,
-    "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
-  )
 }
 
 const allocatedTogether = <const S extends Sizes>(

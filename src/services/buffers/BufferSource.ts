@@ -7,10 +7,11 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
@@ -35,7 +36,7 @@ export interface BufferSourceOptions {
 }
 
 export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceBuffer, PooledBuffer> {
-  readonly service = "BufferPool"
+  readonly service: string = "BufferPool"
   readonly what = undefined
   closed = false
   readonly over = Deferred.makeUnsafe<void>()
@@ -74,12 +75,12 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   }
 
   /** A pool that clears its blocks fills them itself. */
-  #blockUsage(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
+  protected blockUsage(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
     return this.clears ? usage | BufferUsage.copyDst : usage
   }
 
   family(usage: BufferUsage.BufferUsage): number {
-    return this.#blockUsage(usage) + this.index * usages
+    return this.blockUsage(usage) + this.index * usages
   }
 
   owns(family: Family): boolean {
@@ -110,7 +111,7 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     callSite: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> {
     const { allocator, shares } = this.#options
-    const allocated = allocator.allocate(capacity, { usage: this.#blockUsage(usage), label, callSite })
+    const allocated = allocator.allocate(capacity, { usage: this.blockUsage(usage), label, callSite })
     return shares.length === 0 ? allocated : Effect.provideService(allocated, CurrentShares, shares)
   }
 
@@ -131,4 +132,26 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   ): PooledBuffer {
     return new PooledBuffer(block, size, usage, label, sequence)
   }
+}
+
+/** Programs without a type checker pass anything. */
+export const policyProblem = (
+  operation: string,
+  policy: Partial<SizePolicy.SizePolicy> | null | undefined
+): GpuError | undefined => {
+  if (policy === undefined) return undefined
+  if (typeof policy?.blockSize !== "function") {
+    return invalidRequest(
+      operation,
+      `the sizePolicy, ${shown(policy)}, has no function blockSize`,
+      "Pass one of SizePolicy, as SizePolicy.exact or SizePolicy.sizeClasses(4), or an object with name, borrow and blockSize."
+    )
+  }
+  if (isGpuError(policy.problem)) return policy.problem
+  const { borrow } = policy
+  return typeof borrow === "number" && Number.isFinite(borrow) && borrow >= 0 ? undefined : invalidRequest(
+    operation,
+    `the sizePolicy's borrow ${shown(borrow)} is no finite number from 0`,
+    "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
+  )
 }

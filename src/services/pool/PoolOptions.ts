@@ -220,7 +220,8 @@ export interface LeasingSettings {
   readonly label: string | undefined
 }
 
-const ofExhausted = { onExhausted: true, waitAtMost: true } as const
+/** The names of the options of what waits. @internal */
+export const ofExhausted = { onExhausted: true, waitAtMost: true } as const
 
 const ofLimit = { maxBytes: true, maxFraction: true } as const
 

@@ -11,6 +11,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { functionProblem, membersOf } from "../../domain/arguments/ArgumentProblem.ts"
+import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import { line } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, isGpuError, type Rung } from "../../domain/GpuError.ts"
@@ -223,10 +224,11 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   read<O extends RequestOptions>(
     method: string,
     given: O | undefined,
-    entry: CallSite.Entry
+    entry: CallSite.Entry,
+    known: KnownOptions = knownOfRequest
   ): Partial<O> | CallSite.Located | GpuError | undefined {
     if (given === undefined) return CallSite.locate(given, entry)
-    const read = membersOf(`${this.source.service}.${method}`, given, knownOfRequest)
+    const read = membersOf(`${this.source.service}.${method}`, given, known)
     return isGpuError(read) ? read : CallSite.locate(read, entry)
   }
 

@@ -26,6 +26,7 @@ import type { QueueDriver } from "../device/QueueDriver.ts"
 import { QueueEvent } from "../device/QueueEvent.ts"
 import * as Reading from "../device/Reading.ts"
 import { sharedMemoryProblem } from "../device/SharedMemory.ts"
+import * as StagingLender from "../device/StagingLender.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
 import {
   type CommandQueue,
@@ -93,27 +94,31 @@ export class CheckedQueue implements Service {
     })
 
   readonly read: Service["read"] = (source, type, options) => {
-    const bytes = Reading.read("CommandQueue.read", (operation) => {
-      const offset = options?.offset ?? 0
-      valid(this.#problem(operation, source, BufferUsage.copySrc, "read"))
-      valid(elementClassProblem(operation, type))
-      valid(optionsProblem(operation, options, knownOfRead))
-      valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
-      const bytes = readBytes(operation, source.size - offset, type, options?.length)
-      return isGpuError(bytes) ? bytes : this.#reading(operation, source, offset, bytes)
-    })
+    const bytes = this.#bytes("CommandQueue.read", (operation) => this.#asked(operation, source, type, options))
     return Effect.map(bytes, (buffer) => new type(buffer))
   }
 
+  readonly readView: Service["readView"] = (source, type, f, options) =>
+    later.use(({ readView }) =>
+      readView(
+        this.#device,
+        this.#driver,
+        source,
+        type,
+        f,
+        (operation) => this.#asked(operation, source, type, options)
+      )
+    )
+
   readonly readInto: Service["readInto"] = (source, target, options) => {
     const operation = "CommandQueue.readInto"
-    const bytes = Reading.read(operation, () => {
+    const bytes = this.#bytes(operation, () => {
       const offset = options?.offset ?? 0
       valid(this.#problem(operation, source, BufferUsage.copySrc, "read"))
       valid(optionsProblem(operation, options, knownOfWrite))
       valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
       const view = HostData.bytes(operation, target, "target")
-      return isGpuError(view) ? view : this.#reading(operation, source, offset, view.byteLength)
+      return isGpuError(view) ? view : this.#part(operation, source, offset, view.byteLength)
     })
     return Effect.flatMap(bytes, (buffer) => HostData.copyInto(operation, buffer, target) ?? Exit.void)
   }
@@ -186,18 +191,46 @@ export class CheckedQueue implements Service {
     return problem ?? BufferAccess.problem(operation, buffer, usage, host)
   }
 
-  /** How to read a source that can be used, from an offset that was checked. */
-  #reading(
+  /** What a read asks for. */
+  #asked<A extends ArrayBufferView>(
+    operation: string,
+    source: BufferLike.BufferLike,
+    type: ElementType<A>,
+    options: ReadOptions | undefined
+  ): StagingLender.Part | GpuError | undefined {
+    const offset = options?.offset ?? 0
+    valid(this.#problem(operation, source, BufferUsage.copySrc, "read"))
+    valid(elementClassProblem(operation, type))
+    valid(optionsProblem(operation, options, knownOfRead))
+    valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
+    const bytes = readBytes(operation, source.size - offset, type, options?.length)
+    return isGpuError(bytes) ? bytes : this.#part(operation, source, offset, bytes)
+  }
+
+  /** What to read of a source that can be used, from an offset that was checked. */
+  #part(
     operation: string,
     source: BufferLike.BufferLike,
     offset: number,
     bytes: number
-  ): Reading.Begin | GpuError | undefined {
+  ): StagingLender.Part | GpuError | undefined {
     valid(BufferRange.lengthProblem(operation, source, offset, bytes, this.#alignment))
     const memory = BufferLike.deviceBuffer(source)
-    return memory === undefined || bytes === 0
-      ? undefined
-      : (answer) => this.#driver.readUnsafe(memory, offset, bytes, answer)
+    return memory === undefined || bytes === 0 ? undefined : { memory, offset, bytes }
+  }
+
+  /** Through the staging memory of a pool in context, if the device needs that and there is one. */
+  #bytes(operation: string, check: StagingLender.Check): Effect.Effect<ArrayBuffer, GpuError> {
+    const direct = Reading.read(operation, () => {
+      const part = check(operation)
+      if (part === undefined || isGpuError(part)) return part
+      return (answer) => this.#driver.readUnsafe(part.memory, part.offset, part.bytes, answer)
+    })
+    if (!this.info.traits.readsStaged) return direct
+    return Effect.withFiber((fiber) => {
+      const lender = fiber.getRef(StagingLender.CurrentLender)
+      return lender?.info === this.info ? lender.read(operation, check) : direct
+    })
   }
 
   #compileAndRecord(

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { listOf } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
-import type { ElementType } from "../../domain/data/ElementClass.ts"
+import type { ElementType, ViewType } from "../../domain/data/ElementClass.ts"
 import type * as HostData from "../../domain/data/HostData.ts"
 import type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/data/Rectangle.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
@@ -19,12 +19,13 @@ import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import type { KernelArgument } from "../../domain/kernel/KernelArgument.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
+import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import { bufferFirst, methodsOf, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import * as QueueEvent from "../device/QueueEvent.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
 
-export type { ElementType } from "../../domain/data/ElementClass.ts"
+export type { ElementType, ViewType } from "../../domain/data/ElementClass.ts"
 export type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/data/Rectangle.ts"
 
 /**
@@ -123,6 +124,13 @@ export class CommandQueue extends Context.Service<CommandQueue, {
     target: HostData.HostData,
     options?: OffsetOptions
   ) => Effect.Effect<void, GpuError>
+  /** Lends a buffer's bytes to `f` as a typed array in place, after everything recorded before. */
+  readonly readView: <A extends Elements, B, E, R>(
+    source: BufferLike.BufferLike,
+    type: ViewType<A>,
+    f: (view: A) => Effect.Effect<B, E, R>,
+    options?: ReadOptions
+  ) => Effect.Effect<B, E | GpuError, R>
   /** Copies between two different buffers of the device. */
   readonly copy: (
     source: BufferLike.BufferLike,
@@ -280,6 +288,52 @@ export const readInto: {
     options?: OffsetOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
 } = method("readInto", bufferFirst)
+
+/**
+ * Lends the bytes of a buffer to `f` as a typed array, after everything recorded before: in the memory that the device
+ * gives the program, without a copy by the program. `offset` is bytes, a multiple of an element's, and `length` elements.
+ * When `f` ends, or the buffer's lease before, the view is detached: its length is 0. What `f` stores into it goes nowhere,
+ * or into the buffer: do not.
+ *
+ * Meanwhile the bytes are mapped for reading: commands can read and copy from the buffer, and not change it.
+ *
+ * On WebGPU the device copies to staging memory first: of the `StagingPool` in context, or else made for this one read. On
+ * OpenCL the driver maps the buffer; the host lends a copy.
+ *
+ * Fails with Released, ForeignDevice, DeviceLost, OutOfMemory; with InvalidRequest for bounds and alignment (as of
+ * {@link read}), for bytes that are mapped to be written, or without the usage `copySrc`; with DriverError, also for the
+ * failures of recorded work.
+ *
+ * **Example** (The sum of a buffer, without an array of its own)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(16)
+ *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
+ *   return yield* CommandQueue.readView(x, Float32Array, (view) => Effect.sync(() => view.reduce((a, b) => a + b)))
+ * }) // => 10
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const readView: {
+  /** Lends the bytes of a buffer to `f` as a typed array in place, after everything recorded before. */
+  <A extends Elements, B, E, R>(
+    type: ViewType<A>,
+    f: (view: A) => Effect.Effect<B, E, R>,
+    options?: ReadOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<B, E | GpuError, R | CommandQueue>
+  <A extends Elements, B, E, R>(
+    source: BufferLike.BufferLike,
+    type: ViewType<A>,
+    f: (view: A) => Effect.Effect<B, E, R>,
+    options?: ReadOptions
+  ): Effect.Effect<B, E | GpuError, R | CommandQueue>
+} = method("readView", startsWithSubject)
 
 /**
  * Copies bytes between two different buffers of one device.

@@ -35,7 +35,7 @@ import { onAnyDevice } from "../images/AnyDevice.ts"
 import { expectUsable, type Mistake, mistakeTests } from "./BadRequests.ts"
 
 /** Passes a value that the types forbid, as programs without types can. */
-const wrong = <A>(value: unknown): A => value as A
+export const wrong = <A>(value: unknown): A => value as A
 
 /** A proxy that throws on every access. */
 const revoked = <A>(): A => {

@@ -100,6 +100,7 @@ const traits: BackendTraits = {
   compiling: "slow",
   floats: { flushes: true, reorders: false, assumesFinite: false },
   usesHostMemory: true,
+  readsStaged: false,
   optionalImages: ["3d"]
 }
 

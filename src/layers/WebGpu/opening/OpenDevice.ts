@@ -192,6 +192,7 @@ const traits: BackendTraits = {
   compiling: "fast",
   floats: { flushes: true, reorders: true, assumesFinite: true },
   usesHostMemory: false,
+  readsStaged: true,
   optionalImages: ["1dArray", "1dBuffer"]
 }
 

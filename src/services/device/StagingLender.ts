@@ -1,0 +1,41 @@
+/**
+ * What reads know of a pool of staging memory. It stands below the queue, and the pool above.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
+
+/** The checked bytes of a buffer that are to be read. */
+export interface Part {
+  readonly memory: DeviceBuffer
+  /** Bytes. */
+  readonly offset: number
+  readonly bytes: number
+}
+
+/** Checks a read, and finds its bytes; nothing where there are none. */
+export type Check = (operation: string) => Part | GpuError | undefined
+
+/** Lends staging memory of so many bytes to `f`: of a pool, or made for it where the pool has none. */
+export type Lend = <A, E, R>(
+  bytes: number,
+  f: (staging: DeviceBuffer) => Effect.Effect<A, E, R>
+) => Effect.Effect<A, E | GpuError, R>
+
+/** A pool of staging memory, as reads use it. */
+export interface Lender {
+  /** The device that its memory belongs to. */
+  readonly info: DeviceInfo
+  readonly lend: Lend
+  /** Reads through its memory. */
+  readonly read: (operation: string, check: Check) => Effect.Effect<ArrayBuffer, GpuError>
+}
+
+/** The pool of staging memory in context, if there is one. `StagingPool.layer` provides it. */
+export const CurrentLender = Context.Reference<Lender | undefined>("effect-gpu-pool/StagingLender", {
+  defaultValue: () => undefined
+})

@@ -1,0 +1,112 @@
+/**
+ * Reads that lend the program the memory itself.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import { functionProblem } from "../../domain/arguments/ArgumentProblem.ts"
+import { withArticle } from "../../domain/arguments/ShownValue.ts"
+import type { ViewType } from "../../domain/data/ElementClass.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type { BufferLike } from "../buffers/BufferLike.ts"
+import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
+import type { Elements } from "../buffers/mapping/MappedArray.ts"
+import * as Mapping from "../buffers/mapping/Mapping.ts"
+import { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
+import type { DeviceContext } from "../device/DeviceContext.ts"
+import type { DriverMapping, QueueDriver } from "../device/QueueDriver.ts"
+import * as StagedReading from "../device/StagedReading.ts"
+import { type Check, CurrentLender, type Part } from "../device/StagingLender.ts"
+
+const operation = "CommandQueue.readView"
+
+export const readView = <A extends Elements, B, E, R>(
+  device: DeviceContext["Service"],
+  driver: QueueDriver["Service"],
+  source: BufferLike,
+  type: ViewType<A>,
+  f: (view: A) => Effect.Effect<B, E, R>,
+  asked: Check
+): Effect.Effect<B, E | GpuError, R> => {
+  const problem = functionProblem(operation, "f", f)
+  if (problem !== undefined) return problem
+  const view = new View(source, type, f, asked)
+  const { info, status } = device
+  if (!info.traits.readsStaged) {
+    return view.lend((part) => Mapping.mapUnsafe(driver, status, part.memory, { ...part, access: "read" }))
+  }
+  return Effect.withFiber((fiber) => {
+    const lender = fiber.getRef(CurrentLender)
+    const lend = lender?.info === info ? lender.lend : StagedReading.fresh(device, driver)
+    return StagedReading.through(
+      lend,
+      operation,
+      view.check,
+      view.empty,
+      (_, staging) => view.lend((part) => StagedReading.stageUnsafe(driver, part, staging))
+    )
+  })
+}
+
+/** One read, and whom its bytes are lent to. */
+class View<A extends Elements, B, E, R> {
+  readonly #source: BufferLike
+  readonly #type: ViewType<A>
+  readonly #f: (view: A) => Effect.Effect<B, E, R>
+  readonly #asked: Check
+
+  constructor(source: BufferLike, type: ViewType<A>, f: (view: A) => Effect.Effect<B, E, R>, asked: Check) {
+    this.#source = source
+    this.#type = type
+    this.#f = f
+    this.#asked = asked
+  }
+
+  /** Drivers map memory as it lies, and typed arrays need theirs aligned. */
+  readonly check: Check = (operation) => {
+    const part = this.#asked(operation)
+    const { BYTES_PER_ELEMENT, name } = this.#type
+    if (part === undefined || isGpuError(part) || part.offset % BYTES_PER_ELEMENT === 0) return part
+    return invalidRequest(
+      operation,
+      `offset ${part.offset} is no multiple of the ${BYTES_PER_ELEMENT} bytes of ${withArticle(name)} element`,
+      "Start at a whole number of elements."
+    )
+  }
+
+  readonly empty: Effect.Effect<B, E, R> = Effect.suspend(() => this.#f(new this.#type(new ArrayBuffer(0))))
+
+  /** Lends what `map` maps, and claims the bytes of the source meanwhile. */
+  lend(map: (part: Part) => Exit.Exit<DriverMapping, GpuError>): Effect.Effect<B, E | GpuError, R> {
+    return Effect.scopedWith((scope) => {
+      const mapped = ScopedMapping.acquire(operation, (mapping) => this.#begin(mapping, map))
+      return Effect.flatMap(Effect.provideService(mapped, Scope.Scope, scope), this.#f)
+    })
+  }
+
+  #begin(
+    mapping: ScopedMapping,
+    map: (part: Part) => Exit.Exit<DriverMapping, GpuError>
+  ): Effect.Effect<A, GpuError> {
+    const part = this.check(operation)
+    if (isGpuError(part)) return part
+    if (part === undefined) return Effect.succeed(new this.#type(new ArrayBuffer(0)))
+    const { bytes, memory, offset } = part
+    const mapped = {
+      label: this.#source.label,
+      size: bytes,
+      owner: this.#source,
+      claim: BufferAccess.claim(memory, offset, bytes, false),
+      name: `bytes ${offset} to ${offset + bytes}`
+    }
+    const type = this.#type
+    return mapping.begin(
+      operation,
+      mapped,
+      () => map(part),
+      (contents) => new type(contents, 0, bytes / type.BYTES_PER_ELEMENT)
+    )
+  }
+}

@@ -1,0 +1,851 @@
+/**
+ * The pool of staging memory: what the program maps, and the device copies to and from. It is page-locked memory where a
+ * driver has that.
+ *
+ * **Details**
+ *
+ * On WebGPU these are buffers with MAP_WRITE or MAP_READ, mapped in place. On OpenCL they are buffers with
+ * CL_MEM_ALLOC_HOST_PTR, which the driver maps; the host has no memory of that kind, and lends copies. While the pool is in
+ * context, `CommandQueue.read`, `readInto` and `readView` use its memory on WebGPU, instead of a buffer made for each read.
+ *
+ * @see pycuda.tools.PageLockedMemoryPool, cupy.cuda.PinnedMemoryPool
+ * @since 0.1.0
+ */
+import type * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import {
+  choiceProblem,
+  functionProblem,
+  isInstance,
+  optionsProblem,
+  readValues,
+  valid
+} from "../../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import { elementClassProblem, type ViewType } from "../../domain/data/ElementClass.ts"
+import * as StridedShape from "../../domain/data/StridedShape.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
+import type * as PoolStats from "../../domain/pool/PoolStats.ts"
+import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
+import * as Allocator from "../buffers/Allocator.ts"
+import * as BufferLike from "../buffers/BufferLike.ts"
+import { policyProblem } from "../buffers/BufferSource.ts"
+import type { Elements } from "../buffers/mapping/MappedArray.ts"
+import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
+import { subjectFirst } from "../buffers/SubjectFirst.ts"
+import * as CallSite from "../calls/CallSite.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import { wrongArgument } from "../calls/WrongArgument.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import { DeviceContext } from "../device/DeviceContext.ts"
+import { QueueDriver } from "../device/QueueDriver.ts"
+import * as StagedReading from "../device/StagedReading.ts"
+import { CurrentLender, type Lend } from "../device/StagingLender.ts"
+import * as Lease from "../lease/Lease.ts"
+import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
+import type { Memory } from "../pool/Memory.ts"
+import {
+  type ConfigOf,
+  controlsOf,
+  makeMemory,
+  openRequests,
+  type PoolControls,
+  readConfig,
+  shownAsPool
+} from "../pool/Pool.ts"
+import {
+  type ExhaustedOptions,
+  type LeasingSettings,
+  leasingSettingsOf,
+  memorySettingsOf,
+  ofExhausted,
+  ofLeasing,
+  ofMemory,
+  ofShared,
+  type PoolLimit,
+  type PoolOptions,
+  type SharedPoolOptions,
+  sharedSettingsOf
+} from "../pool/PoolOptions.ts"
+import type { PoolRequests } from "../pool/PoolRequests.ts"
+import type { Need } from "../pool/waiting/Handlers.ts"
+import { CommandQueue } from "../queue/CommandQueue.ts"
+import { type Direction, StagedArray } from "./StagedArray.ts"
+import { StagingSource } from "./StagingSource.ts"
+
+export { type Direction, StagedArray } from "./StagedArray.ts"
+
+/**
+ * How a pool of staging memory behaves: as any pool. Sizes are bytes, or texts as `"64 MiB"`, or shares of the device's
+ * memory as `"5%"` where the backend reports it.
+ *
+ * **Example** (Memory that goes back after a burst)
+ *
+ * ```ts
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const staging = StagingPool.layer({ maxBytes: "64 MiB", onExhausted: "wait", idleTimeToLive: "10 seconds" })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface StagingPoolOptions extends PoolOptions {
+  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
+  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
+}
+
+/**
+ * What one request for a staged array may say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface StagingOptions extends ExhaustedOptions {
+  /** Which way its data go: `"upload"` without it. */
+  readonly direction?: Direction | undefined
+  /** The order of its elements: `"C"` (rows) without it, or `"F"` (columns). */
+  readonly order?: StridedShape.Order | undefined
+  /** Errors and a pool's lists of the largest holders show it. */
+  readonly label?: string | undefined
+  /** Where in the program the memory was asked for; filled in while call sites are tracked. */
+  readonly callSite?: string | undefined
+}
+
+/**
+ * Elements along each axis, or of one axis.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Shape = number | ReadonlyArray<number>
+
+/**
+ * The methods of a pool of staging memory, and of a budget or a reservation within one.
+ *
+ * **Example** (A function that works on any of them)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { StagingPool } from "effect-gpu-pool"
+ *
+ * const warmUp = (pool: StagingPool.Pool, bytes: number) => Effect.scoped(pool.allocate(bytes, Uint8Array))
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Pool extends PoolControls<Pool> {
+  /** An array in staging memory until the caller's scope closes. See {@link allocate}. */
+  readonly allocate: <A extends Elements>(
+    shape: Shape,
+    type: ViewType<A>,
+    options?: StagingOptions
+  ) => Effect.Effect<StagedArray<A>, GpuError, Scope.Scope>
+  /** Lends such an array to `f`, without a scope. See {@link use}. */
+  readonly use: <A extends Elements, B, E, R>(
+    shape: Shape,
+    type: ViewType<A>,
+    f: (array: StagedArray<A>) => Effect.Effect<B, E, R>,
+    options?: StagingOptions
+  ) => Effect.Effect<B, E | GpuError, R>
+}
+
+/**
+ * The service.
+ *
+ * **Example** (How much staging memory is leased)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const leased = Effect.gen(function*() {
+ *   const pool = yield* StagingPool.StagingPool
+ *   return (yield* pool.stats).activeBytes
+ * })
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class StagingPool extends Context.Service<StagingPool, Pool>()("effect-gpu-pool/StagingPool") {}
+
+type StagingRequests = PoolRequests<BufferUsage.BufferUsage, DeviceBuffer, PooledBuffer>
+
+type Settings = LeasingSettings & { readonly sizePolicy: SizePolicy.SizePolicy }
+
+/** With `maxBytes` it is one of several pools on a memory. */
+const openPool = (memory: Memory, settings: Settings, maxBytes: number | undefined) =>
+  Effect.gen(function*() {
+    const device = yield* DeviceContext
+    const driver = yield* QueueDriver
+    const allocator = yield* Allocator.Allocator
+    const { limits } = device.info
+    const source = new StagingSource({
+      ...settings,
+      allocator,
+      driver,
+      limits,
+      maxBytes: memory.core.maxBytes,
+      shares: memory.blocks.shares
+    })
+    const requests = yield* openRequests(memory, source, settings, maxBytes)
+    const lend = lendOf(requests, StagedReading.fresh(device, driver))
+    const services = Context.make(DeviceContext, device).pipe(Context.add(QueueDriver, driver))
+    return Context.make(StagingPool, poolOf(new Staging(services, settings.clears))(requests)).pipe(
+      Context.add(CurrentLender, {
+        info: device.info,
+        lend,
+        read: (operation, check) => StagedReading.read(driver, lend, operation, check)
+      })
+    )
+  })
+
+/** What a read needs that the pool does not have, it makes for itself: as without a pool. */
+const lendOf = (requests: StagingRequests, fresh: Lend): Lend => (bytes, f) =>
+  Effect.suspend(() => {
+    let hasBegun = false
+    const lent = requests.use(bytes, BufferUsage.download, (lease) => {
+      hasBegun = true
+      return f(lease.block!.value)
+    }, undefined)
+    return Effect.catch(lent, (error) => hasBegun ? Effect.fail(error) : fresh(bytes, f))
+  })
+
+/** A checked request. */
+interface Asked<A extends Elements> {
+  readonly type: ViewType<A>
+  readonly direction: Direction
+  readonly layout: StridedShape.StridedShape
+}
+
+const usageOf: Readonly<Record<Direction, BufferUsage.BufferUsage>> = {
+  upload: BufferUsage.upload,
+  download: BufferUsage.download
+}
+
+const knownOfRequest = KnownOptions.of<StagingOptions>({
+  direction: true,
+  order: true,
+  label: true,
+  ...ofExhausted,
+  callSite: true
+})
+
+/** Makes arrays of leases. */
+class Staging {
+  readonly #services: Context.Context<DeviceContext | QueueDriver>
+  readonly #clears: boolean
+
+  constructor(services: Context.Context<DeviceContext | QueueDriver>, clears: boolean) {
+    this.#services = services
+    this.#clears = clears
+  }
+
+  allocate<A extends Elements>(
+    requests: StagingRequests,
+    shape: Shape,
+    type: ViewType<A>,
+    options: StagingOptions | undefined
+  ): Effect.Effect<StagedArray<A>, GpuError, Scope.Scope> {
+    return checkedStep("StagingPool.allocate", (operation) => {
+      const asked = askedOf(operation, shape, type, options)
+      const leased = requests.allocate(bytesOf(asked), usageOf[asked.direction], options)
+      return Effect.flatMap(leased, (lease) => {
+        const begun = this.#begun(lease, asked)
+        return Effect.onExit(
+          begun,
+          (exit) => exit._tag === "Success" ? Effect.void : Effect.ignore(Lease.release(lease))
+        )
+      })
+    })
+  }
+
+  use<A extends Elements, B, E, R>(
+    requests: StagingRequests,
+    shape: Shape,
+    type: ViewType<A>,
+    f: (array: StagedArray<A>) => Effect.Effect<B, E, R>,
+    options: StagingOptions | undefined
+  ): Effect.Effect<B, E | GpuError, R> {
+    const asked = readValues(
+      "StagingPool.use",
+      () => functionProblem("StagingPool.use", "f", f) ?? askedOf("StagingPool.use", shape, type, options)
+    )
+    if (isGpuError(asked)) return asked
+    const lent = (lease: PooledBuffer) => Effect.flatMap(this.#begun(lease, asked), f)
+    return requests.use(bytesOf(asked), usageOf[asked.direction], lent, options)
+  }
+
+  #begun<A extends Elements>(
+    lease: PooledBuffer,
+    { direction, layout, type }: Asked<A>
+  ): Effect.Effect<StagedArray<A>, GpuError> {
+    const array = new StagedArray(lease, direction, type, layout, this.#services)
+    if (direction === "download") return Effect.succeed(array)
+    return Effect.map(array.map(), () => {
+      const { data } = array
+      if (this.#clears) new Uint8Array(data.buffer, data.byteOffset, data.byteLength).fill(0)
+      return array
+    })
+  }
+}
+
+const bytesOf = <A extends Elements>({ layout, type }: Asked<A>): number => layout.span * type.BYTES_PER_ELEMENT
+
+const askedOf = <A extends Elements>(
+  operation: string,
+  shape: Shape,
+  type: ViewType<A>,
+  options: StagingOptions | undefined
+): Asked<A> => {
+  const { direction = "upload", order } = options ?? {}
+  valid(choiceProblem(operation, "direction", direction, ["upload", "download"]))
+  valid(elementClassProblem(operation, type))
+  const axes = typeof shape === "number" ? [shape] : shape
+  return {
+    type,
+    direction,
+    layout: valid(StridedShape.resolve(operation, { shape: axes, order }, Number.MAX_SAFE_INTEGER))
+  }
+}
+
+/** The pool itself, a budget or a reservation within it. */
+const poolOf = (staging: Staging) => (requests: StagingRequests): Pool =>
+  shownAsPool(
+    requests,
+    StagingPool.of({
+      ...controlsOf(requests, poolOf(staging)),
+      allocate: function allocate(shape, type, given) {
+        const options = requests.read<StagingOptions>("allocate", given, allocate, knownOfRequest)
+        return isGpuError(options) ? options : staging.allocate(requests, shape, type, options)
+      },
+      use: function use(shape, type, f, given) {
+        const options = requests.read<StagingOptions>("use", given, use, knownOfRequest)
+        return isGpuError(options) ? options : staging.use(requests, shape, type, f, options)
+      }
+    })
+  )
+
+const knownOfPool = KnownOptions.of<StagingPoolOptions>({ ...ofMemory, ...ofLeasing, sizePolicy: true })
+
+const settingsOf = (operation: string, options: StagingPoolOptions, device: DeviceInfo) => {
+  valid(optionsProblem(operation, options, knownOfPool))
+  const { sizePolicy = SizePolicy.defaultPolicy } = options
+  valid(policyProblem(operation, sizePolicy))
+  const memory = valid(memorySettingsOf(operation, "pool", options, device))
+  return { ...memory, ...valid(leasingSettingsOf(operation, options)), sizePolicy }
+}
+
+const made = (options: StagingPoolOptions = {}) =>
+  Effect.gen(function*() {
+    const { info } = yield* DeviceContext
+    const settings = readValues("StagingPool.layer", () => settingsOf("StagingPool.layer", options, info))
+    if (isGpuError(settings)) return yield* settings
+    return yield* openPool(yield* makeMemory(settings), settings, undefined)
+  })
+
+/**
+ * Builds a pool of staging memory over the Allocator in context, which closes with the scope. Reads do not use it: that is
+ * for the one of {@link layer}. Fails with InvalidRequest for invalid options, and with Unsupported for a share of the memory
+ * of a device that does not report it.
+ *
+ * **Example** (Staging memory for one job)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Allocator, StagingPool } from "effect-gpu-pool"
+ *
+ * Effect.gen(function*() {
+ *   const pool = yield* StagingPool.make({ maxBytes: "1 MiB", label: "job" })
+ *   const array = yield* pool.allocate(16, Float32Array)
+ *   return array.size
+ * }).pipe(Effect.scoped, Effect.provide(Allocator.layerImmediate)) // => 64
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  options?: StagingPoolOptions
+): Effect.Effect<Pool, GpuError, Scope.Scope | Allocator.Allocator | DeviceContext | QueueDriver> =>
+  Effect.map(made(options), Context.get(StagingPool))
+
+/**
+ * A pool of staging memory on the device in context, with a limit of its own. Reads use its memory while it is in context.
+ * Fails as {@link make}.
+ *
+ * **Example** (At most 64 MiB of staging memory)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { BufferPool, StagingPool } from "effect-gpu-pool"
+ * import { WebGpu } from "effect-gpu-pool/webgpu"
+ *
+ * const Gpu = Layer.merge(BufferPool.layer(), StagingPool.layer({ maxBytes: "64 MiB" })).pipe(
+ *   Layer.provideMerge(WebGpu.layer())
+ * )
+ * ```
+ *
+ * @see pycuda.tools.PageLockedMemoryPool
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  options?: StagingPoolOptions
+): Layer.Layer<StagingPool, GpuError, DeviceContext | QueueDriver> =>
+  Layer.provide(Layer.effectContext(made(options)), Allocator.layerImmediate)
+
+/**
+ * A pool of staging memory whose bytes count in the memory that it shares with other pools, of buffers or of images: see
+ * `DeviceMemory`. Fails as {@link make}.
+ *
+ * **Example** (Buffers and staging memory under one limit)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { BufferPool, DeviceMemory, StagingPool } from "effect-gpu-pool"
+ *
+ * const Pools = Layer.merge(BufferPool.layerShared(), StagingPool.layerShared({ maxBytes: "64 MiB" })).pipe(
+ *   Layer.provideMerge(DeviceMemory.layer({ maxBytes: "512 MiB" }))
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerShared = (
+  options: SharedStagingPoolOptions = {}
+): Layer.Layer<StagingPool, GpuError, DeviceMemory | DeviceContext | QueueDriver> =>
+  Layer.effectContext(Effect.gen(function*() {
+    const operation = "StagingPool.layerShared"
+    const { info } = yield* DeviceContext
+    const settings = readValues(operation, () => {
+      valid(optionsProblem(operation, options, knownOfShared))
+      const { sizePolicy = SizePolicy.defaultPolicy } = options
+      valid(policyProblem(operation, sizePolicy))
+      return { ...valid(sharedSettingsOf(operation, options, info)), sizePolicy }
+    })
+    if (isGpuError(settings)) return yield* settings
+    return yield* openPool(yield* memoryOf, settings, settings.maxBytes)
+  })).pipe(Layer.provide(Allocator.layerImmediate))
+
+/**
+ * How a pool of staging memory behaves that shares a `DeviceMemory`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SharedStagingPoolOptions extends SharedPoolOptions {
+  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
+  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
+}
+
+const knownOfShared = KnownOptions.of<SharedStagingPoolOptions>({ ...ofShared, sizePolicy: true })
+
+/**
+ * The options of {@link layerConfig}: one configuration for all, or a configuration or a value for each.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type StagingPoolConfig = ConfigOf<StagingPoolOptions>
+
+/**
+ * The same as {@link layer}, with options that come from configuration, whole or one by one.
+ *
+ * **Example** (The limit from the environment)
+ *
+ * ```ts
+ * import { Config } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const Staging = StagingPool.layerConfig({ maxBytes: Config.String("STAGING_LIMIT"), onExhausted: "wait" })
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: StagingPoolConfig
+): Layer.Layer<StagingPool, GpuError | Config.ConfigError, DeviceContext | QueueDriver> =>
+  Layer.unwrap(
+    checkedStep("StagingPool.layerConfig", (operation) => Effect.map(readConfig(operation, config, knownOfPool), layer))
+  )
+
+/**
+ * A typed array in staging memory, until the caller's scope closes. Its memory goes to the next owner only when the device no
+ * longer uses it.
+ *
+ * Fails as `BufferPool.allocate`; with InvalidRequest for a shape that is none, an order or a direction that there is not,
+ * and what is no typed array class.
+ *
+ * **Example** (Uploading rows)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, StagingPool } from "effect-gpu-pool"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(16)
+ *   const staged = yield* StagingPool.allocate([2, 2], Float32Array, { order: "F" })
+ *   staged.data.set([1, 2, 3, 4])
+ *   staged.setUnsafe(20, 1, 0)
+ *   yield* StagingPool.upload(staged, x)
+ *   return Array.from(yield* CommandQueue.read(x, Float32Array))
+ * }).pipe(Effect.provide(StagingPool.layer())) // => [1, 20, 3, 4]
+ * ```
+ *
+ * @see pycuda.tools.PageLockedMemoryPool.allocate
+ * @category accessors
+ * @since 0.1.0
+ */
+export const allocate = <A extends Elements>(
+  shape: Shape,
+  type: ViewType<A>,
+  options?: StagingOptions
+): Effect.Effect<StagedArray<A>, GpuError, StagingPool | Scope.Scope> => {
+  const located = CallSite.locate(options, allocate)
+  return StagingPool.use((pool) => pool.allocate(shape, type, located))
+}
+
+/**
+ * Lends a typed array in staging memory to `f`, without a scope. Errors as {@link allocate}.
+ *
+ * **Example** (A frame that is read again and again)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const lastOf = (frames: ReadonlyArray<PooledBuffer.PooledBuffer>) =>
+ *   StagingPool.use(256, Float32Array, (staged) =>
+ *     Effect.gen(function*() {
+ *       for (const frame of frames) yield* StagingPool.download(frame, staged)
+ *       return staged.data.slice()
+ *     }), { direction: "download" })
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const use = <A extends Elements, B, E, R>(
+  shape: Shape,
+  type: ViewType<A>,
+  f: (array: StagedArray<A>) => Effect.Effect<B, E, R>,
+  options?: StagingOptions
+): Effect.Effect<B, E | GpuError, R | StagingPool> => {
+  const located = CallSite.locate(options, use)
+  return StagingPool.use((pool) => pool.use(shape, type, f, located))
+}
+
+/**
+ * Where in a buffer `upload` and `download` begin.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PlaceOptions {
+  /** Bytes; a multiple of 4, or of the device's `limits.copyAlignment`; 0 without it. */
+  readonly offset?: number | undefined
+}
+
+const isStaged = (value: unknown): boolean => isInstance(value, StagedArray)
+
+const knownOfPlace = KnownOptions.of<PlaceOptions>({ offset: true })
+
+/**
+ * Copies a staged array to a buffer, in queue order, and waits until the device no longer uses the array: then it has elements
+ * again, which are unspecified. What is recorded meanwhile by other fibers comes after the copy.
+ *
+ * Fails with InvalidRequest for an array of the other direction and for bounds (as of `CommandQueue.copy`); with Released,
+ * also for an array without elements, as while another upload of it waits, or after one was interrupted; with ForeignDevice,
+ * DeviceLost or DriverError.
+ *
+ * **Example** (Two halves of a buffer)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, StagingPool } from "effect-gpu-pool"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(16)
+ *   const staged = yield* StagingPool.allocate(2, Float32Array)
+ *   for (const half of [0, 1]) {
+ *     staged.data.fill(half)
+ *     yield* StagingPool.upload(staged, x, { offset: 8 * half })
+ *   }
+ *   return Array.from(yield* CommandQueue.read(x, Float32Array))
+ * }).pipe(Effect.provide(StagingPool.layer())) // => [0, 0, 1, 1]
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const upload: {
+  /** Copies a staged array to a buffer, and waits until the device no longer uses the array. */
+  <A extends Elements>(
+    target: BufferLike.BufferLike,
+    options?: PlaceOptions
+  ): (staged: StagedArray<A>) => Effect.Effect<void, GpuError, CommandQueue>
+  <A extends Elements>(
+    staged: StagedArray<A>,
+    target: BufferLike.BufferLike,
+    options?: PlaceOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  subjectFirst(2, isStaged, knownOfPlace),
+  <A extends Elements>(
+    staged: StagedArray<A>,
+    target: BufferLike.BufferLike,
+    options?: PlaceOptions
+  ): Effect.Effect<void, GpuError, CommandQueue> =>
+    CommandQueue.use((queue) =>
+      checkedStep("StagingPool.upload", (operation) => {
+        valid(stagedProblem(operation, staged, "upload"))
+        valid(optionsProblem(operation, options, knownOfPlace))
+        if (!staged.isMapped) return staged.released(operation)
+        const copied = Effect.andThen(
+          staged.unmap(),
+          queue.copy(staged.lease, target, { targetOffset: options?.offset, size: staged.size })
+        )
+        return Effect.flatMap(Effect.exit(copied), (exit) => Effect.andThen(staged.map(), exit))
+      })
+    )
+)
+
+/**
+ * Copies a buffer's bytes to a staged array, after everything recorded before, and waits for them: then the array has them as its
+ * elements.
+ *
+ * Fails with InvalidRequest for an array of the other direction and for bounds (as of `CommandQueue.copy`); with Released,
+ * ForeignDevice, DeviceLost; with DriverError, also for the failures of recorded work.
+ *
+ * **Example** (The last two of four numbers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, StagingPool } from "effect-gpu-pool"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(16)
+ *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
+ *   const staged = yield* StagingPool.allocate(2, Float32Array, { direction: "download" })
+ *   yield* StagingPool.download(x, staged, { offset: 8 })
+ *   return Array.from(staged.data)
+ * }).pipe(Effect.provide(StagingPool.layer())) // => [3, 4]
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const download: {
+  /** Copies a buffer's bytes to a staged array, after everything recorded before, and waits for them. */
+  <A extends Elements>(
+    staged: StagedArray<A>,
+    options?: PlaceOptions
+  ): (source: BufferLike.BufferLike) => Effect.Effect<void, GpuError, CommandQueue>
+  <A extends Elements>(
+    source: BufferLike.BufferLike,
+    staged: StagedArray<A>,
+    options?: PlaceOptions
+  ): Effect.Effect<void, GpuError, CommandQueue>
+} = dual(
+  subjectFirst(2, BufferLike.isBufferLike, knownOfPlace),
+  <A extends Elements>(
+    source: BufferLike.BufferLike,
+    staged: StagedArray<A>,
+    options?: PlaceOptions
+  ): Effect.Effect<void, GpuError, CommandQueue> =>
+    CommandQueue.use((queue) =>
+      checkedStep("StagingPool.download", (operation) => {
+        valid(stagedProblem(operation, staged, "download"))
+        valid(optionsProblem(operation, options, knownOfPlace))
+        const unmapped = staged.isMapped ? staged.unmap() : Effect.void
+        const copy = queue.copy(source, staged.lease, { sourceOffset: options?.offset, size: staged.size })
+        return unmapped.pipe(Effect.andThen(copy), Effect.andThen(staged.map()))
+      })
+    )
+)
+
+/** Programs without types can pass anything. */
+const stagedProblem = (operation: string, staged: unknown, direction: Direction): GpuError | undefined => {
+  if (!(staged instanceof StagedArray)) {
+    return wrongArgument(operation, staged, "a staged array", "Pass what StagingPool.allocate gave.")
+  }
+  return staged.direction === direction ? undefined : invalidRequest(
+    operation,
+    `the array was allocated to ${staged.direction}`,
+    `Allocate one with { direction: "${direction}" }.`
+  )
+}
+
+/**
+ * The counters.
+ *
+ * **Example** (PyCUDA's held_blocks and active_blocks)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const blocks = Effect.map(StagingPool.stats, ({ activeBlocks, heldBlocks }) => [heldBlocks, activeBlocks])
+ * ```
+ *
+ * @see pycuda.tools.PageLockedMemoryPool.held_blocks
+ * @category accessors
+ * @since 0.1.0
+ */
+export const stats: Effect.Effect<PoolStats.PoolStats, never, StagingPool> = StagingPool.use((pool) => pool.stats)
+
+/**
+ * The largest live leases, largest first: three, or `count`. See `BufferPool.holders`.
+ *
+ * **Example** (Who has the staging memory)
+ *
+ * ```ts
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const largest = StagingPool.holders(10)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, never, StagingPool> =>
+  StagingPool.use((pool) => pool.holders(count))
+
+/**
+ * The limit, in bytes; `Infinity` without one.
+ *
+ * **Example** (What is left)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const left = Effect.zipWith(StagingPool.maxBytes, StagingPool.stats, (limit, { activeBytes }) => limit - activeBytes)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const maxBytes: Effect.Effect<number, never, StagingPool> = StagingPool.use((pool) => pool.maxBytes)
+
+/**
+ * Changes the limit: see `BufferPool.setLimit`.
+ *
+ * **Example** (Less staging memory after the start)
+ *
+ * ```ts
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const loaded = StagingPool.setLimit("16 MiB")
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<void, GpuError, StagingPool> =>
+  StagingPool.use((pool) => pool.setLimit(limit))
+
+/**
+ * Frees held memory until no more than `bytes` are managed: see `BufferPool.trimTo`.
+ *
+ * **Example** (Keeping little between two bursts)
+ *
+ * ```ts
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const rest = StagingPool.trimTo("4 MiB")
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, StagingPool> =>
+  StagingPool.use((pool) => pool.trimTo(bytes))
+
+/**
+ * Frees all held memory, and waits until the driver has it. Errors as `BufferPool.freeHeld`.
+ *
+ * **Example** (After the last upload)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const uploaded = <A, E, R>(job: Effect.Effect<A, E, R>) => Effect.tap(job, () => StagingPool.freeHeld)
+ * ```
+ *
+ * @see pycuda.tools.PageLockedMemoryPool.free_held
+ * @category accessors
+ * @since 0.1.0
+ */
+export const freeHeld: Effect.Effect<void, GpuError, StagingPool> = StagingPool.use((pool) => pool.freeHeld)
+
+/**
+ * Frees all held memory, and from now on every block when its lease ends.
+ *
+ * **Example** (A program that uploads once)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const once = <A, E, R>(uploads: Effect.Effect<A, E, R>) => Effect.andThen(StagingPool.stopHolding, uploads)
+ * ```
+ *
+ * @see pycuda.tools.PageLockedMemoryPool.stop_holding
+ * @category accessors
+ * @since 0.1.0
+ */
+export const stopHolding: Effect.Effect<void, GpuError, StagingPool> = StagingPool.use((pool) => pool.stopHolding)
+
+/**
+ * From now on released memory is kept for reuse again, after {@link stopHolding}.
+ *
+ * **Example** (Keeping nothing during one job)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const lean = <A, E, R>(job: Effect.Effect<A, E, R>) =>
+ *   Effect.acquireUseRelease(StagingPool.stopHolding, () => job, () => StagingPool.resumeHolding)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const resumeHolding: Effect.Effect<void, never, StagingPool> = StagingPool.use((pool) => pool.resumeHolding)
+
+/**
+ * Asks `handler` when staging memory has run out, until the scope closes: see `BufferPool.onOutOfMemory`.
+ *
+ * **Example** (Dropping a cache of staged rows)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const dropping = (cache: Map<string, unknown>) =>
+ *   StagingPool.onOutOfMemory(() => Effect.sync(() => cache.delete("rows")))
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const onOutOfMemory = <R>(
+  handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
+): Effect.Effect<void, GpuError, StagingPool | R | Scope.Scope> =>
+  StagingPool.use((pool) => pool.onOutOfMemory(handler))

@@ -1,0 +1,279 @@
+/**
+ * Staging memory: what a program uploads arrives, what it downloads is what was recorded before, and no owner gets memory that
+ * the device, or another owner, still uses.
+ *
+ * @internal
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import type { GpuError } from "../../domain/GpuError.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
+import * as Mapping from "../../services/buffers/mapping/Mapping.ts"
+import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
+import { DeviceContext } from "../../services/device/DeviceContext.ts"
+import * as Lease from "../../services/lease/Lease.ts"
+import * as CommandQueue from "../../services/queue/CommandQueue.ts"
+import * as StagingPool from "../../services/staging/StagingPool.ts"
+import { type ConformanceTest, expectInvariants, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { expectNoFailure, interruptedAt } from "../pool/Interruption.ts"
+import { written } from "../pool/Leases.ts"
+import { wrong } from "./WrongValues.ts"
+
+const test = inGroup("staging memory")
+
+type Services = TestServices | StagingPool.StagingPool
+
+/** In a scope of its own, with a staging pool that has leased nothing at its end. */
+const staged = <A, E>(
+  program: Effect.Effect<A, E, Services>,
+  options?: StagingPool.StagingPoolOptions
+): Effect.Effect<A, E | GpuError, TestServices> =>
+  Effect.gen(function*() {
+    const context = yield* Layer.build(StagingPool.layer(options))
+    return yield* Effect.provide(
+      Effect.gen(function*() {
+        const result = yield* Effect.scoped(program)
+        const stats = yield* StagingPool.stats
+        expectInvariants(stats)
+        Expect.equal("leased staging blocks", stats.activeBlocks, 0)
+        Expect.equal("reserved staging bytes", stats.reservedBytes, 0)
+        return result
+      }),
+      context
+    )
+  })
+
+const counted = (bytes: number, from: number): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from({ length: bytes }, (_, at) => (from + at) % 251)
+
+const uploads = Effect.gen(function*() {
+  const x = yield* written(counted(64, 0))
+  const rows = yield* StagingPool.allocate([2, 4], Float32Array)
+  rows.data.set([0, 1, 2, 3, 4, 5, 6, 7])
+  rows.setUnsafe(60, 1, 2)
+  yield* StagingPool.upload(rows, x, { offset: 32 })
+  const columns = yield* StagingPool.allocate([2, 3], Int32Array, { order: "F", direction: "upload" })
+  Expect.same("the strides of columns", columns.strides, [1, 2])
+  columns.data.fill(-1)
+  columns.setUnsafe(9, 1, 2)
+  yield* StagingPool.upload(columns, x)
+  const both = yield* CommandQueue.read(x, Int32Array)
+  Expect.numbers("columns", both.subarray(0, 6), [-1, -1, -1, -1, -1, 9])
+  Expect.numbers("rows", new Float32Array(both.buffer, 32), [0, 1, 2, 3, 4, 5, 60, 7])
+  rows.data.fill(3)
+  yield* StagingPool.upload(rows, x, { offset: 32 })
+  Expect.numbers("rows again", yield* CommandQueue.read(x, Float32Array, { offset: 32 }), new Float32Array(8).fill(3))
+})
+
+const downloads = Effect.gen(function*() {
+  const x = yield* written(counted(64, 7))
+  const array = yield* StagingPool.allocate(8, Uint32Array, { direction: "download" })
+  Expect.equal("elements before the first download", array.data.length, 0)
+  yield* CommandQueue.fill(x, 5, { offset: 32, size: 16 })
+  yield* StagingPool.download(x, array, { offset: 32 })
+  Expect.numbers("the second half", array.data.subarray(0, 4), [5, 5, 5, 5])
+  const before = array.data
+  yield* StagingPool.download(x, array)
+  Expect.equal("the elements of the first download", before.length, 0)
+  Expect.numbers("the first half", new Uint8Array(array.data.slice().buffer), counted(32, 7))
+  const { data, lease } = array
+  yield* Lease.release(lease)
+  Expect.equal("the elements of a released array", data.length, 0)
+  yield* Expect.failsWith("a download to it", StagingPool.download(x, array), "Released")
+})
+
+/** The numbers of the pool's requests for memory. */
+const asked = Effect.map(StagingPool.stats, ({ hits, misses }) => hits + misses)
+
+const reads = Effect.gen(function*() {
+  const { info: { traits } } = yield* DeviceContext
+  const x = yield* written(counted(100, 1))
+  for (let time = 1; time <= 3; time++) {
+    Expect.numbers("a read", yield* CommandQueue.read(x, Uint8Array), counted(100, 1))
+    Expect.equal("requests for staging memory", yield* asked, traits.readsStaged ? time : 0)
+  }
+  const part = yield* CommandQueue.read(x, Uint16Array, { offset: 8, length: 6 })
+  Expect.numbers("a part", new Uint8Array(part.buffer), counted(12, 9))
+  const target = new Uint8Array(12)
+  yield* CommandQueue.readInto(x, target, { offset: 88 })
+  Expect.numbers("the end", target, counted(12, 89))
+  const { activeBlocks, misses } = yield* StagingPool.stats
+  Expect.equal("leased after the reads", activeBlocks, 0)
+  Expect.isTrue(`${misses} blocks were made`, misses <= 2)
+})
+
+/** Larger than the pool may ever be: the read makes memory for itself, as without the pool. */
+const largeReads = Effect.gen(function*() {
+  const x = yield* written(counted(4096, 1))
+  Expect.numbers("a read", yield* CommandQueue.read(x, Uint8Array), counted(4096, 1))
+  const sum = yield* CommandQueue.readView(x, Uint8Array, (view) => Effect.sync(() => view.length))
+  Expect.equal("bytes of a view", sum, 4096)
+})
+
+const views = Effect.gen(function*() {
+  const x = yield* written(counted(96, 3))
+  let lent: Uint8Array | undefined
+  const sum = yield* CommandQueue.readView(x, Uint8Array, (view) =>
+    Effect.gen(function*() {
+      lent = view
+      Expect.numbers("the view", view, counted(96, 3))
+      yield* Expect.failsWith("a write meanwhile", CommandQueue.write(x, new Uint8Array(4)), "InvalidRequest")
+      yield* Expect.failsWith("a mapping to write", Effect.scoped(Mapping.map(x, Uint8Array)), "InvalidRequest")
+      Expect.numbers("a read meanwhile", yield* CommandQueue.read(x, Uint8Array, { length: 4 }), counted(4, 3))
+      return view.length
+    }))
+  Expect.equal("the result", sum, 96)
+  Expect.equal("the view after its end", lent?.length, 0)
+  yield* CommandQueue.fill(x, 0)
+  const part = { offset: 4, length: 3 }
+  const zeros = yield* CommandQueue.readView(x, Float32Array, (view) => Effect.sync(() => [...view]), part)
+  Expect.same("a part", zeros, [0, 0, 0])
+  const failure = yield* Effect.flip(CommandQueue.readView(x, Uint8Array, () => Effect.fail("enough")))
+  Expect.equal("the failure of the program's own", String(failure), "enough")
+  const none = yield* CommandQueue.readView(x, Uint8Array, (view) => Effect.sync(() => view.length), { length: 0 })
+  Expect.equal("a view of nothing", none, 0)
+})
+
+const releasedViews = Effect.gen(function*() {
+  const x = yield* written(counted(32, 0))
+  yield* CommandQueue.readView(x, Uint8Array, (view) =>
+    Effect.gen(function*() {
+      yield* Lease.release(x)
+      Expect.equal("the view of a released lease", view.length, 0)
+    }))
+  const y = yield* BufferPool.allocate(32)
+  yield* CommandQueue.fill(y, 1)
+  Expect.numbers("the next owner's", yield* CommandQueue.read(y, Uint32Array), new Uint32Array(8).fill(1))
+})
+
+/** The source goes while the read waits for staging memory. */
+const waitingReads = Effect.gen(function*() {
+  const { info: { traits } } = yield* DeviceContext
+  if (!traits.readsStaged) return
+  const pool = yield* StagingPool.StagingPool
+  const x = yield* written(counted(64, 0))
+  const [held, done] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+  const holder = yield* Effect.forkChild(
+    pool.use(64, Uint8Array, () => Effect.andThen(Deferred.succeed(held, undefined), Deferred.await(done))),
+    { startImmediately: true }
+  )
+  yield* Deferred.await(held)
+  const reader = yield* Effect.forkChild(Effect.flip(CommandQueue.read(x, Uint8Array)), { startImmediately: true })
+  while ((yield* pool.stats).waiters === 0) yield* Effect.yieldNow
+  yield* Lease.release(x)
+  yield* Deferred.succeed(done, undefined)
+  Expect.reasonOf("the read", yield* Fiber.join(reader), "Released")
+  yield* Fiber.join(holder)
+})
+
+/** Each owner uploads its own numbers through memory that it shares with the others, and finds them. */
+const owners = Effect.gen(function*() {
+  const rounds = yield* scaled(16, 2)
+  const owner = (number: number) =>
+    Effect.scoped(Effect.gen(function*() {
+      const x = yield* BufferPool.allocate(1024)
+      for (let round = 0; round < rounds; round++) {
+        const mine = number * rounds + round
+        const sent = StagingPool.use(256, Uint32Array, (array) => {
+          array.data.fill(mine)
+          return StagingPool.upload(array, x)
+        })
+        const got = StagingPool.use(256, Uint32Array, (array) =>
+          Effect.map(StagingPool.download(x, array), () =>
+            array.data.slice()), { direction: "download" })
+        yield* sent
+        Expect.numbers(`what owner ${number} sent`, yield* got, new Uint32Array(256).fill(mine))
+        Expect.numbers("read", yield* CommandQueue.read(x, Uint32Array), new Uint32Array(256).fill(mine))
+      }
+    }))
+  yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], owner, { concurrency: "unbounded", discard: true })
+})
+
+const cleared = Effect.gen(function*() {
+  yield* StagingPool.use(16, Uint8Array, (array) => Effect.sync(() => array.data.fill(7)))
+  const next = yield* StagingPool.allocate(16, Uint8Array)
+  Expect.numbers("the next owner's elements", next.data, new Uint8Array(16))
+})
+
+const operations: ReadonlyArray<
+  readonly [name: string, make: (x: PooledBuffer) => Effect.Effect<unknown, GpuError, Services>]
+> = [
+  ["an allocation", () => Effect.scoped(StagingPool.allocate(64, Uint8Array))],
+  ["an upload", (x) => StagingPool.use(64, Uint8Array, (array) => StagingPool.upload(array, x))],
+  [
+    "a download",
+    (x) => StagingPool.use(64, Uint8Array, (array) => StagingPool.download(x, array), { direction: "download" })
+  ],
+  ["a read", (x) => CommandQueue.read(x, Uint8Array)],
+  ["a view", (x) => CommandQueue.readView(x, Uint8Array, (view) => Effect.sync(() => view.length))]
+]
+
+const interruptions = operations.map(([name, make]) =>
+  test(
+    `${name} that is interrupted at any step leaves no memory behind`,
+    staged(Effect.gen(function*() {
+      const x = yield* written(counted(64, 0))
+      const steps = yield* scaled(60, 12)
+      for (let step = 0; step < steps; step++) {
+        expectNoFailure(`${name}, interrupted at step ${step}`, yield* interruptedAt(make(x), step))
+        Expect.equal(`leased after step ${step}`, (yield* StagingPool.stats).activeBlocks, 0)
+      }
+      yield* CommandQueue.write(x, counted(64, 9))
+      Expect.numbers("a read after all of them", yield* CommandQueue.read(x, Uint8Array), counted(64, 9))
+    }))
+  )
+)
+
+const isWrong = (what: string, effect: Effect.Effect<unknown, unknown, Services>) =>
+  Expect.failsWith(what, effect, "InvalidRequest")
+
+const badRequests = Effect.gen(function*() {
+  const x = yield* BufferPool.allocate(64)
+  const up = yield* StagingPool.allocate(16, Float32Array)
+  const down = yield* StagingPool.allocate(16, Float32Array, { direction: "download" })
+  yield* isWrong("an upload of a download", StagingPool.upload(down, x))
+  yield* isWrong("a download to an upload", StagingPool.download(x, up))
+  yield* isWrong("no array", StagingPool.upload(wrong<StagingPool.StagedArray<Float32Array>>(x), x))
+  yield* isWrong("no buffer", StagingPool.upload(up, wrong<PooledBuffer>("x")))
+  Expect.equal("elements after an upload that failed", up.data.length, 16)
+  yield* isWrong("another direction", StagingPool.allocate(1, Uint8Array, { direction: wrong("sideways") }))
+  yield* isWrong("another order", StagingPool.allocate(1, Uint8Array, { order: wrong("Z") }))
+  yield* isWrong("an unknown option", StagingPool.allocate(1, Uint8Array, wrong({ size: 1 })))
+  yield* isWrong("a negative shape", StagingPool.allocate([2, -1], Uint8Array))
+  yield* isWrong("a shape of text", StagingPool.allocate(wrong("2"), Uint8Array))
+  yield* isWrong("no class", StagingPool.allocate(2, wrong<typeof Float32Array>("f32")))
+  yield* isWrong("more bytes than can be counted", StagingPool.allocate([2 ** 40, 2 ** 40], Uint8Array))
+  yield* isWrong("no function", StagingPool.use(2, Uint8Array, wrong(undefined)))
+  yield* isWrong("no function for a view", CommandQueue.readView(x, Uint8Array, wrong(3)))
+  yield* isWrong("a view at half an element", CommandQueue.readView(x, Float64Array, () => Effect.void, { offset: 4 }))
+  yield* isWrong("a command on mapped memory", CommandQueue.copy(up.lease, x))
+  yield* isWrong("a kernel's read of staging memory", CommandQueue.read(down.lease, Uint8Array))
+  const empty = yield* StagingPool.allocate([0, 4], Float32Array)
+  yield* StagingPool.upload(empty, x)
+  Expect.equal("elements of an empty array", empty.data.length, 0)
+})
+
+/** @internal */
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("what is uploaded arrives, in rows and columns", staged(uploads)),
+  test("what is downloaded was recorded before", staged(downloads)),
+  test("reads use the pool in context", staged(reads)),
+  test("a read for which the pool is too small makes its own memory", staged(largeReads, { maxBytes: 1024 })),
+  test("a view shows the bytes while it is lent, and nothing later", staged(views)),
+  test("a view ends with the lease", staged(releasedViews)),
+  test("views need no pool", Effect.scoped(Effect.andThen(views, releasedViews))),
+  test(
+    "a source that is released while its read waits for memory is Released",
+    staged(waitingReads, {
+      maxBytes: 64,
+      onExhausted: "wait"
+    })
+  ),
+  test("no owner gets memory that another one still uses", staged(owners, { maxBytes: 4096, onExhausted: "wait" })),
+  test("a pool that clears shows no owner what another one wrote", staged(cleared, { clear: "acquire" })),
+  test("wrong values are InvalidRequest", staged(badRequests)),
+  ...interruptions
+]
