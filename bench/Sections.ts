@@ -8,6 +8,7 @@ import * as Lease from "./sections/Lease.ts"
 import * as Memory from "./sections/Memory.ts"
 import * as Policies from "./sections/Policies.ts"
 import * as SharedMemory from "./sections/SharedMemory.ts"
+import * as Staging from "./sections/Staging.ts"
 import * as TouchedWorkload from "./sections/TouchedWorkload.ts"
 
 export const all = [
@@ -19,6 +20,7 @@ export const all = [
   SharedMemory.section,
   Memory.section,
   Clear.section,
+  Staging.section,
   Arrays.section,
   Policies.section
 ]

@@ -17,6 +17,7 @@ import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
+import * as StagingLender from "../buffers/staging/StagingLender.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import * as LoadedPart from "../calls/LoadedPart.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
@@ -26,7 +27,6 @@ import type { QueueDriver } from "../device/QueueDriver.ts"
 import { QueueEvent } from "../device/QueueEvent.ts"
 import * as Reading from "../device/Reading.ts"
 import { sharedMemoryProblem } from "../device/SharedMemory.ts"
-import * as StagingLender from "../device/StagingLender.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
 import {
   type CommandQueue,

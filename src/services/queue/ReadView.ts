@@ -15,10 +15,10 @@ import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
 import { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
+import * as StagedReading from "../buffers/staging/StagedReading.ts"
+import { type Check, CurrentLender, type Part } from "../buffers/staging/StagingLender.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { DriverMapping, QueueDriver } from "../device/QueueDriver.ts"
-import * as StagedReading from "../device/StagedReading.ts"
-import { type Check, CurrentLender, type Part } from "../device/StagingLender.ts"
 
 const operation = "CommandQueue.readView"
 

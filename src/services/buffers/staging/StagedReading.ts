@@ -5,15 +5,15 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { readValues } from "../../domain/arguments/ArgumentProblem.ts"
-import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type { DeviceBuffer } from "./DeviceBuffer.ts"
-import type { DeviceContext } from "./DeviceContext.ts"
-import { giveBackUnsafe, logged } from "./GivingBack.ts"
-import type { DriverMapping, QueueDriver } from "./QueueDriver.ts"
+import { readValues } from "../../../domain/arguments/ArgumentProblem.ts"
+import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
+import type { DeviceContext } from "../../device/DeviceContext.ts"
+import { giveBackUnsafe, logged } from "../../device/GivingBack.ts"
+import type { DriverMapping, QueueDriver } from "../../device/QueueDriver.ts"
+import { distrustUnproven } from "../../device/UnprovenMemory.ts"
 import type { Check, Lend, Part } from "./StagingLender.ts"
-import { distrustUnproven } from "./UnprovenMemory.ts"
 
 /**
  * Lends staging memory for the bytes that `check` finds, and runs `f` with both. It checks again in that step: another fiber

@@ -5,9 +5,9 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
-import type { DeviceBuffer } from "./DeviceBuffer.ts"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 
 /** The checked bytes of a buffer that are to be read. */
 export interface Part {
