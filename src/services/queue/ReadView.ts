@@ -11,7 +11,7 @@ import { withArticle } from "../../domain/arguments/ShownValue.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { BufferLike } from "../buffers/BufferLike.ts"
-import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
+import { claimBytes } from "../buffers/mapping/Claims.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
 import { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
@@ -98,7 +98,7 @@ class View<A extends Elements, B, E, R> {
       label: this.#source.label,
       size: bytes,
       owner: this.#source,
-      claim: BufferAccess.claim(memory, offset, bytes, false),
+      claim: claimBytes(memory, offset, bytes, false),
       name: `bytes ${offset} to ${offset + bytes}`
     }
     const type = this.#type
