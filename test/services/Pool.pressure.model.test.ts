@@ -1,9 +1,9 @@
 import { it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { alone, programsOn } from "../support/pressureRuns.ts"
-import { kinds } from "../support/sizedPools.ts"
+import { modelled } from "../support/sizedPools.ts"
 
-it.each(kinds)(
+it.each(modelled)(
   "a pool of %s stays within its limits, and forgets nobody, whatever comes between",
   (kind) => fc.assert(programsOn(alone(kind)), { numRuns: 250 })
 )

@@ -11,7 +11,7 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { isConsistent, outOfMemoryOf } from "../support/hostPool.ts"
 import { peak, reserving, type Step, steps } from "../support/reservedJobs.ts"
-import { type Kind, kinds, open } from "../support/sizedPools.ts"
+import { type Kind, modelled, open } from "../support/sizedPools.ts"
 
 interface Program {
   readonly jobs: ReadonlyArray<ReadonlyArray<Step>>
@@ -72,14 +72,14 @@ const run = (kind: Kind, program: Program) =>
   }).pipe(Effect.provide(TestClock.layer()))
 
 describe("jobs with reservations", () => {
-  it.each(kinds)(
+  it.each(modelled)(
     "all end, and leave nothing behind, in a pool of %s",
     (kind) =>
       fc.assert(fc.asyncProperty(programs(kind), (program) => Effect.runPromise(run(kind, program))), { numRuns: 600 })
   )
 
   // What is left of its own reservation does not come back before it has ended.
-  it.effect.each(kinds)(
+  it.effect.each(modelled)(
     "are told when the driver has no memory and nobody else has any, in a pool of %s",
     (kind) =>
       Effect.gen(function*() {

@@ -15,7 +15,7 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import type { MemoryOptions } from "../../src/services/pool/PoolOptions.ts"
 import { nextTurn } from "../support/hostPool.ts"
-import { type Kind, kinds, open, openMemory, type SizedLease, type SizedPool } from "../support/sizedPools.ts"
+import { type Kind, modelled, open, openMemory, type SizedLease, type SizedPool } from "../support/sizedPools.ts"
 
 /** Agents 0 to 3: 0 and 1 have scopes of their own, 2 and 3 share one, as children of one fiber do. */
 const scopeOfAgent = [0, 1, 2, 2]
@@ -180,7 +180,7 @@ const settle = Effect.forEach(Array.from({ length: 12 }), () => nextTurn, { disc
 /** Longer than all commands together, so that the pool looks for the first time when they are over. */
 const suspectAfter = 20_000
 
-/** What the requests of a program wait for: a pool, two budgets of one, or pools of both kinds on one memory. */
+/** What the requests of a program wait for: a pool, two budgets of one, or pools of both modelled on one memory. */
 const grounds: Readonly<Record<string, (options: MemoryOptions) => Effect.Effect<Ground, GpuError>>> = {
   "in a pool of buffers": (options) => inPool("buffers", options),
   "in a pool of images": (options) => inPool("images", options),
@@ -188,7 +188,7 @@ const grounds: Readonly<Record<string, (options: MemoryOptions) => Effect.Effect
   "in budgets of a pool of images": (options) => inBudgets("images", options),
   "in pools of buffers and of images on one memory": (memory) =>
     Effect.gen(function*() {
-      const pools = kinds.map((kind) => ({ kind, onExhausted: "wait" as const }))
+      const pools = modelled.map((kind) => ({ kind, onExhausted: "wait" as const }))
       const opened = yield* openMemory({ memory: { maxBytes: 100, ...memory }, pools })
       const places = opened.pools.map(({ pool }) => pool)
       return { ...opened, places, isOneLine: true, stats: opened.memory.stats, closePools: opened.closeMemory }

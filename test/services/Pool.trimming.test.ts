@@ -44,7 +44,7 @@ const withSleepers = <A, E, R>(test: (sleepers: () => number) => Effect.Effect<A
   })
 
 describe.each(Pools.kinds)("in a pool of %s,", (kind) => {
-  const service = kind === "buffers" ? "BufferPool" : "ImagePool"
+  const service = { buffers: "BufferPool", images: "ImagePool", staging: "StagingPool" }[kind]
 
   const idle = (options?: PoolOptions) => Pools.layer(kind, { pool: { idleTimeToLive: "4 seconds", ...options } })
 

@@ -10,7 +10,7 @@ import * as fc from "fast-check"
 import type { EvictionOrder } from "../../src/domain/pool/EvictionPolicy.ts"
 import { counted, type CountingScheduler } from "../support/CountingScheduler.ts"
 import { logsTo } from "../support/hostPool.ts"
-import { type Kind, kinds, open } from "../support/sizedPools.ts"
+import { type Kind, modelled, open } from "../support/sizedPools.ts"
 import { commands, type WaitingReal } from "../support/waitingCommands.ts"
 import { WaitingModel } from "../support/waitingModel.ts"
 
@@ -110,17 +110,20 @@ const close = Effect.fnUntraced(function*({ places, requests, scopes, ...real }:
   strictEqual(real.driverObjects.live, 0)
 })
 
-it.each(kinds)("a pool of %s agrees with a naive model in what becomes of every request, and when", (kind) =>
-  fc.assert(
-    fc.asyncProperty(settings, fc.commands(commands, { maxCommands: 80, size: "max" }), (given, run) =>
-      counted((scheduler) =>
-        Effect.gen(function*() {
-          const { model, real } = yield* setup(kind, given, scheduler)
-          yield* Effect.promise(() =>
-            fc.asyncModelRun(() => ({ model, real }), run)
-          )
-          yield* close(real)
-        })
-      ).pipe(Effect.provide([TestClock.layer(), logsTo([])]), Effect.runPromise)),
-    { numRuns: 200 }
-  ))
+it.each(modelled)(
+  "a pool of %s agrees with a naive model in what becomes of every request, and when",
+  (kind) =>
+    fc.assert(
+      fc.asyncProperty(settings, fc.commands(commands, { maxCommands: 80, size: "max" }), (given, run) =>
+        counted((scheduler) =>
+          Effect.gen(function*() {
+            const { model, real } = yield* setup(kind, given, scheduler)
+            yield* Effect.promise(() =>
+              fc.asyncModelRun(() => ({ model, real }), run)
+            )
+            yield* close(real)
+          })
+        ).pipe(Effect.provide([TestClock.layer(), logsTo([])]), Effect.runPromise)),
+      { numRuns: 200 }
+    )
+)

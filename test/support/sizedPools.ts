@@ -1,6 +1,6 @@
 /**
- * Pools of buffers and pools of images, seen alike: what they lease has a size in bytes. One set of laws runs on both, each
- * alone on its memory or several on one.
+ * Pools of buffers, of images and of staging memory, seen alike: what they lease has a size in bytes. One set of laws runs on
+ * all, each alone on its memory or several on one.
  */
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as Context from "effect/Context"
@@ -28,12 +28,16 @@ import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import type { MemoryControls, PoolControls } from "../../src/services/pool/Pool.ts"
 import type { ExhaustedOptions, PoolLimit, SharedPoolOptions } from "../../src/services/pool/PoolOptions.ts"
 import type { Need } from "../../src/services/pool/waiting/Handlers.ts"
+import * as StagingPool from "../../src/services/staging/StagingPool.ts"
 import { nextTurn } from "./hostPool.ts"
 import { withDrivers } from "./withDrivers.ts"
 
-export type Kind = "buffers" | "images"
+export type Kind = "buffers" | "images" | "staging"
 
-export const kinds: ReadonlyArray<Kind> = ["buffers", "images"]
+export const kinds: ReadonlyArray<Kind> = ["buffers", "images", "staging"]
+
+/** Those with a model. Staging memory has the blocks of buffers. */
+export const modelled: ReadonlyArray<Kind> = ["buffers", "images"]
 
 export type SizedLease = PooledBuffer.PooledBuffer | PooledImage.PooledImage
 
@@ -43,7 +47,7 @@ export interface SizedOptions extends ExhaustedOptions {
   readonly isOther?: boolean | undefined
 }
 
-/** A pool of either kind. */
+/** A pool of any kind. */
 export interface SizedPool extends PoolControls<SizedPool> {
   readonly allocate: (bytes: number, options?: SizedOptions) => Effect.Effect<SizedLease, GpuError, Scope.Scope>
   readonly use: <A, E, R>(
@@ -104,6 +108,26 @@ const sizedBuffers = (pool: BufferPool.Pool): SizedPool => ({
   budget: (limit, options) => Effect.map(pool.budget(limit, options), sizedBuffers),
   allocate: (bytes, options = {}) => pool.allocate(bytes, bufferOptions(options)),
   use: (bytes, f, options = {}) => pool.use(bytes, f, bufferOptions(options))
+})
+
+const stagingOptions = ({ isOther, ...options }: SizedOptions) => ({
+  ...options,
+  direction: isOther === true ? "upload" as const : "download" as const
+})
+
+/** Arrays of bytes. An array to upload is mapped before the program has it. */
+const sizedStaging = (pool: StagingPool.Pool): SizedPool => ({
+  ...pool,
+  reserve: (bytes, f, options) => pool.reserve(bytes, (reserved) => f(sizedStaging(reserved)), options),
+  budget: (limit, options) => Effect.map(pool.budget(limit, options), sizedStaging),
+  allocate: (bytes, options = {}) =>
+    Effect.map(pool.allocate(bytes, Uint8Array, stagingOptions(options)), ({ lease }) => lease),
+  use: (bytes, f, options = {}) => pool.use(bytes, Uint8Array, ({ lease }) => f(lease), stagingOptions(options)),
+  allocateAll: (sizes) =>
+    Effect.forEach(
+      sizes,
+      (bytes) => Effect.map(pool.allocate(bytes, Uint8Array, { direction: "download" }), ({ lease }) => lease)
+    )
 })
 
 /** An image of so many bytes: one row of them, or some where there are too many for one. */
@@ -216,10 +240,17 @@ export const open = Effect.fnUntraced(function*(
   const { parts, services } = yield* openHost(host)
   const scope = Scope.makeUnsafe()
   const { sizePolicy: _, ...rest } = options
-  const made = kind === "buffers"
-    ? BufferPool.make({ ...exact, ...options }).pipe(Effect.map(sizedBuffers), Effect.provide(Allocator.layerImmediate))
-    : Effect.map(ImagePool.make(rest), sizedImages)
-  const pool = yield* made.pipe(Scope.provide(scope), Effect.provide(services))
+  const opening = Effect.gen(function*() {
+    if (kind === "images") return sizedImages(yield* ImagePool.make(rest))
+    return kind === "buffers"
+      ? sizedBuffers(yield* BufferPool.make({ ...exact, ...options }))
+      : sizedStaging(yield* StagingPool.make({ ...exact, ...options }))
+  })
+  const pool = yield* opening.pipe(
+    Effect.provide(Allocator.layerImmediate),
+    Scope.provide(scope),
+    Effect.provide(services)
+  )
   const context = Context.add(services, Sized, pool)
   return { ...parts, pool, context, closePool: Scope.close(scope, Exit.void) }
 })
@@ -303,9 +334,14 @@ export const openMemory = Effect.fnUntraced(function*(
         Effect.provide(Layer.buildWithScope(Layer.fresh(layer), scope), services),
         (built) => Context.get(built, service)
       )
-    const pool = kind === "buffers"
-      ? sizedBuffers(yield* buildOf(BufferPool.BufferPool, BufferPool.layerShared({ sizePolicy, ...more })))
-      : sizedImages(yield* buildOf(ImagePool.ImagePool, ImagePool.layerShared(more)))
+    const made = {
+      buffers: () =>
+        Effect.map(buildOf(BufferPool.BufferPool, BufferPool.layerShared({ sizePolicy, ...more })), sizedBuffers),
+      images: () => Effect.map(buildOf(ImagePool.ImagePool, ImagePool.layerShared(more)), sizedImages),
+      staging: () =>
+        Effect.map(buildOf(StagingPool.StagingPool, StagingPool.layerShared({ sizePolicy, ...more })), sizedStaging)
+    }
+    const pool = yield* made[kind]()
     return { kind, pool, close: Scope.close(scope, Exit.void) }
   })
   return {
