@@ -14,6 +14,7 @@ import { reservations } from "./Reservations.ts"
 import { scratchHandlers } from "./ScratchHandlers.ts"
 import { sharedMemory } from "./SharedMemory.ts"
 import { slowHandlers } from "./SlowHandlers.ts"
+import { staging } from "./Staging.ts"
 import { waiting } from "./Waiting.ts"
 
 export const scenes = {
@@ -31,5 +32,6 @@ export const scenes = {
   scratchHandlers,
   sharedMemory,
   slowHandlers,
+  staging,
   waiting
 } satisfies Readonly<Record<string, ReadonlyArray<Scene>>>

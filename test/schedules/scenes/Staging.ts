@@ -1,0 +1,69 @@
+/** Scenes of staging memory: what one owner moves is its own, or its memory has ended. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { GpuError } from "../../../src/domain/GpuError.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
+import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
+import * as StagingPool from "../../../src/services/staging/StagingPool.ts"
+import * as Expect from "../../../src/testing/Expect.ts"
+import type { Scene, Services, Stage } from "../Stage.ts"
+
+/** With room for one array of 16 bytes at a time. */
+const staged = <A, E>(
+  program: Effect.Effect<A, E, Services | StagingPool.StagingPool | Scope.Scope>
+): Effect.Effect<A, E | GpuError, Services | Scope.Scope> =>
+  Effect.flatMap(
+    Layer.build(StagingPool.layer({ maxBytes: 16, onExhausted: "wait" })),
+    (staging) => Effect.provide(program, staging)
+  )
+
+const shared = (stage: Stage, value: number) =>
+  Effect.gen(function*() {
+    const lease = yield* Effect.flatMap(BufferPool.allocate(16), stage.share)
+    yield* CommandQueue.fill(lease, value)
+    return lease
+  })
+
+const sent = (stage: Stage, value: number) =>
+  Effect.scoped(Effect.gen(function*() {
+    const lease = yield* shared(stage, 0)
+    yield* StagingPool.use(4, Uint32Array, (array) => {
+      array.data.fill(value)
+      return StagingPool.upload(array, lease)
+    })
+    Expect.numbers("what was sent", yield* CommandQueue.read(lease, Uint32Array), new Uint32Array(4).fill(value))
+  }))
+
+const got = (stage: Stage, value: number) =>
+  Effect.scoped(Effect.gen(function*() {
+    const lease = yield* shared(stage, value)
+    const array = yield* StagingPool.allocate(4, Uint32Array, { direction: "download" })
+    yield* StagingPool.download(lease, array)
+    const { data } = array
+    // The pool, or its device, may have ended since.
+    if (data.length > 0) Expect.numbers("what was got", data, new Uint32Array(4).fill(value))
+  }))
+
+export const staging: ReadonlyArray<Scene> = [
+  { name: "an array is uploaded", run: (stage) => staged(sent(stage, 1)) },
+  { name: "an array is downloaded", run: (stage) => staged(got(stage, 2)) },
+  {
+    name: "two upload and download through memory for one",
+    run: (stage) => staged(Effect.all([sent(stage, 3), got(stage, 4)], { concurrency: "unbounded", discard: true }))
+  },
+  {
+    name: "a view is lent",
+    run: (stage) =>
+      Effect.gen(function*() {
+        const lease = yield* shared(stage, 5)
+        yield* CommandQueue.readView(lease, Uint32Array, (view) =>
+          Effect.gen(function*() {
+            yield* Effect.yieldNow
+            // It ends with the lease.
+            if (view.length > 0) Expect.numbers("the view", view, new Uint32Array(4).fill(5))
+          }))
+        yield* CommandQueue.fill(lease, 6)
+      })
+  }
+]
