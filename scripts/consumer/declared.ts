@@ -12,8 +12,8 @@ type Answer<F extends (...args: Array<never>) => Effect.Effect<unknown, unknown,
 >
 
 export const same: readonly [
-  gpu: Same<Service["gpu"], GPU>,
-  adapter: Same<Service["adapter"], GPUAdapter>,
+  gpu: Same<Service["gpu"], GPU | undefined>,
+  adapter: Same<Service["adapter"], GPUAdapter | undefined>,
   device: Same<Service["device"], GPUDevice>,
   queue: Same<Service["queue"], GPUQueue>,
   buffer: Same<Answer<typeof WebGpu.handle>, GPUBuffer>,
@@ -36,6 +36,7 @@ export const others: readonly [
 ] = [true, true, true, true, true, true, true, true, true, true]
 
 export const from = (gpu: GPU) => WebGpu.layerFrom(gpu)
+export const fromDevice = (device: GPUDevice) => WebGpu.layerFromDevice(device)
 export const adopt = (buffer: GPUBuffer) => WebGpu.adopt(buffer)
 export const adoptImage = (texture: GPUTexture) => WebGpu.adoptImage(texture)
 

@@ -53,7 +53,13 @@ export const adopted = Effect.gen(function*() {
   const { format, width } = yield* textureUnsafe(image)
   yield* Images.read(image, Uint8Array)
   const { localMemoryBytes } = yield* WebGpuCharacteristics.characteristics
-  return [yield* CommandQueue.read(buffer, Float32Array), format, width, adapter.info.vendor, localMemoryBytes] as const
+  return [
+    yield* CommandQueue.read(buffer, Float32Array),
+    format,
+    width,
+    adapter?.info.vendor,
+    localMemoryBytes
+  ] as const
 }).pipe(Effect.scoped)
 
 // @ts-expect-error What cannot give an adapter is no GPU object.

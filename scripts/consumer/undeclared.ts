@@ -7,8 +7,8 @@ import type { Same } from "./same.js"
 type Service = Context.Service.Shape<typeof WebGpu.WebGpu>
 
 export const same: readonly [
-  gpu: Same<Service["gpu"], WebGpuApi.Gpu>,
-  adapter: Same<Service["adapter"], WebGpuApi.Adapter>,
+  gpu: Same<Service["gpu"], WebGpuApi.Gpu | undefined>,
+  adapter: Same<Service["adapter"], WebGpuApi.Adapter | undefined>,
   device: Same<Service["device"], WebGpuApi.Device>,
   queue: Same<Service["queue"], WebGpuApi.Queue>,
   buffer: Same<Effect.Success<ReturnType<typeof WebGpu.handle>>, WebGpuApi.Buffer>,

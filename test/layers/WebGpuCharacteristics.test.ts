@@ -10,7 +10,7 @@ describe("what a WebGPU device says", () => {
       assert.isAtLeast(found.localMemoryBytes, 16384)
       strictEqual(found.hasDoubleSupport, false)
       const { adapter } = yield* WebGpu.WebGpu
-      strictEqual(found.simdGroupSize?.least, adapter.info.subgroupMinSize || undefined)
+      strictEqual(found.simdGroupSize?.least, adapter?.info.subgroupMinSize || undefined)
       assert.isAtLeast(found.simdGroupSize?.most ?? 1, found.simdGroupSize?.least ?? 1)
     }).pipe(Effect.provide(WebGpu.layer())))
 })

@@ -75,7 +75,7 @@ describe("WebGpu opening", () => {
         for (
           const name of ["maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage"] as const
         ) {
-          strictEqual(device.limits[name], adapter.limits[name])
+          strictEqual(device.limits[name], adapter?.limits[name])
         }
       }).pipe(Effect.provide(WebGpu.layerFrom(watched.gpu, options)))
     }))

@@ -74,6 +74,11 @@ export interface DeviceInfo {
   readonly limits: DeviceLimits
   /** Element types that kernels can use. */
   readonly dtypes: ReadonlySet<DType>
+  /**
+   * What other types of elements need, as errors advise it: a sentence, for types that the device would have had if it had been
+   * opened otherwise.
+   */
+  readonly missingDTypes?: ReadonlyMap<DType, string> | undefined
 }
 
 /** The device as messages name it. @internal */

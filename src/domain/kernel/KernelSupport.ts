@@ -79,7 +79,7 @@ export const typeProblem = (
     operation,
     info.backend,
     `${dtype} (${user}) on ${info.name}`,
-    `Use one of ${[...info.dtypes].join(", ")}${where(dtype)}.`
+    info.missingDTypes?.get(dtype) ?? `Use one of ${[...info.dtypes].join(", ")}${where(dtype)}.`
   )
 
 /** What has the types that not every device has. */

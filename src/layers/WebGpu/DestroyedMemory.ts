@@ -9,10 +9,10 @@
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
+import { submitNothing } from "./commands/SubmittedWork.ts"
 import { awaitDevice } from "./opening/AwaitDevice.ts"
-import type * as WebGpuHandle from "./WebGpuHandle.ts"
+import type { OpenDevice } from "./opening/OpenDevice.ts"
 
 /** An empty submit and its completion take some 10 µs. */
 const destroysPerSubmit = 64
@@ -22,8 +22,7 @@ const bytesPerSubmit = 4 * 2 ** 20
 const allowedBytes = 16 * 2 ** 20
 
 export class DestroyedMemory {
-  readonly #device: WebGpuHandle.Device
-  readonly #status: DeviceStatus
+  readonly #opened: OpenDevice
   /** Bytes on their way back, those of {@link #unsubmittedBytes} included. */
   #bytes = 0
   #unsubmittedBytes = 0
@@ -31,9 +30,8 @@ export class DestroyedMemory {
   /** Settles when everything before the last submit of this class is back. */
   #returned: Promise<unknown> = Promise.resolve()
 
-  constructor(device: WebGpuHandle.Device, status: DeviceStatus) {
-    this.#device = device
-    this.#status = status
+  constructor(opened: OpenDevice) {
+    this.#opened = opened
   }
 
   /** Counts a buffer that was destroyed just now. */
@@ -51,7 +49,7 @@ export class DestroyedMemory {
   room(liveBytes: number): Effect.Effect<void, GpuError> | undefined {
     if (this.#bytes <= Math.max(allowedBytes, liveBytes)) return undefined
     return awaitDevice<void>({
-      status: this.#status,
+      status: this.#opened.status,
       call: "GPUQueue.onSubmittedWorkDone",
       start: async () => {
         if (this.#destroysSinceSubmit > 0) this.#submit()
@@ -66,11 +64,11 @@ export class DestroyedMemory {
     const bytes = this.#unsubmittedBytes
     this.#unsubmittedBytes = 0
     this.#destroysSinceSubmit = 0
-    if (this.#status.error !== undefined) return
+    if (this.#opened.status.error !== undefined) return
     const returned = (): void => {
       this.#bytes -= bytes
     }
-    this.#device.queue.submit([])
-    this.#returned = this.#device.queue.onSubmittedWorkDone().then(returned, returned)
+    submitNothing(this.#opened)
+    this.#returned = this.#opened.device.queue.onSubmittedWorkDone().then(returned, returned)
   }
 }

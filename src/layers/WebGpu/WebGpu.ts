@@ -13,6 +13,7 @@ import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Adoption from "../../services/backend/Adoption.ts"
@@ -34,15 +35,16 @@ import * as GivenOptions from "./opening/GivenOptions.ts"
 import { processGpu } from "./opening/NodeGpu.ts"
 import * as OpenDevice from "./opening/OpenDevice.ts"
 import type { Opened } from "./opening/Opened.ts"
+import * as SharedDevice from "./opening/SharedDevice.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
 import { WebGpuDevice } from "./WebGpuDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
-export type { DeviceOptions, Options } from "./opening/GivenOptions.ts"
+export type { DeviceOptions, Options, SharedOptions } from "./opening/GivenOptions.ts"
 
 /**
- * The service: raw handles of the open device, for programs that also call WebGPU themselves. Both layers of this
+ * The service: raw handles of the open device, for programs that also call WebGPU themselves. The layers of this
  * module provide it next to the services that every backend has.
  *
  * **Details**
@@ -56,7 +58,7 @@ export type { DeviceOptions, Options } from "./opening/GivenOptions.ts"
  * `WebGpuApi` where it has none.
  *
  * Error scopes belong to the whole device: push and pop yours in one synchronous step. An uncaptured error of your own
- * calls fails the next `CommandQueue.finish` or `read`.
+ * calls fails the next `CommandQueue.finish` or `read`; on a device of {@link layerFromDevice} it is the program's own matter.
  *
  * **Example** (Submitting a command buffer of your own)
  *
@@ -80,20 +82,24 @@ export type { DeviceOptions, Options } from "./opening/GivenOptions.ts"
  * @since 0.1.0
  */
 export class WebGpu extends Context.Service<WebGpu, {
-  readonly gpu: WebGpuHandle.Gpu
-  readonly adapter: WebGpuHandle.Adapter
+  /** Who gave the adapter; `undefined` where the program gave the device. */
+  readonly gpu: WebGpuHandle.Gpu | undefined
+  /** Who gave the device; `undefined` likewise. */
+  readonly adapter: WebGpuHandle.Adapter | undefined
   readonly device: WebGpuHandle.Device
   readonly queue: WebGpuHandle.Queue
+  /** What the library knows of the device. Each layer has its own, also where several use one device. */
+  readonly info: DeviceInfo
   /** See {@link handle}; the answer is an Exit, for use within one step. */
   readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<WebGpuHandle.Buffer, GpuError>
   /** See {@link texture}; the answer is an Exit, for use within one step. */
   readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<WebGpuHandle.Texture, GpuError>
 }>()("effect-gpu-pool/WebGpu") {}
 
-const ownSide = new OwnSide<WebGpuHandle.Device, Opened>()
+const ownSide = new OwnSide<DeviceInfo, Opened>()
 
 /** What this backend's modules know of the program's device. */
-const own: Effect.Effect<Opened, never, WebGpu> = WebGpu.useSync(({ device }) => ownSide.of(device))
+const own: Effect.Effect<Opened, never, WebGpu> = WebGpu.useSync(({ info }) => ownSide.of(info))
 
 /**
  * What a WebGPU layer provides.
@@ -162,6 +168,56 @@ export const layerFrom = (
     return isGpuError(given) ? given : make(gpu as WebGpuHandle.Gpu, given)
   }))
 
+/**
+ * Uses a device that other code has opened and goes on using: that of onnxruntime-web, TypeGPU, three.js, or code of the
+ * program's own. A double for tests needs what `WebGpuApi` lists, without `destroy` and `onuncapturederror`, which the library
+ * does not touch here.
+ *
+ * The device stays as it is. It is never destroyed, its `onuncapturederror` and its listeners are not touched, and errors of
+ * the library's calls are its own: each call is in error scopes that are pushed and popped within one step, so scopes that the
+ * other code has open do not see them, nor the library theirs. The library hears of a loss by `device.lost`. Closing the
+ * layer submits what was recorded, then destroys the buffers and images that the library made or took over, and nothing else.
+ * Several layers can use one device, each with pools of its own.
+ *
+ * The device has the features and limits that were asked for when it was opened. Without `shader-f16` kernels have no
+ * `f16`; without `float32-filterable`, `bgra8unorm-storage` and `texture-formats-tier1` some images are missing. What therefore
+ * cannot run is Unsupported, with the name of the feature to request.
+ *
+ * Fails with InvalidRequest for what is no GPUDevice, and with DeviceLost for one that is lost.
+ *
+ * **Gotchas**
+ *
+ * Errors of the other code go to its own handlers, so no `CommandQueue.finish` fails with them. `finish` also waits for what
+ * the other code has submitted before. With npm `webgpu` the program keeps the object that `create()` returned: Dawn crashes when it is
+ * collected before the device.
+ *
+ * **Example** (A pool on a device that is there already)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { WebGpu } from "effect-gpu-pool/webgpu"
+ *
+ * const pooled = (device: GPUDevice) =>
+ *   BufferPool.layer({ maxBytes: "256 MiB" }).pipe(Layer.provideMerge(WebGpu.layerFromDevice(device)))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerFromDevice = (
+  device: Omit<WebGpuApi.Device, "destroy" | "onuncapturederror">,
+  options?: GivenOptions.SharedOptions
+): Layer.Layer<Services, GpuError> =>
+  Layer.effectContext(Effect.suspend(() => {
+    const operation = "WebGpu.layerFromDevice"
+    const given = SharedDevice.problem(operation, device) ??
+      GivenOptions.take(operation, options, GivenOptions.ofShared)
+    return isGpuError(given)
+      ? given
+      : Effect.flatMap(SharedDevice.open(device as WebGpuHandle.Device), (opened) => services(opened, given))
+  }))
+
 /** Programs without types can pass anything. */
 const gpuProblem = (operation: string, gpu: unknown): GpuError | undefined =>
   hasMethods(gpu, ["requestAdapter"])
@@ -176,17 +232,30 @@ const make = Effect.fnUntraced(function*(
     OpenDevice.open(gpu, given),
     (refused) => later.use(({ noDevice }) => noDevice(given, refused))
   )
+  return yield* services(opened, given)
+})
+
+const services = Effect.fnUntraced(function*(
+  opened: OpenDevice.OpenDevice,
+  given: GivenOptions.SharedOptions
+): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const cache = yield* KernelCache.make(compiler(opened), {
     status: opened.status,
     info: opened.info,
     capacity: given.kernelCacheCapacity
   })
   const queue = yield* WebGpuQueue.make(opened)
-  yield* Effect.addFinalizer(() => Effect.sync(() => opened.status.lose("its layer is closed")))
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      // The program's own buffers outlive the layer, and what was recorded with them counts.
+      if (opened.isShared) queue.flushUnsafe()
+      opened.status.lose("its layer is closed")
+    })
+  )
   const device = new WebGpuDevice(opened)
   const images = ImageDriver.imagesOf(opened, queue)
   const driver = ImageDriver.make(opened, images)
-  ownSide.add(opened.device, { device, queue, images, driver })
+  ownSide.add(opened.info, { device, queue, images, driver })
   return Context.add(Device.fromDrivers({ device, cache, queue, images: driver }), WebGpu, service(opened))
 })
 
@@ -196,6 +265,7 @@ const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice):
     adapter,
     device,
     queue: device.queue,
+    info,
     handleUnsafe: (buffer) => {
       const problem = BufferLike.problem("WebGpu.handle", buffer, info)
       if (problem !== undefined) return Exit.fail(problem)

@@ -108,6 +108,8 @@ export interface Limits {
  * @since 0.1.0
  */
 export interface Device {
+  /** Older browsers do not have it. */
+  readonly adapterInfo?: AdapterInfo | undefined
   readonly features: Features
   readonly limits: Limits
   readonly queue: Queue

@@ -23,7 +23,7 @@ export interface WebGpuCharacteristics {
 }
 
 /** Drivers that do not know say 0. */
-const simdGroupSize = ({ subgroupMaxSize, subgroupMinSize }: Partial<WebGpuHandle.AdapterInfo>) =>
+const simdGroupSize = ({ subgroupMaxSize, subgroupMinSize }: Partial<WebGpuHandle.AdapterInfo> = {}) =>
   subgroupMinSize ? { least: subgroupMinSize, most: subgroupMaxSize ?? subgroupMinSize } : undefined
 
 /**
@@ -47,7 +47,7 @@ const simdGroupSize = ({ subgroupMaxSize, subgroupMinSize }: Partial<WebGpuHandl
  */
 export const characteristics: Effect.Effect<WebGpuCharacteristics, never, WebGpu> = WebGpu.useSync(
   ({ adapter, device }) => ({
-    simdGroupSize: simdGroupSize(adapter.info),
+    simdGroupSize: simdGroupSize(adapter?.info ?? device.adapterInfo),
     localMemoryBytes: device.limits.maxComputeWorkgroupStorageSize,
     hasDoubleSupport: false
   })

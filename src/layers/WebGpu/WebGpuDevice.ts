@@ -30,13 +30,14 @@ export class WebGpuDevice {
   #liveBytes = 0
   readonly #destroyed: DestroyedMemory
 
-  constructor({ buffers, device, driverObjects, info, status }: OpenDevice) {
+  constructor(opened: OpenDevice) {
+    const { buffers, device, driverObjects, info, status } = opened
     this.info = info
     this.status = status
     this.driverObjects = driverObjects
     this.#device = device
     this.#live = buffers
-    this.#destroyed = new DestroyedMemory(device, status)
+    this.#destroyed = new DestroyedMemory(opened)
   }
 
   readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>

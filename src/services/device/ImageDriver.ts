@@ -54,6 +54,11 @@ export class ImageDriver extends Context.Service<ImageDriver, {
   readonly largest: (kind: ImageKind) => Omit<ImageShape, "kind">
   /** The formats that an image of that usage and kind can have. */
   readonly formats: (usage: ImageUsage, kind: ImageKind) => ReadonlyArray<ImageFormat>
+  /**
+   * What an image of a format that is not among these needs, as errors advise it: a sentence, or `undefined` where nothing helps.
+   * A driver that knows of nothing leaves it out.
+   */
+  readonly missing?: (format: ImageFormat, usage: ImageUsage, kind: ImageKind) => string | undefined
   /** Errors name `operation`, since a pool creates images too. */
   readonly create: (
     operation: string,

@@ -132,9 +132,9 @@ export class ImageAllocator {
       operation,
       formatDevice(this.device.info),
       `a ${shape.kind} image of ${ImageFormat.format(format)} for ${ImageUsage.format(usage)}`,
-      others
+      this.driver.missing?.(format, usage, shape.kind) ?? (others
         ? "Take one of the formats that Images.formats lists for that usage and kind, or ask for less usage."
-        : "There are no such images at all: ask for another kind or less usage, or keep the elements in a buffer."
+        : "There are no such images at all: ask for another kind or less usage, or keep the elements in a buffer.")
     )
   }
 }

@@ -4,7 +4,14 @@
  *
  * @internal
  */
+import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import { inScopes } from "./ErrorScopes.ts"
+
+/** A submit of no commands: at its end the driver frees what was destroyed before it. */
+export const submitNothing = ({ device, failures }: OpenDevice): void =>
+  failures.follow("GPUQueue.submit", inScopes(device, () => device.queue.submit([])), () => [])
+
 export class SubmittedWork {
   readonly #queue: WebGpuHandle.Queue
   #submitted = 0

@@ -23,7 +23,7 @@ import { FillPattern, type Words } from "./FillPattern.ts"
 import * as Readback from "./Readback.ts"
 import * as RectangleCommands from "./RectangleCommands.ts"
 import { StagingMapping } from "./StagingMapping.ts"
-import { SubmittedWork } from "./SubmittedWork.ts"
+import { submitNothing, SubmittedWork } from "./SubmittedWork.ts"
 import { Temporaries } from "./Temporaries.ts"
 
 export const make = (opened: OpenDevice): Effect.Effect<WebGpuQueue, never, Scope.Scope> =>
@@ -232,11 +232,11 @@ export class WebGpuQueue implements Driver {
   readonly reclaim: Driver["reclaim"] = Effect.suspend(() => {
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
-    this.#device.queue.submit([])
+    submitNothing(this.#opened)
     return this.#worked
   })
 
-  /** What was recorded and never submitted is dropped: its buffers go with the device. */
+  /** What was recorded and never submitted is dropped. */
   close(): void {
     this.#commands = []
     this.#uniforms?.reset()

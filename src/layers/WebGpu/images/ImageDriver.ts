@@ -9,6 +9,7 @@ import type { LoadedPart } from "../../../services/calls/LoadedPart.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
 import type { WebGpuQueue } from "../commands/WebGpuQueue.ts"
 import { later } from "../LaterPart.ts"
+import { featureHint } from "../opening/FeatureHint.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import * as WebGpuImageFormat from "./WebGpuImageFormat.ts"
@@ -18,12 +19,15 @@ export const imagesOf = (opened: OpenDevice, queue: WebGpuQueue): LoadedPart<Web
   later.map(({ WebGpuImages }) => new WebGpuImages(opened, queue))
 
 export const make = (
-  { device: { features, limits } }: OpenDevice,
+  opened: OpenDevice,
   images: LoadedPart<WebGpuImages>
 ): ImageDriver["Service"] => ({
-  largest: (kind) => largest(limits, kind),
-  formats: (usage, kind) =>
-    kind === "1dArray" || kind === "1dBuffer" ? [] : WebGpuImageFormat.supported(features, usage),
+  largest: (kind) => largest(opened.device.limits, kind),
+  formats: (usage, kind) => isKnown(kind) ? WebGpuImageFormat.supported(opened.device.features, usage) : [],
+  missing: (format, usage, kind) =>
+    isKnown(kind)
+      ? featureHint(opened, WebGpuImageFormat.missingFeature(opened.device.features, format, usage))
+      : undefined,
   ...images.effects(["create", "createFromHost", "createSampler"]),
   ...images.calls([
     "destroyUnsafe",
@@ -36,6 +40,8 @@ export const make = (
     "destroySamplerUnsafe"
   ])
 })
+
+const isKnown = (kind: ImageKind): boolean => kind !== "1dArray" && kind !== "1dBuffer"
 
 const largest = (limits: WebGpuApi.Limits, kind: ImageKind): Omit<ImageShape, "kind"> => {
   const [flat, solid] = [limits.maxTextureDimension2D, limits.maxTextureDimension3D]

@@ -79,6 +79,19 @@ const byGpuName: ReadonlyMap<string, ImageFormat> = new Map(formats.map(({ forma
 /** The format of WebGPU's name, or `undefined` where images have none. */
 export const imageFormat = (gpu: WebGpuHandle.TextureFormat): ImageFormat | undefined => byGpuName.get(gpu)
 
+/** The feature that a device lacks for textures of a format and usage; `undefined` where it lacks none, or none helps. */
+export const missingFeature = (
+  features: WebGpuApi.Features,
+  { order, type }: ImageFormat,
+  usage: ImageUsage.ImageUsage
+): WantedFeature | undefined => {
+  const { feature, storageFeature } = byName.get(`${order} ${type}`) ?? {}
+  const lacks = (one: WantedFeature | undefined): boolean => one !== undefined && !features.has(one)
+  const toWrite = ImageUsage.has(usage, ImageUsage.storage) ? storageFeature : undefined
+  if (toWrite === "never") return undefined
+  return [feature, toWrite].find(lacks)
+}
+
 /** The formats that textures of a usage can have on a device with these features. */
 export const supported = (
   features: WebGpuApi.Features,

@@ -65,7 +65,7 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     this.#opened = opened
     this.#device = opened.device
     this.#queue = queue
-    this.#destroyed = new DestroyedMemory(opened.device, opened.status)
+    this.#destroyed = new DestroyedMemory(opened)
   }
 
   readonly create: Driver["create"] = (operation, shape, format, usage, label) =>

@@ -17,6 +17,7 @@ import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import { driverError, inScopes, logOf, type ScopedFailure, thrown } from "../commands/ErrorScopes.ts"
 import * as WebGpuImageFormat from "../images/WebGpuImageFormat.ts"
 import { awaitDevice } from "../opening/AwaitDevice.ts"
+import { featureHint } from "../opening/FeatureHint.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { BindGroups, type Bound } from "./BindGroups.ts"
@@ -72,8 +73,8 @@ export class WebGpuKernel extends CompiledKernel {
 
   /** What the queue records for a dispatch. Its scalars are then in the ring. */
   command(dispatch: Dispatch, uniforms: UniformRing): DispatchCommand | GpuError {
-    const { device, info } = this.#opened
-    const unfilterable = filterProblem(device, this, dispatch)
+    const { info } = this.#opened
+    const unfilterable = filterProblem(this.#opened, this, dispatch)
     if (unfilterable !== undefined) return unfilterable
     const { workgroupSize } = this.kernel
     const groups = workgroups(dispatch.count, workgroupSize, this.#largestGrid)
@@ -111,7 +112,8 @@ const unsupported = (operation: string, feature: string, hint: string): GpuError
   makeError(new Unsupported({ operation, backend: "webgpu", feature, hint }))
 
 /** What images of the kernel WGSL or the device does not have. */
-const imageProblem = (kernel: Kernel, { device: { features } }: OpenDevice): GpuError | undefined => {
+const imageProblem = (kernel: Kernel, opened: OpenDevice): GpuError | undefined => {
+  const { features } = opened.device
   const operation = `KernelCache.get, kernel "${kernel.name}"`
   for (const argument of kernel.args) {
     if (argument._tag !== "ImageArg") continue
@@ -128,7 +130,8 @@ const imageProblem = (kernel: Kernel, { device: { features } }: OpenDevice): Gpu
     return unsupported(
       operation,
       `${ImageFormat.format(format)} images that kernels write (argument "${name}")`,
-      `Write one of ${written.map(ImageFormat.format).join(", ")}.`
+      featureHint(opened, WebGpuImageFormat.missingFeature(features, format, ImageUsage.storage)) ??
+        `Write one of ${written.map(ImageFormat.format).join(", ")}.`
     )
   }
   return undefined
@@ -136,18 +139,19 @@ const imageProblem = (kernel: Kernel, { device: { features } }: OpenDevice): Gpu
 
 /** Images of float32 take part in no bind group with a sampler that may filter, unless the device can filter them. */
 const filterProblem = (
-  device: WebGpuHandle.Device,
+  opened: OpenDevice,
   { source }: WebGpuKernel,
   { images }: Dispatch
 ): GpuError | undefined => {
-  if (source.samplers === 0 || images.length === 0 || device.features.has("float32-filterable")) return undefined
+  if (source.samplers === 0 || images.length === 0 || opened.device.features.has("float32-filterable")) return undefined
   const at = images.findIndex(({ format }, index) =>
     format.type === "float32" && source.images[index]!.access === "read"
   )
   return at === -1 ? undefined : unsupported(
     "CommandQueue.dispatch",
     `a float32 image (argument "${source.images[at]!.name}") beside a sampler, without float32-filterable`,
-    "Use float16 or a normalised format, or load its elements in a kernel without samplers."
+    featureHint(opened, "float32-filterable") ??
+      "Use float16 or a normalised format, or load its elements in a kernel without samplers."
   )
 }
 

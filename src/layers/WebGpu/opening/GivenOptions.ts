@@ -47,6 +47,17 @@ export interface Options extends DeviceOptions {
   readonly flags?: ReadonlyArray<string> | undefined
 }
 
+/**
+ * The options for a device that other code has opened, and so chosen and named.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type SharedOptions = Pick<DeviceOptions, "kernelCacheCapacity" | "byteGranular">
+
+/** @internal */
+export const ofShared = KnownOptions.of<SharedOptions>({ kernelCacheCapacity: true, byteGranular: true })
+
 const device = {
   powerPreference: true,
   forceFallbackAdapter: true,

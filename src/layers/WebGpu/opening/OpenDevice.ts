@@ -21,9 +21,12 @@ import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import type { Options } from "./GivenOptions.ts"
 
 export interface OpenDevice {
-  readonly gpu: WebGpuHandle.Gpu
-  readonly adapter: WebGpuHandle.Adapter
+  /** Both are `undefined` where other code has opened the device. */
+  readonly gpu: WebGpuHandle.Gpu | undefined
+  readonly adapter: WebGpuHandle.Adapter | undefined
   readonly device: WebGpuHandle.Device
+  /** Whether other code has opened it, which uses it as well and goes on with it when the layer is closed. */
+  readonly isShared: boolean
   readonly info: DeviceInfo
   readonly status: DeviceStatus
   readonly driverObjects: DriverObjects
@@ -135,36 +138,52 @@ const limitsOf = (limits: WebGpuApi.Limits): Record<string, number> =>
   )
 
 const watch = (gpu: WebGpuHandle.Gpu, adapter: WebGpuHandle.Adapter, device: WebGpuHandle.Device): OpenDevice => {
-  const status = new DeviceStatus("webgpu")
-  const driverObjects = new DriverObjects()
-  const failures = new RecordedFailures()
+  const opened = { ...unwatched(device, adapter.info), gpu, adapter, isShared: false }
+  const { driverObjects, failures, status } = opened
   driverObjects.add("device")
-  device.lost.then(({ message, reason }) => status.lose(message === "" ? reason : `${reason}: ${message}`))
+  device.lost.then((lost) => status.lose(lossOf(lost)))
   device.onuncapturederror = (event) => {
     event.preventDefault()
     const { constructor: { name: codeName }, message } = event.error
     failures.add({ call: "GPUDevice", failures: [{ codeName, message }], commands: [] })
   }
-  return {
-    gpu,
-    adapter,
-    device,
-    info: infoOf(adapter.info, device),
-    status,
-    driverObjects,
-    failures,
-    buffers: new Set(),
-    images: new Set(),
-    samplers: new Set()
-  }
+  return opened
 }
 
-/** The status goes first: late calls then get a typed error and never reach the driver. */
-const close = ({ buffers, device, driverObjects, images, samplers, status }: OpenDevice): void => {
+/** What the library keeps for a device, which is left as it is. */
+export const unwatched = (device: WebGpuHandle.Device, info: WebGpuHandle.AdapterInfo | undefined) => ({
+  device,
+  info: infoOf(info, device),
+  status: new DeviceStatus("webgpu"),
+  driverObjects: new DriverObjects(),
+  failures: new RecordedFailures(),
+  buffers: new Set<WebGpuBuffer>(),
+  images: new Set<WebGpuImage>(),
+  samplers: new Set<WebGpuSampler>()
+})
+
+/** Why a device was lost, as errors tell it. */
+export const lossOf = ({ message, reason }: Awaited<WebGpuApi.Device["lost"]>): string =>
+  message === "" ? reason : `${reason}: ${message}`
+
+const close = (opened: OpenDevice): void => {
+  destroyAll(opened)
+  const { device, driverObjects } = opened
+  device.onuncapturederror = null
+  device.destroy()
+  driverObjects.remove("device")
+}
+
+/**
+ * Destroys what the library has made on the device and what it has taken over, and leaves the rest alone. The status goes
+ * first: late calls then get a typed error and never reach the driver.
+ */
+export const destroyAll = ({ buffers, driverObjects, images, samplers, status }: OpenDevice): void => {
   status.lose("its layer is closed")
   for (const buffer of buffers) {
     buffer.destroyed = true
-    buffer.destroyGpu()
+    // A region of an adopted buffer is the program's memory.
+    if (!(buffer.root as WebGpuBuffer).isBorrowed) buffer.destroyGpu()
     driverObjects.remove(buffer.kind)
   }
   buffers.clear()
@@ -179,13 +198,10 @@ const close = ({ buffers, device, driverObjects, images, samplers, status }: Ope
     driverObjects.remove("sampler")
   }
   samplers.clear()
-  device.onuncapturederror = null
-  device.destroy()
-  driverObjects.remove("device")
 }
 
-const nameOf = (info: WebGpuHandle.AdapterInfo): string =>
-  [info.description, info.device, info.architecture].find((name) => name !== "") ?? "unnamed adapter"
+const nameOf = (info: WebGpuHandle.AdapterInfo | undefined): string =>
+  [info?.description, info?.device, info?.architecture].find((name) => name) ?? "unnamed adapter"
 
 const traits: BackendTraits = {
   language: "wgsl",
@@ -196,12 +212,15 @@ const traits: BackendTraits = {
   optionalImages: ["1dArray", "1dBuffer"]
 }
 
-const infoOf = (info: WebGpuHandle.AdapterInfo, { features, limits }: WebGpuHandle.Device): DeviceInfo => ({
+const infoOf = (
+  info: WebGpuHandle.AdapterInfo | undefined,
+  { features, limits }: WebGpuHandle.Device
+): DeviceInfo => ({
   backend: "webgpu",
   traits,
   name: nameOf(info),
-  vendor: info.vendor,
-  driver: info.description,
+  vendor: info?.vendor ?? "",
+  driver: info?.description ?? "",
   limits: {
     maxBufferSize: roundDown4(limits.maxBufferSize),
     maxBindingSize: roundDown4(limits.maxStorageBufferBindingSize),
