@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import { isBuiltin } from "node:module"
 import { gzipSync } from "node:zlib"
 import { describeWith } from "../support/required.ts"
+import { expectedReport } from "../support/sharedFrames.ts"
 import { bundle, Chromium } from "./Chromium.ts"
 
 const packageOf = (input: string): string =>
@@ -94,6 +95,16 @@ describeWith(["chromium"], "the library in Chromium", () => {
           assert.match(message, /^DeviceUnavailable: .*this page has no navigator\.gpu: the browser has no WebGPU/)
           assert.include(message, "Use a browser with WebGPU")
         }
+      }))
+
+    it.effect("shares a device with other code, which goes on after the library's layer has closed", () =>
+      Effect.gen(function*() {
+        const frames = 1000
+        const { stats, ...report } = yield* inPage(({ ordinary }) =>
+          ordinary.evaluate((count) => globalThis.effectGpuPoolPage.sharedFrames(count), frames)
+        )
+        assert.deepStrictEqual(report, expectedReport(frames))
+        assert.strictEqual(stats.hits + stats.misses, frames)
       }))
 
     it.effect("explores schedules", () =>

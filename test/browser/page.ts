@@ -8,6 +8,7 @@ import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import { type FramesReport, runFrames } from "../support/sharedFrames.ts"
 
 /** Plain data from a first program in the page. */
 export interface Report {
@@ -30,6 +31,8 @@ export interface Page {
   readonly withoutWebGpu: () => Promise<ReadonlyArray<string>>
   /** Explores a program with a race, and answers what was found. */
   readonly schedules: () => Promise<{ readonly kind: string; readonly trace: string }>
+  /** Shares a device with other code for some frames. */
+  readonly sharedFrames: (frames: number) => Promise<FramesReport>
 }
 
 declare global {
@@ -114,5 +117,12 @@ globalThis.effectGpuPoolPage = {
   schedules: async () => {
     const { kind, trace } = await Effect.runPromise(Effect.flip(Schedules.explore(racing)))
     return { kind, trace }
+  },
+  sharedFrames: async (frames) => {
+    const adapter = await navigator.gpu.requestAdapter()
+    const device = await adapter!.requestDevice()
+    const report = await runFrames(device, frames)
+    device.destroy()
+    return report
   }
 }
