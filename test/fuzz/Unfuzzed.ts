@@ -21,6 +21,7 @@ export const unfuzzed: { readonly [id: string]: string } = {
   "ImageLike.deviceImage": trusted,
   "OpenCl.OpenCl": "the driver's handles, and commands of one's own with them",
   "WebGpu.WebGpu": "the driver's objects",
+  "OpenCl.layerFromHandles": rawHandle,
   "OpenClMemory.adopt": rawHandle,
   "OpenClMemory.adoptImage": rawHandle,
   "OpenClMemory.adoptSampler": rawHandle,

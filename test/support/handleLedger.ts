@@ -17,7 +17,12 @@ const countedAs: Readonly<Record<string, string>> = {
   clCreateSamplerWithProperties: "clCreateSampler"
 }
 
-const retaining: ReadonlySet<string> = new Set(["clRetainCommandQueue", "clRetainMemObject", "clRetainSampler"])
+const retaining: ReadonlySet<string> = new Set([
+  "clRetainContext",
+  "clRetainCommandQueue",
+  "clRetainMemObject",
+  "clRetainSampler"
+])
 
 /** What a release is about. */
 const handleOf = (name: string, args: ReadonlyArray<unknown>): unknown => name === "clSVMFree" ? args[1] : args[0]

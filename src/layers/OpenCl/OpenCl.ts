@@ -3,7 +3,7 @@
  *
  * **Details**
  *
- * Every open device has one in-order queue. Waiting for it occupies at most one of the four threads that Node has for
+ * Every open device has one in-order queue, which {@link layerFromHandles} gets from other code. Waiting for it occupies at most one of the four threads that Node has for
  * files and names, however many fibers wait; compiling a kernel occupies one more. `UV_THREADPOOL_SIZE` raises their
  * number for programs that keep many devices open.
  *
@@ -35,12 +35,14 @@ import { list } from "./opening/OpenClDevices.ts"
 import type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
 import { OpenDevice, openFirst } from "./opening/OpenDevice.ts"
 import type { Opened } from "./opening/Opened.ts"
+import * as SharedHandles from "./opening/SharedHandles.ts"
 import { SvmMemory } from "./svm/SvmMemory.ts"
 
 export { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
 export type { DeviceOptions, Options } from "./opening/GivenOptions.ts"
 export type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
 export type { Selector } from "./opening/OpenClSelection.ts"
+export type { HandleOptions, Handles } from "./opening/SharedHandles.ts"
 
 /**
  * A command of your own, for {@link OpenCl}'s `enqueueUnsafe`.
@@ -145,7 +147,7 @@ export type Services = Device.Services | OpenCl
 export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const given = GivenOptions.take("OpenCl.layer", options, GivenOptions.ofAll)
-    return isGpuError(given) ? given : Effect.flatMap(load({ library: given.library }), (api) => make(api, given))
+    return isGpuError(given) ? given : Effect.flatMap(load({ library: given.library }), (api) => makeFirst(api, given))
   }))
 
 /**
@@ -176,7 +178,60 @@ export const layerFrom = (api: OpenClApi, options?: GivenOptions.DeviceOptions):
   Layer.effectContext(Effect.suspend(() => {
     const operation = "OpenCl.layerFrom"
     const given = apiProblem(operation, api) ?? GivenOptions.take(operation, options, GivenOptions.ofDevice)
-    return isGpuError(given) ? given : make(api, given)
+    return isGpuError(given) ? given : makeFirst(api, given)
+  }))
+
+/**
+ * Uses a context and a command queue that other code has made and goes on using. `device` is the one of the queue, as the loader
+ * lists it; a context may have others as well.
+ *
+ * Both are retained while the layer is open. Closing it waits for the library's own commands, releases its memory and kernels and
+ * those references, and nothing else, so what the other code has stays as it was. Commands of both run in queue order.
+ * Several layers can use one queue, each with pools of its own.
+ *
+ * Fails with InvalidRequest for a device that the loader does not list, for a queue that executes out of order, and for one of
+ * another context or device; with DeviceUnavailable where koffi or the loader is missing, or kernels cannot run on the device; and
+ * with DriverError.
+ *
+ * **Gotchas**
+ *
+ * A number that is no address of a queue ends the process, since no driver can tell; so does one that is released. The
+ * handles must come from the loader whose functions the layer uses.
+ *
+ * The library's commands come after those that the other code has enqueued before, and its waits and its close wait for those as
+ * well: for a user event that is never set, forever. What the other code enqueues later they do not wait for.
+ *
+ * In a context of several devices `Images.formats` lists what any of them has, as drivers answer it.
+ *
+ * **Example** (Sharing the queue of another OpenCL library)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { OpenCl } from "effect-gpu-pool/opencl"
+ *
+ * const pooled = (theirs: OpenCl.Handles) =>
+ *   BufferPool.layer({ maxBytes: "256 MiB" }).pipe(Layer.provideMerge(OpenCl.layerFromHandles(theirs)))
+ * ```
+ *
+ * @see pyopencl.CommandQueue.from_int_ptr
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerFromHandles = (
+  handles: SharedHandles.Handles,
+  options?: SharedHandles.HandleOptions
+): Layer.Layer<Services, GpuError> =>
+  Layer.effectContext(Effect.suspend(() => {
+    const operation = "OpenCl.layerFromHandles"
+    const taken = SharedHandles.take(operation, handles)
+    if (isGpuError(taken)) return taken
+    const given = SharedHandles.takeOptions(operation, options)
+    if (isGpuError(given)) return given
+    const wrong = given.api === undefined ? undefined : apiProblem(operation, given.api)
+    if (wrong !== undefined) return wrong
+    return Effect.flatMap(given.api === undefined ? load() : Effect.succeed(given.api), (api) =>
+      make(api, given, (platforms) => SharedHandles.open(operation, api, platforms, taken, given)))
   }))
 
 /** Programs without types can pass anything. What OpenCL 1.1 has stands for the rest. */
@@ -246,14 +301,18 @@ export const handle = (
 ): Effect.Effect<bigint, GpuError, OpenCl> =>
   OpenCl.use((cl) => checkedStep("OpenCl.handle", () => cl.handleUnsafe(object)))
 
+const makeFirst = (api: OpenClApi, given: GivenOptions.DeviceOptions) =>
+  make(api, given, (platforms) => openFirst(api, platforms, given))
+
 const make = Effect.fnUntraced(function*(
   api: OpenClApi,
-  given: GivenOptions.DeviceOptions
+  given: Pick<GivenOptions.DeviceOptions, "kernelCacheCapacity">,
+  open: (platforms: ReadonlyArray<OpenClPlatform>) => OpenDevice | GpuError
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const platforms = yield* list(api)
   const device = yield* Effect.acquireRelease(
     Effect.suspend(() => {
-      const opened = openFirst(api, platforms, given)
+      const opened = open(platforms)
       return opened instanceof OpenDevice ? Effect.succeed(opened) : opened
     }),
     (device) => Effect.sync(() => device.close())

@@ -125,6 +125,7 @@ const functions = {
   clGetDeviceIDs: call(handle, bitfield, uint, pointer, pointer),
   clGetDeviceInfo: call(handle, ...info),
   clCreateContext: create(pointer, uint, pointer, pointer, pointer),
+  clRetainContext: call(handle),
   clReleaseContext: call(handle),
   clCreateCommandQueue: create(handle, handle, bitfield),
   clReleaseCommandQueue: call(handle),

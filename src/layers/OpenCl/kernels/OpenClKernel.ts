@@ -150,8 +150,8 @@ const buildProgram = (
   device: OpenDevice
 ): Effect.Effect<void, GpuError> =>
   Effect.uninterruptible(Effect.callback((resume) => {
-    // No list of devices means all of the context, which has one.
-    device.api.clBuildProgramAsync(program, 0, null, kernel.buildOptions, null, null, (_, code) => {
+    // A context of the program's may have other devices as well.
+    device.api.clBuildProgramAsync(program, 1, device.list, kernel.buildOptions, null, null, (_, code) => {
       resume(
         code === OpenClCode.success ? Effect.void : onDevice(device.status, {
           call: "clBuildProgram",

@@ -46,6 +46,8 @@ export class OpenDevice {
   readonly api: OpenClApi
   readonly platform: OpenClPlatform
   readonly device: OpenClDevice
+  /** Its id, as functions take lists of devices; alive as long as they may read it. */
+  readonly list = new BigUint64Array(new ArrayBuffer(8))
   readonly context: bigint
   readonly queue: bigint
   readonly info: DeviceInfo
@@ -80,6 +82,7 @@ export class OpenDevice {
     this.api = api
     this.platform = platform
     this.device = device
+    this.list[0] = device.id
     this.context = handles.context
     this.queue = handles.queue
     this.driverObjects = driverObjects

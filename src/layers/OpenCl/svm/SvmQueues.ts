@@ -5,21 +5,18 @@
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { shown } from "../../../domain/arguments/ShownValue.ts"
 import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as Attachments from "../../../services/lease/Attachments.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, type FailedCall, onDevice } from "../OpenClError.ts"
+import { queueProblem } from "../opening/ProgramQueue.ts"
 import { useOpened } from "../opening/UseOpened.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
 import { type SvmTarget, targetOf } from "./SvmTarget.ts"
 
-const CL_QUEUE_CONTEXT = 0x1090
-const CL_QUEUE_PROPERTIES = 0x1093
-const CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE = 1n
 const CL_INVALID_COMMAND_QUEUE = -36
 
 /**
@@ -59,7 +56,13 @@ export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effec
   useOpened("Svm.bindToQueue", ({ svm }) => {
     const target = targetOf(svm, "Svm.bindToQueue", buffer, 0)
     if (isGpuError(target)) return target
-    const problem = queueProblem(svm, queue)
+    const problem = queueProblem(
+      "Svm.bindToQueue",
+      svm.device.api,
+      queue,
+      { context: svm.device.context },
+      (failed) => onDevice(svm.device.status, failed)
+    )
     if (problem !== undefined || target === undefined) return problem ?? Exit.void
     // In the step that has checked that the lease is live: nothing would end the binding of a released lease.
     const unbound = unbind(buffer)
@@ -179,46 +182,6 @@ class QueueBinding implements Attachments.Attachment {
     api.clReleaseCommandQueue(this.#queue)
     return status.error === undefined ? ordered : Exit.void
   }
-}
-
-/** Programs without types can pass anything. */
-const queueProblem = (svm: SvmMemory, queue: unknown): GpuError | undefined => {
-  const operation = "Svm.bindToQueue"
-  if (typeof queue !== "bigint" || queue <= 0n) {
-    return invalidRequest(
-      operation,
-      `${shown(queue)} is no command queue`,
-      "Pass the handle that clCreateCommandQueue returned."
-    )
-  }
-  const properties = queueInfo(svm, queue, CL_QUEUE_PROPERTIES)
-  if (isGpuError(properties)) return properties
-  if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n) {
-    return invalidRequest(
-      operation,
-      "the queue executes out of order, so it does not order its commands",
-      "Create it without CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE."
-    )
-  }
-  const context = queueInfo(svm, queue, CL_QUEUE_CONTEXT)
-  if (isGpuError(context)) return context
-  return context === svm.device.context ? undefined : invalidRequest(
-    operation,
-    "the queue belongs to another context",
-    "Create it with the context and device of the OpenCl service."
-  )
-}
-
-const queueInfo = (svm: SvmMemory, queue: bigint, what: number): bigint | GpuError => {
-  const { api, status } = svm.device
-  const value = new BigUint64Array(new ArrayBuffer(8))
-  const code = api.clGetCommandQueueInfo(queue, what, 8, value, null)
-  if (code === OpenClCode.success) return value[0]!
-  return code !== CL_INVALID_COMMAND_QUEUE ? onDevice(status, { call: "clGetCommandQueueInfo", code }) : invalidRequest(
-    "Svm.bindToQueue",
-    `the driver knows no command queue ${shown(queue)}`,
-    "Pass the handle that clCreateCommandQueue returned, before it is released."
-  )
 }
 
 /** An invalid or released queue of the program does not mean that the device is lost. */

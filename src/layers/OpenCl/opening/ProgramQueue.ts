@@ -1,0 +1,78 @@
+/**
+ * Command queues that other code has made: the checks before they are used. A number that is no address of a queue crashes the
+ * process, since no driver can tell.
+ *
+ * @internal
+ */
+import { shown } from "../../../domain/arguments/ShownValue.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { handleProblem } from "../memory/AdoptedHandle.ts"
+import type { OpenClApi } from "../OpenClApi.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { driverError, type FailedCall } from "../OpenClError.ts"
+
+const CL_QUEUE_CONTEXT = 0x1090
+const CL_QUEUE_DEVICE = 0x1091
+const CL_QUEUE_PROPERTIES = 0x1093
+const CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE = 1n
+const CL_INVALID_COMMAND_QUEUE = -36
+
+/** To what a queue must belong. */
+export interface Owner {
+  readonly context: bigint
+  /** Any of the context without it. */
+  readonly device?: bigint | undefined
+}
+
+/** Why a queue cannot be used in the order of its commands, or `undefined`. */
+export const queueProblem = (
+  operation: string,
+  api: OpenClApi,
+  queue: unknown,
+  owner: Owner,
+  onFailure: (failed: FailedCall) => GpuError = driverError
+): GpuError | undefined => {
+  const wrong = handleProblem(operation, queue, "cl_command_queue")
+  if (wrong !== undefined) return wrong
+  const handle = queue as bigint
+  const properties = queueInfo(operation, api, handle, CL_QUEUE_PROPERTIES, onFailure)
+  if (isGpuError(properties)) return properties
+  if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n) {
+    return invalidRequest(
+      operation,
+      "the queue executes out of order, so it does not order its commands",
+      "Create it without CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE."
+    )
+  }
+  const context = queueInfo(operation, api, handle, CL_QUEUE_CONTEXT, onFailure)
+  if (isGpuError(context)) return context
+  if (context !== owner.context) return foreignQueue(operation, "context")
+  if (owner.device === undefined) return undefined
+  const device = queueInfo(operation, api, handle, CL_QUEUE_DEVICE, onFailure)
+  if (isGpuError(device)) return device
+  return device === owner.device ? undefined : foreignQueue(operation, "device")
+}
+
+const foreignQueue = (operation: string, what: "context" | "device"): GpuError =>
+  invalidRequest(
+    operation,
+    `the queue belongs to another ${what}`,
+    "Pass the context and the device that it was created with."
+  )
+
+const queueInfo = (
+  operation: string,
+  api: OpenClApi,
+  queue: bigint,
+  what: number,
+  onFailure: (failed: FailedCall) => GpuError
+): bigint | GpuError => {
+  const value = new BigUint64Array(new ArrayBuffer(8))
+  const code = api.clGetCommandQueueInfo(queue, what, 8, value, null)
+  if (code === OpenClCode.success) return value[0]!
+  return code !== CL_INVALID_COMMAND_QUEUE ? onFailure({ call: "clGetCommandQueueInfo", code }) : invalidRequest(
+    operation,
+    `the driver knows no command queue ${shown(queue)}`,
+    "Pass the handle that clCreateCommandQueue returned, before it is released."
+  )
+}

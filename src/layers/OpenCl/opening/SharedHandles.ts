@@ -1,0 +1,141 @@
+/**
+ * A context and a queue that other code has made, and goes on using: they are retained while the library has them, and given back
+ * as they were.
+ *
+ * @since 0.1.0
+ */
+import { membersOf, readValues } from "../../../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
+import { list, shown } from "../../../domain/arguments/ShownValue.ts"
+import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
+import {
+  DeviceUnavailable,
+  type GpuError,
+  invalidRequest,
+  isGpuError,
+  make as makeError
+} from "../../../domain/GpuError.ts"
+import { handleProblem } from "../memory/AdoptedHandle.ts"
+import type { OpenClApi } from "../OpenClApi.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { driverError } from "../OpenClError.ts"
+import * as GivenOptions from "./GivenOptions.ts"
+import type { OpenClPlatform } from "./OpenClPlatform.ts"
+import { type Candidate, nameOf } from "./OpenClSelection.ts"
+import { type MemoryOptions, OpenDevice } from "./OpenDevice.ts"
+import { queueProblem } from "./ProgramQueue.ts"
+
+/**
+ * Addresses of OpenCL objects that belong together.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Handles {
+  /** The cl_context. */
+  readonly context: bigint
+  /** The cl_command_queue, in order, of that context and device. */
+  readonly queue: bigint
+  /** The cl_device_id. */
+  readonly device: bigint
+}
+
+/**
+ * How to use them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HandleOptions extends Omit<GivenOptions.DeviceOptions, "platform" | "device"> {
+  /** The functions of the loader that gave the handles, or a double for tests; those of `OpenCl.load()` without it. */
+  readonly api?: OpenClApi | undefined
+}
+
+const known = KnownOptions.of<HandleOptions>({
+  api: true,
+  kernelCacheCapacity: true,
+  hostMemory: true,
+  byteGranular: true
+})
+
+/** A copy of options, or what is wrong with them; `api` is not looked at. @internal */
+export const takeOptions = (operation: string, options: HandleOptions | undefined): HandleOptions | GpuError => {
+  const given = membersOf(operation, options, known)
+  if (isGpuError(given)) return given
+  const { api, ...others } = given
+  const taken = GivenOptions.take(operation, others, known)
+  return isGpuError(taken) ? taken : { ...taken, api }
+}
+
+/** A copy of handles that any program can have passed, or what is wrong with them. @internal */
+export const take = (operation: string, handles: Handles): Handles | GpuError =>
+  readValues(operation, () => {
+    if (typeof handles !== "object" || handles === null) {
+      return invalidRequest(
+        operation,
+        `${shown(handles)} was given for the handles`,
+        "Pass an object with context, queue and device, addresses as bigint."
+      )
+    }
+    const { context, device, queue } = handles
+    return handleProblem(operation, context, "cl_context") ?? handleProblem(operation, queue, "cl_command_queue") ??
+      handleProblem(operation, device, "cl_device_id") ?? { context, queue, device }
+  })
+
+/** The device around the handles, which are retained; or why it is none. @internal */
+export const open = (
+  operation: string,
+  api: OpenClApi,
+  platforms: ReadonlyArray<OpenClPlatform>,
+  handles: Handles,
+  options: MemoryOptions
+): OpenDevice | GpuError => {
+  const candidate = find(platforms, handles.device)
+  if (candidate === undefined) return notListed(operation, platforms, handles.device)
+  const problem = unusableProblem(candidate) ?? queueProblem(operation, api, handles.queue, handles)
+  if (problem !== undefined) return problem
+  const driverObjects = new DriverObjects()
+  const retained = retain(api, handles, driverObjects)
+  return isGpuError(retained) ? retained : new OpenDevice(api, candidate, handles, driverObjects, options)
+}
+
+const find = (platforms: ReadonlyArray<OpenClPlatform>, id: bigint): Candidate | undefined => {
+  for (const platform of platforms) {
+    const device = platform.devices.find((device) => device.id === id)
+    if (device !== undefined) return { platform, device }
+  }
+  return undefined
+}
+
+const notListed = (operation: string, platforms: ReadonlyArray<OpenClPlatform>, id: bigint): GpuError => {
+  const all = platforms.flatMap(({ devices }) => devices)
+  const known = all.map((device) => `${shown(device.id)} ${shown(device.name)}`)
+  return invalidRequest(
+    operation,
+    `the loader lists no device ${shown(id)}`,
+    `Pass the id of one that it lists, which a sub-device is not. It lists ${
+      known.length === 0 ? "none" : list(known, ", ", 8)
+    }.`
+  )
+}
+
+const unusableProblem = ({ device, platform }: Candidate): GpuError | undefined =>
+  device.unusable === undefined ? undefined : makeError(
+    new DeviceUnavailable({
+      tried: [{ backend: "opencl", device: nameOf(platform, device), why: device.unusable }],
+      hint: "Make the context and the queue on another device."
+    })
+  )
+
+const retain = (api: OpenClApi, { context, queue }: Handles, driverObjects: DriverObjects): GpuError | undefined => {
+  const ofContext = api.clRetainContext(context)
+  if (ofContext !== OpenClCode.success) return driverError({ call: "clRetainContext", code: ofContext })
+  const ofQueue = api.clRetainCommandQueue(queue)
+  if (ofQueue !== OpenClCode.success) {
+    api.clReleaseContext(context)
+    return driverError({ call: "clRetainCommandQueue", code: ofQueue })
+  }
+  driverObjects.add("context")
+  driverObjects.add("queue")
+  return undefined
+}

@@ -1,0 +1,20 @@
+import { afterAll, describe, it } from "@effect/vitest"
+import { OpenCl } from "effect-gpu-pool/opencl"
+import { Conformance } from "effect-gpu-pool/testing"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { describeWith } from "../support/required.ts"
+import { otherCode } from "../support/sharedHandles.ts"
+
+// a small cache, so that filling it does not take hundreds of compilations
+const layer = Layer.unwrap(
+  Effect.map(otherCode, ({ handles }) => OpenCl.layerFromHandles(handles, { kernelCacheCapacity: 4 }))
+)
+
+/** Kernels take long to compile here, and what is checked before any driver is the same on all devices. */
+const elsewhere = /^(?:arrays|expressions|bad |wrong )/
+
+describeWith(["opencl"], "OpenCL conforms on a context and a queue that other code has made", () => {
+  const suite = Conformance.suite(layer).filter(({ group }) => !elsewhere.test(group))
+  Conformance.register({ describe, it, afterAll }, layer, suite, { workScale: 0.25 })
+})
