@@ -82,9 +82,9 @@ export type { DeviceOptions, Options, SharedOptions } from "./opening/GivenOptio
  * @since 0.1.0
  */
 export class WebGpu extends Context.Service<WebGpu, {
-  /** Who gave the adapter; `undefined` where the program gave the device. */
+  /** What the adapter came from; `undefined` where the program gave the device. */
   readonly gpu: WebGpuHandle.Gpu | undefined
-  /** Who gave the device; `undefined` likewise. */
+  /** What opened the device; `undefined` likewise. */
   readonly adapter: WebGpuHandle.Adapter | undefined
   readonly device: WebGpuHandle.Device
   readonly queue: WebGpuHandle.Queue
