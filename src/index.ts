@@ -341,6 +341,14 @@ export * as QueueDriver from "./services/device/QueueDriver.ts"
 export * as QueueEvent from "./services/device/QueueEvent.ts"
 
 /**
+ * Programs that go on with a fresh device when one is lost.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as Reconnecting from "./services/backend/reconnecting/Reconnecting.ts"
+
+/**
  * An allocator that knows what was not freed.
  *
  * @category allocators

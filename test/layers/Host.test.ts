@@ -367,7 +367,6 @@ describe("Faults", () => {
       })
       yield* CommandQueue.fill(buffer, 0)
       faults.lose("unplugged")
-      yield* TestClock.adjust("1 hour")
       strictEqual(yield* Fiber.join(reading), "DeviceLost")
       const error = yield* Effect.flip(CommandQueue.finish)
       assert.include(error.message, "unplugged")

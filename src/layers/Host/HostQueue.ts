@@ -194,6 +194,12 @@ export class HostQueue implements Driver {
   /** The device may have been lost before the result arrived. */
   readonly #alive: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#device.status.error ?? Effect.void)
 
+  /** Ends a wait for the result at once. */
+  readonly #lost: Effect.Effect<never, GpuError> = Effect.callback((resume) => {
+    const stop = this.#device.status.onLost((error) => resume(Exit.fail(error)))
+    return Effect.sync(stop)
+  })
+
   /** Records a command on buffers of this backend. */
   recordUnsafe(operation: string, command: HostCommand.HostCommand): Exit.Exit<void, GpuError> {
     const problem = this.#device.problem(operation, command.buffers) ?? this.#device.operation()
@@ -274,7 +280,9 @@ export class HostQueue implements Driver {
     const delay = this.#device.delay("reads")
     const delayed: ReadAnswer = (result) =>
       answer(
-        delay === undefined ? result : Effect.tap(result, () => Effect.andThen(Effect.sleep(delay), this.#alive))
+        delay === undefined ?
+          result :
+          Effect.tap(result, () => Effect.timeoutOrElse(this.#lost, { duration: delay, orElse: () => this.#alive }))
       )
     return this.#begin<ArrayBuffer>((waiter) => {
       const buffer = own(source)

@@ -1,0 +1,200 @@
+/**
+ * One device after another, each with everything that stands on it. A service is a fixed value, and a pool is built on one
+ * device: so nothing of a lost device can be replaced by itself. All of it together is a generation, and the next one is built
+ * anew.
+ *
+ * @internal
+ */
+import type * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { DeviceUnavailable, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
+
+/** What was opened, and how to hear of its loss. */
+export interface Opened<I> {
+  readonly context: Context.Context<I>
+  /** Calls the listener at the loss, at once if it has happened. Returns the way to stop listening. */
+  readonly onLost: (listener: (error: GpuError) => void) => () => void
+}
+
+/** How generations are opened, and who hears of a loss. Both run in the context of the layer. */
+export interface Plan<I, E> {
+  /** As errors name it. */
+  readonly operation: string
+  /** Opens a device in a scope, or fails and leaves nothing in it. */
+  readonly open: (scope: Scope.Scope) => Effect.Effect<Opened<I>, E | GpuError>
+  readonly onLost: (error: GpuError, generation: number) => Effect.Effect<void>
+}
+
+class Generation<I, E> {
+  readonly scope = Scope.makeUnsafe()
+  readonly context = Deferred.makeUnsafe<Context.Context<I>, E | GpuError>()
+  /** Effects that run on it or wait for it. Whoever starts it is the first. */
+  users = 1
+  isOpen = false
+  isClosing = false
+  /** Opens it. */
+  opening: Fiber.Fiber<unknown, unknown> | undefined
+  stopListening = (): void => {}
+  readonly #closed = Deferred.makeUnsafe<void>()
+
+  /** Closes it once; whoever else closes it waits for that. */
+  readonly close: Effect.Effect<void> = Effect.uninterruptible(Effect.suspend(() => {
+    if (this.isClosing) return Deferred.await(this.#closed)
+    this.isClosing = true
+    this.stopListening()
+    return Effect.ensuring(
+      Effect.andThen(this.#stopOpening, Scope.close(this.scope, Exit.void)),
+      Effect.sync(() => Deferred.doneUnsafe(this.#closed, Exit.void))
+    )
+  }))
+
+  /** A driver that is asked for a device answers first, and what it gives is in the scope then. */
+  get #stopOpening(): Effect.Effect<void> {
+    return this.opening === undefined ? Effect.void : Fiber.interrupt(this.opening)
+  }
+}
+
+/**
+ * The generations of one layer. At most one of them takes new users: the current one. It changes in the very step in which a
+ * device is lost, so no effect begins on a device that is known to be lost.
+ */
+export class Generations<I, E> {
+  readonly #plan: Plan<I, E>
+  readonly #context: Context.Context<never>
+  readonly #scope: Scope.Scope
+  /** Those that are not closed: the current one, and earlier ones that effects still run on. */
+  readonly #live = new Set<Generation<I, E>>()
+  /** What follows a loss, until its observer has begun. */
+  readonly #following = new Set<Fiber.Fiber<void>>()
+  #current: Generation<I, E> | undefined
+  #opened = 0
+  #isClosed = false
+
+  /** The context and the scope are those of the layer. Its scope must close what is left with {@link close}. */
+  constructor(plan: Plan<I, E>, context: Context.Context<never>, scope: Scope.Scope) {
+    this.#plan = plan
+    this.#context = context
+    this.#scope = scope
+  }
+
+  /** How many were opened. */
+  get opened(): number {
+    return this.#opened
+  }
+
+  /** Runs an effect on the current generation. Where there is none, the first effect that comes opens one for all. */
+  provide<A, E2, R>(effect: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2 | GpuError, Exclude<R, I>> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.suspend((): Effect.Effect<A, E | E2 | GpuError, Exclude<R, I>> => {
+        if (this.#isClosed) return this.#closedError
+        const generation = this.#join()
+        const run = Effect.flatMap(
+          Deferred.await(generation.context),
+          (context) => Effect.provideContext(effect, context)
+        )
+        return Effect.onExit(restore(run), () => this.#leave(generation))
+      })
+    )
+  }
+
+  /** Effects that still run find a lost device, and later ones none. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.#isClosed = true
+    this.#current = undefined
+    return Effect.andThen(
+      Fiber.awaitAll(Array.from(this.#following)),
+      Effect.forEach(Array.from(this.#live), (generation) => this.#close(generation), {
+        concurrency: "unbounded",
+        discard: true
+      })
+    )
+  })
+
+  #join(): Generation<I, E> {
+    if (this.#current === undefined) return this.#start()
+    this.#current.users++
+    return this.#current
+  }
+
+  #start(): Generation<I, E> {
+    const generation = new Generation<I, E>()
+    this.#live.add(generation)
+    this.#current = generation
+    // On a fiber of its own: others may wait for it when the effect that asked first is interrupted.
+    const opening = Effect.runForkWith(this.#context)(
+      Effect.flatMap(
+        this.#plan.open(generation.scope),
+        (opened) => Effect.sync(() => this.#begin(generation, opened))
+      )
+    )
+    generation.opening = opening
+    opening.addObserver((exit) => {
+      if (Exit.isFailure(exit)) this.#refuse(generation, exit.cause)
+    })
+    return generation
+  }
+
+  #begin(generation: Generation<I, E>, { context, onLost }: Opened<I>): void {
+    // Everyone who wanted it has left meanwhile.
+    if (generation.isClosing) return
+    this.#opened++
+    const number = this.#opened
+    generation.isOpen = true
+    generation.stopListening = onLost((error) => this.#lose(generation, error, number))
+    Deferred.doneUnsafe(generation.context, Exit.succeed(context))
+  }
+
+  /** Whoever tries again starts the next one. */
+  #refuse(generation: Generation<I, E>, cause: Cause.Cause<E | GpuError>): void {
+    this.#retire(generation)
+    Deferred.doneUnsafe(generation.context, this.#isClosed ? this.#closedError : Exit.failCause(cause))
+  }
+
+  /** What follows comes in a later step: the driver may be in the middle of a call, and others not know of the loss yet. */
+  #lose(generation: Generation<I, E>, error: GpuError, number: number): void {
+    this.#retire(generation)
+    const following = Effect.runForkWith(this.#context)(
+      Effect.andThen(Effect.yieldNow, Effect.suspend(() => this.#tell(generation, error, number))),
+      { uninterruptible: true }
+    )
+    this.#following.add(following)
+    following.addObserver(() => this.#following.delete(following))
+  }
+
+  /** Effects that run on a lost generation close it when they leave. */
+  #tell(generation: Generation<I, E>, error: GpuError, number: number): Effect.Effect<void> {
+    Fiber.runIn(Effect.runForkWith(this.#context)(this.#plan.onLost(error, number)), this.#scope)
+    return generation.users === 0 ? this.#close(generation) : Effect.void
+  }
+
+  #retire(generation: Generation<I, E>): void {
+    if (this.#current === generation) this.#current = undefined
+  }
+
+  /** The last one to leave closes a generation that is lost or was refused; one that is not open yet nobody wants any more. */
+  #leave(generation: Generation<I, E>): Effect.Effect<void> {
+    generation.users--
+    if (generation.users > 0 || (generation.isOpen && this.#current === generation)) return Effect.void
+    this.#retire(generation)
+    return this.#close(generation)
+  }
+
+  #close(generation: Generation<I, E>): Effect.Effect<void> {
+    return Effect.andThen(generation.close, Effect.sync(() => this.#live.delete(generation)))
+  }
+
+  /** No loss, so that no program tries again for ever. */
+  get #closedError(): Exit.Exit<never, GpuError> {
+    return Exit.fail(makeError(
+      new DeviceUnavailable({
+        tried: [],
+        hint: `The layer of ${this.#plan.operation} is closed: use it in the scope of that layer.`
+      })
+    ))
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Opening a device and what stands on it, in one attempt after another.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import type * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { DeviceContext } from "../../device/DeviceContext.ts"
+import type { Opened } from "./Generations.ts"
+
+/** Opens what the layer makes, on a device that was not lost meanwhile. The schedule comes between attempts. */
+export const open = <I, E, R, R2>(
+  operation: string,
+  layer: Layer.Layer<I, E, R>,
+  schedule: Schedule.Schedule<unknown, E | GpuError, never, R2> | undefined,
+  scope: Scope.Scope
+): Effect.Effect<Opened<I>, E | GpuError, R | R2> => {
+  const once = attempt(operation, Layer.fresh(layer), scope)
+  return schedule === undefined ? once : Effect.retry(once, { schedule, while: mayPass })
+}
+
+/** Whatever ends the attempt, a failed one leaves nothing in the scope. */
+const attempt = <I, E, R>(
+  operation: string,
+  layer: Layer.Layer<I, E, R>,
+  parent: Scope.Scope
+): Effect.Effect<Opened<I>, E | GpuError, R> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.suspend(() => {
+      const scope = Scope.forkUnsafe(parent)
+      return restore(Effect.flatMap(Layer.buildWithScope(layer, scope), (context) => opened(operation, context))).pipe(
+        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+      )
+    })
+  )
+
+const opened = <I>(operation: string, context: Context.Context<I>): Effect.Effect<Opened<I>, GpuError> => {
+  const device = Context.getOrUndefined(context as Context.Context<unknown>, DeviceContext)
+  if (device === undefined) {
+    return invalidRequest(operation, "the layer provides no device", "Pass a layer with that of a backend in it.")
+  }
+  const { status } = device
+  return status.error ?? Effect.succeed({ context, onLost: (listener) => status.onLost(listener) })
+}
+
+/** A driver that starts anew has no device for a while. What else goes wrong goes wrong again. */
+const mayPass = (error: unknown): boolean =>
+  isGpuError(error) && ["DeviceUnavailable", "DeviceLost"].includes(error.reason._tag)
