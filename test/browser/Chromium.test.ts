@@ -107,6 +107,16 @@ describeWith(["chromium"], "the library in Chromium", () => {
         assert.strictEqual(stats.hits + stats.misses, frames)
       }))
 
+    it.effect("goes on with an animation whose device is lost", () =>
+      Effect.gen(function*() {
+        const { kept, lost } = yield* inPage(({ ordinary }) =>
+          ordinary.evaluate(() => globalThis.effectGpuPoolPage.animations())
+        )
+        assert.deepStrictEqual([lost.frames, lost.devices, kept.devices], [8, 2, 1])
+        assert.deepStrictEqual(lost.picture, kept.picture)
+        assert.deepStrictEqual((yield* Chromium).complaints, [])
+      }))
+
     it.effect("explores schedules", () =>
       Effect.gen(function*() {
         const { kind, trace } = yield* inPage(({ ordinary }) =>

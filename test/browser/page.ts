@@ -8,6 +8,7 @@ import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Heat from "../../examples/render/Heat.ts"
 import { type FramesReport, runFrames } from "../support/sharedFrames.ts"
 
 /** Plain data from a first program in the page. */
@@ -29,6 +30,8 @@ export interface Page {
   readonly print: () => Promise<void>
   /** What the two layers say where the browser has no WebGPU. */
   readonly withoutWebGpu: () => Promise<ReadonlyArray<string>>
+  /** An animation that loses its device in the middle, and one that keeps it. */
+  readonly animations: () => Promise<{ readonly lost: Heat.Animation; readonly kept: Heat.Animation }>
   /** Explores a program with a race, and answers what was found. */
   readonly schedules: () => Promise<{ readonly kind: string; readonly trace: string }>
   /** Shares a device with other code for some frames. */
@@ -97,6 +100,9 @@ const racing = Effect.suspend(() => {
   )
 })
 
+const animate = (loseAt?: number): Promise<Heat.Animation> =>
+  Effect.runPromise(Effect.provide(Heat.animate({ size: 16, frames: 8, loseAt }), Heat.Gpu.layer))
+
 globalThis.effectGpuPoolPage = {
   program: async () => {
     const report = await Effect.runPromise(program)
@@ -113,6 +119,9 @@ globalThis.effectGpuPoolPage = {
     const errors = await Effect.runPromise(failing)
     Object.defineProperty(Navigator.prototype, "gpu", gpu)
     return errors.map(({ message, reason }) => `${reason._tag}: ${message}`)
+  },
+  animations: async () => {
+    return { lost: await animate(3), kept: await animate() }
   },
   schedules: async () => {
     const { kind, trace } = await Effect.runPromise(Effect.flip(Schedules.explore(racing)))

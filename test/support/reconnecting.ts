@@ -18,6 +18,8 @@ export interface Series {
   /** What each opening that succeeded has created, in their order. */
   readonly devices: ReadonlyArray<DriverObjects>
   readonly layer: Layer.Layer<Reconnecting.Reconnecting, GpuError>
+  /** The most devices that were open and not lost at the same time. */
+  readonly mostAlive: () => number
   /** Driver objects of all devices. */
   readonly live: () => number
 }
@@ -35,8 +37,20 @@ export const series = (
   { after = Effect.void, before = Effect.void, faults = Host.makeFaults(), host, ...options }: SeriesOptions = {}
 ): Series => {
   const devices: Array<DriverObjects> = []
+  let alive = 0
+  let mostAlive = 0
   const watched = Host.layer({ ...host, faults }).pipe(
-    Layer.tap((context) => Effect.sync(() => devices.push(Context.get(context, DeviceContext).driverObjects)))
+    Layer.tap((context) =>
+      Effect.sync(() => {
+        const { driverObjects, status } = Context.get(context, DeviceContext)
+        devices.push(driverObjects)
+        alive += 1
+        mostAlive = Math.max(mostAlive, alive)
+        status.onLost(() => {
+          alive -= 1
+        })
+      })
+    )
   )
   const opening: Layer.Layer<Device.Services, GpuError> = Layer.unwrap(Effect.as(before, watched)).pipe(
     Layer.tap(() => after)
@@ -45,6 +59,7 @@ export const series = (
     faults,
     devices,
     layer: Reconnecting.layer(opening, options),
+    mostAlive: () => mostAlive,
     live: () => devices.reduce((sum, { live }) => sum + live, 0)
   }
 }

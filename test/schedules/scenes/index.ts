@@ -8,6 +8,7 @@ import { images } from "./Images.ts"
 import { layers } from "./Layers.ts"
 import { leases } from "./Leases.ts"
 import { limitedAllocators } from "./LimitedAllocators.ts"
+import { lostDevices } from "./LostDevices.ts"
 import { randomPrograms } from "./RandomPrograms.ts"
 import { reading } from "./Reading.ts"
 import { reservations } from "./Reservations.ts"
@@ -26,6 +27,7 @@ export const scenes = {
   layers,
   leases,
   limitedAllocators,
+  lostDevices,
   randomPrograms,
   reading,
   reservations,

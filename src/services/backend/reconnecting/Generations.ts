@@ -129,7 +129,7 @@ export class Generations<I, E> {
     const opening = Effect.runForkWith(this.#context)(
       Effect.flatMap(
         this.#plan.open(generation.scope),
-        (opened) => Effect.sync(() => this.#begin(generation, opened))
+        (opened) => Effect.suspend(() => this.#begin(generation, opened))
       )
     )
     generation.opening = opening
@@ -139,14 +139,15 @@ export class Generations<I, E> {
     return generation
   }
 
-  #begin(generation: Generation<I, E>, { context, onLost }: Opened<I>): void {
-    // Everyone who wanted it has left meanwhile.
-    if (generation.isClosing) return
+  #begin(generation: Generation<I, E>, { context, onLost }: Opened<I>): Effect.Effect<void> {
+    // What is closed meanwhile is refused, to whoever waits for it.
+    if (generation.isClosing) return Effect.interrupt
     this.#opened++
     const number = this.#opened
     generation.isOpen = true
     generation.stopListening = onLost((error) => this.#lose(generation, error, number))
     Deferred.doneUnsafe(generation.context, Exit.succeed(context))
+    return Effect.void
   }
 
   /** Whoever tries again starts the next one. */
