@@ -343,7 +343,7 @@ export class DeviceUnavailable extends Data.TaggedClass("DeviceUnavailable")<{
 }
 
 /**
- * The device is lost, and everything on it. Build its layer again to open it again.
+ * The device is lost, and everything on it. Build its layer again to open it again, or let `Reconnecting` do it.
  *
  * **Example** (Doing the job again on a fresh device)
  *

@@ -52,21 +52,23 @@ const isFlat = <E, R>(rounds: number, round: Effect.Effect<unknown, E, R>) =>
     assert.isBelow(grown, rounds * 256 + 2 ** 18, `${grown / rounds} bytes per loss`)
   })
 
-/** Keeps the counts of the last device alone. When the next one opens, nothing of it is left. */
+/** Keeps the counts of the last two devices alone. When the next one opens, nothing of the one before the last is left. */
 const watched = (opening: Layer.Layer<Device.Services, GpuError>) => {
+  let before: DriverObjects | undefined
   let last: DriverObjects | undefined
   let opened = 0
   const pool: BufferPool.BufferPoolOptions = { maxBytes: 4096, onExhausted: "wait" }
   const layer = Reconnecting.layer(
     Layer.tap(opening, (context) =>
       Effect.sync(() => {
-        deepStrictEqual(last?.liveByKind ?? {}, {})
+        deepStrictEqual(before?.liveByKind ?? {}, {})
+        before = last
         last = Context.get(context, DeviceContext).driverObjects
         opened += 1
       })),
     { pool, onLost: () => Effect.yieldNow }
   )
-  return { layer, opened: () => opened, left: () => last?.liveByKind }
+  return { layer, opened: () => opened, left: () => ({ ...before?.liveByKind, ...last?.liveByKind }) }
 }
 
 /** Another request waits for the lease, and a command is on its way. */

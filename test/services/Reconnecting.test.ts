@@ -128,9 +128,32 @@ describe("the devices of one layer", () => {
         assert.isAbove(devices.devices[0]!.live, 0)
         yield* Deferred.succeed(gate, undefined)
         for (const fiber of fibers) strictEqual(yield* tagOf(Fiber.join(fiber)), "DeviceLost")
+        yield* nextTurn
         strictEqual(devices.devices[0]!.live, 0)
       }).pipe(Effect.provide(devices.layer))
       strictEqual(devices.live(), 0)
+    }))
+
+  it.effect("let an effect go on at once while the driver of a lost one takes its time", () =>
+    Effect.gen(function*() {
+      const slow = yield* Deferred.make<void>()
+      const faults = Host.makeFaults()
+      let closed = 0
+      const closing = Effect.suspend(() => {
+        closed += 1
+        return closed === 1 ? Deferred.await(slow) : Effect.void
+      })
+      const layer = Reconnecting.layer(
+        Layer.effectDiscard(Effect.addFinalizer(() => closing)).pipe(Layer.provideMerge(Host.layer({ faults })))
+      )
+      yield* Effect.gen(function*() {
+        const losing = Effect.andThen(Effect.sync(() => faults.lose()), CommandQueue.finish)
+        strictEqual(yield* tagOf(provide(losing)), "DeviceLost")
+        yield* provide(work)
+        strictEqual(yield* generation, 2)
+        yield* Deferred.succeed(slow, undefined)
+      }).pipe(Effect.provide(layer))
+      strictEqual(closed, 2)
     }))
 
   it.effect("close at once when one is lost that nobody uses", () =>

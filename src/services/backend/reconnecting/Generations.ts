@@ -69,7 +69,7 @@ export class Generations<I, E> {
   readonly #scope: Scope.Scope
   /** Those that are not closed: the current one, and earlier ones that effects still run on. */
   readonly #live = new Set<Generation<I, E>>()
-  /** What follows a loss, until its observer has begun. */
+  /** What follows losses, and has not ended. An observer has only begun. */
   readonly #following = new Set<Fiber.Fiber<void>>()
   #current: Generation<I, E> | undefined
   #opened = 0
@@ -156,33 +156,40 @@ export class Generations<I, E> {
     Deferred.doneUnsafe(generation.context, this.#isClosed ? this.#closedError : Exit.failCause(cause))
   }
 
-  /** What follows comes in a later step: the driver may be in the middle of a call, and others not know of the loss yet. */
   #lose(generation: Generation<I, E>, error: GpuError, number: number): void {
     this.#retire(generation)
+    this.#later(Effect.suspend(() => {
+      Fiber.runIn(Effect.runForkWith(this.#context)(this.#plan.onLost(error, number)), this.#scope)
+      // Effects that run on it close it when they leave.
+      return generation.users === 0 ? this.#close(generation) : Effect.void
+    }))
+  }
+
+  /** In a later step: a driver may be in the middle of a call, and others not know of a loss yet. */
+  #later(effect: Effect.Effect<void>): void {
     const following = Effect.runForkWith(this.#context)(
-      Effect.andThen(Effect.yieldNow, Effect.suspend(() => this.#tell(generation, error, number))),
+      Effect.andThen(Effect.yieldNow, effect),
       { uninterruptible: true }
     )
     this.#following.add(following)
     following.addObserver(() => this.#following.delete(following))
   }
 
-  /** Effects that run on a lost generation close it when they leave. */
-  #tell(generation: Generation<I, E>, error: GpuError, number: number): Effect.Effect<void> {
-    Fiber.runIn(Effect.runForkWith(this.#context)(this.#plan.onLost(error, number)), this.#scope)
-    return generation.users === 0 ? this.#close(generation) : Effect.void
-  }
-
   #retire(generation: Generation<I, E>): void {
     if (this.#current === generation) this.#current = undefined
   }
 
-  /** The last one to leave closes a generation that is lost or was refused; one that is not open yet nobody wants any more. */
+  /** The last one to leave closes what takes no new users. */
   #leave(generation: Generation<I, E>): Effect.Effect<void> {
     generation.users--
     if (generation.users > 0 || (generation.isOpen && this.#current === generation)) return Effect.void
-    this.#retire(generation)
-    return this.#close(generation)
+    if (!generation.isOpen) {
+      // Refused, or nobody wants it any more.
+      this.#retire(generation)
+      return this.#close(generation)
+    }
+    // The driver of a lost device may take its time, and whoever hears of the loss goes on at once.
+    return Effect.sync(() => this.#later(this.#close(generation)))
   }
 
   #close(generation: Generation<I, E>): Effect.Effect<void> {
