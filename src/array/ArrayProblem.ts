@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { isInstance, satisfies } from "../domain/arguments/ArgumentProblem.ts"
+import { isInstance, readValues, satisfies } from "../domain/arguments/ArgumentProblem.ts"
 import type { GpuError } from "../domain/GpuError.ts"
 import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
 import { wrongArgument } from "../services/calls/WrongArgument.ts"
@@ -50,6 +50,6 @@ export const ofArray = <F extends AnyFunction>(
 ): F => {
   const operation = `DeviceArray.${name}`
   const checked = (self: DeviceArray, ...rest: ReadonlyArray<never>) =>
-    arrayProblem(operation, self) ?? body(operation, self, ...rest)
+    readValues(operation, () => arrayProblem(operation, self) ?? body(operation, self, ...rest))
   return (typeof first === "number" ? dual(first, checked) : dual(first, checked)) as AnyFunction as F
 }

@@ -592,7 +592,10 @@ const knownOfPlace = KnownOptions.of<PlaceOptions>({ offset: true })
  * @since 0.1.0
  */
 export const upload: {
-  /** Copies a staged array to a buffer, and waits until the device no longer uses the array. */
+  /**
+   * Copies a staged array to a buffer, in queue order, and waits until the device no longer uses the array: then it has elements
+   * again, which are unspecified.
+   */
   <A extends Elements>(
     target: BufferLike.BufferLike,
     options?: PlaceOptions
@@ -649,7 +652,10 @@ export const upload: {
  * @since 0.1.0
  */
 export const download: {
-  /** Copies a buffer's bytes to a staged array, after everything recorded before, and waits for them. */
+  /**
+   * Copies a buffer's bytes to a staged array, after everything recorded before, and waits for them: then the array has them as its
+   * elements.
+   */
   <A extends Elements>(
     staged: StagedArray<A>,
     options?: PlaceOptions
