@@ -141,6 +141,14 @@ export * as SizePolicy from "./domain/pool/SizePolicy.ts"
 export * as StagingPool from "./services/staging/StagingPool.ts"
 
 /**
+ * Streams of data to and from device memory.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export * as Transfers from "./services/staging/Transfers.ts"
+
+/**
  * Where a pool gets device memory from; buffers without a pool.
  *
  * @category pools

@@ -47,6 +47,7 @@ import * as Openings from "./memory/Openings.ts"
 import * as Ownership from "./memory/Ownership.ts"
 import * as Regions from "./memory/Regions.ts"
 import * as Staging from "./memory/Staging.ts"
+import * as StreamedTransfers from "./memory/StreamedTransfers.ts"
 import * as WrongValues from "./memory/WrongValues.ts"
 import * as DecoratedAllocators from "./pool/DecoratedAllocators.ts"
 import * as EndedLeases from "./pool/EndedLeases.ts"
@@ -85,6 +86,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...HostAccess.tests,
   ...Mappings.tests,
   ...Staging.tests,
+  ...StreamedTransfers.tests,
   ...Events.tests,
   ...EndedLeases.tests,
   ...Regions.tests,
