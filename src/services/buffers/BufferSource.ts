@@ -45,6 +45,8 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   readonly largest: number
   readonly borrows: boolean
   readonly clears: boolean
+  /** A pool that clears its blocks fills them itself. */
+  protected readonly added: BufferUsage.BufferUsage
   readonly reclaim: Effect.Effect<void, GpuError>
   blockSize: (size: number) => number
   readonly exactSize: (size: number) => number
@@ -56,6 +58,7 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     this.largest = Math.min(maxBufferSize, memoryBytes)
     this.borrows = sizePolicy.borrow > 0
     this.clears = clears
+    this.added = clears ? BufferUsage.copyDst : 0
     this.reclaim = allocator.reclaim
     this.blockSize = this.#blockSizes(options.maxBytes)
     this.exactSize = SizePolicy.forDevice(SizePolicy.exact, { granularity, maxBlockBytes: Infinity })
@@ -74,13 +77,8 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     return SizePolicy.borrowLimit(this.#options.sizePolicy, blockSize)
   }
 
-  /** A pool that clears its blocks fills them itself. */
-  protected blockUsage(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
-    return this.clears ? usage | BufferUsage.copyDst : usage
-  }
-
   family(usage: BufferUsage.BufferUsage): number {
-    return this.blockUsage(usage) + this.index * usages
+    return (usage | this.added) + this.index * usages
   }
 
   owns(family: Family): boolean {
@@ -111,7 +109,7 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     callSite: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> {
     const { allocator, shares } = this.#options
-    const allocated = allocator.allocate(capacity, { usage: this.blockUsage(usage), label, callSite })
+    const allocated = allocator.allocate(capacity, { usage: usage | this.added, label, callSite })
     return shares.length === 0 ? allocated : Effect.provideService(allocated, CurrentShares, shares)
   }
 

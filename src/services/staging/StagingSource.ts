@@ -13,9 +13,7 @@ export class StagingSource extends BufferSource {
   override readonly service = "StagingPool"
 
   /** Flags besides those of its direction would make it other memory. */
-  protected override blockUsage(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
-    return usage
-  }
+  protected override readonly added = 0
 
   override isUsual(): boolean {
     return true
