@@ -117,12 +117,28 @@ export * as PoolCore from "./domain/pool/PoolCore.ts"
 export * as PoolStats from "./domain/pool/PoolStats.ts"
 
 /**
+ * What a pool has for one queue of its device.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as QueueStats from "./domain/pool/QueueStats.ts"
+
+/**
  * Regions of rows within linear memory.
  *
  * @category commands
  * @since 0.1.0
  */
 export * as Rectangle from "./domain/data/Rectangle.ts"
+
+/**
+ * Which held blocks a request may get that other queues have used.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as ReusePolicy from "./domain/pool/ReusePolicy.ts"
 
 /**
  * From the bytes of a request to those of its block.

@@ -402,12 +402,17 @@ export class Released extends Data.TaggedClass("Released")<{
   readonly size: number
   readonly why: "released" | "scopeClosed" | "poolClosed" | "parentReleased"
   /** What it was; a buffer where nothing is said. */
-  readonly what?: "image" | "sampler" | "mapping" | undefined
+  readonly what?: "image" | "sampler" | "mapping" | "queue" | undefined
 }> {
   get isRetryable(): boolean {
     return false
   }
   get message(): string {
+    if (this.what === "queue") {
+      return `${line(this.operation)}: the queue "${
+        line(this.label ?? "")
+      }" is closed. Use it in the scope that opened it.`
+    }
     const label = this.label === undefined ? "" : ` "${line(this.label)}"`
     const size = this.what === "sampler" ? "" : ` of ${this.size} bytes`
     const what = `${line(this.operation)}: the ${this.what ?? "buffer"}${label}${size}`

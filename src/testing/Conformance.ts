@@ -22,6 +22,7 @@ import * as Dispatches from "./commands/Dispatches.ts"
 import * as Events from "./commands/Events.ts"
 import * as KernelCaching from "./commands/KernelCaching.ts"
 import * as Ordering from "./commands/Ordering.ts"
+import * as Queues from "./commands/Queues.ts"
 import * as RandomCommands from "./commands/RandomCommands.ts"
 import * as Rectangles from "./commands/Rectangles.ts"
 import * as Transfers from "./commands/Transfers.ts"
@@ -88,6 +89,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Staging.tests,
   ...StreamedTransfers.tests,
   ...Events.tests,
+  ...Queues.tests,
   ...EndedLeases.tests,
   ...Regions.tests,
   ...Dispatches.tests,

@@ -129,7 +129,7 @@ describe("what a program holds", () => {
           image: `DeviceImage("picture", 2d 4 x 2 of rgba unorm8, 32 B, ${imageUsage}, live ${on})`,
           pooledImage: `PooledImage(2d 4 x 2 of rgba unorm8, 32 B, ${imageUsage}, live ${on})`,
           sampler: `DeviceSampler(linear, clampToEdge, coordinates from 0 to 1, live ${on})`,
-          event: "QueueEvent(position 0, done)",
+          event: "QueueEvent(position 1, done)",
           kernel: `Kernel("halving", read f32 x[], write f32 y[], f32 by)`,
           reduction: `ReductionKernel("sum", read f32 x[])`,
           scan: `ScanKernel("sums", read f32 x[])`,

@@ -42,8 +42,12 @@ export class DeviceStatus {
 
   /** Marks the device as lost and tells every listener, once. */
   lose(detail: string): GpuError {
+    return this.#error ?? this.end(make(new DeviceLost({ backend: this.backend, detail })))
+  }
+
+  /** The same with an error of one's own, for one queue of a device that ends before the device. @internal */
+  end(error: GpuError): GpuError {
     if (this.#error !== undefined) return this.#error
-    const error = make(new DeviceLost({ backend: this.backend, detail }))
     this.#error = error
     const listeners = [...this.#listeners]
     this.#listeners.clear()

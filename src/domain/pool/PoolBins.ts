@@ -97,6 +97,15 @@ export class PoolBins<B, F> {
     return row?.first
   }
 
+  /** The bins that hold blocks, the smallest first. */
+  *held(): Generator<Bin<B, F>, void> {
+    for (let first = this.smallest(1); first !== undefined; first = this.smallest(first.size + 1)) {
+      for (let bin: Bin<B, F> | undefined = first; bin !== undefined; bin = bin.next) {
+        if (bin.top !== undefined) yield bin
+      }
+    }
+  }
+
   /** The owner is about to put a held block into an empty bin. The bin comes first among those of its size. */
   fill(bin: Bin<B, F>): void {
     const row = bin.row

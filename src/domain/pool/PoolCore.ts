@@ -343,6 +343,39 @@ export class PoolCore<A, F = number> {
     return this.hit(bin, request)
   }
 
+  /**
+   * As {@link PoolCore.acquire}, of the blocks that `accepts` does, and among so many of a bin that came back last.
+   *
+   * @internal
+   */
+  acquireAccepted(
+    family: F,
+    blockSize: number,
+    request: number,
+    borrowLimit: number,
+    accepts: (value: A) => boolean,
+    among: number = Infinity
+  ): PoolBlock<A, F> | undefined {
+    const own = this.bins.find(family, blockSize)
+    if (own !== undefined && this.raise(own, accepts, among)) return this.hit(own, request)
+    let bin = this.bins.smallestOfFamily(family, blockSize + 1)
+    while (bin !== undefined && bin.size <= borrowLimit) {
+      if (this.raise(bin, accepts, among)) {
+        this.borrows++
+        return this.hit(bin, request)
+      }
+      bin = this.bins.smallestOfFamily(family, bin.size + 1)
+    }
+    return undefined
+  }
+
+  /** The held blocks, those of the smallest bins first. @internal */
+  *held(): Generator<PoolBlock<A, F>, void> {
+    for (const bin of this.bins.held()) {
+      for (let block = bin.top; block !== undefined; block = block.below) yield block
+    }
+  }
+
   /** Reserves bytes for a driver allocation, if the limit allows them. */
   reserve(bytes: number): boolean {
     if (bytes > this.availableBytes()) return false
@@ -482,6 +515,13 @@ export class PoolCore<A, F = number> {
     for (let block = this.evict(this.bins.anyOf(isMeant)); block !== undefined;) {
       yield block
       block = this.evict(this.bins.anyOf(isMeant))
+    }
+  }
+
+  /** Detaches the held blocks that are meant, one after the other; the caller must free each. @internal */
+  *evictWhich(isMeant: (value: A) => boolean): Generator<PoolBlock<A, F>, void> {
+    for (const bin of Array.from(this.bins.held())) {
+      while (this.raise(bin, isMeant, Infinity)) yield this.evict(bin)!
     }
   }
 
@@ -675,6 +715,29 @@ export class PoolCore<A, F = number> {
     if (block === undefined) return undefined
     this.lift(block, block.bin!)
     return this.evict(block.bin)
+  }
+
+  /** Puts the first of a bin's blocks that `accepts` does on top of its stack, if there is one among so many. */
+  private raise(bin: Bin<Block<A, F>, F>, accepts: (value: A) => boolean, among: number): boolean {
+    let over: Block<A, F> | undefined
+    let block = bin.top
+    for (let left = among; left > 0 && block !== undefined; left--) {
+      if (accepts(block.value)) {
+        this.liftFrom(over, block, bin)
+        return true
+      }
+      over = block
+      block = block.below
+    }
+    return false
+  }
+
+  private liftFrom(over: Block<A, F> | undefined, block: Block<A, F>, bin: Bin<Block<A, F>, F>): void {
+    if (over === undefined) return
+    if (this.order !== undefined) return this.lift(block, bin)
+    over.below = block.below
+    block.below = bin.top
+    bin.top = block
   }
 
   /** Puts a block on top of its bin's stack. */

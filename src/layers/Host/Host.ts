@@ -38,10 +38,12 @@ import {
 } from "../../domain/GpuError.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as Device from "../../services/backend/Device.ts"
+import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
 import * as Reconnecting from "../../services/backend/reconnecting/Reconnecting.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import { Turns, type TurnsShape } from "../../services/calls/Turns.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
+import { DeviceQueues } from "../../services/device/queues/QueueOrder.ts"
 import { Faults } from "./Faults.ts"
 import { HostDevice } from "./HostDevice.ts"
 import * as HostKernel from "./HostKernel.ts"
@@ -260,9 +262,18 @@ const make = Effect.fnUntraced(function*(
     info: device.info,
     capacity: settings.kernelCacheCapacity
   })
-  const queue = new HostQueue(device, settings.rangeItems)
+  const queues = new DeviceQueues(device.info)
+  const queue = new HostQueue(device, settings.rangeItems, queues)
   const images = new HostImages(device, queue)
-  return Context.add(Device.fromDrivers({ device, cache, queue, images }), Host, handles(device))
+  const openQueue = FurtherQueues.within(yield* Effect.scope, (label, status) =>
+    Effect.map(
+      Effect.acquireRelease(
+        Effect.sync(() => new HostQueue(device, settings.rangeItems, queues, { label, status })),
+        ({ close }) => close
+      ),
+      (queue) => ({ queue, images: new HostImages(device, queue) })
+    ))
+  return Context.add(Device.fromDrivers({ device, cache, queue, images, openQueue }), Host, handles(device))
 })
 
 const open = (settings: Settings, turns: TurnsShape): Effect.Effect<HostDevice, GpuError> => {

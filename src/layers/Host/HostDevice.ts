@@ -96,11 +96,8 @@ export class HostDevice {
     this.worker.run()
   })
 
-  /** Does something once all submitted work has run; at once if the queue is empty. */
-  afterSubmitted(done: () => void): void {
-    if (this.worker.idle) done()
-    else this.worker.enqueue({ ...immediate(done), abandoned: done })
-  }
+  /** Does something once all submitted commands on a buffer have run; at once if there are none. Set by the first queue. */
+  afterUses: (buffer: HostBuffer, done: () => void) => void = (_, done) => done()
 
   readonly createBuffer = (
     bytes: number,
@@ -238,7 +235,7 @@ export class HostDevice {
   /** Submitted work that uses the buffer comes first, as on a device. */
   #release(buffer: HostBuffer): void {
     this.driverObjects.remove(buffer.kind)
-    this.afterSubmitted(() => this.memory.release(buffer))
+    this.afterUses(buffer, () => this.memory.release(buffer))
   }
 }
 

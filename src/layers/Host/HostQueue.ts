@@ -8,14 +8,18 @@ import * as Exit from "effect/Exit"
 import { messageOf, thrownPlace } from "../../domain/arguments/ShownValue.ts"
 import { allocate } from "../../domain/data/HostData.ts"
 import { byteLength, packed } from "../../domain/data/RectangleRows.ts"
+import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../services/device/QueueDriver.ts"
+import { queueClosed } from "../../services/device/queues/ClosedQueue.ts"
+import type { CommandMemory } from "../../services/device/queues/MemoryUses.ts"
+import type { DeviceQueues, OrderedQueue, QueueOrder } from "../../services/device/queues/QueueOrder.ts"
 import * as HostCommand from "./HostCommand.ts"
 import { driverError, type HostDevice } from "./HostDevice.ts"
 import { HostKernel } from "./HostKernel.ts"
 import type { HostBuffer } from "./HostMemory.ts"
-import { immediate, type Job } from "./HostWorker.ts"
+import { HostWorker, immediate, type Job } from "./HostWorker.ts"
 import type { HostImage } from "./images/HostImage.ts"
 
 type Driver = QueueDriver["Service"]
@@ -34,9 +38,19 @@ type Reading = (source: HostBuffer, result: ArrayBuffer) => Generator<number, vo
 
 type Failure = { readonly call: string; readonly log: string; readonly commands: ReadonlyArray<string> }
 
-export class HostQueue implements Driver {
+/** What a queue that the program opens has besides the first one. */
+export interface FurtherQueue {
+  readonly label: string | undefined
+  /** Lost with the device, and ended when the queue closes. */
+  readonly status: DeviceStatus
+}
+
+export class HostQueue implements Driver, OrderedQueue {
+  readonly order: QueueOrder
   readonly #device: HostDevice
   readonly #rangeItems: number
+  readonly #status: DeviceStatus
+  readonly #worker: HostWorker
   #recorded: Array<Recorded> = []
   /** Failures of commands that have run, until the next finish or read. */
   #failures: Array<Failure> = []
@@ -46,9 +60,14 @@ export class HostQueue implements Driver {
   #ended = 0
   readonly #positionWaiters = new Set<PositionWaiter>()
 
-  constructor(device: HostDevice, rangeItems: number) {
+  constructor(device: HostDevice, rangeItems: number, queues: DeviceQueues, further?: FurtherQueue) {
     this.#device = device
     this.#rangeItems = rangeItems
+    this.#status = further?.status ?? device.status
+    this.#worker = further === undefined ? device.worker : new HostWorker(device.turns.next)
+    this.order = queues.add(this, further?.label)
+    if (further === undefined) device.afterUses = this.#afterUses
+    else device.status.onLost((error) => this.#worker.abandon(error))
   }
 
   /**
@@ -56,14 +75,20 @@ export class HostQueue implements Driver {
    */
   readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) => {
     const buffer = own(target)
-    const problem = this.#device.problem("CommandQueue.write", [buffer]) ?? this.#device.operation()
+    const problem = this.#device.problem("CommandQueue.write", [buffer]) ?? this.#operation()
     if (problem !== undefined) return Exit.fail(problem)
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
+    const ordered = this.#inOrder({ buffers: [buffer] })
+    if (Exit.isFailure(ordered)) return ordered
     const fault = this.#device.faults.nextCommand()
-    if (fault === undefined && this.#device.worker.idle) new Uint8Array(buffer.memory, buffer.base + offset).set(data)
-    else this.#submit({ command: HostCommand.write(buffer, offset, data.slice()), fault })
-    this.#device.worker.run()
+    if (fault === undefined && this.#worker.idle) new Uint8Array(buffer.memory, buffer.base + offset).set(data)
+    else {
+      const command = HostCommand.write(buffer, offset, data.slice())
+      this.#submit({ command, fault })
+      this.#noteUse(command)
+    }
+    this.#worker.run()
     return Exit.void
   }
 
@@ -105,14 +130,18 @@ export class HostQueue implements Driver {
   }
 
   readonly flushUnsafe: Driver["flushUnsafe"] = () => {
-    const lost = this.#device.status.error
+    const lost = this.#status.error
     if (lost !== undefined) return Exit.fail(lost)
     if (this.#recorded.length === 0) return Exit.void
+    return this.#flushRecorded()
+  }
+
+  #flushRecorded(): Exit.Exit<void, GpuError> {
     const batch = this.#recorded
     this.#recorded = []
     if (batch.some(({ command }) => command.buffers.some((buffer) => buffer.destroyed))) this.#refuse(batch)
     else for (const recorded of batch) this.#submit(recorded)
-    this.#device.worker.run()
+    this.#worker.run()
     return Exit.void
   }
 
@@ -141,7 +170,7 @@ export class HostQueue implements Driver {
 
   readonly awaitEnded: Driver["awaitEnded"] = (position) =>
     Effect.callback<void, GpuError>((resume) => {
-      const { status } = this.#device
+      const status = this.#status
       const settle = (error: GpuError | undefined): void => resume(error ?? Exit.void)
       const lost = this.#operationAfterFlush()
       if (lost !== undefined || this.#ended >= position) return settle(lost)
@@ -163,6 +192,23 @@ export class HostQueue implements Driver {
       })
     })
 
+  /** A place in the queue where it stands still until another one has passed a position. */
+  readonly waitForUnsafe: OrderedQueue["waitForUnsafe"] = (other, position) => {
+    const there = other as HostQueue
+    const flushed = this.flushUnsafe()
+    if (Exit.isFailure(flushed)) return flushed
+    const flushedThere = there.flushUnsafe()
+    if (Exit.isFailure(flushedThere)) return flushedThere
+    there.#positionWaiters.add({ position, done: () => this.#worker.run() })
+    this.#submitted += 1
+    this.#worker.enqueue({
+      ...immediate(() => this.#commandsEnded(1)),
+      isReady: () => there.#ended >= position
+    })
+    this.#worker.run()
+    return Exit.void
+  }
+
   readonly finish: Effect.Effect<void, GpuError> = Effect.suspend(() =>
     this.#await<void>((waiter) =>
       this.#operationAfterFlush() ?? immediate(() => {
@@ -174,7 +220,7 @@ export class HostQueue implements Driver {
 
   /** Host and device have the same memory. */
   readonly migrateUnsafe = (): Exit.Exit<void, GpuError> => {
-    const lost = this.#device.operation()
+    const lost = this.#operation()
     return lost === undefined ? Exit.void : Exit.fail(lost)
   }
 
@@ -184,7 +230,7 @@ export class HostQueue implements Driver {
   /** Leaves failures of recorded work to the next finish or read. */
   readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() =>
     this.#await<void>((waiter) =>
-      this.#device.operation() ?? immediate(() => {
+      this.#operation() ?? immediate(() => {
         this.#device.memory.settle()
         waiter.resume(Exit.void)
       })
@@ -192,19 +238,34 @@ export class HostQueue implements Driver {
   )
 
   /** The device may have been lost before the result arrived. */
-  readonly #alive: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#device.status.error ?? Effect.void)
+  readonly #alive: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#status.error ?? Effect.void)
 
   /** Ends a wait for the result at once. */
   readonly #lost: Effect.Effect<never, GpuError> = Effect.callback((resume) => {
-    const stop = this.#device.status.onLost((error) => resume(Exit.fail(error)))
+    const stop = this.#status.onLost((error) => resume(Exit.fail(error)))
     return Effect.sync(stop)
+  })
+
+  /** Ends a further queue: later calls get its error, and what is submitted runs. */
+  readonly close: Effect.Effect<void> = Effect.callback((resume) => {
+    this.flushUnsafe()
+    this.#status.end(queueClosed(this.order.label))
+    const ended = () => {
+      this.order.queues.remove(this.order)
+      resume(Exit.void)
+    }
+    this.#worker.enqueue({ ...immediate(ended), abandoned: ended })
+    this.#worker.run()
   })
 
   /** Records a command on buffers of this backend. */
   recordUnsafe(operation: string, command: HostCommand.HostCommand): Exit.Exit<void, GpuError> {
-    const problem = this.#device.problem(operation, command.buffers) ?? this.#device.operation()
+    const problem = this.#device.problem(operation, command.buffers) ?? this.#operation()
     if (problem !== undefined) return Exit.fail(problem)
+    const ordered = this.#inOrder(command)
+    if (Exit.isFailure(ordered)) return ordered
     this.#recorded.push({ command, fault: this.#device.faults.nextCommand() })
+    this.#noteUse(command)
     if (this.#recorded.length >= commandsPerFlush) return this.flushUnsafe()
     if (!this.#flushAtEndOfTurn) {
       this.#flushAtEndOfTurn = true
@@ -219,9 +280,40 @@ export class HostQueue implements Driver {
     this.flushUnsafe()
   }
 
+  /** Commands of owners before on other queues come first. */
+  #inOrder(memory: CommandMemory): Exit.Exit<void, GpuError> {
+    return this.order.queues.several ? this.order.before(memory) : Exit.void
+  }
+
+  /** By the command that was recorded last. */
+  #noteUse(memory: CommandMemory): void {
+    if (this.order.queues.several) this.order.recorded(memory, this.positionUnsafe())
+  }
+
+  /** Waits with the others for the queues that use the buffer, so that its memory goes in the order of the first queue. */
+  readonly #afterUses = (buffer: HostBuffer, done: () => void): void => {
+    const memory = { buffers: [buffer] }
+    const { queues } = this.order
+    if (queues.several) {
+      queues.handOver(buffer)
+      // It fails only on a lost device, where nothing runs any more.
+      this.order.before(memory)
+    }
+    if (this.#worker.idle) return done()
+    if (!queues.several) return this.#worker.enqueue({ ...immediate(done), abandoned: done })
+    this.flushUnsafe()
+    this.#submitted += 1
+    const finished = () => {
+      done()
+      this.#commandsEnded(1)
+    }
+    this.#worker.enqueue({ ...immediate(finished), abandoned: done })
+    this.#noteUse(memory)
+  }
+
   #submit({ command, fault }: Recorded): void {
     this.#submitted += 1
-    this.#device.worker.enqueue({ pieces: this.#attempt(command, fault), finished: () => this.#commandsEnded(1) })
+    this.#worker.enqueue({ pieces: this.#attempt(command, fault), finished: () => this.#commandsEnded(1) })
   }
 
   #commandsEnded(count: number): void {
@@ -249,7 +341,7 @@ export class HostQueue implements Driver {
       [...destroyed].map(({ label }) => label ?? "(no label)").join(", ")
     }`
     this.#submitted += batch.length
-    this.#device.worker.enqueue(immediate(() => {
+    this.#worker.enqueue(immediate(() => {
       this.#fail("submit", log, batch.map(({ command }) => command.label()))
       this.#commandsEnded(batch.length)
     }))
@@ -270,9 +362,13 @@ export class HostQueue implements Driver {
   }
 
   #operationAfterFlush(): GpuError | undefined {
-    const lost = this.#device.operation()
+    const lost = this.#operation()
     if (lost === undefined) this.flushUnsafe()
-    return lost ?? this.#device.status.error
+    return lost ?? this.#status.error
+  }
+
+  #operation(): GpuError | undefined {
+    return this.#status.error ?? this.#device.operation()
   }
 
   /** The bytes are copied at the read's place in the queue; a free of the memory comes later in the queue. */
@@ -289,7 +385,15 @@ export class HostQueue implements Driver {
       const problem = this.#device.problem("CommandQueue.read", [buffer])
       if (problem !== undefined) return problem
       this.#device.faults.nextRead()
-      return this.#operationAfterFlush() ?? this.#readJob(waiter, bytes, (result) => copy(buffer, result))
+      const lost = this.#operationAfterFlush()
+      if (lost !== undefined) return lost
+      const ordered = this.#inOrder({ buffers: [buffer] })
+      // What fails here has lost the device, or ended the queue.
+      if (Exit.isFailure(ordered)) return this.#status.error!
+      const job = this.#readJob(waiter, bytes, (result) => copy(buffer, result))
+      this.#submitted += 1
+      this.#noteUse({ buffers: [buffer] })
+      return job
     }, delayed)
   }
 
@@ -311,6 +415,7 @@ export class HostQueue implements Driver {
       }
     }
     const finished = () => {
+      this.#commandsEnded(1)
       if (result !== undefined) waiter.resume(isGpuError(result) ? result : Exit.succeed(result))
     }
     return { pieces: pieces(), finished }
@@ -329,16 +434,14 @@ export class HostQueue implements Driver {
     const job = makeJob(waiter)
     if (isGpuError(job)) resume(job)
     else {
-      this.#device.worker.enqueue({ ...job, abandoned: (error) => resume(Exit.fail(error)) })
-      this.#device.worker.run()
+      this.#worker.enqueue({ ...job, abandoned: (error) => resume(Exit.fail(error)) })
+      this.#worker.run()
     }
     return () => {
       waiter.interrupted = true
     }
   }
 }
-
-/** A mistake in a kernel's body, or memory that the program has transferred meanwhile. */
 
 /** Whose it is is checked before, and again with the command. */
 const own = (buffer: DeviceBuffer): HostBuffer => buffer as HostBuffer

@@ -44,7 +44,7 @@ const show = (device: HostDevice, own: HostBuffer, lease: PooledBuffer): void =>
   Attachments.attach(lease, {
     endUnsafe: () => {
       own.hide()
-      device.afterSubmitted(() => own.move())
+      device.afterUses(own, () => own.move())
       return Exit.void
     }
   })

@@ -10,6 +10,8 @@ import type { TurnsShape } from "../../services/calls/Turns.ts"
 export interface Job {
   /** Works piece by piece and yields each piece's cost, as a share of one task of the event loop. Never throws. */
   readonly pieces: Iterator<number, void>
+  /** Whether it may begin; until then the worker stands still. Whoever changes that calls `run`. */
+  readonly isReady?: (() => boolean) | undefined
   /** Called when the job is done and has left the queue. */
   readonly finished?: (() => void) | undefined
   /** Called instead when the device is lost before the job was done. */
@@ -55,9 +57,13 @@ export class HostWorker {
   run(): void {
     if (this.#running || this.#scheduled) return
     this.#running = true
-    while (this.#head < this.#jobs.length && this.#spent < 1) this.#step(this.#jobs[this.#head]!)
+    while (this.#spent < 1) {
+      const job = this.#next
+      if (job === undefined) break
+      this.#step(job)
+    }
     this.#running = false
-    if (this.idle) return
+    if (this.#next === undefined) return
     this.#scheduled = true
     this.#nextTurn(this.#continue)
   }
@@ -68,6 +74,12 @@ export class HostWorker {
     this.#jobs = []
     this.#head = 0
     for (const job of dropped) job.abandoned?.(error)
+  }
+
+  /** The first job, if it may run. */
+  get #next(): Job | undefined {
+    const job = this.#jobs[this.#head]
+    return job?.isReady === undefined || job.isReady() ? job : undefined
   }
 
   readonly #continue = (): void => {

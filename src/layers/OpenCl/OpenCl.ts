@@ -3,8 +3,8 @@
  *
  * **Details**
  *
- * Every open device has one in-order queue, which {@link layerFromHandles} gets from other code. Waiting for it occupies at most one of the four threads that Node has for
- * files and names, however many fibers wait; compiling a kernel occupies one more. `UV_THREADPOOL_SIZE` raises their
+ * Every open device has an in-order queue, which {@link layerFromHandles} gets from other code, and those of `CommandQueue.make`.
+ * Waiting for a queue occupies at most one of the four threads that Node has for files and names, however many fibers wait; compiling a kernel occupies one more. `UV_THREADPOOL_SIZE` raises their
  * number for programs that keep many devices open.
  *
  * @since 0.1.0
@@ -17,8 +17,10 @@ import type * as Scope from "effect/Scope"
 import { hasMethods } from "../../domain/arguments/ArgumentProblem.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
+import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../domain/GpuError.ts"
 import * as Device from "../../services/backend/Device.ts"
+import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
 import { OwnSide } from "../../services/backend/OwnSide.ts"
 import * as Reconnecting from "../../services/backend/reconnecting/Reconnecting.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
@@ -29,10 +31,10 @@ import type * as ImageLike from "../../services/images/ImageLike.ts"
 import { OpenClQueue } from "./commands/OpenClQueue.ts"
 import { OpenClImages } from "./images/OpenClImages.ts"
 import * as OpenClKernel from "./kernels/OpenClKernel.ts"
-import { memoryHandle } from "./memory/MemoryHandle.ts"
+import { lendHandleUnsafe } from "./memory/MemoryHandle.ts"
 import { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
 import * as GivenOptions from "./opening/GivenOptions.ts"
-import { list } from "./opening/OpenClDevices.ts"
+import { isVersion12, list } from "./opening/OpenClDevices.ts"
 import type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
 import { OpenDevice, openFirst } from "./opening/OpenDevice.ts"
 import type { Opened } from "./opening/Opened.ts"
@@ -107,14 +109,19 @@ export class OpenCl extends Context.Service<OpenCl, {
   readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/OpenCl") {}
 
-const ownSide = new OwnSide<OpenClDevice, Opened>()
+/** What belongs to each queue of a device, by its handle. */
+const ownSide = new OwnSide<OpenClDevice, Map<bigint, Opened>>()
 
 /**
  * What this backend's modules know of the program's device.
  *
  * @internal
  */
-export const own: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ device }) => ownSide.of(device))
+export const own: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ device, queue }) => {
+  const opened = ownSide.of(device)
+  // A service that is spread may show another queue in place of its own.
+  return opened.get(queue) ?? [...opened.values()][0]!
+})
 
 /**
  * What an OpenCL layer provides.
@@ -362,10 +369,44 @@ const make = Effect.fnUntraced(function*(
   // Closed first: work under way ends before the kernels, buffers and handles that it uses are released.
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
   const images = new OpenClImages(device, queue)
-  const allocator = new ImageAllocator({ device, queue, driver: images })
-  ownSide.add(device.device, { api, opened: device, queue, svm: new SvmMemory(device, queue), images, allocator })
-  return Context.add(Device.fromDrivers({ device, cache, queue, images }), OpenCl, handles(device, queue))
+  const opened = new Map<bigint, Opened>()
+  ownSide.add(device.device, opened)
+  const add = (queue: OpenClQueue, svm: SvmMemory, images: OpenClImages): void => {
+    const allocator = new ImageAllocator({ device, queue, driver: images })
+    opened.set(queue.handle, { api, opened: device, queue, svm, images, allocator })
+  }
+  add(queue, new SvmMemory(device, queue), images)
+  const openQueue = FurtherQueues.within(yield* Effect.scope, (label, status) =>
+    Effect.map(
+      Effect.acquireRelease(openFurther(device, label, status), (further) =>
+        Effect.andThen(further.closeFurther, Effect.sync(() => opened.delete(further.handle)))),
+      (further) => {
+        const ownImages = new OpenClImages(device, further, images)
+        add(further, new SvmMemory(device, further, queue), ownImages)
+        return { queue: further, images: ownImages, own: Context.make(OpenCl, handles(device, further)) }
+      }
+    ))
+  return Context.add(Device.fromDrivers({ device, cache, queue, images, openQueue }), OpenCl, handles(device, queue))
 })
+
+const openFurther = (
+  device: OpenDevice,
+  label: string | undefined,
+  status: DeviceStatus
+): Effect.Effect<OpenClQueue, GpuError> =>
+  Effect.suspend(() => {
+    // The commands that make one queue wait for another came with 1.2.
+    if (!isVersion12(device.device)) {
+      return unsupported(
+        "CommandQueue.make",
+        "opencl",
+        "a second queue of a device before OpenCL 1.2",
+        "Use the first queue alone."
+      )
+    }
+    const handle = device.createQueueUnsafe()
+    return Exit.map(handle, (handle) => new OpenClQueue(device, { handle, label, status }))
+  })
 
 const handles = (device: OpenDevice, queue: OpenClQueue): OpenCl["Service"] =>
   showing(() => inOneLine("OpenCl", undefined, [deviceState(device.status, device.info)]), "OpenCl")(OpenCl.of({
@@ -373,11 +414,8 @@ const handles = (device: OpenDevice, queue: OpenClQueue): OpenCl["Service"] =>
     platform: device.platform,
     device: device.device,
     context: device.context,
-    queue: device.queue,
-    handleUnsafe: (object) => {
-      const handle = memoryHandle("OpenCl.handle", object, device)
-      return isGpuError(handle) ? Exit.fail(handle) : Exit.succeed(handle)
-    },
+    queue: queue.handle,
+    handleUnsafe: (object) => lendHandleUnsafe("OpenCl.handle", object, device, queue),
     enqueueUnsafe: ({ call, enqueue, label, memory }) => {
       const problem = commandProblem(label, memory)
       if (problem !== undefined) return Exit.fail(problem)

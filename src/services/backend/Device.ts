@@ -15,7 +15,8 @@ import { KernelCache } from "../device/KernelCache.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
 import { Images } from "../images/Images.ts"
 import { CheckedQueue } from "../queue/CheckedQueue.ts"
-import { CommandQueue } from "../queue/CommandQueue.ts"
+import { CommandQueue, type OnQueue } from "../queue/CommandQueue.ts"
+import type * as FurtherQueues from "./FurtherQueues.ts"
 
 /**
  * What every backend's layer provides: what programs use, and the drivers that pools and allocators stand on.
@@ -36,6 +37,8 @@ export interface Drivers {
   readonly cache: KernelCache["Service"]
   readonly queue: QueueDriver["Service"]
   readonly images: ImageDriver["Service"]
+  /** How the program opens further queues; a backend without it has one queue for each device. @internal */
+  readonly openQueue?: FurtherQueues.OpenQueue
 }
 
 /**
@@ -63,27 +66,43 @@ export interface Drivers {
  * @category constructors
  * @since 0.1.0
  */
-export const fromDrivers = ({ cache, device, images, queue }: Drivers): Context.Context<Services> => {
+export const fromDrivers = (drivers: Drivers): Context.Context<Services> =>
+  Context.make(DeviceContext, showingDevice(checkedDevice(drivers.device))).pipe(
+    Context.add(KernelCache, drivers.cache),
+    Context.merge(onQueue(drivers, undefined))
+  )
+
+/** The services of one queue, and those of the backend that name it. */
+const onQueue = (
+  drivers: Drivers,
+  label: string | undefined,
+  own?: Context.Context<never>
+): Context.Context<OnQueue> => {
+  const { cache, device, images, openQueue, queue } = drivers
   const state = () => [deviceState(device.status, device.info)]
   const checkedImages = imagesPart.map(({ CheckedImages }) => new CheckedImages({ driver: images, device, queue }))
-  return Context.make(DeviceContext, showingDevice(checkedDevice(device))).pipe(
-    Context.add(KernelCache, cache),
-    Context.add(QueueDriver, queue),
+  const further = openQueue === undefined ? undefined : (label: string | undefined) =>
+    Effect.map(
+      queuesPart.use(({ open }) => open(device, openQueue, label)),
+      (opened) => Context.get(onQueue({ ...drivers, ...opened }, label, opened.own), CommandQueue)
+    )
+  const checkedQueue = new CheckedQueue({ driver: queue, device, cache, further, services: () => services })
+  const services: Context.Context<OnQueue> = Context.make(QueueDriver, queue).pipe(
     Context.add(ImageDriver, images),
     Context.add(
       CommandQueue,
-      showing(() => inOneLine("CommandQueue", undefined, state()), "CommandQueue")(
-        CommandQueue.of(new CheckedQueue({ driver: queue, device, cache }))
-      )
+      showing(() => inOneLine("CommandQueue", label, state()), "CommandQueue")(CommandQueue.of(checkedQueue))
     ),
     Context.add(
       Images,
-      showing(() => inOneLine("Images", undefined, state()), "Images")(
-        Images.of(checkedImages.effects(imageOperations))
-      )
-    )
+      showing(() => inOneLine("Images", label, state()), "Images")(Images.of(checkedImages.effects(imageOperations)))
+    ),
+    Context.merge(own ?? Context.empty())
   )
+  return services
 }
+
+const queuesPart = LoadedPart.module("services/backend/FurtherQueues", () => import("./FurtherQueues.ts"))
 
 const imagesPart = LoadedPart.module("services/images/CheckedImages", () => import("../images/CheckedImages.ts"))
 

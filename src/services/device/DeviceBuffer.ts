@@ -77,6 +77,11 @@ export abstract class DeviceBuffer extends DriverMemory {
     return this.parent ?? this
   }
 
+  /** @internal */
+  override get wholeMemory(): object {
+    return this.root.identity
+  }
+
   /** Whether a write to the one may show in the other: all sub-regions of one buffer count as that buffer. */
   sharesMemory(that: DeviceBuffer): boolean {
     return isInstance(that, DeviceBuffer) && this.root.identity === that.root.identity

@@ -53,6 +53,11 @@ export abstract class DeviceImage extends DriverMemory {
     this.usage = usage
   }
 
+  /** @internal */
+  override get wholeMemory(): object {
+    return this.beneath?.wholeMemory ?? this.identity
+  }
+
   /** Whether a write to the one may show in the other: both are the same image, or are over one buffer. */
   sharesMemory(that: DeviceImage | DeviceBuffer): boolean {
     if (!isInstance(that, DeviceImage)) return this.beneath !== undefined && this.beneath.sharesMemory(that)

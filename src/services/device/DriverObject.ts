@@ -54,6 +54,11 @@ export abstract class DriverMemory extends DriverObject {
   attached: Attachments | undefined = undefined
   /** What gives it back, for one of a pool. @internal */
   pooledBy: Giver | undefined = undefined
+
+  /** What stands for the memory: the same for all buffers and images over it. @internal */
+  get wholeMemory(): object {
+    return this.identity
+  }
 }
 
 /** The error of a device that is asked to use what another made. @internal */

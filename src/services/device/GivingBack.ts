@@ -33,7 +33,8 @@ export const inOrderUnsafe = (
   driver: QueueDriver["Service"],
   destroy: () => Exit.Exit<void, GpuError>
 ): Exit.Exit<void, GpuError> => {
-  const flushed = driver.flushUnsafe()
+  const queues = driver.order?.queues
+  const flushed = queues?.several === true ? queues.flushUnsafe() : driver.flushUnsafe()
   const destroyed = destroy()
   // A lost device takes no submit, and needs none.
   return Exit.isFailure(flushed) && status.error === undefined ? flushed : destroyed

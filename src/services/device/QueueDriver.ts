@@ -16,6 +16,7 @@ import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
 import type { CompiledKernel } from "./KernelCache.ts"
+import type { Queue } from "./queues/Queue.ts"
 
 /**
  * How many recorded commands a driver submits at the latest. With more commands in a submit the device would be idle
@@ -186,6 +187,8 @@ export class QueueDriver extends Context.Service<QueueDriver, {
     bytes: number,
     access: MapAccess
   ) => Exit.Exit<DriverMapping | undefined, GpuError>
+  /** Its place among the queues of its device; a driver without it has one queue. @internal */
+  readonly order?: Queue
   /** The position of the last recorded command. It only grows. */
   readonly positionUnsafe: () => number
   /** The largest position up to which everything is known to have run. */

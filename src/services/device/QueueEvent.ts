@@ -4,11 +4,14 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import { inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
+import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
+import type { Queue } from "./queues/Queue.ts"
 
 /**
  * A queue and a position in its order. It is plain data without a driver object: it is never released, and many of them
@@ -74,6 +77,71 @@ export const wait = (event: QueueEvent): Effect.Effect<void, GpuError> =>
     "QueueEvent.wait",
     (operation) => event instanceof QueueEvent ? event.driver.awaitPosition(event.position) : noEvent(operation, event)
   )
+
+/**
+ * A queue of a device: the service `CommandQueue`, or what `CommandQueue.make` gave.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface QueueLike {
+  readonly info: DeviceInfo
+  /** The event of all commands that were recorded until now. */
+  readonly event: Effect.Effect<QueueEvent>
+}
+
+/**
+ * The place of a queue among those of a device, or `undefined` for one that is alone there.
+ *
+ * @internal
+ */
+export const orderOf = (
+  operation: string,
+  queue: QueueLike,
+  device: DeviceInfo
+): Effect.Effect<Queue | undefined, GpuError> => {
+  if (!satisfies(queue, isQueueLike)) {
+    return invalidRequest(
+      operation,
+      `${shown(queue)} was given for the queue`,
+      "Pass what CommandQueue.make gave, or the service CommandQueue."
+    )
+  }
+  if (queue.info === device) return Effect.map(queue.event, ({ driver }) => driver.order)
+  return invalidRequest(
+    operation,
+    `the queue is one of ${format(queue.info)}, not of the pool's device, ${format(device)}`,
+    "Pass a queue of that device."
+  )
+}
+
+const isQueueLike = (value: unknown): value is QueueLike =>
+  typeof value === "object" && value !== null && Effect.isEffect(Reflect.get(value, "event")) && "info" in value
+
+/**
+ * Makes the commands that the queue of `own` records from now on run after the event, on the device; `undefined` where no device
+ * can do that: both must be of one device with several queues.
+ *
+ * @internal
+ */
+export const order = (
+  operation: string,
+  own: QueueEvent,
+  event: QueueEvent
+): Effect.Effect<void, GpuError> | undefined => {
+  if (!(event instanceof QueueEvent)) return noEvent(operation, event)
+  const here = own.driver.order
+  const there = event.driver.order
+  if (here === undefined || there === undefined || here.queues !== there.queues) return undefined
+  const { position } = event
+  const last = event.driver.positionUnsafe()
+  if (Number.isSafeInteger(position) && position >= 0 && position <= last) return here.after(there, position)
+  return invalidRequest(
+    operation,
+    `the event's position ${shown(position)} is none that its queue has reached, which are 0 to ${last}`,
+    "Pass what CommandQueue.event gave."
+  )
+}
 
 /** Programs without types can pass anything. */
 const noEvent = (operation: string, value: unknown): GpuError =>

@@ -24,12 +24,14 @@ import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import type * as PoolStats from "../../domain/pool/PoolStats.ts"
+import type { QueueStats } from "../../domain/pool/QueueStats.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
+import type * as QueueEvent from "../device/QueueEvent.ts"
 import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
 import type { Memory } from "../pool/Memory.ts"
 import {
@@ -423,6 +425,50 @@ export const stats: Effect.Effect<PoolStats.PoolStats, never, ImagePool> = Image
  * @since 0.1.0
  */
 export const freeHeld: Effect.Effect<void, GpuError, ImagePool> = ImagePool.use((pool) => pool.freeHeld)
+
+/**
+ * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
+ * used count for the first one. On a device with one queue these are all held blocks. Errors as {@link freeHeld}, and InvalidRequest
+ * for a value that is no queue of the pool's device.
+ *
+ * **Example** (Giving back what a job on its own queue has left)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
+ *
+ * const alone = <A, E, R>(job: Effect.Effect<A, E, R>) =>
+ *   Effect.flatMap(CommandQueue.make(), (queue) =>
+ *     Effect.ensuring(CommandQueue.on(job, queue), Effect.ignore(ImagePool.freeHeldOf(queue))))
+ * ```
+ *
+ * @see cupy.cuda.MemoryPool.free_all_blocks, with a stream
+ * @category accessors
+ * @since 0.1.0
+ */
+export const freeHeldOf = (queue: QueueEvent.QueueLike): Effect.Effect<void, GpuError, ImagePool> =>
+  ImagePool.use((pool) => pool.freeHeldOf(queue))
+
+/**
+ * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
+ * with InvalidRequest for a value that is no queue of the pool's device.
+ *
+ * **Example** (How often a queue waits for the others)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import { ImagePool } from "effect-gpu-pool/images"
+ *
+ * const waits = Effect.map(Effect.flatMap(CommandQueue.CommandQueue, ImagePool.statsOf), ({ waits }) => waits)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, GpuError, ImagePool> =>
+  ImagePool.use((pool) => pool.statsOf(queue))
 
 /**
  * Frees all held images, and from now on every image when its lease ends. Errors as {@link freeHeld}.

@@ -32,6 +32,8 @@ export interface Leasable {
   recyclable: boolean
   /** What frees it, for memory of a pool. @internal */
   pooledBy: Giver | undefined
+  /** What stands for the memory: the same for all buffers and images over it. @internal */
+  readonly wholeMemory: object
 }
 
 /** @internal */

@@ -10,7 +10,10 @@ import * as Exit from "effect/Exit"
 import type { DeviceInfo, DeviceLimits } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import { PoolCore, type PoolCoreOptions } from "../../domain/pool/PoolCore.ts"
+import type { ReusePolicy } from "../../domain/pool/ReusePolicy.ts"
 import * as CallSite from "../calls/CallSite.ts"
+import * as KnownQueues from "../device/queues/KnownQueues.ts"
+import type { Reuse } from "../device/queues/KnownQueues.ts"
 import type { Block, Family, Leasable, Lease, LeaseOwner } from "../lease/Lease.ts"
 import { allOf, LeaseTable, together } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
@@ -28,6 +31,8 @@ export class Blocks implements LeaseOwner {
   readonly limits: DeviceLimits
   readonly core: PoolCore<Leasable, Family>
   readonly leases: LeaseTable
+  /** What the queues of the device are to it; `undefined` where there can be one alone. */
+  readonly queues: Reuse | undefined
   /** What its pools lease. */
   readonly sources = new Set<PoolSource>()
   #sourcesAdded = 0
@@ -51,8 +56,9 @@ export class Blocks implements LeaseOwner {
   /** The count of freed blocks whose memory the driver really has. */
   #reclaimed = 0
 
-  constructor(device: DeviceInfo, options: PoolCoreOptions) {
+  constructor(device: DeviceInfo, options: PoolCoreOptions, reuse?: ReusePolicy) {
     this.device = device
+    this.queues = KnownQueues.of(device)?.reuse(reuse)
     this.limits = device.limits
     this.core = new PoolCore(options)
     this.leases = new LeaseTable(this)
@@ -137,15 +143,32 @@ export class Blocks implements LeaseOwner {
     const allowance = this.allowance(request)
     const blockSize = request.blockSize <= allowance ? request.blockSize : exactSize
     const family = source.family(request.wanted)
+    if (this.queues?.several === true) return this.#searchForQueue(this.queues, request, family, blockSize, allowance)
     const own = this.core.acquireOwn(family, blockSize, size)
     if (own !== undefined) return this.handOut(request, own, "held")
     const borrowed = this.core.borrow(family, blockSize, size, Math.min(source.mostBorrowed(blockSize), allowance))
     return borrowed === undefined ? undefined : this.handOut(request, borrowed, "borrowed")
   }
 
+  /** The same on a device with several queues. */
+  #searchForQueue(
+    queues: Reuse,
+    request: LeaseRequest,
+    family: Family,
+    blockSize: number,
+    allowance: number
+  ): Effect.Effect<Lease, GpuError> | undefined {
+    const { maker, size, source } = request
+    const most = Math.min(source.mostBorrowed(blockSize), allowance)
+    const block = queues.acquire(this.core, maker.context, family, blockSize, size, most)
+    if (block === undefined) return undefined
+    return this.handOut(request, block, block.capacity === blockSize ? "held" : "borrowed")
+  }
+
   /** Turns an active block into a lease. */
   handOut(request: LeaseRequest, block: Block, from: Origin): Effect.Effect<Lease, GpuError> {
     const { charge, label, list, size, source, waiter, wanted } = request
+    this.queues?.handOver(block.value)
     const problem = source.clears ? this.#clear(request, block) : undefined
     if (problem !== undefined) return problem
     const account = this.#account(request)
@@ -167,6 +190,8 @@ export class Blocks implements LeaseOwner {
     // A failing fill belongs to the new owner, not to the last one.
     block.value.label = request.label
     const cleared = request.source.clearUnsafe(block.value, block.capacity)
+    // The new owner's queue waits for the clearing as for an owner before.
+    this.queues?.handOver(block.value)
     if (Exit.isSuccess(cleared)) return undefined
     block.value.recyclable = false
     this.unuse(request)

@@ -13,7 +13,9 @@ import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
+import type { QueueStats } from "../../domain/pool/QueueStats.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
+import type * as QueueEvent from "../device/QueueEvent.ts"
 import type { Memory } from "./Memory.ts"
 import { makeMemory, type MemoryControls, memoryControlsOf } from "./Pool.ts"
 import { type MemoryOptions, memorySettingsOf, ofMemory, type PoolLimit } from "./PoolOptions.ts"
@@ -200,6 +202,48 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  * @since 0.1.0
  */
 export const freeHeld: Effect.Effect<void, GpuError, DeviceMemory> = DeviceMemory.use(({ freeHeld }) => freeHeld)
+
+/**
+ * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
+ * used count for the first one. On a device with one queue these are all held blocks. Errors as {@link freeHeld}, and InvalidRequest
+ * for a value that is no queue of the pool's device.
+ *
+ * **Example** (Giving back what a job on its own queue has left)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, DeviceMemory } from "effect-gpu-pool"
+ *
+ * const alone = <A, E, R>(job: Effect.Effect<A, E, R>) =>
+ *   Effect.flatMap(CommandQueue.make(), (queue) =>
+ *     Effect.ensuring(CommandQueue.on(job, queue), Effect.ignore(DeviceMemory.freeHeldOf(queue))))
+ * ```
+ *
+ * @see cupy.cuda.MemoryPool.free_all_blocks, with a stream
+ * @category accessors
+ * @since 0.1.0
+ */
+export const freeHeldOf = (queue: QueueEvent.QueueLike): Effect.Effect<void, GpuError, DeviceMemory> =>
+  DeviceMemory.use((pool) => pool.freeHeldOf(queue))
+
+/**
+ * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
+ * with InvalidRequest for a value that is no queue of the pool's device.
+ *
+ * **Example** (How often a queue waits for the others)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, DeviceMemory } from "effect-gpu-pool"
+ *
+ * const waits = Effect.map(Effect.flatMap(CommandQueue.CommandQueue, DeviceMemory.statsOf), ({ waits }) => waits)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, GpuError, DeviceMemory> =>
+  DeviceMemory.use((pool) => pool.statsOf(queue))
 
 /**
  * Frees held blocks of any pool until no more than `bytes` are managed: see `BufferPool.trimTo`.

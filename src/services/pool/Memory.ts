@@ -20,7 +20,9 @@ import {
   type WaitingJob
 } from "../../domain/GpuError.ts"
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
+import type { QueueStats } from "../../domain/pool/QueueStats.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
+import type { Queue } from "../device/queues/Queue.ts"
 import type { Block, Family, Leasable } from "../lease/Lease.ts"
 import { allOf, type LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
@@ -56,6 +58,8 @@ export class Memory implements Gate, Member {
   /** Trims held memory, if the pool has such options. */
   readonly trimming: Trimming | undefined
   #mayHit = true
+  #isFilled = false
+  readonly #stopListening: (() => void) | undefined
   #limitChanges = 0
 
   constructor(
@@ -64,11 +68,12 @@ export class Memory implements Gate, Member {
     run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>,
     scheduler: Scheduler.Scheduler
   ) {
-    const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes, suspectAfterMillis } = settings
+    const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes, reuse, suspectAfterMillis } = settings
     this.settings = settings
     this.#owner = { kind: settings.kind, name: settings.label }
     this.status = device.status
-    this.blocks = new Blocks(device.info, { maxBytes, maxHeldBytes, idle, eviction })
+    this.blocks = new Blocks(device.info, { maxBytes, maxHeldBytes, idle, eviction }, reuse)
+    this.#stopListening = this.blocks.queues?.onSeveral(() => this.#updateMayHit())
     this.core = this.blocks.core
     this.leases = this.blocks.leases
     this.lines = new WaitLines(this.core, (request) => this.#ended(request), scheduler)
@@ -162,9 +167,15 @@ export class Memory implements Gate, Member {
   }
 
   queueing(filled: boolean): void {
-    this.#mayHit = !filled
+    this.#isFilled = filled
+    this.#updateMayHit()
     this.listen()
     for (const { limit } of this.blocks.shares) limit.listen()
+  }
+
+  /** On a device with several queues a hit has more to look at. */
+  #updateMayHit(): void {
+    this.#mayHit = !this.#isFilled && this.blocks.queues?.several !== true
   }
 
   /** A memory that nobody waits for, and without anything to trim, pays nothing for that. */
@@ -243,6 +254,20 @@ export class Memory implements Gate, Member {
   readonly freeHeld: Effect.Effect<void, GpuError> = Effect.suspend(() =>
     this.#given(this.blocks.freeAll(this.core.evictAll()))
   )
+
+  /** The same for those that one queue of the device used last. */
+  freeHeldOf(queue: Queue | undefined): Effect.Effect<void, GpuError> {
+    const { queues } = this.blocks
+    if (queues === undefined || queue === undefined) return this.freeHeld
+    return this.#given(this.blocks.freeAll(this.core.evictWhich((value) => queues.isOf(value, queue))))
+  }
+
+  statsOf(queue: Queue | undefined): QueueStats {
+    const { core, blocks: { queues } } = this
+    if (queues !== undefined && queue !== undefined) return queues.statsOf(core, queue)
+    const { heldBlocks, heldBytes, hits } = core
+    return { label: "queue 1", heldBlocks, heldBytes, leases: hits, waits: 0 }
+  }
 
   #given(failures: Effect.Effect<void>): Effect.Effect<void, GpuError> {
     this.lines.serve()
@@ -347,6 +372,7 @@ export class Memory implements Gate, Member {
     this.lines.end()
     for (const share of this.blocks.shares) share.limit.leave(share)
     this.trimming?.stop()
+    this.#stopListening?.()
     this.#watch.stop()
     return Effect.andThen(closed, Fiber.interruptAll(this.#inFlight()))
   })

@@ -18,8 +18,10 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
+import type { QueueStats } from "../../domain/pool/QueueStats.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
+import * as QueueEvent from "../device/QueueEvent.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { Memory } from "./Memory.ts"
@@ -67,6 +69,10 @@ export interface MemoryControls {
   readonly trimTo: (bytes: MemoryLimit.Input) => Effect.Effect<void, GpuError>
   /** Frees all held blocks, and waits until the driver has their memory. Active leases stay. */
   readonly freeHeld: Effect.Effect<void, GpuError>
+  /** The same for the held blocks of one queue of the device. See `BufferPool.freeHeldOf`. */
+  readonly freeHeldOf: (queue: QueueEvent.QueueLike) => Effect.Effect<void, GpuError>
+  /** What the pool has for one queue of the device. See `BufferPool.statsOf`. */
+  readonly statsOf: (queue: QueueEvent.QueueLike) => Effect.Effect<QueueStats, GpuError>
   /** Frees all held blocks, and from now on every block when its lease ends. */
   readonly stopHolding: Effect.Effect<void, GpuError>
   /** From now on released blocks are kept again. */
@@ -193,6 +199,17 @@ export const memoryControlsOf = (
         return isGpuError(bytes) ? bytes : whileOpen(memory.trimTo(bytes))
       }),
     freeHeld: whileOpen(memory.freeHeld),
+    freeHeldOf: (queue) =>
+      checkedStep(
+        `${service}.freeHeldOf`,
+        (operation) =>
+          Effect.flatMap(QueueEvent.orderOf(operation, queue, device), (order) => whileOpen(memory.freeHeldOf(order)))
+      ),
+    statsOf: (queue) =>
+      checkedStep(
+        `${service}.statsOf`,
+        (operation) => Effect.map(QueueEvent.orderOf(operation, queue, device), (order) => memory.statsOf(order))
+      ),
     stopHolding: whileOpen(memory.stopHolding),
     resumeHolding: whileOpen(memory.resumeHolding)
   }

@@ -13,6 +13,7 @@ import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError
 import * as EvictionPolicy from "../../domain/pool/EvictionPolicy.ts"
 import type { IdleDecayOptions } from "../../domain/pool/IdleDecay.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
+import * as ReusePolicy from "../../domain/pool/ReusePolicy.ts"
 import type { Patience } from "./waiting/LeaseRequest.ts"
 
 /**
@@ -127,6 +128,11 @@ export interface MemoryOptions extends PoolLimit {
    * and `freeHeld`. Default: `EvictionPolicy.byNeed`.
    */
   readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
+  /**
+   * Which held blocks a request may get that other queues of the device have used last: see `CommandQueue.make`. Default:
+   * `ReusePolicy.afterEvents`.
+   */
+  readonly reuse?: ReusePolicy.ReusePolicy | undefined
   /** The most held bytes. Above it held blocks are freed, the longest held first. Default: no limit. */
   readonly maxHeldBytes?: MemoryLimit.Input | undefined
   /**
@@ -205,6 +211,7 @@ export interface MemorySettings {
   readonly maxBytes: number
   readonly maxHeldBytes: number
   readonly eviction: EvictionPolicy.EvictionPolicy | undefined
+  readonly reuse: ReusePolicy.ReusePolicy | undefined
   readonly idle: IdleDecayOptions | undefined
   /** The time of one idle step. */
   readonly stepMillis: number
@@ -234,6 +241,7 @@ export const ofMemory = {
   ...ofLimit,
   maxHeldBytes: true,
   eviction: true,
+  reuse: true,
   idleTimeToLive: true,
   idleKeepBytes: true,
   idleSteps: true,
@@ -373,9 +381,10 @@ export const memorySettingsOf = (
   options: MemoryOptions,
   device: DeviceInfo
 ): MemorySettings | GpuError => {
-  const { eviction, idleSteps = 4, label, maxOvertakes = 16 } = options
+  const { eviction, idleSteps = 4, label, maxOvertakes = 16, reuse } = options
   const problem = Label.problem(operation, label) ??
     EvictionPolicy.problem(operation, eviction) ??
+    ReusePolicy.problem(operation, reuse) ??
     countProblem(operation, "idleSteps", idleSteps, 1, 1000) ??
     countProblem(operation, "maxOvertakes", maxOvertakes, 0, Number.MAX_SAFE_INTEGER)
   if (problem !== undefined) return problem
@@ -395,6 +404,7 @@ export const memorySettingsOf = (
     maxBytes,
     maxHeldBytes,
     eviction,
+    reuse,
     idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes },
     stepMillis: timeToLive / idleSteps,
     maxOvertakes,

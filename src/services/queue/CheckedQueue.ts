@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
@@ -33,9 +34,11 @@ import {
   type FillOptions,
   knownOfCopy,
   type OffsetOptions,
+  type OnQueue,
   type ReadOptions
 } from "./CommandQueue.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
+import type * as FurtherQueue from "./FurtherQueue.ts"
 
 type Service = CommandQueue["Service"]
 
@@ -53,6 +56,8 @@ export class CheckedQueue implements Service {
   readonly #cache: KernelCache["Service"]
   readonly #copies: PendingCopies
   readonly #alignment: BufferRange.Alignment
+  readonly #further: FurtherQueue.Open | undefined
+  readonly #services: () => Context.Context<OnQueue>
   readonly copyRect: Service["copyRect"]
   readonly writeRect: Service["writeRect"]
   readonly readRect: Service["readRect"]
@@ -62,6 +67,10 @@ export class CheckedQueue implements Service {
     readonly driver: QueueDriver["Service"]
     readonly device: DeviceContext["Service"]
     readonly cache: KernelCache["Service"]
+    /** Opens a further queue, where the device can have one. */
+    readonly further: FurtherQueue.Open | undefined
+    /** What names the queue. */
+    readonly services: () => Context.Context<OnQueue>
   }) {
     this.info = options.device.info
     this.#driver = options.driver
@@ -69,6 +78,8 @@ export class CheckedQueue implements Service {
     this.#cache = options.cache
     this.#copies = PendingCopies.of(options.driver)
     this.#alignment = BufferRange.alignmentOfCommands(this.info.limits)
+    this.#further = options.further
+    this.#services = options.services
     const { copyRect, readRect, readRectInto, writeRect } = later.map(({ RectangleCommands }) =>
       new RectangleCommands(options.driver, this.#problem, this.#alignment)
     ).effects(["copyRect", "writeRect", "readRect", "readRectInto"])
@@ -177,6 +188,11 @@ export class CheckedQueue implements Service {
   readonly finish: Service["finish"] = Effect.suspend(() => this.#device.status.error ?? this.#driver.finish)
 
   readonly event: Service["event"] = Effect.sync(() => new QueueEvent(this.#driver, this.#driver.positionUnsafe()))
+
+  readonly open: Service["open"] = (options) =>
+    later.use(({ openQueue }) => openQueue(this.#device, this, this.#further, options))
+
+  readonly on: Service["on"] = (effect) => Effect.provideContext(effect, this.#services())
 
   /**
    * Why an operation that needs `usage` cannot use a buffer; `host` is what the program itself does by the operation.

@@ -9,20 +9,25 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { listOf } from "../../domain/arguments/ArgumentProblem.ts"
+import type * as Scope from "effect/Scope"
+import { hasMethods, listOf } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { ElementType, ViewType } from "../../domain/data/ElementClass.ts"
 import type * as HostData from "../../domain/data/HostData.ts"
 import type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/data/Rectangle.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import type { KernelArgument } from "../../domain/kernel/KernelArgument.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import { bufferFirst, methodsOf, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
+import type { ImageDriver } from "../device/ImageDriver.ts"
+import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as QueueEvent from "../device/QueueEvent.ts"
+import type { Images } from "../images/Images.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
 
 export type { ElementType, ViewType } from "../../domain/data/ElementClass.ts"
@@ -76,6 +81,30 @@ export interface CopyOptions {
   readonly size?: number | undefined
 }
 
+/**
+ * How a further queue is opened.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface QueueOptions {
+  /** What errors and `QueueStats` call it; "queue 2" and so on without it. */
+  readonly label?: string | undefined
+  /** Takes the device's one queue where it can have no other, instead of failing with Unsupported. */
+  readonly share?: boolean | undefined
+}
+
+/**
+ * The services that name a queue: those that `on` provides.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type OnQueue = CommandQueue | QueueDriver | Images | ImageDriver
+
+/** @internal */
+export const knownOfQueue = KnownOptions.of<QueueOptions>({ label: true, share: true })
+
 /** @internal */
 export const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, targetOffset: true, size: true })
 
@@ -83,29 +112,12 @@ export const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, ta
 export const knownOfCopyRect = KnownOptions.of<CopyRectOptions>({ region: true, source: true, target: true })
 
 /**
- * The service: one queue on one device. Each backend's layer provides it.
+ * One queue of a device, as `CommandQueue` provides it and {@link make} opens it.
  *
- * Operations that return at once only record commands. The next `finish` or `read` fails with the errors of these
- * commands (DriverError with their labels). Every operation fails with Released, ForeignDevice, InvalidRequest,
- * LimitExceeded or DeviceLost before anything is sent.
- *
- * **Example** (Looking the service up once for many commands)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
- *
- * const clearAll = Effect.fnUntraced(function*(leases: ReadonlyArray<PooledBuffer.PooledBuffer>) {
- *   const queue = yield* CommandQueue.CommandQueue
- *   for (const lease of leases) yield* queue.fill(lease, 0)
- * })
- * ```
- *
- * @category services
+ * @category models
  * @since 0.1.0
  */
-export class CommandQueue extends Context.Service<CommandQueue, {
+export interface Queue {
   /** Puts host data into a buffer. The data is copied before the effect completes. */
   readonly write: (
     target: BufferLike.BufferLike,
@@ -169,6 +181,10 @@ export class CommandQueue extends Context.Service<CommandQueue, {
   ) => Effect.Effect<void, GpuError>
   /** The event of all commands that were recorded until now. */
   readonly event: Effect.Effect<QueueEvent.QueueEvent>
+  /** Opens a further queue of the device, until the scope closes. */
+  readonly open: (options?: QueueOptions) => Effect.Effect<Queue, GpuError, Scope.Scope>
+  /** Runs an effect on this queue. */
+  readonly on: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, Exclude<R, OnQueue>>
   /** Runs `count` items of a kernel; its arguments by name. Compiles the kernel on first use. */
   readonly dispatch: <const Args extends ReadonlyArray<KernelArgument>>(
     kernel: Kernel<Args>,
@@ -181,7 +197,32 @@ export class CommandQueue extends Context.Service<CommandQueue, {
   readonly finish: Effect.Effect<void, GpuError>
   /** The device that the queue works on: its limits and element types, for programs that fit their kernels to them. */
   readonly info: DeviceInfo
-}>()("effect-gpu-pool/CommandQueue") {}
+}
+
+/**
+ * The service: one queue on one device. Each backend's layer provides it.
+ *
+ * Operations that return at once only record commands. The next `finish` or `read` fails with the errors of these
+ * commands (DriverError with their labels). Every operation fails with Released, ForeignDevice, InvalidRequest,
+ * LimitExceeded or DeviceLost before anything is sent.
+ *
+ * **Example** (Looking the service up once for many commands)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import type { PooledBuffer } from "effect-gpu-pool"
+ *
+ * const clearAll = Effect.fnUntraced(function*(leases: ReadonlyArray<PooledBuffer.PooledBuffer>) {
+ *   const queue = yield* CommandQueue.CommandQueue
+ *   for (const lease of leases) yield* queue.fill(lease, 0)
+ * })
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class CommandQueue extends Context.Service<CommandQueue, Queue>()("effect-gpu-pool/CommandQueue") {}
 
 const method = methodsOf(CommandQueue)
 
@@ -662,6 +703,89 @@ export const readRectInto: {
 export const event: Effect.Effect<QueueEvent.QueueEvent, never, CommandQueue> = CommandQueue.use((queue) => queue.event)
 
 /**
+ * Opens a further queue of the device, which ends with the scope: with commands that run beside those of the others. It begins
+ * after everything that they have recorded. Use the queue itself, or run an effect on it with {@link on}.
+ *
+ * Commands of two queues have no order, unless {@link after} makes one. Memory is safe all the same: when a pool leases a block
+ * again, the first command of the new owner waits, on the device, for what the last owner has recorded on other queues. Which
+ * blocks a pool prefers then, its option `reuse` says.
+ *
+ * When the scope closes, the commands of the queue have run; reads under way fail with Released, as every later use does.
+ *
+ * Fails with Unsupported where a device has one queue, as on WebGPU, unless `share` is set; with InvalidRequest for wrong
+ * options; with DeviceLost or DriverError.
+ *
+ * **Example** (Uploads beside the work of the first queue)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ *
+ * const upload = Effect.fnUntraced(function*(frame: Float32Array<ArrayBuffer>) {
+ *   const uploads = yield* CommandQueue.make({ label: "uploads", share: true })
+ *   const x = yield* BufferPool.allocate(frame.byteLength)
+ *   yield* uploads.write(x, frame)
+ *   return { x, uploaded: yield* uploads.event }
+ * })
+ * ```
+ *
+ * @see pyopencl.CommandQueue, pycuda.driver.Stream, cupy.cuda.Stream
+ * @category queues
+ * @since 0.1.0
+ */
+export const make = (
+  options?: QueueOptions
+): Effect.Effect<Queue, GpuError, CommandQueue | Scope.Scope> => CommandQueue.use((queue) => queue.open(options))
+
+/**
+ * Runs an effect on a queue: `CommandQueue`, `Images`, arrays and everything else that records commands use it, and pools lease
+ * for it. Fails with InvalidRequest for a value that is no queue.
+ *
+ * **Example** (A job on a queue of its own)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ *
+ * const job = BufferPool.use(16, (x) =>
+ *   Effect.andThen(CommandQueue.fill(x, 7), CommandQueue.read(x, Uint32Array)))
+ *
+ * Effect.flatMap(CommandQueue.make(), (queue) => CommandQueue.on(job, queue)) // => Uint32Array.of(7, 7, 7, 7)
+ * ```
+ *
+ * @see cupy.cuda.Stream.use
+ * @category queues
+ * @since 0.1.0
+ */
+export const on: {
+  /**
+   * Runs an effect on a queue: `CommandQueue`, `Images`, arrays and everything else that records commands use it, and pools lease
+   * for it.
+   */
+  (
+    queue: Queue
+  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, Exclude<R, OnQueue>>
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    queue: Queue
+  ): Effect.Effect<A, E | GpuError, Exclude<R, OnQueue>>
+} = dual(
+  2,
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    queue: Queue
+  ): Effect.Effect<A, E | GpuError, Exclude<R, OnQueue>> => noQueue("CommandQueue.on", queue) ?? queue.on(effect)
+)
+
+/** Programs without types can pass anything. */
+const noQueue = (operation: string, queue: unknown): GpuError | undefined =>
+  hasMethods(queue, ["on", "open"]) ? undefined : invalidRequest(
+    operation,
+    `${shown(queue)} was given for the queue`,
+    "Pass what CommandQueue.make gave, or the service CommandQueue."
+  )
+
+/**
  * The event of all that was recorded by the end of an effect, and the effect's result: a pair, as `Effect.timed` makes.
  *
  * **Example** (Handing work on with its event)
@@ -683,8 +807,11 @@ export const withEvent = <A, E, R>(
 
 /**
  * Runs an effect when these events are done. A queue runs in order, so events of the effect's own queue need no
- * wait. For events of other queues the fiber waits, without blocking. When commands of another queue failed, it
- * fails with their errors and does not run the effect.
+ * wait. For events of other queues of the device the device waits: what the effect records runs after them. For those
+ * of other devices the fiber waits, without blocking.
+ *
+ * When commands of another device failed, it fails with their errors and does not run the effect. Those of another queue of
+ * the same device are told by that queue alone.
  *
  * **Example** (Work of one device after that of another)
  *
@@ -703,8 +830,8 @@ export const withEvent = <A, E, R>(
 export const after: {
   /**
    * Runs an effect when these events are done. A queue runs in order, so events of the effect's own queue need no
-   * wait. For events of other queues the fiber waits, without blocking. When commands of another queue failed, it
-   * fails with their errors and does not run the effect.
+   * wait. For events of other queues of the device the device waits: what the effect records runs after them. For those
+   * of other devices the fiber waits, without blocking.
    */
   (
     events: Iterable<QueueEvent.QueueEvent>
@@ -724,9 +851,11 @@ export const after: {
         checkedStep("CommandQueue.after", (operation) => {
           const listed = listOf(operation, "events", events)
           if (isGpuError(listed)) return listed
-          return Effect.forEach(listed.filter((event) => event?.driver !== own.driver), QueueEvent.wait, {
-            discard: true
-          })
+          return Effect.forEach(
+            listed.filter((event) => event?.driver !== own.driver),
+            (event) => QueueEvent.order(operation, own, event) ?? QueueEvent.wait(event),
+            { discard: true }
+          )
         }),
         () => effect
       ))

@@ -1,9 +1,10 @@
 /**
- * What a queue loads at the first dispatch, rectangle or view. It is one piece, since bundlers make a file of whatever several pieces
+ * What a queue loads at the first dispatch, rectangle or view, or with a second queue. It is one piece, since bundlers make a file of whatever several pieces
  * share.
  *
  * @internal
  */
 export { bind } from "./DispatchArguments.ts"
+export { openQueue } from "./FurtherQueue.ts"
 export { readView } from "./ReadView.ts"
 export { RectangleCommands } from "./RectangleCommands.ts"

@@ -33,6 +33,7 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import type * as PoolStats from "../../domain/pool/PoolStats.ts"
+import type { QueueStats } from "../../domain/pool/QueueStats.ts"
 import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as Allocator from "../buffers/Allocator.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
@@ -48,6 +49,7 @@ import { wrongArgument } from "../calls/WrongArgument.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
+import type * as QueueEvent from "../device/QueueEvent.ts"
 import * as Lease from "../lease/Lease.ts"
 import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
 import type { Memory } from "../pool/Memory.ts"
@@ -798,6 +800,48 @@ export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, 
  * @since 0.1.0
  */
 export const freeHeld: Effect.Effect<void, GpuError, StagingPool> = StagingPool.use((pool) => pool.freeHeld)
+
+/**
+ * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
+ * used count for the first one. On a device with one queue these are all held blocks. Errors as {@link freeHeld}, and InvalidRequest
+ * for a value that is no queue of the pool's device.
+ *
+ * **Example** (Giving back what a job on its own queue has left)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, StagingPool } from "effect-gpu-pool"
+ *
+ * const alone = <A, E, R>(job: Effect.Effect<A, E, R>) =>
+ *   Effect.flatMap(CommandQueue.make(), (queue) =>
+ *     Effect.ensuring(CommandQueue.on(job, queue), Effect.ignore(StagingPool.freeHeldOf(queue))))
+ * ```
+ *
+ * @see cupy.cuda.MemoryPool.free_all_blocks, with a stream
+ * @category accessors
+ * @since 0.1.0
+ */
+export const freeHeldOf = (queue: QueueEvent.QueueLike): Effect.Effect<void, GpuError, StagingPool> =>
+  StagingPool.use((pool) => pool.freeHeldOf(queue))
+
+/**
+ * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
+ * with InvalidRequest for a value that is no queue of the pool's device.
+ *
+ * **Example** (How often a queue waits for the others)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, StagingPool } from "effect-gpu-pool"
+ *
+ * const waits = Effect.map(Effect.flatMap(CommandQueue.CommandQueue, StagingPool.statsOf), ({ waits }) => waits)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, GpuError, StagingPool> =>
+  StagingPool.use((pool) => pool.statsOf(queue))
 
 /**
  * Frees all held memory, and from now on every block when its lease ends.

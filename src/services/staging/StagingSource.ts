@@ -3,11 +3,13 @@
  *
  * @internal
  */
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { BufferSource } from "../buffers/BufferSource.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import * as KnownQueues from "../device/queues/KnownQueues.ts"
 
 export class StagingSource extends BufferSource {
   override readonly service = "StagingPool"
@@ -17,6 +19,14 @@ export class StagingSource extends BufferSource {
 
   override isUsual(): boolean {
     return true
+  }
+
+  /** Its mappings are commands of the first queue, whichever queue copies to it and from it. */
+  override create(...request: Parameters<BufferSource["create"]>): Effect.Effect<DeviceBuffer, GpuError> {
+    return Effect.tap(
+      super.create(...request),
+      (buffer) => Effect.sync(() => KnownQueues.of(buffer.owner)?.serialise(buffer))
+    )
   }
 
   /** Commands cannot write to what the program uploads from: `StagedArray` fills that itself. */

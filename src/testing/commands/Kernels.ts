@@ -323,3 +323,13 @@ export const constant = (value: number) =>
       y[i] = value
     })
   })
+
+/** y[i] = value. */
+export const setTo = perItem({
+  name: "set_to",
+  args: [VectorArg("u32", "y"), ScalarArg("u32", "value")],
+  code: "y[i] = value;",
+  item: (i, { value, y }) => {
+    y[i] = value
+  }
+})

@@ -36,6 +36,11 @@ export class HostImage extends DeviceImage {
     this.rowPitch = pitches?.rowPitch ?? shape.width * elementBytes(format)
     this.slicePitch = pitches?.slicePitch ?? this.rowPitch * shape.height
   }
+
+  /** @internal */
+  override get wholeMemory(): object {
+    return this.buffer.wholeMemory
+  }
 }
 
 /** A sampler of the host backend: its options say everything. */

@@ -12,6 +12,7 @@ import { constVoid } from "effect/Function"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import * as BytePattern from "../../../domain/data/BytePattern.ts"
 import { allocate } from "../../../domain/data/HostData.ts"
+import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
@@ -25,6 +26,8 @@ import {
   type ReadAnswer,
   type VectorBinding
 } from "../../../services/device/QueueDriver.ts"
+import { queueClosed } from "../../../services/device/queues/ClosedQueue.ts"
+import type { OrderedQueue, QueueOrder } from "../../../services/device/queues/QueueOrder.ts"
 import { imageOf } from "../images/OpenClImage.ts"
 import type { OpenClKernel } from "../kernels/OpenClKernel.ts"
 import { memoryOf } from "../memory/OpenClBuffer.ts"
@@ -91,8 +94,20 @@ class DispatchRecording implements Recording<"clEnqueueNDRangeKernel"> {
   }
 }
 
-export class OpenClQueue implements Driver, Recorder {
+/** What a queue that the program opens has besides the first one. */
+export interface FurtherQueue {
+  readonly handle: bigint
+  readonly label: string | undefined
+  /** Lost with the device, and ended when the queue closes. */
+  readonly status: DeviceStatus
+}
+
+export class OpenClQueue implements Driver, Recorder, OrderedQueue {
+  readonly order: QueueOrder
+  /** The cl_command_queue. */
+  readonly handle: bigint
   readonly #device: OpenDevice
+  readonly #status: DeviceStatus
   readonly #commands: RecordedCommands
   readonly #wait: QueueWait
   readonly #rectangles: RectangleTransfers
@@ -100,6 +115,7 @@ export class OpenClQueue implements Driver, Recorder {
   readonly mappings: OpenClMappings
   readonly #canFillAndMigrate: boolean
   readonly #event = new BigUint64Array(new ArrayBuffer(8))
+  readonly #awaited = new BigUint64Array(new ArrayBuffer(8))
   readonly #memory = new BigUint64Array(new ArrayBuffer(8))
   readonly #pattern = new Uint32Array(new ArrayBuffer(4))
   readonly #globalSize = new Uint32Array(new ArrayBuffer(8))
@@ -109,14 +125,17 @@ export class OpenClQueue implements Driver, Recorder {
   /** Commands since the last flush. */
   #unflushed = 0
 
-  constructor(device: OpenDevice) {
+  constructor(device: OpenDevice, further?: FurtherQueue) {
     this.#device = device
+    this.handle = further?.handle ?? device.queue
+    this.#status = further?.status ?? device.status
+    this.order = device.queues.add(this, further?.label)
     this.#commands = new RecordedCommands(device.api, device.status, device.driverObjects)
     this.#wait = new QueueWait(device.api, this.#commands)
     this.#rectangles = new RectangleTransfers(this)
     this.mappings = new OpenClMappings(device, this)
     this.#canFillAndMigrate = isVersion12(device.device)
-    device.keepUntilEnded = (memory) => this.#commands.keep(memory)
+    if (further === undefined) device.keepUntilEnded = this.#keepUntilEnded
     if (!this.#canFillAndMigrate) return
     this.migrateUnsafe = (objects, to, contentUndefined) => {
       const names = objects.map(({ label }) => label)
@@ -186,7 +205,7 @@ export class OpenClQueue implements Driver, Recorder {
   readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
     const kernel = dispatch.compiled as OpenClKernel
     const { api, status } = this.#device
-    if (status.error !== undefined) return Exit.fail(status.error)
+    if (this.#status.error !== undefined) return Exit.fail(this.#status.error)
     const recording = new DispatchRecording(kernel, dispatch)
     const set = kernel.parameters.set(api, kernel.handle, dispatch)
     if (set !== OpenClCode.success) {
@@ -213,7 +232,7 @@ export class OpenClQueue implements Driver, Recorder {
   readonly flushUnsafe: Driver["flushUnsafe"] = () => {
     if (this.#unflushed === 0) return Exit.void
     const { status } = this.#device
-    if (status.error !== undefined) return Exit.fail(status.error)
+    if (this.#status.error !== undefined) return Exit.fail(this.#status.error)
     const code = this.#flush()
     if (code !== OpenClCode.success) {
       return Exit.fail(onDevice(status, { call: "clFlush", code, commands: this.#commands.labels }))
@@ -238,13 +257,35 @@ export class OpenClQueue implements Driver, Recorder {
     Effect.flatMap(this.#allEnded, () => this.#commands.takeError() ?? Exit.void)
   )
 
-  /** The driver frees a released buffer once the last command on it has ended. Failures stay for the next finish. */
-  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#allEnded)
+  /**
+   * The driver frees a released buffer once the last command on it has ended, on any queue. Failures stay for the next finish.
+   */
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() =>
+    this.order.queues.several
+      ? Effect.forEach([...this.order.queues.open], ({ queue }) => (queue as OpenClQueue).#allEnded, { discard: true })
+      : this.#allEnded
+  )
+
+  /** By a marker that has the event of the other queue's command, which must have been submitted. */
+  readonly waitForUnsafe: OrderedQueue["waitForUnsafe"] = (other, position) => {
+    const there = other as OpenClQueue
+    const flushed = there.flushUnsafe()
+    // A flush may see commands end, and release their events.
+    if (Exit.isFailure(flushed) || there.#commands.ended >= position) return flushed
+    this.#awaited[0] = there.#commands.eventOf(position)
+    return this.record(
+      { call: "clEnqueueMarkerWithWaitList", bytes: 0, label: () => "wait for another queue", onlyWaits: true },
+      (queue, event) => this.#device.api.clEnqueueMarkerWithWaitList(queue, 1, this.#awaited, event)
+    )
+  }
 
   record(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError> {
-    const { queue, status } = this.#device
-    if (status.error !== undefined) return Exit.fail(status.error)
-    return this.#enqueued(enqueue(queue, this.#event), recording)
+    if (this.#status.error !== undefined) return Exit.fail(this.#status.error)
+    if (this.order.queues.several) {
+      const ordered = this.order.before(recording)
+      if (Exit.isFailure(ordered)) return ordered
+    }
+    return this.#enqueued(enqueue(this.handle, this.#event), recording)
   }
 
   enqueue<Call extends Enqueuing>(recording: Recording<Call>, ...args: ArgumentsOf<Call>): Exit.Exit<void, GpuError> {
@@ -280,7 +321,7 @@ export class OpenClQueue implements Driver, Recorder {
   }
 
   recordReturn(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError> {
-    return this.#enqueued(enqueue(this.#device.queue, this.#event), recording)
+    return this.#enqueued(enqueue(this.handle, this.#event), recording)
   }
 
   /**
@@ -289,12 +330,34 @@ export class OpenClQueue implements Driver, Recorder {
    */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.#device.status.lose("its layer is closed")
+    return this.#drained
+  })
+
+  /** Ends a further queue in the same way, and gives it back to the driver. */
+  readonly closeFurther: Effect.Effect<void> = Effect.suspend(() => {
+    this.#status.end(queueClosed(this.order.label))
+    return Effect.andThen(
+      this.#drained,
+      Effect.sync(() => {
+        this.order.queues.remove(this.order)
+        const code = this.#device.api.clReleaseCommandQueue(this.handle)
+        if (code === OpenClCode.success) this.#device.driverObjects.remove("queue")
+      })
+    )
+  })
+
+  readonly #drained: Effect.Effect<void> = Effect.suspend(() => {
     this.mappings.endAll()
     if (this.#unflushed > 0) this.#flush()
     return Effect.callback<void>((resume) => {
       this.#wait.start(() => resume(Exit.void))
     })
   })
+
+  /** Memory that commands on any queue may use. */
+  readonly #keepUntilEnded = (memory: ArrayBuffer): void => {
+    for (const { queue } of this.order.queues.open) (queue as OpenClQueue).#commands.keep(memory)
+  }
 
   /** Waits for everything that is recorded now. Fails when the device is or gets lost. */
   readonly #allEnded: Effect.Effect<void, GpuError> = this.#endedUpTo(() => this.#commands.recorded)
@@ -305,7 +368,7 @@ export class OpenClQueue implements Driver, Recorder {
    */
   #endedUpTo(position: () => number, exact: boolean = false): Effect.Effect<void, GpuError> {
     return Effect.suspend(() => {
-      const { status } = this.#device
+      const status = this.#status
       const flushed = this.flushUnsafe()
       this.#wait.sweep()
       const target = position()
@@ -346,6 +409,7 @@ export class OpenClQueue implements Driver, Recorder {
       return Exit.fail(onMemory(this.#device.status, bytes, { call, code, commands: [recording.label()] }))
     }
     this.#commands.add(this.#event[0]!, recording)
+    if (this.order.queues.several) this.order.recorded(recording, this.#commands.recorded)
     this.#unflushed += 1
     if (this.#unflushed === 1) queueMicrotask(this.#endOfTurn)
     else if (this.#unflushed === commandsPerFlush) this.#flushUnasked()
@@ -434,7 +498,7 @@ export class OpenClQueue implements Driver, Recorder {
 
   /** So that work starts although no fiber waits for it. */
   readonly #endOfTurn = (): void => {
-    if (this.#unflushed > 0 && this.#device.status.error === undefined) this.#flushUnasked()
+    if (this.#unflushed > 0 && this.#status.error === undefined) this.#flushUnasked()
   }
 
   /** A failure here is that of the commands: the next finish tells it. */
@@ -446,7 +510,7 @@ export class OpenClQueue implements Driver, Recorder {
 
   #flush(): number {
     this.#unflushed = 0
-    return this.#device.api.clFlush(this.#device.queue)
+    return this.#device.api.clFlush(this.handle)
   }
 }
 

@@ -24,6 +24,8 @@ export interface Command {
   /** The device memory that it uses: when it fails, that memory may not exist. */
   readonly buffers?: ReadonlyArray<DeviceBuffer> | undefined
   readonly images?: ReadonlyArray<DeviceImage> | undefined
+  /** It only waits for another queue, which tells its failures itself. */
+  readonly onlyWaits?: boolean | undefined
   /**
    * Called with the failure, for callers that need the outcome of this command: `takeError` returns each failure only
    * once.
@@ -178,7 +180,7 @@ export class RecordedCommands {
   }
 
   #end({ command, event }: Recorded, status: number): void {
-    if (status < CL_COMPLETE) this.#failed(command, status)
+    if (status < CL_COMPLETE && command.onlyWaits !== true) this.#failed(command, status)
     if (this.#api.clReleaseEvent(event) === OpenClCode.success) this.#objects.remove("event")
     if (command.memory !== undefined) this.#memoryBytes -= command.memory.byteLength
     this.#ended += 1

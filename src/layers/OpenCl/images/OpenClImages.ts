@@ -66,18 +66,20 @@ export class OpenClImages implements Driver {
   readonly #api: OpenClApi
   readonly samplers: OpenClSamplers
   /** The images that are not released yet. */
-  readonly #images = new Set<OpenClImage>()
+  readonly #images: Set<OpenClImage>
   readonly #code = new Int32Array(new ArrayBuffer(4))
   readonly #origin = sizes()
   readonly #origin2 = sizes()
   readonly #extent = sizes()
 
-  constructor(device: OpenDevice, queue: OpenClQueue) {
+  /** On a further queue the images and samplers are those of the first one, which has `first`. */
+  constructor(device: OpenDevice, queue: OpenClQueue, first?: OpenClImages) {
     this.#device = device
     this.#queue = queue
     this.#api = device.api
-    this.samplers = new OpenClSamplers(device)
-    device.beforeBuffers.push(() => this.#close())
+    this.samplers = first?.samplers ?? new OpenClSamplers(device)
+    this.#images = first === undefined ? new Set() : first.#images
+    if (first === undefined) device.beforeBuffers.push(() => this.#close())
   }
 
   /** 1 in each dimension where there are no images at all, since that is what an image has that lacks the dimension. */

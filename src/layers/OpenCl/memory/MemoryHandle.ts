@@ -3,13 +3,15 @@
  *
  * @internal
  */
+import * as Exit from "effect/Exit"
 import { isInstance } from "../../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../../domain/arguments/ShownValue.ts"
-import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import * as DriverObject from "../../../services/device/DriverObject.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
+import type { OpenClQueue } from "../commands/OpenClQueue.ts"
 import { imageOf, samplerOf } from "../images/OpenClImage.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { memoryOf } from "./OpenClBuffer.ts"
@@ -33,6 +35,25 @@ export const memoryHandle = (
   if (problem !== undefined) return problem
   const memory = BufferLike.deviceBuffer(object)
   return memory === undefined ? BufferLike.noMemory(operation) : memoryOf(memory)
+}
+
+/**
+ * The same for the program, whose own commands on it nobody sees: those on this queue come after what owners before have
+ * recorded, and the next owner's come after all of any queue.
+ */
+export const lendHandleUnsafe = (
+  operation: string,
+  object: BufferLike.BufferLike | ImageLike.ImageLike,
+  device: OpenDevice,
+  { order }: OpenClQueue
+): Exit.Exit<bigint, GpuError> => {
+  const handle = memoryHandle(operation, object, device)
+  if (isGpuError(handle)) return Exit.fail(handle)
+  const command = ImageLike.isImageLike(object)
+    ? { images: [ImageLike.deviceImage(object)] }
+    : { buffers: [BufferLike.deviceBuffer(object)!] }
+  device.queues.handedOut(command)
+  return Exit.map(order.before(command), () => handle)
 }
 
 /** The cl_sampler of a sampler, or the error. */

@@ -50,6 +50,11 @@ export class OpenClBuffer extends DeviceBuffer {
     return this.#twin === undefined ? this : this.#twin.identity
   }
 
+  /** @internal */
+  override get wholeMemory(): object {
+    return this.beneath ?? super.wholeMemory
+  }
+
   /** The memory under its cl_mem, where the driver does not free it with the cl_mem. */
   get beneath(): SvmAllocation | undefined {
     return this.#twin?.beneath ?? (this.parent instanceof OpenClBuffer ? this.parent.beneath : undefined)

@@ -30,7 +30,7 @@ import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type { Opened } from "../opening/Opened.ts"
 import { useOpened } from "../opening/UseOpened.ts"
 import { typeOf } from "./AdoptedHandle.ts"
-import { memoryHandle } from "./MemoryHandle.ts"
+import { lendHandleUnsafe, memoryHandle } from "./MemoryHandle.ts"
 import * as MemoryQuery from "./MemoryQuery.ts"
 import { OpenClBuffer, usageOf } from "./OpenClBuffer.ts"
 
@@ -319,10 +319,11 @@ const adoptSamplerUnsafe = (
 export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, OpenCl | Scope.Scope> =>
   useOpened(
     "OpenClMemory.retain",
-    ({ opened }) =>
+    ({ opened, queue }) =>
       ScopedAttachment.acquire("OpenClMemory.retain", "buffer", (attachment) => {
-        const memory = memoryHandle("OpenClMemory.retain", object, opened)
-        if (isGpuError(memory)) return Exit.fail(memory)
+        const lent = lendHandleUnsafe("OpenClMemory.retain", object, opened, queue)
+        if (Exit.isFailure(lent)) return lent
+        const memory = lent.value
         const unretained = retained(opened, "clRetainMemObject", memory)
         if (unretained !== undefined) return Exit.fail(unretained)
         opened.driverObjects.add("reference")

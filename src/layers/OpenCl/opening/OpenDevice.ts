@@ -16,6 +16,7 @@ import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import type { TriedDevice } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import type { DeviceContext } from "../../../services/device/DeviceContext.ts"
+import { DeviceQueues } from "../../../services/device/queues/QueueOrder.ts"
 import {
   CL_MEM_ALLOC_HOST_PTR,
   hostFlags,
@@ -51,6 +52,7 @@ export class OpenDevice {
   readonly context: bigint
   readonly queue: bigint
   readonly info: DeviceInfo
+  readonly queues: DeviceQueues
   readonly driverObjects: DriverObjects
   readonly status = new DeviceStatus("opencl")
   /**
@@ -69,7 +71,7 @@ export class OpenDevice {
   readonly beforeBuffers: Array<() => void> = []
   /** Whether these have been released. */
   closed = false
-  /** Keeps memory for as long as commands under way may use it; the queue's. */
+  /** Keeps memory for as long as commands under way may use it; set by the first queue. */
   keepUntilEnded: (memory: ArrayBuffer) => void = constVoid
 
   constructor(
@@ -87,6 +89,7 @@ export class OpenDevice {
     this.queue = handles.queue
     this.driverObjects = driverObjects
     this.info = makeInfo(platform, device, byteGranular ? 1 : portableAlignment.bytes)
+    this.queues = new DeviceQueues(this.info)
     this.hostMemoryFlag = hostMemory ? CL_MEM_ALLOC_HOST_PTR : 0
   }
 
@@ -133,6 +136,14 @@ export class OpenDevice {
     }
     const region = new OpenClBuffer(memory, this.info, size, usage, label, { parent, origin })
     return Exit.succeed(this.#add("region", region))
+  }
+
+  /** A further queue, in order as the first one is; the caller releases it. */
+  createQueueUnsafe(): Exit.Exit<bigint, GpuError> {
+    const queue = this.api.clCreateCommandQueue(this.context, this.device.id, 0, this.#code)
+    if (queue === null) return Exit.fail(driverError({ call: "clCreateCommandQueue", code: this.#code[0]! }))
+    this.driverObjects.add("queue")
+    return Exit.succeed(queue)
   }
 
   /** What the driver is told of a usage: the flags for what the host may do came with OpenCL 1.2. */

@@ -83,7 +83,8 @@ export const pointer = (buffer: BufferLike.BufferLike): Effect.Effect<SvmPointer
     const operation = "Svm.pointer"
     const target = targetOf(svm, operation, buffer, 0)
     if (isGpuError(target)) return target
-    return target === undefined
-      ? BufferLike.noMemory(operation)
-      : Effect.succeed(new SvmPointer(target.address, buffer.size))
+    if (target === undefined) return BufferLike.noMemory(operation)
+    const command = { buffers: [target.buffer] }
+    svm.device.queues.handedOut(command)
+    return Effect.as(svm.queue.order.before(command), new SvmPointer(target.address, buffer.size))
   })

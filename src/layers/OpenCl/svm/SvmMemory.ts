@@ -49,12 +49,15 @@ export class SvmBuffer extends OpenClBuffer {
 export class SvmMemory {
   readonly device: OpenDevice
   readonly queue: OpenClQueue
+  /** The first queue, which lives as long as the memory. */
+  readonly #first: OpenClQueue
   readonly #code = new Int32Array(new ArrayBuffer(4))
   #capabilities: SvmCapabilities | undefined
 
-  constructor(device: OpenDevice, queue: OpenClQueue) {
+  constructor(device: OpenDevice, queue: OpenClQueue, first: OpenClQueue = queue) {
     this.device = device
     this.queue = queue
+    this.#first = first
   }
 
   get capabilities(): SvmCapabilities {
@@ -111,7 +114,9 @@ export class SvmMemory {
 
   #recordFree(address: bigint): Exit.Exit<void, GpuError> {
     const addresses = new BigUint64Array(new ArrayBuffer(8)).fill(address)
-    return this.queue.enqueue(
+    const ordered = this.#first.order.afterAll()
+    if (Exit.isFailure(ordered)) return ordered
+    return this.#first.enqueue(
       { call: "clEnqueueSVMFree", bytes: 0, label: () => "free shared memory", memory: addresses.buffer },
       1,
       addresses,

@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import * as Attachments from "../../../services/lease/Attachments.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import * as OpenClCode from "../OpenClCode.ts"
@@ -109,7 +110,7 @@ const bind = (svm: SvmMemory, target: SvmTarget, queue: bigint): Exit.Exit<void,
   if (retained !== OpenClCode.success) {
     return Exit.fail(onQueue(status, { call: "clRetainCommandQueue", code: retained }))
   }
-  const ordered = orderAfterRecorded(svm, queue)
+  const ordered = orderAfterRecorded(svm, queue, target.buffer)
   if (Exit.isFailure(ordered)) {
     api.clReleaseCommandQueue(queue)
     return ordered
@@ -121,10 +122,10 @@ const bind = (svm: SvmMemory, target: SvmTarget, queue: bigint): Exit.Exit<void,
 }
 
 /** The next commands on `queue` wait for all commands that are recorded now. */
-const orderAfterRecorded = (svm: SvmMemory, queue: bigint): Exit.Exit<void, GpuError> => {
+const orderAfterRecorded = (svm: SvmMemory, queue: bigint, buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
   const { api, status } = svm.device
   let code = OpenClCode.success
-  const marked = svm.queue.record(marker, (own, event) => {
+  const marked = svm.queue.record(markerOn(buffer), (own, event) => {
     const recorded = api.clEnqueueMarkerWithWaitList(own, 0, null, event)
     // Inside the record, because later the event may be released already.
     if (recorded === OpenClCode.success) code = api.clEnqueueMarkerWithWaitList(queue, 1, event, null)
@@ -137,7 +138,7 @@ const orderAfterRecorded = (svm: SvmMemory, queue: bigint): Exit.Exit<void, GpuE
 }
 
 /** The next recorded commands wait for all commands that are on `queue` now. */
-const orderBeforeRecorded = (svm: SvmMemory, queue: bigint): Exit.Exit<void, GpuError> => {
+const orderBeforeRecorded = (svm: SvmMemory, queue: bigint, buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
   const { api, driverObjects, status } = svm.device
   const wait = new BigUint64Array(new ArrayBuffer(8))
   const code = api.clEnqueueMarkerWithWaitList(queue, 0, null, wait)
@@ -145,13 +146,16 @@ const orderBeforeRecorded = (svm: SvmMemory, queue: bigint): Exit.Exit<void, Gpu
   driverObjects.add("event")
   const flushed = api.clFlush(queue)
   const marked = flushed === OpenClCode.success
-    ? svm.queue.record(marker, (own, event) => api.clEnqueueMarkerWithWaitList(own, 1, wait, event))
+    ? svm.queue.record(markerOn(buffer), (own, event) => api.clEnqueueMarkerWithWaitList(own, 1, wait, event))
     : Exit.fail(onQueue(status, { call: "clFlush", code: flushed }))
   if (api.clReleaseEvent(wait[0]!) === OpenClCode.success) driverObjects.remove("event")
   return marked
 }
 
 const marker = { call: "clEnqueueMarkerWithWaitList", bytes: 0, label: () => "wait for another queue" }
+
+/** Counts as a use of the buffer, so that its next owner waits for it on whatever queue. */
+const markerOn = (buffer: DeviceBuffer) => ({ ...marker, buffers: [buffer] })
 
 /** A buffer on a queue of the program's, until the buffer or the binding ends. */
 class QueueBinding implements Attachments.Attachment {
@@ -173,7 +177,7 @@ class QueueBinding implements Attachments.Attachment {
     const { api, status } = this.#svm.device
     bindings.delete(owner)
     Attachments.detach(owner, this)
-    const ordered = status.error === undefined ? orderBeforeRecorded(this.#svm, this.#queue) : Exit.void
+    const ordered = status.error === undefined ? orderBeforeRecorded(this.#svm, this.#queue, buffer) : Exit.void
     if (Exit.isFailure(ordered)) {
       // The next owner would share the memory with commands that still run there.
       buffer.root.recyclable = false

@@ -131,7 +131,9 @@ class SharedView implements DriverMapping {
   constructor(svm: SvmMemory, target: SvmTarget, offset: number, bytes: number) {
     this.#svm = svm
     this.#target = target
-    this.memory = Effect.map(svm.queue.finish, () => {
+    // Of owners before on other queues as well.
+    const ordered = Effect.suspend(() => svm.queue.order.before({ buffers: [target.buffer] }))
+    this.memory = Effect.map(Effect.andThen(ordered, svm.queue.finish), () => {
       if (this.#ended) return new ArrayBuffer(0)
       this.#memory = memoryAt(svm.device.api, target.address + BigInt(offset), bytes)
       target.allocation.shown.add(this.#memory)

@@ -1,0 +1,60 @@
+/**
+ * Which queues use a piece of memory, and up to which of their positions.
+ *
+ * @internal
+ */
+import type { Queue } from "./Queue.ts"
+
+export interface UsedMemory {
+  /** What stands for the memory: the same for all buffers and images over it. */
+  readonly wholeMemory: object
+}
+
+/** The memory that a command names. */
+export interface CommandMemory {
+  readonly buffers?: ReadonlyArray<UsedMemory> | undefined
+  readonly images?: ReadonlyArray<UsedMemory> | undefined
+}
+
+/** The last use by each queue. */
+export class MemoryUses {
+  #former = new Map<Queue, number>()
+  #present = new Map<Queue, number>()
+  /** The queue of the last command. */
+  last: Queue | undefined = undefined
+
+  /** By owners before the present one. */
+  get former(): ReadonlyMap<Queue, number> {
+    return this.#former
+  }
+
+  /** By the present one. */
+  get present(): ReadonlyMap<Queue, number> {
+    return this.#present
+  }
+
+  note(queue: Queue, position: number): void {
+    this.#present.set(queue, position)
+    this.last = queue
+  }
+
+  handOver(): void {
+    for (const [queue, position] of this.#present) this.#former.set(queue, position)
+    this.#present.clear()
+    for (const [queue, position] of this.#former) {
+      if (queue.hasEnded(position)) this.#former.delete(queue)
+    }
+  }
+
+  /** Whether queues other than this one may still run commands on the memory. */
+  isUsedBeside(queue: Queue): boolean {
+    return isUnderWay(this.#former, queue) || isUnderWay(this.#present, queue)
+  }
+}
+
+const isUnderWay = (uses: ReadonlyMap<Queue, number>, beside: Queue): boolean => {
+  for (const [queue, position] of uses) {
+    if (queue !== beside && !queue.hasEnded(position)) return true
+  }
+  return false
+}

@@ -1,0 +1,28 @@
+/**
+ * One of the queues of a device, as those see it that work below the command queue.
+ *
+ * @internal
+ */
+import type * as Exit from "effect/Exit"
+import type { GpuError } from "../../../domain/GpuError.ts"
+
+export interface Queue {
+  /** What errors and statistics call it. */
+  readonly label: string
+  /** The queues of its device: the same object for all of them. */
+  readonly queues: OpenQueues
+  /** Whether its commands up to a position are known to have ended. */
+  hasEnded(position: number): boolean
+  /** Its commands recorded from now on run after those of another queue of the device up to a position. */
+  after(other: Queue, position: number): Exit.Exit<void, GpuError>
+  /** The same for everything that is recorded now on the other queues. */
+  afterAll(): Exit.Exit<void, GpuError>
+}
+
+/** The queues of one device that are open. */
+export interface OpenQueues {
+  /** Whether there is more than one now. */
+  readonly several: boolean
+  /** Submits what is recorded on any of them: the memory that it names is about to be given back. */
+  flushUnsafe(): Exit.Exit<void, GpuError>
+}

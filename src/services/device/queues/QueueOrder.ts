@@ -1,0 +1,182 @@
+/**
+ * The order between the queues of one device. A block that a pool leases again may still be used by commands that its last owner
+ * has recorded on another queue: the first command of the new owner waits for them, on the device.
+ *
+ * Nothing of this costs anything while a device has one queue: {@link DeviceQueues.several} is false then.
+ *
+ * @internal
+ */
+import * as Exit from "effect/Exit"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
+import type { ReusePolicy } from "../../../domain/pool/ReusePolicy.ts"
+import * as KnownQueues from "./KnownQueues.ts"
+import { type CommandMemory, MemoryUses, type UsedMemory } from "./MemoryUses.ts"
+import type { Queue } from "./Queue.ts"
+import { QueueReuse } from "./QueueReuse.ts"
+
+/** What the order needs of a backend's queue. */
+export interface OrderedQueue {
+  readonly positionUnsafe: () => number
+  readonly endedUnsafe: () => number
+  readonly flushUnsafe: () => Exit.Exit<void, GpuError>
+  /** Makes its later commands wait, on the device, until another queue of the device has passed a position. */
+  readonly waitForUnsafe: (other: OrderedQueue, position: number) => Exit.Exit<void, GpuError>
+}
+
+/** The queues of one device that are open. */
+export class DeviceQueues implements KnownQueues.Queues {
+  readonly #open = new Set<QueueOrder>()
+  readonly #listeners = new Set<(several: boolean) => void>()
+  #opened = 0
+  #uses = new WeakMap<object, MemoryUses>()
+  /** Memory whose handle the program has: nobody knows on which queue it uses that. */
+  readonly #handles = new WeakSet<object>()
+  /** Memory on which the commands of all queues have one order. */
+  readonly #serial = new WeakSet<object>()
+  /** Whether the device has more than one. */
+  several = false
+
+  constructor(info: DeviceInfo) {
+    KnownQueues.add(info, this)
+  }
+
+  get open(): ReadonlySet<QueueOrder> {
+    return this.#open
+  }
+
+  /** Adds a queue. After the first it must begin with {@link QueueOrder.afterAll}: what used memory before was not noted. */
+  add(queue: OrderedQueue, label: string | undefined): QueueOrder {
+    this.#opened += 1
+    const order = new QueueOrder(this, queue, label ?? `queue ${this.#opened}`)
+    this.#open.add(order)
+    this.#tell()
+    return order
+  }
+
+  /** The queue has ended all of its commands, or the device is lost. */
+  remove(order: QueueOrder): void {
+    order.closed = true
+    this.#open.delete(order)
+    this.#tell()
+    // What is recorded from now on is in the order of the one queue, and another one begins after that.
+    if (!this.several) this.#uses = new WeakMap()
+  }
+
+  onSeveral(listener: (several: boolean) => void): () => void {
+    this.#listeners.add(listener)
+    return () => {
+      this.#listeners.delete(listener)
+    }
+  }
+
+  usesOf(memory: UsedMemory): MemoryUses | undefined {
+    return this.#uses.get(memory.wholeMemory)
+  }
+
+  note(memory: UsedMemory, order: QueueOrder, position: number): void {
+    const key = memory.wholeMemory
+    const uses = this.#uses.get(key) ?? new MemoryUses()
+    uses.note(order, position)
+    this.#uses.set(key, uses)
+  }
+
+  handedOut({ buffers = [], images = [] }: CommandMemory): void {
+    for (const memory of [...buffers, ...images]) this.#handles.add(memory.wholeMemory)
+  }
+
+  serialise(memory: UsedMemory): void {
+    this.#serial.add(memory.wholeMemory)
+  }
+
+  /** The uses that a command on some memory must come after. */
+  earlierUses(memory: UsedMemory): Iterable<readonly [queue: Queue, position: number]> {
+    const uses = this.usesOf(memory)
+    if (uses === undefined) return []
+    return this.#serial.has(memory.wholeMemory) ? [...uses.former, ...uses.present] : uses.former
+  }
+
+  /** The memory gets another owner: all commands on it so far are those of owners before. */
+  handOver(memory: UsedMemory): void {
+    const key = memory.wholeMemory
+    if (this.#handles.delete(key)) {
+      for (const order of this.#open) this.note(memory, order, order.queue.positionUnsafe())
+    }
+    this.#uses.get(key)?.handOver()
+  }
+
+  reuse(policy: ReusePolicy | undefined): KnownQueues.Reuse {
+    return new QueueReuse(this, policy)
+  }
+
+  /** Submits what is recorded on any queue: the memory that it names is about to be given back. */
+  flushUnsafe(): Exit.Exit<void, GpuError> {
+    let flushed: Exit.Exit<void, GpuError> = Exit.void
+    for (const { queue } of this.#open) {
+      const exit = queue.flushUnsafe()
+      if (Exit.isFailure(exit)) flushed = exit
+    }
+    return flushed
+  }
+
+  #tell(): void {
+    this.several = this.#open.size > 1
+    for (const listener of this.#listeners) listener(this.several)
+  }
+}
+
+/** One queue among those of its device. */
+export class QueueOrder implements Queue {
+  readonly queues: DeviceQueues
+  readonly queue: OrderedQueue
+  readonly label: string
+  /** Up to where its commands wait for those of the others, or have waited. */
+  readonly #passed = new Map<Queue, number>()
+  /** It has ended, with all of its commands. */
+  closed = false
+
+  constructor(queues: DeviceQueues, queue: OrderedQueue, label: string) {
+    this.queues = queues
+    this.queue = queue
+    this.label = label
+  }
+
+  hasEnded(position: number): boolean {
+    return this.closed || this.queue.endedUnsafe() >= position
+  }
+
+  /** The commands recorded from now on run after those of another queue up to a position. */
+  after(other: Queue, position: number): Exit.Exit<void, GpuError> {
+    if (other === this || (this.#passed.get(other) ?? 0) >= position || other.hasEnded(position)) return Exit.void
+    const waiting = this.queue.waitForUnsafe((other as QueueOrder).queue, position)
+    if (Exit.isSuccess(waiting)) this.#passed.set(other, position)
+    return waiting
+  }
+
+  /** The same for everything that is recorded now on the other queues. */
+  afterAll(): Exit.Exit<void, GpuError> {
+    for (const other of this.queues.open) {
+      const waiting = this.after(other, other.queue.positionUnsafe())
+      if (Exit.isFailure(waiting)) return waiting
+    }
+    return Exit.void
+  }
+
+  /** Before a command is recorded: it runs after those of owners before on the memory that it uses. */
+  before(command: CommandMemory): Exit.Exit<void, GpuError> {
+    const { buffers = [], images = [] } = command
+    for (const memory of [...buffers, ...images]) {
+      for (const [order, position] of this.queues.earlierUses(memory)) {
+        const waiting = this.after(order, position)
+        if (Exit.isFailure(waiting)) return waiting
+      }
+    }
+    return Exit.void
+  }
+
+  /** A command was recorded, which gave the queue this position. */
+  recorded({ buffers = [], images = [] }: CommandMemory, position: number): void {
+    for (const memory of buffers) this.queues.note(memory, this, position)
+    for (const memory of images) this.queues.note(memory, this, position)
+  }
+}
