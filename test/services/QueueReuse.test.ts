@@ -53,7 +53,11 @@ const race = (
   }).pipe(
     Effect.scoped,
     Effect.provide(
-      BufferPool.layer({ reuse }).pipe(Layer.provideMerge(Allocator.layerImmediate), Layer.provideMerge(layer))
+      // Little more than what the owners need, so that blocks are also freed with commands under way.
+      BufferPool.layer({ reuse, maxBytes: 3 * 4 * 2 ** Math.ceil(Math.log2(busyItems)) + 16_384 }).pipe(
+        Layer.provideMerge(Allocator.layerImmediate),
+        Layer.provideMerge(layer)
+      )
     ),
     Effect.tapError((error) => Effect.logError(`seed ${seed}: ${error.message}`))
   )

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
 import { messageOf, thrownPlace } from "../../domain/arguments/ShownValue.ts"
 import { allocate } from "../../domain/data/HostData.ts"
 import { byteLength, packed } from "../../domain/data/RectangleRows.ts"
@@ -59,6 +60,7 @@ export class HostQueue implements Driver, OrderedQueue {
   #submitted = 0
   #ended = 0
   readonly #positionWaiters = new Set<PositionWaiter>()
+  #forgetLoss: () => void = constVoid
 
   constructor(device: HostDevice, rangeItems: number, queues: DeviceQueues, further?: FurtherQueue) {
     this.#device = device
@@ -67,7 +69,7 @@ export class HostQueue implements Driver, OrderedQueue {
     this.#worker = further === undefined ? device.worker : new HostWorker(device.turns.next)
     this.order = queues.add(this, further?.label)
     if (further === undefined) device.afterUses = this.#afterUses
-    else device.status.onLost((error) => this.#worker.abandon(error))
+    else this.#forgetLoss = device.status.onLost((error) => this.#worker.abandon(error))
   }
 
   /**
@@ -130,10 +132,9 @@ export class HostQueue implements Driver, OrderedQueue {
   }
 
   readonly flushUnsafe: Driver["flushUnsafe"] = () => {
-    const lost = this.#status.error
-    if (lost !== undefined) return Exit.fail(lost)
     if (this.#recorded.length === 0) return Exit.void
-    return this.#flushRecorded()
+    const lost = this.#status.error
+    return lost === undefined ? this.#flushRecorded() : Exit.fail(lost)
   }
 
   #flushRecorded(): Exit.Exit<void, GpuError> {
@@ -195,6 +196,8 @@ export class HostQueue implements Driver, OrderedQueue {
   /** A place in the queue where it stands still until another one has passed a position. */
   readonly waitForUnsafe: OrderedQueue["waitForUnsafe"] = (other, position) => {
     const there = other as HostQueue
+    // What a lost device has not run it never runs.
+    if (this.#status.error !== undefined) return Exit.fail(this.#status.error)
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
     const flushedThere = there.flushUnsafe()
@@ -251,6 +254,7 @@ export class HostQueue implements Driver, OrderedQueue {
     this.flushUnsafe()
     this.#status.end(queueClosed(this.order.label))
     const ended = () => {
+      this.#forgetLoss()
       this.order.queues.remove(this.order)
       resume(Exit.void)
     }

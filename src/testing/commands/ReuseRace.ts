@@ -26,7 +26,8 @@ export interface Options {
   readonly busyItems: number
 }
 
-const words = 64
+/** Of the leases. The largest has the most words. */
+const sizes = [64, 128, 320]
 const mostOwners = 6
 
 class Owner {
@@ -98,6 +99,7 @@ class Race {
 
   #acquire(): Effect.Effect<void, GpuError, TestServices> {
     const queue = this.#random.pick(this.#options.queues)
+    const words = this.#random.pick(sizes)
     return Effect.gen({ self: this }, function*() {
       const scope = yield* Scope.make()
       const leased = CommandQueue.on(BufferPool.allocate(4 * words), queue)
@@ -118,6 +120,7 @@ class Race {
   #rewrite(owner: Owner): Effect.Effect<void, GpuError> {
     const mark = owner.mark = ++this.#marks
     const { lease, queue } = owner
+    const words = lease.size / 4
     const kind = this.#random.integer(0, 2)
     if (kind === 0) return queue.fill(lease, mark)
     if (kind === 1) return queue.write(lease, new Uint32Array(words).fill(mark))

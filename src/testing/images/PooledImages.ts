@@ -16,10 +16,12 @@ import * as ImagePool from "../../services/images/ImagePool.ts"
 import * as Images from "../../services/images/Images.ts"
 import * as Lease from "../../services/lease/Lease.ts"
 import * as CommandQueue from "../../services/queue/CommandQueue.ts"
+import * as Kernels from "../commands/Kernels.ts"
 import {
   type ConformanceTest,
   expectInvariants,
   inGroup,
+  scaled,
   type TestOptions,
   type TestServices
 } from "../ConformanceTest.ts"
@@ -72,6 +74,29 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
     const { hits, misses } = yield* pool.stats
     Expect.same("hits and misses", [hits, misses], [39, 1])
+  }),
+  onPool("the next owner on another queue does too", {}, function*(pool) {
+    const items = yield* scaled(20_000, 100)
+    const [work, out] = [yield* BufferPool.allocate(4 * items), yield* BufferPool.allocate(bytes)]
+    const first = yield* CommandQueue.CommandQueue
+    const queue = yield* CommandQueue.make({ share: true })
+    for (let turn = 1; turn <= 10; turn++) {
+      yield* first.dispatch(Kernels.busy, { y: work }, items)
+      yield* pool.use(
+        shape,
+        ImageFormat.rgba8,
+        (image) => Effect.andThen(Images.write(image, all(turn)), Images.toBuffer(image, out)),
+        { usage }
+      )
+      const next = pool.use(
+        shape,
+        ImageFormat.rgba8,
+        (image) => Effect.andThen(Images.write(image, all(100)), Images.read(image, Uint8Array)),
+        { usage }
+      )
+      Expect.numbers("what the next owner wrote", yield* CommandQueue.on(next, queue), all(100))
+      Expect.numbers(`turn ${turn}`, yield* first.read(out, Uint8Array), all(turn))
+    }
   }),
   onPool("a pool that clears hands out zeros", { images: { clear: "acquire" } }, function*(pool) {
     const contents = Effect.scoped(Effect.gen(function*() {

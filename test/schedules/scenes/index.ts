@@ -9,6 +9,7 @@ import { layers } from "./Layers.ts"
 import { leases } from "./Leases.ts"
 import { limitedAllocators } from "./LimitedAllocators.ts"
 import { lostDevices } from "./LostDevices.ts"
+import { queues } from "./Queues.ts"
 import { randomPrograms } from "./RandomPrograms.ts"
 import { reading } from "./Reading.ts"
 import { reservations } from "./Reservations.ts"
@@ -28,6 +29,7 @@ export const scenes = {
   leases,
   limitedAllocators,
   lostDevices,
+  queues,
   randomPrograms,
   reading,
   reservations,

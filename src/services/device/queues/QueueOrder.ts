@@ -131,7 +131,7 @@ export class QueueOrder implements Queue {
   readonly queue: OrderedQueue
   readonly label: string
   /** Up to where its commands wait for those of the others, or have waited. */
-  readonly #passed = new Map<Queue, number>()
+  readonly #passed = new WeakMap<Queue, number>()
   /** It has ended, with all of its commands. */
   closed = false
 
