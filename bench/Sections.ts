@@ -7,6 +7,7 @@ import * as Core from "./sections/Core.ts"
 import * as Lease from "./sections/Lease.ts"
 import * as Memory from "./sections/Memory.ts"
 import * as Policies from "./sections/Policies.ts"
+import * as Queues from "./sections/Queues.ts"
 import * as SharedMemory from "./sections/SharedMemory.ts"
 import * as Staging from "./sections/Staging.ts"
 import * as TouchedWorkload from "./sections/TouchedWorkload.ts"
@@ -21,6 +22,7 @@ export const all = [
   Memory.section,
   Clear.section,
   Staging.section,
+  Queues.section,
   Arrays.section,
   Policies.section
 ]
