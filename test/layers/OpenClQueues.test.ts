@@ -1,0 +1,151 @@
+/** Several queues on OpenCL: what the driver is asked, and what it has when they are over, however it answers. */
+import { assert, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { OpenCl } from "../../src/opencl.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import { interruptedAt } from "../../src/testing/pool/Interruption.ts"
+import { allocate, onDevice, read, reasonOf, setCode } from "../support/openClDevice.ts"
+import { describeWith } from "../support/required.ts"
+import { blockQueue } from "../support/watchedOpenCl.ts"
+
+const CL_OUT_OF_HOST_MEMORY = -6
+const CL_INVALID_CONTEXT = -34
+
+const pool = BufferPool.make({ maxBytes: 65_536 })
+
+describeWith(["opencl"], "Several queues on OpenCL", () => {
+  it.live("make no event and no marker while there is one", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        for (let turn = 0; turn < 3; turn++) {
+          yield* Effect.scoped(Effect.flatMap(allocate(64), (x) => CommandQueue.fill(x, turn)))
+        }
+        strictEqual(watched.count("clEnqueueMarkerWithWaitList"), 0)
+        const queue = yield* CommandQueue.make()
+        const x = yield* allocate(64)
+        yield* queue.fill(x, 1)
+        yield* queue.finish
+        // It may have had to wait for the first one once.
+        assert.isAtMost(watched.count("clEnqueueMarkerWithWaitList"), 1)
+      })
+    ))
+
+  it.live("run beside a queue that is blocked, and wait for it alone where its memory is used", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const queue = yield* CommandQueue.make()
+        const x = yield* allocate(64)
+        const y = yield* allocate(64)
+        yield* CommandQueue.finish
+        const end = yield* blockQueue(yield* OpenCl.handle(x))
+        deepStrictEqual(
+          yield* Effect.andThen(queue.fill(y, 7), queue.read(y, Uint32Array, { length: 1 })),
+          Uint32Array.of(7)
+        )
+        yield* CommandQueue.fill(y, 8)
+        const event = yield* CommandQueue.event
+        const ordered = CommandQueue.on(CommandQueue.after(read(y), [event]), queue)
+        const reading = yield* Effect.forkChild(ordered, { startImmediately: true })
+        yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+        strictEqual(reading.pollUnsafe(), undefined)
+        end()
+        strictEqual((yield* Fiber.join(reading))[0], 8)
+      })
+    ))
+
+  it.live("that the driver refuses are a typed error", () =>
+    onDevice(
+      () => Effect.map(reasonOf(Effect.scoped(CommandQueue.make())), (reason) => strictEqual(reason, "DriverError")),
+      (api) => {
+        let queues = 0
+        return {
+          clCreateCommandQueue: (context, device, properties, code) =>
+            ++queues === 1
+              ? api.clCreateCommandQueue(context, device, properties, code)
+              : setCode(code, CL_OUT_OF_HOST_MEMORY)
+        }
+      }
+    ))
+
+  it.live("fail a command whose wait the driver refuses, and leave no queue", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const x = yield* allocate(64)
+          yield* CommandQueue.finish
+          const queue = yield* CommandQueue.make()
+          const end = yield* blockQueue(yield* OpenCl.handle(x))
+          yield* CommandQueue.fill(x, 1)
+          const event = yield* CommandQueue.event
+          const refused = CommandQueue.on(CommandQueue.after(Effect.void, [event]), queue)
+          const reason = yield* reasonOf(refused)
+          end()
+          strictEqual(reason, "OutOfMemory")
+        }),
+      () => ({ clEnqueueMarkerWithWaitList: () => CL_OUT_OF_HOST_MEMORY })
+    ))
+
+  it.live("are lost with their device, all at once", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const queues = yield* Effect.replicateEffect(CommandQueue.make(), 2)
+          const x = yield* allocate(64)
+          strictEqual(yield* reasonOf(CommandQueue.copy(x, yield* allocate(64))), "DeviceLost")
+          for (const queue of queues) strictEqual(yield* reasonOf(queue.fill(x, 1)), "DeviceLost")
+          strictEqual(yield* reasonOf(Effect.scoped(CommandQueue.make())), "DeviceLost")
+        }),
+      () => ({ clEnqueueCopyBuffer: () => CL_INVALID_CONTEXT })
+    ))
+
+  it.live("leave nothing behind: 1,000 one after the other, 100 at a time, and in a scope that outlives the device", () =>
+    Effect.gen(function*() {
+      const outer = yield* Scope.make()
+      yield* onDevice(() =>
+        Effect.gen(function*() {
+          const { driverObjects } = yield* DeviceContext
+          const leases = yield* pool
+          const x = yield* allocate(64)
+          for (let turn = 0; turn < 1000; turn++) {
+            yield* Effect.scoped(Effect.flatMap(CommandQueue.make(), (queue) => queue.fill(x, turn)))
+          }
+          strictEqual((yield* read(x))[0], 999 % 256)
+          strictEqual(driverObjects.liveByKind["queue"], 1)
+          yield* Effect.scoped(Effect.gen(function*() {
+            const queues = yield* Effect.replicateEffect(CommandQueue.make(), 100)
+            for (const [at, queue] of queues.entries()) {
+              yield* CommandQueue.on(leases.use(64, (lease) => CommandQueue.fill(lease, at)), queue)
+            }
+          }))
+          strictEqual(driverObjects.liveByKind["queue"], 1)
+          yield* Scope.provide(CommandQueue.make(), outer)
+        })
+      )
+      yield* Scope.close(outer, Exit.void)
+    }))
+
+  it.live("leave nothing behind wherever a job on one of its own is interrupted", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const { driverObjects } = yield* DeviceContext
+        const leases = yield* pool
+        const job = Effect.scoped(Effect.flatMap(CommandQueue.make(), (queue) =>
+          CommandQueue.on(
+            leases.use(64, (x) => Effect.andThen(CommandQueue.fill(x, 3), CommandQueue.read(x, Uint32Array))),
+            queue
+          )))
+        yield* job
+        for (let step = 1; step <= 200; step++) {
+          yield* interruptedAt(job, step)
+          strictEqual(driverObjects.liveByKind["queue"], 1, `after ${step} steps`)
+        }
+        strictEqual((yield* leases.stats).activeBlocks, 0)
+      })
+    ))
+})
