@@ -7,136 +7,48 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import { dual } from "effect/Function"
-import type * as Scope from "effect/Scope"
+import * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import * as Sink from "effect/Sink"
 import * as Stream from "effect/Stream"
-import { optionsProblem, readValues, satisfies, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
-import * as BufferRange from "../../domain/data/BufferRange.ts"
-import * as HostData from "../../domain/data/HostData.ts"
-import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import { functionProblem, readValues, satisfies, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import { line } from "../../domain/arguments/ShownValue.ts"
+import type * as HostData from "../../domain/data/HostData.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
-import * as BufferLike from "../buffers/BufferLike.ts"
+import type * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferPool from "../buffers/BufferPool.ts"
+import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
 import { startsWithSubject } from "../buffers/SubjectFirst.ts"
+import { DeviceContext } from "../device/DeviceContext.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"
+import * as Chunks from "./Chunks.ts"
+import { InOrder } from "./InOrder.ts"
 import * as StagingPool from "./StagingPool.ts"
+import {
+  cutOfThrough,
+  type DownloadOptions,
+  type Plan,
+  planOfDownload,
+  planOfUpload,
+  type ThroughOptions,
+  type TransferOptions
+} from "./TransferOptions.ts"
+
+export type { ChunkOptions, DownloadOptions, ThroughOptions, TransferOptions } from "./TransferOptions.ts"
 
 /**
- * How a stream is cut into chunks.
+ * The services that streams to and from buffers take: those of every backend, and a pool of staging memory.
  *
  * @category models
  * @since 0.1.0
  */
-export interface TransferOptions {
-  /** Bytes of a chunk, a multiple of 4: `"4 MiB"` without it. */
-  readonly chunkSize?: MemoryLimit.Input | undefined
-  /** How many chunks may be under way at a time, from 1 to 64: 2 without it, so that one is filled while one is copied. */
-  readonly inFlight?: number | undefined
-  /** Where to start in the buffer, in bytes; a multiple of 4; 0 without it. */
-  readonly offset?: number | undefined
-}
-
-/**
- * Which bytes of a buffer to stream, and how.
- *
- * @category models
- * @since 0.1.0
- */
-export interface DownloadOptions extends TransferOptions {
-  /** How many bytes; up to the end of the buffer without it. */
-  readonly size?: number | undefined
-}
-
-const known = KnownOptions.of<DownloadOptions>({ chunkSize: true, inFlight: true, offset: true, size: true })
-
-const knownOfUpload = KnownOptions.of<TransferOptions>({ chunkSize: true, inFlight: true, offset: true })
-
-/** Checked options. */
-interface Plan {
-  readonly chunkBytes: number
-  readonly inFlight: number
-  readonly offset: number
-}
-
-const planOf = (
-  operation: string,
-  buffer: BufferLike.BufferLike,
-  options: TransferOptions | undefined,
-  device: DeviceInfo
-): Plan => {
-  valid(BufferLike.problem(operation, buffer, device))
-  const { chunkSize = "4 MiB", inFlight = 2, offset = 0 } = options ?? {}
-  valid(BufferRange.offsetProblem(operation, buffer, offset, BufferRange.portableAlignment))
-  const chunkBytes = valid(MemoryLimit.resolve(operation, "chunkSize", { bytes: chunkSize }, device) ?? Infinity)
-  if (chunkBytes === 0 || chunkBytes % 4 !== 0) {
-    throw invalidRequest(
-      operation,
-      `chunkSize ${shown(chunkSize)} is no multiple of 4 bytes`,
-      `Pass bytes, as "1 MiB".`
-    )
-  }
-  if (!Number.isInteger(inFlight) || inFlight < 1 || inFlight > 64) {
-    throw invalidRequest(
-      operation,
-      `inFlight ${shown(inFlight)} is no whole number from 1 to 64`,
-      "Pass 2, or leave it out."
-    )
-  }
-  return { chunkBytes, inFlight, offset }
-}
-
-/** Bytes of the stream, and their place in the buffer. */
-interface Chunk {
-  readonly bytes: Uint8Array<ArrayBuffer>
-  readonly offset: number
-}
-
-/** Fills chunks with the pieces of a stream. It copies them, since a stream may use the memory of a piece for the next one. */
-class Chunks {
-  readonly #chunkBytes: number
-  #offset: number
-  #chunk: Uint8Array<ArrayBuffer>
-  #filled = 0
-
-  constructor({ chunkBytes, offset }: Plan, room: number) {
-    // The last chunk may be short, and so is the only one of a small buffer.
-    this.#chunkBytes = Math.min(chunkBytes, Math.max(room, 4))
-    this.#offset = offset
-    this.#chunk = new Uint8Array(this.#chunkBytes)
-  }
-
-  /** The chunks that a piece completes, one at a time. */
-  *add(piece: Uint8Array<ArrayBuffer>): Generator<Chunk> {
-    for (let at = 0; at < piece.length;) {
-      const part = piece.subarray(at, at + this.#chunkBytes - this.#filled)
-      this.#chunk.set(part, this.#filled)
-      this.#filled += part.length
-      at += part.length
-      if (this.#filled === this.#chunkBytes) yield this.#take()
-    }
-  }
-
-  /** What is left at the end of the stream. */
-  rest(): ReadonlyArray<Chunk> {
-    return this.#filled === 0 ? [] : [this.#take()]
-  }
-
-  #take(): Chunk {
-    const chunk = { bytes: this.#chunk.subarray(0, this.#filled), offset: this.#offset }
-    this.#offset += this.#filled
-    this.#filled = 0
-    this.#chunk = new Uint8Array(this.#chunkBytes)
-    return chunk
-  }
-}
+export type Services = DeviceContext | CommandQueue | StagingPool.StagingPool
 
 /**
  * Writes a stream of bytes into a buffer, and returns how many there were. It completes when the device has all of them. The
- * stream's pieces may have any size; they are copied into chunks, and each chunk goes through staging memory. A chunk waits while
- * the staging pool has no memory for it.
+ * stream's pieces may have any size; each chunk of them goes through staging memory, and waits while the staging pool has no
+ * memory for it. A piece is copied before the stream is asked for the next one.
  *
  * Fails as the stream does; with InvalidRequest when there are more bytes than the buffer has from `offset` on, when their
  * number is no multiple of 4 and they do not end with the buffer, and for a piece that is no bytes; with LimitExceeded for
@@ -165,70 +77,109 @@ export const upload: {
   (
     target: BufferLike.BufferLike,
     options?: TransferOptions
-  ): <E, R>(
-    stream: Stream.Stream<HostData.HostData, E, R>
-  ) => Effect.Effect<number, E | GpuError, R | CommandQueue | StagingPool.StagingPool>
+  ): <E, R>(stream: Stream.Stream<HostData.HostData, E, R>) => Effect.Effect<number, E | GpuError, R | Services>
   <E, R>(
     stream: Stream.Stream<HostData.HostData, E, R>,
     target: BufferLike.BufferLike,
     options?: TransferOptions
-  ): Effect.Effect<number, E | GpuError, R | CommandQueue | StagingPool.StagingPool>
+  ): Effect.Effect<number, E | GpuError, R | Services>
 } = dual(
   (args) => satisfies(args[0], Stream.isStream),
   <E, R>(
     stream: Stream.Stream<HostData.HostData, E, R>,
     target: BufferLike.BufferLike,
     options?: TransferOptions
-  ): Effect.Effect<number, E | GpuError, R | CommandQueue | StagingPool.StagingPool> =>
-    CommandQueue.use((queue): Effect.Effect<number, E | GpuError, R | CommandQueue | StagingPool.StagingPool> => {
-      const operation = "Transfers.upload"
-      const plan = readValues(operation, () => {
-        valid(optionsProblem(operation, options, knownOfUpload))
-        return planOf(operation, target, options, queue.info)
-      })
-      if (isGpuError(plan)) return plan
-      const chunks = Stream.flatMap(
-        Stream.mapAccum(
-          stream,
-          () => new Chunks(plan, target.size - plan.offset),
-          (filling, piece: HostData.HostData) => [filling, [completed(operation, filling, piece)]] as const,
-          { onHalt: (filling) => [Stream.suspend(() => Stream.fromIterable(filling.rest()))] }
-        ),
-        (chunks: Stream.Stream<Chunk, GpuError>) => chunks
-      )
-      return Effect.scopedWith((scope) => {
-        const sends = new InFlight<number>(plan.inFlight, scope)
-        let sent = 0
-        const joined = Effect.map(Effect.suspend(() => sends.join()), (bytes) => {
-          sent += bytes
-        })
-        const all = Stream.runForEach(
-          chunks,
-          (chunk) => Effect.andThen(sends.isFull ? joined : Effect.void, sends.start(send(target, chunk)))
-        )
-        const rest = Effect.whileLoop({ while: () => !sends.isEmpty, body: () => joined, step: () => {} })
-        return Effect.map(Effect.andThen(all, rest), () => sent)
-      })
-    })
+  ): Effect.Effect<number, E | GpuError, R | Services> =>
+    Stream.run(stream, sinkInto("Transfers.upload", target, options))
 )
 
-/** The chunks that a piece completes, made as the device takes them. */
-const completed = (
-  operation: string,
-  filling: Chunks,
-  piece: HostData.HostData
-): Stream.Stream<Chunk, GpuError> => {
-  const bytes = readValues(operation, () => HostData.bytes(operation, piece, "a piece of the stream"))
-  return isGpuError(bytes) ? Stream.fail(bytes) : Stream.fromIterable(filling.add(bytes), { chunkSize: 1 })
-}
-
-const send = (
+/**
+ * The same as {@link upload}, as a sink: for streams that end in more than one place. Its result is the number of bytes. Every
+ * run of it begins at `offset` again.
+ *
+ * **Example** (A stream that is counted on its way)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { BufferPool, StagingPool, Transfers } from "effect-gpu-pool"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(8)
+ *   let pieces = 0
+ *   const counted = Stream.make(Uint8Array.of(1, 2, 3), Uint8Array.of(4, 5, 6, 7, 8)).pipe(
+ *     Stream.tap(() => Effect.sync(() => pieces++))
+ *   )
+ *   return [yield* Stream.run(counted, Transfers.sink(x)), pieces]
+ * }).pipe(Effect.provide(StagingPool.layer())) // => [8, 2]
+ * ```
+ *
+ * @category transfers
+ * @since 0.1.0
+ */
+export const sink = (
   target: BufferLike.BufferLike,
-  { bytes, offset }: Chunk
+  options?: TransferOptions
+): Sink.Sink<number, HostData.HostData, never, GpuError, Services> => sinkInto("Transfers.sink", target, options)
+
+const sinkInto = (
+  operation: string,
+  target: BufferLike.BufferLike,
+  options: TransferOptions | undefined
+): Sink.Sink<number, HostData.HostData, never, GpuError, Services> =>
+  Sink.fromTransform((pieces) =>
+    Effect.scopedWith((scope) =>
+      Effect.gen(function*() {
+        const { info, status } = yield* DeviceContext
+        const plan = readValues(operation, () => planOfUpload(operation, target, options, info))
+        if (isGpuError(plan)) return yield* plan
+        const { inFlight, size } = plan
+        const chunkBytes = Math.min(plan.chunkBytes, Math.max(size, 4))
+        const sent = yield* InOrder.begin<number, GpuError, Services>((sends) =>
+          Chunks.forEach(operation, pieces, chunkBytes, (chunk) =>
+            chunk.offset + chunk.size > size
+              ? tooLong(operation, target, plan)
+              : sends.hand((taken) => send(operation, chunk, target, plan.offset + chunk.offset, taken))), {
+          most: inFlight,
+          scope,
+          status
+        })
+        let bytes = 0
+        const count = Effect.map(sent, ([part]) => {
+          bytes += part
+        })
+        yield* count.pipe(
+          Effect.forever({ disableYield: true }),
+          Pull.catchDone(() => Effect.void)
+        )
+        return [bytes] as const
+      })
+    )
+  )
+
+const tooLong = (operation: string, { label, size }: BufferLike.BufferLike, { offset }: Plan): GpuError =>
+  invalidRequest(
+    operation,
+    `the stream has more bytes than the ${size - offset} of the buffer${
+      label === undefined ? "" : ` "${line(label)}"`
+    } from ${offset} on`,
+    "Allocate more, or take less of the stream."
+  )
+
+/** Writes a chunk into a buffer, through staging memory. Its bytes are not used any more once it has called `taken`. */
+const send = (
+  operation: string,
+  chunk: Chunks.Chunk,
+  target: BufferLike.BufferLike,
+  offset: number,
+  taken: () => void
 ): Effect.Effect<number, GpuError, CommandQueue | StagingPool.StagingPool> =>
-  StagingPool.use(bytes.length, Uint8Array, (array) => {
-    array.data.set(bytes)
-    return Effect.as(StagingPool.upload(array, target, { offset }), bytes.length)
+  StagingPool.use(chunk.size, Uint8Array, (array) => {
+    // The pool or the device may have ended since.
+    if (!array.isMapped) return array.released(operation)
+    const problem = chunk.copyTo(operation, array.data)
+    if (problem !== undefined) return problem
+    taken()
+    return Effect.as(StagingPool.upload(array, target, { offset }), chunk.size)
   }, { onExhausted: "wait", label: "upload" })
 
 /**
@@ -259,90 +210,166 @@ export const download: {
   /** The bytes of a buffer as a stream of chunks, in order. */
   (
     options?: DownloadOptions
-  ): (
-    source: BufferLike.BufferLike
-  ) => Stream.Stream<Uint8Array<ArrayBuffer>, GpuError, CommandQueue | StagingPool.StagingPool>
+  ): (source: BufferLike.BufferLike) => Stream.Stream<Uint8Array<ArrayBuffer>, GpuError, Services>
   (
     source: BufferLike.BufferLike,
     options?: DownloadOptions
-  ): Stream.Stream<Uint8Array<ArrayBuffer>, GpuError, CommandQueue | StagingPool.StagingPool>
+  ): Stream.Stream<Uint8Array<ArrayBuffer>, GpuError, Services>
 } = dual(
   startsWithSubject,
   (
     source: BufferLike.BufferLike,
     options?: DownloadOptions
-  ): Stream.Stream<Uint8Array<ArrayBuffer>, GpuError, CommandQueue | StagingPool.StagingPool> =>
-    Stream.unwrap(CommandQueue.use((queue) => {
+  ): Stream.Stream<Uint8Array<ArrayBuffer>, GpuError, Services> =>
+    Stream.unwrap(Effect.gen(function*() {
       const operation = "Transfers.download"
-      const plan = readValues(operation, () => {
-        valid(optionsProblem(operation, options, known))
-        const plan = planOf(operation, source, options, queue.info)
-        const size = options?.size ?? source.size - plan.offset
-        valid(BufferRange.lengthProblem(operation, source, plan.offset, size, BufferRange.portableAlignment))
-        return { ...plan, size }
-      })
-      return isGpuError(plan) ? plan : Effect.succeed(readsOf(queue, source, plan))
+      const { info, status } = yield* DeviceContext
+      const plan = readValues(operation, () => planOfDownload(operation, source, options, info))
+      if (isGpuError(plan)) return yield* plan
+      const scope = yield* Effect.scope
+      const chunks = InOrder.begin<Uint8Array<ArrayBuffer>, GpuError, Services>(
+        (reads) => readAll(reads, source, plan),
+        { most: plan.inFlight, scope, status }
+      )
+      return Stream.fromPull(chunks)
     }))
 )
 
-const readsOf = (
-  queue: CommandQueue["Service"],
+const readAll = (
+  reads: InOrder<Uint8Array<ArrayBuffer>, GpuError>,
   source: BufferLike.BufferLike,
-  { chunkBytes, inFlight, offset, size }: Plan & { readonly size: number }
-): Stream.Stream<Uint8Array<ArrayBuffer>, GpuError, StagingPool.StagingPool> =>
-  Stream.unwrap(Effect.map(Effect.scope, (scope) => {
-    const reads = new InFlight<Uint8Array<ArrayBuffer>>(inFlight, scope)
-    let at = 0
-    const ahead = Effect.whileLoop({
-      while: () => at < size && !reads.isFull,
-      body: () => {
-        const length = Math.min(chunkBytes, size - at)
-        const from = offset + at
-        at += length
-        return reads.start(queue.read<Uint8Array<ArrayBuffer>>(source, Uint8Array, { offset: from, length }))
-      },
-      step: () => {}
-    })
-    return Stream.unfold(
-      undefined,
-      () =>
-        Effect.flatMap(
-          ahead,
-          () => reads.isEmpty ? Effect.undefined : Effect.map(reads.join(), (bytes) => [bytes, undefined] as const)
-        )
-    )
-  }))
+  { chunkBytes, offset, size }: Plan
+): Effect.Effect<void, never, CommandQueue> => {
+  let at = 0
+  return Effect.whileLoop({
+    while: () => at < size,
+    body: () => {
+      const length = Math.min(chunkBytes, size - at)
+      const read = readBytes(source, { offset: offset + at, length })
+      at += length
+      return reads.hand((taken) => {
+        taken()
+        return read
+      })
+    },
+    step: () => {}
+  })
+}
+
+const readBytes = (
+  source: BufferLike.BufferLike,
+  range?: { readonly offset: number; readonly length: number }
+): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError, CommandQueue> =>
+  CommandQueue.use((queue) => queue.read<Uint8Array<ArrayBuffer>>(source, Uint8Array, range))
 
 /**
- * Effects on fibers of their own, at most so many at a time, which are joined in order. They end with the scope. Concurrent
- * `Stream.mapEffect` would do the same, and hangs when it is interrupted at certain steps (Effect 4.1).
+ * A stream of bytes through device memory: each chunk goes into a buffer of the pool, `f` does something with it there, and its
+ * bytes come back, in order. These are the bytes of the buffer that `f` returns, or of the chunk's own. While a consumer works
+ * on one chunk, the next are on their way. Only the last chunk may be short, and may have any number of bytes.
+ *
+ * `f` gets the chunk and how many bytes of the stream were before it. What it allocates ends when the chunk has come back. With
+ * `inFlight` chunks under way the pool needs memory for as many; a chunk waits for its own. Where `f` allocates in a pool whose
+ * requests wait, say with `reserve` how much a chunk needs in all.
+ *
+ * Fails as the stream and `f` do; with InvalidRequest for options that are none, and for a piece that is no bytes; with
+ * LimitExceeded for chunks larger than the pool or the staging pool; and with Released, DeviceLost, OutOfMemory or DriverError.
+ * What comes before a failure is in the stream.
+ *
+ * **Example** (Numbers doubled by a kernel, four at a time)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { CommandQueue, KernelArgument, StagingPool, Transfers } from "effect-gpu-pool"
+ * import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
+ *
+ * const double = ElementwiseKernel.make({
+ *   name: "double",
+ *   args: [KernelArgument.VectorArg("f32", "x")],
+ *   outputs: ({ x }) => ({ x: Expr.multiply(x, 2) })
+ * })
+ *
+ * Stream.range(1, 6).pipe(
+ *   Stream.map((n) => Float32Array.of(n)),
+ *   Transfers.through((x) => CommandQueue.dispatch(double, { x }, x.size / 4), { chunkSize: 16 }),
+ *   Stream.map((chunk) => Array.from(new Float32Array(chunk.buffer))),
+ *   Stream.runCollect,
+ *   Effect.provide(StagingPool.layer())
+ * ) // => [[2, 4, 6, 8], [10, 12]]
+ * ```
+ *
+ * @category transfers
+ * @since 0.1.0
  */
-class InFlight<A> {
-  readonly #most: number
-  readonly #scope: Scope.Scope
-  readonly #running: Array<Fiber.Fiber<A, GpuError>> = []
+export const through: {
+  /**
+   * A stream of bytes through device memory: each chunk goes into a buffer of the pool, `f` does something with it there, and its
+   * bytes come back, in order.
+   */
+  <E2, R2>(
+    f: (chunk: PooledBuffer, offset: number) => Effect.Effect<BufferLike.BufferLike | void, E2, R2>,
+    options?: ThroughOptions
+  ): <E, R>(stream: Stream.Stream<HostData.HostData, E, R>) => Through<E, R, E2, R2>
+  <E, R, E2, R2>(
+    stream: Stream.Stream<HostData.HostData, E, R>,
+    f: (chunk: PooledBuffer, offset: number) => Effect.Effect<BufferLike.BufferLike | void, E2, R2>,
+    options?: ThroughOptions
+  ): Through<E, R, E2, R2>
+} = dual(
+  (args) => satisfies(args[0], Stream.isStream),
+  <E, R, E2, R2>(
+    stream: Stream.Stream<HostData.HostData, E, R>,
+    f: Use<E2, R2>,
+    options?: ThroughOptions
+  ): Through<E, R, E2, R2> =>
+    Stream.unwrap(Effect.gen(function*() {
+      const operation = "Transfers.through"
+      const { info, status } = yield* DeviceContext
+      const cut = readValues(operation, () => {
+        valid(functionProblem(operation, "f", f))
+        return { ...cutOfThrough(operation, options, info), reserve: options?.reserve }
+      })
+      if (isGpuError(cut)) return yield* cut
+      // Scopes close in the reverse order: the fibers that use the stream end before the stream does.
+      const ofStream = yield* Effect.flatMap(Effect.scope, Scope.fork)
+      const scope = yield* Effect.flatMap(Effect.scope, Scope.fork)
+      const pieces = yield* Scope.provide(Stream.toPull(stream), ofStream)
+      const results = InOrder.begin<Uint8Array<ArrayBuffer>, E | E2 | GpuError, R | UseServices<R2>>(
+        (uses) =>
+          Chunks.forEach(operation, pieces, cut.chunkBytes, (chunk) =>
+            uses.hand((taken) => {
+              const used = useOn(operation, chunk, f, taken)
+              return cut.reserve === undefined ? used : BufferPool.reserve(used, cut.reserve)
+            })),
+        { most: cut.inFlight, scope, status }
+      )
+      return Stream.fromPull(results)
+    }))
+)
 
-  constructor(most: number, scope: Scope.Scope) {
-    this.#most = most
-    this.#scope = scope
-  }
+type Use<E, R> = (chunk: PooledBuffer, offset: number) => Effect.Effect<BufferLike.BufferLike | void, E, R>
 
-  get isFull(): boolean {
-    return this.#running.length >= this.#most
-  }
+type UseServices<R> = Exclude<R, Scope.Scope> | Services | BufferPool.BufferPool
 
-  get isEmpty(): boolean {
-    return this.#running.length === 0
-  }
+/**
+ * What {@link through} makes of a stream and a function.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Through<E, R, E2, R2> = Stream.Stream<
+  Uint8Array<ArrayBuffer>,
+  E | E2 | GpuError,
+  R | Exclude<R2, Scope.Scope> | Services | BufferPool.BufferPool
+>
 
-  start<R>(effect: Effect.Effect<A, GpuError, R>): Effect.Effect<void, never, R> {
-    return Effect.map(Effect.forkIn(effect, this.#scope), (fiber) => {
-      this.#running.push(fiber)
-    })
-  }
-
-  /** Waits for the first of those under way, of which there is one. */
-  join(): Effect.Effect<A, GpuError> {
-    return Fiber.join(this.#running.shift()!)
-  }
-}
+const useOn = <E, R>(
+  operation: string,
+  chunk: Chunks.Chunk,
+  f: Use<E, R>,
+  taken: () => void
+): Effect.Effect<Uint8Array<ArrayBuffer>, E | GpuError, UseServices<R>> =>
+  BufferPool.use(chunk.size, (input) =>
+    Effect.scoped(Effect.gen(function*() {
+      yield* send(operation, chunk, input, 0, taken)
+      return yield* readBytes((yield* f(input, chunk.offset)) ?? input)
+    })), { onExhausted: "wait", label: "chunk" })

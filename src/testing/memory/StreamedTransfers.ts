@@ -6,11 +6,13 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import type { GpuError } from "../../domain/GpuError.ts"
+import { GpuError } from "../../domain/GpuError.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
+import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
 import * as CommandQueue from "../../services/queue/CommandQueue.ts"
 import * as StagingPool from "../../services/staging/StagingPool.ts"
 import * as Transfers from "../../services/staging/Transfers.ts"
+import * as Kernels from "../commands/Kernels.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { expectNoFailure, interruptedAt } from "../pool/Interruption.ts"
@@ -80,6 +82,15 @@ const bounded = Effect.gen(function*() {
   Expect.numbers("all bytes", yield* CommandQueue.read(x, Uint8Array), counted(bytes))
 })
 
+/** A read and an upload take turns with the memory of one chunk: neither has it while it waits for the other. */
+const bufferToBuffer = Effect.gen(function*() {
+  const x = yield* written(counted(100))
+  const y = yield* BufferPool.allocate(100)
+  const there = Transfers.download(x, { chunkSize: 12, inFlight: 4 })
+  Expect.equal("bytes", yield* Transfers.upload(there, y, { chunkSize: 16, inFlight: 4 }), 100)
+  Expect.numbers("all bytes", yield* CommandQueue.read(y, Uint8Array), counted(100))
+})
+
 /** No memory comes back for the first chunk until enough of the stream was asked for, or it stays so. */
 const waitingStream = Effect.gen(function*() {
   const x = yield* BufferPool.allocate(4096)
@@ -100,6 +111,8 @@ const failures = Effect.gen(function*() {
   const x = yield* BufferPool.allocate(64)
   const tooLong = Transfers.upload(pieces(96, [16]), x, { chunkSize: 32 })
   yield* Expect.failsWith("more bytes than there is room for", tooLong, "InvalidRequest")
+  const early = yield* Effect.flip(Transfers.upload(Stream.forever(pieces(96, [96])), x, { chunkSize: 32, offset: 4 }))
+  Expect.isTrue(early.message, early.message.includes("more bytes than the 60 of the buffer from 4 on"))
   yield* Expect.failsWith("no bytes", Transfers.upload(Stream.make(wrong<Uint8Array>("x")), x), "InvalidRequest")
   const own = Stream.concat(Stream.make(new Uint8Array(32)), Stream.fail("enough"))
   Expect.equal("the stream's own", String(yield* Effect.flip(Transfers.upload(own, x, { chunkSize: 16 }))), "enough")
@@ -126,15 +139,151 @@ const failures = Effect.gen(function*() {
   yield* Expect.failsWith("no buffer", Stream.runDrain(Transfers.download(wrong<never>(7), {})), "InvalidRequest")
 })
 
+/** A stream that changes a piece only when it is asked for the next one, and one that transfers it at once. */
+const borrowedPieces = Effect.gen(function*() {
+  const x = yield* BufferPool.allocate(64)
+  const views = [
+    new Float64Array(4),
+    new DataView(new ArrayBuffer(24), 8, 12),
+    new Uint16Array(new ArrayBuffer(10), 2, 2)
+  ]
+  const of = (byte: number) =>
+    Stream.map(Stream.fromIterable(views, { chunkSize: 2 }), (view) => {
+      new Uint8Array(view.buffer).fill(99)
+      new Uint8Array(view.buffer, view.byteOffset, view.byteLength).fill(byte)
+      return view
+    })
+  Expect.equal("bytes of views", yield* Transfers.upload(of(5), x, { chunkSize: 20 }), 48)
+  const found = yield* CommandQueue.read(x, Uint8Array, { length: 48 })
+  Expect.numbers("the views", found, new Uint8Array(48).fill(5))
+  const gone = Stream.map(Stream.make(new Uint8Array(64)), (piece) => {
+    structuredClone(piece, { transfer: [piece.buffer] })
+    return piece
+  })
+  yield* Expect.failsWith("a piece without memory", Transfers.upload(gone, x), "InvalidRequest")
+})
+
+const asSink = Effect.gen(function*() {
+  const x = yield* BufferPool.allocate(64)
+  const into = Transfers.sink(x, { chunkSize: 16 })
+  for (const turn of [1, 2]) {
+    const stream = Stream.map(pieces(64, [10]), (piece) => piece.map((byte) => byte * turn))
+    Expect.equal("bytes", yield* Stream.run(stream, into), 64)
+    Expect.numbers("the stream", yield* CommandQueue.read(x, Uint8Array), counted(64).map((byte) => byte * turn))
+  }
+  const own = Stream.concat(pieces(32, [16]), Stream.fail("enough"))
+  Expect.equal("the stream's failure", String(yield* Effect.flip(Stream.run(own, into))), "enough")
+  yield* Expect.failsWith("its own", Stream.run(pieces(96, [16]), into), "InvalidRequest")
+  const offset = yield* Effect.flip(Stream.run(Stream.empty, Transfers.sink(x, { offset: 2 })))
+  Expect.isTrue(offset.message, offset.message.includes("Transfers.sink"))
+})
+
+/** Each number of a chunk and 1, in another buffer. */
+const addOne = (chunk: PooledBuffer) =>
+  Effect.gen(function*() {
+    const sums = yield* BufferPool.allocate(chunk.size)
+    yield* CommandQueue.dispatch(Kernels.addTo, { x: chunk, y: sums, a: 1 }, chunk.size / 4)
+    return sums
+  })
+
+/** Where a chunk is, and its bytes, in another buffer. */
+const elsewhere = (chunk: PooledBuffer, offset: number) =>
+  Effect.gen(function*() {
+    const end = yield* BufferPool.allocate(8)
+    yield* CommandQueue.fill(end, Uint32Array.of(offset, chunk.size))
+    return end
+  })
+
+const words = (bytes: Uint8Array): Uint32Array => new Uint32Array(bytes.slice().buffer)
+
+const throughKernels = Effect.gen(function*() {
+  const source = counted(500)
+  const expected = words(source).map((word) => word + 1)
+  for (const [lengths, inFlight] of [[[1], 1], [[7, 64, 3], 2], [[1000], 3]] as const) {
+    const chunks = yield* pieces(500, lengths).pipe(
+      Transfers.through(addOne, { chunkSize: 48, inFlight }),
+      Stream.runCollect
+    )
+    Expect.same("lengths", chunks.map((chunk) => chunk.length), [...Array.from({ length: 10 }, () => 48), 20])
+    Expect.numbers("every number and one", words(joined(chunks)), expected)
+  }
+  const ends = yield* Stream.runCollect(Transfers.through(pieces(42, [5]), elsewhere, { chunkSize: 16, reserve: 64 }))
+  Expect.same("another buffer", ends.map((end) => [...words(end)]), [[0, 16], [16, 16], [32, 10]])
+  const odd = yield* Stream.runCollect(Transfers.through(pieces(7, [3]), () => Effect.void, { chunkSize: 4 }))
+  Expect.numbers("an odd number of bytes", joined(odd), counted(7))
+  Expect.same("no chunks", yield* Stream.runCollect(Transfers.through(Stream.empty, addOne)), [])
+  const { activeBlocks } = yield* BufferPool.stats
+  Expect.equal("leased afterwards", activeBlocks, 0)
+})
+
+/** The consumer takes nothing: the stream is asked for what is in flight, and for one chunk more. */
+const throughWaits = Effect.gen(function*() {
+  let pulled = 0
+  const stream = Stream.map(Stream.range(0, 63, 1), () => {
+    pulled++
+    return new Uint8Array(64)
+  })
+  const first = yield* Stream.runHead(Transfers.through(stream, () => Effect.void, { chunkSize: 64, inFlight: 3 }))
+  Expect.isTrue("a chunk", first._tag === "Some")
+  Expect.isTrue(`${pulled} pieces were taken`, pulled <= 6)
+  let left = 10
+  const slow = Transfers.through(pieces(640, [64]), () => Effect.void, { chunkSize: 64, inFlight: 3 })
+  yield* Stream.runForEach(slow, () => Effect.sync(() => left--))
+  Expect.equal("chunks left", left, 0)
+  const { activeBlocks } = yield* BufferPool.stats
+  Expect.equal("leased afterwards", activeBlocks, 0)
+})
+
+/** What comes before a failure is in the stream, whoever fails; then the stream of the program has ended, too. */
+const throughFails = Effect.gen(function*() {
+  let closed = 0
+  const closing = <E>(stream: Stream.Stream<Uint8Array<ArrayBuffer>, E>) =>
+    Stream.unwrap(Effect.gen(function*() {
+      yield* Effect.acquireRelease(Effect.void, () => Effect.sync(() => closed++))
+      return stream
+    }))
+  const attempt = <E>(stream: Stream.Stream<Uint8Array<ArrayBuffer>, E>, f: () => Effect.Effect<void, string>) =>
+    Effect.gen(function*() {
+      let chunks = 0
+      const error = yield* closing(stream).pipe(
+        Transfers.through(f, { chunkSize: 16 }),
+        Stream.runForEach(() => Effect.sync(() => chunks++)),
+        Effect.flip
+      )
+      return [error instanceof GpuError ? error.reason._tag : error, chunks]
+    })
+  const own = Stream.concat(pieces(40, [8]), Stream.fail("enough"))
+  Expect.same("the stream's", yield* attempt(own, () => Effect.void), ["enough", 2])
+  let runs = 0
+  const third = () => Effect.suspend(() => ++runs === 3 ? Effect.fail("no more") : Effect.void)
+  Expect.same("the function's", yield* attempt(pieces(640, [100]), third), ["no more", 2])
+  const noBytes = Stream.concat(pieces(16, [16]), Stream.make(wrong<Uint8Array<ArrayBuffer>>(7)))
+  Expect.same("no bytes", yield* attempt(noBytes, () => Effect.void), ["InvalidRequest", 1])
+  Expect.equal("streams that were closed", closed, 3)
+  for (const option of [{ chunkSize: 6 }, { inFlight: 0 }, { reserve: -1 }, { offset: 4 }]) {
+    const run = Stream.runDrain(Transfers.through(Stream.empty, () => Effect.void, wrong(option)))
+    yield* Expect.failsWith(JSON.stringify(option), run, "InvalidRequest")
+  }
+  yield* Expect.failsWith(
+    "no function",
+    Stream.runDrain(Transfers.through(Stream.empty, wrong<() => Effect.Effect<void>>(7))),
+    "InvalidRequest"
+  )
+  const { activeBlocks } = yield* BufferPool.stats
+  Expect.equal("leased afterwards", activeBlocks, 0)
+})
+
 const interrupted = Effect.gen(function*() {
   const x = yield* written(counted(128))
   const there = Transfers.upload(pieces(128, [24]), x, { chunkSize: 32 })
   const back = Stream.runDrain(Transfers.download(x, { chunkSize: 32 }))
   const steps = yield* scaled(120, 20)
-  for (const program of [there, back]) {
+  const through = Stream.runDrain(Transfers.through(pieces(128, [24]), addOne, { chunkSize: 32 }))
+  for (const program of [there, back, through]) {
     for (let step = 0; step < steps; step++) {
       expectNoFailure(`interrupted at step ${step}`, yield* interruptedAt(program, step))
-      Expect.equal(`leased after step ${step}`, (yield* StagingPool.stats).activeBlocks, 0)
+      Expect.equal(`staging memory leased after step ${step}`, (yield* StagingPool.stats).activeBlocks, 0)
+      Expect.equal(`leased after step ${step}`, (yield* BufferPool.stats).activeBlocks, 1)
     }
   }
   Expect.equal("a whole upload", yield* there, 128)
@@ -147,9 +296,18 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("short, empty and odd ends are as good as others", staged(small)),
   test("a stream passes through memory for two chunks", staged(bounded, { maxBytes: 128, onExhausted: "wait" })),
   test(
+    "a stream goes from buffer to buffer through memory for one chunk",
+    staged(bufferToBuffer, { maxBytes: 16, onExhausted: "wait" })
+  ),
+  test(
     "a stream waits while the device takes nothing",
     staged(waitingStream, { maxBytes: 64, suspectAfter: "1 hour" })
   ),
+  test("pieces are any views, and are copied before the next one is made", staged(borrowedPieces)),
+  test("a buffer is a sink, as often as one likes", staged(asSink)),
+  test("a stream comes through kernels in order, in chunks that may be short at the end", staged(throughKernels)),
+  test("a stream through a kernel waits for its consumer", staged(throughWaits)),
+  test("a stream through a kernel ends as the stream or the function fails", staged(throughFails)),
   test("failures are those of the stream, or say what is wrong", staged(failures)),
-  test("an interruption at any step leaves no memory behind", staged(interrupted))
+  test("an interruption at any step leaves no memory behind", { interrupts: true }, staged(interrupted))
 ]

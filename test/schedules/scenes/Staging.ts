@@ -2,10 +2,12 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import * as StagingPool from "../../../src/services/staging/StagingPool.ts"
+import * as Transfers from "../../../src/services/staging/Transfers.ts"
 import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene, Services, Stage } from "../Stage.ts"
 
@@ -45,6 +47,32 @@ const got = (stage: Stage, value: number) =>
     if (data.length > 0) Expect.numbers("what was got", data, new Uint32Array(4).fill(value))
   }))
 
+/** Three pieces of which two make a chunk, in memory that the next one gets. */
+const pieces = (value: number) => {
+  const memory = new Uint32Array(2)
+  return Stream.map(Stream.range(0, 2, 1), () => memory.fill(value))
+}
+
+const streamed = (stage: Stage, value: number) =>
+  Effect.scoped(Effect.gen(function*() {
+    const lease = yield* shared(stage, 0)
+    const target = yield* BufferPool.allocate(24)
+    Expect.equal("bytes", yield* Transfers.upload(pieces(value), target, { chunkSize: 16 }), 24)
+    yield* CommandQueue.copy(target, lease, { size: 16 })
+    const chunks = yield* Stream.runCollect(Transfers.download(target, { chunkSize: 16 }))
+    Expect.same("what came back", chunks.flatMap((chunk) => [...new Uint32Array(chunk.buffer)]), Array(6).fill(value))
+  }))
+
+/** The function shares its chunk with the intruder, which may end it at any time. */
+const through = (stage: Stage, value: number) =>
+  Effect.gen(function*() {
+    const chunks = yield* pieces(value).pipe(
+      Transfers.through((chunk) => Effect.as(stage.share(chunk), undefined), { chunkSize: 16, inFlight: 2 }),
+      Stream.runCollect
+    )
+    Expect.same("what came back", chunks.flatMap((chunk) => [...new Uint32Array(chunk.buffer)]), Array(6).fill(value))
+  })
+
 export const staging: ReadonlyArray<Scene> = [
   { name: "an array is uploaded", run: (stage) => staged(sent(stage, 1)) },
   { name: "an array is downloaded", run: (stage) => staged(got(stage, 2)) },
@@ -52,6 +80,8 @@ export const staging: ReadonlyArray<Scene> = [
     name: "two upload and download through memory for one",
     run: (stage) => staged(Effect.all([sent(stage, 3), got(stage, 4)], { concurrency: "unbounded", discard: true }))
   },
+  { name: "a stream is uploaded and downloaded", run: (stage) => staged(streamed(stage, 7)) },
+  { name: "a stream passes through a buffer", run: (stage) => staged(through(stage, 8)) },
   {
     name: "a view is lent",
     run: (stage) =>

@@ -1,0 +1,140 @@
+/**
+ * Work that a producer hands out: each on a fiber of its own, at most so many at a time, with their results in order. All of it
+ * ends with a scope.
+ *
+ * Effect's `Stream.mapEffect` does this too. It hangs when it is interrupted at certain steps (Effect 4.1), takes the next
+ * element of a stream before the work on the last one could copy it, and does not hear of a lost device.
+ *
+ * @internal
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
+import type * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+
+/** Work that was handed out, and its result. */
+interface Handed<A, E> {
+  exit: Exit.Exit<A, E> | undefined
+}
+
+/** Where one fiber waits at a time, until something holds that other fibers change. */
+class WaitingPlace {
+  #look = constVoid
+
+  /** Whoever changes something calls this. */
+  readonly wake = (): void => this.#look()
+
+  until(holds: () => boolean): Effect.Effect<void> {
+    // It looks again in the step in which it begins to wait: another fiber may have run before that.
+    const waits = Effect.callback<void>((resume) => {
+      const look = (): void => {
+        if (!holds()) return
+        this.#look = constVoid
+        resume(Exit.void)
+      }
+      this.#look = look
+      look()
+      return Effect.sync(() => {
+        this.#look = constVoid
+      })
+    })
+    return Effect.suspend(() => holds() ? Exit.void : waits)
+  }
+}
+
+/** One producer, and one consumer that takes the results. */
+export class InOrder<A, E> {
+  readonly #most: number
+  readonly #scope: Scope.Scope
+  readonly #producer = new WaitingPlace()
+  readonly #consumer = new WaitingPlace()
+  /** What was handed out and not taken yet, oldest first. */
+  readonly #handed: Array<Handed<A, E>> = []
+  /** How the results end. */
+  #end: Exit.Exit<never, E | Cause.Done> | undefined
+  #lost: Exit.Exit<never, GpuError> | undefined
+
+  private constructor(most: number, scope: Scope.Scope) {
+    this.#most = most
+    this.#scope = scope
+  }
+
+  /**
+   * Runs a producer, which hands out work. The pull gives the results in order, then fails as the producer did. The first work
+   * that failed ends it, or else the loss of the device.
+   */
+  static begin<A, E, R>(
+    produce: (hand: InOrder<A, E>) => Effect.Effect<void, E, R>,
+    { most, scope, status }: {
+      readonly most: number
+      readonly scope: Scope.Scope
+      readonly status: DeviceStatus
+    }
+  ): Effect.Effect<Pull.Pull<readonly [A], E | GpuError>, never, R> {
+    return Effect.suspend(() => {
+      const self = new InOrder<A, E>(most, scope)
+      const listening = Effect.suspend(() =>
+        Scope.addFinalizer(
+          scope,
+          Effect.sync(status.onLost((error) => {
+            self.#lost = Exit.fail(error)
+            self.#consumer.wake()
+          }))
+        )
+      )
+      const producer = Effect.forkIn(Effect.suspend(() => produce(self)), scope, { startImmediately: true })
+      return Effect.map(Effect.andThen(listening, producer), (fiber) => {
+        fiber.addObserver((exit) => {
+          self.#end = Exit.isSuccess(exit) ? Exit.fail(Cause.Done()) : Exit.failCause(exit.cause)
+          self.#consumer.wake()
+        })
+        return self.#next
+      })
+    })
+  }
+
+  /**
+   * Waits for room, and hands out work. It completes when the work has called `taken`, or has ended: until then the producer
+   * leaves alone what the work takes.
+   */
+  hand<R>(work: (taken: () => void) => Effect.Effect<A, E, R>): Effect.Effect<void, never, R> {
+    const hasRoom = this.#producer.until(() => this.#handed.length < this.#most)
+    return Effect.flatMap(hasRoom, () => {
+      const handed: Handed<A, E> = { exit: undefined }
+      let isTaken = false
+      const taken = (): void => {
+        isTaken = true
+        this.#producer.wake()
+      }
+      return Effect.flatMap(Effect.forkIn(work(taken), this.#scope, { startImmediately: true }), (fiber) => {
+        this.#handed.push(handed)
+        fiber.addObserver((exit) => {
+          handed.exit = exit
+          this.#producer.wake()
+          this.#consumer.wake()
+        })
+        return this.#producer.until(() => isTaken || handed.exit !== undefined)
+      })
+    })
+  }
+
+  readonly #hasNext = (): boolean => {
+    const [first] = this.#handed
+    return this.#lost !== undefined || (first === undefined ? this.#end !== undefined : first.exit !== undefined)
+  }
+
+  readonly #next: Pull.Pull<readonly [A], E | GpuError> = Effect.flatMap(
+    this.#consumer.until(this.#hasNext),
+    (): Exit.Exit<readonly [A], E | GpuError | Cause.Done> => {
+      if (this.#lost !== undefined) return this.#lost
+      const first = this.#handed.shift()
+      if (first === undefined) return this.#end!
+      this.#producer.wake()
+      return Exit.map(first.exit!, (result) => [result] as const)
+    }
+  )
+}

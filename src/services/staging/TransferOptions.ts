@@ -1,0 +1,143 @@
+/**
+ * How streams are cut into chunks, and the checks of it.
+ *
+ * @since 0.1.0
+ */
+import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
+import * as BufferRange from "../../domain/data/BufferRange.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import { invalidRequest } from "../../domain/GpuError.ts"
+import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
+import * as BufferLike from "../buffers/BufferLike.ts"
+
+/**
+ * The chunks of a stream.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ChunkOptions {
+  /** Bytes of a chunk, a multiple of 4: `"4 MiB"` without it. */
+  readonly chunkSize?: MemoryLimit.Input | undefined
+  /** How many chunks may be under way at a time, from 1 to 64: 2 without it, so that one is filled while one is copied. */
+  readonly inFlight?: number | undefined
+}
+
+/**
+ * How a stream is written into a buffer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TransferOptions extends ChunkOptions {
+  /** Where to start in the buffer, in bytes; a multiple of 4; 0 without it. */
+  readonly offset?: number | undefined
+}
+
+/**
+ * Which bytes of a buffer to stream, and how.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DownloadOptions extends TransferOptions {
+  /** How many bytes; up to the end of the buffer without it. */
+  readonly size?: number | undefined
+}
+
+/**
+ * How a stream passes through device memory.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ThroughOptions extends ChunkOptions {
+  /**
+   * The most bytes that one chunk has of the pool at one time: its own, and what the function allocates. A chunk begins when
+   * these are set aside (`BufferPool.reserve`), so chunks never have memory and wait for each other. Without it a chunk begins
+   * when there is memory for itself.
+   */
+  readonly reserve?: MemoryLimit.Input | undefined
+}
+
+const ofChunks = { chunkSize: true, inFlight: true } as const
+const knownOfUpload = KnownOptions.of<TransferOptions>({ ...ofChunks, offset: true })
+const knownOfDownload = KnownOptions.of<DownloadOptions>({ ...ofChunks, offset: true, size: true })
+const knownOfThrough = KnownOptions.of<ThroughOptions>({ ...ofChunks, reserve: true })
+
+/** Checked options of chunks. @internal */
+export interface Cut {
+  readonly chunkBytes: number
+  readonly inFlight: number
+}
+
+/** Checked options of chunks in a buffer. @internal */
+export interface Plan extends Cut {
+  readonly offset: number
+  readonly size: number
+}
+
+const cutOf = (operation: string, options: ChunkOptions | undefined, device: DeviceInfo): Cut => {
+  const { chunkSize = "4 MiB", inFlight = 2 } = options ?? {}
+  const chunkBytes = valid(MemoryLimit.resolve(operation, "chunkSize", { bytes: chunkSize }, device) ?? Infinity)
+  if (chunkBytes === 0 || chunkBytes % 4 !== 0) {
+    throw invalidRequest(
+      operation,
+      `chunkSize ${shown(chunkSize)} is no multiple of 4 bytes`,
+      `Pass bytes, as "1 MiB".`
+    )
+  }
+  if (!Number.isInteger(inFlight) || inFlight < 1 || inFlight > 64) {
+    throw invalidRequest(
+      operation,
+      `inFlight ${shown(inFlight)} is no whole number from 1 to 64`,
+      "Pass 2, or leave it out."
+    )
+  }
+  return { chunkBytes, inFlight }
+}
+
+/** For code that `readValues` runs, as the others here. @internal */
+export const planOfUpload = (
+  operation: string,
+  target: BufferLike.BufferLike,
+  options: TransferOptions | undefined,
+  device: DeviceInfo
+): Plan => {
+  valid(optionsProblem(operation, options, knownOfUpload))
+  valid(BufferLike.problem(operation, target, device))
+  const offset = options?.offset ?? 0
+  valid(BufferRange.offsetProblem(operation, target, offset, BufferRange.portableAlignment))
+  return { ...cutOf(operation, options, device), offset, size: target.size - offset }
+}
+
+/** @internal */
+export const planOfDownload = (
+  operation: string,
+  source: BufferLike.BufferLike,
+  options: DownloadOptions | undefined,
+  device: DeviceInfo
+): Plan => {
+  valid(optionsProblem(operation, options, knownOfDownload))
+  valid(BufferLike.problem(operation, source, device))
+  const offset = options?.offset ?? 0
+  valid(BufferRange.offsetProblem(operation, source, offset, BufferRange.portableAlignment))
+  const size = options?.size ?? source.size - offset
+  valid(BufferRange.lengthProblem(operation, source, offset, size, BufferRange.portableAlignment))
+  return { ...cutOf(operation, options, device), offset, size }
+}
+
+/** @internal */
+export const cutOfThrough = (
+  operation: string,
+  options: ThroughOptions | undefined,
+  device: DeviceInfo
+): Cut => {
+  valid(optionsProblem(operation, options, knownOfThrough))
+  if (options?.reserve !== undefined) {
+    valid(MemoryLimit.resolve(operation, "reserve", { bytes: options.reserve }, device))
+  }
+  return cutOf(operation, options, device)
+}
