@@ -373,6 +373,14 @@ export * as QueueEvent from "./services/device/QueueEvent.ts"
 export * as Reconnecting from "./services/backend/reconnecting/Reconnecting.ts"
 
 /**
+ * How far a program may be ahead of its device.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export * as RecordingLimit from "./services/queue/RecordingLimit.ts"
+
+/**
  * An allocator that knows what was not freed.
  *
  * @category allocators

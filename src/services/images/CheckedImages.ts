@@ -28,7 +28,7 @@ import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import { logged } from "../device/GivingBack.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
-import { PendingCopies } from "../device/PendingCopies.ts"
+import { PendingWork } from "../device/PendingWork.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
 import { type MapAccess, mapAccesses, type QueueDriver } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
@@ -84,7 +84,7 @@ export class CheckedImages implements Service {
   readonly #driver: ImageDriver["Service"]
   readonly #queue: QueueDriver["Service"]
   readonly #allocator: ImageAllocator
-  readonly #copies: PendingCopies
+  readonly #pending: PendingWork
   readonly #commands: ImageCommands
 
   constructor(options: {
@@ -96,7 +96,7 @@ export class CheckedImages implements Service {
     this.#driver = options.driver
     this.#queue = options.queue
     this.#allocator = new ImageAllocator(options)
-    this.#copies = PendingCopies.of(options.queue)
+    this.#pending = PendingWork.of(options.queue)
     this.#commands = new ImageCommands(options.driver, options.queue)
   }
 
@@ -171,7 +171,7 @@ export class CheckedImages implements Service {
     })
 
   readonly write: Service["write"] = (target, data, options) =>
-    this.#copies.write("Images.write", (operation) => {
+    this.#pending.write("Images.write", (operation) => {
       const part = this.#part(operation, target, ImageUsage.copyDst, options, knownOfHost, "write")
       const bytes = valid(HostData.bytes(operation, data))
       const place = HostRows.place(operation, part, bytes.byteLength, options)
@@ -216,7 +216,7 @@ export class CheckedImages implements Service {
     })
 
   readonly fill: Service["fill"] = (target, values, options) =>
-    checkedStep("Images.fill", (operation) => {
+    this.#pending.record("Images.fill", (operation) => {
       const part = this.#part(operation, target, ImageUsage.copyDst, options)
       const element = valid(ImageProblems.elementOf(operation, part.image.format, values))
       if (part.bytes === 0) return Exit.void
@@ -224,7 +224,7 @@ export class CheckedImages implements Service {
     })
 
   readonly copy: Service["copy"] = (source, target, options) =>
-    checkedStep("Images.copy", (operation) => {
+    this.#pending.record("Images.copy", (operation) => {
       valid(optionsProblem(operation, options, knownOfCopy))
       const from = this.#part(operation, source, ImageUsage.copySrc, {
         origin: options?.sourceOrigin,
@@ -275,7 +275,7 @@ export class CheckedImages implements Service {
     options: BufferOptions | undefined,
     copy: (part: ImageProblems.Part, memory: DeviceBuffer) => Exit.Exit<void, GpuError>
   ): Effect.Effect<void, GpuError> {
-    return checkedStep(operation, () => {
+    return this.#pending.record(operation, () => {
       const part = this.#part(operation, like, imageUsage, options, knownOfBuffer)
       valid(this.#bufferProblem(operation, buffer, bufferUsage, options?.offset ?? 0, part))
       const memory = BufferLike.deviceBuffer(buffer)
@@ -384,7 +384,7 @@ export class CheckedImages implements Service {
       driver: this.#driver,
       commands: this.#commands,
       queue: this.#queue,
-      copies: this.#copies
+      pending: this.#pending
     }
     return ImageMapping.begin(operation, mapper, mapping, { ...part, owner: like, access: needed, type, axes })
   }

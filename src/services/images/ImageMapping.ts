@@ -17,7 +17,7 @@ import type { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { DriverImageMapping, ImageDriver } from "../device/ImageDriver.ts"
-import type { PendingCopies } from "../device/PendingCopies.ts"
+import type { PendingWork } from "../device/PendingWork.ts"
 import type { MapAccess, QueueDriver } from "../device/QueueDriver.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
 import * as ImageAccess from "./ImageAccess.ts"
@@ -31,7 +31,7 @@ export interface Mapper {
   readonly driver: ImageDriver["Service"]
   readonly commands: Pick<ImageDriver["Service"], "readUnsafe" | "writeUnsafe">
   readonly queue: QueueDriver["Service"]
-  readonly copies: PendingCopies
+  readonly pending: PendingWork
 }
 
 /** A region that can be mapped now. */
@@ -103,7 +103,7 @@ const mapBeneath = (
   )
 
 const copied = (
-  { commands, copies, status }: Mapper,
+  { commands, pending, status }: Mapper,
   { access, bytes, image, region }: Request
 ): DriverImageMapping => {
   const copy = new PrivateMapping(status, {
@@ -111,7 +111,7 @@ const copied = (
     readUnsafe: (answer) => commands.readUnsafe(image, region, answer),
     writeUnsafe: (data) => {
       const written = commands.writeUnsafe(image, region, data)
-      copies.add(data.byteLength)
+      pending.add(data.byteLength)
       return written
     }
   }, access)

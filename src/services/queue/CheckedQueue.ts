@@ -19,11 +19,10 @@ import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import * as StagingLender from "../buffers/staging/StagingLender.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
 import * as LoadedPart from "../calls/LoadedPart.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { CompiledKernel, KernelCache } from "../device/KernelCache.ts"
-import { PendingCopies } from "../device/PendingCopies.ts"
+import { PendingWork } from "../device/PendingWork.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import { QueueEvent } from "../device/QueueEvent.ts"
 import * as Reading from "../device/Reading.ts"
@@ -54,7 +53,7 @@ export class CheckedQueue implements Service {
   readonly #driver: QueueDriver["Service"]
   readonly #device: DeviceContext["Service"]
   readonly #cache: KernelCache["Service"]
-  readonly #copies: PendingCopies
+  readonly #pending: PendingWork
   readonly #alignment: BufferRange.Alignment
   readonly #further: FurtherQueue.Open | undefined
   readonly #services: () => Context.Context<OnQueue>
@@ -76,7 +75,7 @@ export class CheckedQueue implements Service {
     this.#driver = options.driver
     this.#device = options.device
     this.#cache = options.cache
-    this.#copies = PendingCopies.of(options.driver)
+    this.#pending = PendingWork.of(options.driver)
     this.#alignment = BufferRange.alignmentOfCommands(this.info.limits)
     this.#further = options.further
     this.#services = options.services
@@ -90,7 +89,7 @@ export class CheckedQueue implements Service {
   }
 
   readonly write: Service["write"] = (target, data, options) =>
-    this.#copies.write("CommandQueue.write", (operation) => {
+    this.#pending.write("CommandQueue.write", (operation) => {
       valid(this.#problem(operation, target, BufferUsage.copyDst, "write"))
       const bytes = valid(HostData.bytes(operation, data))
       const offset = options?.offset ?? 0
@@ -135,7 +134,7 @@ export class CheckedQueue implements Service {
   }
 
   readonly copy: Service["copy"] = (source, target, options) =>
-    checkedStep("CommandQueue.copy", (operation) => {
+    this.#pending.record("CommandQueue.copy", (operation) => {
       const sourceOffset = options?.sourceOffset ?? 0
       const targetOffset = options?.targetOffset ?? 0
       valid(this.#problem(operation, source, BufferUsage.copySrc))
@@ -155,7 +154,7 @@ export class CheckedQueue implements Service {
     })
 
   readonly fill: Service["fill"] = (target, pattern, options) =>
-    checkedStep("CommandQueue.fill", (operation) => {
+    this.#pending.record("CommandQueue.fill", (operation) => {
       const offset = options?.offset ?? 0
       valid(this.#problem(operation, target, BufferUsage.copyDst))
       valid(optionsProblem(operation, options, knownOfFill))
@@ -175,7 +174,7 @@ export class CheckedQueue implements Service {
 
   readonly dispatch: Service["dispatch"] = (kernel, args, count) =>
     later.use(({ bind }) =>
-      checkedStep("CommandQueue.dispatch", () => {
+      this.#pending.record("CommandQueue.dispatch", () => {
         const compiled = this.#cache.getUnsafe(kernel)
         return compiled === undefined
           ? this.#compileAndRecord(bind, kernel, args, count)
@@ -257,7 +256,8 @@ export class CheckedQueue implements Service {
   ): Effect.Effect<void, GpuError> {
     return Effect.flatMap(
       this.#device.status.error ?? this.#cache.get(kernel),
-      (compiled) => checkedStep("CommandQueue.dispatch", () => this.#record(bind, compiled, kernel, args, count))
+      (compiled) =>
+        this.#pending.record("CommandQueue.dispatch", () => this.#record(bind, compiled, kernel, args, count))
     )
   }
 

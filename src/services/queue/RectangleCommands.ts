@@ -15,9 +15,8 @@ import * as Rectangle from "../../domain/data/Rectangle.ts"
 import * as RectangleRows from "../../domain/data/RectangleRows.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
-import { PendingCopies } from "../device/PendingCopies.ts"
+import { PendingWork } from "../device/PendingWork.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
 import { sharedMemoryProblem } from "../device/SharedMemory.ts"
@@ -56,13 +55,13 @@ interface Placed {
 export class RectangleCommands {
   readonly #driver: QueueDriver["Service"]
   readonly #problem: Problem
-  readonly #copies: PendingCopies
+  readonly #pending: PendingWork
   readonly #alignment: BufferRange.Alignment
 
   constructor(driver: QueueDriver["Service"], problem: Problem, alignment: BufferRange.Alignment) {
     this.#alignment = alignment
     this.#driver = driver
-    this.#copies = PendingCopies.of(driver)
+    this.#pending = PendingWork.of(driver)
     this.#problem = problem
   }
 
@@ -71,7 +70,7 @@ export class RectangleCommands {
     target: BufferLike.BufferLike,
     options: Rectangle.CopyRectOptions
   ): Effect.Effect<void, GpuError> =>
-    checkedStep("CommandQueue.copyRect", (operation) => {
+    this.#pending.record("CommandQueue.copyRect", (operation) => {
       valid(optionsProblem(operation, options, knownOfCopyRect))
       const region = options?.region
       const from = this.#place(operation, "source", source, copiedFrom, region, options?.source)
@@ -87,7 +86,7 @@ export class RectangleCommands {
     data: HostData.HostData,
     options: Rectangle.HostRectOptions
   ): Effect.Effect<void, GpuError> =>
-    this.#copies.write("CommandQueue.writeRect", (operation) => {
+    this.#pending.write("CommandQueue.writeRect", (operation) => {
       valid(optionsProblem(operation, options, knownOfHost))
       const to = this.#place(operation, "buffer", target, written, options?.region, options?.buffer)
       const bytes = valid(HostData.bytes(operation, data))

@@ -10,6 +10,7 @@ import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../../services/buffers/PooledBuffer.ts"
 import * as Lease from "../../services/lease/Lease.ts"
 import * as CommandQueue from "../../services/queue/CommandQueue.ts"
+import * as RecordingLimit from "../../services/queue/RecordingLimit.ts"
 import { type ConformanceTest, inGroup, scaled } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { filled } from "../pool/Leases.ts"
@@ -53,6 +54,29 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const ys = Uint32Array.from({ length: 16 }, (_, at) => at === 0 ? 15 : at === 1 ? 17 : 5)
     Expect.numbers("x", yield* CommandQueue.read(x, Uint32Array), xs)
     Expect.numbers("y", yield* CommandQueue.read(y, Uint32Array), ys)
+  }),
+  test("commands that wait for room are recorded in the order of the program", function*() {
+    const x = yield* BufferPool.allocate(64)
+    const y = yield* BufferPool.allocate(64)
+    const rounds = 100
+    const recorded = Effect.gen(function*() {
+      for (let round = 0; round < rounds; round++) {
+        yield* CommandQueue.write(x, new Uint32Array(16).fill(round))
+        yield* CommandQueue.copy(x, y)
+        yield* CommandQueue.fill(x, round + 1, { size: 32 })
+        yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 8)
+      }
+    })
+    for (const limits of [{ maxCommands: 1 }, { maxCommands: 7, maxBytes: 64 }, { maxBytes: 100 }]) {
+      yield* CommandQueue.fill(y, 0)
+      yield* Effect.acquireUseRelease(
+        RecordingLimit.set(limits),
+        () => recorded,
+        () => Effect.ignore(RecordingLimit.set({}))
+      )
+      const expected = Uint32Array.from({ length: 16 }, (_, at) => at < 8 ? rounds + 1 : rounds - 1)
+      Expect.numbers(JSON.stringify(limits), yield* CommandQueue.read(y, Uint32Array), expected)
+    }
   }),
   test("flush and finish may come at any time", function*() {
     yield* CommandQueue.flush

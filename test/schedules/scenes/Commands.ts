@@ -7,6 +7,7 @@ import * as KernelCache from "../../../src/services/device/KernelCache.ts"
 import * as QueueEvent from "../../../src/services/device/QueueEvent.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../../src/services/queue/MemoryObjects.ts"
+import * as RecordingLimit from "../../../src/services/queue/RecordingLimit.ts"
 import * as Kernels from "../../../src/testing/commands/Kernels.ts"
 import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene, Stage } from "../Stage.ts"
@@ -52,6 +53,22 @@ export const commands: ReadonlyArray<Scene> = [
     run: () =>
       Effect.all([KernelCache.get(Kernels.addTo), KernelCache.get(Kernels.addTo), KernelCache.clear], {
         concurrency: "unbounded"
+      })
+  },
+  {
+    name: "two record more than the queue may have",
+    host: { latency: "1 millis" },
+    run: (stage) =>
+      Effect.gen(function*() {
+        yield* RecordingLimit.set({ maxCommands: 2, maxBytes: 64 })
+        const [x, y] = yield* Effect.all([shared(stage), shared(stage)])
+        const recorded = Effect.gen(function*() {
+          yield* CommandQueue.fill(x, 1)
+          yield* CommandQueue.write(y, words(2))
+          yield* CommandQueue.copy(x, y)
+        })
+        yield* Effect.all([recorded, recorded], { concurrency: "unbounded" })
+        Expect.numbers("what was copied last", yield* CommandQueue.read(y, Uint32Array), words(1))
       })
   },
   {

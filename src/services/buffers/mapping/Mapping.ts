@@ -25,7 +25,7 @@ import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import { checkedStep } from "../../calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
-import { PendingCopies } from "../../device/PendingCopies.ts"
+import { PendingWork } from "../../device/PendingWork.ts"
 import { type DriverMapping, type MapAccess, mapAccesses, QueueDriver } from "../../device/QueueDriver.ts"
 import { distrustUnproven } from "../../device/UnprovenMemory.ts"
 import * as BufferLike from "../BufferLike.ts"
@@ -225,7 +225,7 @@ export const mapUnsafe = (
       readUnsafe: (answer) => driver.readUnsafe(memory, offset, bytes, answer),
       writeUnsafe: (data) => {
         const written = driver.writeUnsafe(memory, offset, data)
-        PendingCopies.of(driver).add(data.byteLength)
+        PendingWork.of(driver).add(data.byteLength)
         return written
       }
     }, access)

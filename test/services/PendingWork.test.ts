@@ -13,9 +13,12 @@ import type * as Device from "../../src/services/backend/Device.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
+import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import * as RecordingLimit from "../../src/services/queue/RecordingLimit.ts"
+import * as Kernels from "../../src/testing/commands/Kernels.ts"
 import { expectNoFailure, interruptedAt } from "../../src/testing/pool/Interruption.ts"
 import { tagOf } from "../support/hostPool.ts"
 import { withDrivers } from "../support/withDrivers.ts"
@@ -31,6 +34,10 @@ class HoldingDevice {
   status: DeviceStatus | undefined
   #ended = 0
   readonly #waiters = new Set<{ readonly position: number; readonly done: () => void }>()
+
+  get underWay(): number {
+    return this.writes.length - this.#ended
+  }
 
   get pending(): number {
     return this.writes.slice(this.#ended).reduce((sum, bytes) => sum + bytes, 0)
@@ -65,24 +72,34 @@ class HoldingDevice {
     awaitEnded: (position: number) =>
       Effect.callback<void, GpuError>((resume) => {
         const waiter = { position, done: () => resume(this.status?.error ?? Exit.void) }
-        if (position <= this.#ended) return resume(Exit.void)
+        if (this.status?.error !== undefined || position <= this.#ended) return waiter.done()
         this.#waiters.add(waiter)
         return Effect.sync(() => {
           this.#waiters.delete(waiter)
         })
       })
   }
+
+  readonly #command = () => this.write(0)
+
+  /** Commands without data, which it counts as writes of no bytes. */
+  readonly commands = {
+    copyUnsafe: this.#command,
+    copyRectUnsafe: this.#command,
+    fillUnsafe: this.#command,
+    dispatchUnsafe: this.#command
+  }
 }
 
 type Services = BufferPool.BufferPool | Device.Services | Scope.Scope
 
-const onDevice = <A, E>(test: (device: HoldingDevice) => Effect.Effect<A, E, Services>) => {
+const onDevice = <A, E>(test: (device: HoldingDevice) => Effect.Effect<A, E, Services>, holdsCommands = false) => {
   const holding = new HoldingDevice()
   const layer = Layer.effectContext(Effect.gen(function*() {
     const host = yield* Layer.build(Host.layer())
     holding.status = Context.get(host, DeviceContext).status
     return withDrivers(host, {
-      queue: () => holding.driver,
+      queue: () => holdsCommands ? { ...holding.driver, ...holding.commands } : holding.driver,
       images: () => ({ writeUnsafe: (_, __, data) => holding.write(data.byteLength) })
     })
   }))
@@ -228,4 +245,145 @@ describe("copies for writes under way", () => {
       yield* write(lease, bound).pipe(Effect.repeat({ times: 3 }))
       strictEqual(yield* tagOf(CommandQueue.finish), "DriverError")
     }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer())))
+})
+
+/** One command of each kind on a lease of 64 bytes or more. */
+const commandsOn = (x: PooledBuffer.PooledBuffer, y: PooledBuffer.PooledBuffer) => [
+  CommandQueue.fill(x, 1),
+  CommandQueue.copy(x, y),
+  CommandQueue.write(x, data.subarray(0, 64)),
+  CommandQueue.copyRect(x, y, { region: [8, 2], source: { rowPitch: 16 } }),
+  CommandQueue.writeRect(x, data.subarray(0, 64), { region: [8, 2], buffer: { rowPitch: 16 } }),
+  CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 16)
+]
+
+const onHolding = <A, E>(test: (device: HoldingDevice) => Effect.Effect<A, E, Services>) => onDevice(test, true)
+
+describe("commands under way", () => {
+  it.effect("have no bound unless the program sets one", () =>
+    onHolding((device) =>
+      Effect.gen(function*() {
+        const x = yield* BufferPool.allocate(64)
+        yield* Effect.replicateEffect(CommandQueue.fill(x, 1), 1000)
+        strictEqual(device.writes.length, 1000)
+      })
+    ))
+
+  it.effect("of every kind wait in line for the bound, and are recorded in turn", () =>
+    onHolding((device) =>
+      Effect.gen(function*() {
+        const [x, y] = yield* BufferPool.allocateAll([64, 64])
+        const all = commandsOn(x, y)
+        yield* Effect.all(all) // compiled and loaded
+        device.use(10)
+        yield* RecordingLimit.set({ maxCommands: 4 })
+        yield* Effect.replicateEffect(CommandQueue.fill(x, 1), 4)
+        const before = device.writes.length
+        const waiting = yield* Effect.forEach(all, start)
+        yield* settled
+        strictEqual(device.writes.length, before)
+        device.use(1)
+        yield* settled
+        strictEqual(device.writes.length, before)
+        device.use(1)
+        yield* settled
+        strictEqual(device.writes.length, before + 2)
+        while (device.writes.length < before + all.length) {
+          device.use(1)
+          yield* settled
+          assert.isAtMost(device.underWay, 4)
+        }
+        yield* Fiber.joinAll(waiting)
+        deepStrictEqual(device.writes.slice(before), [0, 0, 64, 0, 16, 0])
+      })
+    ))
+
+  it.effect("may be dispatches whose kernels are compiled while they wait", () =>
+    onHolding((device) =>
+      Effect.gen(function*() {
+        const y = yield* BufferPool.allocate(64)
+        yield* RecordingLimit.set({ maxCommands: 1 })
+        yield* CommandQueue.fill(y, 1)
+        const kernels = [1, 2, 3].map((value) => Kernels.constant(value))
+        const dispatches = yield* Effect.forEach(kernels, (kernel) => start(CommandQueue.dispatch(kernel, { y }, 16)))
+        yield* KernelCache.clear
+        for (let turn = 0; turn < 4; turn++) {
+          yield* settled
+          device.use(1)
+        }
+        yield* Fiber.joinAll(dispatches)
+        strictEqual(device.writes.length, 4)
+      })
+    ))
+
+  it.effect("may be one at a time, and bytes what the program says", () =>
+    onHolding((device) =>
+      Effect.gen(function*() {
+        const x = yield* BufferPool.allocate(64)
+        yield* RecordingLimit.set({ maxCommands: 1, maxBytes: 16 })
+        const fibers = yield* Effect.forEach([8, 64, 4], (bytes) => start(write(x, bytes)))
+        for (const length of [1, 2, 3]) {
+          yield* settled
+          strictEqual(device.writes.length, length)
+          device.use(1)
+        }
+        yield* Fiber.joinAll(fibers)
+        yield* RecordingLimit.set({ maxBytes: 16 })
+        const more = yield* Effect.forEach([8, 8, 4], (bytes) => start(write(x, bytes)))
+        yield* settled
+        deepStrictEqual(device.writes, [8, 64, 4, 8, 8])
+        device.use(1)
+        yield* Fiber.joinAll(more)
+        yield* RecordingLimit.set({})
+        yield* Effect.replicateEffect(CommandQueue.fill(x, 1), 100)
+      })
+    ))
+
+  it.effect("are checked once more after a wait, and wait for a lost device no longer", () =>
+    onHolding((device) =>
+      Effect.gen(function*() {
+        const [x, y] = yield* BufferPool.allocateAll([64, 64])
+        yield* RecordingLimit.set({ maxCommands: 1 })
+        yield* CommandQueue.fill(x, 1)
+        const late = yield* start(tagOf(CommandQueue.copy(y, x)))
+        const next = yield* start(CommandQueue.fill(x, 2))
+        yield* Lease.release(y)
+        device.use(1)
+        strictEqual(yield* Fiber.join(late), "Released")
+        yield* Fiber.join(next)
+        const waiting = yield* Effect.forEach([1, 2], () => start(tagOf(CommandQueue.fill(x, 3))))
+        device.lose()
+        deepStrictEqual(yield* Fiber.joinAll(waiting), ["DeviceLost", "DeviceLost"])
+      })
+    ))
+
+  it.live("leave the line free wherever one in it is interrupted", () =>
+    onHolding((device) =>
+      Effect.gen(function*() {
+        const x = yield* BufferPool.allocate(64)
+        yield* RecordingLimit.set({ maxCommands: 1 })
+        for (let step = 0; step < 40; step++) {
+          yield* CommandQueue.fill(x, 1)
+          const first = yield* start(CommandQueue.fill(x, 2))
+          expectNoFailure(`interrupted at step ${step}`, yield* interruptedAt(CommandQueue.fill(x, 3), step))
+          const last = yield* start(CommandQueue.fill(x, 4))
+          while (first.pollUnsafe() === undefined || last.pollUnsafe() === undefined) {
+            device.use(1)
+            yield* settled
+          }
+          device.use(10)
+        }
+      })
+    ))
+
+  it.effect("have limits that make sense", () =>
+    onHolding(() =>
+      Effect.gen(function*() {
+        for (
+          const limits of [{ maxCommands: 0 }, { maxCommands: 1.5 }, { maxBytes: -1 }, { maxBytes: "x" }, { most: 1 }]
+        ) {
+          strictEqual(yield* tagOf(RecordingLimit.set(limits as RecordingLimit.RecordingLimits)), "InvalidRequest")
+        }
+      })
+    ))
 })
