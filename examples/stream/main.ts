@@ -100,9 +100,9 @@ const command = Command.make(
   "stream",
   flags,
   (options) =>
-    run(options).pipe(
-      Effect.provide(Layer.provideMerge(pools(options), devices[options.backend])),
-      Effect.provide(Progress.layer)
+    Effect.provide(
+      run(options),
+      Layer.merge(Progress.layer, Layer.provideMerge(pools(options), devices[options.backend]))
     )
 ).pipe(Command.withDescription("Takes a large file through a kernel and back to a file, in little memory"))
 
