@@ -1,6 +1,6 @@
 /** Streams to and from buffers: how they end while nothing moves, and what they leave alone meanwhile. */
 import { describe, it } from "@effect/vitest"
-import { deepStrictEqual } from "@effect/vitest/utils"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -11,6 +11,7 @@ import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import * as StagingPool from "../../src/services/staging/StagingPool.ts"
 import * as Transfers from "../../src/services/staging/Transfers.ts"
+import { tagOf } from "../support/hostPool.ts"
 
 const provided = Effect.provide(
   Layer.merge(BufferPool.layer(), StagingPool.layer()).pipe(Layer.provideMerge(Host.layer())),
@@ -71,4 +72,17 @@ describe("streams", () => {
       )
       deepStrictEqual(chunks.map((chunk) => [...chunk]), [[1, 2, 3, 4], [5]])
     }).pipe(provided))
+
+  it.effect("fail for chunks that never fit a pool, instead of waiting", () =>
+    Effect.gen(function*() {
+      const x = yield* BufferPool.allocate(256)
+      const stream = Stream.make(new Uint8Array(256))
+      const small = { maxBytes: 64, onExhausted: "wait" } as const
+      const upload = Transfers.upload(stream, x).pipe(Effect.provide(StagingPool.layer(small)))
+      strictEqual(yield* tagOf(upload), "LimitExceeded")
+      const through = Stream.runDrain(Transfers.through(stream, () => Effect.void)).pipe(
+        Effect.provide(BufferPool.layer(small))
+      )
+      strictEqual(yield* tagOf(through), "LimitExceeded")
+    }).pipe(Effect.scoped, provided))
 })
