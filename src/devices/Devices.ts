@@ -17,8 +17,10 @@ import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import type { Backend, OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
+import type * as BufferPools from "../services/backend/several/BufferPools.ts"
 import { checkedStep } from "../services/calls/CheckedStep.ts"
 import { Backends } from "./Backends.ts"
+import { layerPools as poolsOver, type PoolsOptions } from "./LayerPools.ts"
 import {
   type Choice,
   firstOf,
@@ -31,6 +33,7 @@ import type { TestDevice, TestDevices } from "./TestDevices.ts"
 export type { Backend, OpenOptions } from "../services/backend/Backend.ts"
 export type { Services } from "../services/backend/Device.ts"
 export { Backends } from "./Backends.ts"
+export type { PoolsOptions } from "./LayerPools.ts"
 export type { Choice, SourceOptions } from "./SelectionSources.ts"
 export type { TestDevice, TestDevices } from "./TestDevices.ts"
 
@@ -174,6 +177,40 @@ export const layer = (
     const read = membersOf(operation, options, knownOfOpening)
     return isGpuError(read) ? read : openFirst({ source: "code", selector: wanted }, read)
   }))
+
+/**
+ * `BufferPools` over the devices of this machine. The name of a device is a selection, as {@link layer} takes it and as
+ * {@link DeviceSelector} explains: `"opencl:nvidia:1"`. The first device of it that can be opened is opened at its first use.
+ *
+ * Two selections are two devices for `BufferPools`, also where they lead to one piece of hardware. `DeviceSelector.of` gives each
+ * listed device its own.
+ *
+ * Fails with InvalidRequest for options that are none. An effect on a device fails with InvalidRequest for a text that is not a
+ * selection, and with DeviceUnavailable when nothing could be opened.
+ *
+ * **Example** (A result of each device of a vendor)
+ *
+ * ```ts no-run
+ * import { Effect } from "effect"
+ * import { BufferPool, BufferPools, CommandQueue } from "effect-gpu-pool"
+ * import { Devices, DeviceSelector } from "effect-gpu-pool/devices"
+ *
+ * const job = BufferPool.use(4, (x) => Effect.andThen(CommandQueue.fill(x, 7), CommandQueue.read(x, Uint32Array)))
+ *
+ * const program = Effect.gen(function*() {
+ *   const gpus = yield* Devices.select("opencl:nvidia")
+ *   const names = gpus.map((gpu) => DeviceSelector.format(DeviceSelector.of(gpu)))
+ *   return yield* Effect.forEach(names, (name) => BufferPools.on(name, job), { concurrency: "unbounded" })
+ * }).pipe(Effect.provide(Devices.layerPools({ pool: { maxBytes: "50%" } })))
+ * ```
+ *
+ * @see cupy.cuda.MemoryPool
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerPools = <R = never>(
+  options?: PoolsOptions<R>
+): Layer.Layer<BufferPools.BufferPools, GpuError, R> => poolsOver(layer, options)
 
 /**
  * What a program's code says about the choice of a device.

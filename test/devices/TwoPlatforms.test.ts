@@ -1,30 +1,15 @@
 /** The choice among two real OpenCL platforms: the machine's own, and Oclgrind beside it. */
-import { afterAll, assert, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { DeviceContext } from "effect-gpu-pool"
 import { Devices, DeviceSelector } from "effect-gpu-pool/devices"
 import { DeviceTests } from "effect-gpu-pool/testing"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
-import { join } from "node:path"
-import { describeWith, oclgrindVendors } from "../support/required.ts"
+import { bothPlatforms } from "../support/platforms.ts"
+import { describeWith } from "../support/required.ts"
 
-const system = "/etc/OpenCL/vendors"
-const oclgrind = oclgrindVendors()
-
-mkdirSync("test-results", { recursive: true })
-const folder = mkdtempSync(join("test-results", "vendors-"))
-afterAll(() => rmSync(folder, { recursive: true }))
-
-// The loader reads the folder when it is first used, and this file has a process of its own.
-for (const vendors of [system, oclgrind]) {
-  if (vendors === undefined || !existsSync(vendors)) continue
-  for (const file of readdirSync(vendors).filter((file) => file.endsWith(".icd"))) {
-    copyFileSync(join(vendors, file), join(folder, file))
-  }
-}
-if (oclgrind !== undefined) process.env.OCL_ICD_VENDORS = join(process.cwd(), folder)
+bothPlatforms()
 
 const environment = (variables: Record<string, string>) => ConfigProvider.layer(ConfigProvider.fromUnknown(variables))
 

@@ -33,6 +33,18 @@ export const isContiguous = ({ shape, strides }: Layout): boolean => {
   return true
 }
 
+/** Whether the elements, if any, fill a range of the memory from the offset on, with the axes in any order. */
+export const isDense = ({ shape, strides }: Layout): boolean => {
+  const axes = shape.map((length, axis) => ({ length, stride: strides[axis]! })).filter(({ length }) => length !== 1)
+  axes.sort((one, other) => one.stride - other.stride)
+  let expected = 1
+  for (const { length, stride } of axes) {
+    if (stride !== expected) return shape.includes(0)
+    expected *= length
+  }
+  return true
+}
+
 /** The strides by which an array is read as one of a larger shape, to which it broadcasts: 0 where it repeats. */
 export const broadcastStrides = ({ shape, strides }: Layout, target: Shape): ReadonlyArray<number> => {
   if (shape === target) return strides

@@ -1,4 +1,4 @@
-import { demandMembers } from "../arguments/Demand.ts"
+import { demand, demandMembers } from "../arguments/Demand.ts"
 /**
  * The memory of a pool now, and its counters so far.
  *
@@ -79,6 +79,61 @@ export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
   const leases = stats.hits + stats.misses
   return leases === 0 ? 0 : stats.hits / leases
 }
+
+/**
+ * The counters of several pools, added up; all 0 of none. Peaks are added, too, though the pools may have had theirs at different
+ * times: the sum is the most that there can have been.
+ *
+ * **Example** (Two pools together)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, PoolStats, StagingPool } from "effect-gpu-pool"
+ *
+ * const managed = Effect.map(
+ *   Effect.all([BufferPool.stats, StagingPool.stats]),
+ *   (each) => PoolStats.sum(each).managedBytes
+ * )
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const sum = (stats: ReadonlyArray<PoolStats>): PoolStats => {
+  demand("PoolStats.sum", "the pools' counters", stats, "list")
+  const total: { -readonly [Counter in keyof PoolStats]: number } = { ...none }
+  for (const each of stats) {
+    demandMembers("PoolStats.sum", "the counters", each, counters)
+    for (const counter of names) total[counter] += each[counter]
+  }
+  return total
+}
+
+const none: PoolStats = {
+  heldBlocks: 0,
+  activeBlocks: 0,
+  managedBlocks: 0,
+  heldBytes: 0,
+  activeBytes: 0,
+  managedBytes: 0,
+  reservedBytes: 0,
+  peakActiveBytes: 0,
+  peakActiveBlocks: 0,
+  peakManagedBytes: 0,
+  peakManagedBlocks: 0,
+  hits: 0,
+  borrows: 0,
+  misses: 0,
+  driverAllocations: 0,
+  driverFrees: 0,
+  releaseFailures: 0,
+  waiters: 0,
+  setAsideBytes: 0
+}
+
+const names = Object.keys(none) as ReadonlyArray<keyof PoolStats>
+
+const counters = Object.fromEntries(names.map((name) => [name, "number"] as const)) as Record<keyof PoolStats, "number">
 
 /**
  * The counters in one line, for logs: active, held and managed blocks, and the share of hits. A pool prints the same

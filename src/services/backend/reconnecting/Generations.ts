@@ -21,6 +21,18 @@ export interface Opened<I> {
   readonly onLost: (listener: (error: GpuError) => void) => () => void
 }
 
+/** Interruption as it was outside of an uninterruptible region. */
+export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/** No loss, so that no program tries again for ever. */
+export const closedError = (operation: string): GpuError =>
+  makeError(
+    new DeviceUnavailable({
+      tried: [],
+      hint: `The layer of ${operation} is closed: use it in the scope of that layer.`
+    })
+  )
+
 /** How generations are opened, and who hears of a loss. Both run in the context of the layer. */
 export interface Plan<I, E> {
   /** As errors name it. */
@@ -33,9 +45,10 @@ export interface Plan<I, E> {
 class Generation<I, E> {
   readonly scope = Scope.makeUnsafe()
   readonly context = Deferred.makeUnsafe<Context.Context<I>, E | GpuError>()
-  /** Effects that run on it or wait for it. Whoever starts it is the first. */
+  /** Effects that run on it or wait for it, and scopes that keep it. Whoever starts it is the first. */
   users = 1
-  isOpen = false
+  /** What `context` gives, when it is open. */
+  opened: Context.Context<I> | undefined = undefined
   isClosing = false
   /** Opens it. */
   opening: Fiber.Fiber<unknown, unknown> | undefined
@@ -87,6 +100,11 @@ export class Generations<I, E> {
     return this.#opened
   }
 
+  /** What the current generation has, where one is open. */
+  get current(): Context.Context<I> | undefined {
+    return this.#current?.opened
+  }
+
   /** Runs an effect on the current generation. Where there is none, the first effect that comes opens one for all. */
   provide<A, E2, R>(effect: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2 | GpuError, Exclude<R, I>> {
     return Effect.uninterruptibleMask((restore) =>
@@ -100,6 +118,38 @@ export class Generations<I, E> {
         return Effect.onExit(restore(run), () => this.#leave(generation))
       })
     )
+  }
+
+  /**
+   * The current generation, which then stays open until the scope closes: for callers that cannot be interrupted, and wait
+   * through `restore`. Where there is none, it opens one for all.
+   */
+  keep(scope: Scope.Scope, restore: Restore): Effect.Effect<Context.Context<I>, E | GpuError> {
+    return Effect.suspend(() => this.#isClosed ? this.#closedError : this.#kept(this.#join(), scope, restore))
+  }
+
+  /**
+   * The same for an open generation, also a lost one that is still used. `undefined` where none is the right one: then nothing
+   * is opened. For one synchronous step.
+   */
+  keepOpen(
+    isRight: (context: Context.Context<I>) => boolean,
+    scope: Scope.Scope,
+    restore: Restore
+  ): Effect.Effect<Context.Context<I>, E | GpuError> | undefined {
+    const generation = this.#find(isRight)
+    if (generation === undefined) return undefined
+    generation.users++
+    return this.#kept(generation, scope, restore)
+  }
+
+  /** Whether {@link keepOpen} finds one. */
+  has(isRight: (context: Context.Context<I>) => boolean): boolean {
+    return this.#find(isRight) !== undefined
+  }
+
+  #find(isRight: (context: Context.Context<I>) => boolean): Generation<I, E> | undefined {
+    return Array.from(this.#live).find(({ isClosing, opened }) => opened !== undefined && !isClosing && isRight(opened))
   }
 
   /** Effects that still run find a lost device, and later ones none. */
@@ -119,6 +169,23 @@ export class Generations<I, E> {
     if (this.#current === undefined) return this.#start()
     this.#current.users++
     return this.#current
+  }
+
+  #kept(
+    generation: Generation<I, E>,
+    scope: Scope.Scope,
+    restore: Restore
+  ): Effect.Effect<Context.Context<I>, E | GpuError> {
+    let hasLeft = false
+    const leave = Effect.suspend(() => {
+      hasLeft = true
+      return this.#leave(generation)
+    })
+    return Effect.flatMap(
+      Scope.addFinalizer(scope, leave),
+      // A closed scope has run it already.
+      () => hasLeft ? Effect.interrupt : restore(Deferred.await(generation.context))
+    )
   }
 
   #start(): Generation<I, E> {
@@ -144,7 +211,7 @@ export class Generations<I, E> {
     if (generation.isClosing) return Effect.interrupt
     this.#opened++
     const number = this.#opened
-    generation.isOpen = true
+    generation.opened = context
     generation.stopListening = onLost((error) => this.#lose(generation, error, number))
     Deferred.doneUnsafe(generation.context, Exit.succeed(context))
     return Effect.void
@@ -182,8 +249,8 @@ export class Generations<I, E> {
   /** The last one to leave closes what takes no new users. */
   #leave(generation: Generation<I, E>): Effect.Effect<void> {
     generation.users--
-    if (generation.users > 0 || (generation.isOpen && this.#current === generation)) return Effect.void
-    if (!generation.isOpen) {
+    if (generation.users > 0 || (generation.opened !== undefined && this.#current === generation)) return Effect.void
+    if (generation.opened === undefined) {
       // Refused, or nobody wants it any more.
       this.#retire(generation)
       return this.#close(generation)
@@ -196,13 +263,7 @@ export class Generations<I, E> {
     return Effect.andThen(generation.close, Effect.sync(() => this.#live.delete(generation)))
   }
 
-  /** No loss, so that no program tries again for ever. */
   get #closedError(): Exit.Exit<never, GpuError> {
-    return Exit.fail(makeError(
-      new DeviceUnavailable({
-        tried: [],
-        hint: `The layer of ${this.#plan.operation} is closed: use it in the scope of that layer.`
-      })
-    ))
+    return Exit.fail(closedError(this.#plan.operation))
   }
 }

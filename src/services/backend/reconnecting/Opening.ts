@@ -39,11 +39,14 @@ const attempt = <I, E, R>(
     })
   )
 
+/** The device that a layer has opened, or the error of one that opens none. */
+export const deviceOf = <I>(operation: string, context: Context.Context<I>): DeviceContext["Service"] | GpuError =>
+  Context.getOrUndefined(context as Context.Context<unknown>, DeviceContext) ??
+    invalidRequest(operation, "the layer provides no device", "Pass a layer with that of a backend in it.")
+
 const opened = <I>(operation: string, context: Context.Context<I>): Effect.Effect<Opened<I>, GpuError> => {
-  const device = Context.getOrUndefined(context as Context.Context<unknown>, DeviceContext)
-  if (device === undefined) {
-    return invalidRequest(operation, "the layer provides no device", "Pass a layer with that of a backend in it.")
-  }
+  const device = deviceOf(operation, context)
+  if (isGpuError(device)) return device
   const { status } = device
   return status.error ?? Effect.succeed({ context, onLost: (listener) => status.onLost(listener) })
 }

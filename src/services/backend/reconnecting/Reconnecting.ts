@@ -13,17 +13,17 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Schedule from "effect/Schedule"
+import type * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import { functionProblem, membersOf, satisfies } from "../../../domain/arguments/ArgumentProblem.ts"
+import { functionProblem, membersOf } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
-import { shown } from "../../../domain/arguments/ShownValue.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as BufferPool from "../../buffers/BufferPool.ts"
 import type { DeviceContext } from "../../device/DeviceContext.ts"
 import type * as Device from "../Device.ts"
 import { Generations as GenerationsOf } from "./Generations.ts"
+import { effectProblem, layerProblem, observed, scheduleProblem } from "./Given.ts"
 import { open } from "./Opening.ts"
 
 /**
@@ -336,7 +336,8 @@ const make = Effect.fnUntraced(function*<I, E, R>(
     {
       operation,
       open: (scope) => Effect.provideContext(open(operation, layer!, schedule, scope), context),
-      onLost: (error, number) => Effect.provideContext(observed(operation, onLost, error, number), context)
+      onLost: (error, number) =>
+        Effect.provideContext(observed(operation, `device ${number}`, onLost && (() => onLost(error, number))), context)
     },
     context,
     yield* Effect.scope
@@ -350,35 +351,6 @@ const make = Effect.fnUntraced(function*<I, E, R>(
     generation: Effect.sync(() => generations.opened)
   })
 })
-
-/** What a program does when it hears of a loss fails nobody else. */
-const observed = <R>(
-  operation: string,
-  onLost: Options<never, R>["onLost"],
-  error: GpuError,
-  generation: number
-): Effect.Effect<void, never, R> =>
-  onLost === undefined ? Effect.void : Effect.suspend(() => {
-    const observer = onLost(error, generation)
-    return effectProblem(operation, "onLost gave", observer) ?? observer
-  }).pipe(
-    Effect.ignoreCause({ log: "Warn", message: `onLost of ${operation} failed when device ${generation} was lost` })
-  )
-
-const layerProblem = (operation: string, layer: unknown): GpuError | undefined =>
-  satisfies(layer, Layer.isLayer)
-    ? undefined
-    : invalidRequest(operation, `${shown(layer)} was given for a layer`, "Pass a layer that opens a device.")
-
-const scheduleProblem = (operation: string, schedule: unknown): GpuError | undefined =>
-  schedule === undefined || satisfies(schedule, Schedule.isSchedule)
-    ? undefined
-    : invalidRequest(operation, `${shown(schedule)} was given for a schedule`, "Pass one of Effect's, or leave it out.")
-
-const effectProblem = (operation: string, who: string, effect: unknown): GpuError | undefined =>
-  satisfies(effect, Effect.isEffect)
-    ? undefined
-    : invalidRequest(operation, `${who} ${shown(effect)} for an effect`, "Pass one, as Effect.gen makes them.")
 
 const knownOfService = KnownOptions.of<ServiceOptions<never, never, never>>({
   layer: true,

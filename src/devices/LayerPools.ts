@@ -1,0 +1,62 @@
+/**
+ * Pools on several devices of this machine, each opened by a selection.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { membersOf, valid } from "../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../domain/arguments/KnownOptions.ts"
+import { type GpuError, isGpuError } from "../domain/GpuError.ts"
+import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
+import type { OpenOptions } from "../services/backend/Backend.ts"
+import type { Services } from "../services/backend/Device.ts"
+import * as BufferPools from "../services/backend/several/BufferPools.ts"
+import { Backends } from "./Backends.ts"
+
+/**
+ * How the devices are opened, and the pools on them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolsOptions<R = never> extends OpenOptions, BufferPools.Options<R> {}
+
+/**
+ * @internal
+ */
+export const knownOfPools = KnownOptions.of<PoolsOptions>({
+  byteGranular: true,
+  kernelCacheCapacity: true,
+  pool: true,
+  staging: true,
+  idleTimeToLive: true,
+  schedule: true,
+  onLost: true
+})
+
+/** @internal */
+export const layerPools = <R>(
+  open: (selector: DeviceSelector.DeviceSelector, options: OpenOptions) => Layer.Layer<Services, GpuError>,
+  options: PoolsOptions<R> | undefined
+): Layer.Layer<BufferPools.BufferPools, GpuError, R> =>
+  Layer.effect(
+    BufferPools.BufferPools,
+    Effect.flatMap(Backends, (backends) => {
+      const operation = "Devices.layerPools"
+      const given = membersOf(operation, options, knownOfPools)
+      if (isGpuError(given)) return given
+      const { byteGranular, kernelCacheCapacity, ...pools } = given
+      const names = backends.map(({ name }) => name)
+      return BufferPools.make({
+        operation,
+        // The same selection is the same device, however its text is written.
+        nameOf: (operation, device) => {
+          const selector = DeviceSelector.from(device, operation, names)
+          return isGpuError(selector) ? selector : DeviceSelector.format(selector)
+        },
+        open: (device) =>
+          open(valid(DeviceSelector.from(device, operation, names)), { byteGranular, kernelCacheCapacity })
+      }, pools)
+    })
+  )

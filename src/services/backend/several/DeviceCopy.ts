@@ -1,0 +1,81 @@
+/**
+ * Copies between buffers, on whichever devices they are.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { optionsProblem, readValues, valid } from "../../../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
+import * as BufferRange from "../../../domain/data/BufferRange.ts"
+import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
+import * as BufferLike from "../../buffers/BufferLike.ts"
+import { CommandQueue, type CopyOptions as RangeOptions } from "../../queue/CommandQueue.ts"
+import { chunking, type ChunkOptions } from "../../staging/Chunks.ts"
+import { relay, type Services } from "../../staging/Relay.ts"
+import type { OpenDevices } from "./OpenDevices.ts"
+import { type Place, placeOf } from "./Place.ts"
+
+/**
+ * Which bytes go from one buffer to another, and how much of them is under way at a time between two devices.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CopyOptions extends RangeOptions, ChunkOptions {}
+
+/** @internal */
+export const knownOfCopy = KnownOptions.of<CopyOptions>({
+  sourceOffset: true,
+  targetOffset: true,
+  size: true,
+  chunkSize: true,
+  inFlight: true
+})
+
+/** For code in `readValues`. @internal */
+export const copied = <I>(
+  devices: OpenDevices<I | Services>,
+  operation: string,
+  source: BufferLike.BufferLike,
+  target: BufferLike.BufferLike,
+  given: CopyOptions | undefined
+): Effect.Effect<void, GpuError> => {
+  valid(optionsProblem(operation, given, knownOfCopy))
+  const [from, to] = [placeOf(operation, source), placeOf(operation, target)]
+  return Effect.scoped(Effect.gen(function*() {
+    const ofSource = yield* devices.contextOfOwner(from.device, from.missing)
+    const ofTarget = yield* devices.contextOfOwner(to.device, to.missing)
+    const plan = readValues(
+      operation,
+      () => planOf(operation, { buffer: source, ...from }, { buffer: target, ...to }, given)
+    )
+    if (isGpuError(plan)) return yield* plan
+    const { chunks, size, sourceOffset, targetOffset } = plan
+    if (from.device === to.device) {
+      return yield* Context.get(ofSource, CommandQueue).copy(source, target, { sourceOffset, targetOffset, size })
+    }
+    yield* relay(
+      { buffer: source, offset: sourceOffset, services: ofSource },
+      { buffer: target, offset: targetOffset, services: ofTarget },
+      size,
+      chunks
+    )
+  }))
+}
+
+type Side = Place & { readonly buffer: BufferLike.BufferLike }
+
+/** The rules that hold on every device, whichever these two are. */
+const planOf = (operation: string, source: Side, target: Side, options: CopyOptions | undefined) => {
+  valid(BufferLike.problem(operation, source.buffer, source.device))
+  valid(BufferLike.problem(operation, target.buffer, target.device))
+  const { portableAlignment: alignment } = BufferRange
+  const { sourceOffset = 0, targetOffset = 0 } = options ?? {}
+  valid(BufferRange.offsetProblem(operation, source.buffer, sourceOffset, alignment, "sourceOffset", "source"))
+  valid(BufferRange.offsetProblem(operation, target.buffer, targetOffset, alignment, "targetOffset", "target"))
+  const size = options?.size ?? source.buffer.size - sourceOffset
+  valid(BufferRange.lengthProblem(operation, source.buffer, sourceOffset, size, alignment, "source"))
+  valid(BufferRange.lengthProblem(operation, target.buffer, targetOffset, size, alignment, "target"))
+  return { sourceOffset, targetOffset, size, chunks: chunking(operation, options, source.device) }
+}

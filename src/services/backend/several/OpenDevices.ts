@@ -1,0 +1,217 @@
+/**
+ * Devices by name: each is opened at its first use, shared by all who use it, and closed when nobody has used it for a while.
+ *
+ * Effect's RcMap counts who uses a name, and knows when that is over. It would keep a failed opening, and a lost device, as
+ * long as somebody uses the name. So what it has for a name is a series of generations, which opens nothing by itself.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as RcMap from "effect/RcMap"
+import * as Scope from "effect/Scope"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
+import { DeviceContext } from "../../device/DeviceContext.ts"
+import { closedError, Generations, type Opened, type Restore } from "../reconnecting/Generations.ts"
+import { LastingScope } from "./LastingScope.ts"
+
+/** How a device is opened, and who hears of its loss. Both run in the context of the layer. */
+export interface Plan<I> {
+  /** As errors name it. */
+  readonly operation: string
+  readonly idleTimeToLive: Duration.Duration
+  /** Opens a device in a scope, or fails and leaves nothing in it. */
+  readonly open: (name: string, scope: Scope.Scope) => Effect.Effect<Opened<I>, GpuError>
+  readonly onLost: (error: GpuError, name: string, generation: number) => Effect.Effect<void>
+}
+
+interface Named<I> {
+  readonly name: string
+  readonly generations: Generations<I, GpuError>
+}
+
+/** Lets a caller keep a device open until a scope closes. It cannot be interrupted, and waits through `restore`. */
+type Keep<I> = (scope: Scope.Scope, restore: Restore) => Effect.Effect<Context.Context<I>, GpuError>
+
+export class OpenDevices<I> {
+  readonly #plan: Plan<I>
+  readonly #map: RcMap.RcMap<string, Named<I>>
+  /** Those of the map, which has no synchronous way to look at them. */
+  readonly #named: Map<string, Named<I>>
+  #isClosed = false
+
+  private constructor(plan: Plan<I>, map: RcMap.RcMap<string, Named<I>>, named: Map<string, Named<I>>) {
+    this.#plan = plan
+    this.#map = map
+    this.#named = named
+  }
+
+  static readonly make = <I>(plan: Plan<I>): Effect.Effect<OpenDevices<I>, never, Scope.Scope> =>
+    Effect.gen(function*() {
+      const context = yield* Effect.context<never>()
+      const named = new Map<string, Named<I>>()
+      const map = yield* RcMap.make({
+        lookup: (name: string) => entry(plan, name, context, named),
+        idleTimeToLive: plan.idleTimeToLive
+      })
+      const devices = new OpenDevices(plan, map, named)
+      // Before the map closes: it would interrupt whoever comes later, where an error says what is wrong.
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          devices.#isClosed = true
+        })
+      )
+      return devices
+    })
+
+  /** Those that are open now, and not lost, in the order in which they were first used. */
+  get open(): ReadonlyMap<string, Context.Context<I>> {
+    const found = new Map<string, Context.Context<I>>()
+    for (const { generations, name } of this.#named.values()) {
+      if (generations.current !== undefined) found.set(name, generations.current)
+    }
+    return found
+  }
+
+  /** Runs an effect on a device. What the effect leaves in the scope around it keeps the device open, too. */
+  on<A, E, R>(name: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, Exclude<R, I>> {
+    return run(this.#keep(name), effect)
+  }
+
+  /** Runs an effect on the open device of something that was made there; `isMissing` is the error where none is open. */
+  onOwner<A, E, R>(
+    owner: DeviceInfo,
+    isMissing: () => GpuError,
+    effect: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | GpuError, Exclude<R, I>> {
+    return run(this.#keepOwner(owner, isMissing), effect)
+  }
+
+  /** A device, which stays open until the scope closes. */
+  contextOf(name: string): Effect.Effect<Context.Context<I>, GpuError, Scope.Scope> {
+    return kept(this.#keep(name))
+  }
+
+  /** The open device of something that was made there, which stays open until the scope closes. */
+  contextOfOwner(
+    owner: DeviceInfo,
+    isMissing: () => GpuError
+  ): Effect.Effect<Context.Context<I>, GpuError, Scope.Scope> {
+    return kept(this.#keepOwner(owner, isMissing))
+  }
+
+  /** Does something with a device while it is open, and nothing where it is not. */
+  whileOpen(
+    name: string,
+    f: (context: Context.Context<I>) => Effect.Effect<void, GpuError>
+  ): Effect.Effect<void, GpuError> {
+    return Effect.scopedWith((scope) =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(this.#ofMap(name, scope), (found) => {
+          const open = found?.generations.keepOpen((context) => context === found.generations.current, scope, restore)
+          return open === undefined ? Effect.void : Effect.flatMap(open, (context) => restore(f(context)))
+        })
+      )
+    )
+  }
+
+  #keep(name: string): Keep<I> {
+    return (scope, restore) =>
+      Effect.suspend(() => {
+        if (this.#isClosed) return this.#closed
+        // No part of it waits for a driver. Only the end of the map interrupts it.
+        const found = Scope.provide(RcMap.get(this.#map, name), scope)
+        return Effect.matchCauseEffect(found, {
+          onFailure: () => this.#closed,
+          onSuccess: ({ generations }) => generations.keep(scope, restore)
+        })
+      })
+  }
+
+  #keepOwner(owner: DeviceInfo, isMissing: () => GpuError): Keep<I> {
+    const isOwner = (context: Context.Context<I>) => infoOf(context) === owner
+    return (scope, restore) =>
+      Effect.suspend(() => {
+        const name = Array.from(this.#named.values()).find(({ generations }) => generations.has(isOwner))?.name
+        if (name === undefined) return isMissing()
+        return Effect.flatMap(this.#ofMap(name, scope), (found) =>
+          found?.generations.keepOpen(isOwner, scope, restore) ?? isMissing())
+      })
+  }
+
+  /** What the map has for a name, which then stays there until the scope closes. */
+  #ofMap(name: string, scope: Scope.Scope): Effect.Effect<Named<I> | undefined> {
+    return Effect.matchCause(Scope.provide(RcMap.getOption(this.#map, name), scope), {
+      onFailure: () => undefined,
+      onSuccess: Option.getOrUndefined
+    })
+  }
+
+  get #closed(): Exit.Exit<never, GpuError> {
+    return Exit.fail(closedError(this.#plan.operation))
+  }
+}
+
+/** The generations of a name, until it is idle. */
+const entry = <I>(
+  { onLost, open, operation }: Plan<I>,
+  name: string,
+  context: Context.Context<never>,
+  named: Map<string, Named<I>>
+): Effect.Effect<Named<I>, never, Scope.Scope> =>
+  Effect.flatMap(Effect.scope, (scope) =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const plan = {
+          operation,
+          open: (scope: Scope.Scope) => open(name, scope),
+          onLost: (error: GpuError, generation: number) => onLost(error, name, generation)
+        }
+        const made: Named<I> = { name, generations: new Generations<I, GpuError>(plan, context, scope) }
+        named.set(name, made)
+        return made
+      }),
+      (made) =>
+        Effect.suspend(() => {
+          // Its successor may be there already.
+          if (named.get(name) === made) named.delete(name)
+          return made.generations.close
+        })
+    ))
+
+const infoOf = <I>(context: Context.Context<I>): DeviceInfo | undefined =>
+  Context.getOrUndefined(context as Context.Context<unknown>, DeviceContext)?.info
+
+const run = <I, A, E, R>(
+  keep: Keep<I>,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, Exclude<R, I>> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.withFiber((fiber): Effect.Effect<A, E | GpuError, Exclude<R, I>> => {
+      const device = Scope.makeUnsafe()
+      const outer = Context.getOrUndefined(fiber.context as Context.Context<unknown>, Scope.Scope)
+      const lasting = outer === undefined ? undefined : new LastingScope(outer, device)
+      const running = Effect.flatMap(
+        keep(device, restore),
+        (context) => restore(Effect.provideContext(effect, context))
+      )
+      return lasting === undefined
+        ? Effect.onExit(running, (exit) => Scope.close(device, exit))
+        : Effect.onExit(
+          Effect.andThen(lasting.begin, Scope.provide(running, lasting.scope)),
+          (exit) => lasting.end(exit)
+        )
+    })
+  )
+
+const kept = <I>(keep: Keep<I>): Effect.Effect<Context.Context<I>, GpuError, Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(Effect.scope, (outer) => {
+      const scope = Scope.forkUnsafe(outer)
+      return Effect.onError(keep(scope, restore), (cause) => Scope.close(scope, Exit.failCause(cause)))
+    })
+  )

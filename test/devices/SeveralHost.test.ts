@@ -1,0 +1,11 @@
+/** Two devices of the host, the second one with the alignment and the late memory of a GPU. */
+import { describe } from "@effect/vitest"
+import { Host } from "../../src/host.ts"
+import { lawsOfSeveral } from "./SeveralLaws.ts"
+
+describe("two devices of the host", () => {
+  lawsOfSeveral(
+    (device) => Host.layer(device === "1" ? { granularity: 4, lateFree: true, rangeItems: 7 } : {}),
+    ["0", "1"]
+  )
+})
