@@ -5,12 +5,14 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import { Host } from "../../src/host.ts"
 import { OpenCl } from "../../src/opencl.ts"
 import type * as Device from "../../src/services/backend/Device.ts"
+import * as BufferPools from "../../src/services/backend/several/BufferPools.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as FaultyAllocator from "../../src/services/buffers/allocators/FaultyAllocator.ts"
 import * as StatisticsAllocator from "../../src/services/buffers/allocators/StatisticsAllocator.ts"
 import * as TrackingAllocator from "../../src/services/buffers/allocators/TrackingAllocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
+import * as StagingPool from "../../src/services/staging/StagingPool.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 
 export const backends = ["host", "slow-host", "webgpu", "webgpu-null", "opencl", "oclgrind"] as const
@@ -44,7 +46,9 @@ export const layerOf = (backend: Backend) => {
   )
   const pools = Layer.mergeAll(
     BufferPool.layerNoDeps({ maxBytes: 64 * mebi, onExhausted: "wait" }),
-    ImagePool.layer({ maxBytes: 64 * mebi })
+    ImagePool.layer({ maxBytes: 64 * mebi }),
+    StagingPool.layer({ maxBytes: 64 * mebi }),
+    BufferPools.layer(() => Host.layer(hostOptions), { pool: { maxBytes: 64 * mebi }, idleTimeToLive: 0 })
   )
   return Layer.fresh(pools.pipe(Layer.provideMerge(allocators), Layer.provideMerge(devices[backend]())))
 }

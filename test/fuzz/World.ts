@@ -14,6 +14,7 @@ import * as Expr from "../../src/kernels/Expr.ts"
 import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
 import * as ScanKernel from "../../src/kernels/ScanKernel.ts"
 import { Faults as HostFaults, Host } from "../../src/layers/Host/Host.ts"
+import * as BufferPools from "../../src/services/backend/several/BufferPools.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as FaultyAllocator from "../../src/services/buffers/allocators/FaultyAllocator.ts"
 import * as StatisticsAllocator from "../../src/services/buffers/allocators/StatisticsAllocator.ts"
@@ -124,6 +125,9 @@ export const populate = (scope: Scope.Scope) =>
       yield* TrackingAllocator.AllocationTracker
     )
     world.put("src/layers/Host/Faults.ts#Faults", new HostFaults())
+    const pools = yield* BufferPools.BufferPools
+    world.put("src/services/backend/several/BufferPools.ts#BufferPools", pools)
+    world.put(keys.lease, yield* pools.on("0", BufferPool.allocate(64)), yield* pools.on("1", BufferPool.allocate(64)))
     const device = yield* DeviceContext
     world.put("src/domain/device/DeviceInfo.ts#DeviceInfo", device.info)
     yield* leases(world, pool)

@@ -11,6 +11,8 @@ import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 /** One service, and all devices that it opens. */
 export interface Several {
   readonly layer: Layer.Layer<BufferPools.BufferPools, GpuError>
+  /** Of device 0. */
+  readonly faults: Host.Faults
   /** The faults of a device, which each of its openings has. */
   readonly faultsOf: (device: string) => Host.Faults
   /** The devices that were opened, in that order. */
@@ -68,6 +70,7 @@ export const several = (
     )).pipe(Layer.tap(() => after))
   return {
     layer: BufferPools.layer(open, options),
+    faults,
     faultsOf,
     get openings() {
       return opened.map(([device]) => device)

@@ -14,6 +14,7 @@ import { randomPrograms } from "./RandomPrograms.ts"
 import { reading } from "./Reading.ts"
 import { reservations } from "./Reservations.ts"
 import { scratchHandlers } from "./ScratchHandlers.ts"
+import { severalDevices } from "./SeveralDevices.ts"
 import { sharedMemory } from "./SharedMemory.ts"
 import { slowHandlers } from "./SlowHandlers.ts"
 import { staging } from "./Staging.ts"
@@ -34,6 +35,7 @@ export const scenes = {
   reading,
   reservations,
   scratchHandlers,
+  severalDevices,
   sharedMemory,
   slowHandlers,
   staging,

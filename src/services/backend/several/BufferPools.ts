@@ -69,7 +69,7 @@ export interface Stats {
 }
 
 /**
- * The methods of the service.
+ * The methods of the service; `I` is what each device has.
  *
  * **Example** (A function that works on any set of devices)
  *
@@ -87,19 +87,19 @@ export interface Stats {
  * @category models
  * @since 0.1.0
  */
-export interface Pools {
+export interface Pools<in out I = Services> {
   /** Runs an effect on a device. See {@link on}. */
   readonly on: <A, E, R>(
     device: string,
     effect: Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E | GpuError, Exclude<R, Services>>
+  ) => Effect.Effect<A, E | GpuError, Exclude<R, I>>
   /** Runs an effect on the device of a buffer. See {@link onDeviceOf}. */
   readonly onDeviceOf: <A, E, R>(
     located: Located,
     effect: Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E | GpuError, Exclude<R, Services>>
+  ) => Effect.Effect<A, E | GpuError, Exclude<R, I>>
   /** The services of a device, which stays open until the scope closes. See {@link open}. */
-  readonly open: (device: string) => Effect.Effect<Context.Context<Services>, GpuError, Scope.Scope>
+  readonly open: (device: string) => Effect.Effect<Context.Context<I>, GpuError, Scope.Scope>
   /** Copies bytes from one buffer to another, on any devices. See {@link copy}. */
   readonly copy: (
     source: BufferLike.BufferLike,
@@ -194,11 +194,11 @@ export const known = KnownOptions.of<Options>({
 })
 
 /** How the program says which device it means, and how that is opened. @internal */
-export interface Opener<R> {
+export interface Opener<I, R> {
   readonly operation: string
   /** The one name of a device, of which a program may write several; or what is wrong with it. */
   readonly nameOf: (operation: string, device: string) => string | GpuError
-  readonly open: (device: string) => Layer.Layer<Device.Services, GpuError, R>
+  readonly open: (device: string) => Layer.Layer<I | Device.Services, GpuError, R>
 }
 
 /**
@@ -228,7 +228,7 @@ export const layer = <R = never, R2 = never>(
   open: (device: string) => Layer.Layer<Device.Services, GpuError, R>,
   options?: Options<R2>
 ): Layer.Layer<BufferPools, GpuError, R | R2> =>
-  Layer.effect(BufferPools, make({ operation: "BufferPools.layer", nameOf, open }, options))
+  Layer.effect(BufferPools, make<Device.Services, R, R2>({ operation: "BufferPools.layer", nameOf, open }, options))
 
 const nameOf = (operation: string, device: string): string | GpuError =>
   typeof device === "string" && device !== ""
@@ -236,10 +236,10 @@ const nameOf = (operation: string, device: string): string | GpuError =>
     : invalidRequest(operation, `${shown(device)} was given for a device`, "Pass its name, a text that is not empty.")
 
 /** @internal */
-export const make = Effect.fnUntraced(function*<R, R2>(
-  opener: Opener<R>,
+export const make = Effect.fnUntraced(function*<I, R, R2>(
+  opener: Opener<I, R>,
   options: Options<R2> | undefined
-): Effect.fn.Return<Pools, GpuError, R | R2 | Scope.Scope> {
+): Effect.fn.Return<Pools<I | Services>, GpuError, R | R2 | Scope.Scope> {
   const { operation } = opener
   const given = readValues(operation, () => {
     valid(functionProblem(operation, "open", opener.open))
@@ -256,7 +256,7 @@ export const make = Effect.fnUntraced(function*<R, R2>(
   if (isGpuError(given)) return yield* given
   const { idleTimeToLive, layerOf: layerFor, onLost, schedule } = given
   const context = yield* Effect.context<R | R2>()
-  const devices = yield* OpenDevices.make<Services>({
+  const devices = yield* OpenDevices.make<I | Services>({
     operation,
     idleTimeToLive,
     open: (name, scope) =>
@@ -281,12 +281,12 @@ const timeToLive = (operation: string, given: Duration.Input): Duration.Duration
   )
 
 /** A device, and the pools on it. */
-const layerOf = <R, R2>(
-  { open, operation }: Opener<R>,
+const layerOf = <I, R, R2>(
+  { open, operation }: Opener<I, R>,
   pool: Options<R2>["pool"],
   staging: Options<R2>["staging"]
 ) =>
-(name: string): Layer.Layer<Services, GpuError, R> => {
+(name: string): Layer.Layer<I | Services, GpuError, R> => {
   const device = open(name)
   valid(layerProblem(operation, device))
   return Layer.mergeAll(
@@ -298,9 +298,12 @@ const layerOf = <R, R2>(
   })))
 }
 
-const poolsOf = <R>(devices: OpenDevices<Services>, { nameOf }: Opener<R>): Pools =>
-  showing<Pools>(() => inOneLine("BufferPools", undefined, [`${devices.open.size} devices open`]), "BufferPools")(
-    BufferPools.of({
+const poolsOf = <I, R>(devices: OpenDevices<I | Services>, { nameOf }: Opener<I, R>): Pools<I | Services> =>
+  showing<Pools<I | Services>>(
+    () => inOneLine("BufferPools", undefined, [`${devices.open.size} devices open`]),
+    "BufferPools"
+  )(
+    {
       on: (device, effect) =>
         checkedStep("BufferPools.on", (operation) => {
           const name = valid(nameOf(operation, device))
@@ -324,7 +327,7 @@ const poolsOf = <R>(devices: OpenDevices<Services>, { nameOf }: Opener<R>): Pool
           const exits = Effect.forEach(names, (name) => Effect.exit(devices.whileOpen(name, freed)), unbounded)
           return Effect.flatMap(exits, Exit.asVoidAll)
         })
-    })
+    }
   )
 
 const unbounded = { concurrency: "unbounded" } as const
@@ -353,6 +356,76 @@ const freed = (context: Context.Context<Services>): Effect.Effect<void, GpuError
     Context.get(context, BufferPool.BufferPool).freeHeld,
     Context.get(context, StagingPool.StagingPool).freeHeld
   )
+
+/**
+ * A service of {@link Service}, with its layer and accessors.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ServiceClass<in out Self, in out Id extends string, in out I, R>
+  extends Context.ServiceClass<Self, Id, Pools<I>>
+{
+  /** The service, and {@link BufferPools} over the same devices. Fails as {@link layer}. */
+  readonly layer: Layer.Layer<Self | BufferPools, GpuError, R>
+  /** See `BufferPools.on`; the effect comes second here. */
+  readonly on: <A, E, R2>(
+    device: string,
+    effect: Effect.Effect<A, E, R2>
+  ) => Effect.Effect<A, E | GpuError, Exclude<R2, I> | Self>
+  /** See `BufferPools.onDeviceOf`. */
+  readonly onDeviceOf: <A, E, R2>(
+    located: Located,
+    effect: Effect.Effect<A, E, R2>
+  ) => Effect.Effect<A, E | GpuError, Exclude<R2, I> | Self>
+  /** See `BufferPools.open`. */
+  readonly open: (device: string) => Effect.Effect<Context.Context<I>, GpuError, Self | Scope.Scope>
+}
+
+/**
+ * A service of your own over several devices, for programs that use more on each than {@link Services}: a pool of images, the raw
+ * handles of a backend, services of the program. `open` gives the layer for the name of a device, with all of these in it; the
+ * pools of buffers and of staging memory are made on it, as the options say.
+ *
+ * Its layer provides {@link BufferPools} as well, over the same devices: so `DeviceArray.to` and the functions here work on them.
+ *
+ * **Example** (A pool of images on each device)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPools } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ * import { ImagePool } from "effect-gpu-pool/images"
+ *
+ * class Gpus extends BufferPools.Service<Gpus>()(
+ *   "app/Gpus",
+ *   () => ImagePool.layer({ maxBytes: "64 MiB" }).pipe(Layer.provideMerge(Host.layer()))
+ * ) {}
+ *
+ * Effect.all([Gpus.on("0", ImagePool.maxBytes), BufferPools.devices]).pipe(Effect.provide(Gpus.layer)) // => [67108864, ["0"]]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const Service = <Self>() =>
+<const Id extends string, I, R = never, R2 = never>(
+  id: Id,
+  open: (device: string) => Layer.Layer<I | Device.Services, GpuError, R>,
+  options?: Options<R2>
+): ServiceClass<Self, Id, I | Services, R | R2> => {
+  const tag = Context.Service<Self, Pools<I | Services>>()(id)
+  const made = make<I, R, R2>({ operation: id, nameOf, open }, options)
+  return Object.assign(tag, {
+    layer: Layer.effectContext(
+      Effect.map(made, (pools) => Context.add(Context.make(tag, pools), BufferPools, pools as Pools))
+    ),
+    on: <A, E, R3>(device: string, effect: Effect.Effect<A, E, R3>) => tag.use((pools) => pools.on(device, effect)),
+    onDeviceOf: <A, E, R3>(located: Located, effect: Effect.Effect<A, E, R3>) =>
+      tag.use((pools) => pools.onDeviceOf(located, effect)),
+    open: (device: string) => tag.use((pools) => pools.open(device))
+  })
+}
 
 type AnyEffect = Effect.Effect<unknown, unknown, unknown>
 
