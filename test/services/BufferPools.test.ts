@@ -9,7 +9,10 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
+import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
+import * as Kernel from "../../src/domain/kernel/Kernel.ts"
+import { VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import * as PoolStats from "../../src/domain/pool/PoolStats.ts"
 import { Host } from "../../src/host.ts"
 import { isDeviceLost } from "../../src/services/backend/reconnecting/Reconnecting.ts"
@@ -39,6 +42,12 @@ const onSeveral = (
       for (const [opening, left] of Object.entries(own.left())) strictEqual(left, 0, `driver objects of ${opening}`)
       strictEqual(own.alive(), 0, "open devices")
     }))
+
+const sevens = Kernel.make({
+  name: "sevens",
+  args: [VectorArg("f32", "x")],
+  body: { host: (from, to, { x }) => void x.fill(7, from, to) }
+})
 
 const info = DeviceContext.useSync((device) => device.info)
 
@@ -102,6 +111,48 @@ describe("the devices of one service", () => {
       strictEqual(yield* tagOf(on("1", BufferPool.allocate(64))), "LimitExceeded")
       yield* on("0", BufferPool.allocate(64))
     }))
+})
+
+describe("inside of an effect on the same device", () => {
+  onSeveral(
+    "budgets and queues of the program stay, and elsewhere they do not count",
+    {},
+    () =>
+      on(
+        "0",
+        Effect.gen(function*() {
+          const queue = yield* CommandQueue.make({ label: "further" })
+          const own = Effect.all([BufferPool.maxBytes, CommandQueue.CommandQueue])
+          const [without, first] = yield* own
+          const [limit, here] = yield* on("0", own).pipe(BufferPool.withBudget(64), CommandQueue.on(queue))
+          deepStrictEqual([limit, here === queue, first === queue], [64, true, false])
+          const [elsewhere, there] = yield* on("1", own).pipe(BufferPool.withBudget(64), CommandQueue.on(queue))
+          deepStrictEqual([elsewhere, there === queue], [without, false])
+        })
+      )
+  )
+
+  onSeveral("transfers read what the queue of the program has recorded, and lease from its budget", {
+    host: { rangeItems: 1 }
+  }, () =>
+    on(
+      "0",
+      Effect.gen(function*() {
+        const queue = yield* CommandQueue.make()
+        const x = yield* BufferPool.allocate(400)
+        const y = yield* on("1", BufferPool.allocate(400))
+        // Each item in a turn of its own: the device's first queue would read in between.
+        yield* CommandQueue.dispatch(sevens, { x }, 100).pipe(CommandQueue.on(queue))
+        yield* BufferPools.copy(x, y).pipe(CommandQueue.on(queue))
+        deepStrictEqual(yield* on("1", CommandQueue.read(y, Float32Array)), new Float32Array(100).fill(7))
+        yield* CommandQueue.fill(x, 0).pipe(CommandQueue.on(queue))
+        yield* CommandQueue.dispatch(sevens, { x }, 100).pipe(CommandQueue.on(queue))
+        const array = yield* DeviceArray.fromLease(x)
+        const moved = yield* CommandQueue.on(DeviceArray.to(array, "1"), queue)
+        deepStrictEqual(yield* on("1", DeviceArray.toHost(moved)), new Float32Array(100).fill(7))
+        strictEqual(yield* tagOf(DeviceArray.to(array, "0").pipe(BufferPool.withBudget(4))), "LimitExceeded")
+      })
+    ))
 })
 
 describe("a device that nobody uses", () => {

@@ -3,9 +3,10 @@
  *
  * @since 0.1.0
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import * as DType from "../../domain/data/DType.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
@@ -103,9 +104,10 @@ const moved = <D extends DType.DType>(
       "Pass it to DeviceArray.evaluate before."
     )
   }
-  // The result belongs there, and keeps only its own device open.
-  return Effect.flatMap(Effect.scope, (scope) => {
-    const copy = (whole: DeviceArray<D>) => Scope.provide(copied(operation, pools, whole, device, options), scope)
+  // The result belongs to the caller's scope, and keeps only its own device open. Budgets and queues that the caller has count.
+  return Effect.contextWith((caller: Context.Context<Scope.Scope>) => {
+    const copy = (whole: DeviceArray<D>) =>
+      Effect.provideContext(copied(operation, pools, whole, device, options, caller), caller)
     return pools.onDeviceOf(
       lease,
       isWhole(array) ? copy(array) : Effect.scoped(Effect.flatMap(evaluateCopy(array), copy))
@@ -139,11 +141,17 @@ const copied = <D extends DType.DType>(
   pools: Pools,
   array: DeviceArray<D>,
   device: string,
-  options: ChunkOptions | undefined
+  options: ChunkOptions | undefined,
+  caller: Context.Context<Scope.Scope>
 ): Effect.Effect<DeviceArray<D>, GpuError, Scope.Scope> => {
   const { dtype, lease, shape, strides } = array
   const range = { ...options, sourceOffset: startOf(array), size: bytesOf(array) }
-  const fresh = FreshArray.make(operation, dtype, shape, (target) => pools.copy(lease!, target, range))
+  const fresh = FreshArray.make(
+    operation,
+    dtype,
+    shape,
+    (target) => Effect.provideContext(pools.copy(lease!, target, range), caller)
+  )
   return pools.on(
     device,
     Effect.map(fresh, (made) => new DeviceArray(dtype, { shape, strides, offset: 0 }, made.lease!))

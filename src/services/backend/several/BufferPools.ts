@@ -448,7 +448,8 @@ const placeFirst = <F>(run: (pools: Pools, place: never, effect: AnyEffect) => A
  *   it anew.
  * - When the device is lost, what the effect calls on it fails with DeviceLost, and the next `on` opens a fresh one. The effect is
  *   not run again by itself: `Effect.retry` with `Reconnecting.isDeviceLost` around `on` does that.
- * - `on` nests: the innermost device counts. Different devices work at the same time.
+ * - `on` nests: the innermost device counts. Different devices work at the same time. Inside of an `on` of the same device it
+ *   changes nothing: a budget or a further queue that the program has there stays.
  * - A lease that is transferred to another scope does not keep the device open there: {@link open} does.
  *
  * Fails as the effect; as the layer of the device when it cannot be opened, and the next use tries again; with InvalidRequest for
@@ -558,7 +559,8 @@ export const open = (
  *
  * On one device it is a command of its queue. Between two the bytes go through the memory of the program: chunk by chunk they are
  * read on one device, and go through the staging memory of the other. Few chunks are under way at a time, so that any size passes.
- * Each chunk has what was recorded before it is read: change neither buffer until the copy has ended. Chunks that went before a
+ * Each chunk has what was recorded before it is read, on the queue in context if that is one of the source's device, and else on
+ * its first queue: change neither buffer until the copy has ended. Chunks that went before a
  * failure stay in the target.
  *
  * Fails with InvalidRequest for bounds and alignment: offsets and sizes are multiples of 4, except that a copy may end where both

@@ -13,7 +13,7 @@ import * as BufferLike from "../../buffers/BufferLike.ts"
 import { CommandQueue, type CopyOptions as RangeOptions } from "../../queue/CommandQueue.ts"
 import { chunking, type ChunkOptions } from "../../staging/Chunks.ts"
 import { relay, type Services } from "../../staging/Relay.ts"
-import type { OpenDevices } from "./OpenDevices.ts"
+import { nearest, type OpenDevices } from "./OpenDevices.ts"
 import { type Place, placeOf } from "./Place.ts"
 
 /**
@@ -44,8 +44,10 @@ export const copied = <I>(
   valid(optionsProblem(operation, given, knownOfCopy))
   const [from, to] = [placeOf(operation, source), placeOf(operation, target)]
   return Effect.scoped(Effect.gen(function*() {
-    const ofSource = yield* devices.contextOfOwner(from.device, from.missing)
-    const ofTarget = yield* devices.contextOfOwner(to.device, to.missing)
+    // A further queue of one of them counts, where the program has chosen one.
+    const ambient = yield* Effect.context<never>()
+    const ofSource = nearest(yield* devices.contextOfOwner(from.device, from.missing), ambient)
+    const ofTarget = nearest(yield* devices.contextOfOwner(to.device, to.missing), ambient)
     const plan = readValues(
       operation,
       () => planOf(operation, { buffer: source, ...from }, { buffer: target, ...to }, given)

@@ -186,6 +186,20 @@ const entry = <I>(
 const infoOf = <I>(context: Context.Context<I>): DeviceInfo | undefined =>
   Context.getOrUndefined(context as Context.Context<unknown>, DeviceContext)?.info
 
+/**
+ * Provides a device. What the program has put in the place of services of this very device stays: a budget, a further queue, as
+ * inside of an `on` of the same device.
+ */
+const placed = <I, A, E, R>(
+  context: Context.Context<I>,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, Exclude<R, I>> =>
+  Effect.withFiber((fiber) => Effect.provideContext(effect, nearest(context, fiber.context)))
+
+/** The services of a device, as they are in an ambient context if that is on the same device. */
+export const nearest = <I>(context: Context.Context<I>, ambient: Context.Context<never>): Context.Context<I> =>
+  infoOf(ambient) === infoOf(context) ? Context.merge(context, ambient) : context
+
 const run = <I, A, E, R>(
   keep: Keep<I>,
   effect: Effect.Effect<A, E, R>
@@ -195,10 +209,7 @@ const run = <I, A, E, R>(
       const device = Scope.makeUnsafe()
       const outer = Context.getOrUndefined(fiber.context as Context.Context<unknown>, Scope.Scope)
       const lasting = outer === undefined ? undefined : new LastingScope(outer, device)
-      const running = Effect.flatMap(
-        keep(device, restore),
-        (context) => restore(Effect.provideContext(effect, context))
-      )
+      const running = Effect.flatMap(keep(device, restore), (context) => restore(placed(context, effect)))
       return lasting === undefined
         ? Effect.onExit(running, (exit) => Scope.close(device, exit))
         : Effect.onExit(
