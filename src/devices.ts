@@ -13,6 +13,14 @@
 export * as Devices from "./devices/Devices.ts"
 
 /**
+ * One service over several devices, each with its pools.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as BufferPools from "./services/backend/several/BufferPools.ts"
+
+/**
  * What one multiprocessor of an NVIDIA GPU holds.
  *
  * @category characterisation

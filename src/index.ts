@@ -189,14 +189,6 @@ export * as BufferLike from "./services/buffers/BufferLike.ts"
 export * as BufferPool from "./services/buffers/BufferPool.ts"
 
 /**
- * One service over several devices, each with its pools.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as BufferPools from "./services/backend/several/BufferPools.ts"
-
-/**
  * Where in a program memory was asked for.
  *
  * @category errors

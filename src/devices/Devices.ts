@@ -192,8 +192,8 @@ export const layer = (
  *
  * ```ts no-run
  * import { Effect } from "effect"
- * import { BufferPool, BufferPools, CommandQueue } from "effect-gpu-pool"
- * import { Devices, DeviceSelector } from "effect-gpu-pool/devices"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { BufferPools, Devices, DeviceSelector } from "effect-gpu-pool/devices"
  *
  * const job = BufferPool.use(4, (x) => Effect.andThen(CommandQueue.fill(x, 7), CommandQueue.read(x, Uint32Array)))
  *

@@ -39,7 +39,7 @@ import * as Layout from "../layout/Layout.ts"
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPools } from "effect-gpu-pool"
+ * import { BufferPools } from "effect-gpu-pool/devices"
  * import { DeviceArray } from "effect-gpu-pool/array"
  * import { Host } from "effect-gpu-pool/host"
  *

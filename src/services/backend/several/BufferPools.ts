@@ -75,7 +75,8 @@ export interface Stats {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, type BufferPools } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import type { BufferPools } from "effect-gpu-pool/devices"
  *
  * const warmUp = (pools: BufferPools.Pools, devices: ReadonlyArray<string>, bytes: number) =>
  *   Effect.forEach(devices, (device) => pools.on(device, BufferPool.use(bytes, () => Effect.void)), {
@@ -121,7 +122,8 @@ export interface Pools<in out I = Services> {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, BufferPools } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { BufferPools } from "effect-gpu-pool/devices"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
@@ -145,7 +147,7 @@ export class BufferPools extends Context.Service<BufferPools, Pools>()("effect-g
  * **Example** (A large device and small ones)
  *
  * ```ts
- * import type { BufferPools } from "effect-gpu-pool"
+ * import type { BufferPools } from "effect-gpu-pool/devices"
  *
  * const options: BufferPools.Options = {
  *   pool: (device) => ({ maxBytes: device === "0" ? "8 GiB" : "1 GiB", onExhausted: "wait" }),
@@ -212,7 +214,7 @@ export interface Opener<I, R> {
  * **Example** (The devices of OpenCL's first platform, by their indices)
  *
  * ```ts
- * import { BufferPools } from "effect-gpu-pool"
+ * import { BufferPools } from "effect-gpu-pool/devices"
  * import { OpenCl } from "effect-gpu-pool/opencl"
  *
  * const gpus = BufferPools.layer((device) => OpenCl.layer({ platform: 0, device: Number(device) }), {
@@ -393,7 +395,7 @@ export interface ServiceClass<in out Self, in out Id extends string, in out I, R
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { BufferPools } from "effect-gpu-pool"
+ * import { BufferPools } from "effect-gpu-pool/devices"
  * import { Host } from "effect-gpu-pool/host"
  * import { ImagePool } from "effect-gpu-pool/images"
  *
@@ -459,7 +461,8 @@ const placeFirst = <F>(run: (pools: Pools, place: never, effect: AnyEffect) => A
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, BufferPools, CommandQueue } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { BufferPools } from "effect-gpu-pool/devices"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const job = (value: number) =>
@@ -500,7 +503,8 @@ export const on: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, BufferPools, CommandQueue } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { BufferPools } from "effect-gpu-pool/devices"
  * import { Host } from "effect-gpu-pool/host"
  *
  * Effect.gen(function*() {
@@ -534,7 +538,8 @@ export const onDeviceOf: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPools, CommandQueue } from "effect-gpu-pool"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import { BufferPools } from "effect-gpu-pool/devices"
  * import { Host } from "effect-gpu-pool/host"
  *
  * Effect.gen(function*() {
@@ -571,7 +576,8 @@ export const open = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, BufferPools, CommandQueue } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { BufferPools } from "effect-gpu-pool/devices"
  * import { Host } from "effect-gpu-pool/host"
  *
  * Effect.gen(function*() {
@@ -612,7 +618,8 @@ export const copy: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPools, CommandQueue } from "effect-gpu-pool"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import { BufferPools } from "effect-gpu-pool/devices"
  * import { Host } from "effect-gpu-pool/host"
  *
  * Effect.all([BufferPools.devices, BufferPools.on("1", CommandQueue.finish), BufferPools.devices]).pipe(
@@ -635,7 +642,8 @@ export const devices: Effect.Effect<ReadonlyArray<string>, never, BufferPools> =
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, BufferPools } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { BufferPools } from "effect-gpu-pool/devices"
  * import { Host } from "effect-gpu-pool/host"
  *
  * Effect.gen(function*() {
@@ -662,7 +670,8 @@ export const stats: Effect.Effect<Stats, never, BufferPools> = BufferPools.use((
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, BufferPools } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { BufferPools } from "effect-gpu-pool/devices"
  * import { Host } from "effect-gpu-pool/host"
  *
  * Effect.gen(function*() {
