@@ -63,6 +63,10 @@ export interface ThroughOptions extends ChunkOptions {
 }
 
 const ofChunks = { chunkSize: true, inFlight: true } as const
+
+/** @internal */
+export const knownOfChunks = KnownOptions.of<ChunkOptions>(ofChunks)
+
 const knownOfUpload = KnownOptions.of<TransferOptions>({ ...ofChunks, offset: true })
 const knownOfDownload = KnownOptions.of<DownloadOptions>({ ...ofChunks, offset: true, size: true })
 const knownOfThrough = KnownOptions.of<ThroughOptions>({ ...ofChunks, reserve: true })
@@ -79,7 +83,8 @@ export interface Plan extends Cut {
   readonly size: number
 }
 
-const cutOf = (operation: string, options: ChunkOptions | undefined, device: DeviceInfo): Cut => {
+/** For code that `readValues` runs, as the others here. @internal */
+export const cutOf = (operation: string, options: ChunkOptions | undefined, device: DeviceInfo): Cut => {
   const { chunkSize = "4 MiB", inFlight = 2 } = options ?? {}
   const chunkBytes = valid(MemoryLimit.resolve(operation, "chunkSize", { bytes: chunkSize }, device) ?? Infinity)
   if (chunkBytes === 0 || chunkBytes % 4 !== 0) {
@@ -99,7 +104,7 @@ const cutOf = (operation: string, options: ChunkOptions | undefined, device: Dev
   return { chunkBytes, inFlight }
 }
 
-/** For code that `readValues` runs, as the others here. @internal */
+/** @internal */
 export const planOfUpload = (
   operation: string,
   target: BufferLike.BufferLike,

@@ -5,14 +5,15 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import { optionsProblem, readValues, valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import * as BufferRange from "../../../domain/data/BufferRange.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../buffers/BufferLike.ts"
 import { CommandQueue, type CopyOptions as RangeOptions } from "../../queue/CommandQueue.ts"
-import { chunking, type ChunkOptions } from "../../staging/Chunks.ts"
-import { relay, type Services } from "../../staging/Relay.ts"
+import { type ChunkOptions, cutOf } from "../../staging/TransferOptions.ts"
+import * as Transfers from "../../staging/Transfers.ts"
 import { nearest, type OpenDevices } from "./OpenDevices.ts"
 import { type Place, placeOf } from "./Place.ts"
 
@@ -35,7 +36,7 @@ export const knownOfCopy = KnownOptions.of<CopyOptions>({
 
 /** For code in `readValues`. @internal */
 export const copied = <I>(
-  devices: OpenDevices<I | Services>,
+  devices: OpenDevices<I | Transfers.Services>,
   operation: string,
   source: BufferLike.BufferLike,
   target: BufferLike.BufferLike,
@@ -53,16 +54,16 @@ export const copied = <I>(
       () => planOf(operation, { buffer: source, ...from }, { buffer: target, ...to }, given)
     )
     if (isGpuError(plan)) return yield* plan
-    const { chunks, size, sourceOffset, targetOffset } = plan
+    const { cut, size, sourceOffset, targetOffset } = plan
     if (from.device === to.device) {
       return yield* Context.get(ofSource, CommandQueue).copy(source, target, { sourceOffset, targetOffset, size })
     }
-    yield* relay(
-      { buffer: source, offset: sourceOffset, services: ofSource },
-      { buffer: target, offset: targetOffset, services: ofTarget },
-      size,
-      chunks
-    )
+    // A chunk is read before it asks for staging memory of the target: copies in both directions could otherwise wait for each
+    // other for ever.
+    const chunks = { chunkSize: cut.chunkBytes, inFlight: cut.inFlight }
+    const read = Stream.provideContext(Transfers.download(source, { offset: sourceOffset, size, ...chunks }), ofSource)
+    const written = Transfers.upload(read, target, { offset: targetOffset, ...chunks })
+    yield* Effect.provideContext(written, ofTarget)
   }))
 }
 
@@ -79,5 +80,5 @@ const planOf = (operation: string, source: Side, target: Side, options: CopyOpti
   const size = options?.size ?? source.buffer.size - sourceOffset
   valid(BufferRange.lengthProblem(operation, source.buffer, sourceOffset, size, alignment, "source"))
   valid(BufferRange.lengthProblem(operation, target.buffer, targetOffset, size, alignment, "target"))
-  return { sourceOffset, targetOffset, size, chunks: chunking(operation, options, source.device) }
+  return { sourceOffset, targetOffset, size, cut: cutOf(operation, options, source.device) }
 }
