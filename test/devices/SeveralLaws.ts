@@ -78,7 +78,7 @@ export const lawsOfSeveral = (
         yield* Effect.scoped(program).pipe(Effect.provide(BufferPools.layer(watched, options)))
         assert.isNotEmpty(opened)
         for (const { live, liveByKind } of opened) strictEqual(live, 0, JSON.stringify(liveByKind))
-      }), { timeout: 120_000 })
+      }))
 
   const pairs = [[first, second], [second, first], [first, first]] as const
 
