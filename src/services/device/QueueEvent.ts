@@ -100,18 +100,13 @@ export const orderOf = (
   queue: QueueLike,
   device: DeviceInfo
 ): Effect.Effect<Queue | undefined, GpuError> => {
-  if (!satisfies(queue, isQueueLike)) {
-    return invalidRequest(
-      operation,
-      `${shown(queue)} was given for the queue`,
-      "Pass what CommandQueue.make gave, or the service CommandQueue."
-    )
+  if (satisfies(queue, isQueueLike) && queue.info === device) {
+    return Effect.map(queue.event, ({ driver }) => driver.order)
   }
-  if (queue.info === device) return Effect.map(queue.event, ({ driver }) => driver.order)
   return invalidRequest(
     operation,
-    `the queue is one of ${format(queue.info)}, not of the pool's device, ${format(device)}`,
-    "Pass a queue of that device."
+    `${shown(queue)} is no queue of ${format(device)}`,
+    "Pass what CommandQueue.make gave, or CommandQueue itself, on the pool's device."
   )
 }
 
