@@ -94,31 +94,12 @@ export interface DriverMapping {
 export type ReadAnswer = (bytes: Effect.Effect<ArrayBuffer, GpuError>) => void
 
 /**
- * The service: the backend's side of the device's queue, for pools, allocators and whatever else works below the checks. Programs
- * use `CommandQueue`.
+ * What a backend gives for one queue.
  *
- * Offsets and lengths are bytes, multiples of the device's `copyAlignment` except for an access that ends at the lease's size: the
- * bytes up to the next multiple then belong to the lease too, if its block has them.
- *
- * **Example** (A queue that counts what is submitted)
- *
- * ```ts
- * import { QueueDriver } from "effect-gpu-pool"
- *
- * let flushes = 0
- * const counting = (driver: QueueDriver.QueueDriver["Service"]): QueueDriver.QueueDriver["Service"] => ({
- *   ...driver,
- *   flushUnsafe: () => {
- *     flushes += 1
- *     return driver.flushUnsafe()
- *   }
- * })
- * ```
- *
- * @category services
+ * @category models
  * @since 0.1.0
  */
-export class QueueDriver extends Context.Service<QueueDriver, {
+export interface Driver {
   /** Copies `data` before it returns; writes it in queue order. */
   readonly writeUnsafe: (
     target: DeviceBuffer,
@@ -214,4 +195,31 @@ export class QueueDriver extends Context.Service<QueueDriver, {
   readonly touch: (buffer: DeviceBuffer) => Effect.Effect<void, GpuError>
   /** Waits until the driver really has the destroyed memory back. */
   readonly reclaim: Effect.Effect<void, GpuError>
-}>()("effect-gpu-pool/QueueDriver") {}
+}
+
+/**
+ * The service: the backend's side of the device's queue, for pools, allocators and whatever else works below the checks. Programs
+ * use `CommandQueue`.
+ *
+ * Offsets and lengths are bytes, multiples of the device's `copyAlignment` except for an access that ends at the lease's size: the
+ * bytes up to the next multiple then belong to the lease too, if its block has them.
+ *
+ * **Example** (A queue that counts what is submitted)
+ *
+ * ```ts
+ * import { QueueDriver } from "effect-gpu-pool"
+ *
+ * let flushes = 0
+ * const counting = (driver: QueueDriver.QueueDriver["Service"]): QueueDriver.QueueDriver["Service"] => ({
+ *   ...driver,
+ *   flushUnsafe: () => {
+ *     flushes += 1
+ *     return driver.flushUnsafe()
+ *   }
+ * })
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class QueueDriver extends Context.Service<QueueDriver, Driver>()("effect-gpu-pool/QueueDriver") {}
