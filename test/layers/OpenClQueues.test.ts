@@ -5,17 +5,19 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import { OpenCl } from "../../src/opencl.ts"
+import { OpenCl, Svm } from "../../src/opencl.ts"
+import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { interruptedAt } from "../../src/testing/pool/Interruption.ts"
 import { allocate, onDevice, read, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
-import { blockQueue } from "../support/watchedOpenCl.ts"
+import { answering, blockQueue } from "../support/watchedOpenCl.ts"
 
 const CL_OUT_OF_HOST_MEMORY = -6
 const CL_INVALID_CONTEXT = -34
+const CL_DEVICE_VERSION = 0x102f
 
 const pool = BufferPool.make({ maxBytes: 65_536 })
 
@@ -146,6 +148,97 @@ describeWith(["opencl"], "Several queues on OpenCL", () => {
           strictEqual(driverObjects.liveByKind["queue"], 1, `after ${step} steps`)
         }
         strictEqual((yield* leases.stats).activeBlocks, 0)
+      })
+    ))
+
+  it.live("that are closing keep no pool from freeing its blocks, nor the layer from ending after them", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const leases = yield* pool
+        const x = yield* allocate(64)
+        yield* leases.use(64, (lease) => CommandQueue.fill(lease, 1))
+        const scope = yield* Scope.make()
+        const queue = yield* Scope.provide(CommandQueue.make({ label: "B" }), scope)
+        const end = yield* queue.on(Effect.flatMap(OpenCl.handle(x), blockQueue))
+        const closing = yield* Effect.forkDetach(Scope.close(scope, Exit.void), { startImmediately: true })
+        const freeing = yield* Effect.forkChild(leases.freeHeld, { startImmediately: true })
+        yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+        strictEqual(closing.pollUnsafe(), undefined)
+        end()
+        yield* Fiber.join(freeing)
+        strictEqual((yield* leases.stats).heldBlocks, 0)
+        assert.isAtLeast(watched.count("clCreateCommandQueue"), 2)
+      })
+    ))
+
+  it.live("wait for what the program itself has enqueued by a handle", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const leases = yield* pool
+        const queue = yield* CommandQueue.make()
+        const { api } = yield* OpenCl.OpenCl
+        const late = new Uint8Array(64).fill(0xee)
+        let end: (() => void) | undefined
+        yield* leases.use(64, (lease) =>
+          Effect.gen(function*() {
+            yield* CommandQueue.finish
+            end = yield* blockQueue(yield* OpenCl.handle(lease))
+            const cl = yield* OpenCl.OpenCl
+            const handle = yield* cl.handleUnsafe(lease)
+            api.clEnqueueWriteBuffer(cl.queue, handle, 0, 0, 64, late, 0, null, null)
+          }))
+        const next = yield* Effect.forkChild(
+          queue.on(
+            leases.use(64, (lease) => Effect.andThen(CommandQueue.fill(lease, 0), CommandQueue.read(lease, Uint8Array)))
+          ),
+          { startImmediately: true }
+        )
+        yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+        end?.()
+        deepStrictEqual([...new Set(yield* Fiber.join(next))], [0])
+        yield* CommandQueue.finish
+      })
+    ))
+
+  it.live("are shared where OpenCL 1.1 has no way to order them", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          strictEqual(yield* reasonOf(Effect.scoped(CommandQueue.make())), "Unsupported")
+          strictEqual(yield* CommandQueue.make({ share: true }), yield* CommandQueue.CommandQueue)
+        }),
+      (api) => ({ clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 bent") })
+    ))
+
+  it.live("that are closing are waited for by their layer", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const x = yield* allocate(64)
+        const scope = yield* Scope.make()
+        const queue = yield* Scope.provide(CommandQueue.make(), scope)
+        const end = yield* queue.on(Effect.flatMap(OpenCl.handle(x), blockQueue))
+        yield* Effect.forkDetach(Scope.close(scope, Exit.void), { startImmediately: true })
+        // The layer closes before the queue can.
+        setImmediate(end)
+      })
+    ))
+
+  it.live("may end before memory that is bound to a queue of the program's by them", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const { driverObjects } = yield* DeviceContext
+        const { api, context, device } = yield* OpenCl.OpenCl
+        const theirs = api.clCreateCommandQueue(context, device.id, 0, new Int32Array(1))!
+        yield* Effect.scoped(Effect.gen(function*() {
+          const x = yield* Effect.provide(Allocator.allocate(64), Svm.layerAllocator())
+          yield* Effect.scoped(Effect.flatMap(CommandQueue.make(), (queue) => queue.on(Svm.bindToQueue(x, theirs))))
+        }))
+        yield* CommandQueue.finish
+        strictEqual(driverObjects.liveByKind["svm"], undefined)
+        api.clReleaseCommandQueue(theirs)
+        const late = yield* Effect.scoped(CommandQueue.make())
+        const y = yield* Effect.provide(Allocator.allocate(64), Svm.layerAllocator())
+        strictEqual(yield* reasonOf(late.on(Svm.bindToQueue(y, (yield* OpenCl.OpenCl).queue))), "Released")
       })
     ))
 })

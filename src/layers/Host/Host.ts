@@ -265,14 +265,15 @@ const make = Effect.fnUntraced(function*(
   const queues = new DeviceQueues(device.info)
   const queue = new HostQueue(device, settings.rangeItems, queues)
   const images = new HostImages(device, queue)
-  const openQueue = FurtherQueues.within(yield* Effect.scope, (label, status) =>
+  const openQueue = yield* FurtherQueues.within((label, status) =>
     Effect.map(
       Effect.acquireRelease(
         Effect.sync(() => new HostQueue(device, settings.rangeItems, queues, { label, status })),
         ({ close }) => close
       ),
       (queue) => ({ queue, images: new HostImages(device, queue) })
-    ))
+    )
+  )
   return Context.add(Device.fromDrivers({ device, cache, queue, images, openQueue }), Host, handles(device))
 })
 

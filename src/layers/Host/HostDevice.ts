@@ -47,6 +47,7 @@ export class HostDevice {
   /** Buffers that were not destroyed. */
   readonly #live = new Set<HostBuffer>()
   readonly #samplers = new Set<DeviceSampler>()
+  readonly #woken: Array<HostWorker> = []
   readonly #detach: () => void
 
   constructor(options: {
@@ -87,6 +88,16 @@ export class HostDevice {
     return undefined
   }
 
+  /** Lets a worker go on that stood still. They go on one after the other, however many wake each other in a row. */
+  wake(worker: HostWorker): void {
+    this.#woken.push(worker)
+    if (this.#woken.length > 1) return
+    while (this.#woken.length > 0) {
+      this.#woken[0]!.run()
+      this.#woken.shift()
+    }
+  }
+
   /** Waits until what is submitted now has run. */
   readonly turn: Effect.Effect<void, GpuError> = Effect.callback((resume) => {
     this.worker.enqueue({
@@ -95,6 +106,12 @@ export class HostDevice {
     })
     this.worker.run()
   })
+
+  /**
+   * Whether commands of owners before on further queues may still use a buffer; then the first queue waits for them. Set by the first
+   * queue.
+   */
+  waitsForOthers: (buffer: HostBuffer) => boolean = () => false
 
   /** Does something once all submitted commands on a buffer have run; at once if there are none. Set by the first queue. */
   afterUses: (buffer: HostBuffer, done: () => void) => void = (_, done) => done()

@@ -68,8 +68,10 @@ export class HostQueue implements Driver, OrderedQueue {
     this.#status = further?.status ?? device.status
     this.#worker = further === undefined ? device.worker : new HostWorker(device.turns.next)
     this.order = queues.add(this, further?.label)
-    if (further === undefined) device.afterUses = this.#afterUses
-    else this.#forgetLoss = device.status.onLost((error) => this.#worker.abandon(error))
+    if (further === undefined) {
+      device.afterUses = this.#afterUses
+      device.waitsForOthers = this.#waitsForOthers
+    } else this.#forgetLoss = device.status.onLost((error) => this.#worker.abandon(error))
   }
 
   /**
@@ -193,6 +195,9 @@ export class HostQueue implements Driver, OrderedQueue {
       })
     })
 
+  /** Programs have no other way to this queue. */
+  readonly markUnsafe = constVoid
+
   /** A place in the queue where it stands still until another one has passed a position. */
   readonly waitForUnsafe: OrderedQueue["waitForUnsafe"] = (other, position) => {
     const there = other as HostQueue
@@ -202,7 +207,7 @@ export class HostQueue implements Driver, OrderedQueue {
     if (Exit.isFailure(flushed)) return flushed
     const flushedThere = there.flushUnsafe()
     if (Exit.isFailure(flushedThere)) return flushedThere
-    there.#positionWaiters.add({ position, done: () => this.#worker.run() })
+    there.#positionWaiters.add({ position, done: () => this.#device.wake(this.#worker) })
     this.#submitted += 1
     this.#worker.enqueue({
       ...immediate(() => this.#commandsEnded(1)),
@@ -216,7 +221,7 @@ export class HostQueue implements Driver, OrderedQueue {
     this.#await<void>((waiter) =>
       this.#operationAfterFlush() ?? immediate(() => {
         this.#device.memory.settle()
-        if (!waiter.interrupted) waiter.resume(this.#takeFailures() ?? Exit.void)
+        if (!waiter.interrupted) waiter.resume(this.#status.error ?? this.#takeFailures() ?? Exit.void)
       })
     )
   )
@@ -231,7 +236,13 @@ export class HostQueue implements Driver, OrderedQueue {
   readonly touch: Driver["touch"] = () => this.#alive
 
   /** Leaves failures of recorded work to the next finish or read. */
-  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() =>
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => {
+    const [first] = this.order.queues.open
+    return (first?.queue as HostQueue).#settled
+  })
+
+  /** Memory goes in the order of the first queue. */
+  readonly #settled: Effect.Effect<void, GpuError> = Effect.suspend(() =>
     this.#await<void>((waiter) =>
       this.#operation() ?? immediate(() => {
         this.#device.memory.settle()
@@ -292,6 +303,13 @@ export class HostQueue implements Driver, OrderedQueue {
   /** By the command that was recorded last. */
   #noteUse(memory: CommandMemory): void {
     if (this.order.queues.several) this.order.recorded(memory, this.positionUnsafe())
+  }
+
+  /** The program then waits for its own place in this queue. */
+  readonly #waitsForOthers = (buffer: HostBuffer): boolean => {
+    const { queues } = this.order
+    if (!queues.several || queues.usesOf(buffer)?.isFormerlyUsedBeside(this.order) !== true) return false
+    return Exit.isSuccess(this.order.before({ buffers: [buffer] }))
   }
 
   /** Waits with the others for the queues that use the buffer, so that its memory goes in the order of the first queue. */
@@ -420,7 +438,8 @@ export class HostQueue implements Driver, OrderedQueue {
     }
     const finished = () => {
       this.#commandsEnded(1)
-      if (result !== undefined) waiter.resume(isGpuError(result) ? result : Exit.succeed(result))
+      const ended = this.#status.error ?? result
+      if (ended !== undefined) waiter.resume(isGpuError(ended) ? ended : Exit.succeed(ended))
     }
     return { pieces: pieces(), finished }
   }

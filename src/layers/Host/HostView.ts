@@ -32,7 +32,7 @@ export const bytes = (
     const taken = device.problem(operation, [own])
     if (taken !== undefined) return taken
     // A view that was made before the move would be detached with those of the last owner.
-    if (own.isMoving) return Effect.andThen(device.turn, bytes(device, buffer))
+    if (own.isMoving || device.waitsForOthers(own)) return Effect.andThen(device.turn, bytes(device, buffer))
     const lease = leaseOf(buffer)
     if (lease !== undefined && own.shownBy === undefined) show(device, own, lease)
     return Effect.succeed(new Uint8Array(own.memory, own.base, buffer.size))

@@ -18,7 +18,7 @@ import { hasMethods } from "../../domain/arguments/ArgumentProblem.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
-import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
 import { OwnSide } from "../../services/backend/OwnSide.ts"
@@ -109,19 +109,15 @@ export class OpenCl extends Context.Service<OpenCl, {
   readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/OpenCl") {}
 
-/** What belongs to each queue of a device, by its handle. */
-const ownSide = new OwnSide<OpenClDevice, Map<bigint, Opened>>()
+/** Each queue's service shows a device of its own. */
+const ownSide = new OwnSide<OpenClDevice, Opened>()
 
 /**
  * What this backend's modules know of the program's device.
  *
  * @internal
  */
-export const own: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ device, queue }) => {
-  const opened = ownSide.of(device)
-  // A service that is spread may show another queue in place of its own.
-  return opened.get(queue) ?? [...opened.values()][0]!
-})
+export const own: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ device }) => ownSide.of(device))
 
 /**
  * What an OpenCL layer provides.
@@ -369,24 +365,28 @@ const make = Effect.fnUntraced(function*(
   // Closed first: work under way ends before the kernels, buffers and handles that it uses are released.
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
   const images = new OpenClImages(device, queue)
-  const opened = new Map<bigint, Opened>()
-  ownSide.add(device.device, opened)
-  const add = (queue: OpenClQueue, svm: SvmMemory, images: OpenClImages): void => {
+  const shown = (queue: OpenClQueue, svm: SvmMemory, images: OpenClImages, as: OpenClDevice): OpenCl["Service"] => {
     const allocator = new ImageAllocator({ device, queue, driver: images })
-    opened.set(queue.handle, { api, opened: device, queue, svm, images, allocator })
+    ownSide.add(as, { api, opened: device, queue, svm, images, allocator })
+    return handles(device, queue, as)
   }
-  add(queue, new SvmMemory(device, queue), images)
-  const openQueue = FurtherQueues.within(yield* Effect.scope, (label, status) =>
+  const openQueue = yield* FurtherQueues.within((label, status) =>
     Effect.map(
-      Effect.acquireRelease(openFurther(device, label, status), (further) =>
-        Effect.andThen(further.closeFurther, Effect.sync(() => opened.delete(further.handle)))),
+      Effect.acquireRelease(openFurther(device, label, status), (further) => further.closeFurther),
       (further) => {
         const ownImages = new OpenClImages(device, further, images)
-        add(further, new SvmMemory(device, further, queue), ownImages)
-        return { queue: further, images: ownImages, own: Context.make(OpenCl, handles(device, further)) }
+        const service = shown(further, new SvmMemory(device, further, queue), ownImages, { ...device.device })
+        return { queue: further, images: ownImages, own: Context.make(OpenCl, service) }
       }
-    ))
-  return Context.add(Device.fromDrivers({ device, cache, queue, images, openQueue }), OpenCl, handles(device, queue))
+    )
+  )
+  // The commands that make one queue wait for another came with 1.2.
+  const several = isVersion12(device.device) ? { openQueue } : {}
+  return Context.add(
+    Device.fromDrivers({ device, cache, queue, images, ...several }),
+    OpenCl,
+    shown(queue, new SvmMemory(device, queue), images, device.device)
+  )
 })
 
 const openFurther = (
@@ -395,24 +395,15 @@ const openFurther = (
   status: DeviceStatus
 ): Effect.Effect<OpenClQueue, GpuError> =>
   Effect.suspend(() => {
-    // The commands that make one queue wait for another came with 1.2.
-    if (!isVersion12(device.device)) {
-      return unsupported(
-        "CommandQueue.make",
-        "opencl",
-        "a second queue of a device before OpenCL 1.2",
-        "Use the first queue alone."
-      )
-    }
     const handle = device.createQueueUnsafe()
     return Exit.map(handle, (handle) => new OpenClQueue(device, { handle, label, status }))
   })
 
-const handles = (device: OpenDevice, queue: OpenClQueue): OpenCl["Service"] =>
+const handles = (device: OpenDevice, queue: OpenClQueue, shown: OpenClDevice): OpenCl["Service"] =>
   showing(() => inOneLine("OpenCl", undefined, [deviceState(device.status, device.info)]), "OpenCl")(OpenCl.of({
     api: device.api,
     platform: device.platform,
-    device: device.device,
+    device: shown,
     context: device.context,
     queue: queue.handle,
     handleUnsafe: (object) => lendHandleUnsafe("OpenCl.handle", object, device, queue),

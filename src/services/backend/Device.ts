@@ -79,7 +79,10 @@ const onQueue = (
   own?: Context.Context<never>
 ): Context.Context<OnQueue> => {
   const { cache, device, images, openQueue, queue } = drivers
-  const state = () => [deviceState(device.status, device.info)]
+  // A further queue may end before its device.
+  const state = () => [
+    device.status.error?.reason._tag === "Released" ? "closed" : deviceState(device.status, device.info)
+  ]
   const checkedImages = imagesPart.map(({ CheckedImages }) => new CheckedImages({ driver: images, device, queue }))
   const further = openQueue === undefined ? undefined : (label: string | undefined) =>
     Effect.map(

@@ -4,6 +4,7 @@
  * @internal
  */
 import type * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -12,6 +13,7 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
+import { queueClosed } from "../device/queues/ClosedQueue.ts"
 
 /** What a backend gives for a further queue. */
 export interface FurtherDrivers {
@@ -27,15 +29,38 @@ export type OpenQueue = (
   status: DeviceStatus
 ) => Effect.Effect<FurtherDrivers, GpuError, Scope.Scope>
 
-/** The same, where the queue also ends with its layer, before the device does. */
-export const within = (layer: Scope.Scope, open: OpenQueue): OpenQueue => (label, status) =>
-  Effect.uninterruptible(
-    Effect.gen(function*() {
-      const own = yield* Scope.fork(layer)
-      yield* Effect.addFinalizer((exit) => Scope.close(own, exit))
-      return yield* Scope.provide(open(label, status), own)
+/**
+ * The same, where the queues also end with their layer, before the device does: the layer's close waits for those as well that are
+ * closing already.
+ */
+export const within = (open: OpenQueue): Effect.Effect<OpenQueue, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const queues = new Set<Effect.Effect<void>>()
+    let isClosing = false
+    yield* Effect.addFinalizer(() => {
+      isClosing = true
+      return Effect.forEach(Array.from(queues), (close) => close, { concurrency: "unbounded", discard: true })
     })
-  )
+    return (label, status) =>
+      Effect.uninterruptible(Effect.gen(function*() {
+        if (isClosing) return yield* queueClosed(label ?? "new")
+        const own = yield* Scope.make()
+        const close = once(Effect.ensuring(Scope.close(own, Exit.void), Effect.sync(() => queues.delete(close))))
+        queues.add(close)
+        yield* Effect.addFinalizer(() => close)
+        return yield* Scope.provide(open(label, status), own)
+      }))
+  })
+
+/** Runs an effect at its first use; every use waits for its end. */
+const once = (effect: Effect.Effect<void>): Effect.Effect<void> => {
+  let ended: Deferred.Deferred<void> | undefined
+  return Effect.suspend(() => {
+    if (ended !== undefined) return Deferred.await(ended)
+    const first = ended = Deferred.makeUnsafe<void>()
+    return Effect.onExit(effect, (exit) => Effect.sync(() => Deferred.doneUnsafe(first, exit)))
+  })
+}
 
 /** The drivers of a new queue, which begins after everything that is recorded on the others; and the device as it sees it. */
 export const open = (

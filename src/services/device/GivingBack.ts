@@ -34,7 +34,8 @@ export const inOrderUnsafe = (
   destroy: () => Exit.Exit<void, GpuError>
 ): Exit.Exit<void, GpuError> => {
   const queues = driver.order?.queues
-  const flushed = queues?.several === true ? queues.flushUnsafe() : driver.flushUnsafe()
+  // The driver's own queue may be closed, and other queues may have recorded commands that name what is destroyed.
+  const flushed = queues === undefined ? driver.flushUnsafe() : queues.flushUnsafe()
   const destroyed = destroy()
   // A lost device takes no submit, and needs none.
   return Exit.isFailure(flushed) && status.error === undefined ? flushed : destroyed

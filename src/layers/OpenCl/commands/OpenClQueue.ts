@@ -258,13 +258,35 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   )
 
   /**
-   * The driver frees a released buffer once the last command on it has ended, on any queue. Failures stay for the next finish.
+   * The driver frees a released buffer once the last command on it has ended, on any queue, also on one that is closing. Failures
+   * stay for the next finish.
    */
-  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() =>
-    this.order.queues.several
-      ? Effect.forEach([...this.order.queues.open], ({ queue }) => (queue as OpenClQueue).#allEnded, { discard: true })
-      : this.#allEnded
-  )
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => {
+    if (!this.order.queues.several) return this.#allEnded
+    const waits = Array.from(this.order.queues.open, ({ queue }) => {
+      const own = queue as OpenClQueue
+      const position = own.#commands.recorded
+      return own.#endedUpTo(() => position, true, own.#device.status)
+    })
+    return Effect.all(waits, { discard: true })
+  })
+
+  readonly markUnsafe = (): void => {
+    this.record(
+      {
+        call: "clEnqueueMarkerWithWaitList",
+        bytes: 0,
+        label: () => "wait for the program's commands",
+        onlyWaits: true
+      },
+      (queue, event) => this.#device.api.clEnqueueMarkerWithWaitList(queue, 0, null, event)
+    )
+  }
+
+  /** Whether it is a further queue that has closed or is closing, of a device that is open. */
+  get isClosed(): boolean {
+    return this.#status.error !== undefined && this.#device.status.error === undefined
+  }
 
   /** By a marker that has the event of the other queue's command, which must have been submitted. */
   readonly waitForUnsafe: OrderedQueue["waitForUnsafe"] = (other, position) => {
@@ -366,9 +388,13 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
    * Waits for the first commands; `target` tells how many, when the wait begins. With `exact` it waits for no more than
    * those.
    */
-  #endedUpTo(position: () => number, exact: boolean = false): Effect.Effect<void, GpuError> {
+  #endedUpTo(
+    position: () => number,
+    exact: boolean = false,
+    of?: DeviceStatus
+  ): Effect.Effect<void, GpuError> {
     return Effect.suspend(() => {
-      const status = this.#status
+      const status = of ?? this.#status
       const flushed = this.flushUnsafe()
       this.#wait.sweep()
       const target = position()

@@ -60,6 +60,11 @@ export class SvmMemory {
     this.#first = first
   }
 
+  /** Where what ends is recorded: its own queue may be closed before. */
+  get lastingQueue(): OpenClQueue {
+    return this.queue.isClosed ? this.#first : this.queue
+  }
+
   get capabilities(): SvmCapabilities {
     return this.#capabilities ??= capabilitiesOf(this.device.api, this.device.device)
   }

@@ -146,7 +146,7 @@ const orderBeforeRecorded = (svm: SvmMemory, queue: bigint, buffer: DeviceBuffer
   driverObjects.add("event")
   const flushed = api.clFlush(queue)
   const marked = flushed === OpenClCode.success
-    ? svm.queue.record(markerOn(buffer), (own, event) => api.clEnqueueMarkerWithWaitList(own, 1, wait, event))
+    ? svm.lastingQueue.record(markerOn(buffer), (own, event) => api.clEnqueueMarkerWithWaitList(own, 1, wait, event))
     : Exit.fail(onQueue(status, { call: "clFlush", code: flushed }))
   if (api.clReleaseEvent(wait[0]!) === OpenClCode.success) driverObjects.remove("event")
   return marked

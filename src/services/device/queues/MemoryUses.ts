@@ -34,6 +34,8 @@ export class MemoryUses {
   }
 
   note(queue: Queue, position: number): void {
+    // Or memory that one owner has for long would remember every queue that ever came by.
+    if (!this.#present.has(queue)) this.#forgetEnded()
     this.#present.set(queue, position)
     this.last = queue
   }
@@ -41,9 +43,18 @@ export class MemoryUses {
   handOver(): void {
     for (const [queue, position] of this.#present) this.#former.set(queue, position)
     this.#present.clear()
-    for (const [queue, position] of this.#former) {
-      if (queue.hasEnded(position)) this.#former.delete(queue)
+    this.#forgetEnded()
+  }
+
+  #forgetEnded(): void {
+    for (const uses of [this.#former, this.#present]) {
+      for (const [queue, position] of uses) if (queue.hasEnded(position)) uses.delete(queue)
     }
+  }
+
+  /** Whether queues other than this one may still run commands of owners before. */
+  isFormerlyUsedBeside(queue: Queue): boolean {
+    return isUnderWay(this.#former, queue)
   }
 
   /** Whether queues other than this one may still run commands on the memory. */

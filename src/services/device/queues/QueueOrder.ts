@@ -20,6 +20,8 @@ export interface OrderedQueue {
   readonly positionUnsafe: () => number
   readonly endedUnsafe: () => number
   readonly flushUnsafe: () => Exit.Exit<void, GpuError>
+  /** Records a command that ends after all that was enqueued before, by whomever. It does nothing on a lost device. */
+  readonly markUnsafe: () => void
   /** Makes its later commands wait, on the device, until another queue of the device has passed a position. */
   readonly waitForUnsafe: (other: OrderedQueue, position: number) => Exit.Exit<void, GpuError>
 }
@@ -32,6 +34,7 @@ export class DeviceQueues implements KnownQueues.Queues {
   #uses = new WeakMap<object, MemoryUses>()
   /** Memory whose handle the program has: nobody knows on which queue it uses that. */
   readonly #handles = new WeakSet<object>()
+  #hasLentHandles = false
   /** Memory on which the commands of all queues have one order. */
   readonly #serial = new WeakSet<object>()
   /** Whether the device has more than one. */
@@ -83,6 +86,7 @@ export class DeviceQueues implements KnownQueues.Queues {
 
   handedOut({ buffers = [], images = [] }: CommandMemory): void {
     for (const memory of [...buffers, ...images]) this.#handles.add(memory.wholeMemory)
+    this.#hasLentHandles = true
   }
 
   serialise(memory: UsedMemory): void {
@@ -100,9 +104,15 @@ export class DeviceQueues implements KnownQueues.Queues {
   handOver(memory: UsedMemory): void {
     const key = memory.wholeMemory
     if (this.#handles.delete(key)) {
-      for (const order of this.#open) this.note(memory, order, order.queue.positionUnsafe())
+      for (const order of this.#open) this.note(memory, order, this.endOf(order))
     }
     this.#uses.get(key)?.handOver()
+  }
+
+  /** The position of a queue after which all is over that is on it now, also what the program itself has enqueued there. */
+  endOf({ queue }: QueueOrder): number {
+    if (this.#hasLentHandles) queue.markUnsafe()
+    return queue.positionUnsafe()
   }
 
   reuse(policy: ReusePolicy | undefined): KnownQueues.Reuse {
@@ -156,7 +166,8 @@ export class QueueOrder implements Queue {
   /** The same for everything that is recorded now on the other queues. */
   afterAll(): Exit.Exit<void, GpuError> {
     for (const other of this.queues.open) {
-      const waiting = this.after(other, other.queue.positionUnsafe())
+      if (other === this) continue
+      const waiting = this.after(other, this.queues.endOf(other))
       if (Exit.isFailure(waiting)) return waiting
     }
     return Exit.void
