@@ -11,15 +11,6 @@ import { shown } from "../arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 
 /**
- * Which blocks a request on one queue may get of those that other queues have used last: none; all, with a wait where it is
- * needed; or those whose commands are known to have ended.
- *
- * @category models
- * @since 0.1.0
- */
-export type OfOtherQueues = "never" | "afterEvents" | "whenEnded"
-
-/**
  * What a pool does with the blocks of other queues. Blocks of the request's own queue are free at once in every policy, since
  * the queue runs its commands in order.
  *
@@ -37,10 +28,14 @@ export type OfOtherQueues = "never" | "afterEvents" | "whenEnded"
 export interface ReusePolicy {
   /** Says which policy this is, in tables and in the titles of tests. */
   readonly name: string
-  readonly ofOtherQueues: OfOtherQueues
+  /**
+   * Which blocks a request on one queue may get of those that other queues have used last: none; all, with a wait where it is
+   * needed; or those whose commands are known to have ended.
+   */
+  readonly ofOtherQueues: "never" | "afterEvents" | "whenEnded"
 }
 
-const simple = (ofOtherQueues: OfOtherQueues): ReusePolicy => ({ name: ofOtherQueues, ofOtherQueues })
+const simple = (ofOtherQueues: ReusePolicy["ofOtherQueues"]): ReusePolicy => ({ name: ofOtherQueues, ofOtherQueues })
 
 /**
  * A block goes back to the queue that used it last, as to the arena of a stream in CuPy's pool. Each queue then needs blocks of its
@@ -93,7 +88,9 @@ export const afterEvents: ReusePolicy = simple("afterEvents")
  */
 export const whenEnded: ReusePolicy = simple("whenEnded")
 
-const all: ReadonlyArray<string> = ["never", "afterEvents", "whenEnded"] satisfies Array<OfOtherQueues>
+const all: ReadonlyArray<string> = ["never", "afterEvents", "whenEnded"] satisfies Array<
+  ReusePolicy["ofOtherQueues"]
+>
 
 /**
  * Why a value is no policy. Programs without a type checker pass anything.

@@ -236,10 +236,9 @@ export class HostQueue implements Driver, OrderedQueue {
   readonly touch: Driver["touch"] = () => this.#alive
 
   /** Leaves failures of recorded work to the next finish or read. */
-  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => {
-    const [first] = this.order.queues.open
-    return (first?.queue as HostQueue).#settled
-  })
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() =>
+    (this.order.queues.first.queue as HostQueue).#settled
+  )
 
   /** Memory goes in the order of the first queue. */
   readonly #settled: Effect.Effect<void, GpuError> = Effect.suspend(() =>

@@ -30,6 +30,7 @@ export interface OrderedQueue {
 export class DeviceQueues implements KnownQueues.Queues {
   readonly #open = new Set<QueueOrder>()
   readonly #listeners = new Set<(several: boolean) => void>()
+  #first: QueueOrder | undefined
   #opened = 0
   #uses = new WeakMap<object, MemoryUses>()
   /** Memory whose handle the program has: nobody knows on which queue it uses that. */
@@ -44,6 +45,11 @@ export class DeviceQueues implements KnownQueues.Queues {
     KnownQueues.add(info, this)
   }
 
+  /** The queue that the device has opened with. */
+  get first(): QueueOrder {
+    return this.#first!
+  }
+
   get open(): ReadonlySet<QueueOrder> {
     return this.#open
   }
@@ -52,6 +58,7 @@ export class DeviceQueues implements KnownQueues.Queues {
   add(queue: OrderedQueue, label: string | undefined): QueueOrder {
     this.#opened += 1
     const order = new QueueOrder(this, queue, label ?? `queue ${this.#opened}`)
+    this.#first ??= order
     this.#open.add(order)
     this.#tell()
     return order

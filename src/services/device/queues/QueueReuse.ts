@@ -18,7 +18,7 @@ const preferredAmong = 8
 /** What the queues of a device are to one pool. */
 export class QueueReuse implements Reuse {
   readonly #queues: Queues
-  readonly #policy: ReusePolicy.OfOtherQueues
+  readonly #policy: ReusePolicy.ReusePolicy["ofOtherQueues"]
   readonly #served = new WeakMap<Queue, { leases: number; waits: number }>()
 
   constructor(queues: Queues, policy: ReusePolicy.ReusePolicy = ReusePolicy.afterEvents) {
@@ -83,21 +83,16 @@ export class QueueReuse implements Reuse {
   /** That of the program's queue, if it is of this device. */
   #queueOf(context: Context.Context<never>): Queue {
     const order = Context.getOrUndefined(context, QueueDriver)?.order
-    return order?.queues === this.#queues ? order : this.#first
+    return order?.queues === this.#queues ? order : this.#queues.first
   }
 
   /** What no queue has used since there are several belongs to nobody, and counts as of the first. */
   #lastOf(memory: UsedMemory): Queue {
-    return this.#queues.usesOf(memory)?.last ?? this.#first
+    return this.#queues.usesOf(memory)?.last ?? this.#queues.first
   }
 
   #isOf(memory: UsedMemory, queue: Queue): boolean {
     const last = this.#queues.usesOf(memory)?.last
     return last === undefined || last === queue
-  }
-
-  get #first(): Queue {
-    const [first] = this.#queues.open
-    return first!
   }
 }
