@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
+import { isInstance, satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import { inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
@@ -100,13 +100,16 @@ export const orderOf = (
   queue: QueueLike,
   device: DeviceInfo
 ): Effect.Effect<Queue | undefined, GpuError> => {
-  if (satisfies(queue, isQueueLike) && queue.info === device) {
-    return Effect.map(queue.event, ({ driver }) => driver.order)
-  }
-  return invalidRequest(
-    operation,
-    `${shown(queue)} is no queue of ${format(device)}`,
-    "Pass what CommandQueue.make gave, or CommandQueue itself, on the pool's device."
+  const wrong = (): GpuError =>
+    invalidRequest(
+      operation,
+      `${shown(queue)} is no queue of ${format(device)}`,
+      "Pass what CommandQueue.make gave, or CommandQueue itself, on the pool's device."
+    )
+  if (!satisfies(queue, isQueueLike) || queue.info !== device) return wrong()
+  return Effect.flatMap(
+    queue.event,
+    (event) => isInstance(event, QueueEvent) ? Effect.succeed(event.driver.order) : wrong()
   )
 }
 
