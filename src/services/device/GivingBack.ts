@@ -35,7 +35,8 @@ export const inOrderUnsafe = (
 ): Exit.Exit<void, GpuError> => {
   const queues = driver.order?.queues
   // The driver's own queue may be closed, and other queues may have recorded commands that name what is destroyed.
-  const flushed = queues === undefined ? driver.flushUnsafe() : queues.flushUnsafe()
+  const isAlone = queues === undefined || (!queues.several && queues.first === driver.order)
+  const flushed = isAlone ? driver.flushUnsafe() : queues.flushUnsafe()
   const destroyed = destroy()
   // A lost device takes no submit, and needs none.
   return Exit.isFailure(flushed) && status.error === undefined ? flushed : destroyed

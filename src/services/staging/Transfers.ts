@@ -90,7 +90,13 @@ export const upload: {
     target: BufferLike.BufferLike,
     options?: TransferOptions
   ): Effect.Effect<number, E | GpuError, R | Services> =>
-    Stream.run(stream, sinkInto("Transfers.upload", target, options))
+    // Not by the sink: Effect takes the failure of a stream through a sink as a defect, and the fiber that pulls would die of it.
+    Effect.scopedWith((ofStream) =>
+      Effect.flatMap(
+        Scope.provide(Stream.toPull(stream), ofStream),
+        (pieces) => sendAll("Transfers.upload", pieces, target, options)
+      )
+    )
 )
 
 /**
@@ -119,41 +125,44 @@ export const upload: {
 export const sink = (
   target: BufferLike.BufferLike,
   options?: TransferOptions
-): Sink.Sink<number, HostData.HostData, never, GpuError, Services> => sinkInto("Transfers.sink", target, options)
-
-const sinkInto = (
-  operation: string,
-  target: BufferLike.BufferLike,
-  options: TransferOptions | undefined
 ): Sink.Sink<number, HostData.HostData, never, GpuError, Services> =>
   Sink.fromTransform((pieces) =>
-    Effect.scopedWith((scope) =>
-      Effect.gen(function*() {
-        const { info, status } = yield* DeviceContext
-        const plan = readValues(operation, () => planOfUpload(operation, target, options, info))
-        if (isGpuError(plan)) return yield* plan
-        const { inFlight, size } = plan
-        const chunkBytes = Math.min(plan.chunkBytes, Math.max(size, 4))
-        const sent = yield* InOrder.begin<number, GpuError, Services>((sends) =>
-          Chunks.forEach(operation, pieces, chunkBytes, (chunk) =>
-            chunk.offset + chunk.size > size
-              ? tooLong(operation, target, plan)
-              : sends.hand((taken) => send(operation, chunk, target, plan.offset + chunk.offset, taken))), {
-          most: inFlight,
-          scope,
-          status
-        })
-        let bytes = 0
-        const count = Effect.map(sent, ([part]) => {
-          bytes += part
-        })
-        yield* count.pipe(
-          Effect.forever({ disableYield: true }),
-          Pull.catchDone(() => Effect.void)
-        )
-        return [bytes] as const
+    Effect.map(sendAll("Transfers.sink", pieces, target, options), (bytes) => [bytes] as const)
+  )
+
+/** Writes the pieces of a stream into a buffer, and returns their bytes. */
+const sendAll = <E, R>(
+  operation: string,
+  pieces: Pull.Pull<ReadonlyArray<HostData.HostData>, E, void, R>,
+  target: BufferLike.BufferLike,
+  options: TransferOptions | undefined
+): Effect.Effect<number, E | GpuError, R | Services> =>
+  Effect.scopedWith((scope) =>
+    Effect.gen(function*() {
+      const { info, status } = yield* DeviceContext
+      const plan = readValues(operation, () => planOfUpload(operation, target, options, info))
+      if (isGpuError(plan)) return yield* plan
+      const { inFlight, size } = plan
+      const chunkBytes = Math.min(plan.chunkBytes, Math.max(size, 4))
+      const sent = yield* InOrder.begin<number, E | GpuError, R | Services>((sends) =>
+        Chunks.forEach(operation, pieces, chunkBytes, (chunk) =>
+          chunk.offset + chunk.size > size
+            ? tooLong(operation, target, plan)
+            : sends.hand((taken) => send(operation, chunk, target, plan.offset + chunk.offset, taken))), {
+        most: inFlight,
+        scope,
+        status
       })
-    )
+      let bytes = 0
+      const count = Effect.map(sent, ([part]) => {
+        bytes += part
+      })
+      yield* count.pipe(
+        Effect.forever({ disableYield: true }),
+        Pull.catchDone(() => Effect.void)
+      )
+      return bytes
+    })
   )
 
 const tooLong = (operation: string, { label, size }: BufferLike.BufferLike, { offset }: Plan): GpuError =>

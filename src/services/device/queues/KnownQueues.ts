@@ -14,8 +14,6 @@ import type { OpenQueues, Queue } from "./Queue.ts"
 
 /** The queues of one device, as pools see them. */
 export interface Queues extends OpenQueues {
-  /** The queue that the device has opened with. */
-  readonly first: Queue
   /** Calls `listener` when that changes. Returns the way to stop listening. */
   onSeveral(listener: (several: boolean) => void): () => void
   usesOf(memory: UsedMemory): MemoryUses | undefined

@@ -23,6 +23,8 @@ export interface Queue {
 export interface OpenQueues {
   /** Whether there is more than one now. */
   readonly several: boolean
+  /** The queue that the device has opened with. */
+  readonly first: Queue
   /** Submits what is recorded on any of them: the memory that it names is about to be given back. */
   flushUnsafe(): Exit.Exit<void, GpuError>
 }
