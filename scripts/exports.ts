@@ -12,6 +12,7 @@ const entries: ReadonlyArray<readonly [path: string, file: string]> = [
   ["./kernels", "kernels"],
   ["./array", "array"],
   ["./devices", "devices"],
+  ["./observability", "observability"],
   ["./webgpu", "webgpu"],
   ["./opencl", "opencl"],
   ["./host", "host"],

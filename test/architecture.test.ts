@@ -89,6 +89,7 @@ const rules: ReadonlyArray<Rule> = [
   { part: "src/opencl.ts", inside: ["src/layers/OpenCl"], packages: [] },
   { part: "src/host.ts", inside: ["src/layers/Host"], packages: [] },
   { part: "src/devices.ts", inside: [...services, "src/devices"], packages: [] },
+  { part: "src/observability.ts", inside: services, packages: [] },
   { part: "src/properties.ts", inside: ["src/testing/properties"], packages: [] },
   { part: "src/testing.ts", inside: ["src/testing"], packages: [] }
 ]

@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import type { DeviceInfo, DeviceLimits } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import { PoolCore, type PoolCoreOptions } from "../../domain/pool/PoolCore.ts"
+import type { FreeReason } from "../../domain/pool/PoolEvent.ts"
 import type { ReusePolicy } from "../../domain/pool/ReusePolicy.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import * as KnownQueues from "../device/queues/KnownQueues.ts"
@@ -19,6 +20,7 @@ import { allOf, LeaseTable, together } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { LeaseAccount } from "./LeaseAccount.ts"
 import type { Origin } from "./waiting/Charge.ts"
+import type { Emitter } from "./waiting/Emitter.ts"
 import { isCertain, type LeaseRequest } from "./waiting/LeaseRequest.ts"
 import type { SetAside } from "./waiting/SetAside.ts"
 import type { Share } from "./waiting/SharedLimit.ts"
@@ -37,6 +39,8 @@ export class Blocks implements LeaseOwner {
   readonly sources = new Set<PoolSource>()
   #sourcesAdded = 0
   closed = false
+  /** Told what happens to the blocks, while somebody listens. */
+  events: Emitter | undefined = undefined
   /** In the limits of the allocator that its blocks come from. */
   shares: ReadonlyArray<Share> = []
   /** Called when a block comes back; `undefined` while no request waits and nothing is trimmed. */
@@ -89,6 +93,7 @@ export class Blocks implements LeaseOwner {
     const left = lease.attached === undefined ? undefined : this.#failed(lease.attached.endAll(why), block)
     lease.block = undefined
     const { account, size } = lease
+    this.events?.released(lease, block, why)
     const recycled = this.recycle(block)
     const failed = left === undefined ? recycled : together(left, recycled)
     if (account !== undefined) account.end(size, block.capacity)
@@ -97,22 +102,23 @@ export class Blocks implements LeaseOwner {
 
   /** Makes an active block held, or frees it. */
   recycle(block: Block): Effect.Effect<void> | undefined {
-    if (block.value.recyclable) return this.core.release(block) ? undefined : this.free(block)
+    if (block.value.recyclable) return this.core.release(block) ? undefined : this.free(block, "notKept")
     this.core.discard(block)
-    return this.free(block)
+    return this.free(block, "notKept")
   }
 
   /** Frees a detached block, in this step. */
-  free(block: Block): Effect.Effect<void> | undefined {
+  free(block: Block, why: FreeReason): Effect.Effect<void> | undefined {
     const exit = block.value.pooledBy!.destroyUnsafe(block.value)
     this.core.freed(block)
+    this.events?.freed(block, why)
     return this.#failed(exit, block)
   }
 
   /** Frees detached blocks one after the other; each is evicted only when the one before it is gone. */
-  freeAll(blocks: Iterable<Block>): Effect.Effect<void> {
+  freeAll(blocks: Iterable<Block>, why: FreeReason): Effect.Effect<void> {
     const failures: Array<Effect.Effect<void> | undefined> = []
-    for (const block of blocks) failures.push(this.free(block))
+    for (const block of blocks) failures.push(this.free(block, why))
     return allOf(failures)
   }
 
@@ -123,7 +129,7 @@ export class Blocks implements LeaseOwner {
     this.core.stopHolding()
     this.onReturn = undefined
     const ended = this.leases.endAll("poolClosed")
-    return Effect.andThen(ended, this.freeAll(this.core.evictAll()))
+    return Effect.andThen(ended, this.freeAll(this.core.evictAll(), "closed"))
   }
 
   #failed(exit: Exit.Exit<void, GpuError>, block: Block): Effect.Effect<void> | undefined {
@@ -182,6 +188,7 @@ export class Blocks implements LeaseOwner {
     charge?.settle(request, block.capacity, from)
     waiter?.line.served(waiter)
     CallSite.note(lease, request.callSite)
+    this.events?.leased(request, block, from)
     return Exit.succeed(lease)
   }
 
@@ -245,7 +252,7 @@ export class Blocks implements LeaseOwner {
     if (!this.mayFit(request, bytes)) return undefined
     const deficit = this.core.deficit(bytes)
     if (deficit === 0) return { evicted: false, failures: Exit.void }
-    return { evicted: true, failures: this.freeAll(this.core.trim(this.core.managedBytes - deficit)) }
+    return { evicted: true, failures: this.freeAll(this.core.trim(this.core.managedBytes - deficit), "evicted") }
   }
 
   /** Reserves bytes of the limit for what the driver is asked for, if they are not set aside for others. */
@@ -264,6 +271,7 @@ export class Blocks implements LeaseOwner {
     request.drawn = 0
     charge?.settled()
     asks!.open(exactSize, drawn)
+    this.events?.reserved(request)
     waiter?.line.served(waiter)
     return true
   }
@@ -348,6 +356,7 @@ export class Blocks implements LeaseOwner {
       reclaimed,
       Effect.sync(() => {
         this.#reclaimed = Math.max(this.#reclaimed, freed)
+        this.events?.reclaimed()
       })
     )
   })

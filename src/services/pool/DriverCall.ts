@@ -7,6 +7,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { onOwnFiber } from "../calls/DriverFiber.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
@@ -62,7 +63,8 @@ const keep = (
   }
   blocks.unuse(request)
   const block = isExact || source.closed ? core.addDetached(capacity, value) : core.addHeld(family, capacity, value)
-  if (block.state !== "held") return Effect.as(blocks.free(block) ?? Exit.void, undefined)
+  blocks.events?.kept(request, block)
+  if (block.state !== "held") return Effect.as(blocks.free(block, "notKept") ?? Exit.void, undefined)
   return Effect.as(memory.trimming?.trimExcess() ?? Exit.void, undefined)
 }
 
@@ -77,7 +79,13 @@ const refuse = (
   blocks.core.unreserve(capacity)
   blocks.unuse(request)
   blocks.refused(refusals)
+  blocks.events?.refused(request, capacity, reasonOf(exit.cause))
   if (!Cause.hasInterruptsOnly(exit.cause)) return Exit.failCause(exit.cause)
   // The pool's close, or the loss of the device, interrupts the driver calls under way.
   return request.source.closed ? unavailable(request, "poolClosed") : memory.status.error ?? Exit.failCause(exit.cause)
+}
+
+const reasonOf = (cause: Cause.Cause<GpuError>): string => {
+  const error = Cause.findErrorOption(cause)
+  return Option.isSome(error) ? error.value.reason._tag : Cause.hasInterruptsOnly(cause) ? "Interrupted" : "Defect"
 }

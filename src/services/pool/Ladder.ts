@@ -126,7 +126,7 @@ class Climb {
     const block = core.evictNext()
     if (block === undefined) return undefined
     this.rungs.add("evict")
-    return blocks.free(block) ?? Exit.void
+    return blocks.free(block, "evicted") ?? Exit.void
   }
 
   /** Handlers, then waiting: the lease or the bytes that the request got, or `undefined` to begin again at the bin. */

@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scheduler from "effect/Scheduler"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
+import { format } from "../../domain/device/DeviceInfo.ts"
 import {
   type GpuError,
   type LimitOwner,
@@ -27,11 +28,13 @@ import type { Block, Family, Leasable } from "../lease/Lease.ts"
 import { allOf, type LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { Blocks } from "./Blocks.ts"
+import type { EventHub } from "./EventHub.ts"
 import type { MemorySettings } from "./PoolOptions.ts"
 import * as Serving from "./Serving.ts"
 import { Trimming } from "./Trimming.ts"
 import type { Gate } from "./waiting/Admission.ts"
 import { Budget } from "./waiting/Budget.ts"
+import type { Emitter, Heard } from "./waiting/Emitter.ts"
 import { JobTurns } from "./waiting/JobTurns.ts"
 import { LastResort } from "./waiting/LastResort.ts"
 import { type LeaseRequest, unavailable, undraw } from "./waiting/LeaseRequest.ts"
@@ -41,7 +44,7 @@ import { StandstillWatch, type Watched } from "./waiting/Standstill.ts"
 import type { Answer } from "./waiting/Waiter.ts"
 import { type Waiter, WaitLine, WaitLines } from "./waiting/WaitLine.ts"
 
-export class Memory implements Gate, Member {
+export class Memory implements Gate, Member, Heard {
   readonly blocks: Blocks
   readonly core: PoolCore<Leasable, Family>
   readonly leases: LeaseTable
@@ -60,13 +63,15 @@ export class Memory implements Gate, Member {
   #mayHit = true
   #isFilled = false
   readonly #stopListening: (() => void) | undefined
+  readonly #leaveHub: () => void
   #limitChanges = 0
 
   constructor(
     settings: MemorySettings,
     device: DeviceContext["Service"],
     run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>,
-    scheduler: Scheduler.Scheduler
+    scheduler: Scheduler.Scheduler,
+    hub: EventHub
   ) {
     const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes, reuse, suspectAfterMillis } = settings
     this.settings = settings
@@ -87,6 +92,7 @@ export class Memory implements Gate, Member {
       ? undefined
       : new Trimming(this.blocks, settings, () => this.line.serve(), run)
     this.listen()
+    this.#leaveHub = hub.join(this)
   }
 
   /** Its blocks come from an allocator with these limits. */
@@ -115,7 +121,7 @@ export class Memory implements Gate, Member {
   }
 
   evict(bytes: number): Effect.Effect<void> {
-    return this.blocks.retracting(() => this.blocks.freeAll(this.core.trim(this.core.managedBytes - bytes)))
+    return this.blocks.retracting(() => this.blocks.freeAll(this.core.trim(this.core.managedBytes - bytes), "evicted"))
   }
 
   tellOthers(): void {
@@ -173,9 +179,27 @@ export class Memory implements Gate, Member {
     for (const { limit } of this.blocks.shares) limit.listen()
   }
 
-  /** On a device with several queues a hit has more to look at. */
+  get label(): string | undefined {
+    return this.settings.label
+  }
+
+  get device(): string {
+    return format(this.blocks.device)
+  }
+
+  get activeBytes(): number {
+    return this.core.activeBytes
+  }
+
+  hear(emitter: Emitter | undefined): void {
+    this.blocks.events = emitter
+    this.lines.events = emitter
+    this.#updateMayHit()
+  }
+
+  /** On a device with several queues a hit has more to look at, and while somebody listens it is told. */
   #updateMayHit(): void {
-    this.#mayHit = !this.#isFilled && this.blocks.queues?.several !== true
+    this.#mayHit = !this.#isFilled && this.blocks.queues?.several !== true && this.blocks.events === undefined
   }
 
   /** A memory that nobody waits for, and without anything to trim, pays nothing for that. */
@@ -248,18 +272,18 @@ export class Memory implements Gate, Member {
 
   /** Gives blocks back until no more than `bytes` are managed, or nothing is held. */
   trimTo(bytes: number): Effect.Effect<void, GpuError> {
-    return Effect.suspend(() => this.#given(this.blocks.freeAll(this.core.trim(bytes))))
+    return Effect.suspend(() => this.#given(this.blocks.freeAll(this.core.trim(bytes), "trimmed")))
   }
 
   readonly freeHeld: Effect.Effect<void, GpuError> = Effect.suspend(() =>
-    this.#given(this.blocks.freeAll(this.core.evictAll()))
+    this.#given(this.blocks.freeAll(this.core.evictAll(), "trimmed"))
   )
 
   /** The same for those that one queue of the device used last. */
   freeHeldOf(queue: Queue | undefined): Effect.Effect<void, GpuError> {
     const { queues } = this.blocks
     if (queues === undefined || queue === undefined) return this.freeHeld
-    return this.#given(this.blocks.freeAll(this.core.evictWhich((value) => queues.isOf(value, queue))))
+    return this.#given(this.blocks.freeAll(this.core.evictWhich((value) => queues.isOf(value, queue)), "trimmed"))
   }
 
   statsOf(queue: Queue | undefined): QueueStats {
@@ -294,6 +318,7 @@ export class Memory implements Gate, Member {
     return Effect.suspend(() => {
       const lowered = bytes < this.core.maxBytes
       this.#limitChanges++
+      this.blocks.events?.limitChanged(undefined, this.core.maxBytes, bytes)
       this.core.setMaxBytes(bytes)
       for (const source of this.blocks.sources) source.limitTo(bytes)
       this.lines.end()
@@ -351,7 +376,7 @@ export class Memory implements Gate, Member {
       // No request can be made under them any more: what they have set aside is for the other pools.
       for (const one of this.reservations) if (one.budgets.includes(leased)) one.close()
       const ended = this.leases.endAll("poolClosed", ({ account }) => account?.budgets.includes(leased) === true)
-      const freed = this.blocks.freeAll(this.core.evictFamilies((family) => source.owns(family)))
+      const freed = this.blocks.freeAll(this.core.evictFamilies((family) => source.owns(family)), "closed")
       this.lines.serve()
       return Effect.andThen(allOf([ended, freed]), Fiber.interruptAll(source.inFlight))
     })
@@ -363,7 +388,8 @@ export class Memory implements Gate, Member {
     for (const { over } of this.blocks.sources) Deferred.doneUnsafe(over, Exit.void)
     this.lines.end()
     for (const running of this.#inFlight()) running.interruptUnsafe()
-    return this.blocks.freeAll(this.core.evictAll())
+    this.blocks.events?.lost()
+    return this.blocks.freeAll(this.core.evictAll(), "lost")
   }
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
@@ -373,6 +399,7 @@ export class Memory implements Gate, Member {
     for (const share of this.blocks.shares) share.limit.leave(share)
     this.trimming?.stop()
     this.#stopListening?.()
+    this.#leaveHub()
     this.#watch.stop()
     return Effect.andThen(closed, Fiber.interruptAll(this.#inFlight()))
   })
@@ -383,6 +410,7 @@ export class Memory implements Gate, Member {
     waitedMillis?: number,
     standstill: ReadonlyArray<WaitingJob> = []
   ): GpuError {
+    this.blocks.events?.ranOut(request, rungs)
     return makeError(
       new OutOfMemory({
         requested: request.size,

@@ -24,6 +24,7 @@ import { DeviceContext } from "../device/DeviceContext.ts"
 import * as QueueEvent from "../device/QueueEvent.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
+import { CurrentHub } from "./EventHub.ts"
 import { Memory } from "./Memory.ts"
 import {
   type BudgetOptions,
@@ -122,9 +123,10 @@ export const makeMemory = (settings: MemorySettings): Effect.Effect<Memory, neve
     const device = yield* DeviceContext
     const run = Effect.runForkWith(yield* Effect.context<never>())
     const scheduler = yield* Scheduler.Scheduler
+    const hub = yield* CurrentHub
     const { memory } = yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const memory = new Memory(settings, device, run, scheduler)
+        const memory = new Memory(settings, device, run, scheduler, hub)
         const forgetLoss = device.status.onLost(() => {
           run(memory.drop())
         })

@@ -37,7 +37,7 @@ export class Trimming {
   /** After a block became held: frees the longest held ones above the limit. */
   trimExcess(): Effect.Effect<void> | undefined {
     this.#startTimer()
-    return this.#blocks.core.excessHeld ? this.#blocks.freeAll(this.#excess()) : undefined
+    return this.#blocks.core.excessHeld ? this.#blocks.freeAll(this.#excess(), "heldLimit") : undefined
   }
 
   stop(): void {
@@ -79,7 +79,7 @@ export class Trimming {
     const { core } = this.#blocks
     core.tick(ticks)
     const freed = core.driverFrees
-    const failures = this.#blocks.freeAll(this.#idle())
+    const failures = this.#blocks.freeAll(this.#idle(), "idle")
     const { progress } = this.#blocks
     this.#stillSteps = progress === this.#seen ? this.#stillSteps + ticks : 0
     this.#seen = progress

@@ -158,6 +158,7 @@ export class Budget implements Gate, ChargedBudget {
 
   /** A limit below the charged bytes takes nothing away: it only stops new leases. */
   setLimit(limit: number): void {
+    this.#lines.events?.limitChanged(this.owner.name, this.limit, limit)
     this.limit = limit
     this.#returned++
     // Those who wait for a budget within this one may never fit any more either.
@@ -201,6 +202,7 @@ export class Budget implements Gate, ChargedBudget {
     standstill: ReadonlyArray<WaitingJob> = []
   ): GpuError {
     const { activeBytes, managedBytes, reservedBytes, setAsideBytes } = this.stats()
+    this.#lines.events?.ranOut(request, rungs)
     return makeError(
       new OutOfMemory({
         requested: request.size,

@@ -18,6 +18,8 @@ export interface Charged {
 
 /** A budget, as what is charged to it knows it. */
 export interface ChargedBudget {
+  /** Its name is the budget's label. */
+  readonly owner: { readonly name?: string | undefined }
   readonly line: { readonly length: number; readonly serve: () => void }
   /** Itself, and then the budgets around it, from the innermost out. */
   readonly chain: ReadonlyArray<ChargedBudget>

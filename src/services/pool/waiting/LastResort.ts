@@ -61,6 +61,7 @@ export class LastResort {
         if (served !== undefined) return yield* served
         const help = request.help = known ?? new Help(this.#owner)
         const freed = yield* this.#askHandlers(exhausted, help)
+        this.#lines.events?.handlersAsked(request, freed === true)
         help.declined = freed !== true
         const answer = line.answerOf(request)
         if (answer !== undefined) return yield* answer

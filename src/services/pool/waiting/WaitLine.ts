@@ -9,6 +9,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scheduler from "effect/Scheduler"
 import type { GpuError, Rung, WaitingJob } from "../../../domain/GpuError.ts"
+import type { Emitter } from "./Emitter.ts"
 import type { Shortage } from "./Help.ts"
 import { type LeaseRequest, rest, waitsFirst } from "./LeaseRequest.ts"
 import { type Answer, type Line, type Outcome, tryAgain, Waiter as WaiterOf } from "./Waiter.ts"
@@ -20,6 +21,8 @@ export class WaitLines {
   readonly filled = new Set<WaitLine>()
   /** Told when a line gets its first waiter. */
   onFilled: (() => void) | undefined = undefined
+  /** Told of those who wait, while somebody listens. */
+  events: Emitter | undefined = undefined
   /** What counts the requests in all lines. */
   readonly counter: { waiters: number }
   /** Why no request may wait for a lease any more. */
@@ -148,8 +151,9 @@ export class WaitLine implements Line<LeaseRequest> {
   wait(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Answer {
     return Effect.callback<Outcome, GpuError>((resume) => {
       const answer = this.enter(request, refusal)
-      if (answer !== undefined) resume(answer)
-      else if (request.waiter !== undefined) request.waiter.resume = resume
+      if (answer !== undefined) return resume(answer)
+      if (request.waiter !== undefined) request.waiter.resume = resume
+      this.#lines.events?.waiting(request)
     })
   }
 
@@ -234,6 +238,7 @@ export class WaitLine implements Line<LeaseRequest> {
     this.#unlink(waiter)
     this.#setState(waiter, "out")
     waiter.request.list.removeAwaiting(waiter)
+    if (waiter.resume !== undefined) this.#lines.events?.waited(waiter.request, waiter.wasServed)
     this.#lines.counter.waiters--
     this.length--
     if (this.length === 0) this.#emptied()

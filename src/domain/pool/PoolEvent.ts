@@ -1,0 +1,238 @@
+/**
+ * What happens to the memory of pools, one value for each time: see `PoolEvents`.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * What every event says.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Happened {
+  /** Milliseconds since 1970, by the clock of who listens. */
+  readonly at: number
+  /** The memory: the label of the pool, or of the `DeviceMemory` that several pools share. */
+  readonly memory: string | undefined
+  /** The device, as errors name it. */
+  readonly device: string
+}
+
+/**
+ * What every event of a request says. Sizes are bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OfRequest extends Happened {
+  /** The service that was asked: `"BufferPool"`, `"ImagePool"` or `"StagingPool"`. */
+  readonly pool: string
+  /** The requested bytes; of a reservation, those that it sets aside. */
+  readonly size: number
+  readonly label: string | undefined
+  /** The budget that it was made under. */
+  readonly budget: string | undefined
+  /** The queue that it was made on, where the device has several. */
+  readonly queue: string | undefined
+  /** Where it was made, while `CallSite` tracks that. */
+  readonly callSite: string | undefined
+}
+
+/**
+ * A request got a lease: of a held block (a hit), of a larger one (a borrow), or of a new one (a miss).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Leased extends OfRequest {
+  readonly _tag: "Leased"
+  readonly from: "held" | "borrowed" | "driver"
+  /** A number for the block, the same as long as it exists. */
+  readonly block: number
+  /** The bytes of the block. */
+  readonly capacity: number
+}
+
+/**
+ * The driver made a block for a request that had ended meanwhile. The block is held now, unless `Freed` follows.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Kept extends OfRequest {
+  readonly _tag: "Kept"
+  readonly block: number
+  readonly capacity: number
+}
+
+/**
+ * A lease has ended. Its block is held now, unless `Freed` follows.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Released extends Happened {
+  readonly _tag: "Released"
+  readonly pool: string
+  readonly block: number
+  /** The bytes that the lease had asked for. */
+  readonly size: number
+  readonly capacity: number
+  readonly label: string | undefined
+  /** As the error `Released` says it of a late use. */
+  readonly why: "released" | "scopeClosed" | "poolClosed" | "parentReleased"
+}
+
+/**
+ * Why a pool frees a block: `"evicted"`, since a request needs its bytes; `"trimmed"`, since the program asked for it;
+ * `"heldLimit"` and `"idle"`, by the options of the pool; `"notKept"`, since its lease ended and the pool does not hold it;
+ * `"closed"` and `"lost"`, with the pool or its device.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type FreeReason = "evicted" | "trimmed" | "heldLimit" | "idle" | "notKept" | "closed" | "lost"
+
+/**
+ * A block goes back to the driver.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Freed extends Happened {
+  readonly _tag: "Freed"
+  readonly pool: string
+  readonly block: number
+  readonly capacity: number
+  readonly why: FreeReason
+}
+
+/**
+ * The driver has got back what was freed before.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Reclaimed extends Happened {
+  readonly _tag: "Reclaimed"
+}
+
+/**
+ * The driver refused a request, or could not be asked. The pool may try other things then.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Refused extends OfRequest {
+  readonly _tag: "Refused"
+  /** The bytes that the driver was asked for. */
+  readonly capacity: number
+  /** The reason of its error, or `"Interrupted"`. */
+  readonly why: string
+}
+
+/**
+ * A request begins to wait in line.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Waiting extends OfRequest {
+  readonly _tag: "Waiting"
+}
+
+/**
+ * A request has left the line: served, or without anything.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Waited extends OfRequest {
+  readonly _tag: "Waited"
+  readonly served: boolean
+  readonly waitedMillis: number
+}
+
+/**
+ * Bytes were set aside for the effect of a `reserve`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Reserved extends OfRequest {
+  readonly _tag: "Reserved"
+}
+
+/**
+ * The program's handlers were asked to free something for a request.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HandlersAsked extends OfRequest {
+  readonly _tag: "HandlersAsked"
+  /** Whether one of them said that it had. */
+  readonly freed: boolean
+}
+
+/**
+ * A request fails with OutOfMemory, after everything was tried.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RanOut extends OfRequest {
+  readonly _tag: "RanOut"
+  /** What was tried, in order. */
+  readonly rungs: ReadonlyArray<string>
+  /** How much of the memory is leased and held now. */
+  readonly activeBytes: number
+  readonly heldBytes: number
+}
+
+/**
+ * The limit of the memory, or of a budget within it, has changed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LimitChanged extends Happened {
+  readonly _tag: "LimitChanged"
+  /** The budget, if it is not the memory's own limit. */
+  readonly budget: string | undefined
+  /** Bytes; `Infinity` for none. */
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * The device of the memory is lost.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Lost extends Happened {
+  readonly _tag: "Lost"
+}
+
+/**
+ * One thing that happened to the memory of a pool.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type PoolEvent =
+  | Leased
+  | Kept
+  | Released
+  | Freed
+  | Reclaimed
+  | Refused
+  | Waiting
+  | Waited
+  | Reserved
+  | HandlersAsked
+  | RanOut
+  | LimitChanged
+  | Lost

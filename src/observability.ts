@@ -1,0 +1,29 @@
+/**
+ * Seeing memory: what pools do, as it happens.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * What happens to the memory of pools, as data.
+ *
+ * @category events
+ * @since 0.1.0
+ */
+export * as PoolEvent from "./domain/pool/PoolEvent.ts"
+
+/**
+ * What happens to the memory of pools, as it happens.
+ *
+ * @category events
+ * @since 0.1.0
+ */
+export * as PoolEvents from "./services/pool/PoolEvents.ts"
+
+/**
+ * Functions that pools call when they lease, take back and free.
+ *
+ * @category events
+ * @since 0.1.0
+ */
+export * as MemoryHook from "./services/pool/MemoryHook.ts"

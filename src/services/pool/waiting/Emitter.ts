@@ -1,0 +1,36 @@
+/**
+ * Who is told what happens to a memory, while somebody listens.
+ *
+ * @internal
+ */
+import type { FreeReason, Released } from "../../../domain/pool/PoolEvent.ts"
+import type { Block, Lease } from "../../lease/Lease.ts"
+import type { Origin } from "./Charge.ts"
+import type { LeaseRequest } from "./LeaseRequest.ts"
+
+/** Each is called at the end of what it tells, in the same step, and never throws. */
+export interface Emitter {
+  leased(request: LeaseRequest, block: Block, from: Origin): void
+  kept(request: LeaseRequest, block: Block): void
+  released(lease: Lease, block: Block, why: Released["why"]): void
+  freed(block: Block, why: FreeReason): void
+  reclaimed(): void
+  refused(request: LeaseRequest, capacity: number, why: string): void
+  waiting(request: LeaseRequest): void
+  waited(request: LeaseRequest, served: boolean): void
+  reserved(request: LeaseRequest): void
+  handlersAsked(request: LeaseRequest, freed: boolean): void
+  ranOut(request: LeaseRequest, rungs: Iterable<string>): void
+  limitChanged(budget: string | undefined, from: number, to: number): void
+  lost(): void
+}
+
+/** A memory, as those know it that listen. */
+export interface Heard {
+  readonly label: string | undefined
+  readonly device: string
+  readonly activeBytes: number
+  readonly heldBytes: number
+  /** From now on it tells this one, or nobody. */
+  hear(emitter: Emitter | undefined): void
+}

@@ -1,0 +1,414 @@
+/** What a pool tells of its memory: each event by name, and the ledger that follows from all of them. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import * as fc from "fast-check"
+import type { PoolEvent } from "../../src/domain/pool/PoolEvent.ts"
+import type { PoolStats } from "../../src/domain/pool/PoolStats.ts"
+import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
+import { Host } from "../../src/host.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as CallSite from "../../src/services/calls/CallSite.ts"
+import * as MemoryHook from "../../src/services/pool/MemoryHook.ts"
+import * as PoolEvents from "../../src/services/pool/PoolEvents.ts"
+import { stepsTaken } from "../support/stepsTaken.ts"
+
+const gpu = (pool: BufferPool.BufferPoolOptions = {}, host: Host.HostOptions = {}) =>
+  BufferPool.layer({ label: "tested", sizePolicy: SizePolicy.exact, ...pool }).pipe(
+    Layer.provideMerge(Host.layer(host)),
+    Layer.provideMerge(PoolEvents.layer)
+  )
+
+/** The events from now on. */
+const heard = Effect.gen(function*() {
+  const events: Array<PoolEvent> = []
+  yield* Effect.forkScoped(PoolEvents.listen((event) => void events.push(event)), { startImmediately: true })
+  return events
+})
+
+/** The tags since the last look, with what tells events of one tag apart. */
+const told = (events: Array<PoolEvent>): ReadonlyArray<string> =>
+  events.splice(0).map((event) => {
+    switch (event._tag) {
+      case "Leased":
+        return `${event._tag} ${event.size} of ${event.capacity}, ${event.from}`
+      case "Released":
+      case "Freed":
+        return `${event._tag} ${event.capacity}, ${event.why}`
+      case "Refused":
+        return `${event._tag} ${event.capacity}, ${event.why}`
+      case "Waited":
+        return `${event._tag} ${event.size}, ${event.served ? "served" : "not served"} after ${event.waitedMillis} ms`
+      case "HandlersAsked":
+        return `${event._tag} ${event.size}, ${event.freed}`
+      case "LimitChanged":
+        return `${event._tag} ${event.budget ?? "memory"} ${event.from} to ${event.to}`
+      case "Kept":
+        return `${event._tag} ${event.capacity}`
+      case "Waiting":
+      case "Reserved":
+      case "RanOut":
+        return `${event._tag} ${event.size}`
+      default:
+        return event._tag
+    }
+  })
+
+const lease = (size: number) => BufferPool.use(size, () => Effect.void)
+
+describe("a pool tells", () => {
+  it.effect("of hits, borrows, misses, ends and blocks that it frees", () =>
+    Effect.gen(function*() {
+      const events = yield* heard
+      yield* lease(64)
+      deepStrictEqual(told(events), ["Leased 64 of 64, driver", "Released 64, scopeClosed"])
+      yield* lease(64)
+      deepStrictEqual(told(events), ["Leased 64 of 64, held", "Released 64, scopeClosed"])
+      yield* lease(40)
+      deepStrictEqual(told(events), ["Leased 40 of 64, borrowed", "Released 64, scopeClosed"])
+      yield* lease(200)
+      deepStrictEqual(told(events), [
+        "Freed 64, evicted",
+        "Reclaimed",
+        "Leased 200 of 200, driver",
+        "Released 200, scopeClosed"
+      ])
+      yield* BufferPool.freeHeld
+      deepStrictEqual(told(events), ["Freed 200, trimmed", "Reclaimed"])
+      yield* BufferPool.stopHolding
+      yield* lease(8)
+      deepStrictEqual(told(events).slice(-2), ["Released 8, scopeClosed", "Freed 8, notKept"])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(gpu({ maxBytes: 256, sizePolicy: { ...SizePolicy.exact, borrow: 1 } }))
+    ))
+
+  it.effect("of limits, reservations, budgets, and requests that run out", () =>
+    Effect.gen(function*() {
+      const events = yield* heard
+      yield* BufferPool.setLimit(100)
+      yield* lease(64).pipe(BufferPool.reserve(64))
+      deepStrictEqual(told(events), [
+        "LimitChanged memory 256 to 100",
+        "Reclaimed",
+        "Reserved 64",
+        "Leased 64 of 64, driver",
+        "Released 64, scopeClosed"
+      ])
+      const failed = BufferPool.use(64, () => lease(64), { label: "outer" })
+      yield* Effect.exit(failed)
+      const ranOut = events.find((event) => event._tag === "RanOut")
+      assert.isDefined(ranOut)
+      deepStrictEqual([ranOut.size, ranOut.activeBytes, ranOut.pool, ranOut.memory], [64, 64, "BufferPool", "tested"])
+      events.length = 0
+      const budgeted = Effect.flatMap(BufferPool.BufferPool, (pool) =>
+        Effect.andThen(pool.setLimit({ maxBytes: 32 }), pool.use(16, () => Effect.void)))
+      yield* BufferPool.withBudget(budgeted, 64, { label: "tenant" })
+      const inBudget = events.filter((event) =>
+        "budget" in event && event.budget === "tenant"
+      )
+      deepStrictEqual(inBudget.map(({ _tag }) => _tag), ["LimitChanged", "Leased"])
+    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 256 }))))
+
+  it.effect("who waits, for how long, and whether they were served", () =>
+    Effect.gen(function*() {
+      const events = yield* heard
+      const scope = yield* Scope.make()
+      yield* Scope.provide(BufferPool.allocate(64), scope)
+      const served = yield* Effect.forkChild(lease(64), { startImmediately: true })
+      const late = yield* Effect.forkChild(
+        Effect.exit(BufferPool.use(64, () => Effect.void, { waitAtMost: "1 second" })),
+        { startImmediately: true }
+      )
+      yield* TestClock.adjust("1 second")
+      strictEqual(Exit.isFailure(yield* Fiber.join(late)), true)
+      yield* TestClock.adjust("2 seconds")
+      yield* Scope.close(scope, Exit.void)
+      yield* Fiber.join(served)
+      const waits = told(events).filter((one) => one.startsWith("Wait"))
+      deepStrictEqual(waits, [
+        "Waiting 64",
+        "Waiting 64",
+        "Waited 64, not served after 1000 ms",
+        "Waited 64, served after 3000 ms"
+      ])
+    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", suspectAfter: Infinity }))))
+
+  it.effect("what the driver refuses, what handlers did, and that the device is lost", () => {
+    const faults = Host.makeFaults()
+    return Effect.gen(function*() {
+      const events = yield* heard
+      yield* BufferPool.onOutOfMemory(() => Effect.succeed(false))
+      yield* Effect.exit(BufferPool.use(200, () => lease(100)))
+      const tags = events.map(({ _tag }) => _tag)
+      assert.include(tags, "Refused")
+      assert.include(tags, "HandlersAsked")
+      events.length = 0
+      yield* lease(8)
+      faults.lose()
+      yield* Effect.yieldNow
+      deepStrictEqual(told(events).slice(-3), ["Lost", "Freed 200, lost", "Freed 8, lost"])
+    }).pipe(Effect.scoped, Effect.provide(gpu({}, { capacityBytes: 256, maxBufferSize: 512, faults })))
+  })
+
+  it.effect("at what time, by the clock of who listens", () =>
+    Effect.gen(function*() {
+      const events = yield* heard
+      yield* TestClock.adjust("5 seconds")
+      yield* lease(64)
+      deepStrictEqual(events.map(({ at }) => at), [5000, 5000])
+    }).pipe(Effect.scoped, Effect.provide(gpu())))
+})
+
+describe("a hook", () => {
+  it.effect("is called for what the driver makes, for leases, their ends and what is freed", () =>
+    Effect.gen(function*() {
+      const calls: Array<string> = []
+      const note = (name: string) => ({ capacity }: { readonly capacity: number }) =>
+        void calls.push(`${name} ${capacity}`)
+      const hook = {
+        onAllocate: note("allocate"),
+        onLease: note("lease"),
+        onRelease: note("release"),
+        onFree: note("free")
+      }
+      yield* MemoryHook.run(Effect.andThen(Effect.andThen(lease(64), lease(64)), BufferPool.freeHeld), hook)
+      deepStrictEqual(calls, ["allocate 64", "lease 64", "release 64", "lease 64", "release 64", "free 64"])
+      yield* lease(64)
+      strictEqual(calls.length, 6)
+    }).pipe(Effect.provide(gpu())))
+
+  it.effect("that throws ends the effect with that, and no lease stays", () =>
+    Effect.gen(function*() {
+      const hook = {
+        onLease: () => {
+          throw new Error("mine")
+        }
+      }
+      const exit = yield* Effect.exit(MemoryHook.run(Effect.scoped(Effect.andThen(lease(64), Effect.never)), hook))
+      assert.isTrue(Exit.hasDies(exit))
+      strictEqual((yield* BufferPool.stats).activeBlocks, 0)
+    }).pipe(Effect.provide(gpu())))
+
+  it.effect("prints lines of JSON as CuPy's", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      yield* MemoryHook.run(lease(60), MemoryHook.debugPrint((line) => lines.push(line)))
+      const common = { device_id: "host process memory", pool: "BufferPool", mem_size: 60 }
+      const [allocated, leased, freed] = lines.map((line) => JSON.parse(line))
+      const { block } = allocated
+      deepStrictEqual(allocated, { event: "alloc", ...common, block })
+      deepStrictEqual(leased, { event: "malloc", ...common, size: 60, block })
+      deepStrictEqual(freed, { event: "free", ...common, block })
+    }).pipe(Effect.provide(gpu())))
+
+  it.effect("counts bytes by the place that asked", () =>
+    Effect.gen(function*() {
+      const { hook, report } = MemoryHook.lineProfile()
+      const job = Effect.gen(function*() {
+        yield* BufferPool.use(100, () => Effect.void)
+        for (let turn = 0; turn < 3; turn++) yield* BufferPool.use(64, () => Effect.void)
+      })
+      yield* MemoryHook.run(CallSite.track(job), hook)
+      const [first, second] = report()
+      deepStrictEqual([first?.leases, first?.bytes, first?.acquiredBytes], [3, 192, 64])
+      deepStrictEqual([second?.leases, second?.bytes], [1, 100])
+      assert.match(first!.callSite, /PoolEvents\.test/)
+    }).pipe(Effect.provide(gpu())))
+
+  it.effect("must be an object of functions", () =>
+    Effect.gen(function*() {
+      for (const wrong of [undefined, 7, { onLease: 1 }, { onLeese: () => {} }]) {
+        const error = yield* Effect.flip(MemoryHook.run(Effect.void, wrong as never))
+        strictEqual(error.reason._tag, "InvalidRequest")
+      }
+    }))
+})
+
+describe("who listens", () => {
+  it.effect("ends with what it throws, and the pool goes on", () =>
+    Effect.gen(function*() {
+      const listener = yield* Effect.forkChild(
+        PoolEvents.listen(() => {
+          throw new Error("mine")
+        }),
+        { startImmediately: true }
+      )
+      yield* lease(64)
+      const exit = yield* Fiber.await(listener)
+      assert.isTrue(Exit.hasDies(exit))
+      yield* lease(64)
+      strictEqual((yield* BufferPool.stats).hits, 1)
+    }).pipe(Effect.scoped, Effect.provide(gpu())))
+
+  it.effect("may listen to a stream, and to its own pools alone", () =>
+    Effect.gen(function*() {
+      const first = yield* Effect.forkChild(Stream.runCollect(Stream.take(PoolEvents.stream, 2)), {
+        startImmediately: true
+      })
+      yield* Effect.provide(lease(8), Layer.fresh(gpu()))
+      yield* lease(64)
+      const found = yield* Fiber.join(first)
+      deepStrictEqual(found.map((event) => "size" in event ? event.size : event._tag), [64, 64])
+    }).pipe(Effect.scoped, Effect.provide(gpu())))
+
+  it.effect("must be a function", () =>
+    Effect.map(
+      Effect.flip(PoolEvents.listen(undefined as never)),
+      ({ reason }) => strictEqual(reason._tag, "InvalidRequest")
+    ))
+
+  it("costs a hit nothing once it has stopped", async () => {
+    await Effect.runPromise(
+      Effect.gen(function*() {
+        const hits = (): number =>
+          stepsTaken("/services/pool/", () => Effect.runSync(Effect.provide(lease(64), context)))
+        const context = yield* Effect.context<BufferPool.BufferPool>()
+        yield* lease(64)
+        const before = hits()
+        const stop = yield* Effect.forkChild(PoolEvents.listen(() => {}), { startImmediately: true })
+        assert.isAbove(hits(), before)
+        yield* Fiber.interrupt(stop)
+        strictEqual(hits(), before)
+      }).pipe(Effect.provide(gpu()))
+    )
+  })
+})
+
+const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, one) => total + one, 0)
+
+/** The ledger of a pool, as who listens can write it. */
+class Ledger {
+  readonly blocks = new Map<number, { readonly capacity: number; size: number | undefined }>()
+  hits = 0
+  borrows = 0
+  misses = 0
+  driverAllocations = 0
+  driverFrees = 0
+
+  add(event: PoolEvent): void {
+    if (event._tag === "Leased") {
+      const { block, capacity, from, size } = event
+      if (from === "driver") {
+        this.misses += 1
+        this.driverAllocations += 1
+      } else this.hits += 1
+      if (from === "borrowed") this.borrows += 1
+      assert.strictEqual(this.blocks.has(block), from !== "driver", `block ${block}, ${from}`)
+      this.blocks.set(block, { capacity, size })
+    } else if (event._tag === "Kept") {
+      this.driverAllocations += 1
+      this.blocks.set(event.block, { capacity: event.capacity, size: undefined })
+    } else if (event._tag === "Released") {
+      const block = this.blocks.get(event.block)
+      assert.strictEqual(block?.size, event.size)
+      block!.size = undefined
+    } else if (event._tag === "Freed") {
+      this.driverFrees += 1
+      assert.isTrue(this.blocks.delete(event.block))
+    }
+  }
+
+  get stats(): Partial<PoolStats> {
+    const all = [...this.blocks.values()]
+    const active = all.filter(({ size }) => size !== undefined)
+    const held = all.filter(({ size }) => size === undefined)
+    const { borrows, driverAllocations, driverFrees, hits, misses } = this
+    return {
+      activeBlocks: active.length,
+      activeBytes: sum(active.map(({ size }) => size ?? 0)),
+      heldBlocks: held.length,
+      heldBytes: sum(held.map(({ capacity }) => capacity)),
+      managedBytes: sum(all.map(({ capacity }) => capacity)),
+      hits,
+      borrows,
+      misses,
+      driverAllocations,
+      driverFrees
+    }
+  }
+}
+
+type Step =
+  | { readonly do: "allocate" | "interrupted"; readonly size: number }
+  | { readonly do: "release"; readonly which: number }
+  | { readonly do: "trim" | "limit"; readonly bytes: number }
+  | { readonly do: "free" | "refuse" }
+
+const size = fc.integer({ min: 1, max: 300 })
+const steps: fc.Arbitrary<ReadonlyArray<Step>> = fc.array(
+  fc.oneof(
+    { weight: 6, arbitrary: fc.record({ do: fc.constant("allocate" as const), size }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("interrupted" as const), size }) },
+    { weight: 5, arbitrary: fc.record({ do: fc.constant("release" as const), which: fc.nat(50) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ do: fc.constantFrom("trim" as const, "limit" as const), bytes: fc.nat(1000) })
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("free" as const, "refuse" as const) }) }
+  ),
+  { maxLength: 80 }
+)
+
+describe("the events of a pool", () => {
+  it("tell its ledger, after every step of any program", () => {
+    const options = fc.record({
+      maxHeldBytes: fc.constantFrom(Infinity, 300),
+      clear: fc.constantFrom("never" as const, "acquire" as const),
+      policy: fc.constantFrom(SizePolicy.exact, SizePolicy.defaultPolicy)
+    })
+    return fc.assert(
+      fc.asyncProperty(steps, options, (steps, { clear, maxHeldBytes, policy }) => {
+        const faults = Host.makeFaults()
+        const program = Effect.gen(function*() {
+          const ledger = new Ledger()
+          yield* Effect.forkScoped(PoolEvents.listen((event) => ledger.add(event)), { startImmediately: true })
+          const scopes: Array<Scope.Closeable> = []
+          for (const step of steps) {
+            yield* run(step, scopes, faults)
+            const stats: PoolStats = yield* BufferPool.stats
+            const { stats: own } = ledger
+            deepStrictEqual(
+              own,
+              Object.fromEntries(Object.keys(own).map((name) => [name, stats[name as keyof PoolStats]]))
+            )
+          }
+          yield* Effect.forEach(scopes, (scope) => Scope.close(scope, Exit.void), { discard: true })
+        })
+        const pool = { maxBytes: 1000, maxHeldBytes, clear, sizePolicy: policy }
+        return Effect.runPromise(
+          Effect.scoped(program).pipe(Effect.provide(gpu(pool, { faults })), Effect.provide(TestClock.layer()))
+        )
+      }),
+      { numRuns: 200 }
+    )
+  })
+})
+
+const run = (step: Step, scopes: Array<Scope.Closeable>, faults: Host.Faults) =>
+  Effect.gen(function*() {
+    if (step.do === "allocate") {
+      const scope = yield* Scope.make()
+      yield* Effect.exit(Scope.provide(BufferPool.allocate(step.size), scope))
+      scopes.push(scope)
+    } else if (step.do === "interrupted") {
+      faults.delay({ allocations: "1 second" })
+      const fiber = yield* Effect.forkChild(Effect.scoped(BufferPool.allocate(step.size)), { startImmediately: true })
+      const interrupted = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+      faults.delay({ allocations: 0 })
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(interrupted)
+    } else if (step.do === "release") {
+      const [scope] = scopes.splice(step.which % (scopes.length + 1), 1)
+      if (scope !== undefined) yield* Scope.close(scope, Exit.void)
+    } else if (step.do === "trim") yield* BufferPool.trimTo(step.bytes)
+    else if (step.do === "limit") yield* BufferPool.setLimit(step.bytes)
+    else if (step.do === "free") yield* BufferPool.freeHeld
+    else faults.failAllocations({ nth: faults.allocations + 1 })
+  })
