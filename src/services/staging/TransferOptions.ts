@@ -104,6 +104,18 @@ export const cutOf = (operation: string, options: ChunkOptions | undefined, devi
   return { chunkBytes, inFlight }
 }
 
+/** Where a transfer begins in a buffer. */
+const offsetIn = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  { offset = 0 }: TransferOptions = {},
+  device: DeviceInfo
+): number => {
+  valid(BufferLike.problem(operation, buffer, device))
+  valid(BufferRange.offsetProblem(operation, buffer, offset, BufferRange.portableAlignment))
+  return offset
+}
+
 /** @internal */
 export const planOfUpload = (
   operation: string,
@@ -112,9 +124,7 @@ export const planOfUpload = (
   device: DeviceInfo
 ): Plan => {
   valid(optionsProblem(operation, options, knownOfUpload))
-  valid(BufferLike.problem(operation, target, device))
-  const offset = options?.offset ?? 0
-  valid(BufferRange.offsetProblem(operation, target, offset, BufferRange.portableAlignment))
+  const offset = offsetIn(operation, target, options, device)
   return { ...cutOf(operation, options, device), offset, size: target.size - offset }
 }
 
@@ -126,9 +136,7 @@ export const planOfDownload = (
   device: DeviceInfo
 ): Plan => {
   valid(optionsProblem(operation, options, knownOfDownload))
-  valid(BufferLike.problem(operation, source, device))
-  const offset = options?.offset ?? 0
-  valid(BufferRange.offsetProblem(operation, source, offset, BufferRange.portableAlignment))
+  const offset = offsetIn(operation, source, options, device)
   const size = options?.size ?? source.size - offset
   valid(BufferRange.lengthProblem(operation, source, offset, size, BufferRange.portableAlignment))
   return { ...cutOf(operation, options, device), offset, size }

@@ -10,46 +10,19 @@ import type { GpuError } from "../../../src/domain/GpuError.ts"
 import { generation, provide, Reconnecting } from "../../../src/services/backend/reconnecting/Reconnecting.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
-import { Schedules } from "../../../src/testing.ts"
 import * as Expect from "../../../src/testing/Expect.ts"
 import { again, lose, type Series, series, type SeriesOptions } from "../../support/reconnecting.ts"
+import { onOwnDevices } from "../OwnDevices.ts"
 import type { Scene } from "../Stage.ts"
 
 type Run = (series: Series) => Effect.Effect<unknown, GpuError, Reconnecting | Scope.Scope>
 
-/** What is done to the stage's pool does not concern these. */
-const ofTheStage: ReadonlyArray<string> = [
-  "a release",
-  "the next owner",
-  "a transfer",
-  "a change of the limit",
-  "an end of holding",
-  "the pool's end",
-  "the layers' end",
-  "the device's end"
-]
-
 /** Loses the stage's devices and its own. Nothing of its own is left, whatever ends it. */
-const scene = (name: string, options: SeriesOptions, run: Run, mostAlive = 1): Scene => ({
-  name,
-  without: ofTheStage,
-  run: ({ faults }) =>
-    Effect.suspend(() => {
-      const own = series({ ...options, faults })
-      return Effect.scoped(run(own)).pipe(
-        Effect.provide(Layer.fresh(own.layer)),
-        Effect.ensuring(
-          Effect.andThen(
-            Schedules.quiet,
-            Effect.sync(() => {
-              Expect.equal("driver objects of all devices", own.live(), 0)
-              Expect.isTrue(`${own.mostAlive()} devices at a time`, own.mostAlive() <= mostAlive)
-            })
-          )
-        )
-      )
-    })
-})
+const scene = (name: string, options: SeriesOptions, run: Run, mostAlive = 1): Scene =>
+  onOwnDevices(name, (faults) => series({ ...options, faults }), run, (own) => {
+    Expect.equal("driver objects of all devices", own.live(), 0)
+    Expect.isTrue(`${own.mostAlive()} devices at a time`, own.mostAlive() <= mostAlive)
+  })
 
 /** Short, since each of its steps is a place for a deviation. */
 const use = CommandQueue.finish

@@ -12,48 +12,26 @@ import * as BufferPools from "../../../src/services/backend/several/BufferPools.
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
-import { Schedules } from "../../../src/testing.ts"
 import * as Expect from "../../../src/testing/Expect.ts"
 import { again } from "../../support/reconnecting.ts"
 import { type Several, several, type SeveralOptions } from "../../support/severalDevices.ts"
+import { onOwnDevices } from "../OwnDevices.ts"
 import type { Scene } from "../Stage.ts"
 
 type Run = (own: Several) => Effect.Effect<unknown, GpuError, BufferPools.BufferPools | Scope.Scope>
 
-/** What is done to the stage's pool does not concern these. */
-const ofTheStage: ReadonlyArray<string> = [
-  "a look",
-  "a release",
-  "the next owner",
-  "a transfer",
-  "a change of the limit",
-  "an end of holding",
-  "the pool's end",
-  "the layers' end",
-  "the device's end"
-]
-
 /** Loses the stage's device and its own first one. Nothing of its own is left, whatever ends it. */
-const scene = (name: string, options: SeveralOptions, run: Run): Scene => ({
-  name,
-  without: ofTheStage,
-  run: ({ faults }) =>
-    Effect.suspend(() => {
-      const own = several({ ...options, faults })
-      return Effect.scoped(run(own)).pipe(
-        Effect.provide(Layer.fresh(own.layer)),
-        Effect.ensuring(
-          Effect.andThen(
-            Schedules.quiet,
-            Effect.sync(() => {
-              Expect.equal(`driver objects, ${JSON.stringify(own.left())}`, own.live(), 0)
-              Expect.equal("open devices", own.alive(), 0)
-            })
-          )
-        )
-      )
-    })
-})
+const scene = (name: string, options: SeveralOptions, run: Run): Scene =>
+  onOwnDevices(
+    name,
+    (faults) => several({ ...options, faults }),
+    run,
+    (own) => {
+      Expect.equal(`driver objects, ${JSON.stringify(own.left())}`, own.live(), 0)
+      Expect.equal("open devices", own.alive(), 0)
+    },
+    ["a look"]
+  )
 
 const { on, onDeviceOf } = BufferPools
 

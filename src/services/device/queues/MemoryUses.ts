@@ -16,6 +16,10 @@ export interface CommandMemory {
   readonly images?: ReadonlyArray<UsedMemory> | undefined
 }
 
+/** Most commands name buffers alone. */
+export const memoryOf = ({ buffers = [], images = [] }: CommandMemory): ReadonlyArray<UsedMemory> =>
+  images.length === 0 ? buffers : [...buffers, ...images]
+
 /** The last use by each queue. */
 export class MemoryUses {
   #former = new Map<Queue, number>()

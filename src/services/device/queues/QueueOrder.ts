@@ -11,7 +11,7 @@ import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import type { ReusePolicy } from "../../../domain/pool/ReusePolicy.ts"
 import * as KnownQueues from "./KnownQueues.ts"
-import { type CommandMemory, MemoryUses, type UsedMemory } from "./MemoryUses.ts"
+import { type CommandMemory, memoryOf, MemoryUses, type UsedMemory } from "./MemoryUses.ts"
 import type { Queue } from "./Queue.ts"
 import { QueueReuse } from "./QueueReuse.ts"
 
@@ -91,8 +91,8 @@ export class DeviceQueues implements KnownQueues.Queues {
     this.#uses.set(key, uses)
   }
 
-  handedOut({ buffers = [], images = [] }: CommandMemory): void {
-    for (const memory of [...buffers, ...images]) this.#handles.add(memory.wholeMemory)
+  handedOut(command: CommandMemory): void {
+    for (const memory of memoryOf(command)) this.#handles.add(memory.wholeMemory)
     this.#hasLentHandles = true
   }
 
@@ -182,8 +182,7 @@ export class QueueOrder implements Queue {
 
   /** Before a command is recorded: it runs after those of owners before on the memory that it uses. */
   before(command: CommandMemory): Exit.Exit<void, GpuError> {
-    const { buffers = [], images = [] } = command
-    for (const memory of [...buffers, ...images]) {
+    for (const memory of memoryOf(command)) {
       for (const [order, position] of this.queues.earlierUses(memory)) {
         const waiting = this.after(order, position)
         if (Exit.isFailure(waiting)) return waiting
@@ -193,8 +192,7 @@ export class QueueOrder implements Queue {
   }
 
   /** A command was recorded, which gave the queue this position. */
-  recorded({ buffers = [], images = [] }: CommandMemory, position: number): void {
-    for (const memory of buffers) this.queues.note(memory, this, position)
-    for (const memory of images) this.queues.note(memory, this, position)
+  recorded(command: CommandMemory, position: number): void {
+    for (const memory of memoryOf(command)) this.queues.note(memory, this, position)
   }
 }

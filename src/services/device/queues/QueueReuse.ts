@@ -46,7 +46,7 @@ export class QueueReuse implements Reuse {
     const acquire = (accepts: (memory: A) => boolean, among?: number): PoolBlock<A, F> | undefined =>
       core.acquireAccepted(family, blockSize, request, most, accepts, among)
     const isFree = (memory: A): boolean => this.#queues.usesOf(memory)?.isUsedBeside(queue) !== true
-    if (this.#policy === "never") return this.#counted(queue, acquire((memory) => this.#isOf(memory, queue)))
+    if (this.#policy === "never") return this.#counted(queue, acquire((memory) => this.isOf(memory, queue)))
     const free = acquire(isFree, this.#policy === "whenEnded" ? Infinity : preferredAmong)
     return this.#counted(queue, free ?? (this.#policy === "whenEnded" ? undefined : acquire(() => true)))
   }
@@ -89,10 +89,5 @@ export class QueueReuse implements Reuse {
   /** What no queue has used since there are several belongs to nobody, and counts as of the first. */
   #lastOf(memory: UsedMemory): Queue {
     return this.#queues.usesOf(memory)?.last ?? this.#queues.first
-  }
-
-  #isOf(memory: UsedMemory, queue: Queue): boolean {
-    const last = this.#queues.usesOf(memory)?.last
-    return last === undefined || last === queue
   }
 }
