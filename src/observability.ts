@@ -18,7 +18,7 @@ export * as PoolEvent from "./domain/pool/PoolEvent.ts"
  * @category events
  * @since 0.1.0
  */
-export * as PoolEvents from "./services/pool/PoolEvents.ts"
+export * as PoolEvents from "./observability/events/PoolEvents.ts"
 
 /**
  * Functions that pools call when they lease, take back and free.
@@ -26,4 +26,4 @@ export * as PoolEvents from "./services/pool/PoolEvents.ts"
  * @category events
  * @since 0.1.0
  */
-export * as MemoryHook from "./services/pool/MemoryHook.ts"
+export * as MemoryHook from "./observability/events/MemoryHook.ts"

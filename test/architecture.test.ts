@@ -64,6 +64,11 @@ const rules: ReadonlyArray<Rule> = [
   { part: "src/kernels", inside: [...services, "src/kernels"], packages: ["effect"] },
   { part: "src/array", inside: [...services, "src/kernels", "src/array"], packages: ["effect"] },
   { part: "src/devices", inside: [...services, ...backends, "src/devices"], packages: ["effect", "node"] },
+  {
+    part: "src/observability",
+    inside: [...services, ...backends, "src/observability"],
+    packages: ["effect"]
+  },
   // Apart from the rest of the kit: fast-check is a package that only these need.
   {
     part: "src/testing/properties",
@@ -78,7 +83,7 @@ const rules: ReadonlyArray<Rule> = [
   },
   {
     part: "src/cli",
-    inside: ["src/domain", "src/devices", "src/cli"],
+    inside: ["src/domain", "src/devices", "src/observability", "src/cli"],
     packages: ["effect", "node", "cli-table3"]
   },
   { part: "src/index.ts", inside: services, packages: [] },
@@ -89,7 +94,7 @@ const rules: ReadonlyArray<Rule> = [
   { part: "src/opencl.ts", inside: ["src/layers/OpenCl"], packages: [] },
   { part: "src/host.ts", inside: ["src/layers/Host"], packages: [] },
   { part: "src/devices.ts", inside: [...services, "src/devices"], packages: [] },
-  { part: "src/observability.ts", inside: services, packages: [] },
+  { part: "src/observability.ts", inside: [...services, "src/observability"], packages: [] },
   { part: "src/properties.ts", inside: ["src/testing/properties"], packages: [] },
   { part: "src/testing.ts", inside: ["src/testing"], packages: [] }
 ]

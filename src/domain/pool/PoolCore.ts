@@ -51,6 +51,8 @@ export interface PoolBin<F = number> {
 export interface PoolBlock<A, F = number> {
   /** What the driver made. */
   readonly value: A
+  /** Tells it from all other blocks of the program. */
+  readonly number: number
   /** Its byte count. */
   readonly capacity: number
   /** The bin to which it returns, or undefined when it is freed at release. */
@@ -95,7 +97,10 @@ const knownOfCore = KnownOptions.of<PoolCoreOptions>({
 
 const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: true })
 
+let lastNumber = 0
+
 class Block<A, F> implements PoolBlock<A, F> {
+  readonly number = ++lastNumber
   readonly value: A
   readonly capacity: number
   readonly bin: Bin<Block<A, F>, F> | undefined

@@ -28,6 +28,10 @@ export interface Happened {
 export interface OfRequest extends Happened {
   /** The service that was asked: `"BufferPool"`, `"ImagePool"` or `"StagingPool"`. */
   readonly pool: string
+  /** A number for the request, the same in all its events. */
+  readonly request: number
+  /** What blocks must have in common to serve it, beside their bytes: blocks of one family can stand for each other. */
+  readonly family: string
   /** The requested bytes; of a reservation, those that it sets aside. */
   readonly size: number
   readonly label: string | undefined
@@ -37,6 +41,22 @@ export interface OfRequest extends Happened {
   readonly queue: string | undefined
   /** Where it was made, while `CallSite` tracks that. */
   readonly callSite: string | undefined
+  /** How long it may wait in line, in milliseconds: 0 where it fails rather than waits, `Infinity` without a bound. */
+  readonly waitAtMost: number
+  /** The number of the reservation that it is made under: that of its `Reserved`. */
+  readonly under: number | undefined
+}
+
+/**
+ * The driver is asked for a block. `Leased`, `Kept` or `Refused` of the same request says what became of it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DriverAsked extends OfRequest {
+  readonly _tag: "DriverAsked"
+  /** The bytes that the driver is asked for. */
+  readonly capacity: number
 }
 
 /**
@@ -165,6 +185,16 @@ export interface Reserved extends OfRequest {
 }
 
 /**
+ * The effect of a `reserve` has ended, or its pool has closed: what it had set aside and did not use is free again.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReservationEnded extends OfRequest {
+  readonly _tag: "ReservationEnded"
+}
+
+/**
  * The program's handlers were asked to free something for a request.
  *
  * @category models
@@ -217,12 +247,23 @@ export interface Lost extends Happened {
 }
 
 /**
+ * The memory has closed: its leases have ended, and its blocks are freed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Closed extends Happened {
+  readonly _tag: "Closed"
+}
+
+/**
  * One thing that happened to the memory of a pool.
  *
  * @category models
  * @since 0.1.0
  */
 export type PoolEvent =
+  | DriverAsked
   | Leased
   | Kept
   | Released
@@ -232,7 +273,9 @@ export type PoolEvent =
   | Waiting
   | Waited
   | Reserved
+  | ReservationEnded
   | HandlersAsked
   | RanOut
   | LimitChanged
   | Lost
+  | Closed

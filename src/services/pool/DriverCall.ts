@@ -25,6 +25,7 @@ export const askDriver = (memory: Memory, request: LeaseRequest): Answer =>
     // From this step on the call owns the reserved bytes, and the request does not.
     request.reserved = 0
     request.calling = true
+    memory.blocks.events?.driverAsked(request, capacity)
     const call = Effect.suspend(() => source.create(wanted, capacity, label, callSite))
     return onOwnFiber(fiber, call, source.inFlight, (exit, awaited) => {
       request.calling = false

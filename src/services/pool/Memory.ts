@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scheduler from "effect/Scheduler"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
-import { format } from "../../domain/device/DeviceInfo.ts"
+import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import {
   type GpuError,
   type LimitOwner,
@@ -28,13 +28,13 @@ import type { Block, Family, Leasable } from "../lease/Lease.ts"
 import { allOf, type LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { Blocks } from "./Blocks.ts"
-import type { EventHub } from "./EventHub.ts"
+import type { EventHub, Heard } from "./EventHub.ts"
 import type { MemorySettings } from "./PoolOptions.ts"
 import * as Serving from "./Serving.ts"
 import { Trimming } from "./Trimming.ts"
 import type { Gate } from "./waiting/Admission.ts"
 import { Budget } from "./waiting/Budget.ts"
-import type { Emitter, Heard } from "./waiting/Emitter.ts"
+import type { Emitter } from "./waiting/Emitter.ts"
 import { JobTurns } from "./waiting/JobTurns.ts"
 import { LastResort } from "./waiting/LastResort.ts"
 import { type LeaseRequest, unavailable, undraw } from "./waiting/LeaseRequest.ts"
@@ -61,6 +61,7 @@ export class Memory implements Gate, Member, Heard {
   /** Trims held memory, if the pool has such options. */
   readonly trimming: Trimming | undefined
   #mayHit = true
+  #hearsOfHit: Emitter | undefined = undefined
   #isFilled = false
   readonly #stopListening: (() => void) | undefined
   readonly #leaveHub: () => void
@@ -137,6 +138,11 @@ export class Memory implements Gate, Member, Heard {
     return this.#mayHit && this.core.setAsideBytes === 0
   }
 
+  /** The same while somebody listens, who hears of the hit. */
+  get hearsOfHit(): Emitter | undefined {
+    return this.core.setAsideBytes === 0 ? this.#hearsOfHit : undefined
+  }
+
   /** Whether requests wait for the pool's own memory. */
   get hasWaiters(): boolean {
     return this.line.length > 0
@@ -187,6 +193,10 @@ export class Memory implements Gate, Member, Heard {
     return format(this.blocks.device)
   }
 
+  get deviceInfo(): DeviceInfo {
+    return this.blocks.device
+  }
+
   get activeBytes(): number {
     return this.core.activeBytes
   }
@@ -197,9 +207,12 @@ export class Memory implements Gate, Member, Heard {
     this.#updateMayHit()
   }
 
-  /** On a device with several queues a hit has more to look at, and while somebody listens it is told. */
+  /** On a device with several queues a hit has more to look at; while somebody listens it is told. */
   #updateMayHit(): void {
-    this.#mayHit = !this.#isFilled && this.blocks.queues?.several !== true && this.blocks.events === undefined
+    const { events } = this.blocks
+    const mayHit = !this.#isFilled && this.blocks.queues?.several !== true
+    this.#mayHit = mayHit && events === undefined
+    this.#hearsOfHit = mayHit ? events : undefined
   }
 
   /** A memory that nobody waits for, and without anything to trim, pays nothing for that. */
@@ -399,6 +412,7 @@ export class Memory implements Gate, Member, Heard {
     for (const share of this.blocks.shares) share.limit.leave(share)
     this.trimming?.stop()
     this.#stopListening?.()
+    this.blocks.events?.closed()
     this.#leaveHub()
     this.#watch.stop()
     return Effect.andThen(closed, Fiber.interruptAll(this.#inFlight()))

@@ -143,10 +143,9 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       // The block is taken inside, after the finalizer is on the fiber's stack, so no interruption can lose it.
       return Effect.onExitPrimitive(
         Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
-          hit = this.#hit(this.#leases.loans, size, wanted, label)
+          hit = this.#hit(this.#leases.loans, size, wanted, label, options)
           if (hit !== undefined) {
             hit.borrowerId = fiber.id
-            CallSite.note(hit, options?.callSite)
             return f(hit)
           }
           const made = this.#request(this.#leases.loans, fiber, size, wanted, label, options)
@@ -270,11 +269,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     options: RequestOptions | undefined
   ): Effect.Effect<L, GpuError> {
     if (list.closed) return this.#scopeClosed(this.#allocating, size, label)
-    const hit = this.#hit(list, size, wanted, label)
-    if (hit !== undefined) {
-      CallSite.note(hit, options?.callSite)
-      return Exit.succeed(hit)
-    }
+    const hit = this.#hit(list, size, wanted, label, options)
+    if (hit !== undefined) return Exit.succeed(hit)
     const request = this.#request(list, fiber, size, wanted, label, options)
     return isGpuError(request) ? request : asOf(this.#lease(request))
   }
@@ -284,21 +280,64 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   }
 
   /** The whole of a hit, in one step: nothing but the lease is made. Pools that clear and budgets go the longer way. */
-  #hit(list: LeaseList, size: number, wanted: W, label: string | undefined): L | undefined {
-    if (size === 0) return this.#empty(list, wanted, label)
+  #hit(
+    list: LeaseList,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): L | undefined {
+    if (size === 0) return this.#empty(list, wanted, label, options)
     const { memory, source } = this
-    if (!this.#isPlain || !memory.mayHit) return undefined
+    if (!this.#isPlain) return undefined
+    if (!memory.mayHit) return this.#hitTold(list, size, wanted, label, options)
     const { core } = memory
     const blockSize = source.blockSize(size)
     const family = source.family(wanted)
     const block = core.acquireOwn(family, blockSize, size) ??
       core.borrow(family, blockSize, size, source.mostBorrowed(blockSize))
-    // The blocks of a source's families are its own.
-    return block === undefined ? undefined : this.#leases.grant(source, list, block as Block<V>, size, wanted, label)
+    return block === undefined ? undefined : this.#grant(list, block, size, wanted, label, options)
   }
 
-  #empty(list: LeaseList, wanted: W, label: string | undefined): L {
+  /** The same while somebody listens. */
+  #hitTold(
+    list: LeaseList,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): L | undefined {
+    const { memory: { core, hearsOfHit }, source } = this
+    if (hearsOfHit === undefined) return undefined
+    const blockSize = source.blockSize(size)
+    const family = source.family(wanted)
+    const own = core.acquireOwn(family, blockSize, size)
+    const block = own ?? core.borrow(family, blockSize, size, source.mostBorrowed(blockSize))
+    if (block === undefined) return undefined
+    const patience = this.#patienceOf(this.#allocating, 0, undefined, options)
+    const waits = isGpuError(patience) ? this.terms.patience : patience
+    const from = own === undefined ? "borrowed" : "held"
+    hearsOfHit.hit(block, from, source, label, options?.callSite, waits)
+    return this.#grant(list, block, size, wanted, label, options)
+  }
+
+  #grant(
+    list: LeaseList,
+    block: Block,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): L {
+    // The blocks of a source's families are its own.
+    const lease = this.#leases.grant(this.source, list, block as Block<V>, size, wanted, label)
+    CallSite.note(lease, options?.callSite)
+    return lease
+  }
+
+  #empty(list: LeaseList, wanted: W, label: string | undefined, options: RequestOptions | undefined): L {
     const lease = this.#leases.grant(this.source, list, undefined, 0, wanted, label)
+    CallSite.note(lease, options?.callSite)
     if (this.budget !== undefined) lease.account = new LeaseAccount(this.budget, undefined, 0)
     this.terms.collect?.push(lease)
     return lease
@@ -416,6 +455,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       Effect.flatMap(admission, f),
       (exit) => {
         const ended = request.asks.close()
+        if (request.asks.hasBegun) this.#blocks.events?.reservationEnded(request)
         const left = memory.letGo(request, exit)
         if (ended) memory.lines.serve()
         return left
@@ -448,7 +488,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   /** Whether each of a few requests has a held block of its own, so that no block is taken in vain. */
   #areHeld(wants: ReadonlyArray<Want<W>>): boolean {
     const { memory, source } = this
-    if (wants.length === 0 || wants.length > mostHitTogether || !memory.mayHit || !this.#isPlain) return false
+    const mayHit = memory.mayHit || memory.hearsOfHit !== undefined
+    if (wants.length === 0 || wants.length > mostHitTogether || !mayHit || !this.#isPlain) return false
     const bins = wants.map(({ size, wanted }) => ({
       blockSize: size === 0 ? 0 : source.blockSize(size),
       family: source.family(wanted)
@@ -471,9 +512,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     if (isGpuError(patience)) return patience
     if (list.closed) return this.#scopeClosed(where, wants[0]!.size, label)
     for (const { size, wanted } of wants) {
-      const hit = this.#hit(list, size, wanted, label)!
+      const hit = this.#hit(list, size, wanted, label, options)!
       if (list.scope === undefined) hit.borrowerId = fiber.id
-      CallSite.note(hit, options?.callSite)
       granted.push(hit)
     }
     return Exit.succeed(granted)

@@ -5,12 +5,23 @@
  */
 import type { FreeReason, Released } from "../../../domain/pool/PoolEvent.ts"
 import type { Block, Lease } from "../../lease/Lease.ts"
+import type { PoolSource } from "../../lease/PoolSource.ts"
 import type { Origin } from "./Charge.ts"
-import type { LeaseRequest } from "./LeaseRequest.ts"
+import type { LeaseRequest, Patience } from "./LeaseRequest.ts"
 
 /** Each is called at the end of what it tells, in the same step, and never throws. */
 export interface Emitter {
+  /** A hit that made no request of its own. */
+  hit(
+    block: Block,
+    from: Origin,
+    source: PoolSource,
+    label: string | undefined,
+    callSite: string | undefined,
+    patience: Patience
+  ): void
   leased(request: LeaseRequest, block: Block, from: Origin): void
+  driverAsked(request: LeaseRequest, capacity: number): void
   kept(request: LeaseRequest, block: Block): void
   released(lease: Lease, block: Block, why: Released["why"]): void
   freed(block: Block, why: FreeReason): void
@@ -19,18 +30,10 @@ export interface Emitter {
   waiting(request: LeaseRequest): void
   waited(request: LeaseRequest, served: boolean): void
   reserved(request: LeaseRequest): void
+  reservationEnded(request: LeaseRequest): void
   handlersAsked(request: LeaseRequest, freed: boolean): void
   ranOut(request: LeaseRequest, rungs: Iterable<string>): void
   limitChanged(budget: string | undefined, from: number, to: number): void
   lost(): void
-}
-
-/** A memory, as those know it that listen. */
-export interface Heard {
-  readonly label: string | undefined
-  readonly device: string
-  readonly activeBytes: number
-  readonly heldBytes: number
-  /** From now on it tells this one, or nobody. */
-  hear(emitter: Emitter | undefined): void
+  closed(): void
 }

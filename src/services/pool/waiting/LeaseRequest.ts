@@ -72,6 +72,8 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
   used = 0
   /** Bytes of the pool that are reserved for it, until the driver is asked. */
   reserved = 0
+  /** 0 until somebody who listens asks for it; a reservation has one for itself and the request for it. */
+  number = 0
   /** The driver is at work for it. */
   calling = false
   /** The request has ended. */
@@ -146,6 +148,15 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
     return this.list.scope ?? Context.getOrUndefined(this.maker.context, Scope.Scope)
   }
 }
+
+let lastNumber = 0
+
+/** The next number of a request. */
+export const nextNumber = (): number => ++lastNumber
+
+/** The number of a request or a reservation, which it has from the first question on. */
+export const numberOf = (numbered: { number: number }): number =>
+  numbered.number === 0 ? numbered.number = nextNumber() : numbered.number
 
 /** The error of asking for a lease in a scope or pool that is closed. */
 export const unavailable = (

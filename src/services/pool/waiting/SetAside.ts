@@ -30,6 +30,10 @@ export class SetAside {
   /** Bytes that no request and no lease uses now. */
   left = 0
   isOpen = false
+  /** Whether it is open or has been. */
+  hasBegun = false
+  /** 0 until somebody who listens asks for it. */
+  number = 0
   readonly parent: SetAside | undefined
   readonly budgets: ReadonlyArray<ChargedBudget>
   readonly label: string | undefined
@@ -58,6 +62,7 @@ export class SetAside {
   /** From now on so many bytes are set aside, of which the reservation around it gave some; the budgets are charged. */
   open(bytes: number, drawn: number): void {
     this.isOpen = true
+    this.hasBegun = true
     this.#registry.add(this)
     this.left = bytes
     this.#owed = drawn

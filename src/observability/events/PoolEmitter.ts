@@ -5,21 +5,13 @@
  */
 import * as Context from "effect/Context"
 import type { FreeReason, OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
-import { QueueDriver } from "../device/QueueDriver.ts"
-import type { Block, Lease } from "../lease/Lease.ts"
-import type { Origin } from "./waiting/Charge.ts"
-import type { Emitter, Heard } from "./waiting/Emitter.ts"
-import type { LeaseRequest } from "./waiting/LeaseRequest.ts"
-
-/** Numbers of blocks: each has one from the first event that names it on. */
-const numbers = new WeakMap<object, number>()
-let lastNumber = 0
-
-const numberOf = ({ value }: Block): number => {
-  const known = numbers.get(value) ?? ++lastNumber
-  numbers.set(value, known)
-  return known
-}
+import { QueueDriver } from "../../services/device/QueueDriver.ts"
+import type { Block, Lease } from "../../services/lease/Lease.ts"
+import type { PoolSource } from "../../services/lease/PoolSource.ts"
+import type { Heard } from "../../services/pool/EventHub.ts"
+import type { Origin } from "../../services/pool/waiting/Charge.ts"
+import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
+import { type LeaseRequest, nextNumber, numberOf, type Patience } from "../../services/pool/waiting/LeaseRequest.ts"
 
 type Body<E> = E extends PoolEvent ? Omit<E, "at" | "memory" | "device"> : never
 
@@ -36,22 +28,52 @@ export class PoolEmitter implements Emitter {
     this.#tell = tell
   }
 
+  hit(
+    block: Block,
+    from: Origin,
+    source: PoolSource,
+    label: string | undefined,
+    callSite: string | undefined,
+    patience: Patience
+  ): void {
+    this.#emit({
+      _tag: "Leased",
+      pool: source.service,
+      request: nextNumber(),
+      family: String(block.bin?.family),
+      size: block.request,
+      label,
+      budget: undefined,
+      queue: undefined,
+      callSite,
+      waitAtMost: longestWait(patience),
+      under: undefined,
+      from,
+      block: block.number,
+      capacity: block.capacity
+    })
+  }
+
+  driverAsked(request: LeaseRequest, capacity: number): void {
+    this.#emit({ _tag: "DriverAsked", ...factsOf(request), capacity })
+  }
+
   leased(request: LeaseRequest, block: Block, from: Origin): void {
     const { capacity } = block
-    this.#emit({ _tag: "Leased", ...factsOf(request), from, block: numberOf(block), capacity })
+    this.#emit({ _tag: "Leased", ...factsOf(request), from, block: block.number, capacity })
   }
 
   kept(request: LeaseRequest, block: Block): void {
-    this.#emit({ _tag: "Kept", ...factsOf(request), block: numberOf(block), capacity: block.capacity })
+    this.#emit({ _tag: "Kept", ...factsOf(request), block: block.number, capacity: block.capacity })
   }
 
   released({ label, size }: Lease, block: Block, why: Released["why"]): void {
     const { capacity } = block
-    this.#emit({ _tag: "Released", pool: poolOf(block), block: numberOf(block), size, capacity, label, why })
+    this.#emit({ _tag: "Released", pool: poolOf(block), block: block.number, size, capacity, label, why })
   }
 
   freed(block: Block, why: FreeReason): void {
-    this.#emit({ _tag: "Freed", pool: poolOf(block), block: numberOf(block), capacity: block.capacity, why })
+    this.#emit({ _tag: "Freed", pool: poolOf(block), block: block.number, capacity: block.capacity, why })
   }
 
   reclaimed(): void {
@@ -79,6 +101,10 @@ export class PoolEmitter implements Emitter {
     this.#emit({ _tag: "Reserved", ...factsOf(request) })
   }
 
+  reservationEnded(request: LeaseRequest): void {
+    this.#emit({ _tag: "ReservationEnded", ...factsOf(request) })
+  }
+
   handlersAsked(request: LeaseRequest, freed: boolean): void {
     this.#emit({ _tag: "HandlersAsked", ...factsOf(request), freed })
   }
@@ -98,6 +124,10 @@ export class PoolEmitter implements Emitter {
     this.#emit({ _tag: "Lost" })
   }
 
+  closed(): void {
+    this.#emit({ _tag: "Closed" })
+  }
+
   #emit(body: Body<PoolEvent>): void {
     const { device, label } = this.#memory
     this.#tell({ ...body, at: this.#now(), memory: label, device })
@@ -106,15 +136,28 @@ export class PoolEmitter implements Emitter {
 
 const poolOf = ({ value }: Block): string => value.pooledBy?.service ?? "pool"
 
-const factsOf = (request: LeaseRequest): Omit<OfRequest, "at" | "memory" | "device"> => {
-  const { budget, callSite, label, maker, size, source } = request
+/** How long a request may wait in line, in milliseconds. */
+export const longestWait = ({ onExhausted, waitAtMost }: Patience): number => onExhausted === "fail" ? 0 : waitAtMost
+
+/** The queue that a request is made on, where the device has several. */
+export const queueOf = ({ maker }: LeaseRequest): string | undefined => {
   const order = Context.getOrUndefined(maker.context, QueueDriver)?.order
+  return order?.queues.several === true ? order.label : undefined
+}
+
+const factsOf = (request: LeaseRequest): Omit<OfRequest, "at" | "memory" | "device"> => {
+  const { asks, budget, callSite, from, label, patience, size, source, wanted } = request
   return {
     pool: source.service,
+    request: numberOf(asks ?? request),
+    // A reservation is for requests of any family.
+    family: asks === undefined ? String(source.family(wanted)) : "",
     size,
     label,
     budget: budget?.owner.name,
-    queue: order?.queues.several === true ? order.label : undefined,
-    callSite
+    queue: queueOf(request),
+    callSite,
+    waitAtMost: longestWait(patience),
+    under: from === undefined ? undefined : numberOf(from)
   }
 }

@@ -13,10 +13,10 @@ import type { PoolEvent } from "../../src/domain/pool/PoolEvent.ts"
 import type { PoolStats } from "../../src/domain/pool/PoolStats.ts"
 import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
+import * as MemoryHook from "../../src/observability/events/MemoryHook.ts"
+import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CallSite from "../../src/services/calls/CallSite.ts"
-import * as MemoryHook from "../../src/services/pool/MemoryHook.ts"
-import * as PoolEvents from "../../src/services/pool/PoolEvents.ts"
 import { stepsTaken } from "../support/stepsTaken.ts"
 
 const gpu = (pool: BufferPool.BufferPoolOptions = {}, host: Host.HostOptions = {}) =>
@@ -50,9 +50,11 @@ const told = (events: Array<PoolEvent>): ReadonlyArray<string> =>
       case "LimitChanged":
         return `${event._tag} ${event.budget ?? "memory"} ${event.from} to ${event.to}`
       case "Kept":
+      case "DriverAsked":
         return `${event._tag} ${event.capacity}`
       case "Waiting":
       case "Reserved":
+      case "ReservationEnded":
       case "RanOut":
         return `${event._tag} ${event.size}`
       default:
@@ -67,7 +69,7 @@ describe("a pool tells", () => {
     Effect.gen(function*() {
       const events = yield* heard
       yield* lease(64)
-      deepStrictEqual(told(events), ["Leased 64 of 64, driver", "Released 64, scopeClosed"])
+      deepStrictEqual(told(events), ["DriverAsked 64", "Leased 64 of 64, driver", "Released 64, scopeClosed"])
       yield* lease(64)
       deepStrictEqual(told(events), ["Leased 64 of 64, held", "Released 64, scopeClosed"])
       yield* lease(40)
@@ -76,6 +78,7 @@ describe("a pool tells", () => {
       deepStrictEqual(told(events), [
         "Freed 64, evicted",
         "Reclaimed",
+        "DriverAsked 200",
         "Leased 200 of 200, driver",
         "Released 200, scopeClosed"
       ])
@@ -98,8 +101,10 @@ describe("a pool tells", () => {
         "LimitChanged memory 256 to 100",
         "Reclaimed",
         "Reserved 64",
+        "DriverAsked 64",
         "Leased 64 of 64, driver",
-        "Released 64, scopeClosed"
+        "Released 64, scopeClosed",
+        "ReservationEnded 64"
       ])
       const failed = BufferPool.use(64, () => lease(64), { label: "outer" })
       yield* Effect.exit(failed)
@@ -113,7 +118,7 @@ describe("a pool tells", () => {
       const inBudget = events.filter((event) =>
         "budget" in event && event.budget === "tenant"
       )
-      deepStrictEqual(inBudget.map(({ _tag }) => _tag), ["LimitChanged", "Leased"])
+      deepStrictEqual(inBudget.map(({ _tag }) => _tag), ["LimitChanged", "DriverAsked", "Leased"])
     }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 256 }))))
 
   it.effect("who waits, for how long, and whether they were served", () =>
@@ -162,7 +167,7 @@ describe("a pool tells", () => {
       const events = yield* heard
       yield* TestClock.adjust("5 seconds")
       yield* lease(64)
-      deepStrictEqual(events.map(({ at }) => at), [5000, 5000])
+      deepStrictEqual(events.map(({ at }) => at), [5000, 5000, 5000])
     }).pipe(Effect.scoped, Effect.provide(gpu())))
 })
 

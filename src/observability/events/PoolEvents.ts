@@ -12,13 +12,15 @@ import * as Stream from "effect/Stream"
 import { functionProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
-import { CurrentHub, EventHub } from "./EventHub.ts"
+import { CurrentHub, EventHub } from "../../services/pool/EventHub.ts"
+import { Emitters } from "./Emitters.ts"
 import { PoolEmitter } from "./PoolEmitter.ts"
 
 /** Those who listen at one hub. */
 class Listeners {
   readonly #hub: EventHub
   readonly #all = new Set<(event: PoolEvent) => void>()
+  #stop: (() => void) | undefined = undefined
 
   constructor(hub: EventHub) {
     this.#hub = hub
@@ -35,9 +37,12 @@ class Listeners {
   /** Returns the way to stop. */
   add(listener: (event: PoolEvent) => void, now: () => number): () => void {
     this.#all.add(listener)
-    if (this.#all.size === 1) this.#hub.tell((memory) => new PoolEmitter(memory, now, this.#tell))
+    this.#stop ??= this.#hub.add({ of: (memory) => new PoolEmitter(memory, now, this.#tell), both: Emitters.both })
     return () => {
-      if (this.#all.delete(listener) && this.#all.size === 0) this.#hub.tell(undefined)
+      this.#all.delete(listener)
+      if (this.#all.size > 0) return
+      this.#stop?.()
+      this.#stop = undefined
     }
   }
 
