@@ -37,6 +37,14 @@ export * as ComputeCapability from "./domain/characterisation/ComputeCapability.
 export * as DeviceData from "./domain/characterisation/DeviceData.ts"
 
 /**
+ * What a driver tells of an open device, for people who look at it.
+ *
+ * @category characterisation
+ * @since 0.1.0
+ */
+export * as DriverFacts from "./domain/device/DriverFacts.ts"
+
+/**
  * Conflicts of work items that access local memory at the same time.
  *
  * @category characterisation

@@ -83,7 +83,7 @@ const rules: ReadonlyArray<Rule> = [
   },
   {
     part: "src/cli",
-    inside: ["src/domain", "src/devices", "src/observability", "src/cli"],
+    inside: [...services, "src/devices", "src/observability", "src/cli"],
     packages: ["effect", "node", "cli-table3"]
   },
   { part: "src/index.ts", inside: services, packages: [] },

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import { createRequire } from "node:module"
 import process from "node:process"
-import { devicesCommand } from "./DevicesCommand.ts"
+import { devicesCommand } from "./devices/DevicesCommand.ts"
 
 const command = Command.make("effect-gpu-pool").pipe(
   Command.withDescription("Scoped, pooled GPU buffers for Effect: what this machine offers"),

@@ -1,40 +1,29 @@
 /** The command as its users run it: a process of its own, with its exit code and what it prints. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { spawn } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { text } from "node:stream/consumers"
-import { afterAll } from "vitest"
+import { commandTests } from "../support/command.ts"
+import { describeWith } from "../support/required.ts"
 
-const main = join(import.meta.dirname, "../../src/cli/main.ts")
-
-const home = mkdtempSync(join(tmpdir(), "effect-gpu-pool-home-"))
-afterAll(() => rmSync(home, { recursive: true }))
-
-// What this machine's user has chosen is not these tests' affair.
-const chosen = ["GPU_POOL_DEVICE", "PYOPENCL_TEST", "PYOPENCL_CTX", "CUDA_DEVICE"]
-const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !chosen.includes(name)))
-
-const run = async (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
-  const child = spawn(process.execPath, [main, ...args], {
-    env: { ...inherited, HOME: home, USERPROFILE: home, ...env },
-    stdio: ["ignore", "pipe", "pipe"]
-  })
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.on("error", reject)
-    child.on("close", resolve)
-  })
-  const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)])
-  return { code, stdout, stderr }
-}
+const { home, run } = commandTests()
 
 interface Report {
   readonly version: number
   readonly devices: ReadonlyArray<Record<string, unknown>>
   readonly choice: unknown
 }
+
+interface Details {
+  readonly dtypes: ReadonlyArray<string>
+  readonly limits: Readonly<Record<string, number | null>>
+  readonly images: Readonly<
+    Record<string, { readonly width: number; readonly depth: number; readonly read: ReadonlyArray<string> }>
+  >
+  readonly facts: Readonly<Record<string, unknown>>
+}
+
+const detailsOf = (device: Record<string, unknown> | undefined) => device?.details as Details & Record<string, unknown>
 
 const report = (stdout: string): Report => JSON.parse(stdout) as Report
 
@@ -73,6 +62,38 @@ describe("effect-gpu-pool devices", () => {
     const { code, stdout } = await run(["devices", "--json", "--select", "host"])
     strictEqual(code, 0)
     deepStrictEqual(report(stdout).devices, [host])
+  })
+
+  it.concurrent("tells all that is known of each device that opens", async () => {
+    const { code, stderr, stdout } = await run(["devices", "--json", "--verbose"])
+    strictEqual(code, 0, stderr)
+    const { devices } = report(stdout)
+    for (const { details, usable } of devices) strictEqual(details !== null, usable)
+    const { details, ...ofList } = devices.at(-1) ?? {}
+    deepStrictEqual(ofList, host)
+    const { dtypes, images, limits, ...others } = detailsOf({ details })
+    deepStrictEqual(others, {
+      vendor: "effect-gpu-pool",
+      driver: "JavaScript",
+      language: "host",
+      missingDtypes: {},
+      severalQueues: true,
+      kernelImages: { maxReadImages: 16, maxWriteImages: 4, maxSamplers: 16 },
+      facts: {}
+    })
+    assert.include(dtypes, "f32")
+    deepStrictEqual([limits.maxBufferSize, limits.memoryBytes, limits.defaultMaxBytes], [2 ** 30, 2 ** 32, null])
+    deepStrictEqual([images["2d"]?.width, images["2d"]?.depth], [16_384, 1])
+    assert.include(images["2d"]?.read ?? [], "rgba unorm8")
+  })
+
+  it.concurrent("prints a section for each device that opens", async () => {
+    const { code, stderr, stdout } = await run(["devices", "-v", "--select", "host"])
+    strictEqual(code, 0, stderr)
+    const [, section] = stdout.split("\n\nhost:0:0  process memory\n")
+    assert.match(section ?? "", /^ {2}max buffer size +1 GiB \(1,073,741,824 B\)$/m)
+    assert.match(section ?? "", /^ {2}queues +several$/m)
+    assert.match(section ?? "", /^ {2}images 2d +up to 16,384 × 16,384 × 1 × 1, 92 formats read, 92 written$/m)
   })
 
   it.concurrent("says who chooses", async () => {
@@ -146,5 +167,22 @@ describe("effect-gpu-pool devices", () => {
     assert.match(stdout + stderr, message)
     assert.notMatch(stdout + stderr, /Service not found|\n +at /)
     strictEqual(code, expected)
+  })
+})
+
+describeWith(["webgpu", "opencl"], "effect-gpu-pool devices --verbose", () => {
+  it("tells what drivers tell", async () => {
+    const { code, stderr, stdout } = await run(["devices", "--json", "--verbose", "--select", "webgpu;opencl"])
+    strictEqual(code, 0, stderr)
+    const factsOf = (backend: string) =>
+      detailsOf(report(stdout).devices.find((device) => device.backend === backend)).facts
+    const { features, featuresInUse, limits } = factsOf("webgpu")
+    assert.includeMembers(features as Array<string>, featuresInUse as Array<string>)
+    assert.isAtLeast((limits as Record<string, number>).maxBindGroups ?? 0, 4)
+    const { computeUnits, deviceVersion, extensions, svm } = factsOf("opencl")
+    assert.match(deviceVersion as string, /^OpenCL \d/)
+    assert.isAtLeast(computeUnits as number, 1)
+    assert.isNotEmpty(extensions)
+    assert.hasAllKeys(svm, ["coarseGrain", "fineGrain", "fineGrainSystem", "atomics", "missing"])
   })
 })

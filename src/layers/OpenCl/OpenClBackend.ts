@@ -8,6 +8,7 @@ import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
 import type { Backend } from "../../services/backend/Backend.ts"
 import { sameDevice } from "../../services/backend/SameDevice.ts"
 import * as OpenCl from "./OpenCl.ts"
+import { driverFacts } from "./OpenClDriverFacts.ts"
 
 export const openClBackend: Backend = {
   name: "opencl",
@@ -17,7 +18,8 @@ export const openClBackend: Backend = {
   ),
   rank: ({ type }) => type === "gpu" ? 1 : 2,
   open: (listed, options) =>
-    sameDevice(listed, OpenCl.layer({ platform: listed.platform?.index, device: listed.device?.index, ...options }))
+    sameDevice(listed, OpenCl.layer({ platform: listed.platform?.index, device: listed.device?.index, ...options })),
+  facts: driverFacts
 }
 
 const noDriver: ListedDevice = {

@@ -5,7 +5,9 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { messageOf } from "../../domain/arguments/ShownValue.ts"
+import type { DriverFacts } from "../../domain/device/DriverFacts.ts"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
 import type { Backend } from "../../services/backend/Backend.ts"
 import { sameDevice } from "../../services/backend/SameDevice.ts"
@@ -39,7 +41,45 @@ export const webGpuBackend: Backend = {
       }
     )),
   rank: ({ type }) => type === "cpu" ? 3 : 0,
-  open: (listed, options) => sameDevice(listed, WebGpu.layer({ ...requestOf.get(listed), ...options }))
+  open: (listed, options) => sameDevice(listed, WebGpu.layer({ ...requestOf.get(listed), ...options })),
+  facts: Effect.map(
+    Effect.serviceOption(WebGpu.WebGpu),
+    Option.match({ onNone: () => ({}), onSome: ({ adapter, device }) => factsOf(adapter, device) })
+  )
+}
+
+const factsOf = (adapter: WebGpuHandle.Adapter | undefined, device: WebGpuHandle.Device): DriverFacts => {
+  const { architecture, description, subgroupMaxSize, subgroupMinSize, vendor } = adapter?.info ?? device.adapterInfo ??
+    noInfo
+  return {
+    vendor,
+    architecture,
+    description,
+    leastSubgroupSize: subgroupMinSize ?? null,
+    mostSubgroupSize: subgroupMaxSize ?? null,
+    features: namesOf(adapter?.features ?? device.features),
+    featuresInUse: namesOf(device.features),
+    limits: limitsOf(device.limits)
+  }
+}
+
+const noInfo: Partial<WebGpuApi.AdapterInfo> & { readonly vendor: string; readonly architecture: string } = {
+  vendor: "",
+  architecture: ""
+}
+
+/** A set of names in every runtime, though the library itself asks it for single ones only. */
+const namesOf = (features: WebGpuApi.Features): ReadonlyArray<string> =>
+  Symbol.iterator in features ? Array.from(features as Iterable<string>).sort() : []
+
+/** All that there are, also those that the library has no use for: they are getters of the object's class. */
+const limitsOf = (limits: WebGpuApi.Limits): { readonly [name: string]: number } => {
+  const found: { [name: string]: number } = {}
+  for (const name in limits) {
+    const value: unknown = limits[name as keyof WebGpuApi.Limits]
+    if (typeof value === "number") found[name] = value
+  }
+  return found
 }
 
 interface Answer {

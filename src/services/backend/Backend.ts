@@ -5,6 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import type { DriverFacts } from "../../domain/device/DriverFacts.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
 import type { Services } from "./Device.ts"
@@ -40,4 +41,9 @@ export interface Backend {
   readonly rank: (device: ListedDevice) => number | undefined
   /** A layer that opens this very device, or fails. */
   readonly open: (device: ListedDevice, options: OpenOptions) => Layer.Layer<Services, GpuError>
+  /**
+   * What the driver tells beyond `DeviceInfo`, for people: it is asked with everything that `open` provides. The command
+   * `effect-gpu-pool devices --verbose` shows it.
+   */
+  readonly facts?: Effect.Effect<DriverFacts, GpuError, Services> | undefined
 }

@@ -1,0 +1,33 @@
+/**
+ * Numbers and names as people read them. JSON has the plain ones.
+ *
+ * @internal
+ */
+
+const units = ["B", "KiB", "MiB", "GiB", "TiB"]
+
+/** As `512 B` and `1.5 GiB`. */
+export const bytes = (count: number): string => {
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 10))
+  const value = count / 2 ** (10 * power)
+  return `${Number.isInteger(value) ? value : value.toFixed(1)} ${units[power]}`
+}
+
+/** As `1,048,576`. */
+export const count = (value: number): string => value.toLocaleString("en-US", { maximumFractionDigits: 3 })
+
+/** `maxBufferSize` as `max buffer size`; an abbreviation keeps its capitals, and a dimension its place. */
+export const words = (name: string): string =>
+  name.replace(/([a-z0-9])([A-Z](?![A-Z]))/g, (_, before: string, after: string) => `${before} ${after.toLowerCase()}`)
+    .replace(/([a-z])([A-Z]{2,})/g, "$1 $2")
+
+/** Names of sizes, whose values are bytes. */
+const isOfBytes = (name: string): boolean => /Bytes$|^max(?:Buffer|Binding)Size$|BindingSize$|StorageSize$/.test(name)
+
+/** A number under the unit that its name says. */
+export const quantity = (name: string, value: number): string =>
+  isOfBytes(name) && value >= 1024
+    ? `${bytes(value)} (${count(value)} B)`
+    : isOfBytes(name)
+    ? bytes(value)
+    : count(value)

@@ -1,0 +1,134 @@
+/**
+ * What the command prints about devices. The JSON form is an interface for scripts: a field can be added, but none is
+ * removed or changes its meaning without a new `version`.
+ *
+ * @internal
+ */
+import CliTable from "cli-table3"
+import type { DeviceDetails, ImageDetails } from "../../devices/DeviceDetails.ts"
+import type { Choice } from "../../devices/Devices.ts"
+import { line } from "../../domain/arguments/ShownValue.ts"
+import type { DriverFacts } from "../../domain/device/DriverFacts.ts"
+import * as DeviceSelector from "../../domain/selection/DeviceSelector.ts"
+import type { ListedDevice, Named } from "../../domain/selection/ListedDevice.ts"
+import * as Shown from "../Shown.ts"
+
+export type Device = ListedDevice
+
+/** A device that was opened, or why it could not be. */
+export interface Opened {
+  readonly device: Device
+  readonly details: DeviceDetails | undefined
+}
+
+/** What opening a device tells. Sizes are bytes. */
+export interface ReportedDetails {
+  readonly vendor: string
+  readonly driver: string
+  /** The language of kernels: `wgsl`, `opencl` or `host`. */
+  readonly language: string
+  readonly dtypes: ReadonlyArray<string>
+  /** What other types of elements need, by type. */
+  readonly missingDtypes: { readonly [dtype: string]: string }
+  readonly severalQueues: boolean
+  readonly limits: { readonly [name: string]: number | null }
+  readonly kernelImages: { readonly [name: string]: number } | null
+  readonly images: { readonly [kind: string]: ImageDetails }
+  /** As the driver tells it: another driver has other facts. */
+  readonly facts: DriverFacts
+}
+
+export interface ReportedDevice {
+  readonly selector: string
+  readonly backend: string
+  readonly platform: Named | null
+  readonly device: Named | null
+  readonly type: string | null
+  readonly driver: string
+  readonly memoryBytes: number | null
+  readonly usable: boolean
+  readonly reason: string | null
+  /** With `--verbose`: null where the device cannot be opened. */
+  readonly details?: ReportedDetails | null
+}
+
+export interface Report {
+  readonly version: 1
+  readonly devices: ReadonlyArray<ReportedDevice>
+  /** The choice of `Devices.layerDefault`, with its place; null when it cannot be read. */
+  readonly choice: { readonly source: string; readonly selector: string | null } | null
+}
+
+export const make = (devices: ReadonlyArray<ListedDevice>, choice: Choice | undefined): Report =>
+  reportOf(devices.map(reported), choice)
+
+export const verbose = (devices: ReadonlyArray<Opened>, choice: Choice | undefined): Report =>
+  reportOf(
+    devices.map(({ details, device }) => ({
+      ...reported(device),
+      details: details === undefined ? null : reportedDetails(details)
+    })),
+    choice
+  )
+
+const reportOf = (devices: ReadonlyArray<ReportedDevice>, choice: Choice | undefined): Report => ({
+  version: 1,
+  devices,
+  choice: choice === undefined
+    ? null
+    : {
+      source: choice.source,
+      selector: choice.selector === undefined ? null : DeviceSelector.format(choice.selector)
+    }
+})
+
+const reported = (listed: ListedDevice): ReportedDevice => ({
+  selector: DeviceSelector.format(DeviceSelector.of(listed)),
+  backend: listed.backend,
+  platform: listed.platform ?? null,
+  device: listed.device ?? null,
+  type: listed.type ?? null,
+  driver: listed.driver,
+  memoryBytes: listed.memoryBytes ?? null,
+  usable: listed.device !== undefined && listed.unusable === undefined,
+  reason: listed.unusable ?? null
+})
+
+const reportedDetails = ({ facts, images, info, severalQueues }: DeviceDetails): ReportedDetails => {
+  const { images: kernelImages, ...limits } = info.limits
+  return {
+    vendor: info.vendor,
+    driver: info.driver,
+    language: info.traits.language,
+    dtypes: [...info.dtypes],
+    missingDtypes: Object.fromEntries(info.missingDTypes ?? []),
+    severalQueues,
+    limits: { ...limits, memoryBytes: limits.memoryBytes ?? null, defaultMaxBytes: limits.defaultMaxBytes ?? null },
+    kernelImages: kernelImages === undefined ? null : { ...kernelImages },
+    images,
+    facts
+  }
+}
+
+const head = ["select", "platform", "device", "type", "memory", "usable"]
+
+export const table = ({ choice, devices }: Report): string => {
+  const table = new CliTable({ head, style: { head: [], border: [], compact: true }, wordWrap: true, colWidths })
+  table.push(...devices.map((entry) => [
+    line(entry.selector),
+    line(entry.platform?.name ?? ""),
+    line(entry.device?.name ?? ""),
+    line(entry.type ?? ""),
+    entry.memoryBytes === null ? "" : Shown.bytes(entry.memoryBytes),
+    entry.usable ? "yes" : line(entry.reason ?? "no")
+  ]))
+  return choice === null ? table.toString() : `${table.toString()}\n${sentence(choice)}`
+}
+
+/** Names of drivers are long, so these columns wrap. */
+const colWidths = [null, 24, 36, null, null, 40]
+
+const sentence = ({ selector, source }: NonNullable<Report["choice"]>): string =>
+  selector === null
+    ? "Nothing selects a device: Devices.layerDefault() takes the first that works, GPUs first."
+    : `${line(source)} selects ${line(selector)}.`
