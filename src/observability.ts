@@ -27,3 +27,11 @@ export * as PoolEvents from "./observability/events/PoolEvents.ts"
  * @since 0.1.0
  */
 export * as MemoryHook from "./observability/events/MemoryHook.ts"
+
+/**
+ * What happened to the memory of a program, kept.
+ *
+ * @category recordings
+ * @since 0.1.0
+ */
+export * as Recording from "./observability/recording/Recording.ts"

@@ -15,6 +15,8 @@ export interface Happened {
   readonly at: number
   /** The memory: the label of the pool, or of the `DeviceMemory` that several pools share. */
   readonly memory: string | undefined
+  /** A number for the memory, since several can have one label. */
+  readonly memoryNumber: number
   /** The device, as errors name it. */
   readonly device: string
 }
@@ -37,6 +39,8 @@ export interface OfRequest extends Happened {
   readonly label: string | undefined
   /** The budget that it was made under. */
   readonly budget: string | undefined
+  /** A number for the budget, since several can have one label; of several pools on a memory each is one. */
+  readonly budgetNumber: number | undefined
   /** The queue that it was made on, where the device has several. */
   readonly queue: string | undefined
   /** Where it was made, while `CallSite` tracks that. */
@@ -231,6 +235,7 @@ export interface LimitChanged extends Happened {
   readonly _tag: "LimitChanged"
   /** The budget, if it is not the memory's own limit. */
   readonly budget: string | undefined
+  readonly budgetNumber: number | undefined
   /** Bytes; `Infinity` for none. */
   readonly from: number
   readonly to: number

@@ -6,7 +6,7 @@
 import type { FreeReason, Released } from "../../domain/pool/PoolEvent.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
-import type { Origin } from "../../services/pool/waiting/Charge.ts"
+import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.ts"
 import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
 import type { LeaseRequest, Patience } from "../../services/pool/waiting/LeaseRequest.ts"
 
@@ -98,7 +98,7 @@ export class Emitters implements Emitter {
     this.#other.ranOut(request, rungs)
   }
 
-  limitChanged(budget: string | undefined, from: number, to: number): void {
+  limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
     this.#one.limitChanged(budget, from, to)
     this.#other.limitChanged(budget, from, to)
   }

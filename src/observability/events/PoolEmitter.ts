@@ -4,16 +4,16 @@
  * @internal
  */
 import * as Context from "effect/Context"
-import type { FreeReason, OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
+import type { FreeReason, Happened, OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import { QueueDriver } from "../../services/device/QueueDriver.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
-import type { Origin } from "../../services/pool/waiting/Charge.ts"
+import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.ts"
 import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
 import { type LeaseRequest, nextNumber, numberOf, type Patience } from "../../services/pool/waiting/LeaseRequest.ts"
 
-type Body<E> = E extends PoolEvent ? Omit<E, "at" | "memory" | "device"> : never
+type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never
 
 export class PoolEmitter implements Emitter {
   readonly #memory: Heard
@@ -44,6 +44,7 @@ export class PoolEmitter implements Emitter {
       size: block.request,
       label,
       budget: undefined,
+      budgetNumber: undefined,
       queue: undefined,
       callSite,
       waitAtMost: longestWait(patience),
@@ -116,8 +117,8 @@ export class PoolEmitter implements Emitter {
     this.#emit({ _tag: "RanOut", ...factsOf(request), rungs: [...rungs], activeBytes, heldBytes })
   }
 
-  limitChanged(budget: string | undefined, from: number, to: number): void {
-    this.#emit({ _tag: "LimitChanged", budget, from, to })
+  limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
+    this.#emit({ _tag: "LimitChanged", budget: budget?.owner.name, budgetNumber: budget?.number, from, to })
   }
 
   lost(): void {
@@ -129,8 +130,8 @@ export class PoolEmitter implements Emitter {
   }
 
   #emit(body: Body<PoolEvent>): void {
-    const { device, label } = this.#memory
-    this.#tell({ ...body, at: this.#now(), memory: label, device })
+    const { device, label, number } = this.#memory
+    this.#tell({ ...body, at: this.#now(), memory: label, memoryNumber: number, device })
   }
 }
 
@@ -145,7 +146,7 @@ export const queueOf = ({ maker }: LeaseRequest): string | undefined => {
   return order?.queues.several === true ? order.label : undefined
 }
 
-const factsOf = (request: LeaseRequest): Omit<OfRequest, "at" | "memory" | "device"> => {
+const factsOf = (request: LeaseRequest): Omit<OfRequest, keyof Happened> => {
   const { asks, budget, callSite, from, label, patience, size, source, wanted } = request
   return {
     pool: source.service,
@@ -155,6 +156,7 @@ const factsOf = (request: LeaseRequest): Omit<OfRequest, "at" | "memory" | "devi
     size,
     label,
     budget: budget?.owner.name,
+    budgetNumber: budget?.number,
     queue: queueOf(request),
     callSite,
     waitAtMost: longestWait(patience),

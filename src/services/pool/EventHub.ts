@@ -5,15 +5,22 @@
  */
 import * as Context from "effect/Context"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import type { PoolCore } from "../../domain/pool/PoolCore.ts"
+import type { Family, Leasable } from "../lease/Lease.ts"
+import type { LeaseTable } from "../lease/LeaseTable.ts"
 import type { MemorySettings } from "./PoolOptions.ts"
 import type { Emitter } from "./waiting/Emitter.ts"
 
 /** A memory, as those know it that listen. */
 export interface Heard {
+  /** Tells it from all other memories of the program. */
+  readonly number: number
   readonly label: string | undefined
   readonly device: string
   readonly deviceInfo: DeviceInfo
   readonly settings: MemorySettings
+  readonly core: PoolCore<Leasable, Family>
+  readonly leases: LeaseTable
   readonly activeBytes: number
   readonly heldBytes: number
   /** From now on it tells this one, or nobody. */

@@ -44,7 +44,10 @@ import { StandstillWatch, type Watched } from "./waiting/Standstill.ts"
 import type { Answer } from "./waiting/Waiter.ts"
 import { type Waiter, WaitLine, WaitLines } from "./waiting/WaitLine.ts"
 
+let lastNumber = 0
+
 export class Memory implements Gate, Member, Heard {
+  readonly number = ++lastNumber
   readonly blocks: Blocks
   readonly core: PoolCore<Leasable, Family>
   readonly leases: LeaseTable

@@ -22,7 +22,11 @@ import { drawMore, type LeaseRequest } from "./LeaseRequest.ts"
 import { type Answer, passed } from "./Waiter.ts"
 import { type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
 
+let lastNumber = 0
+
 export class Budget implements Gate, ChargedBudget {
+  /** Tells it from all other budgets of the program. */
+  readonly number = ++lastNumber
   limit: number
   /** As errors have it: a budget, or one of several pools that share a memory. */
   readonly owner: LimitOwner
@@ -158,7 +162,7 @@ export class Budget implements Gate, ChargedBudget {
 
   /** A limit below the charged bytes takes nothing away: it only stops new leases. */
   setLimit(limit: number): void {
-    this.#lines.events?.limitChanged(this.owner.name, this.limit, limit)
+    this.#lines.events?.limitChanged(this, this.limit, limit)
     this.limit = limit
     this.#returned++
     // Those who wait for a budget within this one may never fit any more either.

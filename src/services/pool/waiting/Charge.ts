@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { GpuError } from "../../../domain/GpuError.ts"
+import type { GpuError, LimitOwner } from "../../../domain/GpuError.ts"
 
 /** Whether a block was held, of the request's own bin or of a larger one, or came from the driver. */
 export type Origin = "held" | "borrowed" | "driver"
@@ -18,8 +18,12 @@ export interface Charged {
 
 /** A budget, as what is charged to it knows it. */
 export interface ChargedBudget {
+  /** Tells it from all other budgets of the program. */
+  readonly number: number
+  /** Bytes. */
+  readonly limit: number
   /** Its name is the budget's label. */
-  readonly owner: { readonly name?: string | undefined }
+  readonly owner: LimitOwner
   readonly line: { readonly length: number; readonly serve: () => void }
   /** Itself, and then the budgets around it, from the innermost out. */
   readonly chain: ReadonlyArray<ChargedBudget>

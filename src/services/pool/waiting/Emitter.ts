@@ -6,7 +6,7 @@
 import type { FreeReason, Released } from "../../../domain/pool/PoolEvent.ts"
 import type { Block, Lease } from "../../lease/Lease.ts"
 import type { PoolSource } from "../../lease/PoolSource.ts"
-import type { Origin } from "./Charge.ts"
+import type { ChargedBudget, Origin } from "./Charge.ts"
 import type { LeaseRequest, Patience } from "./LeaseRequest.ts"
 
 /** Each is called at the end of what it tells, in the same step, and never throws. */
@@ -33,7 +33,7 @@ export interface Emitter {
   reservationEnded(request: LeaseRequest): void
   handlersAsked(request: LeaseRequest, freed: boolean): void
   ranOut(request: LeaseRequest, rungs: Iterable<string>): void
-  limitChanged(budget: string | undefined, from: number, to: number): void
+  limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void
   lost(): void
   closed(): void
 }
