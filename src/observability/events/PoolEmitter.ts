@@ -16,15 +16,15 @@ import { type LeaseRequest, nextNumber, numberOf, type Patience } from "../../se
 type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never
 
 export class PoolEmitter implements Emitter {
-  readonly #memory: Heard
-  readonly #now: () => number
+  protected readonly memory: Heard
+  protected readonly now: () => number
   readonly #tell: (event: PoolEvent) => void
   /** When those in line began to wait. */
   readonly #since = new WeakMap<LeaseRequest, number>()
 
   constructor(memory: Heard, now: () => number, tell: (event: PoolEvent) => void) {
-    this.#memory = memory
-    this.#now = now
+    this.memory = memory
+    this.now = now
     this.#tell = tell
   }
 
@@ -56,16 +56,16 @@ export class PoolEmitter implements Emitter {
   }
 
   driverAsked(request: LeaseRequest, capacity: number): void {
-    this.#emit({ _tag: "DriverAsked", ...factsOf(request), capacity })
+    this.#emit({ _tag: "DriverAsked", ...this.#factsOf(request), capacity })
   }
 
   leased(request: LeaseRequest, block: Block, from: Origin): void {
     const { capacity } = block
-    this.#emit({ _tag: "Leased", ...factsOf(request), from, block: block.number, capacity })
+    this.#emit({ _tag: "Leased", ...this.#factsOf(request), from, block: block.number, capacity })
   }
 
   kept(request: LeaseRequest, block: Block): void {
-    this.#emit({ _tag: "Kept", ...factsOf(request), block: block.number, capacity: block.capacity })
+    this.#emit({ _tag: "Kept", ...this.#factsOf(request), block: block.number, capacity: block.capacity })
   }
 
   released({ label, size }: Lease, block: Block, why: Released["why"]): void {
@@ -82,39 +82,39 @@ export class PoolEmitter implements Emitter {
   }
 
   refused(request: LeaseRequest, capacity: number, why: string): void {
-    this.#emit({ _tag: "Refused", ...factsOf(request), capacity, why })
+    this.#emit({ _tag: "Refused", ...this.#factsOf(request), capacity, why })
   }
 
   waiting(request: LeaseRequest): void {
     if (this.#since.has(request)) return
-    this.#since.set(request, this.#now())
-    this.#emit({ _tag: "Waiting", ...factsOf(request) })
+    this.#since.set(request, this.now())
+    this.#emit({ _tag: "Waiting", ...this.#factsOf(request) })
   }
 
   waited(request: LeaseRequest, served: boolean): void {
     const since = this.#since.get(request)
     if (since === undefined) return
     this.#since.delete(request)
-    this.#emit({ _tag: "Waited", ...factsOf(request), served, waitedMillis: this.#now() - since })
+    this.#emit({ _tag: "Waited", ...this.#factsOf(request), served, waitedMillis: this.now() - since })
   }
 
   reserved(request: LeaseRequest): void {
-    this.#emit({ _tag: "Reserved", ...factsOf(request) })
+    this.#emit({ _tag: "Reserved", ...this.#factsOf(request) })
   }
 
   reservationEnded(request: LeaseRequest): void {
-    this.#emit({ _tag: "ReservationEnded", ...factsOf(request) })
+    this.#emit({ _tag: "ReservationEnded", ...this.#factsOf(request) })
   }
 
   handlersAsked(request: LeaseRequest, freed: boolean): void {
-    this.#emit({ _tag: "HandlersAsked", ...factsOf(request), freed })
+    this.#emit({ _tag: "HandlersAsked", ...this.#factsOf(request), freed })
   }
 
   ranOut(request: LeaseRequest, rungs: Iterable<string>): void {
     // A part of several that are wanted together is tried again.
     if (request.patience.isPart === true) return
-    const { activeBytes, heldBytes } = this.#memory
-    this.#emit({ _tag: "RanOut", ...factsOf(request), rungs: [...rungs], activeBytes, heldBytes })
+    const { activeBytes, heldBytes } = this.memory
+    this.#emit({ _tag: "RanOut", ...this.#factsOf(request), rungs: [...rungs], activeBytes, heldBytes })
   }
 
   limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
@@ -129,13 +129,35 @@ export class PoolEmitter implements Emitter {
     this.#emit({ _tag: "Closed" })
   }
 
+  /** Called before a request is told. */
+  protected noteRequest(_request: LeaseRequest): void {}
+
+  #factsOf(request: LeaseRequest): Omit<OfRequest, keyof Happened> {
+    this.noteRequest(request)
+    const { asks, budget, callSite, from, label, patience, size, source, wanted } = request
+    return {
+      pool: source.service,
+      request: numberOf(asks ?? request),
+      // A reservation is for requests of any family.
+      family: asks === undefined ? String(source.family(wanted)) : "",
+      size,
+      label,
+      budget: budget?.owner.name,
+      budgetNumber: budget?.number,
+      queue: queueOf(request),
+      callSite,
+      waitAtMost: longestWait(patience),
+      under: from === undefined ? undefined : numberOf(from)
+    }
+  }
+
   #emit(body: Body<PoolEvent>): void {
-    const { device, label, number } = this.#memory
-    this.#tell({ ...body, at: this.#now(), memory: label, memoryNumber: number, device })
+    const { device, label, number } = this.memory
+    this.#tell({ ...body, at: this.now(), memory: label, memoryNumber: number, device })
   }
 }
 
-const poolOf = ({ value }: Block): string => value.pooledBy?.service ?? "pool"
+export const poolOf = ({ value }: Block): string => value.pooledBy?.service ?? "pool"
 
 /** How long a request may wait in line, in milliseconds. */
 export const longestWait = ({ onExhausted, waitAtMost }: Patience): number => onExhausted === "fail" ? 0 : waitAtMost
@@ -144,22 +166,4 @@ export const longestWait = ({ onExhausted, waitAtMost }: Patience): number => on
 export const queueOf = ({ maker }: LeaseRequest): string | undefined => {
   const order = Context.getOrUndefined(maker.context, QueueDriver)?.order
   return order?.queues.several === true ? order.label : undefined
-}
-
-const factsOf = (request: LeaseRequest): Omit<OfRequest, keyof Happened> => {
-  const { asks, budget, callSite, from, label, patience, size, source, wanted } = request
-  return {
-    pool: source.service,
-    request: numberOf(asks ?? request),
-    // A reservation is for requests of any family.
-    family: asks === undefined ? String(source.family(wanted)) : "",
-    size,
-    label,
-    budget: budget?.owner.name,
-    budgetNumber: budget?.number,
-    queue: queueOf(request),
-    callSite,
-    waitAtMost: longestWait(patience),
-    under: from === undefined ? undefined : numberOf(from)
-  }
 }

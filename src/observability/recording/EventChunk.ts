@@ -1,24 +1,36 @@
 /**
- * Many events in little memory: a column for each thing that they say, numbers in typed arrays, and each text once. A full
- * chunk never changes, so that snapshots share it.
+ * Many events in little memory: numbers in typed arrays, each text once. A full chunk never changes, so that snapshots share it.
  *
  * @internal
  */
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
-import {
-  type Field,
-  kinds,
-  type NumberColumn,
-  numberColumns,
-  placeOf,
-  type TextColumn,
-  textColumns
-} from "./EventShape.ts"
+import { type Field, kinds, numberColumns, placeOf, wordColumns } from "./EventShape.ts"
+import type { RecordedBudget, RecordedFamily, RecordedMemory } from "./RecordingFacts.ts"
+
+/** What must be known of a request's family, for each of its sizes, to serve the request again. */
+export interface FamilyNote {
+  readonly facts: Omit<RecordedFamily, "sizes">
+  readonly sizes: Map<number, RecordedFamily["sizes"][number]>
+}
+
+/** What events say of memories that have no name of their own in them. */
+export interface MemoryNames {
+  readonly label: string | undefined
+  readonly device: string
+}
+
+/** Texts that hits and the ends of leases say: they have the same places everywhere, so that nobody looks for them. */
+const fixed = ["held", "borrowed", "driver", "scopeClosed", "released", "poolClosed", "parentReleased"] as const
+
+/** The places of {@link fixed}. */
+export const fixedPlaces = Object.fromEntries(fixed.map((text, at) => [text, at + 1])) as {
+  readonly [T in typeof fixed[number]]: number
+}
 
 /** Texts, each once. Place 0 is for none. */
 export class Texts {
-  readonly all: Array<string | undefined> = [undefined]
-  readonly #places = new Map<string, number>()
+  readonly all: Array<string | undefined> = [undefined, ...fixed]
+  readonly #places = new Map<string, number>(Object.entries(fixedPlaces))
 
   placeOf(text: string | undefined): number {
     if (text === undefined) return 0
@@ -29,93 +41,83 @@ export class Texts {
   }
 }
 
-/** A column of texts. Mostly the same text comes again, or one of very few. */
-export class TextPlaces {
-  readonly places: Uint32Array
-  readonly #texts: Texts
-  #last: string | undefined = undefined
-  #lastPlace = 0
-
-  constructor(texts: Texts, places: Uint32Array) {
-    this.#texts = texts
-    this.places = places
-  }
-
-  set(at: number, text: string | undefined): void {
-    if (text !== this.#last) {
-      this.#last = text
-      this.#lastPlace = this.#texts.placeOf(text)
-    }
-    this.places[at] = this.#lastPlace
-  }
-}
-
-type Columns =
-  & { readonly [C in NumberColumn]: Float64Array | Uint32Array }
-  & { readonly [C in TextColumn]: TextPlaces }
-
-/** Numbers of memories and budgets count few things; NaN is 0 there. */
-const isSmall = (column: NumberColumn): boolean => column === "memory" || column === "budgetNumber"
-
-const columnsOf = (capacity: number, texts: Texts): Columns =>
-  Object.fromEntries([
-    ...numberColumns.map((name) => [name, isSmall(name) ? new Uint32Array(capacity) : new Float64Array(capacity)]),
-    ...textColumns.map((name) => [name, new TextPlaces(texts, new Uint32Array(capacity))])
-  ]) as Columns
+/** Numbers of one event. */
+export const numbersPerEvent = numberColumns.length
+/** 32-bit words of one event. */
+export const wordsPerEvent = wordColumns.length
 
 /** Bytes of one event, without its texts. */
-export const bytesPerEvent = 1 + numberColumns.reduce((sum, name) => sum + (isSmall(name) ? 4 : 8), 0) +
-  4 * textColumns.length
+export const bytesPerEvent = 8 * numbersPerEvent + 4 * wordsPerEvent
 
-/** What events say of memories that have no name of their own in them. */
-export interface MemoryNames {
-  readonly label: string | undefined
-  readonly device: string
-}
+let fillings = 0
 
 export class EventChunk {
   readonly capacity: number
+  /** Grows with each time that it is filled anew, and is no other chunk's. */
+  filling = ++fillings
   length = 0
-  readonly kind: Uint8Array
-  readonly texts: Texts
-  readonly columns: Columns
+  /** The numbers of an event follow each other, so that it is written to one place in memory. */
+  readonly numbers: Float64Array
+  readonly words: Uint32Array
+  texts = new Texts()
+  /** What its events are about, by number; families by memory and name. */
+  readonly memories = new Map<number, RecordedMemory>()
+  readonly budgets = new Map<number, RecordedBudget>()
+  readonly families = new Map<string, FamilyNote>()
 
   constructor(capacity: number) {
     this.capacity = capacity
-    this.kind = new Uint8Array(capacity)
-    this.texts = new Texts()
-    this.columns = columnsOf(capacity, this.texts)
+    this.numbers = new Float64Array(capacity * numbersPerEvent)
+    this.words = new Uint32Array(capacity * wordsPerEvent)
   }
 
   /** Adds an event. The chunk must have room. */
   add(event: PoolEvent): void {
     const at = this.length++
     const kind = placeOf(event._tag)!
-    this.kind[at] = kind
-    this.columns.at[at] = event.at
-    this.columns.memory[at] = event.memoryNumber
+    this.words[at * wordsPerEvent] = kind
+    this.words[at * wordsPerEvent + 1] = event.memoryNumber
+    this.numbers[at * numbersPerEvent] = event.at
     const values = event as unknown as Record<string, unknown>
-    for (const field of kinds[kind]!.fields) this.#set(at, field, values[field.name])
+    for (const field of kinds[kind]!.fields) this.set(at, field, values[field.name])
   }
 
-  #set(at: number, { as, column, isText }: Field, value: unknown): void {
-    if (isText) {
-      const text = as === "list" ? (value as ReadonlyArray<string>).join(",") : value as string | undefined
-      this.columns[column as TextColumn].set(at, text)
-      return
+  /** Sets one member of the event at a place, which is 0 so far. */
+  set(at: number, { as, column, type }: Field, value: unknown): void {
+    if (value === undefined) return
+    if (type === "number") this.numbers[at * numbersPerEvent + column] = Number(value)
+    else if (type === "word") this.words[at * wordsPerEvent + column] = Number(value)
+    else {
+      const text = as === "list" ? (value as ReadonlyArray<string>).join(",") : value as string
+      this.words[at * wordsPerEvent + column] = this.texts.placeOf(text)
     }
-    const column_ = this.columns[column as NumberColumn]
-    column_[at] = value === undefined ? Number.NaN : Number(value)
+  }
+
+  /** The place of an event's kind among all kinds. */
+  kind(at: number): number {
+    return this.words[at * wordsPerEvent]!
+  }
+
+  number(at: number, column: number): number {
+    return this.numbers[at * numbersPerEvent + column]!
+  }
+
+  word(at: number, column: number): number {
+    return this.words[at * wordsPerEvent + column]!
+  }
+
+  text(at: number, column: number): string | undefined {
+    return this.texts.all[this.words[at * wordsPerEvent + column]!]
   }
 
   /** The event at a place. Its memory is named by a list of names, by number. */
   at(at: number, names: ReadonlyMap<number, MemoryNames>): PoolEvent {
-    const { fields, tag } = kinds[this.kind[at]!]!
-    const memoryNumber = this.columns.memory[at]!
+    const { fields, tag } = kinds[this.kind(at)]!
+    const memoryNumber = this.word(at, 1)
     const name = names.get(memoryNumber)
     const event: Record<string, unknown> = {
       _tag: tag,
-      at: this.columns.at[at],
+      at: this.number(at, 0),
       memory: name?.label,
       memoryNumber,
       device: name?.device ?? ""
@@ -125,13 +127,36 @@ export class EventChunk {
   }
 
   /** What the event at a place says. */
-  value(at: number, { as, column, isText }: Field): unknown {
-    if (isText) {
-      const text = this.texts.all[this.columns[column as TextColumn].places[at]!]
+  value(at: number, { as, column, isOptional, type }: Field): unknown {
+    if (type === "text") {
+      const text = this.text(at, column)
       return as === "list" ? (text === undefined || text === "" ? [] : text.split(",")) : text
     }
-    const value = this.columns[column as NumberColumn][at]!
+    const value = type === "word" ? this.word(at, column) : this.number(at, column)
     if (as === "yes or no") return value === 1
-    return Number.isNaN(value) || (column === "budgetNumber" && value === 0) ? undefined : value
+    return isOptional && value === 0 ? undefined : value
+  }
+
+  /** Makes room for other events. */
+  clear(): void {
+    this.filling = ++fillings
+    this.length = 0
+    this.numbers.fill(0)
+    this.words.fill(0)
+    this.texts = new Texts()
+    for (const notes of [this.memories, this.budgets, this.families]) notes.clear()
+  }
+
+  /** One with the same events, which stays as it is. */
+  copy(): EventChunk {
+    const copy = new EventChunk(this.length)
+    copy.length = this.length
+    copy.numbers.set(this.numbers.subarray(0, copy.numbers.length))
+    copy.words.set(this.words.subarray(0, copy.words.length))
+    for (const text of this.texts.all) copy.texts.placeOf(text)
+    for (const [number, memory] of this.memories) copy.memories.set(number, memory)
+    for (const [number, budget] of this.budgets) copy.budgets.set(number, budget)
+    for (const [name, { facts, sizes }] of this.families) copy.families.set(name, { facts, sizes: new Map(sizes) })
+    return copy
   }
 }

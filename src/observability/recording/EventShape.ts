@@ -5,38 +5,53 @@
  */
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
 
-/** The columns of numbers. What an event leaves out is NaN there. */
-export const numberColumns = [
-  "at",
+/** The numbers of an event. What it leaves out is 0. */
+export const numberColumns = ["at", "request", "block", "size", "capacity", "waitAtMost", "under"] as const
+
+/** The small numbers of an event, and its texts by their places in a list of all texts; 0 is for none. */
+export const wordColumns = [
+  "kind",
   "memory",
-  "request",
-  "block",
-  "size",
-  "capacity",
-  "waitAtMost",
-  "under",
-  "budgetNumber"
+  "budgetNumber",
+  "pool",
+  "family",
+  "label",
+  "budget",
+  "queue",
+  "callSite",
+  "detail"
 ] as const
 
-/** The columns of texts, by their places in a list of all texts; place 0 is for none. */
-export const textColumns = ["pool", "family", "label", "budget", "queue", "callSite", "detail"] as const
+type NumberColumn = typeof numberColumns[number]
+type WordColumn = typeof wordColumns[number]
 
-export type NumberColumn = typeof numberColumns[number]
-export type TextColumn = typeof textColumns[number]
+/** The place of each column among its kind. */
+export const columns = Object.fromEntries(
+  [...numberColumns.entries(), ...wordColumns.entries()].map(([place, name]) => [name, place])
+) as { readonly [C in NumberColumn | WordColumn]: number }
 
 /** One member of an event: its name, where it is stored, and how, if not as it is. */
 export interface Field {
   readonly name: string
-  readonly column: NumberColumn | TextColumn
-  readonly isText: boolean
+  readonly column: number
+  readonly type: "number" | "word" | "text"
   readonly as: "itself" | "yes or no" | "list"
+  /** Whether 0 says that there is none. */
+  readonly isOptional: boolean
 }
 
-const field = (name: string, column: NumberColumn | TextColumn = name as NumberColumn, as: Field["as"] = "itself") => ({
+const isNumber = (column: string): boolean => numberColumns.some((name) => name === column)
+
+const field = (
+  name: string,
+  column: NumberColumn | WordColumn = name as NumberColumn,
+  as: Field["as"] = "itself"
+): Field => ({
   name,
-  column,
+  column: columns[column],
+  type: isNumber(column) ? "number" : column === "budgetNumber" ? "word" : "text",
   as,
-  isText: textColumns.some((text) => text === column)
+  isOptional: column === "budgetNumber" || column === "under"
 })
 
 const ofRequest = [

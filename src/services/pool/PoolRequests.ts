@@ -314,9 +314,11 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const own = core.acquireOwn(family, blockSize, size)
     const block = own ?? core.borrow(family, blockSize, size, source.mostBorrowed(blockSize))
     if (block === undefined) return undefined
-    const patience = this.#patienceOf(this.#allocating, 0, undefined, options)
-    const waits = isGpuError(patience) ? this.terms.patience : patience
+    const patience = options === undefined
+      ? this.terms.patience
+      : this.#patienceOf(this.#allocating, 0, undefined, options)
     const from = own === undefined ? "borrowed" : "held"
+    const waits = isGpuError(patience) ? this.terms.patience : patience
     hearsOfHit.hit(block, from, source, label, options?.callSite, waits)
     return this.#grant(list, block, size, wanted, label, options)
   }
