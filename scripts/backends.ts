@@ -2,14 +2,15 @@
  * Which backends this machine offers, as a program sees them: `node scripts/backends.ts [name...]` prints a line for
  * each and exits non-zero when one is missing. The driver script ends with it, and the tests decide by it what runs.
  *
- * Each backend is looked at in a process of its own: a driver that crashes is then a missing backend with a reason, and
- * no driver stays loaded in the process that asked.
+ * Each backend is looked at in a process of its own, as by `effect-gpu-pool doctor`. That opens devices and computes on
+ * them, which takes longer than the tests' question before each file.
  */
 import koffi from "koffi"
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { answerOf, lastLine, tellAnswer } from "../src/cli/doctor/ChildAnswer.ts"
 
 export const backends = ["webgpu", "opencl", "oclgrind", "pyopencl", "chromium"] as const
 
@@ -22,8 +23,9 @@ export interface Presence {
 }
 
 export const howToInstall: Record<Backend, string> = {
-  webgpu: "npm run drivers (Debian, Ubuntu), or any Vulkan driver that Dawn accepts, such as Mesa 23 or newer",
-  opencl: "npm run drivers (Debian, Ubuntu), or an ICD loader and an OpenCL driver such as PoCL",
+  webgpu:
+    "npm run drivers (Debian, Ubuntu), or what `node src/cli/main.ts doctor` says: a Vulkan driver that Dawn accepts",
+  opencl: "npm run drivers (Debian, Ubuntu), or what `node src/cli/main.ts doctor` says: a loader and an OpenCL driver",
   oclgrind: "npm run drivers (Debian, Ubuntu), or Oclgrind and EFFECT_GPU_POOL_OCLGRIND=/path/to/liboclgrind-rt-icd.so",
   pyopencl: "npm run drivers (Debian, Ubuntu), or pyopencl for the interpreter that EFFECT_GPU_POOL_PYTHON names",
   chromium: "npm run drivers (Debian, Ubuntu), or a browser that EFFECT_GPU_POOL_CHROMIUM names"
@@ -143,8 +145,6 @@ const oclgrind = (): Presence => {
   return names.includes("Oclgrind") ? present(names.join(", ")) : absent("the OpenCL loader does not load Oclgrind")
 }
 
-const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? ""
-
 const runOnce = (command: string | undefined, args: ReadonlyArray<string>, missing: string): Presence => {
   if (command === undefined) return absent(missing)
   const { error, status, stderr, stdout } = spawnSync(command, args, { encoding: "utf8" })
@@ -167,23 +167,16 @@ const probes: Record<Backend, () => Presence | Promise<Presence>> = {
   chromium: async () => runOnce(await chromium(), ["--version"], "no chromium or google-chrome on the PATH")
 }
 
-const marker = "effect-gpu-pool:presence "
-
 /** Looks at one backend, in a process of its own. Blocks until that answers, for a tenth of a second to a second. */
 export const look = (backend: Backend): Presence => {
   const child = spawnSync(process.execPath, [here, "--in-process", backend], { encoding: "utf8", timeout: 60_000 })
-  const answer = child.stdout?.split("\n").find((line) => line.startsWith(marker))
-  if (answer !== undefined) return JSON.parse(answer.slice(marker.length)) as Presence
-  const ending = child.error?.message ?? (child.signal === null ? `exit code ${child.status}` : child.signal)
-  return absent(`its driver ended the process that looked at it (${ending}): ${lastLine(child.stderr ?? "")}`)
+  const { error, signal, status: code, stderr, stdout } = child
+  const found = answerOf<Presence>({ stdout, stderr, code, signal, problem: error?.message })
+  return "answer" in found ? found.answer : absent(found.why)
 }
 
-const lookInProcess = async (backend: Backend): Promise<void> => {
-  const presence = await Promise.resolve().then(probes[backend]).catch((cause: unknown) => absent(String(cause)))
-  console.log(marker + JSON.stringify(presence))
-  // Dawn's threads would keep the process alive
-  process.exit(0)
-}
+const lookInProcess = async (backend: Backend): Promise<void> =>
+  tellAnswer(await Promise.resolve().then(probes[backend]).catch((cause: unknown) => absent(String(cause))))
 
 const report = (names: ReadonlyArray<Backend>): void => {
   for (const backend of names) {

@@ -16,6 +16,8 @@ const expectations = (version: string): ReadonlyArray<Expectation> => [
   { args: ["devices", "--json"], code: 0, says: ["npm install webgpu", "npm install koffi"] },
   { args: ["devices", "--select", "host"], code: 0, says: ["host:0:0"] },
   { args: ["devices", "--select", "opencl"], code: 1, says: ["npm install koffi"] },
+  { args: ["devices", "--verbose", "--select", "host"], code: 0, says: ["max buffer size"] },
+  { args: ["doctor"], code: 2, says: ["npm install webgpu", "npm install koffi", "process memory"] },
   { args: ["devices", "--yaml"], code: 1, says: ["--yaml"] },
   { args: ["device"], code: 1, says: ["device"] }
 ]

@@ -12,10 +12,11 @@ import * as Runtime from "effect/Runtime"
 import { createRequire } from "node:module"
 import process from "node:process"
 import { devicesCommand } from "./devices/DevicesCommand.ts"
+import { doctorCommand } from "./doctor/DoctorCommand.ts"
 
 const command = Command.make("effect-gpu-pool").pipe(
   Command.withDescription("Scoped, pooled GPU buffers for Effect: what this machine offers"),
-  Command.withSubcommands([devicesCommand])
+  Command.withSubcommands([devicesCommand, doctorCommand])
 )
 
 const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string }

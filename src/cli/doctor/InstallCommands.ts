@@ -1,0 +1,192 @@
+/**
+ * The exact commands that install what a backend lacks, on this machine.
+ *
+ * @internal
+ */
+import type { Distribution, Machine, PackageManager, Vendor } from "./Machine.ts"
+
+/** Commands in their order; and what a person must know or do, where no command does it. */
+export interface Remedy {
+  readonly why: string
+  readonly commands: ReadonlyArray<string>
+  readonly advice?: string | undefined
+}
+
+type Commands = Omit<Remedy, "why">
+
+/** Both packages fetch or build native code when they are installed, which some package managers want to be told. */
+const adding: Record<PackageManager, (name: string) => string> = {
+  npm: (name) => `npm install ${name}`,
+  pnpm: (name) => `pnpm add --allow-build=${name} ${name}`,
+  yarn: (name) => `yarn add ${name}`,
+  bun: (name) => `bun add --trust ${name}`,
+  deno: (name) => `deno add npm:${name}`
+}
+
+export const npmPackage = (name: string, { packageManager }: Machine): Commands => ({
+  commands: [adding[packageManager](name)]
+})
+
+type Family = "debian" | "fedora" | "arch"
+
+/** What an API of drivers is called where it is installed: the packages for each kind of GPU, and for machines without one. */
+interface Packages {
+  readonly loader: ReadonlyArray<string>
+  /** Computes on the processor. */
+  readonly software: string
+  readonly of: Partial<Record<Vendor, ReadonlyArray<string>>>
+}
+
+const vulkanPackages: Record<Family, Packages> = {
+  // Mesa's package has the drivers of AMD and Intel, and one for the processor.
+  debian: { loader: ["libvulkan1"], software: "mesa-vulkan-drivers", of: { NVIDIA: ["nvidia-driver"] } },
+  fedora: { loader: ["vulkan-loader"], software: "mesa-vulkan-drivers", of: { NVIDIA: ["akmod-nvidia"] } },
+  arch: {
+    loader: ["vulkan-icd-loader"],
+    software: "vulkan-swrast",
+    of: { NVIDIA: ["nvidia-utils"], AMD: ["vulkan-radeon"], Intel: ["vulkan-intel"] }
+  }
+}
+
+const openClPackages: Record<Family, Packages> = {
+  debian: {
+    loader: ["ocl-icd-libopencl1"],
+    software: "pocl-opencl-icd",
+    of: { NVIDIA: ["nvidia-opencl-icd"], AMD: ["mesa-opencl-icd"], Intel: ["intel-opencl-icd"] }
+  },
+  fedora: {
+    // Its name has changed between releases, and what it provides has not.
+    loader: ["'libOpenCL.so.1()(64bit)'"],
+    software: "pocl",
+    of: { NVIDIA: ["xorg-x11-drv-nvidia-cuda"], AMD: ["rocm-opencl"], Intel: ["intel-compute-runtime"] }
+  },
+  arch: {
+    loader: ["ocl-icd"],
+    software: "pocl",
+    of: { NVIDIA: ["opencl-nvidia"], AMD: ["rocm-opencl-runtime"], Intel: ["intel-compute-runtime"] }
+  }
+}
+
+const familyOf = (distribution: Distribution | undefined): Family | undefined => {
+  const ids = distribution?.ids ?? []
+  if (ids.includes("debian") || ids.includes("ubuntu")) return "debian"
+  if (ids.includes("fedora") || ids.includes("rhel")) return "fedora"
+  return ids.includes("arch") ? "arch" : undefined
+}
+
+const asRoot = ({ isRoot }: Machine, command: string): string => isRoot ? command : `sudo ${command}`
+
+const installing: Record<Family, (packages: string) => string> = {
+  debian: (packages) => `apt-get install --yes ${packages}`,
+  fedora: (packages) => `dnf install --assumeyes ${packages}`,
+  arch: (packages) => `pacman -S --needed ${packages}`
+}
+
+/** A driver for each GPU of the machine, or one for the processor where it has none. */
+const packagesFor = ({ gpus }: Machine, { loader, of, software }: Packages): ReadonlyArray<string> => {
+  const ofGpus = gpus.flatMap((vendor) => of[vendor] ?? [])
+  return [...loader, ...ofGpus, ...(ofGpus.length < new Set(gpus).size || gpus.length === 0 ? [software] : [])]
+}
+
+const isUbuntu = ({ distribution }: Machine): boolean => distribution?.ids.includes("ubuntu") === true
+
+const nonFree = (machine: Machine, family: Family): string | undefined => {
+  if (!machine.gpus.includes("NVIDIA")) return undefined
+  if (machine.isContainer) {
+    return "In a container NVIDIA's driver comes from the host: start it with --gpus all and " +
+      "NVIDIA_DRIVER_CAPABILITIES=all."
+  }
+  if (family === "fedora") return "NVIDIA's packages are in RPM Fusion's nonfree repository."
+  return family === "debian" && !isUbuntu(machine) ? "NVIDIA's packages are in the component non-free." : undefined
+}
+
+const nvidiaOfUbuntu = (machine: Machine, packages: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const free = packages.filter((name) => !name.startsWith("nvidia-"))
+  return free.length === packages.length || !isUbuntu(machine)
+    ? [asRoot(machine, installing.debian(packages.join(" ")))]
+    : [asRoot(machine, installing.debian(free.join(" "))), asRoot(machine, "ubuntu-drivers install")]
+}
+
+const onLinux = (machine: Machine, from: Record<Family, Packages>, otherwise: string): Commands => {
+  const family = familyOf(machine.distribution)
+  if (family === undefined) return { commands: [], advice: otherwise }
+  const packages = packagesFor(machine, from[family])
+  const commands = family === "debian"
+    ? nvidiaOfUbuntu(machine, packages)
+    : [asRoot(machine, installing[family](packages.join(" ")))]
+  return { commands, advice: nonFree(machine, family) }
+}
+
+/** The oldest Mesa that Dawn takes, and the releases whose own is older. */
+const leastMesa = 23
+const olderMesa = { debian: ["10", "11", "12"], ubuntu: ["18.04", "20.04"] }
+
+const isTooOld = ({ distribution }: Machine): boolean => {
+  const { ids = [], version = "" } = distribution ?? {}
+  return ids[0] === "debian" ? olderMesa.debian.includes(version) : olderMesa.ubuntu.includes(version)
+}
+
+/** Debian 12 has a new enough Mesa in its backports; older releases have none. */
+const backported = (machine: Machine): Commands | undefined => {
+  const { codename, version } = machine.distribution ?? {}
+  if (!isTooOld(machine)) return undefined
+  if (codename !== "bookworm" || version !== "12") {
+    return {
+      commands: [],
+      advice: `WebGPU needs Mesa ${leastMesa} or newer, and ${machine.system} has an older one: use a newer release.`
+    }
+  }
+  const suite = `${codename}-backports`
+  const file = "/etc/apt/sources.list.d/backports.list"
+  const source = `deb http://deb.debian.org/debian ${suite} main`
+  return {
+    commands: [
+      ...(machine.hasBackports ? [] : [`echo '${source}' | ${asRoot(machine, `tee ${file}`)}`]),
+      asRoot(machine, "apt-get update"),
+      asRoot(machine, `apt-get install --yes --target-release ${suite} libvulkan1 mesa-vulkan-drivers`)
+    ],
+    advice: nonFree(machine, "debian")
+  }
+}
+
+/** A driver for WebGPU. */
+export const webGpuDriver = (machine: Machine): Commands => {
+  switch (machine.platform) {
+    case "linux":
+      return backported(machine) ??
+        onLinux(machine, vulkanPackages, `Install a Vulkan driver: your GPU's, or Mesa ${leastMesa} or newer.`)
+    case "darwin":
+      return { commands: [], advice: "macOS brings Metal: use macOS 13 or newer." }
+    case "win32":
+      return { commands: [], advice: "Install the driver of your GPU's vendor: WebGPU needs one with Direct3D 12." }
+    default:
+      return { commands: [], advice: "npm webgpu is built for Linux, macOS and Windows." }
+  }
+}
+
+/** A driver for OpenCL, and the loader. */
+export const openClDriver = (machine: Machine): Commands => {
+  switch (machine.platform) {
+    case "linux":
+      return onLinux(
+        machine,
+        openClPackages,
+        "Install an OpenCL loader (libOpenCL.so.1), and your GPU's OpenCL driver or PoCL."
+      )
+    case "darwin":
+      return { commands: [], advice: "macOS brings OpenCL: this library uses it from the system's frameworks." }
+    case "win32":
+      return {
+        commands: ["winget install --id 9NQPSL29BFFF --source msstore"],
+        advice: "The driver of your GPU's vendor brings OpenCL; this is Microsoft's, over Direct3D 12."
+      }
+    default:
+      return { commands: [], advice: "Install an OpenCL loader and a driver, such as PoCL." }
+  }
+}
+
+/** Leave to open the files of GPUs. */
+export const access = (machine: Machine): Commands => ({
+  commands: [`${asRoot(machine, "usermod --append --groups render,video")} "$USER"`],
+  advice: "Then log in again."
+})
