@@ -84,7 +84,7 @@ const rules: ReadonlyArray<Rule> = [
   {
     part: "src/cli",
     inside: [...services, "src/devices", "src/observability", "src/cli"],
-    packages: ["effect", "node", "cli-table3"]
+    packages: ["effect", "node", "cli-table3", "ws"]
   },
   { part: "src/index.ts", inside: services, packages: [] },
   { part: "src/images.ts", inside: services, packages: [] },

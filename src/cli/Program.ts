@@ -13,10 +13,11 @@ import { createRequire } from "node:module"
 import process from "node:process"
 import { devicesCommand } from "./devices/DevicesCommand.ts"
 import { doctorCommand } from "./doctor/DoctorCommand.ts"
+import { topCommand } from "./top/TopCommand.ts"
 
 const command = Command.make("effect-gpu-pool").pipe(
   Command.withDescription("Scoped, pooled GPU buffers for Effect: what this machine offers"),
-  Command.withSubcommands([devicesCommand, doctorCommand])
+  Command.withSubcommands([devicesCommand, doctorCommand, topCommand])
 )
 
 const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string }

@@ -1,8 +1,10 @@
 /** The command as its users run it: a process of its own, with its exit code and what it prints. */
-import { spawn } from "node:child_process"
+import { type ChildProcessByStdio, spawn } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createInterface } from "node:readline"
+import type { Readable } from "node:stream"
 import { text } from "node:stream/consumers"
 import { afterAll } from "vitest"
 
@@ -18,19 +20,31 @@ export interface Ended {
   readonly stderr: string
 }
 
+/** A command that goes on, with the lines that it prints. */
+export interface Going {
+  readonly child: ChildProcessByStdio<null, Readable, Readable>
+  readonly stdout: AsyncIterator<string>
+  readonly stderr: AsyncIterator<string>
+  readonly ended: Promise<number | null>
+}
+
 export interface CommandTests {
   /** The home of the command's user, empty at first, until the file's tests have ended. */
   readonly home: string
   readonly env: Record<string, string>
   readonly run: (args: ReadonlyArray<string>, env?: Record<string, string>) => Promise<Ended>
+  /** Kill its child, or wait for its end. */
+  readonly start: (args: ReadonlyArray<string>, env?: Record<string, string>) => Going
 }
+
+const linesOf = (input: Readable) => createInterface({ input })[Symbol.asyncIterator]()
 
 /** Call it once in a test file. */
 export const commandTests = (): CommandTests => {
   const home = mkdtempSync(join(tmpdir(), "effect-gpu-pool-home-"))
   afterAll(() => rmSync(home, { recursive: true }))
   const own = { ...inherited, HOME: home, USERPROFILE: home } as Record<string, string>
-  const run = async (args: ReadonlyArray<string>, env: Record<string, string> = {}): Promise<Ended> => {
+  const begin = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
     const child = spawn(process.execPath, [main, ...args], {
       env: { ...own, ...env },
       stdio: ["ignore", "pipe", "pipe"]
@@ -39,8 +53,16 @@ export const commandTests = (): CommandTests => {
       child.on("error", reject)
       child.on("close", resolve)
     })
+    return { child, ended }
+  }
+  const run = async (args: ReadonlyArray<string>, env?: Record<string, string>): Promise<Ended> => {
+    const { child, ended } = begin(args, env)
     const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)])
     return { code, stdout, stderr }
   }
-  return { home, env: own, run }
+  const start = (args: ReadonlyArray<string>, env?: Record<string, string>): Going => {
+    const { child, ended } = begin(args, env)
+    return { child, ended, stdout: linesOf(child.stdout), stderr: linesOf(child.stderr) }
+  }
+  return { home, env: own, run, start }
 }

@@ -1,0 +1,58 @@
+/**
+ * The memories of a program, put together from the metrics of `PoolMetrics`.
+ *
+ * @internal
+ */
+import type * as DevToolsSchema from "effect/devtools/DevToolsSchema"
+
+/** What a memory counts, by the names of `PoolStats` and others of `PoolMetrics`, without the unit of counters. */
+export interface ReportedMemory {
+  /** The label of the pool, or of the device memory that several pools share. */
+  readonly memory: string | null
+  readonly device: string
+  /** Tells memories of one label on one device apart, from 1. */
+  readonly number: number
+  readonly counts: Readonly<Record<string, number>>
+}
+
+const prefix = "gpu_pool_"
+
+const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** As `heldBytes` of `gpu_pool_held_bytes`, and `hits` of `gpu_pool_hits_total`. */
+const nameOf = (id: string): string => camelCase(id.slice(prefix.length).replace(/_total$/, ""))
+
+const valueOf = (metric: DevToolsSchema.Metric): number | undefined => {
+  switch (metric.type) {
+    case "Gauge":
+      return Number(metric.state.value)
+    case "Counter":
+      return Number(metric.state.count)
+    default:
+      return undefined
+  }
+}
+
+/** In the order in which the program tells them, which is that of their opening. */
+export const memoriesOf = (snapshot: DevToolsSchema.MetricsSnapshot): ReadonlyArray<ReportedMemory> => {
+  const found = new Map<string, ReportedMemory & { readonly counts: Record<string, number> }>()
+  for (const metric of snapshot.metrics) {
+    const value = metric.id.startsWith(prefix) ? valueOf(metric) : undefined
+    if (value === undefined) continue
+    const { device = "", memory = null, number = "1" } = metric.attributes ?? {}
+    const key = JSON.stringify([memory, device, number])
+    const known = found.get(key) ?? { memory, device, number: Number(number), counts: {} }
+    const name = nameOf(metric.id)
+    // Counters by reason are one number here.
+    known.counts[name] = (known.counts[name] ?? 0) + value
+    found.set(key, known)
+  }
+  return [...found.values()]
+}
+
+/** Requests that were served, by held blocks or by the driver. */
+export const leases = ({ counts }: ReportedMemory): number => (counts.hits ?? 0) + (counts.misses ?? 0)
+
+/** The share of them that held blocks served, from 0 to 1, if there were any. */
+export const hitRate = (memory: ReportedMemory): number | null =>
+  leases(memory) === 0 ? null : (memory.counts.hits ?? 0) / leases(memory)

@@ -1,0 +1,152 @@
+/**
+ * `effect-gpu-pool top`: live statistics of the pools of running programs. It is the server to which `DevTools.layer()` of Effect
+ * connects, so a program needs nothing of this library's besides `PoolMetrics.layer()`.
+ *
+ * @internal
+ */
+import * as CliError from "effect/cli/CliError"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
+import * as Clock from "effect/Clock"
+import * as Console from "effect/Console"
+import * as Deferred from "effect/Deferred"
+import * as DevToolsServer from "effect/devtools/DevToolsServer"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as NetAddress from "effect/net/NetAddress"
+import * as Queue from "effect/Queue"
+import * as SocketServer from "effect/socket/SocketServer"
+import { line, messageOf } from "../../domain/arguments/ShownValue.ts"
+import { style } from "../Style.ts"
+import { memoriesOf } from "./Memories.ts"
+import * as TopReport from "./TopReport.ts"
+import { type Told, Watched } from "./Watched.ts"
+import * as WebSocketServer from "./WebSocketServer.ts"
+
+const flags = {
+  json: Flag.Boolean("json").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Print a line of JSON for each time that a program tells of its pools")
+  ),
+  once: Flag.Boolean("once").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Print what the first program tells that has a pool, and end")
+  ),
+  every: Flag.Finite("every").pipe(
+    Flag.withDefault(1),
+    Flag.filter((seconds) => seconds > 0, (seconds) => `--every is ${seconds}: pass seconds above 0, as 0.5`),
+    Flag.withDescription("Ask programs again after so many seconds")
+  ),
+  port: Flag.Int("port").pipe(
+    Flag.withDefault(34437),
+    Flag.filter(
+      (port) => port >= 0 && port <= 65_535,
+      (port) => `--port is ${port}: pass a port from 1 to 65535, or 0 for any that is free`
+    ),
+    Flag.withDescription(
+      "Where to listen; 0 takes any free port. Without it the port that DevTools.layer() connects to"
+    )
+  ),
+  host: Flag.String("host").pipe(
+    Flag.withDefault("localhost"),
+    Flag.withDescription("The address to listen at; without it this machine's own programs alone can connect")
+  )
+}
+
+interface Options {
+  readonly every: Duration.Duration
+  /** What is done with each thing that a program tells. */
+  readonly onTold: (told: Told) => Effect.Effect<unknown>
+  /** What is done when one has gone. */
+  readonly onGone: Effect.Effect<unknown>
+}
+
+/** Asks a program again and again, until it goes. */
+const follow = (
+  client: DevToolsServer.Client,
+  watched: Watched,
+  { every, onGone, onTold }: Options
+): Effect.Effect<never> =>
+  Effect.suspend(() => {
+    const program = watched.come()
+    const asking = Effect.forever(Effect.andThen(client.send({ _tag: "MetricsRequest" }), Effect.sleep(every)))
+    const listening = Queue.take(client.queue).pipe(
+      Effect.flatMap((request) =>
+        request._tag === "MetricsSnapshot"
+          ? Effect.flatMap(Clock.currentTimeMillis, (time) => {
+            const told = { program, time, memories: memoriesOf(request) }
+            watched.tell(told)
+            return onTold(told)
+          })
+          : Effect.void
+      ),
+      Effect.forever
+    )
+    return Effect.andThen(Effect.forkChild(asking), listening).pipe(
+      Effect.ensuring(Effect.andThen(Effect.sync(() => watched.go(program)), onGone))
+    )
+  })
+
+const notListening = ({ reason }: SocketServer.SocketServerError, place: string): CliError.UserError => {
+  const cause = messageOf(reason.cause)
+  return new CliError.UserError({
+    cause: reason,
+    userMessage: cause.includes("EADDRINUSE")
+      ? `${place} is taken, by another top or by an editor's view of DevTools. End that, or listen elsewhere: --port 34438, ` +
+        `and DevTools.layer("ws://localhost:34438") in the program.`
+      : `cannot listen at ${place}: ${line(cause)}`
+  })
+}
+
+const clear = "\u001b[H\u001b[J"
+
+/** The whole screen on a terminal, and one table after another elsewhere. */
+const draw = Effect.fnUntraced(function*(watched: Watched) {
+  const { canAnimate } = yield* TerminalCapabilities
+  const text = TopReport.text(watched, yield* style)
+  yield* Console.log(canAnimate ? `${clear}${text}` : text)
+})
+
+export const topCommand = Command.make(
+  "top",
+  flags,
+  Effect.fnUntraced(function*({ every, host, json, once, port }) {
+    const server = yield* Effect.mapError(
+      WebSocketServer.make({ host, port }),
+      (error) => notListening(error, `${line(host)}:${port}`)
+    )
+    yield* Console.error(`Listening at ws://${NetAddress.formatSocketAddress(server.address)}: ${advice}`)
+    const watched = new Watched()
+    const first = yield* Deferred.make<void>()
+    const print = (told: Told) => json ? Console.log(TopReport.json(told)) : draw(watched)
+    const onTold = (told: Told) =>
+      once && told.memories.length === 0
+        ? Effect.void
+        : Effect.andThen(print(told), once ? Deferred.succeed(first, undefined) : Effect.void)
+    const { canAnimate } = yield* TerminalCapabilities
+    // What is gone may not stand on a screen that shows what is there now.
+    const onGone = canAnimate && !json ? draw(watched) : Effect.void
+    const serving = DevToolsServer.run((client) =>
+      follow(client, watched, { every: Duration.seconds(every), onGone, onTold })
+    )
+      .pipe(
+        Effect.provideService(SocketServer.SocketServer, server),
+        Effect.mapError((error) => notListening(error, `${line(host)}:${port}`))
+      )
+    yield* Effect.raceFirst(serving, Deferred.await(first))
+  }, Effect.scoped)
+).pipe(
+  Command.withDescription(
+    "Show the pools of running programs: bytes in use and held, hits, waiting requests. A program that has PoolMetrics.layer() " +
+      "and Effect's DevTools.layer() connects by itself, also when it was started first."
+  ),
+  Command.withShortDescription("Show the pools of running programs, live"),
+  Command.withExamples([
+    { command: "effect-gpu-pool top", description: "A table that is drawn anew each second" },
+    { command: "effect-gpu-pool top --once --json", description: "One answer, for scripts" },
+    { command: `effect-gpu-pool top --json --every 10 >> pools.jsonl`, description: "A log of statistics" }
+  ])
+)
+
+const advice = "programs with PoolMetrics.layer() and DevTools.layer() connect by themselves."

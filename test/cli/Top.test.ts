@@ -1,0 +1,170 @@
+/** Live statistics: the command listens, and a program of this process connects by Effect's DevTools. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as DevTools from "effect/devtools/DevTools"
+import type * as DevToolsSchema from "effect/devtools/DevToolsSchema"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import { once } from "node:events"
+import { none } from "../../src/cli/Style.ts"
+import { memoriesOf } from "../../src/cli/top/Memories.ts"
+import * as TopReport from "../../src/cli/top/TopReport.ts"
+import { Watched } from "../../src/cli/top/Watched.ts"
+import { commandTests, type Going } from "../support/command.ts"
+
+const { run, start } = commandTests()
+
+/** The address of a command that listens, from its first line. */
+const addressOf = async ({ stderr }: Going): Promise<string> => {
+  const { value } = await stderr.next()
+  const address = /ws:\/\/[^\s]+:\d+/.exec(String(value))?.[0]
+  assert(address !== undefined, String(value))
+  return address
+}
+
+const attributes = { memory: "frames", device: "host process memory", number: "1" }
+
+/** A program with metrics of a pool, until `until` has been. */
+const program = (url: string, until: Promise<unknown>) =>
+  Effect.gen(function*() {
+    yield* Metric.update(Metric.gauge("gpu_pool_held_bytes", { attributes }), 4096)
+    yield* Metric.update(Metric.gauge("gpu_pool_waiters", { attributes }), 2)
+    yield* Metric.update(Metric.counter("gpu_pool_hits_total", { attributes, incremental: true }), 3)
+    yield* Metric.update(Metric.counter("gpu_pool_misses_total", { attributes, incremental: true }), 1)
+    yield* Metric.update(Metric.counter("requests", { incremental: true }), 1)
+    yield* Effect.withSpan(Effect.void, "a span, which top does not show")
+    yield* Effect.promise(() => until)
+  }).pipe(
+    Effect.provide(DevTools.layer(url)),
+    Effect.provideService(Metric.MetricRegistry, new Map()),
+    Effect.runPromise
+  )
+
+const frames = {
+  memory: "frames",
+  device: "host process memory",
+  number: 1,
+  hitRate: 0.75,
+  heldBytes: 4096,
+  waiters: 2,
+  hits: 3,
+  misses: 1
+}
+
+describe("effect-gpu-pool top", () => {
+  it.concurrent("prints what the first program tells, and ends", async () => {
+    const going = start(["top", "--port", "0", "--once", "--json"])
+    const [{ value }] = await Promise.all([going.stdout.next(), program(await addressOf(going), going.ended)])
+    strictEqual(await going.ended, 0)
+    const { time, ...told } = JSON.parse(String(value)) as Record<string, unknown>
+    strictEqual(typeof time, "number")
+    deepStrictEqual(told, { version: 1, program: 1, memories: [frames] })
+  })
+
+  it.concurrent("prints a table, without control sequences where no terminal is", async () => {
+    const going = start(["top", "--port=0", "--once"])
+    await program(await addressOf(going), going.ended)
+    const lines: Array<string> = []
+    for (let next = await going.stdout.next(); next.done !== true; next = await going.stdout.next()) {
+      lines.push(next.value)
+    }
+    assert.match(lines.join("\n"), /│ 1 +│ frames │ host process memory │ +0 B │ +4 KiB │ +│ +75\.0 % │ +│ +2 │ +0 │/)
+    assert.notInclude(lines.join("\n"), "\u001b")
+  })
+
+  it.concurrent("goes on for programs that come and go, and ends by an interrupt", async () => {
+    const going = start(["top", "--port", "0", "--json", "--every", "0.05"])
+    const url = await addressOf(going)
+    for (const number of [1, 2]) {
+      const seen = new AbortController()
+      const ended = program(url, once(seen.signal, "abort"))
+      let told = 0
+      // what an earlier program told may still come
+      while (told !== number) {
+        told = (JSON.parse(String((await going.stdout.next()).value)) as { program: number }).program
+      }
+      seen.abort()
+      await ended
+    }
+    going.child.kill("SIGINT")
+    strictEqual(await going.ended, 130)
+  })
+
+  it.concurrent("says where another one listens", async () => {
+    const first = start(["top", "--port", "0"])
+    const port = new URL(await addressOf(first)).port
+    const { code, stderr, stdout } = await run(["top", "--port", port])
+    strictEqual(code, 1)
+    strictEqual(stdout, "")
+    assert.include(stderr, `localhost:${port} is taken`)
+    assert.notMatch(stderr, /\n +at /)
+    first.child.kill("SIGTERM")
+    strictEqual(await first.ended, 130)
+  })
+
+  it.concurrent.each([
+    [["--port", "70000"], /--port is 70000/],
+    [["--every", "0"], /--every is 0/],
+    [["--host", "no such host"], /cannot listen at no such host/]
+  ])("refuses %s", async (args, message) => {
+    const { code, stderr, stdout } = await run(["top", ...args])
+    strictEqual(code, 1)
+    assert.match(stderr + stdout, message)
+    assert.notMatch(stderr, /\n +at /)
+  })
+})
+
+const counter = (id: string, count: number, own: Record<string, string> = {}): DevToolsSchema.Metric => ({
+  id,
+  type: "Counter",
+  description: undefined,
+  attributes: { ...attributes, ...own },
+  state: { count, incremental: true }
+})
+
+const snapshot = (...metrics: ReadonlyArray<DevToolsSchema.Metric>): DevToolsSchema.MetricsSnapshot => ({
+  _tag: "MetricsSnapshot",
+  metrics
+})
+
+describe("what top reads", () => {
+  it("adds counters that are told by reason, and keeps memories apart", () => {
+    const memories = memoriesOf(snapshot(
+      counter("gpu_pool_refusals_total", 2, { reason: "OutOfMemory" }),
+      counter("gpu_pool_refusals_total", 3, { reason: "DriverError" }),
+      counter("gpu_pool_out_of_memory_total", 1, { number: "2" }),
+      counter("other_total", 1)
+    ))
+    deepStrictEqual(memories.map(({ counts, number }) => [number, counts]), [[1, { refusals: 5 }], [2, {
+      outOfMemory: 1
+    }]])
+  })
+
+  it("tells how fast a memory leases, from the second time on", () => {
+    const watched = new Watched()
+    const told = (program: number, time: number, hits: number) =>
+      watched.tell({ program, time, memories: memoriesOf(snapshot(counter("gpu_pool_hits_total", hits))) })
+    const program = watched.come()
+    told(program, 1000, 10)
+    deepStrictEqual(watched.memories.map(({ leasesPerSecond }) => leasesPerSecond), [undefined])
+    told(program, 1500, 40)
+    deepStrictEqual(watched.memories.map(({ leasesPerSecond }) => leasesPerSecond), [60])
+    watched.go(program)
+    strictEqual(watched.come(), 2)
+    deepStrictEqual(watched.memories, [])
+    strictEqual(TopReport.text(watched, none), "No program is connected.")
+  })
+
+  it("says what a program lacks that tells of no pool, and shows no text of others as it is", () => {
+    const watched = new Watched()
+    watched.tell({ program: watched.come(), time: 0, memories: [] })
+    assert.include(TopReport.text(watched, none), "Program 1 tells of no pool: it needs PoolMetrics.layer()")
+    const memory = "a\u001b[2Jb"
+    watched.tell({
+      program: 1,
+      time: 1,
+      memories: memoriesOf(snapshot(counter("gpu_pool_hits_total", 1, { memory })))
+    })
+    assert.include(TopReport.text(watched, none), "a\\u001b[2Jb")
+  })
+})
