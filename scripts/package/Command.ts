@@ -18,6 +18,8 @@ const expectations = (version: string): ReadonlyArray<Expectation> => [
   { args: ["devices", "--select", "opencl"], code: 1, says: ["npm install koffi"] },
   { args: ["devices", "--verbose", "--select", "host"], code: 0, says: ["max buffer size"] },
   { args: ["doctor"], code: 2, says: ["npm install webgpu", "npm install koffi", "process memory"] },
+  { args: ["bench", "--select", "host"], code: 0, says: ["with the pool", "GB/s"] },
+  { args: ["top", "--port", "-1"], code: 1, says: ["a port from 1 to 65535"] },
   { args: ["devices", "--yaml"], code: 1, says: ["--yaml"] },
   { args: ["device"], code: 1, says: ["device"] }
 ]

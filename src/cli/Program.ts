@@ -11,13 +11,21 @@ import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import { createRequire } from "node:module"
 import process from "node:process"
+import { benchCommand } from "./bench/BenchCommand.ts"
 import { devicesCommand } from "./devices/DevicesCommand.ts"
 import { doctorCommand } from "./doctor/DoctorCommand.ts"
 import { topCommand } from "./top/TopCommand.ts"
 
 const command = Command.make("effect-gpu-pool").pipe(
-  Command.withDescription("Scoped, pooled GPU buffers for Effect: what this machine offers"),
-  Command.withSubcommands([devicesCommand, doctorCommand, topCommand])
+  Command.withDescription(
+    "Scoped, pooled GPU memory for Effect: what this machine offers, and what programs do with it"
+  ),
+  Command.withExamples([
+    { command: "effect-gpu-pool doctor", description: "What works here, and how to install the rest" },
+    { command: "effect-gpu-pool devices", description: "What there is, and who chooses" },
+    { command: "effect-gpu-pool top", description: "The pools of running programs" }
+  ]),
+  Command.withSubcommands([devicesCommand, doctorCommand, topCommand, benchCommand])
 )
 
 const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string }

@@ -31,3 +31,13 @@ export const quantity = (name: string, value: number): string =>
     : isOfBytes(name)
     ? bytes(value)
     : count(value)
+
+/** From the largest. */
+const timeUnits = [["s", 1e9], ["ms", 1e6], ["µs", 1e3]] as const
+
+/** Nanoseconds as `0.83 µs` and `12 ms`, in two digits at least. */
+export const duration = (nanos: number): string => {
+  const [unit, size] = timeUnits.find(([, size]) => nanos >= size) ?? ["ns", 1]
+  const value = nanos / size
+  return `${value >= 100 ? Math.round(value) : value.toPrecision(2)} ${unit}`
+}

@@ -4,6 +4,7 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type { DeviceInfo } from "../domain/device/DeviceInfo.ts"
 import type { DriverFacts } from "../domain/device/DriverFacts.ts"
 import type { GpuError } from "../domain/GpuError.ts"
@@ -17,6 +18,7 @@ import * as DeviceContext from "../services/device/DeviceContext.ts"
 import * as Images from "../services/images/Images.ts"
 import * as CommandQueue from "../services/queue/CommandQueue.ts"
 import { Backends } from "./Backends.ts"
+import { layerOf } from "./OpenListed.ts"
 
 /** The largest image of a kind, in elements, and the formats that kernels read and write. */
 export interface ImageDetails {
@@ -40,19 +42,18 @@ export interface DeviceDetails {
 
 /** Opens the device, asks and closes it. Fails as its layer does. */
 export const detailsOf = (device: ListedDevice): Effect.Effect<DeviceDetails, GpuError> =>
-  Effect.flatMap(Backends, (backends) => {
-    const backend = backends.find(({ name }) => name === device.backend)
-    return backend === undefined
-      ? Effect.die(new Error(`no backend ${device.backend} has listed this device`))
-      : Effect.provide(ask(backend), backend.open(device, {}))
-  })
+  Effect.flatMap(
+    Backends,
+    (backends) =>
+      Effect.provide(ask(backends.find(({ name }) => name === device.backend)), Layer.unwrap(layerOf(device, {})))
+  )
 
-const ask = (backend: Backend): Effect.Effect<DeviceDetails, GpuError, Services> =>
+const ask = (backend: Backend | undefined): Effect.Effect<DeviceDetails, GpuError, Services> =>
   Effect.all({
     info: DeviceContext.info,
     severalQueues: Effect.map(Effect.result(Effect.scoped(CommandQueue.make())), ({ _tag }) => _tag === "Success"),
     images: allImages,
-    facts: backend.facts ?? Effect.succeed({})
+    facts: backend?.facts ?? Effect.succeed({})
   })
 
 const allImages = Effect.map(

@@ -21,6 +21,7 @@ import type * as BufferPools from "../services/backend/several/BufferPools.ts"
 import { checkedStep } from "../services/calls/CheckedStep.ts"
 import { Backends } from "./Backends.ts"
 import { layerPools as poolsOver, type PoolsOptions } from "./LayerPools.ts"
+import { layerOf } from "./OpenListed.ts"
 import {
   type Choice,
   firstOf,
@@ -461,17 +462,6 @@ const openFirst = Effect.fnUntraced(function*(
   }
   return yield* unavailable([...failed, ...leftOut], hint)
 })
-
-const layerOf = (
-  device: ListedDevice,
-  { byteGranular, kernelCacheCapacity }: OpenOptions
-): Effect.Effect<Layer.Layer<Services, GpuError>> =>
-  Effect.map(Backends, (backends) => {
-    const backend = backends.find(({ name }) => name === device.backend)
-    return backend === undefined
-      ? Layer.effectContext(unavailable([], `There is no backend ${device.backend} in this process.`))
-      : backend.open(device, { byteGranular, kernelCacheCapacity })
-  })
 
 /** As `opencl:0:1 Intel(R) Arc(TM)`. */
 const nameOf = (device: ListedDevice): string =>

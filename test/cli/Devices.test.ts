@@ -88,7 +88,7 @@ describe("effect-gpu-pool devices", () => {
   })
 
   it.concurrent("prints a section for each device that opens", async () => {
-    const { code, stderr, stdout } = await run(["devices", "-v", "--select", "host"])
+    const { code, stderr, stdout } = await run(["devices", "--verbose", "--select", "host"])
     strictEqual(code, 0, stderr)
     const [, section] = stdout.split("\n\nhost:0:0  process memory\n")
     assert.match(section ?? "", /^ {2}max buffer size +1 GiB \(1,073,741,824 B\)$/m)

@@ -103,8 +103,8 @@ describe("effect-gpu-pool top", () => {
   })
 
   it.concurrent.each([
-    [["--port", "70000"], /--port is 70000/],
-    [["--every", "0"], /--every is 0/],
+    [["--port", "70000"], /--port: "70000". Expected: a port from 1 to 65535/],
+    [["--every", "0"], /--every: "0". Expected: seconds above 0/],
     [["--host", "no such host"], /cannot listen at no such host/]
   ])("refuses %s", async (args, message) => {
     const { code, stderr, stdout } = await run(["top", ...args])

@@ -25,7 +25,6 @@ const flags = {
     Flag.withDescription(`Only the devices of this selection, as "opencl:nvidia:0;webgpu"; fails when it has none`)
   ),
   verbose: Flag.Boolean("verbose").pipe(
-    Flag.withAlias("v"),
     Flag.withDefault(false),
     Flag.withDescription(
       "Open each device, and tell all that is known of it: limits, types, images, queues, extensions"

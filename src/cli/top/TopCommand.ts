@@ -35,14 +35,14 @@ const flags = {
   ),
   every: Flag.Finite("every").pipe(
     Flag.withDefault(1),
-    Flag.filter((seconds) => seconds > 0, (seconds) => `--every is ${seconds}: pass seconds above 0, as 0.5`),
+    Flag.filter((seconds) => seconds > 0, () => "seconds above 0, as 0.5"),
     Flag.withDescription("Ask programs again after so many seconds")
   ),
   port: Flag.Int("port").pipe(
     Flag.withDefault(34437),
     Flag.filter(
       (port) => port >= 0 && port <= 65_535,
-      (port) => `--port is ${port}: pass a port from 1 to 65535, or 0 for any that is free`
+      () => "a port from 1 to 65535, or 0 for any that is free"
     ),
     Flag.withDescription(
       "Where to listen; 0 takes any free port. Without it the port that DevTools.layer() connects to"

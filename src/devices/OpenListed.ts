@@ -1,0 +1,25 @@
+/**
+ * Opens a device of the list by the backend that listed it.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { DeviceUnavailable, type GpuError, make } from "../domain/GpuError.ts"
+import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
+import type { OpenOptions } from "../services/backend/Backend.ts"
+import type { Services } from "../services/backend/Device.ts"
+import { Backends } from "./Backends.ts"
+
+/** What opens the device, by the backends of the program that asks; it fails where none of them has this name. */
+export const layerOf = (
+  device: ListedDevice,
+  { byteGranular, kernelCacheCapacity }: OpenOptions
+): Effect.Effect<Layer.Layer<Services, GpuError>> =>
+  Effect.map(Backends, (backends) => {
+    const backend = backends.find(({ name }) => name === device.backend)
+    const hint = `There is no backend ${device.backend} in this process.`
+    return backend === undefined
+      ? Layer.effectContext(make(new DeviceUnavailable({ tried: [], hint })))
+      : backend.open(device, { byteGranular, kernelCacheCapacity })
+  })
