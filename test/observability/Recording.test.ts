@@ -1,10 +1,15 @@
 /** What a recorder keeps: the last events, and how everything was before the first of them. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
 import type { PoolEvent } from "../../src/domain/pool/PoolEvent.ts"
@@ -117,6 +122,18 @@ class Blocks {
   }
 }
 
+const textOf = (recording: Recording.Recording): Effect.Effect<string> => Stream.mkString(Recording.toLines(recording))
+
+/** A text in pieces that do not end where its lines do. */
+const inPieces = (text: string, length: number): Stream.Stream<string> =>
+  Stream.fromIterable(text.match(new RegExp(`[^]{1,${length}}`, "g")) ?? [])
+
+/** In JSON, where members that are undefined are not there. */
+const factsOf = (recording: Recording.Recording): unknown =>
+  JSON.parse(
+    JSON.stringify({ ...recording, chunks: [], skipped: 0 }, (_key, value) => value === Infinity ? "Infinity" : value)
+  )
+
 const inTest = <A, E>(program: Effect.Effect<A, E>): Promise<A> =>
   Effect.runPromise(Effect.provide(program, TestClock.layer()))
 
@@ -145,6 +162,9 @@ describe("a recorder", () => {
               strictEqual(blocks.all.filter((block) => block.startsWith("held")).length, heldBlocks)
               strictEqual(blocks.all.length, heldBlocks + activeBlocks)
               yield* Effect.forEach(scopes, (scope) => Scope.close(scope, Exit.void), { discard: true })
+              const read = yield* Recording.fromLines(inPieces(yield* textOf(recording), capacity))
+              deepStrictEqual(factsOf(read), factsOf(recording))
+              deepStrictEqual(Array.from(Recording.events(read)), kept)
               // What was taken stays as it was, whatever happens later.
               deepStrictEqual(Array.from(Recording.events(recording)), kept)
             }).pipe(Effect.scoped, Effect.provide(recorded(capacity, { maxBytes: 1000, maxHeldBytes })))
@@ -199,4 +219,152 @@ describe("a recorder", () => {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Recording.layer({ capacity: capacity as number }))))
       strictEqual(error.reason._tag, "InvalidRequest")
     }))
+})
+
+const sample = Effect.gen(function*() {
+  yield* BufferPool.use(64, () => Effect.void, { label: "first" })
+  yield* Effect.exit(BufferPool.use(2000, () => Effect.void, { label: "line\nand \"quotes\"" }))
+  yield* BufferPool.use(64, () => Effect.void, { label: "second" })
+  return yield* textOf(yield* Recording.snapshot)
+}).pipe(Effect.provide(recorded(100, { maxBytes: 1000 })))
+
+describe("a file", () => {
+  it.effect("is read again from disk", () =>
+    Effect.gen(function*() {
+      const files = yield* FileSystem.FileSystem
+      const folder = yield* files.makeTempDirectoryScoped()
+      const recording = yield* Recording.fromLines(Stream.make(yield* sample))
+      yield* Recording.save(recording, `${folder}/a.jsonl`)
+      deepStrictEqual(yield* files.readDirectory(folder), ["a.jsonl"])
+      const read = yield* Recording.load(`${folder}/a.jsonl`)
+      deepStrictEqual(Array.from(Recording.events(read)), Array.from(Recording.events(recording)))
+      deepStrictEqual(factsOf(read), factsOf(recording))
+    }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer)))
+
+  it.effect("is refused with the line that is wrong", () =>
+    Effect.gen(function*() {
+      const text = yield* sample
+      const lines = text.trimEnd().split("\n")
+      const changed = (at: number, line: string) => [...lines.slice(0, at - 1), line, ...lines.slice(at)].join("\n")
+      const cases: ReadonlyArray<readonly [text: string, told: string]> = [
+        ["", "line 0: the file is empty"],
+        ["{}", "line 1: it is no header"],
+        ["PK\u0003", "line 1: it is no header"],
+        [changed(1, lines[0]!.replace(`"version":1`, `"version":2`)), "line 1: it is no header of version 1"],
+        [changed(1, lines[0]!.replace(`"Leased":["pool"`, `"Leased":["colour"`)), `line 1: "colour" is unknown`],
+        [changed(3, "[1"), "line 3: it is no array"],
+        [changed(4, `["Leased",1,1]`), "line 4: it has 2 values in place of"],
+        [changed(4, `["Eaten",1,1]`), `line 4: "Eaten" is no kind of event`],
+        [changed(2, `["texts","a"]`), "is no place of a text"],
+        [changed(2, `["texts",1]`), "line 2: 1 is no text"],
+        [lines.slice(0, -1).join("\n"), "the file ends after"],
+        [[...lines, lines.at(-1)].join("\n"), "one event more"]
+      ]
+      for (const [wrong, told] of cases) {
+        const error = yield* Effect.flip(Recording.fromLines(Stream.make(wrong)))
+        strictEqual(error.reason._tag, "InvalidRequest")
+        assert.include(error.message, told)
+      }
+    }))
+
+  it("is refused or read, whatever one changes in it", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.nat(), fc.constantFrom("", "0", "[", "]", ",", "\"", "\n", "-1", "null", "1e9", "{}")), {
+          minLength: 1,
+          maxLength: 3
+        }),
+        (changes) =>
+          inTest(Effect.gen(function*() {
+            let text = yield* sample
+            for (const [place, other] of changes) {
+              const at = place % text.length
+              text = text.slice(0, at) + other + text.slice(at + 1)
+            }
+            const result = yield* Effect.result(Recording.fromLines(Stream.make(text)))
+            if (result._tag === "Failure") strictEqual(result.failure.reason._tag, "InvalidRequest")
+            else strictEqual(Array.from(Recording.events(result.success)).length, result.success.length)
+          }))
+      ),
+      { numRuns: 200 }
+    ))
+})
+
+/** The recordings in a folder, by what they were taken for. */
+const savedIn = Effect.fnUntraced(function*(folder: string) {
+  const files = yield* FileSystem.FileSystem
+  const names = yield* files.readDirectory(folder)
+  const recordings = yield* Effect.forEach(names.sort(), (name) => Recording.load(`${folder}/${name}`))
+  return recordings.map(({ length, reason }) => `${reason} ${length}`)
+})
+
+const saving = (directory: string, options: Partial<Recording.SavingOptions>) =>
+  gpu({ maxBytes: 100 }).pipe(
+    Layer.provideMerge(Recording.layerSaving({ directory, ...options })),
+    Layer.provideMerge(PoolEvents.layer)
+  )
+
+const tooMuch = Effect.exit(BufferPool.use(64, () => BufferPool.use(64, () => Effect.void)))
+
+describe("a recorder that saves", () => {
+  it.effect("writes a file at the first out of memory alone, before its layer has closed", () =>
+    Effect.gen(function*() {
+      const files = yield* FileSystem.FileSystem
+      const folder = yield* files.makeTempDirectoryScoped()
+      const directory = `${folder}/new/one`
+      yield* Effect.provide(Effect.andThen(tooMuch, tooMuch), saving(directory, {}))
+      deepStrictEqual(yield* savedIn(directory), ["outOfMemory 3"])
+      yield* Effect.provide(tooMuch, saving(directory, { atOutOfMemory: false }))
+      strictEqual((yield* savedIn(directory)).length, 1)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+  it.effect("writes a file at each signal, and leaves no listener", () =>
+    Effect.gen(function*() {
+      const files = yield* FileSystem.FileSystem
+      const directory = yield* files.makeTempDirectoryScoped()
+      const before = process.listenerCount("SIGUSR2")
+      const program = Effect.gen(function*() {
+        process.emit("SIGUSR2")
+        yield* TestClock.adjust("1 second")
+        yield* BufferPool.use(64, () => Effect.void)
+        process.emit("SIGUSR2")
+      })
+      yield* Effect.provide(program, saving(directory, { signal: "SIGUSR2" }))
+      deepStrictEqual(yield* savedIn(directory), ["signal 0", "signal 3"])
+      strictEqual(process.listenerCount("SIGUSR2"), before)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+  it.effect("logs what it could not write, and the program goes on", () =>
+    Effect.gen(function*() {
+      const files = yield* FileSystem.FileSystem
+      const directory = yield* files.makeTempDirectoryScoped()
+      const logged: Array<string> = []
+      const logger = Logger.make(({ logLevel, message }) => void logged.push(`${logLevel} ${String(message)}`))
+      const program = Effect.andThen(
+        Effect.andThen(files.remove(directory, { recursive: true }), tooMuch),
+        Effect.succeed(1)
+      )
+      const result = yield* Effect.provide(program, saving(directory, {})).pipe(
+        Effect.provide(Logger.layer([logger]))
+      )
+      strictEqual(result, 1)
+      assert.match(logged.join(), /^Error The events of GPU memory could not be written/)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+  it.effect.each(
+    [
+      { directory: "" },
+      { directory: 1 },
+      { directory: "x", signal: "USR2" },
+      { directory: "x", atOutOfMemory: 1 },
+      { directory: "x", capacity: 0 },
+      { directory: "x", every: 1 },
+      null
+    ] as ReadonlyArray<unknown>
+  )("refuses %j", (options) =>
+    Effect.gen(function*() {
+      const built = Layer.build(Recording.layerSaving(options as Recording.SavingOptions))
+      const error = yield* Effect.flip(Effect.scoped(built))
+      strictEqual(error._tag === "GpuError" ? error.reason._tag : error._tag, "InvalidRequest")
+    }).pipe(Effect.provide(NodeServices.layer)))
 })

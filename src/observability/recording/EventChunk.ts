@@ -15,7 +15,7 @@ export interface FamilyNote {
 
 /** What events say of memories that have no name of their own in them. */
 export interface MemoryNames {
-  readonly label: string | undefined
+  readonly label?: string | undefined
   readonly device: string
 }
 
@@ -39,6 +39,19 @@ export class Texts {
     this.#places.set(text, this.all.length)
     return this.all.push(text) - 1
   }
+
+  copy(): Texts {
+    const copy = new Texts()
+    copy.read(this.all.slice(1) as ReadonlyArray<string>)
+    return copy
+  }
+
+  /** From now on it has these, at these places. */
+  read(texts: ReadonlyArray<string>): void {
+    this.all.length = 1
+    this.#places.clear()
+    for (const text of texts) this.#places.set(text, this.all.push(text) - 1)
+  }
 }
 
 /** Numbers of one event. */
@@ -48,6 +61,9 @@ export const wordsPerEvent = wordColumns.length
 
 /** Bytes of one event, without its texts. */
 export const bytesPerEvent = 8 * numbersPerEvent + 4 * wordsPerEvent
+
+/** The kind of an event and the number of its memory share a word. */
+export const bitsOfKind = 5
 
 let fillings = 0
 
@@ -75,11 +91,15 @@ export class EventChunk {
   add(event: PoolEvent): void {
     const at = this.length++
     const kind = placeOf(event._tag)!
-    this.words[at * wordsPerEvent] = kind
-    this.words[at * wordsPerEvent + 1] = event.memoryNumber
-    this.numbers[at * numbersPerEvent] = event.at
+    this.begin(at, kind, event.memoryNumber, event.at)
     const values = event as unknown as Record<string, unknown>
     for (const field of kinds[kind]!.fields) this.set(at, field, values[field.name])
+  }
+
+  /** Sets what every event says. */
+  begin(at: number, kind: number, memory: number, time: number): void {
+    this.words[at * wordsPerEvent] = kind | memory << bitsOfKind
+    this.numbers[at * numbersPerEvent] = time
   }
 
   /** Sets one member of the event at a place, which is 0 so far. */
@@ -95,7 +115,12 @@ export class EventChunk {
 
   /** The place of an event's kind among all kinds. */
   kind(at: number): number {
-    return this.words[at * wordsPerEvent]!
+    return this.words[at * wordsPerEvent]! & (1 << bitsOfKind) - 1
+  }
+
+  /** The number of an event's memory. */
+  memory(at: number): number {
+    return this.words[at * wordsPerEvent]! >>> bitsOfKind
   }
 
   number(at: number, column: number): number {
@@ -113,7 +138,7 @@ export class EventChunk {
   /** The event at a place. Its memory is named by a list of names, by number. */
   at(at: number, names: ReadonlyMap<number, MemoryNames>): PoolEvent {
     const { fields, tag } = kinds[this.kind(at)]!
-    const memoryNumber = this.word(at, 1)
+    const memoryNumber = this.memory(at)
     const name = names.get(memoryNumber)
     const event: Record<string, unknown> = {
       _tag: tag,
@@ -153,7 +178,7 @@ export class EventChunk {
     copy.length = this.length
     copy.numbers.set(this.numbers.subarray(0, copy.numbers.length))
     copy.words.set(this.words.subarray(0, copy.words.length))
-    for (const text of this.texts.all) copy.texts.placeOf(text)
+    copy.texts = this.texts.copy()
     for (const [number, memory] of this.memories) copy.memories.set(number, memory)
     for (const [number, budget] of this.budgets) copy.budgets.set(number, budget)
     for (const [name, { facts, sizes }] of this.families) copy.families.set(name, { facts, sizes: new Map(sizes) })

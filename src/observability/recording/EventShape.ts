@@ -10,8 +10,7 @@ export const numberColumns = ["at", "request", "block", "size", "capacity", "wai
 
 /** The small numbers of an event, and its texts by their places in a list of all texts; 0 is for none. */
 export const wordColumns = [
-  "kind",
-  "memory",
+  "kindAndMemory",
   "budgetNumber",
   "pool",
   "family",

@@ -69,7 +69,7 @@ const undo = (blocks: Map<number, RecordedBlock>, chunk: EventChunk, at: number)
   }
   const known = blocks.get(block)
   const own = {
-    memory: chunk.word(at, columns.memory),
+    memory: chunk.memory(at),
     block,
     capacity: chunk.number(at, columns.capacity),
     pool: chunk.text(at, columns.pool) ?? "",
@@ -127,7 +127,7 @@ export const memoriesOf = (content: RingContent, open: Iterable<Heard>): Readonl
   return withoutSkipped(
     content,
     known,
-    (chunk, at) => budgetOf(chunk, at) === undefined ? chunk.word(at, columns.memory) : undefined
+    (chunk, at) => budgetOf(chunk, at) === undefined ? chunk.memory(at) : undefined
   )
 }
 

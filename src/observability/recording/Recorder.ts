@@ -42,7 +42,7 @@ export interface RecorderOptions {
  */
 export class Recorder extends Context.Service<Recorder, {
   /** What it has now. */
-  readonly take: (reason: RecordingFacts["reason"]) => Effect.Effect<Recording>
+  readonly takeUnsafe: (reason: RecordingFacts["reason"]) => Recording
   /** Calls `f` whenever a request runs out of memory, before its error reaches the program. Returns the way to stop. */
   readonly onRanOut: (f: () => void) => () => void
 }>()("effect-gpu-pool/Recorder") {}
@@ -117,7 +117,7 @@ export const record = (capacity: number): Effect.Effect<Recorder["Service"], nev
       }
     }
     return Effect.as(Effect.addFinalizer(() => Effect.sync(stop)), {
-      take: (reason) => Effect.sync(() => take(reason)),
+      takeUnsafe: take,
       onRanOut: (f) => {
         listeners.add(f)
         return () => void listeners.delete(f)
@@ -161,7 +161,7 @@ export const layer = (options?: RecorderOptions): Layer.Layer<Recorder, GpuError
  * @category recordings
  * @since 0.1.0
  */
-export const snapshot: Effect.Effect<Recording, never, Recorder> = Effect.flatMap(
+export const snapshot: Effect.Effect<Recording, never, Recorder> = Effect.map(
   Recorder,
-  (recorder) => recorder.take("asked")
+  (recorder) => recorder.takeUnsafe("asked")
 )

@@ -11,7 +11,9 @@ import type { Recording } from "./RecordingModel.ts"
 
 export { layer, Recorder, type RecorderOptions, snapshot } from "./Recorder.ts"
 export type { RecordedBlock, RecordedBudget, RecordedFamily, RecordedMemory, RecordingFacts } from "./RecordingFacts.ts"
+export { fromLines, load, save, toLines } from "./RecordingFile.ts"
 export type { Recording } from "./RecordingModel.ts"
+export { layerSaving, type SavingOptions } from "./SavingRecorder.ts"
 
 const eventsPerChunk = 65_536
 

@@ -15,7 +15,7 @@ import type { ReusePolicy } from "../../domain/pool/ReusePolicy.ts"
 export interface RecordedMemory {
   /** The number that events name it by. */
   readonly number: number
-  readonly label: string | undefined
+  readonly label?: string | undefined
   /** The device, as errors name it. */
   readonly device: string
   /** One pool's own, or a `DeviceMemory` that several share. */
@@ -24,11 +24,11 @@ export interface RecordedMemory {
   readonly maxBytes: number
   readonly maxHeldBytes: number
   /** The bytes of the device, where it tells them. */
-  readonly deviceBytes: number | undefined
-  readonly eviction: EvictionPolicy | undefined
-  readonly reuse: ReusePolicy | undefined
+  readonly deviceBytes?: number | undefined
+  readonly eviction?: EvictionPolicy | undefined
+  readonly reuse?: ReusePolicy | undefined
   /** After how many steps, of how many milliseconds, idle blocks beyond so many bytes go. */
-  readonly idle: { readonly steps: number; readonly keepBytes: number; readonly stepMillis: number } | undefined
+  readonly idle?: { readonly steps: number; readonly keepBytes: number; readonly stepMillis: number } | undefined
   readonly maxOvertakes: number
   readonly suspectAfterMillis: number
 }
@@ -66,11 +66,11 @@ export interface RecordedBudget {
   readonly number: number
   readonly memory: number
   readonly kind: "budget" | "pool"
-  readonly label: string | undefined
+  readonly label?: string | undefined
   /** Bytes, when its first event was recorded. */
   readonly maxBytes: number
   /** The number of the budget around it. */
-  readonly parent: number | undefined
+  readonly parent?: number | undefined
 }
 
 /**
@@ -87,13 +87,13 @@ export interface RecordedBlock {
   readonly capacity: number
   readonly pool: string
   /** Undefined where no event tells it. */
-  readonly family: string | undefined
+  readonly family?: string | undefined
   /** Its lease then; it was held when there is none. */
-  readonly lease: {
+  readonly lease?: {
     /** Bytes that were requested. */
     readonly size: number
-    readonly label: string | undefined
-    readonly callSite: string | undefined
+    readonly label?: string | undefined
+    readonly callSite?: string | undefined
   } | undefined
 }
 

@@ -11,6 +11,7 @@ import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.t
 import { type LeaseRequest, nextNumber, type Patience } from "../../services/pool/waiting/LeaseRequest.ts"
 import { longestWait, PoolEmitter } from "../events/PoolEmitter.ts"
 import {
+  bitsOfKind,
   type EventChunk,
   type FamilyNote,
   fixedPlaces,
@@ -74,8 +75,7 @@ export class RingEmitter extends PoolEmitter {
     numbers[at + columns.capacity] = block.capacity
     numbers[at + columns.waitAtMost] = longestWait(patience)
     at = (chunk.length - 1) * wordsPerEvent
-    words[at] = leased
-    words[at + columns.memory] = this.memory.number
+    words[at] = leased | this.memory.number << bitsOfKind
     words[at + columns.pool] = note.pool
     words[at + columns.family] = note.family
     if (label !== undefined) words[at + columns.label] = this.#placeOf(texts, label)
@@ -94,8 +94,7 @@ export class RingEmitter extends PoolEmitter {
     numbers[at + columns.size] = size
     numbers[at + columns.capacity] = block.capacity
     at = (chunk.length - 1) * wordsPerEvent
-    words[at] = released
-    words[at + columns.memory] = this.memory.number
+    words[at] = released | this.memory.number << bitsOfKind
     words[at + columns.pool] = this.#pool
     if (label !== undefined) words[at + columns.label] = this.#placeOf(texts, label)
     words[at + columns.detail] = fixedPlaces[why]
