@@ -50,6 +50,9 @@ const backends = ["src/layers/WebGpu", "src/layers/OpenCl", "src/layers/Host"]
 /** A bundler leaves a computed import alone, so that is how npm `webgpu` is loaded as well. */
 const npmWebgpu = ["webgpu", "<computed>"]
 
+/** It loads a module that its user names. */
+const programLoader = "src/cli/plan/ProgramFile.ts"
+
 const rules: ReadonlyArray<Rule> = [
   { part: "src/domain", inside: ["src/domain"], packages: ["effect"] },
   { part: "src/services/buffers/allocators", inside: underDecorators, packages: ["effect"] },
@@ -81,6 +84,7 @@ const rules: ReadonlyArray<Rule> = [
     inside: [...services, ...backends, "src/kernels", "src/array", "src/testing", "src/devices/TestDevices.ts"],
     packages: ["effect"]
   },
+  { part: programLoader, inside: ["src/domain", "src/cli"], packages: ["effect", "node", "<computed>"] },
   {
     part: "src/cli",
     inside: [...services, "src/devices", "src/observability", "src/cli"],
@@ -128,9 +132,9 @@ const violationsOf = (source: Source): ReadonlyArray<string> => {
 
 /** Only the constructor for Node loads npm `webgpu`: everything else takes any GPU object, and so runs in a browser. */
 const nodeConstructors = (sources: ReadonlyArray<Source>): ReadonlyArray<string> =>
-  sources.filter(({ imports }) => imports.some(({ specifier }) => npmWebgpu.includes(specifier))).map(({ path }) =>
-    path
-  )
+  sources.filter(({ imports, path }) =>
+    path !== programLoader && imports.some(({ specifier }) => npmWebgpu.includes(specifier))
+  ).map(({ path }) => path)
 
 /** The files of a part that can be reached from themselves, in the order of their paths. */
 const circlesOf = (sources: ReadonlyArray<Source>, part: string): ReadonlyArray<string> => {
