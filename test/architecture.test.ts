@@ -81,7 +81,15 @@ const rules: ReadonlyArray<Rule> = [
   // The one file of src/devices has types alone, so that the kit still bundles for a page.
   {
     part: "src/testing",
-    inside: [...services, ...backends, "src/kernels", "src/array", "src/testing", "src/devices/TestDevices.ts"],
+    inside: [
+      ...services,
+      ...backends,
+      "src/observability",
+      "src/kernels",
+      "src/array",
+      "src/testing",
+      "src/devices/TestDevices.ts"
+    ],
     packages: ["effect"]
   },
   { part: programLoader, inside: ["src/domain", "src/cli"], packages: ["effect", "node", "<computed>"] },

@@ -55,6 +55,7 @@ import * as EndedLeases from "./pool/EndedLeases.ts"
 import * as Interruption from "./pool/Interruption.ts"
 import * as PoolOnDevice from "./pool/PoolOnDevice.ts"
 import * as Pressure from "./pool/Pressure.ts"
+import * as Recordings from "./pool/Recordings.ts"
 import * as Reservations from "./pool/Reservations.ts"
 import * as Tenants from "./pool/Tenants.ts"
 import * as Waiting from "./pool/Waiting.ts"
@@ -114,6 +115,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...RandomPrograms.tests,
   ...Loops.tests,
   ...PoolOnDevice.tests,
+  ...Recordings.tests,
   ...Ownership.tests,
   ...Waiting.tests,
   ...Pressure.tests,

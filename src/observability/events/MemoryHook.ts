@@ -9,7 +9,7 @@ import { membersOf, satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type { Freed, Kept, Leased, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
+import type { DriverAsked, Freed, Kept, Leased, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import * as PoolEvents from "./PoolEvents.ts"
 
 /**
@@ -21,6 +21,8 @@ import * as PoolEvents from "./PoolEvents.ts"
  * @since 0.1.0
  */
 export interface MemoryHook {
+  /** The driver is asked for a block. CuPy's `alloc_preprocess`. */
+  readonly onAsk?: ((event: DriverAsked) => void) | undefined
   /** The driver has made a block. CuPy's `alloc_postprocess`. */
   readonly onAllocate?: ((event: Leased | Kept) => void) | undefined
   /** A request has its lease. CuPy's `malloc_postprocess`. */
@@ -31,7 +33,13 @@ export interface MemoryHook {
   readonly onFree?: ((event: Freed) => void) | undefined
 }
 
-const known = KnownOptions.of<MemoryHook>({ onAllocate: true, onLease: true, onRelease: true, onFree: true })
+const known = KnownOptions.of<MemoryHook>({
+  onAsk: true,
+  onAllocate: true,
+  onLease: true,
+  onRelease: true,
+  onFree: true
+})
 
 const operation = "MemoryHook.run"
 
@@ -85,11 +93,12 @@ export const run: {
     })
 )
 
-const call = ({ onAllocate, onFree, onLease, onRelease }: MemoryHook, event: PoolEvent): void => {
+const call = ({ onAllocate, onAsk, onFree, onLease, onRelease }: MemoryHook, event: PoolEvent): void => {
   if (event._tag === "Leased") {
     if (event.from === "driver") onAllocate?.(event)
     onLease?.(event)
   } else if (event._tag === "Kept") onAllocate?.(event)
+  else if (event._tag === "DriverAsked") onAsk?.(event)
   else if (event._tag === "Released") onRelease?.(event)
   else if (event._tag === "Freed") onFree?.(event)
 }
