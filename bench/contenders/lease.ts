@@ -1,8 +1,9 @@
 /** Leases on a hit, on the host backend, against what Effect has of its own. */
-import { Effect, Pool, Schema } from "effect"
+import { Context, Effect, Layer, Pool, Schema } from "effect"
 import { BufferPool } from "effect-gpu-pool"
 import type { GpuError } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
+import { PoolEvents, Recording } from "effect-gpu-pool/observability"
 import * as Contender from "../Contender.ts"
 import { heldSize, hold } from "../HeldBlocks.ts"
 import * as Rounds from "../Rounds.ts"
@@ -30,8 +31,18 @@ const tenfold = <E, R>(effect: Effect.Effect<unknown, E, R>): Rounds.Timed<E, R>
 /** An object that its scope releases: the least that a resource costs in Effect. */
 const resource = Effect.acquireRelease(Effect.sync(() => ({})), nothing)
 
+/** A pool whose events are recorded, beside one for which nobody listens. */
+const recordedPool = Effect.map(
+  Layer.build(
+    BufferPool.layer().pipe(Layer.provide(Recording.layer()), Layer.provide(PoolEvents.layer))
+  ),
+  Context.get(BufferPool.BufferPool)
+)
+
 const measure = Effect.gen(function*() {
   const pool = yield* BufferPool.BufferPool
+  const recorded = yield* recordedPool
+  yield* hold(recorded, 10)
   yield* hold(pool, 10)
   const effectPool = yield* Pool.make({ acquire: Effect.sync(() => ({})), size: 4 })
   const widePool = yield* Pool.make({ acquire: Effect.sync(() => ({})), size: 16 })
@@ -45,6 +56,8 @@ const measure = Effect.gen(function*() {
     "pool.use": once(pool.use(size, nothing)),
     "BufferPool.use": once(BufferPool.use(size, nothing)),
     "pool.useAll of 2, each": twofold(pool.useAll([size, size], nothing)),
+    "scoped(pool.allocate), recorded": once(Effect.scoped(recorded.allocate(size))),
+    "pool.use, recorded": once(recorded.use(size, nothing)),
     "Pool.use": once(Pool.use(effectPool, nothing)),
     "10 pool.allocate in a scope, each": tenfold(Effect.scoped(times(10, pool.allocate(size)))),
     "10 Pool.get in a scope, each": tenfold(Effect.scoped(times(10, Pool.get(widePool)))),

@@ -29,6 +29,8 @@ const rivals: Readonly<Record<string, string>> = {
   "scoped(acquireRelease)": scoped,
   "pool.use": used,
   "BufferPool.use": used,
+  "scoped(pool.allocate), recorded": "scoped(pool.allocate)",
+  "pool.use, recorded": "pool.use",
   "pool.useAll of 2, each": used,
   "10 pool.allocate in a scope, each": "10 Pool.get in a scope, each",
   "10 acquireRelease in a scope, each": "10 Pool.get in a scope, each"
@@ -52,7 +54,7 @@ const hits = Effect.gen(function*() {
   return Section.findings({
     tables: [{
       title: "a hit, without the loop's share",
-      columns: ["acquire + release", "to Effect's pool"],
+      columns: ["acquire + release", "to its rival"],
       rows: [...rows, ...pythonRows]
     }],
     checks: [
@@ -62,6 +64,11 @@ const hits = Effect.gen(function*() {
         atMost: 1.5
       },
       { name: `pool.use / ${used}`, figure: ratio(runs, "pool.use", used), atMost: 0.8 },
+      ...["scoped(pool.allocate)", "pool.use"].map((name) => ({
+        name: `${name}, recorded / not`,
+        figure: ratio(runs, `${name}, recorded`, name),
+        atMost: 1.3
+      })),
       {
         name: `pool.useAll of 2, each / ${used}`,
         figure: ratio(runs, "pool.useAll of 2, each", used),

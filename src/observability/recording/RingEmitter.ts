@@ -25,6 +25,8 @@ import type { Ring } from "./Ring.ts"
 
 const leased = placeOf("Leased")!
 const released = placeOf("Released")!
+/** Looking up a name that varies is slow, and mostly it is one of these. */
+const { held: heldPlace, scopeClosed: scopeClosedPlace } = fixedPlaces
 
 /** A family, and where a chunk has its texts. */
 interface Noted {
@@ -36,6 +38,9 @@ interface Noted {
 export class RingEmitter extends PoolEmitter {
   readonly #ring: Ring
   readonly #onRanOut: () => void
+  /** The kinds of events, each with the number of the memory. */
+  readonly #leased: number
+  readonly #released: number
   /** What the last event said, in this filling of its chunk: mostly the next one says the same. */
   #filling = 0
   #family: Family | undefined = undefined
@@ -50,6 +55,8 @@ export class RingEmitter extends PoolEmitter {
     super(memory, now, (event) => this.#open().add(event))
     this.#ring = ring
     this.#onRanOut = onRanOut
+    this.#leased = leased | memory.number << bitsOfKind
+    this.#released = released | memory.number << bitsOfKind
   }
 
   override hit(
@@ -75,12 +82,12 @@ export class RingEmitter extends PoolEmitter {
     numbers[at + columns.capacity] = block.capacity
     numbers[at + columns.waitAtMost] = longestWait(patience)
     at = (chunk.length - 1) * wordsPerEvent
-    words[at] = leased | this.memory.number << bitsOfKind
+    words[at] = this.#leased
     words[at + columns.pool] = note.pool
     words[at + columns.family] = note.family
     if (label !== undefined) words[at + columns.label] = this.#placeOf(texts, label)
     if (callSite !== undefined) words[at + columns.callSite] = texts.placeOf(callSite)
-    words[at + columns.detail] = fixedPlaces[from]
+    words[at + columns.detail] = from === "held" ? heldPlace : fixedPlaces[from]
   }
 
   override released({ label, size }: Lease, block: Block, why: Released["why"]): void {
@@ -94,10 +101,10 @@ export class RingEmitter extends PoolEmitter {
     numbers[at + columns.size] = size
     numbers[at + columns.capacity] = block.capacity
     at = (chunk.length - 1) * wordsPerEvent
-    words[at] = released | this.memory.number << bitsOfKind
+    words[at] = this.#released
     words[at + columns.pool] = this.#pool
     if (label !== undefined) words[at + columns.label] = this.#placeOf(texts, label)
-    words[at + columns.detail] = fixedPlaces[why]
+    words[at + columns.detail] = why === "scopeClosed" ? scopeClosedPlace : fixedPlaces[why]
   }
 
   override ranOut(request: LeaseRequest, rungs: Iterable<string>): void {
