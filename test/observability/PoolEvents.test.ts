@@ -17,6 +17,7 @@ import * as MemoryHook from "../../src/observability/events/MemoryHook.ts"
 import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CallSite from "../../src/services/calls/CallSite.ts"
+import { Ledger } from "../support/ledger.ts"
 import { stepsTaken } from "../support/stepsTaken.ts"
 
 const gpu = (pool: BufferPool.BufferPoolOptions = {}, host: Host.HostOptions = {}) =>
@@ -286,60 +287,6 @@ describe("who listens", () => {
   })
 })
 
-const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, one) => total + one, 0)
-
-/** The ledger of a pool, as who listens can write it. */
-class Ledger {
-  readonly blocks = new Map<number, { readonly capacity: number; size: number | undefined }>()
-  hits = 0
-  borrows = 0
-  misses = 0
-  driverAllocations = 0
-  driverFrees = 0
-
-  add(event: PoolEvent): void {
-    if (event._tag === "Leased") {
-      const { block, capacity, from, size } = event
-      if (from === "driver") {
-        this.misses += 1
-        this.driverAllocations += 1
-      } else this.hits += 1
-      if (from === "borrowed") this.borrows += 1
-      assert.strictEqual(this.blocks.has(block), from !== "driver", `block ${block}, ${from}`)
-      this.blocks.set(block, { capacity, size })
-    } else if (event._tag === "Kept") {
-      this.driverAllocations += 1
-      this.blocks.set(event.block, { capacity: event.capacity, size: undefined })
-    } else if (event._tag === "Released") {
-      const block = this.blocks.get(event.block)
-      assert.strictEqual(block?.size, event.size)
-      block!.size = undefined
-    } else if (event._tag === "Freed") {
-      this.driverFrees += 1
-      assert.isTrue(this.blocks.delete(event.block))
-    }
-  }
-
-  get stats(): Partial<PoolStats> {
-    const all = [...this.blocks.values()]
-    const active = all.filter(({ size }) => size !== undefined)
-    const held = all.filter(({ size }) => size === undefined)
-    const { borrows, driverAllocations, driverFrees, hits, misses } = this
-    return {
-      activeBlocks: active.length,
-      activeBytes: sum(active.map(({ size }) => size ?? 0)),
-      heldBlocks: held.length,
-      heldBytes: sum(held.map(({ capacity }) => capacity)),
-      managedBytes: sum(all.map(({ capacity }) => capacity)),
-      hits,
-      borrows,
-      misses,
-      driverAllocations,
-      driverFrees
-    }
-  }
-}
-
 type Step =
   | { readonly do: "allocate" | "interrupted"; readonly size: number }
   | { readonly do: "release"; readonly which: number }
@@ -378,11 +325,7 @@ describe("the events of a pool", () => {
           for (const step of steps) {
             yield* run(step, scopes, faults)
             const stats: PoolStats = yield* BufferPool.stats
-            const { stats: own } = ledger
-            deepStrictEqual(
-              own,
-              Object.fromEntries(Object.keys(own).map((name) => [name, stats[name as keyof PoolStats]]))
-            )
+            ledger.expect(stats)
           }
           yield* Effect.forEach(scopes, (scope) => Scope.close(scope, Exit.void), { discard: true })
         })

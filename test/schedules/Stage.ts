@@ -9,8 +9,11 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { DriverObjects } from "../../src/domain/device/DriverObjects.ts"
 import type { GpuError, Reason } from "../../src/domain/GpuError.ts"
+import type { PoolStats } from "../../src/domain/pool/PoolStats.ts"
 import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
+import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
+import * as Recording from "../../src/observability/recording/Recording.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
@@ -19,6 +22,7 @@ import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import type { MemoryControls } from "../../src/services/pool/Pool.ts"
 import { Schedules } from "../../src/testing.ts"
 import * as Expect from "../../src/testing/Expect.ts"
+import { Ledger } from "../support/ledger.ts"
 
 export type Services = BufferPool.BufferPool | Host.Services
 
@@ -32,6 +36,8 @@ export interface Scene {
   readonly sharedBytes?: number | undefined
   /** Fails with an error of the library only as an intruder may make it; its own checks throw. */
   readonly run: (stage: Stage) => Effect.Effect<unknown, GpuError, Services | Scope.Scope>
+  /** The pool's events are recorded, and the ledger that follows from them must be the pool's in the end. */
+  readonly isRecorded?: boolean | undefined
   /** Ends that are the scene's own, without an intruder. */
   readonly mayFail?: ReadonlyArray<Reason["_tag"]> | undefined
   /** Names of intruders that the scene is not for, as it would only wait for them, or they for it. */
@@ -60,6 +66,7 @@ interface Opened {
   readonly context: Context.Context<Services>
   readonly driverObjects: DriverObjects
   readonly usedBytes: Effect.Effect<number>
+  readonly recorder: Recording.Recorder["Service"] | undefined
 }
 
 const waiting = { onExhausted: "wait" } as const
@@ -100,7 +107,13 @@ const open = Effect.fnUntraced(function*(scene: Scene): Effect.fn.Return<Opened,
   const hostScope = Scope.makeUnsafe()
   const scopes = { pool: Scope.makeUnsafe(), images: Scope.makeUnsafe() }
   const host = yield* Layer.buildWithScope(Layer.fresh(Host.layer(scene.host)), hostScope)
-  const pools = yield* openPools(scene, host, scopes)
+  // Pools tell those who listen where they are built.
+  const recording = Recording.layer().pipe(Layer.provideMerge(PoolEvents.layer))
+  const listening = scene.isRecorded === true
+    ? yield* Layer.buildWithScope(Layer.fresh(recording), Scope.makeUnsafe())
+    : undefined
+  const around = listening === undefined ? host : Context.merge(host, listening)
+  const pools = yield* openPools(scene, around, scopes)
   const { faults, usedBytes } = Context.get(host, Host.Host)
   const shared = new Set<PooledBuffer>()
   const closeImages = Scope.close(scopes.images, Exit.void)
@@ -117,12 +130,22 @@ const open = Effect.fnUntraced(function*(scene: Scene): Effect.fn.Return<Opened,
     stage,
     context: Context.add(host, BufferPool.BufferPool, pools.pool),
     driverObjects: Context.get(host, DeviceContext).driverObjects,
-    usedBytes
+    usedBytes,
+    recorder: listening === undefined ? undefined : Context.get(listening, Recording.Recorder)
   }
 })
 
+/** What the events tell of a pool that nobody uses. */
+const expectLedger = (recording: Recording.Recording, stats: PoolStats): void => {
+  const ledger = new Ledger()
+  for (const event of Recording.events(recording)) ledger.add(event)
+  ledger.expect(stats)
+  const { asking, reserving, waiting } = ledger
+  Expect.same("requests that have not ended", [asking.size, waiting.size, reserving.size], [0, 0, 0])
+}
+
 /** What holds for a pool that nobody uses. */
-const settled = ({ stage }: Opened) =>
+const settled = ({ recorder, stage }: Opened) =>
   // A call of the driver goes on when its request was interrupted.
   Effect.map(Effect.andThen(Schedules.quiet, stage.memory.stats), (stats) => {
     const { activeBlocks, activeBytes, reservedBytes, setAsideBytes, waiters } = stats
@@ -139,6 +162,7 @@ const settled = ({ stage }: Opened) =>
       setAsideBytes: 0,
       waiters: 0
     })
+    if (recorder !== undefined) expectLedger(recorder.takeUnsafe("asked"), stats)
     Expect.equal("managed blocks", stats.managedBlocks, stats.heldBlocks)
     Expect.equal("blocks of the driver", stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
   })

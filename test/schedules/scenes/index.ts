@@ -12,6 +12,7 @@ import { lostDevices } from "./LostDevices.ts"
 import { queues } from "./Queues.ts"
 import { randomPrograms } from "./RandomPrograms.ts"
 import { reading } from "./Reading.ts"
+import { recorded } from "./Recorded.ts"
 import { reservations } from "./Reservations.ts"
 import { scratchHandlers } from "./ScratchHandlers.ts"
 import { severalDevices } from "./SeveralDevices.ts"
@@ -33,6 +34,7 @@ export const scenes = {
   queues,
   randomPrograms,
   reading,
+  recorded,
   reservations,
   scratchHandlers,
   severalDevices,

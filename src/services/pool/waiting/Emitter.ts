@@ -28,6 +28,7 @@ export interface Emitter {
   reclaimed(): void
   refused(request: LeaseRequest, capacity: number, why: string): void
   waiting(request: LeaseRequest): void
+  /** It has left the line. Those who did not tell that it waits tell nothing. */
   waited(request: LeaseRequest, served: boolean): void
   reserved(request: LeaseRequest): void
   reservationEnded(request: LeaseRequest): void

@@ -238,7 +238,7 @@ export class WaitLine implements Line<LeaseRequest> {
     this.#unlink(waiter)
     this.#setState(waiter, "out")
     waiter.request.list.removeAwaiting(waiter)
-    if (waiter.resume !== undefined) this.#lines.events?.waited(waiter.request, waiter.wasServed)
+    this.#lines.events?.waited(waiter.request, waiter.wasServed)
     this.#lines.counter.waiters--
     this.length--
     if (this.length === 0) this.#emptied()
