@@ -12,6 +12,7 @@ import type { Recording } from "./RecordingModel.ts"
 export { layer, Recorder, type RecorderOptions, snapshot } from "./Recorder.ts"
 export type { RecordedBlock, RecordedBudget, RecordedFamily, RecordedMemory, RecordingFacts } from "./RecordingFacts.ts"
 export { fromLines, load, save, toLines } from "./RecordingFile.ts"
+export { type HttpOptions, layerHttp } from "./RecordingHttp.ts"
 export type { Recording } from "./RecordingModel.ts"
 export { layerSaving, type SavingOptions } from "./SavingRecorder.ts"
 
