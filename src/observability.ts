@@ -35,3 +35,19 @@ export * as MemoryHook from "./observability/events/MemoryHook.ts"
  * @since 0.1.0
  */
 export * as Recording from "./observability/recording/Recording.ts"
+
+/**
+ * What pools count, as metrics that Prometheus and OTLP export.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export * as PoolMetrics from "./observability/metrics/PoolMetrics.ts"
+
+/**
+ * Spans around misses, waits, compilations and reads.
+ *
+ * @category traces
+ * @since 0.1.0
+ */
+export * as GpuTraces from "./observability/metrics/GpuTraces.ts"

@@ -18,6 +18,7 @@ import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CallSite from "../../src/services/calls/CallSite.ts"
 import { Ledger } from "../support/ledger.ts"
+import { run, steps } from "../support/poolPrograms.ts"
 import { stepsTaken } from "../support/stepsTaken.ts"
 
 const gpu = (pool: BufferPool.BufferPoolOptions = {}, host: Host.HostOptions = {}) =>
@@ -287,27 +288,6 @@ describe("who listens", () => {
   })
 })
 
-type Step =
-  | { readonly do: "allocate" | "interrupted"; readonly size: number }
-  | { readonly do: "release"; readonly which: number }
-  | { readonly do: "trim" | "limit"; readonly bytes: number }
-  | { readonly do: "free" | "refuse" }
-
-const size = fc.integer({ min: 1, max: 300 })
-const steps: fc.Arbitrary<ReadonlyArray<Step>> = fc.array(
-  fc.oneof(
-    { weight: 6, arbitrary: fc.record({ do: fc.constant("allocate" as const), size }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant("interrupted" as const), size }) },
-    { weight: 5, arbitrary: fc.record({ do: fc.constant("release" as const), which: fc.nat(50) }) },
-    {
-      weight: 1,
-      arbitrary: fc.record({ do: fc.constantFrom("trim" as const, "limit" as const), bytes: fc.nat(1000) })
-    },
-    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("free" as const, "refuse" as const) }) }
-  ),
-  { maxLength: 80 }
-)
-
 describe("the events of a pool", () => {
   it("tell its ledger, after every step of any program", () => {
     const options = fc.record({
@@ -338,25 +318,3 @@ describe("the events of a pool", () => {
     )
   })
 })
-
-const run = (step: Step, scopes: Array<Scope.Closeable>, faults: Host.Faults) =>
-  Effect.gen(function*() {
-    if (step.do === "allocate") {
-      const scope = yield* Scope.make()
-      yield* Effect.exit(Scope.provide(BufferPool.allocate(step.size), scope))
-      scopes.push(scope)
-    } else if (step.do === "interrupted") {
-      faults.delay({ allocations: "1 second" })
-      const fiber = yield* Effect.forkChild(Effect.scoped(BufferPool.allocate(step.size)), { startImmediately: true })
-      const interrupted = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-      faults.delay({ allocations: 0 })
-      yield* TestClock.adjust("1 second")
-      yield* Fiber.join(interrupted)
-    } else if (step.do === "release") {
-      const [scope] = scopes.splice(step.which % (scopes.length + 1), 1)
-      if (scope !== undefined) yield* Scope.close(scope, Exit.void)
-    } else if (step.do === "trim") yield* BufferPool.trimTo(step.bytes)
-    else if (step.do === "limit") yield* BufferPool.setLimit(step.bytes)
-    else if (step.do === "free") yield* BufferPool.freeHeld
-    else faults.failAllocations({ nth: faults.allocations + 1 })
-  })

@@ -19,8 +19,6 @@ export class Emitters implements Emitter {
     this.#other = other
   }
 
-  static readonly both = (one: Emitter, other: Emitter): Emitter => new Emitters(one, other)
-
   hit(
     block: Block,
     from: Origin,

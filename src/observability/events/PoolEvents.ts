@@ -13,7 +13,7 @@ import { functionProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
 import { CurrentHub, EventHub } from "../../services/pool/EventHub.ts"
-import { Emitters } from "./Emitters.ts"
+import { Ears } from "./Ears.ts"
 import { PoolEmitter } from "./PoolEmitter.ts"
 
 /** Those who listen at one hub. */
@@ -37,7 +37,10 @@ class Listeners {
   /** Returns the way to stop. */
   add(listener: (event: PoolEvent) => void, now: () => number): () => void {
     this.#all.add(listener)
-    this.#stop ??= this.#hub.add({ of: (memory) => new PoolEmitter(memory, now, this.#tell), both: Emitters.both })
+    this.#stop ??= Ears.of(this.#hub).add({
+      of: (memory) => new PoolEmitter(memory, now, this.#tell),
+      ofLeases: true
+    })
     return () => {
       this.#all.delete(listener)
       if (this.#all.size > 0) return

@@ -13,7 +13,7 @@ import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import { CurrentHub } from "../../services/pool/EventHub.ts"
-import { Emitters } from "../events/Emitters.ts"
+import { Ears } from "../events/Ears.ts"
 import { blocksBefore, budgetsOf, familiesOf, memoriesOf } from "./MemoryFacts.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 import type { Recording } from "./RecordingModel.ts"
@@ -97,7 +97,7 @@ export const record = (capacity: number): Effect.Effect<Recorder["Service"], nev
     const ranOut = () => {
       for (const f of Array.from(listeners)) f()
     }
-    const stop = hub.add({ of: (memory) => new RingEmitter(memory, ring, now, ranOut), both: Emitters.both })
+    const stop = Ears.of(hub).add({ of: (memory) => new RingEmitter(memory, ring, now, ranOut), ofLeases: true })
     const take = (reason: RecordingFacts["reason"]): Recording => {
       const content = ring.content()
       const { chunks, dropped, length, skipped } = content

@@ -13,6 +13,7 @@ import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import { checked } from "../../domain/kernel/KernelSupport.ts"
+import { traced } from "../calls/Tracing.ts"
 
 /** As `KernelCache.CompiledKernel`. */
 interface Compiled {
@@ -131,7 +132,9 @@ export class CompiledKernels<C extends Compiled> {
     this.#pending.set(key, done)
     const running = Scope.forkUnsafe(this.#scope)
     Effect.runSync(Scope.addFinalizer(running, Effect.exit(Deferred.await(done))))
-    const compile = Effect.onExit(Effect.suspend(() => this.#compiler.compile(kernel)), (exit) =>
+    const compiled = Effect.suspend(() => this.#compiler.compile(kernel))
+    const inSpan = traced(asker.context, compiled, "compile", kernel.name, this.#info)
+    const compile = Effect.onExit(inSpan, (exit) =>
       Effect.sync(() => {
         this.#pending.delete(key)
         if (Exit.isSuccess(exit)) this.#keep(key, exit.value)

@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import { readValues } from "../../domain/arguments/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
+import { traced } from "../calls/Tracing.ts"
 import type { ReadAnswer } from "./QueueDriver.ts"
 
 /** Begins a driver's read, and returns the way to give it up. */
@@ -21,11 +22,20 @@ export const read = (
   operation: string,
   check: (operation: string) => Begin | GpuError | undefined
 ): Effect.Effect<ArrayBuffer, GpuError> =>
-  Effect.callback((resume) => {
-    const begin = readValues(operation, () => check(operation))
-    if (begin === undefined) return resume(Effect.succeed(new ArrayBuffer(0)))
-    return isGpuError(begin) ? resume(begin) : Effect.sync(begin(resume))
-  })
+  inSpan(
+    operation,
+    Effect.callback((resume) => {
+      const begin = readValues(operation, () => check(operation))
+      if (begin === undefined) return resume(Effect.succeed(new ArrayBuffer(0)))
+      return isGpuError(begin) ? resume(begin) : Effect.sync(begin(resume))
+    })
+  )
+
+/** A read, in a span where the program traces. */
+export const inSpan = (
+  operation: string,
+  bytes: Effect.Effect<ArrayBuffer, GpuError>
+): Effect.Effect<ArrayBuffer, GpuError> => Effect.withFiber(({ context }) => traced(context, bytes, "read", operation))
 
 /** A read into memory of the program, where `target` finds it: before the read, and again before its bytes are changed. */
 export const into = <Source, Target>(operation: string, { begin, copy, source, target }: {

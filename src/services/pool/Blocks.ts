@@ -41,6 +41,8 @@ export class Blocks implements LeaseOwner {
   closed = false
   /** Told what happens to the blocks, while somebody listens. */
   events: Emitter | undefined = undefined
+  /** Told of ends of leases. */
+  leaseEvents: Emitter | undefined = undefined
   /** In the limits of the allocator that its blocks come from. */
   shares: ReadonlyArray<Share> = []
   /** Called when a block comes back; `undefined` while no request waits and nothing is trimmed. */
@@ -93,7 +95,7 @@ export class Blocks implements LeaseOwner {
     const left = lease.attached === undefined ? undefined : this.#failed(lease.attached.endAll(why), block)
     lease.block = undefined
     const { account, size } = lease
-    this.events?.released(lease, block, why)
+    this.leaseEvents?.released(lease, block, why)
     const recycled = this.recycle(block)
     const failed = left === undefined ? recycled : together(left, recycled)
     if (account !== undefined) account.end(size, block.capacity)

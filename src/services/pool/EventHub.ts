@@ -23,60 +23,30 @@ export interface Heard {
   readonly leases: LeaseTable
   readonly activeBytes: number
   readonly heldBytes: number
-  /** From now on it tells this one, or nobody. */
-  hear(emitter: Emitter | undefined): void
+  /** From now on it tells this one, or nobody; of hits and of ends of leases the second one. */
+  hear(emitter: Emitter | undefined, ofLeases: Emitter | undefined): void
 }
 
-/** Makes emitters for those who listen in one way. */
-export interface Ear {
-  readonly of: (memory: Heard) => Emitter
-  /** One that tells both. */
-  readonly both: (one: Emitter, other: Emitter) => Emitter
+/** What connects memories with those who listen. */
+export interface Connecting {
+  readonly connect: (memory: Heard) => void
+  readonly leave: (memory: Heard) => void
 }
 
 export class EventHub {
-  /** The memories, each with the emitters that it tells. */
-  readonly #memories = new Map<Heard, Map<Ear, Emitter>>()
-  readonly #ears = new Set<Ear>()
+  /** Those that are open. */
+  readonly memories = new Set<Heard>()
+  /** Set by the first who listens. */
+  connecting: Connecting | undefined = undefined
 
   /** Adds a memory. Returns the way to leave. */
   join(memory: Heard): () => void {
-    this.#memories.set(memory, new Map())
-    this.#connect(memory)
+    this.memories.add(memory)
+    this.connecting?.connect(memory)
     return () => {
-      this.#memories.delete(memory)
+      this.memories.delete(memory)
+      this.connecting?.leave(memory)
     }
-  }
-
-  /** The memories that are open. */
-  get memories(): Iterable<Heard> {
-    return this.#memories.keys()
-  }
-
-  /** From now on what happens is told to the emitters of this ear too. Returns the way to stop. */
-  add(ear: Ear): () => void {
-    this.#ears.add(ear)
-    this.#connectAll()
-    return () => {
-      if (this.#ears.delete(ear)) this.#connectAll()
-    }
-  }
-
-  #connectAll(): void {
-    for (const memory of this.#memories.keys()) this.#connect(memory)
-  }
-
-  /** Emitters know what happened before: those of ears that stay are kept. */
-  #connect(memory: Heard): void {
-    const known = this.#memories.get(memory)!
-    let told: Emitter | undefined
-    for (const ear of known.keys()) if (!this.#ears.has(ear)) known.delete(ear)
-    for (const ear of this.#ears) {
-      const emitter = known.get(ear) ?? ear.of(memory)
-      known.set(ear, emitter)
-      told = told === undefined ? emitter : ear.both(told, emitter)
-    }
-    memory.hear(told)
   }
 }
 

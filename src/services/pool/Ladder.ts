@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type { GpuError, Rung } from "../../domain/GpuError.ts"
+import { traced } from "../calls/Tracing.ts"
 import { Lease } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { askDriver } from "./DriverCall.ts"
@@ -196,7 +197,8 @@ export const climb = Effect.fnUntraced(function*(
     } else if (step !== "ask") {
       yield* step
     } else if (state.reserve()) {
-      const answer = yield* Effect.result(askDriver(memory, request))
+      const asked = askDriver(memory, request)
+      const answer = yield* Effect.result(traced(request.maker.context, asked, "miss", request, memory))
       if (Result.isFailure(answer)) {
         const { _tag } = answer.failure.reason
         if (_tag === "OutOfMemory") state.refuse()

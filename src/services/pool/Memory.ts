@@ -85,7 +85,7 @@ export class Memory implements Gate, Member, Heard {
     this.#stopListening = this.blocks.queues?.onSeveral(() => this.#updateMayHit())
     this.core = this.blocks.core
     this.leases = this.blocks.leases
-    this.lines = new WaitLines(this.core, (request) => this.#ended(request), scheduler)
+    this.lines = new WaitLines(this.core, (request) => this.#ended(request), scheduler, this)
     this.line = new WaitLine(this, this.lines, maxOvertakes)
     this.lastResort = new LastResort(this, this.line, this.lines)
     const outOfMemory: Memory["outOfMemory"] = (...evidence) => this.outOfMemory(...evidence)
@@ -204,18 +204,19 @@ export class Memory implements Gate, Member, Heard {
     return this.core.activeBytes
   }
 
-  hear(emitter: Emitter | undefined): void {
+  hear(emitter: Emitter | undefined, ofLeases: Emitter | undefined): void {
     this.blocks.events = emitter
+    this.blocks.leaseEvents = ofLeases
     this.lines.events = emitter
     this.#updateMayHit()
   }
 
   /** On a device with several queues a hit has more to look at; while somebody listens it is told. */
   #updateMayHit(): void {
-    const { events } = this.blocks
+    const { leaseEvents } = this.blocks
     const mayHit = !this.#isFilled && this.blocks.queues?.several !== true
-    this.#mayHit = mayHit && events === undefined
-    this.#hearsOfHit = mayHit ? events : undefined
+    this.#mayHit = mayHit && leaseEvents === undefined
+    this.#hearsOfHit = mayHit ? leaseEvents : undefined
   }
 
   /** A memory that nobody waits for, and without anything to trim, pays nothing for that. */

@@ -12,6 +12,7 @@ import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../../device/DeviceContext.ts"
 import { giveBackUnsafe, logged } from "../../device/GivingBack.ts"
 import type { DriverMapping, QueueDriver } from "../../device/QueueDriver.ts"
+import { inSpan } from "../../device/Reading.ts"
 import { distrustUnproven } from "../../device/UnprovenMemory.ts"
 import type { Check, Lend, Part } from "./StagingLender.ts"
 
@@ -62,8 +63,8 @@ export const read = (
   lend: Lend,
   operation: string,
   check: Check
-): Effect.Effect<ArrayBuffer, GpuError> =>
-  through(lend, operation, check, Effect.sync(() => new ArrayBuffer(0)), (part, staging) => {
+): Effect.Effect<ArrayBuffer, GpuError> => {
+  const bytes = through(lend, operation, check, Effect.sync(() => new ArrayBuffer(0)), (part, staging) => {
     let mapping: DriverMapping | undefined
     // It begins inside, after the finalizer is on the fiber's stack, so that no interruption can lose the mapping.
     const staged = Effect.suspend(() => {
@@ -74,6 +75,8 @@ export const read = (
     })
     return Effect.onExitPrimitive(staged, () => mapping?.unmapUnsafe())
   })
+  return inSpan(operation, bytes)
+}
 
 /** Memory that is made for one read. */
 export const fresh = (device: DeviceContext["Service"], driver: QueueDriver["Service"]): Lend => (bytes, f) =>

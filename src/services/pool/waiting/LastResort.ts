@@ -9,6 +9,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { GpuError, Rung } from "../../../domain/GpuError.ts"
+import { traced } from "../../calls/Tracing.ts"
 import { Handlers, InHandler, isWithin, type Need } from "./Handlers.ts"
 import { Help } from "./Help.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
@@ -85,7 +86,8 @@ export class LastResort {
 
   /** Waits in line, for as long as the request allows. */
   wait(request: LeaseRequest, rungs: ReadonlySet<Rung>, refusal: Refusal | undefined): Answer {
-    const waiting = this.#line.wait(request, refusal)
+    const line = this.#line.wait(request, refusal)
+    const waiting = traced(request.maker.context, line, "wait", request, this.#lines.memory)
     return request.patience.waitAtMost === Infinity
       ? waiting
       : this.#limited(() => waiting, request, () => this.#timedOut(request, rungs))

@@ -9,6 +9,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scheduler from "effect/Scheduler"
 import type { GpuError, Rung, WaitingJob } from "../../../domain/GpuError.ts"
+import type { AskedMemory } from "../../calls/Tracing.ts"
 import type { Emitter } from "./Emitter.ts"
 import type { Shortage } from "./Help.ts"
 import { type LeaseRequest, rest, waitsFirst } from "./LeaseRequest.ts"
@@ -19,6 +20,8 @@ export type Waiter = WaiterOf<LeaseRequest>
 /** The lines of one pool that are not empty, and the waiters with an answer that they have not read yet. */
 export class WaitLines {
   readonly filled = new Set<WaitLine>()
+  /** The memory that all of them wait for. */
+  readonly memory: AskedMemory
   /** Told when a line gets its first waiter. */
   onFilled: (() => void) | undefined = undefined
   /** Told of those who wait, while somebody listens. */
@@ -35,7 +38,13 @@ export class WaitLines {
   readonly #dispatcher: Scheduler.SchedulerDispatcher
 
   /** Waiters are resumed by the pool's own scheduler: one of theirs may be slow. */
-  constructor(counter: { waiters: number }, ended: WaitLines["ended"], scheduler: Scheduler.Scheduler) {
+  constructor(
+    counter: { waiters: number },
+    ended: WaitLines["ended"],
+    scheduler: Scheduler.Scheduler,
+    memory: AskedMemory
+  ) {
+    this.memory = memory
     this.counter = counter
     this.ended = ended
     this.#dispatcher = scheduler.makeDispatcher()
@@ -211,7 +220,7 @@ export class WaitLine implements Line<LeaseRequest> {
     if (!waiter.passing) this.#passOthers(waiter, 1)
     waiter.passing = false
     waiter.wasServed = true
-    this.leave(waiter)
+    this.leave(waiter, true)
     // The next waiter that the driver refused may try now, also before the first one's lease ends.
     if (tried) this.serve()
   }
@@ -232,13 +241,13 @@ export class WaitLine implements Line<LeaseRequest> {
     return this.trying > (waiter?.line === this && waiter.state === "trying" ? 1 : 0)
   }
 
-  leave(waiter: Waiter): void {
+  leave(waiter: Waiter, served = false): void {
     if (waiter.state === "out") return
     this.#stopPassing(waiter)
     this.#unlink(waiter)
     this.#setState(waiter, "out")
     waiter.request.list.removeAwaiting(waiter)
-    this.#lines.events?.waited(waiter.request, waiter.wasServed)
+    this.#lines.events?.waited(waiter.request, served)
     this.#lines.counter.waiters--
     this.length--
     if (this.length === 0) this.#emptied()

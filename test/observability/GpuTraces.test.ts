@@ -1,0 +1,210 @@
+/** Spans around what takes long: which there are, what they tell, and that each one ends. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import * as Tracer from "effect/Tracer"
+import * as Kernel from "../../src/domain/kernel/Kernel.ts"
+import * as KernelArgument from "../../src/domain/kernel/KernelArgument.ts"
+import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
+import { Host } from "../../src/host.ts"
+import * as GpuTraces from "../../src/observability/metrics/GpuTraces.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as CallSite from "../../src/services/calls/CallSite.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import * as Schedules from "../../src/testing/schedules/Schedules.ts"
+import { stepsTaken } from "../support/stepsTaken.ts"
+
+/** What one tracer has been told. */
+class Told {
+  readonly spans: Array<Tracer.NativeSpan> = []
+  readonly tracer = Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options)
+      this.spans.push(span)
+      return span
+    }
+  })
+
+  /** How each span has ended. */
+  get ends(): ReadonlyArray<string> {
+    return this.spans.map(({ name, status }) => `${name}: ${status._tag === "Ended" ? status.exit._tag : status._tag}`)
+  }
+
+  /** Runs an effect with spans. */
+  readonly around = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    effect.pipe(Effect.provide(GpuTraces.layer), Effect.withTracer(this.tracer))
+}
+
+const gpu = (pool: BufferPool.BufferPoolOptions = {}, host: Host.HostOptions = {}) =>
+  BufferPool.layer({ label: "tested", sizePolicy: SizePolicy.exact, ...pool }).pipe(
+    Layer.provideMerge(Host.layer(host))
+  )
+
+const lease = (size: number) => BufferPool.use(size, () => Effect.void)
+
+const attributesOf = (span: Tracer.NativeSpan | undefined) => Object.fromEntries(span?.attributes ?? [])
+
+const double = Kernel.make({
+  name: "double",
+  args: [KernelArgument.VectorArg("f32", "x")],
+  body: {
+    host: (from, to, { x }) => {
+      for (let i = from; i < to; i++) x[i] = 2 * x[i]!
+    }
+  }
+})
+
+describe("a span", () => {
+  it.effect("is around a miss, and none around a hit", () =>
+    Effect.gen(function*() {
+      const told = new Told()
+      const job = Effect.suspend(() => BufferPool.use(60, () => Effect.void, { label: "frame" }))
+      yield* told.around(Effect.withSpan(CallSite.track(Effect.andThen(job, job)), "request"))
+      const [request, miss, ...others] = told.spans
+      strictEqual(others.length, 0)
+      const { "gpu.request.call_site": callSite, ...attributes } = attributesOf(miss)
+      deepStrictEqual(attributes, {
+        "gpu.device": "host process memory",
+        "gpu.memory.label": "tested",
+        "gpu.pool.service": "BufferPool",
+        "gpu.operation": "BufferPool.allocate",
+        "gpu.request.size": 60,
+        "gpu.request.label": "frame",
+        "gpu.block.size": 60
+      })
+      assert.match(String(callSite), /GpuTraces\.test/)
+      strictEqual(miss?.name, "gpu.pool.miss")
+      strictEqual(Option.getOrUndefined(miss!.parent), request)
+    }).pipe(Effect.provide(gpu())))
+
+  it.effect("tells of a refusal, and of what the pool tries then", () => {
+    const told = new Told()
+    return Effect.gen(function*() {
+      yield* lease(200)
+      yield* told.around(Effect.withSpan(lease(100), "request"))
+      deepStrictEqual(told.ends.slice(1), [
+        "gpu.pool.miss: Failure",
+        "gpu.pool.miss: Failure",
+        "gpu.pool.miss: Success"
+      ])
+    }).pipe(Effect.provide(gpu({}, { capacityBytes: 256, maxBufferSize: 512 })))
+  })
+
+  it.effect("is around each wait, for memory, for a budget and for a reservation", () =>
+    Effect.gen(function*() {
+      const told = new Told()
+      const scope = yield* Scope.make()
+      yield* Scope.provide(BufferPool.allocate(64), scope)
+      const waiting = yield* Effect.forkChild(told.around(lease(64)), { startImmediately: true })
+      const late = yield* Effect.forkChild(
+        Effect.exit(told.around(BufferPool.use(32, () => Effect.void, { waitAtMost: "1 second" }))),
+        { startImmediately: true }
+      )
+      const reserving = yield* Effect.forkChild(told.around(BufferPool.reserve(Effect.void, 64)), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust("1 second")
+      strictEqual(Exit.isFailure(yield* Fiber.join(late)), true)
+      deepStrictEqual(told.ends, ["gpu.pool.wait: Started", "gpu.pool.wait: Failure", "gpu.pool.wait: Started"])
+      yield* Scope.close(scope, Exit.void)
+      yield* Fiber.join(waiting)
+      yield* Fiber.join(reserving)
+      deepStrictEqual(told.ends, ["gpu.pool.wait: Success", "gpu.pool.wait: Failure", "gpu.pool.wait: Success"])
+      const [first, second, third] = told.spans
+      deepStrictEqual([first, second, third].map((span) => attributesOf(span)["gpu.operation"]), [
+        "BufferPool.allocate",
+        "BufferPool.allocate",
+        "BufferPool.reserve"
+      ])
+      deepStrictEqual(second!.status._tag === "Ended" && second!.status.endTime - second!.startTime, 1_000_000_000n)
+      const inBudget = BufferPool.withBudget(
+        Effect.gen(function*() {
+          const pool = yield* BufferPool.BufferPool
+          const one = yield* Scope.make()
+          yield* Scope.provide(pool.allocate(8), one)
+          const two = yield* Effect.forkChild(told.around(pool.use(8, () => Effect.void)), { startImmediately: true })
+          yield* Scope.close(one, Exit.void)
+          yield* Fiber.join(two)
+        }),
+        8,
+        { label: "tenant" }
+      )
+      yield* inBudget
+      deepStrictEqual(attributesOf(told.spans.at(-1))["gpu.budget.label"], "tenant")
+    }).pipe(Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", suspectAfter: Infinity }))))
+
+  it.effect("is around compilations and reads", () =>
+    Effect.gen(function*() {
+      const told = new Told()
+      yield* told.around(Effect.scoped(Effect.gen(function*() {
+        const x = yield* BufferPool.allocate(64)
+        yield* CommandQueue.write(x, new Float32Array(16).fill(3))
+        yield* CommandQueue.dispatch(double, { x }, 16)
+        yield* CommandQueue.dispatch(double, { x }, 16)
+        strictEqual((yield* CommandQueue.read(x, Float32Array, { length: 2 }))[1], 12)
+      })))
+      deepStrictEqual(told.ends, ["gpu.pool.miss: Success", "gpu.kernel.compile: Success", "gpu.read: Success"])
+      const [, compile, read] = told.spans
+      deepStrictEqual(attributesOf(compile), { "gpu.device": "host process memory", "gpu.kernel.name": "double" })
+      deepStrictEqual(attributesOf(read), { "gpu.operation": "CommandQueue.read", "gpu.read.size": 8 })
+    }).pipe(Effect.provide(gpu())))
+
+  it.effect("is made for no tracer, and where tracing is off", () =>
+    Effect.gen(function*() {
+      const told = new Told()
+      yield* Effect.provide(lease(8), GpuTraces.layer)
+      yield* Effect.withTracer(lease(16), told.tracer)
+      yield* Effect.withTracerEnabled(told.around(lease(32)), false)
+      deepStrictEqual(told.ends, [])
+    }).pipe(Effect.provide(gpu())))
+
+  it.effect("ends, wherever a request, a wait or a read is interrupted", () =>
+    Effect.gen(function*() {
+      const names = new Set<string>()
+      const program = Effect.gen(function*() {
+        const told = new Told()
+        const job = Effect.gen(function*() {
+          yield* Effect.all([
+            BufferPool.use(64, (x) => CommandQueue.read(x, Uint8Array)),
+            lease(64)
+          ], { concurrency: 2 })
+        })
+        const around = Effect.provide(told.around(job), gpu({ maxBytes: 64, onExhausted: "wait" }, { latency: 1 }))
+        const fiber = yield* Effect.forkChild(around, { startImmediately: true })
+        yield* Effect.sleep(1)
+        yield* Fiber.interrupt(fiber)
+        for (const { name, status } of told.spans) {
+          names.add(name)
+          strictEqual(status._tag, "Ended", name)
+        }
+      })
+      const { schedules } = yield* Schedules.explore(program, { deviations: 1 })
+      assert.isAbove(schedules, 100)
+      deepStrictEqual([...names].sort(), ["gpu.pool.miss", "gpu.pool.wait", "gpu.read"])
+    }))
+})
+
+describe("a hit", () => {
+  it("takes exactly as many steps in a program with spans as in others", async () => {
+    const steps = await Effect.runPromise(
+      Effect.gen(function*() {
+        const told = new Told()
+        const context = yield* Effect.context<BufferPool.BufferPool>()
+        const hits = (around: Told["around"]): number =>
+          stepsTaken("/src/services/", () => Effect.runSync(Effect.provide(around(lease(64)), context)))
+        yield* lease(64)
+        for (let warm = 0; warm < 3; warm++) Effect.runSync(Effect.provide(told.around(lease(64)), context))
+        return { with: hits(told.around), without: hits((effect) => effect), spans: told.ends }
+      }).pipe(Effect.provide(gpu()))
+    )
+    assert.isAbove(steps.without, 0)
+    strictEqual(steps.with, steps.without)
+    deepStrictEqual(steps.spans, [])
+  })
+})
