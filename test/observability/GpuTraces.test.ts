@@ -169,12 +169,8 @@ describe("a span", () => {
       const names = new Set<string>()
       const program = Effect.gen(function*() {
         const told = new Told()
-        const job = Effect.gen(function*() {
-          yield* Effect.all([
-            BufferPool.use(64, (x) => CommandQueue.read(x, Uint8Array)),
-            lease(64)
-          ], { concurrency: 2 })
-        })
+        const reading = BufferPool.use(64, (x) => CommandQueue.read(x, Uint8Array))
+        const job = Effect.all([reading, lease(64)], { concurrency: 2 })
         const around = Effect.provide(told.around(job), gpu({ maxBytes: 64, onExhausted: "wait" }, { latency: 1 }))
         const fiber = yield* Effect.forkChild(around, { startImmediately: true })
         yield* Effect.sleep(1)

@@ -1,0 +1,297 @@
+/** A service that is observed: what it tells Prometheus, and what an OpenTelemetry collector gets of it. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { Effect, Schema } from "effect"
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { json, text } from "node:stream/consumers"
+import { type Family, parse } from "../support/exposition.ts"
+import { describeWith } from "../support/required.ts"
+
+const main = join(import.meta.dirname, "../../examples/observed/main.ts")
+
+const Attribute = Schema.Struct({
+  key: Schema.String,
+  value: Schema.Record(Schema.String, Schema.Unknown)
+})
+const Attributes = Schema.Array(Attribute)
+
+/** What OTLP/JSON has of metrics and spans, as far as it is looked at. Times are numbers of nanoseconds as text. */
+const Metrics = Schema.Struct({
+  resourceMetrics: Schema.Array(Schema.Struct({
+    resource: Schema.Struct({ attributes: Attributes }),
+    scopeMetrics: Schema.Array(Schema.Struct({
+      metrics: Schema.Array(Schema.Struct({
+        name: Schema.String,
+        unit: Schema.String,
+        description: Schema.optionalKey(Schema.String),
+        gauge: Schema.optionalKey(Schema.Struct({
+          dataPoints: Schema.Array(
+            Schema.Struct({ attributes: Attributes, asDouble: Schema.optionalKey(Schema.Finite) })
+          )
+        })),
+        sum: Schema.optionalKey(Schema.Struct({
+          isMonotonic: Schema.Boolean,
+          aggregationTemporality: Schema.Literal(2),
+          dataPoints: Schema.Array(
+            Schema.Struct({ attributes: Attributes, asDouble: Schema.optionalKey(Schema.Finite) })
+          )
+        })),
+        histogram: Schema.optionalKey(Schema.Struct({
+          aggregationTemporality: Schema.Literal(2),
+          dataPoints: Schema.Array(Schema.Struct({
+            attributes: Attributes,
+            count: Schema.Finite,
+            sum: Schema.Finite,
+            bucketCounts: Schema.Array(Schema.Finite),
+            explicitBounds: Schema.Array(Schema.Finite)
+          }))
+        }))
+      }))
+    }))
+  }))
+})
+
+const Traces = Schema.Struct({
+  resourceSpans: Schema.Array(Schema.Struct({
+    scopeSpans: Schema.Array(Schema.Struct({
+      spans: Schema.Array(Schema.Struct({
+        traceId: Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/)),
+        spanId: Schema.String.check(Schema.isPattern(/^[0-9a-f]{16}$/)),
+        parentSpanId: Schema.optionalKey(Schema.String),
+        name: Schema.String,
+        startTimeUnixNano: Schema.String.check(Schema.isPattern(/^\d+$/)),
+        endTimeUnixNano: Schema.String.check(Schema.isPattern(/^\d+$/)),
+        attributes: Attributes
+      }))
+    }))
+  }))
+})
+
+const valueOf = (attributes: typeof Attributes.Type, name: string): unknown =>
+  Object.values(attributes.find(({ key }) => key === name)?.value ?? {})[0]
+
+/** A collector that keeps what it is sent, by path. */
+const collector = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const received = new Map<string, Array<unknown>>()
+    const server = createServer((request, response) => {
+      const path = request.url ?? ""
+      const keep = async () => {
+        received.set(path, [...received.get(path) ?? [], await json(request)])
+        response.writeHead(200, { "content-type": "application/json" }).end("{}")
+      }
+      void keep()
+    }).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const { port } = server.address() as AddressInfo
+    return { server, received, url: `http://127.0.0.1:${port}` }
+  }),
+  ({ server }) =>
+    Effect.promise(async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, "close")
+    })
+)
+
+/** The service, until it is told to end. */
+const service = (args: ReadonlyArray<string>) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const child = spawn(process.execPath, ["--conditions=effect-gpu-pool:source", main, "--port=0", ...args], {
+        stdio: ["ignore", "pipe", "pipe"]
+      })
+      const errors = text(child.stderr)
+      const closed = once(child, "close")
+      const lines = createInterface({ input: child.stdout })
+      let url: string | undefined
+      for await (const line of lines) {
+        url = /Listening on (http:\S+)/.exec(line)?.[1]
+        if (url !== undefined) break
+      }
+      child.stdout.resume()
+      if (url === undefined) throw new Error(await errors)
+      const end = async () => {
+        child.kill("SIGTERM")
+        await closed
+      }
+      return { url, end }
+    }),
+    ({ end }) => Effect.promise(end)
+  )
+
+const get = (url: string) =>
+  Effect.promise(async () => {
+    const response = await fetch(url, { headers: { connection: "close" } })
+    return { status: response.status, type: response.headers.get("content-type"), body: await response.text() }
+  })
+
+const samples = 4096
+const bytes = 4 * samples
+
+/** Of the pool, after three requests one after the other. */
+const expected: Readonly<Record<string, number>> = {
+  gpu_pool_misses_total: 1,
+  gpu_pool_hits_total: 2,
+  gpu_pool_evictions_total: 0,
+  gpu_pool_out_of_memory_total: 0,
+  gpu_pool_managed_bytes: bytes,
+  gpu_pool_held_bytes: bytes,
+  gpu_pool_active_bytes: 0,
+  gpu_pool_peak_active_bytes: bytes,
+  gpu_pool_reserved_bytes: 0,
+  gpu_pool_held_blocks: 1,
+  gpu_pool_waiters: 0,
+  gpu_pool_limit_bytes: 1_000_000
+}
+
+const checkPage = (families: ReadonlyMap<string, Family>): void => {
+  for (const [name, value] of Object.entries(expected)) {
+    const family = families.get(name)
+    strictEqual(family?.type, name.endsWith("_total") ? "counter" : "gauge", name)
+    assert.match(family?.help ?? "", /^[A-Z].*\.$/)
+    const [sample, ...others] = family?.samples.get(name) ?? []
+    strictEqual(sample?.value, value, name)
+    deepStrictEqual(Object.keys(sample?.labels ?? {}), ["memory", "number", "device"])
+    strictEqual(sample?.labels["memory"], "waves")
+    strictEqual(others.length, 0)
+  }
+  const name = "gpu_pool_miss_duration_seconds"
+  const misses = families.get(name)
+  strictEqual(misses?.type, "histogram")
+  const buckets = misses?.samples.get(`${name}_bucket`) ?? []
+  const ends = buckets.map(({ labels }) => labels["le"] === "+Inf" ? Infinity : Number(labels["le"]))
+  deepStrictEqual(ends, [...ends].sort((one, other) => one - other))
+  strictEqual(ends.at(-1), Infinity)
+  const counts = buckets.map(({ value }) => value)
+  deepStrictEqual(counts, [...counts].sort((one, other) => one - other))
+  const [count] = misses?.samples.get(`${name}_count`) ?? []
+  deepStrictEqual([count?.value, counts.at(-1)], [1, 1])
+  deepStrictEqual([count?.labels["pool"], count?.labels["outcome"]], ["BufferPool", "made"])
+  assert.isAbove(misses?.samples.get(`${name}_sum`)?.[0]?.value ?? 0, 0)
+}
+
+/** Three requests; the page for Prometheus. */
+const served = (url: string) =>
+  Effect.gen(function*() {
+    for (let request = 0; request < 3; request++) {
+      const { body, status } = yield* get(`${url}/wave?samples=${samples}&periods=3`)
+      strictEqual(status, 200, body)
+      const answer = JSON.parse(body) as { readonly samples: number; readonly loudness: number }
+      strictEqual(answer.samples, samples)
+      assert.approximately(answer.loudness, Math.SQRT1_2, 1e-3)
+    }
+    const { body, status, type } = yield* get(`${url}/metrics`)
+    strictEqual(status, 200)
+    assert.match(type ?? "", /^text\/plain; version=0\.0\.4/)
+    return body
+  })
+
+const limit = "--max-bytes=1000000"
+
+const observed = (backend: string) =>
+  Effect.gen(function*() {
+    const { url } = yield* service([limit, `--backend=${backend}`])
+    checkPage(parse(yield* served(url)))
+  })
+
+const promtool = process.env["EFFECT_GPU_POOL_PROMTOOL"] ?? "promtool"
+const isThere = spawnSync(promtool, ["--version"]).status === 0
+
+describe("npm run observed", () => {
+  it.live("tells Prometheus what the pool of its requests counts", () => observed("host"))
+
+  it.live("sends metrics and traces to a collector, the last numbers among them", () =>
+    Effect.gen(function*() {
+      const { received, url: to } = yield* collector
+      const { end, url } = yield* service([limit, `--collector=${to}`])
+      yield* served(url)
+      yield* Effect.promise(end)
+      const bodies = (path: string) => received.get(path) ?? []
+      const last = Schema.decodeUnknownSync(Metrics)(bodies("/v1/metrics").at(-1))
+      const [resource] = last.resourceMetrics
+      strictEqual(valueOf(resource!.resource.attributes, "service.name"), "waves")
+      const metrics = new Map(resource!.scopeMetrics.flatMap(({ metrics }) => metrics).map((one) => [one.name, one]))
+      for (const [name, value] of Object.entries(expected)) {
+        const metric = metrics.get(name)
+        assert.isDefined(metric, name)
+        const [point, ...others] = (metric!.sum ?? metric!.gauge)?.dataPoints ?? []
+        strictEqual(point?.asDouble, value, name)
+        strictEqual(others.length, 0)
+        strictEqual(metric!.sum?.isMonotonic, name.endsWith("_total") ? true : undefined)
+        if (name.endsWith("_bytes")) strictEqual(metric!.unit, "By")
+        strictEqual(valueOf(point!.attributes, "memory"), "waves")
+        assert.isString(valueOf(point!.attributes, "device"))
+      }
+      const misses = metrics.get("gpu_pool_miss_duration_seconds")
+      const [miss] = misses?.histogram?.dataPoints ?? []
+      deepStrictEqual([misses?.unit, miss?.count], ["s", 1])
+      strictEqual(miss?.bucketCounts.length, (miss?.explicitBounds.length ?? 0) + 1)
+      const spans = bodies("/v1/traces").map((body) => Schema.decodeUnknownSync(Traces)(body)).flatMap((
+        { resourceSpans }
+      ) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)))
+      const named = (name: string) => spans.filter((span) => span.name === name)
+      deepStrictEqual(
+        ["gpu.pool.miss", "gpu.pool.wait", "gpu.kernel.compile", "gpu.read"].map((name) => named(name).length),
+        [1, 0, 1, 3]
+      )
+      const [asked] = named("gpu.pool.miss")
+      strictEqual(valueOf(asked!.attributes, "gpu.memory.label"), "waves")
+      strictEqual(valueOf(asked!.attributes, "gpu.request.label"), "wave")
+      strictEqual(Number(valueOf(asked!.attributes, "gpu.request.size")), bytes)
+      strictEqual(Number(valueOf(asked!.attributes, "gpu.block.size")), bytes)
+      assert.isAtLeast(Number(BigInt(asked!.endTimeUnixNano) - BigInt(asked!.startTimeUnixNano)), 0)
+      const work = named("Waves.compute").map(({ spanId }) => spanId)
+      strictEqual(work.length, 3)
+      for (const span of spans.filter(({ name }) => name.startsWith("gpu."))) assert.include(work, span.parentSpanId)
+    }))
+
+  it.live("refuses requests that make no sense, and says why", () =>
+    Effect.gen(function*() {
+      const { url } = yield* service(["--max-bytes=4096"])
+      for (const query of ["", "?samples=0&periods=1", "?samples=x&periods=1", "?samples=8&periods=1.5"]) {
+        const { body, status } = yield* get(`${url}/wave${query}`)
+        strictEqual(status, 400, query)
+        assert.include(body, "error")
+      }
+      const { body, status } = yield* get(`${url}/wave?samples=4096&periods=1`)
+      strictEqual(status, 503)
+      assert.include(body, "16384")
+    }))
+
+  it.live.each(["--port=65536", "--max-bytes=0", "--backend=cloud"])(
+    "refuses %s",
+    (argument) =>
+      Effect.promise(async () => {
+        const child = spawn(process.execPath, ["--conditions=effect-gpu-pool:source", main, argument])
+        const [errors, [status]] = await Promise.all([text(child.stderr), once(child, "close")])
+        strictEqual(status, 1)
+        assert.include(errors, `Invalid value for flag ${argument.split("=")[0]}`)
+      })
+  )
+
+  const title = "passes Prometheus' own check of its page"
+  it.live.skipIf(!isThere)(
+    isThere ? title : `${title} (skipped, no promtool: install prometheus)`,
+    () =>
+      Effect.gen(function*() {
+        const { url } = yield* service([limit])
+        const page = yield* served(url)
+        const { output, status } = spawnSync(promtool, ["check", "metrics"], { input: page, encoding: "utf8" })
+        strictEqual(status, 0, output.join(""))
+      })
+  )
+})
+
+describeWith(["webgpu"], "npm run observed on WebGPU", () => {
+  it.live("tells Prometheus what the pool of its requests counts", () => observed("webgpu"))
+})
+
+describeWith(["opencl"], "npm run observed on OpenCL", () => {
+  it.live("tells Prometheus what the pool of its requests counts", () => observed("opencl"))
+})
