@@ -13,11 +13,14 @@ import type { PoolEvent } from "../../src/domain/pool/PoolEvent.ts"
 import type { PoolStats } from "../../src/domain/pool/PoolStats.ts"
 import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
+import { Ears } from "../../src/observability/events/Ears.ts"
+import { PoolEmitter } from "../../src/observability/events/PoolEmitter.ts"
 import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
 import * as MetricNames from "../../src/observability/metrics/MetricNames.ts"
 import * as PoolMetrics from "../../src/observability/metrics/PoolMetrics.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
+import { CurrentHub } from "../../src/services/pool/EventHub.ts"
 import * as StagingPool from "../../src/services/staging/StagingPool.ts"
 import * as Schedules from "../../src/testing/schedules/Schedules.ts"
 import { run, steps } from "../support/poolPrograms.ts"
@@ -232,6 +235,42 @@ describe("times", () => {
       ),
       inOwnRegistry
     ))
+
+  it.effect("are one for each wait and driver call, wherever a request is interrupted, in every order", () =>
+    Effect.gen(function*() {
+      const most = { asked: 0, waits: 0 }
+      const program = Effect.gen(function*() {
+        const told = { asked: 0, waits: 0 }
+        const tell = ({ _tag }: PoolEvent) => {
+          if (_tag === "DriverAsked") told.asked += 1
+          if (_tag === "Waiting") told.waits += 1
+        }
+        // In this step, where a listener on a fiber of its own would begin at any later one.
+        Ears.of(yield* CurrentHub).add({ of: (memory) => new PoolEmitter(memory, () => 0, tell), ofLeases: true })
+        const fiber = yield* Effect.forkChild(Effect.all([lease(64), lease(64), lease(32)], { concurrency: 3 }), {
+          startImmediately: true
+        })
+        yield* Effect.sleep("1 millis")
+        yield* Fiber.interrupt(fiber)
+        // A driver call goes on after its request.
+        yield* Effect.sleep("1 minute")
+        const asked = yield* countOf("gpu_pool_miss_duration_seconds")
+        const waits = yield* countOf("gpu_pool_wait_duration_seconds")
+        deepStrictEqual({ asked, waits }, told)
+        strictEqual(yield* valueOf("gpu_pool_waiters"), 0)
+        strictEqual(yield* valueOf("gpu_pool_reserved_bytes"), 0)
+        strictEqual(yield* valueOf("gpu_pool_active_bytes"), 0)
+        most.asked = Math.max(most.asked, asked)
+        most.waits = Math.max(most.waits, waits)
+      })
+      const pool = gpu({ maxBytes: 64, onExhausted: "wait" }, { latency: "1 millis" })
+      const { schedules } = yield* Schedules.explore(
+        Effect.scoped(program).pipe(Effect.provide(pool), inOwnRegistry),
+        { deviations: 1 }
+      )
+      assert.isAbove(schedules, 50)
+      deepStrictEqual(most, { asked: 2, waits: 2 })
+    }))
 
   it.effect("have the buckets that were asked for", () =>
     Effect.gen(function*() {
