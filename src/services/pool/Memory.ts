@@ -64,7 +64,6 @@ export class Memory implements Gate, Member, Heard {
   /** Trims held memory, if the pool has such options. */
   readonly trimming: Trimming | undefined
   #mayHit = true
-  #hearsOfHit: Emitter | undefined = undefined
   #isFilled = false
   readonly #stopListening: (() => void) | undefined
   readonly #leaveHub: () => void
@@ -141,11 +140,6 @@ export class Memory implements Gate, Member, Heard {
     return this.#mayHit && this.core.setAsideBytes === 0
   }
 
-  /** The same while somebody listens, who hears of the hit. */
-  get hearsOfHit(): Emitter | undefined {
-    return this.core.setAsideBytes === 0 ? this.#hearsOfHit : undefined
-  }
-
   /** Whether requests wait for the pool's own memory. */
   get hasWaiters(): boolean {
     return this.line.length > 0
@@ -208,15 +202,11 @@ export class Memory implements Gate, Member, Heard {
     this.blocks.events = emitter
     this.blocks.leaseEvents = ofLeases
     this.lines.events = emitter
-    this.#updateMayHit()
   }
 
-  /** On a device with several queues a hit has more to look at; while somebody listens it is told. */
+  /** On a device with several queues a hit has more to look at. */
   #updateMayHit(): void {
-    const { leaseEvents } = this.blocks
-    const mayHit = !this.#isFilled && this.blocks.queues?.several !== true
-    this.#mayHit = mayHit && leaseEvents === undefined
-    this.#hearsOfHit = mayHit ? leaseEvents : undefined
+    this.#mayHit = !this.#isFilled && this.blocks.queues?.several !== true
   }
 
   /** A memory that nobody waits for, and without anything to trim, pays nothing for that. */

@@ -33,6 +33,7 @@ import {
 } from "./PoolOptions.ts"
 import type { Budget } from "./waiting/Budget.ts"
 import { Charge } from "./waiting/Charge.ts"
+import type { Emitter } from "./waiting/Emitter.ts"
 import { InHandler, isWithin } from "./waiting/Handlers.ts"
 import { CurrentTurn } from "./waiting/JobTurns.ts"
 import type { LastResort } from "./waiting/LastResort.ts"
@@ -289,52 +290,32 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   ): L | undefined {
     if (size === 0) return this.#empty(list, wanted, label, options)
     const { memory, source } = this
-    if (!this.#isPlain) return undefined
-    if (!memory.mayHit) return this.#hitTold(list, size, wanted, label, options)
+    if (!this.#isPlain || !memory.mayHit) return undefined
     const { core } = memory
     const blockSize = source.blockSize(size)
     const family = source.family(wanted)
     const block = core.acquireOwn(family, blockSize, size) ??
       core.borrow(family, blockSize, size, source.mostBorrowed(blockSize))
-    return block === undefined ? undefined : this.#grant(list, block, size, wanted, label, options)
-  }
-
-  /** The same while somebody listens. */
-  #hitTold(
-    list: LeaseList,
-    size: number,
-    wanted: W,
-    label: string | undefined,
-    options: RequestOptions | undefined
-  ): L | undefined {
-    const { memory: { core, hearsOfHit }, source } = this
-    if (hearsOfHit === undefined) return undefined
-    const blockSize = source.blockSize(size)
-    const family = source.family(wanted)
-    const own = core.acquireOwn(family, blockSize, size)
-    const block = own ?? core.borrow(family, blockSize, size, source.mostBorrowed(blockSize))
     if (block === undefined) return undefined
-    const patience = options === undefined
-      ? this.terms.patience
-      : this.#patienceOf(this.#allocating, 0, undefined, options)
-    const from = own === undefined ? "borrowed" : "held"
-    const waits = isGpuError(patience) ? this.terms.patience : patience
-    hearsOfHit.hit(block, from, source, label, options?.callSite, waits)
-    return this.#grant(list, block, size, wanted, label, options)
-  }
-
-  #grant(
-    list: LeaseList,
-    block: Block,
-    size: number,
-    wanted: W,
-    label: string | undefined,
-    options: RequestOptions | undefined
-  ): L {
+    const events = this.#blocks.leaseEvents
+    if (events !== undefined) this.#tellHit(events, block, blockSize, label, options)
     // The blocks of a source's families are its own.
-    const lease = this.#leases.grant(this.source, list, block as Block<V>, size, wanted, label)
+    const lease = this.#leases.grant(source, list, block as Block<V>, size, wanted, label)
     CallSite.note(lease, options?.callSite)
     return lease
+  }
+
+  #tellHit(
+    events: Emitter,
+    block: Block,
+    blockSize: number,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): void {
+    const { patience: without } = this.terms
+    const patience = options === undefined ? without : this.#patienceOf(this.#allocating, 0, undefined, options)
+    const from = block.capacity === blockSize ? "held" : "borrowed"
+    events.hit(block, from, this.source, label, options?.callSite, isGpuError(patience) ? without : patience)
   }
 
   #empty(list: LeaseList, wanted: W, label: string | undefined, options: RequestOptions | undefined): L {
@@ -490,8 +471,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   /** Whether each of a few requests has a held block of its own, so that no block is taken in vain. */
   #areHeld(wants: ReadonlyArray<Want<W>>): boolean {
     const { memory, source } = this
-    const mayHit = memory.mayHit || memory.hearsOfHit !== undefined
-    if (wants.length === 0 || wants.length > mostHitTogether || !mayHit || !this.#isPlain) return false
+    if (wants.length === 0 || wants.length > mostHitTogether || !memory.mayHit || !this.#isPlain) return false
     const bins = wants.map(({ size, wanted }) => ({
       blockSize: size === 0 ? 0 : source.blockSize(size),
       family: source.family(wanted)
