@@ -51,3 +51,11 @@ export * as PoolMetrics from "./observability/metrics/PoolMetrics.ts"
  * @since 0.1.0
  */
 export * as GpuTraces from "./observability/metrics/GpuTraces.ts"
+
+/**
+ * A recording as a page to look at.
+ *
+ * @category viewing
+ * @since 0.1.0
+ */
+export * as Viewer from "./observability/viewer/Viewer.ts"

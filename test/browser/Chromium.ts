@@ -91,7 +91,7 @@ const flags = [
   "--no-first-run"
 ]
 
-const launch: Effect.Effect<Browser, never, Scope.Scope> = Effect.acquireRelease(
+export const launch: Effect.Effect<Browser, never, Scope.Scope> = Effect.acquireRelease(
   Effect.promise(async () => {
     const executablePath = await chromium()
     if (executablePath === undefined) throw new Error("no chromium")
@@ -101,7 +101,7 @@ const launch: Effect.Effect<Browser, never, Scope.Scope> = Effect.acquireRelease
 )
 
 /** What a page says on its console: errors, warnings and exceptions. */
-const listen = (page: BrowserPage, complaints: Array<string>): void => {
+export const listen = (page: BrowserPage, complaints: Array<string>): void => {
   page.on("pageerror", (error) => complaints.push(`uncaught: ${error.stack ?? error.message}`))
   page.on("crash", () => complaints.push("the page crashed"))
   page.on("console", (message) => {

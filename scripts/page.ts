@@ -1,0 +1,74 @@
+/**
+ * Bundles the script and the style sheet of the viewer's page into a module, `npm run page`: the package is shipped as plain
+ * modules, and the file that the viewer writes must have both in it. With `--check` it only says whether that module is up to date.
+ */
+import { build } from "esbuild"
+import { createHash } from "node:crypto"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+
+const root = join(import.meta.dirname, "..")
+const target = join(root, "src/observability/viewer/PageText.ts")
+
+const license = `/*! With uPlot, https://github.com/leeoniya/uPlot
+${readFileSync(join(root, "node_modules/uplot/LICENSE"), "utf8").trim()}
+*/`
+
+const scriptOf = async (): Promise<string> => {
+  const { outputFiles } = await build({
+    entryPoints: ["src/observability/viewer/page/main.ts"],
+    absWorkingDir: root,
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "iife",
+    platform: "browser",
+    target: "es2023",
+    charset: "ascii",
+    conditions: ["effect-gpu-pool:source"],
+    legalComments: "none",
+    banner: { js: license }
+  })
+  const script = outputFiles.map(({ text }) => text).join("")
+  // it stands in an element of a document, which these would end
+  if (/<\/script|<!--/i.test(script)) throw new Error("the script of the page cannot stand in a document")
+  return script
+}
+
+const styleOf = async (): Promise<string> => {
+  const contents = ["node_modules/uplot/dist/uPlot.min.css", "src/observability/viewer/page/page.css"]
+    .map((file) => readFileSync(join(root, file), "utf8"))
+    .join("\n")
+  const { outputFiles } = await build({
+    stdin: { contents, loader: "css" },
+    minify: true,
+    write: false,
+    charset: "ascii"
+  })
+  return outputFiles.map(({ text }) => text).join("")
+}
+
+const hashOf = (text: string): string => `sha256-${createHash("sha256").update(text).digest("base64")}`
+
+const moduleOf = (script: string, style: string): string =>
+  `/**
+ * The script and the style sheet of the viewer's page, bundled by scripts/page.ts, and what a policy of the page names them by.
+ *
+ * @internal
+ */
+export const script = ${JSON.stringify(script)}
+export const style = ${JSON.stringify(style)}
+export const scriptHash = ${JSON.stringify(hashOf(script))}
+export const styleHash = ${JSON.stringify(hashOf(style))}
+`
+
+const before = readFileSync(target, { encoding: "utf8", flag: "a+" })
+const after = moduleOf(await scriptOf(), await styleOf())
+
+if (!process.argv.includes("--check")) {
+  writeFileSync(target, after)
+  console.log(`the page: ${(after.length / 1000).toFixed(1)} kB`)
+} else if (after !== before) {
+  console.error("src/observability/viewer/PageText.ts is not what its sources make: run npm run page")
+  process.exitCode = 1
+}

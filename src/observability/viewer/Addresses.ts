@@ -1,0 +1,76 @@
+/**
+ * Where the blocks of a memory are drawn: drivers do not tell their addresses, so each is put into the lowest gap that is
+ * large enough. Gaps between blocks are then drawn as such.
+ *
+ * @internal
+ */
+
+/** More gaps are not looked at: a block is put above all others then. */
+const mostLooks = 256
+
+export class Addresses {
+  readonly #starts: Array<number> = []
+  readonly #sizes: Array<number> = []
+  /** The bytes from address 0 to the end of the highest block there ever was. */
+  height = 0
+  /** Where the highest block ends now. */
+  #top = 0
+
+  take(bytes: number): number {
+    const looks = Math.min(this.#sizes.length, mostLooks)
+    for (let at = 0; at < looks; at++) {
+      if (this.#sizes[at]! >= bytes) return this.#cut(at, bytes)
+    }
+    const address = this.#top
+    this.#top += bytes
+    this.height = Math.max(this.height, this.#top)
+    return address
+  }
+
+  #cut(at: number, bytes: number): number {
+    const address = this.#starts[at]!
+    if (this.#sizes[at] === bytes) this.#remove(at)
+    else {
+      this.#starts[at] = address + bytes
+      this.#sizes[at]! -= bytes
+    }
+    return address
+  }
+
+  give(address: number, bytes: number): void {
+    if (bytes === 0) return
+    const at = this.#after(address)
+    this.#starts.splice(at, 0, address)
+    this.#sizes.splice(at, 0, bytes)
+    this.#join(at)
+    if (at > 0) this.#join(at - 1)
+    const last = this.#starts.length - 1
+    if (this.#starts[last]! + this.#sizes[last]! < this.#top) return
+    this.#top = this.#starts[last]!
+    this.#remove(last)
+  }
+
+  /** The place of the first gap behind an address. */
+  #after(address: number): number {
+    let from = 0
+    let to = this.#starts.length
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if (this.#starts[middle]! < address) from = middle + 1
+      else to = middle
+    }
+    return from
+  }
+
+  /** Joins a gap with the next one, if they touch. */
+  #join(at: number): void {
+    if (at + 1 >= this.#starts.length || this.#starts[at]! + this.#sizes[at]! !== this.#starts[at + 1]) return
+    this.#sizes[at]! += this.#sizes[at + 1]!
+    this.#remove(at + 1)
+  }
+
+  #remove(at: number): void {
+    this.#starts.splice(at, 1)
+    this.#sizes.splice(at, 1)
+  }
+}

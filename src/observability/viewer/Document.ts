@@ -1,0 +1,36 @@
+/**
+ * The document of the viewer: one file with everything in it, which loads nothing.
+ *
+ * @internal
+ */
+import { script, scriptHash, style, styleHash } from "./PageText.ts"
+
+const named: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;" }
+
+const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => named[character]!)
+
+/** Only the script and the styles of this file, whatever stands in a recording; and nothing from elsewhere. */
+const policy = `default-src 'none'; script-src '${scriptHash}'; style-src '${styleHash}'; img-src data:; ` +
+  "base-uri 'none'; form-action 'none'"
+
+/** Recordings stand in it as base64, which has no character that ends an element. */
+export const documentOf = (title: string, recordings: ReadonlyArray<string>): string =>
+  [
+    `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="effect-gpu-pool">
+<title>${escaped(title)}</title>
+<link rel="icon" href="data:,">
+<style>${style}</style>
+</head>
+<body>
+<noscript>This page draws a recording of memory, for which it needs JavaScript.</noscript>
+<main id="app"></main>
+`,
+    ...recordings.map((text) => `<script type="application/gzip" data-recording>${text}</script>\n`),
+    `<script>${script}</script>\n</body>\n</html>\n`
+  ].join("")

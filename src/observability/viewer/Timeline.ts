@@ -1,0 +1,102 @@
+/**
+ * What the viewer draws of a recording: its events in time, and of them leases, blocks, waits and failures, each with the
+ * states between which it lasts. State 0 is before the first event, and state `i + 1` after event `i`; what lasts beyond
+ * the last event ends at the state after the last one.
+ *
+ * @internal
+ */
+import type { RecordingFacts } from "../recording/Recording.ts"
+
+/** Columns of numbers, one entry for each thing. */
+export interface Leases {
+  /** The state it begins at, 0 where that was before the first event; and the one it ends at. */
+  readonly start: Int32Array
+  readonly end: Int32Array
+  /** Bytes that were requested. */
+  readonly size: Float64Array
+  /** Its place among the blocks. */
+  readonly block: Int32Array
+  /** Places among the texts. */
+  readonly label: Int32Array
+  readonly site: Int32Array
+}
+
+export interface Blocks {
+  readonly start: Int32Array
+  readonly end: Int32Array
+  /** Bytes. */
+  readonly capacity: Float64Array
+  /** Where it is drawn: its first byte, over those of its memory. */
+  readonly address: Float64Array
+  /** Its place among the memories. */
+  readonly memory: Int32Array
+  readonly pool: Int32Array
+  readonly family: Int32Array
+}
+
+export interface Waits {
+  readonly start: Int32Array
+  readonly end: Int32Array
+  readonly size: Float64Array
+  readonly label: Int32Array
+  readonly site: Int32Array
+  readonly memory: Int32Array
+  /** 1 where it got memory. */
+  readonly served: Int32Array
+}
+
+/** A memory as it is named, and its limit before the first event; null for none. */
+export interface DrawnMemory {
+  readonly name: string
+  readonly device: string
+  readonly maxBytes: number | null
+}
+
+/** A request that ran out of memory. */
+export interface Failure {
+  readonly state: number
+  readonly memory: number
+  readonly size: number
+  readonly label: string
+  readonly site: string
+  readonly pool: string
+  readonly budget: string
+  readonly rungs: ReadonlyArray<string>
+  readonly activeBytes: number
+  readonly heldBytes: number
+}
+
+/** A change of a limit of a memory, or what ended a device or a memory. */
+export interface Turn {
+  readonly state: number
+  readonly memory: number
+  readonly what: "limit" | "lost" | "closed"
+  /** The new limit; null for none. */
+  readonly bytes: number | null
+}
+
+export interface TimelineFacts {
+  readonly title: string
+  readonly source: string
+  readonly reason: RecordingFacts["reason"]
+  readonly takenAt: number
+  readonly dropped: number
+  /** Events of blocks that the recording does not know, and so not drawn. */
+  readonly strays: number
+  readonly memories: ReadonlyArray<DrawnMemory>
+  /** Place 0 is for none. */
+  readonly texts: ReadonlyArray<string>
+  readonly failures: ReadonlyArray<Failure>
+  readonly turns: ReadonlyArray<Turn>
+  /** The names of kinds of events, by number. */
+  readonly kinds: ReadonlyArray<string>
+}
+
+export interface Timeline extends TimelineFacts {
+  /** For each event, milliseconds since 1970 as it was recorded. */
+  readonly times: Float64Array
+  readonly kind: Uint8Array
+  readonly leases: Leases
+  readonly blocks: Blocks
+  readonly waits: Waits
+}

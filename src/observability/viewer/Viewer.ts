@@ -1,0 +1,109 @@
+/**
+ * A recording as a page to look at: memory over time, blocks and the gaps between them, and who has how much at any moment.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { optionsProblem, readValues, satisfies } from "../../domain/arguments/ArgumentProblem.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type { Recording } from "../recording/Recording.ts"
+import { documentOf } from "./Document.ts"
+import { compressed, pack, toText } from "./Packing.ts"
+import { readTimeline } from "./ReadTimeline.ts"
+import type { Timeline } from "./Timeline.ts"
+
+/**
+ * Options of {@link html}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HtmlOptions {
+  /** The heading of the page. Without one it says what made the recording. */
+  readonly title?: string | undefined
+  /** Another run, drawn over the first one: both begin at their first event. */
+  readonly compareWith?: Recording | undefined
+  /** The heading of the other run. */
+  readonly compareTitle?: string | undefined
+}
+
+const known = new Set(["title", "compareWith", "compareTitle"])
+const operation = "Viewer.html"
+
+const isRecording = (value: unknown): value is Recording =>
+  typeof value === "object" && value !== null &&
+  ["chunks", "memories", "blocks"].every((name) => Array.isArray(Reflect.get(value, name)))
+
+const recordingProblem = (name: string, value: unknown): GpuError | undefined =>
+  satisfies(value, isRecording) ? undefined : invalidRequest(
+    operation,
+    `${shown(value)} was given for ${name}`,
+    "Pass a recording, such as one of Recording.make."
+  )
+
+const textProblem = (name: string, value: unknown): GpuError | undefined =>
+  value === undefined || typeof value === "string"
+    ? undefined
+    : invalidRequest(operation, `${name} ${shown(value)} is no text`, "Pass a string, or leave it out.")
+
+const problemOf = (recording: unknown, options: HtmlOptions): GpuError | undefined =>
+  recordingProblem("the recording", recording) ?? optionsProblem(operation, options, known) ??
+    textProblem("title", options.title) ?? textProblem("compareTitle", options.compareTitle) ??
+    (options.compareWith === undefined ? undefined : recordingProblem("compareWith", options.compareWith))
+
+const titleOf = ({ reason, source }: Recording): string =>
+  `${source}: ${reason === "outOfMemory" ? "out of memory" : "a recording of memory"}`
+
+const embedded = (timeline: Timeline): Promise<string> => compressed(pack(timeline)).then(toText)
+
+/** What is drawn of the recording, and of the other one. */
+const timelinesOf = (recording: Recording, title: string, options: HtmlOptions): ReadonlyArray<Timeline> => {
+  const { compareTitle, compareWith } = options
+  const first = readTimeline(recording, title)
+  return compareWith === undefined ? [first] : [first, readTimeline(compareWith, compareTitle ?? titleOf(compareWith))]
+}
+
+/**
+ * A page about a recording, as the text of one HTML file: it has everything in it, loads nothing, and opens from a disk. It draws
+ * memory over time as the leases of each label, call site or size over each other, with the limit; blocks, what of them is leased, and
+ * the gaps between them; each request that ran out of memory, with what was tried; requests that wait; and, at the moment where its
+ * cursor stands, who has how many bytes.
+ *
+ * A text of about 100 kB, and 5 to 10 bytes more for each event. Fails with InvalidRequest for what is no recording.
+ *
+ * **Example** (A page of what a program does)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Recording, Viewer } from "effect-gpu-pool/observability"
+ *
+ * const facts = {
+ *   source: "example",
+ *   reason: "asked",
+ *   takenAt: 0,
+ *   dropped: 0,
+ *   memories: [],
+ *   families: [],
+ *   budgets: [],
+ *   blocks: []
+ * } as const
+ *
+ * Effect.gen(function*() {
+ *   const page = yield* Viewer.html(Recording.make(facts, []), { title: "Nothing happened" })
+ *   return page.includes("<title>Nothing happened</title>")
+ * }) // => true
+ * ```
+ *
+ * @category converters
+ * @since 0.1.0
+ */
+export const html = (recording: Recording, options: HtmlOptions = {}): Effect.Effect<string, GpuError> =>
+  Effect.suspend(() => {
+    const problem = problemOf(recording, options)
+    if (problem !== undefined) return problem
+    const title = options.title ?? titleOf(recording)
+    const timelines = readValues(operation, () => timelinesOf(recording, title, options))
+    if (isGpuError(timelines)) return timelines
+    return Effect.promise(async () => documentOf(title, await Promise.all(timelines.map(embedded))))
+  })

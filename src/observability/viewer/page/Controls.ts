@@ -1,0 +1,104 @@
+/**
+ * The controls over the charts.
+ *
+ * @internal
+ */
+import { button, element, named, select } from "./Elements.ts"
+import { countText, millisText, parseCount, parseMillis } from "./model/Format.ts"
+import type { GroupBy } from "./model/Grouping.ts"
+import type { View } from "./model/Picture.ts"
+import type { Axis } from "./model/Run.ts"
+
+export interface Commands {
+  readonly groupBy: (by: GroupBy) => void
+  readonly setAxis: (axis: Axis) => void
+  readonly setFilter: (text: string) => void
+  readonly setMemory: (memory: number | undefined) => void
+  readonly zoomTo: (from: number, to: number) => void
+  readonly zoom: (factor: number) => void
+  readonly showAll: () => void
+  readonly toFailure: (step: 1 | -1) => void
+  readonly nextTheme: () => void
+  readonly help: () => void
+}
+
+export const groupings = [["label", "label"], ["site", "call site"], ["size", "size"]] as const
+
+/** A field for a place of the axis. */
+const placeField = (id: string, change: () => void): HTMLInputElement =>
+  element("input", { id, type: "text", size: "11", spellcheck: "false", onchange: change })
+
+export class Controls {
+  readonly root: HTMLElement
+  readonly #axis: HTMLSelectElement
+  readonly #by: HTMLSelectElement
+  readonly #filter: HTMLInputElement
+  readonly #from: HTMLInputElement
+  readonly #to: HTMLInputElement
+  readonly #commands: Commands
+  #view: View = { axis: "time", from: 0, to: 1 }
+
+  constructor(commands: Commands, memories: ReadonlyArray<string>, failures: number) {
+    this.#commands = commands
+    this.#axis = select([["time", "time"], ["events", "events"]], (value) => commands.setAxis(value as Axis))
+    this.#by = select(groupings, (value) => commands.groupBy(value as GroupBy))
+    this.#filter = element("input", {
+      type: "search",
+      id: "filter",
+      placeholder: "label or call site",
+      size: "22",
+      oninput: () => commands.setFilter(this.#filter.value)
+    })
+    this.#from = placeField("from", () => this.#readRange())
+    this.#to = placeField("to", () => this.#readRange())
+    const memory = select(
+      [["", "all"], ...memories.map((name, place) => [String(place), name] as const)],
+      (value) => commands.setMemory(value === "" ? undefined : Number(value))
+    )
+    this.root = element(
+      "div",
+      { class: "controls", role: "toolbar", "aria-label": "Controls" },
+      named("Group by", this.#by),
+      named("Filter", this.#filter),
+      ...memories.length > 1 ? [named("Memory", memory)] : [],
+      named("Axis", this.#axis),
+      named("From", this.#from),
+      named("to", this.#to),
+      button("+", "Zoom in", () => commands.zoom(0.5)),
+      button("−", "Zoom out", () => commands.zoom(2)),
+      button("All", "Show all", commands.showAll),
+      ...failures === 0 ? [] : [
+        button("◀ !", "Previous out of memory", () => commands.toFailure(-1)),
+        button("! ▶", `Next of ${countText(failures)} out of memory`, () => commands.toFailure(1))
+      ],
+      button("◐", "Dark or light", commands.nextTheme),
+      button("?", "Help", commands.help)
+    )
+  }
+
+  focusFilter(): void {
+    this.#filter.focus()
+  }
+
+  #parse(field: HTMLInputElement): number | undefined {
+    const value = this.#view.axis === "time" ? parseMillis(field.value) : parseCount(field.value)
+    field.setAttribute("aria-invalid", String(value === undefined))
+    return value
+  }
+
+  #readRange(): void {
+    const from = this.#parse(this.#from)
+    const to = this.#parse(this.#to)
+    if (from !== undefined && to !== undefined && from < to) this.#commands.zoomTo(from, to)
+  }
+
+  show(view: View, by: GroupBy, text: string): void {
+    this.#view = view
+    const shown = (x: number): string => view.axis === "events" ? countText(Math.round(x)) : millisText(x, 6)
+    if (document.activeElement !== this.#from) this.#from.value = shown(view.from)
+    if (document.activeElement !== this.#to) this.#to.value = shown(view.to)
+    this.#axis.value = view.axis
+    this.#by.value = by
+    if (this.#filter.value !== text) this.#filter.value = text
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * Blocks over time: each as wide as it lasts and as high as its capacity, with the leases that it had. Where nothing is drawn,
+ * no block was.
+ *
+ * @internal
+ */
+import uPlot from "uplot"
+import type { BlockPicture, Rectangle } from "../model/BlockPicture.ts"
+import { leftOut } from "../model/Grouping.ts"
+import type { View } from "../model/Picture.ts"
+import { axesOf, type ChartHost, cursorOptions, listen, place, selecting } from "./Charts.ts"
+import { colorOf } from "./Colors.ts"
+import { Raster } from "./Raster.ts"
+
+export class BlockChart {
+  readonly #host: ChartHost
+  readonly #chart: uPlot
+  readonly #cursor: HTMLElement
+  #picture: BlockPicture = { blocks: [], leases: [], partial: false }
+  #groupOf: Uint8Array = new Uint8Array(0)
+  #height = 1
+  readonly #raster = new Raster()
+
+  constructor(
+    host: ChartHost,
+    parent: HTMLElement,
+    size: { width: number; height: number },
+    hover: (x: number, address: number) => void
+  ) {
+    this.#host = host
+    this.#chart = new uPlot(
+      {
+        ...size,
+        legend: { show: false },
+        padding: [8, 8, 0, 0],
+        cursor: cursorOptions,
+        scales: {
+          x: { time: false, range: () => [host.view().from, host.view().to] },
+          y: { range: () => [0, this.#height] }
+        },
+        axes: axesOf(host),
+        series: [{}, { points: { show: false } }],
+        hooks: { drawAxes: [(chart) => this.#draw(chart)], setSelect: [selecting(host)] }
+      },
+      [[0, 1], [null, null]],
+      parent
+    )
+    this.#cursor = listen(this.#chart, host)
+    const { over } = this.#chart
+    over.addEventListener("pointermove", ({ clientX, clientY }) => {
+      const { left, top } = over.getBoundingClientRect()
+      hover(this.#chart.posToVal(clientX - left, "x"), this.#chart.posToVal(clientY - top, "y"))
+    })
+  }
+
+  /** How many rectangles the last frame drew. */
+  get drawn(): number {
+    return this.#raster.drawn
+  }
+
+  /** The length of the axis that one pixel has. */
+  get pixel(): number {
+    const { from, to } = this.#host.view()
+    return (to - from) / Math.max(1, this.#chart.bbox.width / uPlot.pxRatio)
+  }
+
+  resize(width: number, height: number): void {
+    this.#chart.setSize({ width, height })
+  }
+
+  /** As high as what is seen. */
+  show(picture: BlockPicture, groupOf: Uint8Array): void {
+    this.#picture = picture
+    this.#groupOf = groupOf
+    this.#height = 1.03 * picture.blocks.reduce((most, { top }) => Math.max(most, top), 1)
+    const { from, to } = this.#host.view()
+    this.#chart.setData([[from, to], [null, null]])
+  }
+
+  showCursor(view: View, x: number): void {
+    place(this.#cursor, view, x)
+  }
+
+  #draw(chart: uPlot): void {
+    const { from, to } = this.#host.view()
+    const { blocks, leases } = this.#picture
+    const raster = this.#raster
+    raster.begin(chart)
+    const xOf = (x: number): number => (x - from) / (to - from) * raster.width
+    const yOf = (bytes: number): number => raster.height * (1 - bytes / this.#height)
+    // a gap between blocks, where there is room for it
+    const gap = Math.round(uPlot.pxRatio)
+    const fill = (color: string, of: Iterable<Rectangle>): void => {
+      const rectangle = raster.filling(color)
+      for (const { bottom, from, to, top } of of) {
+        const [left, upper, right, lower] = [xOf(from), yOf(top), xOf(to), yOf(bottom)]
+        rectangle(
+          left,
+          lower - upper > 4 * gap ? upper + gap : upper,
+          right - left > 4 * gap ? right - gap : right,
+          lower
+        )
+      }
+    }
+    fill(this.#host.color("held"), blocks.filter(({ busy }) => !busy))
+    fill(this.#host.color("busy"), blocks.filter(({ busy }) => busy))
+    fill(this.#host.color("slack"), leases.map((lease) => ({ ...lease, top: lease.blockTop })))
+    for (const [group, of] of this.#byGroup(leases)) {
+      fill(group === leftOut ? this.#host.color("left-out") : colorOf(group), of)
+    }
+    raster.end(chart)
+  }
+
+  #byGroup(leases: ReadonlyArray<Rectangle>): ReadonlyMap<number, ReadonlyArray<Rectangle>> {
+    const groups = new Map<number, Array<Rectangle>>()
+    for (const lease of leases) {
+      const group = this.#groupOf[lease.of]!
+      const known = groups.get(group)
+      if (known === undefined) groups.set(group, [lease])
+      else known.push(lease)
+    }
+    return groups
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * What the charts of the page have in common: their axes, the cursor over them, and what the mouse does on them.
+ *
+ * @internal
+ */
+import type uPlot from "uplot"
+import { bytesText, countText, millisText } from "../model/Format.ts"
+import type { View } from "../model/Picture.ts"
+import type { Axis } from "../model/Run.ts"
+
+/** What charts ask of the page. */
+export interface ChartHost {
+  readonly view: () => View
+  readonly zoomTo: (from: number, to: number) => void
+  /** Zooms by a factor around a place of the axis. */
+  readonly zoomAt: (x: number, factor: number) => void
+  readonly panBy: (share: number) => void
+  readonly moveCursorTo: (x: number) => void
+  readonly color: (name: keyof import("./Colors.ts").Colors) => string
+}
+
+/** The width of the axis of bytes, so that all charts stand under each other. */
+export const axisWidth = 84
+
+/** Steps of an axis of bytes: 1, 2, 4, 8 and so on. */
+const byteSteps = Array.from({ length: 70 }, (_, power) => 2 ** power)
+
+/** Steps of an axis of milliseconds: those of decimals to half a minute, then whole minutes, hours and days. */
+const timeSteps = [
+  ...Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** (power - 6))).flat(),
+  10_000,
+  15_000,
+  30_000,
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60_000),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * 3_600_000),
+  ...Array.from({ length: 20 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power * 86_400_000)).flat()
+]
+
+const countSteps = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
+
+const shownOn = (axis: Axis, value: number, step: number): string => {
+  if (axis === "events") return countText(value)
+  if (value > 60_000 && step < 60_000) {
+    return `${millisText(Math.floor(value / 60_000) * 60_000)} ${millisText(value % 60_000)}`
+  }
+  return millisText(value, Math.min(9, Math.max(0, Math.ceil(3 - Math.log10(step)))))
+}
+
+export const axesOf = (
+  host: ChartHost,
+  bytes: (value: number) => string = bytesText,
+  space = 28
+): Array<uPlot.Axis> => {
+  const look = {
+    stroke: () => host.color("text"),
+    grid: { stroke: () => host.color("grid"), width: 1 },
+    ticks: { stroke: () => host.color("grid"), width: 1, size: 4 },
+    font: "12px system-ui, sans-serif"
+  }
+  return [
+    {
+      ...look,
+      size: 28,
+      gap: 2,
+      space: 90,
+      incrs: () => host.view().axis === "time" ? timeSteps : countSteps,
+      values: (_, splits) =>
+        splits.map((value) => shownOn(host.view().axis, value, (splits[1] ?? 1) - (splits[0] ?? 0)))
+    },
+    { ...look, size: axisWidth, gap: 4, space, incrs: byteSteps, values: (_, splits) => splits.map(bytes) }
+  ]
+}
+
+/** The share of the way that a mark stands from the left of the view, as a style. */
+export const place = (mark: HTMLElement, { from, to }: View, x: number): void => {
+  const share = (x - from) / (to - from)
+  mark.hidden = !(share >= 0 && share <= 1)
+  if (!mark.hidden) mark.style.left = `${share * 100}%`
+}
+
+export const cursorOptions: uPlot.Cursor = {
+  y: false,
+  points: { show: false },
+  drag: { x: true, y: false, setScale: false, dist: 4 },
+  bind: {
+    // with the shift key the mouse moves the view
+    mousedown: (_, __, handler) => (event) => event.shiftKey ? null : handler(event),
+    dblclick: () => () => null
+  }
+}
+
+export const noSelection = { left: 0, top: 0, width: 0, height: 0 }
+
+/** A range that was selected becomes the view. */
+export const selecting = (host: ChartHost) => (chart: uPlot): void => {
+  const { left, width } = chart.select
+  if (width < 4) return
+  const from = chart.posToVal(left, "x")
+  const to = chart.posToVal(left + width, "x")
+  chart.setSelect(noSelection, false)
+  host.zoomTo(from, to)
+}
+
+/** The wheel zooms, with the shift key it moves; a click moves the cursor; dragging with the shift key moves the view. */
+export const listen = (chart: uPlot, host: ChartHost): HTMLElement => {
+  const { over } = chart
+  const xOf = ({ clientX }: MouseEvent): number => chart.posToVal(clientX - over.getBoundingClientRect().left, "x")
+  over.addEventListener("wheel", (event) => {
+    event.preventDefault()
+    const sideways = event.shiftKey ? event.deltaY + event.deltaX : event.deltaX
+    if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) host.panBy(sideways / over.clientWidth)
+    else host.zoomAt(xOf(event), 1.0015 ** event.deltaY)
+  }, { passive: false })
+  let pressed: { readonly x: number; last: number; readonly pans: boolean } | undefined
+  over.addEventListener("pointerdown", ({ clientX, shiftKey }) => {
+    pressed = { x: clientX, last: clientX, pans: shiftKey }
+  })
+  over.addEventListener("pointermove", ({ clientX }) => {
+    if (pressed?.pans !== true) return
+    host.panBy((pressed.last - clientX) / over.clientWidth)
+    pressed.last = clientX
+  })
+  over.addEventListener("pointerup", (event) => {
+    if (pressed !== undefined && !pressed.pans && Math.abs(event.clientX - pressed.x) < 4) host.moveCursorTo(xOf(event))
+    pressed = undefined
+  })
+  const mark = document.createElement("div")
+  mark.className = "cursor"
+  over.append(mark)
+  return mark
+}

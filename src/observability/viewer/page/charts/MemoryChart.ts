@@ -1,0 +1,205 @@
+/**
+ * Memory over time: the leases of each group over each other, what their blocks have beyond them, held blocks, and lines for
+ * what blocks have in all and for the limit. Failures are marked, and requests that wait.
+ *
+ * @internal
+ */
+import uPlot from "uplot"
+import type { Picture, View } from "../model/Picture.ts"
+import { axesOf, type ChartHost, cursorOptions, listen, place, selecting } from "./Charts.ts"
+import { colorOf } from "./Colors.ts"
+import { Raster } from "./Raster.ts"
+
+/** What stands on the axis beside the columns. */
+export interface Marks {
+  /** Where requests failed, in order. */
+  readonly failures: ReadonlyArray<number>
+}
+
+const stepped = uPlot.paths.stepped!({ align: 1 })
+
+/** How high the strip of waiting requests is, in pixels. */
+const strip = 6
+
+export interface Drawn {
+  readonly picture: Picture
+  /** The bytes of leases of the other run, for each column. */
+  readonly other: ReadonlyArray<number | null> | undefined
+  /** Without a filter: only then do blocks stand over the leases in them. */
+  readonly isWhole: boolean
+}
+
+/** Where a chart draws, in pixels of its canvas, and how many bytes are as high as it. */
+export interface Plot {
+  readonly left: number
+  readonly top: number
+  readonly width: number
+  readonly height: number
+  readonly bytes: number
+}
+
+export class MemoryChart {
+  readonly #host: ChartHost
+  readonly #chart: uPlot
+  readonly #cursor: HTMLElement
+  readonly #areas = new Raster()
+  #drawn: Drawn | undefined
+  #marks: Marks = { failures: [] }
+  #top = 1
+  /** How many things the last frame drew. */
+  drawn = 0
+
+  constructor(host: ChartHost, parent: HTMLElement, size: { width: number; height: number }) {
+    this.#host = host
+    this.#chart = new uPlot(this.#options(size), [[]], parent)
+    this.#cursor = listen(this.#chart, host)
+  }
+
+  #options(size: { width: number; height: number }): uPlot.Options {
+    const host = this.#host
+    return {
+      ...size,
+      legend: { show: false },
+      padding: [8, 8, 0, 0],
+      cursor: cursorOptions,
+      scales: {
+        x: { time: false, range: () => [host.view().from, host.view().to] },
+        y: { range: () => [0, this.#top] }
+      },
+      axes: axesOf(host),
+      series: [{}, {
+        paths: stepped,
+        points: { show: false },
+        width: 1.5,
+        dash: [6, 4],
+        stroke: () => host.color("limit")
+      }],
+      hooks: {
+        drawAxes: [(chart) => this.#drawAreas(chart)],
+        draw: [(chart) => this.#drawMarks(chart)],
+        setSelect: [selecting(host)]
+      }
+    }
+  }
+
+  /** The columns that there is room for. */
+  get columns(): number {
+    return Math.max(1, Math.round(this.#chart.bbox.width / uPlot.pxRatio))
+  }
+
+  get plot(): Plot {
+    const { height, left, top, width } = this.#chart.bbox
+    return { left, top, width, height, bytes: this.#top }
+  }
+
+  resize(width: number, height: number): void {
+    this.#chart.setSize({ width, height })
+  }
+
+  show(drawn: Drawn, marks: Marks): void {
+    this.#drawn = drawn
+    this.#marks = marks
+    const { limit, managed, tops, x } = drawn.picture
+    this.#top = topOf([managed, tops.at(-1) ?? [], drawn.other ?? []], limit)
+    this.#chart.setData([[...x, this.#host.view().to], [...limit, limit.at(-1) ?? null]] as uPlot.AlignedData)
+  }
+
+  showCursor(view: View, x: number): void {
+    place(this.#cursor, view, x)
+  }
+
+  /** From the bottom up: the groups, what their blocks have beyond them, and held blocks. */
+  #drawAreas(chart: uPlot): void {
+    if (this.#drawn === undefined) return
+    const { isWhole, other, picture: { leased, least, managed, stacked, tops, x } } = this.#drawn
+    const { from, to } = this.#host.view()
+    const areas = this.#areas
+    areas.begin(chart)
+    const lefts = [...x, to].map((of) => (of - from) / (to - from) * areas.width)
+    const yOf = (bytes: number): number => areas.height * (1 - bytes / this.#top)
+    const fill = (color: string, tops: ReadonlyArray<number>, bottoms: ReadonlyArray<number> | undefined): void => {
+      const rectangle = areas.filling(color)
+      tops.forEach((top, at) => {
+        const bottom = bottoms?.[at] ?? 0
+        if (top > bottom) rectangle(lefts[at]!, yOf(top), lefts[at + 1]!, yOf(bottom))
+      })
+    }
+    tops.forEach((of, group) => fill(colorOf(group), of, tops[group - 1]))
+    if (isWhole) {
+      fill(this.#host.color("slack"), leased, tops.at(-1))
+      fill(this.#host.color("held"), stacked, leased)
+    }
+    const line = (color: string, series: ReadonlyArray<number | null>, thin: number, steps: boolean): void => {
+      const rectangle = areas.filling(color)
+      let last: number | undefined
+      series.forEach((bytes, at) => {
+        const top = bytes === null ? undefined : Math.min(yOf(bytes), areas.height - thin)
+        if (top !== undefined) rectangle(lefts[at]!, top, lefts[at + 1]!, top + thin)
+        if (steps && top !== undefined && last !== undefined) {
+          rectangle(lefts[at]!, Math.min(top, last), lefts[at]! + thin, Math.max(top, last) + thin)
+        }
+        last = top
+      })
+    }
+    const thin = Math.round(uPlot.pxRatio)
+    line(
+      this.#host.color("least"),
+      least.map((bytes, at) => bytes < (tops.at(-1)?.[at] ?? 0) ? bytes : null),
+      thin,
+      false
+    )
+    line(this.#host.color("managed"), managed, thin, true)
+    if (other !== undefined) line(this.#host.color("other-run"), other, 2 * thin, true)
+    areas.end(chart)
+    this.drawn = areas.drawn + x.length + 1
+  }
+
+  #drawMarks({ bbox, ctx, valToPos }: uPlot): void {
+    if (this.#drawn === undefined) return
+    const { waiting, x } = this.#drawn.picture
+    const end = bbox.left + bbox.width
+    const ratio = uPlot.pxRatio
+    ctx.save()
+    ctx.fillStyle = this.#host.color("waiting")
+    waiting.forEach((count, at) => {
+      if (count === 0) return
+      const left = valToPos(x[at]!, "x", true)
+      const right = at + 1 < x.length ? valToPos(x[at + 1]!, "x", true) : end
+      ctx.fillRect(left, bbox.top, Math.max(ratio, right - left), strip * ratio)
+      this.drawn++
+    })
+    ctx.fillStyle = this.#host.color("failure")
+    const pixels = pixelsOf(this.#marks.failures, this.#host.view(), bbox)
+    // many lines would hide what they are drawn over
+    const height = pixels.size * 12 * ratio > bbox.width ? strip * ratio : bbox.height
+    for (const left of pixels) {
+      ctx.fillRect(left, bbox.top, ratio, height)
+      ctx.beginPath()
+      ctx.moveTo(left - 5 * ratio, bbox.top - 7 * ratio)
+      ctx.lineTo(left + 6 * ratio, bbox.top - 7 * ratio)
+      ctx.lineTo(left + ratio / 2, bbox.top + 3 * ratio)
+      ctx.fill()
+      this.drawn += 2
+    }
+    ctx.restore()
+  }
+}
+
+/** The pixels at which marks stand that are seen, each once. */
+const pixelsOf = (marks: ReadonlyArray<number>, { from, to }: View, bbox: uPlot.BBox): ReadonlySet<number> => {
+  const pixels = new Set<number>()
+  for (const x of marks) {
+    if (x >= from && x <= to) pixels.add(Math.round(bbox.left + (x - from) / (to - from) * bbox.width))
+  }
+  return pixels
+}
+
+const most = (of: ReadonlyArray<number | null>): number =>
+  of.reduce<number>((top, value) => Math.max(top, value ?? 0), 0)
+
+/** The top of the axis. The limit is on it where that leaves the rest in sight. */
+const topOf = (series: ReadonlyArray<ReadonlyArray<number | null>>, limit: ReadonlyArray<number | null>): number => {
+  const top = Math.max(1, ...series.map(most))
+  const limits = most(limit)
+  return 1.06 * (limits <= 2 * top ? Math.max(top, limits) : top)
+}

@@ -1,0 +1,100 @@
+/**
+ * A recording as the page looks at it: where its states stand on the axis, and what begins and ends at each.
+ *
+ * @internal
+ */
+import type { Timeline } from "../../Timeline.ts"
+
+/** Milliseconds since the first event; or the numbers of events, of which many can be of one millisecond. */
+export type Axis = "time" | "events"
+
+/** The first place of an ascending list whose value is greater. */
+export const above = (values: Float64Array, value: number): number => {
+  let from = 0
+  let to = values.length
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if (values[middle]! <= value) from = middle + 1
+    else to = middle
+  }
+  return from
+}
+
+/** The first place of an ascending list whose value is not less. */
+export const notBelow = (values: Float64Array, value: number): number => {
+  let from = 0
+  let to = values.length
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if (values[middle]! < value) from = middle + 1
+    else to = middle
+  }
+  return from
+}
+
+/** What begins and ends at each state, in columns: those of state `s` stand from `from[s]` to `from[s + 1]`. */
+export interface Changes {
+  readonly from: Int32Array
+  /** The place of what begins, and one more; negative for what ends. */
+  readonly of: Int32Array
+}
+
+export const changesOf = (states: number, start: Int32Array, end: Int32Array): Changes => {
+  const from = new Int32Array(states + 1)
+  const last = states - 1
+  for (const column of [start, end]) {
+    for (let at = 0; at < column.length; at++) if (column[at]! <= last) from[column[at]! + 1]!++
+  }
+  for (let state = 0; state < states; state++) from[state + 1]! += from[state]!
+  const next = from.slice()
+  const of = new Int32Array(from[states]!)
+  // ends come first, so that what one thing gives back another can have in the same state
+  for (let at = 0; at < end.length; at++) if (end[at]! <= last) of[next[end[at]!]!++] = -at - 1
+  for (let at = 0; at < start.length; at++) of[next[start[at]!]!++] = at + 1
+  return { from, of }
+}
+
+export class Run {
+  readonly timeline: Timeline
+  /** How many states there are: one more than events. */
+  readonly states: number
+  readonly leaseChanges: Changes
+  readonly blockChanges: Changes
+  readonly waitChanges: Changes
+  readonly #times: Float64Array
+  readonly #events: Float64Array
+
+  constructor(timeline: Timeline) {
+    this.timeline = timeline
+    const events = timeline.times.length
+    this.states = events + 1
+    this.leaseChanges = changesOf(this.states, timeline.leases.start, timeline.leases.end)
+    this.blockChanges = changesOf(this.states, timeline.blocks.start, timeline.blocks.end)
+    this.waitChanges = changesOf(this.states, timeline.waits.start, timeline.waits.end)
+    this.#events = Float64Array.from({ length: this.states }, (_, state) => state)
+    this.#times = new Float64Array(this.states)
+    // an event before the one before it, as of a clock that was set, stands where that one stands
+    let latest = 0
+    for (let at = 0; at < events; at++) {
+      latest = Math.max(latest, timeline.times[at]! - timeline.times[0]!)
+      this.#times[at + 1] = latest
+    }
+  }
+
+  /** Where each state begins on the axis, ascending. */
+  positions(axis: Axis): Float64Array {
+    return axis === "time" ? this.#times : this.#events
+  }
+
+  /** Where the axis ends: a little behind the last event, so that the last state can be seen. */
+  length(axis: Axis): number {
+    if (axis === "events") return this.states
+    const last = this.#times[this.states - 1]!
+    return last === 0 ? 1 : last * 1.005
+  }
+
+  /** The state at a place of the axis: the last one that has begun there. */
+  stateAt(axis: Axis, x: number): number {
+    return Math.max(0, above(this.positions(axis), x) - 1)
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * How many bytes each group of leases has in any state, and all of them together.
+ *
+ * @internal
+ */
+import { type Grouping, leftOut } from "./Grouping.ts"
+import { Peaks } from "./Peaks.ts"
+import type { Changes, Run } from "./Run.ts"
+
+/** The bytes of all groups are stored for every so many states; those between are made by adding up. */
+export const apart = 16
+
+export class Stack {
+  readonly run: Run
+  readonly grouping: Grouping
+  /** For each state, the bytes of all leases of all groups. */
+  readonly active: Float64Array
+  readonly greatest: Peaks
+  readonly least: Peaks
+  readonly #stored: Float64Array
+  readonly #groups: number
+
+  constructor(run: Run, grouping: Grouping) {
+    this.run = run
+    this.grouping = grouping
+    this.#groups = grouping.names.length
+    this.active = new Float64Array(run.states)
+    this.#stored = new Float64Array(Math.ceil(run.states / apart) * this.#groups)
+    const now = new Float64Array(this.#groups)
+    let sum = 0
+    for (let state = 0; state < run.states; state++) {
+      sum += this.#apply(state, now)
+      this.active[state] = sum
+      if (state % apart === 0) this.#stored.set(now, state / apart * this.#groups)
+    }
+    this.greatest = new Peaks(this.active)
+    this.least = new Peaks(this.active, -1)
+  }
+
+  /** Adds what changes at a state, and answers by how much all of it changes. */
+  #apply(state: number, bytes: Float64Array): number {
+    const { from, of } = this.run.leaseChanges
+    let all = 0
+    for (let at = from[state]!; at < from[state + 1]!; at++) {
+      const change = of[at]!
+      const lease = Math.abs(change) - 1
+      const group = this.grouping.of[lease]!
+      if (group === leftOut) continue
+      const size = Math.sign(change) * this.run.timeline.leases.size[lease]!
+      bytes[group]! += size
+      all += size
+    }
+    return all
+  }
+
+  /** Writes the bytes of each group in a state. */
+  read(state: number, into: Float64Array): void {
+    const stored = Math.floor(state / apart)
+    for (let group = 0; group < this.#groups; group++) into[group] = this.#stored[stored * this.#groups + group]!
+    for (let next = stored * apart + 1; next <= state; next++) this.#apply(next, into)
+  }
+}
+
+/** For each state, the sum of what lasts then. */
+const sums = (states: number, { from, of }: Changes, bytes: (at: number) => number): Float64Array => {
+  const all = new Float64Array(states)
+  let sum = 0
+  for (let state = 0; state < states; state++) {
+    for (let at = from[state]!; at < from[state + 1]!; at++) sum += Math.sign(of[at]!) * bytes(Math.abs(of[at]!) - 1)
+    all[state] = sum
+  }
+  return all
+}
+
+/** What does not depend on the groups: the bytes of blocks, of blocks with a lease, the limit, and how many requests wait. */
+export class Totals {
+  readonly managed: Float64Array
+  /** Of blocks that have a lease. */
+  readonly leased: Float64Array
+  readonly waiting: Float64Array
+  /** Infinity where a memory has none. */
+  readonly limit: Float64Array
+  readonly mostManaged: Peaks
+  readonly mostWaiting: Peaks
+
+  constructor(run: Run, memory: number | undefined) {
+    const { timeline: { blocks, leases, waits } } = run
+    const inside = (of: number): boolean => memory === undefined || of === memory
+    const capacity = (block: number): number => inside(blocks.memory[block]!) ? blocks.capacity[block]! : 0
+    this.managed = sums(run.states, run.blockChanges, capacity)
+    this.leased = sums(run.states, run.leaseChanges, (lease) => capacity(leases.block[lease]!))
+    this.waiting = sums(run.states, run.waitChanges, (wait) => inside(waits.memory[wait]!) ? 1 : 0)
+    this.limit = limitsOf(run, inside)
+    this.mostManaged = new Peaks(this.managed)
+    this.mostWaiting = new Peaks(this.waiting)
+  }
+}
+
+const limitsOf = ({ states, timeline: { memories, turns } }: Run, inside: (of: number) => boolean): Float64Array => {
+  const now = memories.map(({ maxBytes }, memory) => inside(memory) ? maxBytes ?? Infinity : 0)
+  const all = new Float64Array(states)
+  const changes = turns.filter(({ memory, what }) => what === "limit" && inside(memory))
+  let next = 0
+  let sum = now.reduce((sum, bytes) => sum + bytes, 0)
+  for (let state = 0; state < states; state++) {
+    for (; next < changes.length && changes[next]!.state <= state; next++) {
+      now[changes[next]!.memory] = changes[next]!.bytes ?? Infinity
+      sum = now.reduce((sum, bytes) => sum + bytes, 0)
+    }
+    all[state] = sum
+  }
+  return all
+}

@@ -1,0 +1,122 @@
+/** Pages of the viewer, opened from files in a headless Chromium, and what can be seen of them. */
+import { Recording, Viewer } from "effect-gpu-pool/observability"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import type { Page } from "playwright-core"
+import type { Shown } from "../../src/observability/viewer/page/App.ts"
+import { type Event, noFacts } from "../support/anyRecording.ts"
+import { launch, listen } from "./Chromium.ts"
+
+const root = join(import.meta.dirname, "../..")
+
+export const recordingOf = (events: Iterable<Event>): Recording.Recording => Recording.make(noFacts, events)
+
+declare global {
+  var effectGpuPoolViewer: { readonly shown: () => Shown }
+}
+
+/** A page of the viewer. */
+export class ViewerPage {
+  readonly page: Page
+  /** What it asked for, and what it said on its console. */
+  readonly requests: ReadonlyArray<string>
+  readonly complaints: ReadonlyArray<string>
+
+  constructor(page: Page, requests: ReadonlyArray<string>, complaints: ReadonlyArray<string>) {
+    this.page = page
+    this.requests = requests
+    this.complaints = complaints
+  }
+
+  /** Waits until everything that was asked for is drawn. */
+  async drawn(): Promise<Shown> {
+    await this.page.evaluate(() =>
+      new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))
+    )
+    return this.page.evaluate(() => globalThis.effectGpuPoolViewer.shown())
+  }
+
+  async press(...keys: ReadonlyArray<string>): Promise<Shown> {
+    for (const key of keys) await this.page.keyboard.press(key)
+    return this.drawn()
+  }
+
+  /** The colors of the canvas of memory at a place of the axis, from the top of the plot to its bottom. */
+  async colorsAt(x: number): Promise<ReadonlyArray<string>> {
+    const { plot, view } = await this.drawn()
+    const column = Math.floor((x - view.from) / (view.to - view.from) * plot.width)
+    return this.page.evaluate(({ column, plot }) => {
+      const canvas = document.querySelector<HTMLCanvasElement>("#charts section canvas")!
+      const { data } = canvas.getContext("2d")!.getImageData(plot.left + column, plot.top, 1, plot.height)
+      return Array.from(
+        { length: plot.height },
+        (_, row) =>
+          data[4 * row + 3] === 0
+            ? ""
+            : `#${[0, 1, 2].map((at) => data[4 * row + at]!.toString(16).padStart(2, "0")).join("")}`
+      )
+    }, { column, plot })
+  }
+
+  /** The table of holders. */
+  holders(): Promise<ReadonlyArray<{ readonly label: string; readonly site: string; readonly bytes: number }>> {
+    return this.page.evaluate(() =>
+      [...document.querySelectorAll<HTMLElement>("#holders tbody tr[data-bytes]")].map(({ dataset }) => ({
+        label: dataset["label"]!,
+        site: dataset["site"]!,
+        bytes: Number(dataset["bytes"])
+      }))
+    )
+  }
+
+  text(selector: string): Promise<string> {
+    return this.page.evaluate((selector) => document.querySelector<HTMLElement>(selector)?.innerText ?? "", selector)
+  }
+}
+
+/** Opens pages of the viewer. */
+export class ViewerPages extends Context.Service<ViewerPages, {
+  readonly open: (html: string) => Effect.Effect<ViewerPage, never, Scope.Scope>
+}>()("test/ViewerPages") {
+  static readonly layer: Layer.Layer<ViewerPages> = Layer.effect(
+    ViewerPages,
+    Effect.gen(function*() {
+      const browser = yield* launch
+      mkdirSync(join(root, "test-results"), { recursive: true })
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(root, "test-results/viewer-"))),
+        (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+      )
+      let files = 0
+      const load = async (html: string): Promise<ViewerPage> => {
+        const file = join(folder, `${files++}.html`)
+        writeFileSync(file, html)
+        const page = await browser.newPage({ viewport: { width: 1300, height: 1000 } })
+        const requests: Array<string> = []
+        const complaints: Array<string> = []
+        page.on("request", (request) => requests.push(request.url()))
+        listen(page, complaints)
+        await page.goto(pathToFileURL(file).href)
+        await page.waitForFunction(() => Number(document.getElementById("app")?.dataset["frame"] ?? 0) > 0)
+        return new ViewerPage(page, requests, complaints)
+      }
+      return {
+        open: (html) =>
+          Effect.acquireRelease(Effect.promise(() => load(html)), ({ page }) => Effect.promise(() => page.close()))
+      }
+    })
+  )
+}
+
+/** Opens a page of these events, and perhaps of those of another run. */
+export const openEvents = (events: Iterable<Event>, other?: Iterable<Event>) =>
+  Effect.gen(function*() {
+    const compareWith = other === undefined ? undefined : recordingOf(other)
+    const html = yield* Effect.orDie(Viewer.html(recordingOf(events), { title: "A test", compareWith }))
+    return yield* (yield* ViewerPages).open(html)
+  })
