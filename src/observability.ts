@@ -59,3 +59,35 @@ export * as GpuTraces from "./observability/metrics/GpuTraces.ts"
  * @since 0.1.0
  */
 export * as Viewer from "./observability/viewer/Viewer.ts"
+
+/**
+ * The CSV logs of RMM, in and out.
+ *
+ * @category files of other tools
+ * @since 0.1.0
+ */
+export * as RmmLog from "./observability/formats/RmmLog.ts"
+
+/**
+ * The lines of CuPy's DebugPrintHook, in.
+ *
+ * @category files of other tools
+ * @since 0.1.0
+ */
+export * as CupyLog from "./observability/formats/CupyLog.ts"
+
+/**
+ * Snapshots of PyTorch's memory, in and out.
+ *
+ * @category files of other tools
+ * @since 0.1.0
+ */
+export * as TorchSnapshot from "./observability/formats/TorchSnapshot.ts"
+
+/**
+ * Traces for Perfetto and Chrome, out.
+ *
+ * @category files of other tools
+ * @since 0.1.0
+ */
+export * as ChromeTrace from "./observability/formats/ChromeTrace.ts"

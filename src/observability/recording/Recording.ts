@@ -5,7 +5,8 @@
  * @since 0.1.0
  */
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
-import { EventChunk, type MemoryNames } from "./EventChunk.ts"
+import type { MemoryNames } from "./EventChunk.ts"
+import { RecordingBuilder } from "./RecordingBuilder.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 import type { Recording } from "./RecordingModel.ts"
 
@@ -15,8 +16,6 @@ export { fromLines, load, save, toLines } from "./RecordingFile.ts"
 export { type HttpOptions, layerHttp } from "./RecordingHttp.ts"
 export type { Recording } from "./RecordingModel.ts"
 export { layerSaving, type SavingOptions } from "./SavingRecorder.ts"
-
-const eventsPerChunk = 65_536
 
 const namesOf = ({ memories }: RecordingFacts): ReadonlyMap<number, MemoryNames> =>
   new Map(memories.map((memory) => [memory.number, memory]))
@@ -43,13 +42,7 @@ export function* events(recording: Recording): Generator<PoolEvent, void> {
  * @since 0.1.0
  */
 export const make = (facts: RecordingFacts, events: Iterable<PoolEvent>): Recording => {
-  const chunks: Array<EventChunk> = []
-  let last: EventChunk | undefined
-  let length = 0
-  for (const event of events) {
-    if (last === undefined || last.length === last.capacity) chunks.push(last = new EventChunk(eventsPerChunk))
-    last.add(event)
-    length++
-  }
-  return { ...facts, length, chunks, skipped: 0 }
+  const builder = new RecordingBuilder()
+  for (const event of events) builder.add(event)
+  return builder.build(facts)
 }

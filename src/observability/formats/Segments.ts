@@ -1,0 +1,207 @@
+/**
+ * Which segments of an allocator's log are blocks: those that were never divided. A pool of this library leases whole blocks;
+ * other allocators divide what they get from the driver.
+ *
+ * @internal
+ */
+import type { AllocatorLog, LastLease, LogEntry } from "./AllocatorLog.ts"
+
+/** A segment from its allocation to its end. */
+export interface Segment {
+  readonly device: string
+  readonly address: number
+  readonly size: number
+  /** Whether leases have taken parts of it. */
+  divided: boolean
+  /** The number of its block, once that has one. */
+  block: number
+}
+
+/** Segments of one device by address. No two overlap. */
+class SegmentIndex {
+  readonly #addresses: Array<number> = []
+  readonly #segments: Array<Segment> = []
+
+  /** How many segments begin at or below an address. */
+  #upTo(address: number): number {
+    let low = 0
+    let high = this.#addresses.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#addresses[middle]! <= address) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** The segment that an address lies in. */
+  at(address: number): Segment | undefined {
+    const segment = this.#segments[this.#upTo(address) - 1]
+    return segment !== undefined && address < segment.address + Math.max(1, segment.size) ? segment : undefined
+  }
+
+  /** Adds a segment, and answers with those that it lies over: they must have ended, though the log does not say so. */
+  add(segment: Segment): ReadonlyArray<Segment> {
+    const end = segment.address + Math.max(1, segment.size)
+    const first = this.at(segment.address) === undefined ? this.#upTo(segment.address) : this.#upTo(segment.address) - 1
+    const overlapping = this.#upTo(end - 1) - first
+    this.#addresses.splice(first, overlapping, segment.address)
+    return this.#segments.splice(first, overlapping, segment)
+  }
+
+  remove(segment: Segment): void {
+    const place = this.#upTo(segment.address) - 1
+    if (this.#segments[place] !== segment) return
+    this.#addresses.splice(place, 1)
+    this.#segments.splice(place, 1)
+  }
+}
+
+/** What was there before the first entry: the log ends it, or has it in the end, and has not begun it. */
+interface Before {
+  readonly segments: ReadonlyArray<Segment>
+  readonly leases: ReadonlyArray<LastLease>
+  /** The places of frees of what was not there. */
+  readonly unknown: ReadonlySet<number>
+}
+
+interface Place {
+  readonly device: string
+  readonly address: number
+}
+
+/** What is there at some place in the log, of leases or of segments. */
+class Present {
+  readonly #devices = new Map<string, Map<number, boolean>>()
+  /** The entries that ended what was there before the log. */
+  readonly before: Array<number> = []
+
+  #of(device: string): Map<number, boolean> {
+    const known = this.#devices.get(device)
+    if (known !== undefined) return known
+    const made = new Map<number, boolean>()
+    this.#devices.set(device, made)
+    return made
+  }
+
+  begin(device: string, address: number): void {
+    this.#of(device).set(address, true)
+  }
+
+  /** Answers whether it was there, or may have been there from before the log. */
+  end(device: string, address: number, place: number): boolean {
+    const present = this.#of(device)
+    const was = present.get(address)
+    if (was === undefined) this.before.push(place)
+    present.set(address, false)
+    return was !== false
+  }
+
+  /** Whether the log tells nothing of it. */
+  tellsNothingOf({ address, device }: Place): boolean {
+    return !this.#of(device).has(address)
+  }
+}
+
+const beforeOf = (log: AllocatorLog, order: Uint32Array): Before => {
+  const leases = new Present()
+  const segments = new Present()
+  const unknown = new Set<number>()
+  for (const place of order) {
+    const action = log.actionAt(place)
+    if (action === "failure") continue
+    const present = action === "alloc" || action === "free" ? leases : segments
+    const [device, address] = [log.deviceAt(place), log.addressAt(place)]
+    if (action === "alloc" || action === "segmentAlloc") present.begin(device, address)
+    else if (!present.end(device, address, place)) unknown.add(place)
+  }
+  const lastSegments = log.lastSegments.filter((last) => segments.tellsNothingOf(last))
+  const lastLeases = log.lastLeases.filter((last) => leases.tellsNothingOf(last))
+  return {
+    segments: [...segments.before.map((place) => log.at(place)), ...lastSegments].map(newSegment),
+    leases: [...leases.before.map((place) => log.at(place)), ...lastLeases],
+    unknown
+  }
+}
+
+const newSegment = ({ address, device, size }: Pick<Segment, "device" | "address" | "size">): Segment => ({
+  device,
+  address,
+  size,
+  divided: false,
+  block: 0
+})
+
+const hasSegments = (log: AllocatorLog, { segments }: Before): boolean => {
+  if (segments.length > 0) return true
+  for (let place = 0; place < log.length; place++) if (log.actionAt(place) === "segmentAlloc") return true
+  return false
+}
+
+/** The segments of a log, and which entries belong to which. */
+export class Segments {
+  readonly before: Before
+  readonly #indexes = new Map<string, SegmentIndex>()
+  /** By place, so that a log of a million entries needs no table of them. */
+  readonly #ofPlaces: Array<Segment | undefined> = []
+  readonly #ended = new Map<number, ReadonlyArray<Segment>>()
+  readonly #ofLeasesBefore = new Map<LastLease, Segment>()
+
+  constructor(log: AllocatorLog, order: Uint32Array) {
+    this.before = beforeOf(log, order)
+    for (const segment of this.before.segments) this.#indexOf(segment.device).add(segment)
+    for (const lease of this.before.leases) {
+      const segment = this.#divide(lease)
+      if (segment !== undefined) this.#ofLeasesBefore.set(lease, segment)
+    }
+    // A log without segments has none to find.
+    if (!hasSegments(log, this.before)) return
+    for (const place of order) if (!this.before.unknown.has(place)) this.#take(place, log.at(place))
+  }
+
+  /** The segment that an entry is about. */
+  of(place: number): Segment | undefined {
+    return this.#ofPlaces[place]
+  }
+
+  ofLeaseBefore(lease: LastLease): Segment | undefined {
+    return this.#ofLeasesBefore.get(lease)
+  }
+
+  /** The segments that must have ended when the one of this entry began. */
+  endedAt(place: number): ReadonlyArray<Segment> {
+    return this.#ended.get(place) ?? []
+  }
+
+  #indexOf(device: string): SegmentIndex {
+    const index = this.#indexes.get(device) ?? new SegmentIndex()
+    this.#indexes.set(device, index)
+    return index
+  }
+
+  /** The segment that bytes lie in; it is divided when they are not all of it, as far as the log tells. */
+  #divide({ address, capacity, device, size }: LastLease): Segment | undefined {
+    const segment = this.#indexes.get(device)?.at(address)
+    if (segment === undefined) return undefined
+    const isPart = Number.isNaN(capacity) ? size > segment.size : capacity !== segment.size
+    if (address !== segment.address || isPart) segment.divided = true
+    return segment
+  }
+
+  #take(place: number, entry: LogEntry): void {
+    if (entry.action === "failure") return
+    const index = this.#indexes.get(entry.device)
+    if (entry.action === "segmentAlloc") return this.#begin(place, entry)
+    const segment = entry.action === "segmentFree" ? index?.at(entry.address) : this.#divide(entry)
+    if (segment === undefined) return
+    this.#ofPlaces[place] = segment
+    if (entry.action === "segmentFree") index?.remove(segment)
+  }
+
+  #begin(place: number, entry: LogEntry): void {
+    const segment = newSegment(entry)
+    const ended = this.#indexOf(entry.device).add(segment)
+    this.#ofPlaces[place] = segment
+    if (ended.length > 0) this.#ended.set(place, ended)
+  }
+}
