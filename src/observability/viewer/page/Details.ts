@@ -81,6 +81,23 @@ export const factList = (facts: ReadonlyArray<readonly [name: string, text: stri
     ...facts.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, text)))
   )
 
+/** What errors call the rungs. Recordings of other programs may have others. */
+const rungs: ReadonlyMap<string, string> = new Map([
+  ["bin", "a held block of its size"],
+  ["borrow", "a larger held block"],
+  ["driver", "a new block of the driver"],
+  ["reclaim", "waiting for the driver to have back what was freed"],
+  ["evict", "freeing held blocks"],
+  ["exact", "a block without rounding"],
+  ["handlers", "handlers of the program that free something"],
+  ["wait", "waiting in line"]
+])
+
+const rungText = (rung: string): string => {
+  const meaning = rungs.get(rung)
+  return meaning === undefined ? rung : `${rung}: ${meaning}`
+}
+
 export const failureText = (failure: Failure, { memories }: Timeline, top: HolderRow | undefined): HTMLElement => {
   const { activeBytes, budget, heldBytes, label, memory, pool, site, size } = failure
   const asked = `${label === "" ? noLabel : label}, at ${site === "" ? noSite : site}`
@@ -107,7 +124,7 @@ export const failureText = (failure: Failure, { memories }: Timeline, top: Holde
       ["Held", bytesText(heldBytes)]
     ]),
     element("p", {}, failure.rungs.length === 0 ? "Nothing was tried." : "What was tried, in order:"),
-    element("ol", {}, ...failure.rungs.map((rung) => element("li", {}, rung)))
+    element("ol", {}, ...failure.rungs.map((rung) => element("li", {}, rungText(rung))))
   )
 }
 
