@@ -102,13 +102,12 @@ export class EventChunk {
     this.numbers[at * numbersPerEvent] = time
   }
 
-  /** Sets one member of the event at a place, which is 0 so far. */
+  /** Sets one member of the event at a place. */
   set(at: number, { as, column, type }: Field, value: unknown): void {
-    if (value === undefined) return
-    if (type === "number") this.numbers[at * numbersPerEvent + column] = Number(value)
-    else if (type === "word") this.words[at * wordsPerEvent + column] = Number(value)
+    if (type === "number") this.numbers[at * numbersPerEvent + column] = Number(value ?? 0)
+    else if (type === "word") this.words[at * wordsPerEvent + column] = Number(value ?? 0)
     else {
-      const text = as === "list" ? (value as ReadonlyArray<string>).join(",") : value as string
+      const text = as === "list" ? (value as ReadonlyArray<string>).join(",") : value as string | undefined
       this.words[at * wordsPerEvent + column] = this.texts.placeOf(text)
     }
   }
@@ -162,12 +161,10 @@ export class EventChunk {
     return isOptional && value === 0 ? undefined : value
   }
 
-  /** Makes room for other events. */
+  /** Makes room for other events, each of which writes all that its kind says. */
   clear(): void {
     this.filling = ++fillings
     this.length = 0
-    this.numbers.fill(0)
-    this.words.fill(0)
     this.texts = new Texts()
     for (const notes of [this.memories, this.budgets, this.families]) notes.clear()
   }

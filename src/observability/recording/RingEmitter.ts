@@ -81,12 +81,16 @@ export class RingEmitter extends PoolEmitter {
     numbers[at + columns.size] = size
     numbers[at + columns.capacity] = block.capacity
     numbers[at + columns.waitAtMost] = longestWait(patience)
+    numbers[at + columns.under] = 0
     at = (chunk.length - 1) * wordsPerEvent
     words[at] = this.#leased
     words[at + columns.pool] = note.pool
     words[at + columns.family] = note.family
-    if (label !== undefined) words[at + columns.label] = this.#placeOf(texts, label)
-    if (callSite !== undefined) words[at + columns.callSite] = texts.placeOf(callSite)
+    words[at + columns.label] = label === undefined ? 0 : this.#placeOf(texts, label)
+    words[at + columns.budget] = 0
+    words[at + columns.budgetNumber] = 0
+    words[at + columns.queue] = 0
+    words[at + columns.callSite] = callSite === undefined ? 0 : texts.placeOf(callSite)
     words[at + columns.detail] = from === "held" ? heldPlace : fixedPlaces[from]
   }
 
@@ -103,7 +107,7 @@ export class RingEmitter extends PoolEmitter {
     at = (chunk.length - 1) * wordsPerEvent
     words[at] = this.#released
     words[at + columns.pool] = this.#pool
-    if (label !== undefined) words[at + columns.label] = this.#placeOf(texts, label)
+    words[at + columns.label] = label === undefined ? 0 : this.#placeOf(texts, label)
     words[at + columns.detail] = why === "scopeClosed" ? scopeClosedPlace : fixedPlaces[why]
   }
 
