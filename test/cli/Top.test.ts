@@ -4,12 +4,17 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as DevTools from "effect/devtools/DevTools"
 import type * as DevToolsSchema from "effect/devtools/DevToolsSchema"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import { once } from "node:events"
 import { none } from "../../src/cli/Style.ts"
 import { memoriesOf } from "../../src/cli/top/Memories.ts"
 import * as TopReport from "../../src/cli/top/TopReport.ts"
 import { Watched } from "../../src/cli/top/Watched.ts"
+import { Host } from "../../src/host.ts"
+import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
+import * as PoolMetrics from "../../src/observability/metrics/PoolMetrics.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { commandTests, type Going } from "../support/command.ts"
 
 const { run, start } = commandTests()
@@ -59,6 +64,38 @@ describe("effect-gpu-pool top", () => {
     const { time, ...told } = JSON.parse(String(value)) as Record<string, unknown>
     strictEqual(typeof time, "number")
     deepStrictEqual(told, { version: 1, program: 1, memories: [frames] })
+  })
+
+  it.concurrent("shows the pools of a program with PoolMetrics", async () => {
+    const going = start(["top", "--port", "0", "--once", "--json"])
+    const gpu = BufferPool.layer({ label: "weights", maxBytes: "1 MiB" }).pipe(
+      Layer.provideMerge(Host.layer()),
+      Layer.provideMerge(PoolMetrics.layer()),
+      Layer.provideMerge(PoolEvents.layer),
+      Layer.provideMerge(DevTools.layer(await addressOf(going)))
+    )
+    const program = Effect.scoped(Effect.gen(function*() {
+      yield* BufferPool.allocate(1000)
+      yield* Effect.replicateEffect(BufferPool.use(64, () => Effect.void), 4)
+      yield* Effect.promise(() => going.ended)
+    }))
+    const ended = program.pipe(
+      Effect.provide(gpu),
+      Effect.provideService(Metric.MetricRegistry, new Map()),
+      Effect.runPromise
+    )
+    const { value } = await going.stdout.next()
+    await ended
+    const [weights] = (JSON.parse(String(value)) as { memories: ReadonlyArray<Record<string, unknown>> }).memories
+    const { activeBytes, device, hits, limitBytes, memory, misses, waiters } = weights ?? {}
+    deepStrictEqual({ memory, device, limitBytes, waiters }, {
+      memory: "weights",
+      device: "host process memory",
+      limitBytes: 2 ** 20,
+      waiters: 0
+    })
+    // whatever of it had run when the program was asked
+    for (const count of [activeBytes, hits, misses]) strictEqual(typeof count, "number")
   })
 
   it.concurrent("prints a table, without control sequences where no terminal is", async () => {
