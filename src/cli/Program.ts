@@ -15,6 +15,7 @@ import { benchCommand } from "./bench/BenchCommand.ts"
 import { devicesCommand } from "./devices/DevicesCommand.ts"
 import { doctorCommand } from "./doctor/DoctorCommand.ts"
 import { topCommand } from "./top/TopCommand.ts"
+import { viewCommand } from "./view/ViewCommand.ts"
 
 const command = Command.make("effect-gpu-pool").pipe(
   Command.withDescription(
@@ -25,7 +26,7 @@ const command = Command.make("effect-gpu-pool").pipe(
     { command: "effect-gpu-pool devices", description: "What there is, and who chooses" },
     { command: "effect-gpu-pool top", description: "The pools of running programs" }
   ]),
-  Command.withSubcommands([devicesCommand, doctorCommand, topCommand, benchCommand])
+  Command.withSubcommands([devicesCommand, doctorCommand, topCommand, benchCommand, viewCommand])
 )
 
 const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string }

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import type { Readable } from "node:stream"
+import type { Readable, Writable } from "node:stream"
 import { text } from "node:stream/consumers"
 import { afterAll } from "vitest"
 
@@ -22,17 +22,18 @@ export interface Ended {
 
 /** A command that goes on, with the lines that it prints. */
 export interface Going {
-  readonly child: ChildProcessByStdio<null, Readable, Readable>
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>
   readonly stdout: AsyncIterator<string>
   readonly stderr: AsyncIterator<string>
   readonly ended: Promise<number | null>
 }
 
 export interface CommandTests {
-  /** The home of the command's user, empty at first, until the file's tests have ended. */
+  /** The home of the command's user, in which the command runs: empty at first, there until the file's tests have ended. */
   readonly home: string
   readonly env: Record<string, string>
-  readonly run: (args: ReadonlyArray<string>, env?: Record<string, string>) => Promise<Ended>
+  /** With `input` on its standard input, which is empty without it. */
+  readonly run: (args: ReadonlyArray<string>, env?: Record<string, string>, input?: string) => Promise<Ended>
   /** Kill its child, or wait for its end. */
   readonly start: (args: ReadonlyArray<string>, env?: Record<string, string>) => Going
 }
@@ -44,23 +45,21 @@ export const commandTests = (): CommandTests => {
   const home = mkdtempSync(join(tmpdir(), "effect-gpu-pool-home-"))
   afterAll(() => rmSync(home, { recursive: true }))
   const own = { ...inherited, HOME: home, USERPROFILE: home } as Record<string, string>
-  const begin = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
-    const child = spawn(process.execPath, [main, ...args], {
-      env: { ...own, ...env },
-      stdio: ["ignore", "pipe", "pipe"]
-    })
+  const begin = (args: ReadonlyArray<string>, env: Record<string, string> = {}, input = "") => {
+    const child = spawn(process.execPath, [main, ...args], { env: { ...own, ...env }, cwd: home })
+    child.stdin.end(input)
     const ended = new Promise<number | null>((resolve, reject) => {
       child.on("error", reject)
       child.on("close", resolve)
     })
     return { child, ended }
   }
-  const run = async (args: ReadonlyArray<string>, env?: Record<string, string>): Promise<Ended> => {
-    const { child, ended } = begin(args, env)
+  const run: CommandTests["run"] = async (args, env, input) => {
+    const { child, ended } = begin(args, env, input)
     const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)])
     return { code, stdout, stderr }
   }
-  const start = (args: ReadonlyArray<string>, env?: Record<string, string>): Going => {
+  const start: CommandTests["start"] = (args, env) => {
     const { child, ended } = begin(args, env)
     return { child, ended, stdout: linesOf(child.stdout), stderr: linesOf(child.stderr) }
   }

@@ -1,0 +1,60 @@
+/**
+ * Reads the recordings that a command line names.
+ *
+ * @internal
+ */
+import * as CliError from "effect/cli/CliError"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import { createReadStream } from "node:fs"
+import process from "node:process"
+import { line, messageOf } from "../../domain/arguments/ShownValue.ts"
+import * as Recording from "../../observability/recording/Recording.ts"
+
+const failing = (userMessage: string, cause: unknown): CliError.UserError =>
+  new CliError.UserError({ cause, userMessage })
+
+/** Bytes that are read at once: lines are read many at a time. */
+const highWaterMark = 1 << 20
+
+const isAddress = (input: string): boolean => /^https?:\/\//.test(input)
+
+const fetched = async (address: string): Promise<AsyncIterable<Uint8Array>> => {
+  const { body, ok, status, statusText } = await fetch(address)
+  if (!ok || body === null) throw new Error(`the server answers ${status} ${statusText}`.trim())
+  return body
+}
+
+/** The network's reason is the cause of what `fetch` throws. */
+const reasonOf = (cause: unknown): string =>
+  cause instanceof TypeError && cause.cause !== undefined
+    ? messageOf(cause.cause) || messageOf(cause)
+    : messageOf(cause)
+
+const unreadable = (input: string) => (cause: unknown): CliError.UserError =>
+  failing(`${line(input)} cannot be read: ${line(reasonOf(cause))}`, cause)
+
+const bytesOf = (input: string): Stream.Stream<Uint8Array, CliError.UserError> => {
+  if (isAddress(input)) {
+    return Stream.unwrap(Effect.map(
+      Effect.tryPromise({ try: () => fetched(input), catch: unreadable(input) }),
+      (bytes) => Stream.fromAsyncIterable(bytes, unreadable(input))
+    ))
+  }
+  return Stream.suspend(() =>
+    Stream.fromAsyncIterable<Uint8Array, CliError.UserError>(
+      input === "-" ? process.stdin : createReadStream(input, { highWaterMark }),
+      unreadable(input)
+    )
+  )
+}
+
+/** What an input of a command line can be. */
+export const inputs = `a file, - for standard input, or the address of a program with Recording.layerHttp()`
+
+/** The recording in a file, of a running program at an address, or on standard input where the input is `-`. */
+export const read = (input: string): Effect.Effect<Recording.Recording, CliError.UserError> =>
+  Effect.mapError(
+    Recording.fromLines(Stream.decodeText(bytesOf(input))),
+    (error) => error instanceof CliError.UserError ? error : failing(`${line(input)}: ${error.message}`, error)
+  )

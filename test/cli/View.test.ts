@@ -1,0 +1,123 @@
+/** Pages of recordings: a file, or a server that makes one for each look. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { createServer, request } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { text } from "node:stream/consumers"
+import { commandTests, type Going } from "../support/command.ts"
+import { recordedFrames } from "../support/recordedFrames.ts"
+
+const { home, run, start } = commandTests()
+
+const short = await recordedFrames(1)
+const long = await recordedFrames(10)
+
+const file = (name: string, content: string): string => {
+  const path = join(home, name)
+  writeFileSync(path, content)
+  return path
+}
+
+describe("effect-gpu-pool view", () => {
+  it.concurrent("writes a page beside, named as the recording", async () => {
+    const { code, stderr, stdout } = await run(["view", file("frames.jsonl", short)])
+    strictEqual(code, 0, stderr)
+    strictEqual(stdout.trim(), join(home, "frames.html"))
+    const page = readFileSync(join(home, "frames.html"), "utf8")
+    assert.match(page, /^<!doctype html>/i)
+    assert.include(page, "<title>frames.jsonl</title>")
+  })
+
+  it.concurrent("writes two runs over each other, with a title, where it is told", async () => {
+    const [one, other] = [file("one.jsonl", short), file("other.jsonl", long)]
+    const output = join(home, "both.html")
+    const { code, stderr } = await run(["view", one, other, "--output", output, "--title", "A & B"])
+    strictEqual(code, 0, stderr)
+    const page = readFileSync(output, "utf8")
+    assert.include(page, "<title>A &amp; B</title>")
+    const alone = await run(["view", one, "-o", join(home, "alone.html")])
+    strictEqual(alone.code, 0)
+    assert.isAbove(page.length, readFileSync(join(home, "alone.html"), "utf8").length)
+  })
+
+  it.concurrent("reads standard input, and running programs", async () => {
+    const piped = await run(["view", "-", "-o", join(home, "piped.html")], {}, short)
+    strictEqual(piped.code, 0, piped.stderr)
+    const server = createServer((_, response) => void response.end(long)).listen(0, "127.0.0.1")
+    try {
+      await new Promise((resolve) => server.once("listening", resolve))
+      const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/recording`
+      const fetched = await run(["view", address])
+      strictEqual(fetched.code, 0, fetched.stderr)
+      strictEqual(existsSync(join(home, "recording.html")), true)
+    } finally {
+      server.close()
+    }
+  })
+
+  it.concurrent.each([
+    ["nowhere.jsonl", undefined, /nowhere\.jsonl cannot be read: ENOENT/],
+    [".", undefined, /\. cannot be read: EISDIR/],
+    ["empty.jsonl", "", /empty\.jsonl: .*the file is empty/],
+    ["cut.jsonl", long.slice(0, -40), /cut\.jsonl: .*line \d+/],
+    ["http://127.0.0.1:1/recording", undefined, /http:\/\/127\.0\.0\.1:1\/recording cannot be read: /]
+  ])("refuses %s with the reason", async (input, content, message) => {
+    if (content !== undefined) file(input, content)
+    const { code, stderr, stdout } = await run(["view", input, "-o", join(home, `${encodeURIComponent(input)}.html`)])
+    deepStrictEqual([code, stdout], [1, ""])
+    assert.match(stderr, message)
+    assert.notMatch(stderr, /\n +at /)
+    strictEqual(existsSync(join(home, `${encodeURIComponent(input)}.html`)), false)
+  })
+
+  it.concurrent("says where it cannot write", async () => {
+    const { code, stderr } = await run(["view", file("fine.jsonl", short), "-o", join(home, "no/such/folder.html")])
+    strictEqual(code, 1)
+    assert.match(stderr, /folder\.html cannot be written: ENOENT/)
+  })
+})
+
+const addressOf = async ({ stdout }: Going): Promise<string> => String((await stdout.next()).value)
+
+describe("effect-gpu-pool view --serve", () => {
+  it.concurrent("makes the page anew for each look, until an interrupt", async () => {
+    const recording = file("live.jsonl", short)
+    const going = start(["view", recording, "--serve", "--refresh", "5"])
+    const address = await addressOf(going)
+    const first = await fetch(address)
+    deepStrictEqual([first.status, first.headers.get("refresh"), first.headers.get("cache-control")], [
+      200,
+      "5",
+      "no-store"
+    ])
+    const page = await first.text()
+    assert.include(page, "<title>live.jsonl</title>")
+    writeFileSync(recording, long)
+    assert.notStrictEqual(await (await fetch(address)).text(), page)
+    writeFileSync(recording, "no recording")
+    const broken = await fetch(address)
+    strictEqual(broken.status, 502)
+    assert.include(await broken.text(), "live.jsonl: ")
+    strictEqual((await fetch(new URL("/other", address))).status, 404)
+    going.child.kill("SIGINT")
+    strictEqual(await going.ended, 130)
+  })
+
+  it.concurrent("answers under names of this machine alone", async () => {
+    const going = start(["view", file("own.jsonl", short), "--serve"])
+    const address = await addressOf(going)
+    const asked = await new Promise<number>((resolve, reject) => {
+      request(address, { headers: { host: "elsewhere.example" } }, (response) => {
+        void text(response).then(() => resolve(response.statusCode ?? 0))
+      }).once("error", reject).end()
+    })
+    strictEqual(asked, 404)
+    const taken = await run(["view", join(home, "own.jsonl"), "--serve", "--port", new URL(address).port])
+    strictEqual(taken.code, 1)
+    assert.match(taken.stderr, /the page cannot be served at port \d+: .*EADDRINUSE/)
+    going.child.kill("SIGTERM")
+    strictEqual(await going.ended, 130)
+  })
+})
