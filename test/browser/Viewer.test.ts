@@ -1,6 +1,7 @@
 /** The viewer's page in Chromium: what it draws is what the recording says. */
 import { assert, it, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { Viewer } from "effect-gpu-pool/observability"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { colorOf } from "../../src/observability/viewer/page/charts/Colors.ts"
@@ -19,7 +20,7 @@ import {
   waiting
 } from "../support/anyRecording.ts"
 import { describeWith } from "../support/required.ts"
-import { openEvents, type ViewerPage, ViewerPages } from "./ViewerPages.ts"
+import { openEvents, recordingOf, type ViewerPage, ViewerPages } from "./ViewerPages.ts"
 
 const startup = { timeout: "2 minutes" } as const
 
@@ -248,6 +249,40 @@ describeWith(["chromium"], "the viewer in Chromium", () => {
           assert.isTrue(await view.page.locator("#help").isVisible())
           await view.press("Escape")
           assert.isFalse(await view.page.locator("#help").isVisible())
+        })
+      }))
+
+    it.effect("follows a running program", () =>
+      Effect.gen(function*() {
+        const events = Array.from(
+          { length: 30 },
+          (_, at) => leased({ at: 10 * at, size: 100, label: "x" }, at, "driver")
+        )
+        const parts = yield* Effect.forEach([10, 20, 30], (count) => Viewer.data(recordingOf(events.slice(0, count))))
+        let at = 0
+        const html = yield* Viewer.html(recordingOf([]), { title: "Live", live: "data" })
+        const view = yield* (yield* ViewerPages).openLive(html, () => parts[at])
+        const shows = (events: number) =>
+          view.page.waitForFunction((events) => globalThis.effectGpuPoolViewer.shown().events === events, events)
+        yield* promised(async () => {
+          await shows(10)
+          strictEqual((await view.drawn()).cursor.state, 10)
+          await view.page.locator("#charts").focus()
+          await view.press("+", "Home")
+          const { view: before } = await view.drawn()
+          at = 1
+          await shows(20)
+          const { cursor, view: after } = await view.drawn()
+          deepStrictEqual([after, cursor.state], [before, 0])
+          await view.press("0", "End")
+          at = 3
+          await view.page.waitForFunction(() => document.querySelector("[role=status]")!.textContent !== "")
+          at = 2
+          await shows(30)
+          strictEqual((await view.drawn()).cursor.state, 30)
+          strictEqual(await view.text("h1"), "Live")
+          strictEqual(await view.text("[role=status]"), "")
+          deepStrictEqual(view.complaints.filter((text) => !text.includes("503")), [])
         })
       }))
 

@@ -4,7 +4,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { once } from "node:events"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import type { Page } from "playwright-core"
@@ -79,8 +82,35 @@ export class ViewerPage {
   }
 }
 
+/** The address of a server with a page, and with data that change. */
+const serveLive = (html: string, data: () => Uint8Array | undefined): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = createServer(({ url }, response) => {
+        const bytes = data()
+        if (url === "/") response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(html)
+        else if (bytes === undefined) response.writeHead(503).end()
+        else response.writeHead(200, { "content-type": "application/gzip" }).end(bytes)
+      })
+      await once(server.listen(0, "127.0.0.1"), "listening")
+      return server
+    }),
+    (server) =>
+      Effect.promise(async () => {
+        const closed = once(server, "close")
+        server.close()
+        server.closeAllConnections()
+        await closed
+      })
+  ).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/`))
+
 /** Opens pages of the viewer. */
 export class ViewerPages extends Context.Service<ViewerPages, {
+  /** A page from a server, which answers with the newest data of these. */
+  readonly openLive: (
+    html: string,
+    data: () => Uint8Array | undefined
+  ) => Effect.Effect<ViewerPage, never, Scope.Scope>
   readonly open: (html: string) => Effect.Effect<ViewerPage, never, Scope.Scope>
 }>()("test/ViewerPages") {
   static readonly layer: Layer.Layer<ViewerPages> = Layer.effect(
@@ -93,21 +123,25 @@ export class ViewerPages extends Context.Service<ViewerPages, {
         (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
       )
       let files = 0
-      const load = async (html: string): Promise<ViewerPage> => {
-        const file = join(folder, `${files++}.html`)
-        writeFileSync(file, html)
+      const load = async (address: string): Promise<ViewerPage> => {
         const page = await browser.newPage({ viewport: { width: 1300, height: 1000 } })
         const requests: Array<string> = []
         const complaints: Array<string> = []
         page.on("request", (request) => requests.push(request.url()))
         listen(page, complaints)
-        await page.goto(pathToFileURL(file).href)
+        await page.goto(address)
         await page.waitForFunction(() => Number(document.getElementById("app")?.dataset["frame"] ?? 0) > 0)
         return new ViewerPage(page, requests, complaints)
       }
+      const opened = (address: string) =>
+        Effect.acquireRelease(Effect.promise(() => load(address)), ({ page }) => Effect.promise(() => page.close()))
       return {
-        open: (html) =>
-          Effect.acquireRelease(Effect.promise(() => load(html)), ({ page }) => Effect.promise(() => page.close()))
+        open: (html) => {
+          const file = join(folder, `${files++}.html`)
+          writeFileSync(file, html)
+          return opened(pathToFileURL(file).href)
+        },
+        openLive: (html, data) => Effect.flatMap(serveLive(html, data), opened)
       }
     })
   )

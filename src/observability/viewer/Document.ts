@@ -10,17 +10,21 @@ const named: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">"
 const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => named[character]!)
 
 /** Only the script and the styles of this file, whatever stands in a recording; and nothing from elsewhere. */
-const policy = `default-src 'none'; script-src '${scriptHash}'; style-src '${styleHash}'; img-src data:; ` +
-  "base-uri 'none'; form-action 'none'"
+const policyOf = (live: string | undefined): string =>
+  `default-src 'none'; script-src '${scriptHash}'; style-src '${styleHash}'; img-src data:; ` +
+  `base-uri 'none'; form-action 'none'${live === undefined ? "" : "; connect-src 'self'"}`
 
-/** Recordings stand in it as base64, which has no character that ends an element. */
-export const documentOf = (title: string, recordings: ReadonlyArray<string>): string =>
+/**
+ * Recordings stand in it as base64, which has no character that ends an element. With an address for `live` it asks there for what
+ * is new.
+ */
+export const documentOf = (title: string, recordings: ReadonlyArray<string>, live: string | undefined): string =>
   [
     `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta http-equiv="Content-Security-Policy" content="${policyOf(live)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="effect-gpu-pool">
 <title>${escaped(title)}</title>
@@ -29,7 +33,7 @@ export const documentOf = (title: string, recordings: ReadonlyArray<string>): st
 </head>
 <body>
 <noscript>This page draws a recording of memory, for which it needs JavaScript.</noscript>
-<main id="app"></main>
+<main id="app"${live === undefined ? "" : ` data-live="${escaped(live)}"`}></main>
 `,
     ...recordings.map((text) => `<script type="application/gzip" data-recording>${text}</script>\n`),
     `<script>${script}</script>\n</body>\n</html>\n`

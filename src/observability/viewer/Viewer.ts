@@ -26,16 +26,21 @@ export interface HtmlOptions {
   readonly compareWith?: Recording | undefined
   /** The heading of the other run. */
   readonly compareTitle?: string | undefined
+  /**
+   * Where the page asks for the recording again, once a second, to show a running program: an address of the server that it comes
+   * from, which answers with {@link data}. Such a page must come from a server.
+   */
+  readonly live?: string | undefined
 }
 
-const known = new Set(["title", "compareWith", "compareTitle"])
+const known = new Set(["title", "compareWith", "compareTitle", "live"])
 const operation = "Viewer.html"
 
 const isRecording = (value: unknown): value is Recording =>
   typeof value === "object" && value !== null &&
   ["chunks", "memories", "blocks"].every((name) => Array.isArray(Reflect.get(value, name)))
 
-const recordingProblem = (name: string, value: unknown): GpuError | undefined =>
+const recordingProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
   satisfies(value, isRecording) ? undefined : invalidRequest(
     operation,
     `${shown(value)} was given for ${name}`,
@@ -48,9 +53,10 @@ const textProblem = (name: string, value: unknown): GpuError | undefined =>
     : invalidRequest(operation, `${name} ${shown(value)} is no text`, "Pass a string, or leave it out.")
 
 const problemOf = (recording: unknown, options: HtmlOptions): GpuError | undefined =>
-  recordingProblem("the recording", recording) ?? optionsProblem(operation, options, known) ??
+  recordingProblem(operation, "the recording", recording) ?? optionsProblem(operation, options, known) ??
     textProblem("title", options.title) ?? textProblem("compareTitle", options.compareTitle) ??
-    (options.compareWith === undefined ? undefined : recordingProblem("compareWith", options.compareWith))
+    textProblem("live", options.live) ??
+    (options.compareWith === undefined ? undefined : recordingProblem(operation, "compareWith", options.compareWith))
 
 const titleOf = ({ reason, source }: Recording): string =>
   `${source}: ${reason === "outOfMemory" ? "out of memory" : "a recording of memory"}`
@@ -105,5 +111,38 @@ export const html = (recording: Recording, options: HtmlOptions = {}): Effect.Ef
     const title = options.title ?? titleOf(recording)
     const timelines = readValues(operation, () => timelinesOf(recording, title, options))
     if (isGpuError(timelines)) return timelines
-    return Effect.promise(async () => documentOf(title, await Promise.all(timelines.map(embedded))))
+    return Effect.promise(async () => documentOf(title, await Promise.all(timelines.map(embedded)), options.live))
+  })
+
+/**
+ * What a page of {@link html} with `live` asks for: the recording as it is drawn, compressed with gzip. The server sends these bytes
+ * as they are, without `content-encoding`.
+ *
+ * Fails with InvalidRequest for what is no recording.
+ *
+ * **Example** (A server that shows its own memory)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Recording, Viewer } from "effect-gpu-pool/observability"
+ * import { HttpRouter, HttpServerResponse } from "effect/http"
+ *
+ * const Page = HttpRouter.add("GET", "/memory", Effect.gen(function*() {
+ *   const page = yield* Viewer.html(yield* Recording.snapshot, { live: "/memory/data" })
+ *   return HttpServerResponse.text(page, { contentType: "text/html; charset=utf-8" })
+ * }))
+ * const Data = HttpRouter.add("GET", "/memory/data", Effect.gen(function*() {
+ *   return HttpServerResponse.uint8Array(yield* Viewer.data(yield* Recording.snapshot))
+ * }))
+ * ```
+ *
+ * @category converters
+ * @since 0.1.0
+ */
+export const data = (recording: Recording): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError> =>
+  Effect.suspend(() => {
+    const problem = recordingProblem("Viewer.data", "the recording", recording)
+    if (problem !== undefined) return problem
+    const timeline = readValues("Viewer.data", () => readTimeline(recording, titleOf(recording)))
+    return isGpuError(timeline) ? timeline : Effect.promise(() => compressed(pack(timeline)))
   })

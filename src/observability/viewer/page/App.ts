@@ -26,6 +26,8 @@ export interface Shown {
   readonly view: View
   readonly cursor: { readonly x: number; readonly state: number }
   readonly groups: ReadonlyArray<string>
+  /** How many events the recording has. */
+  readonly events: number
   /** The plot of memory, in pixels of its canvas; and how many bytes are as high as it. */
   readonly plot: Plot
   /** What the last frame drew, and how many values it looked at to do so. */
@@ -42,12 +44,13 @@ type Part = "picture" | "cursor"
 
 export class App implements ChartHost {
   readonly #root: HTMLElement
-  readonly #runs: ReadonlyArray<Analysis>
+  #runs: ReadonlyArray<Analysis>
   readonly #controls: Controls
   readonly #overview: Overview
   readonly #charts: HTMLElement
   readonly #help: HTMLDialogElement
   readonly #panel: Panel
+  readonly #heading = element("header")
   readonly #legend = element("ul", { class: "legend", "aria-label": "Colors" })
   /** The block under the mouse, in words. */
   readonly #block = element("p", { id: "block" }, "\u00a0")
@@ -71,13 +74,13 @@ export class App implements ChartHost {
     this.#view = { ...this.#view, to: this.#whole() }
     const actions = this.#actions()
     this.#help = helpDialog(actions)
-    const memories = this.#first.run.timeline.memories.map(({ name }) => name)
-    this.#controls = new Controls(this.#commands(), memories, this.#failures.length)
+    this.#controls = new Controls(this.#commands())
+    this.#controls.show(this.#first.run.timeline)
     this.#charts = this.#slider()
     this.#panel = new Panel()
     const over = element("div", { class: "whole" })
     root.replaceChildren(
-      headingOf(this.#first, this.#runs[1]),
+      this.#heading,
       this.#controls.root,
       over,
       this.#charts,
@@ -305,6 +308,7 @@ export class App implements ChartHost {
   }
 
   #showLegend(): void {
+    this.#heading.replaceChildren(...headingOf(this.#first, this.#runs[1]))
     this.#legend.replaceChildren(...legendOf(this.#first, this.#runs.length > 1))
   }
 
@@ -336,6 +340,27 @@ export class App implements ChartHost {
     this.#setCursor(this.#failures[0]?.state ?? stack.greatest.between(0, run.states - 1))
   }
 
+  /**
+   * Takes a newer recording of the first run. What is seen stays where it is in time, but the whole stays the whole; and a cursor
+   * at the end stays there.
+   */
+  update(timeline: Timeline): void {
+    const { run } = this.#first
+    const before = run.timeline
+    const { axis, from, to } = this.#view
+    const isWhole = from === 0 && to === this.#whole()
+    const isAtEnd = this.#cursor.state === run.states - 1
+    const gone = timeline.dropped - before.dropped
+    const earlier = axis === "events" ? gone : (timeline.times[0] ?? 0) - (before.times[0] ?? timeline.times[0] ?? 0)
+    this.#runs = [new Analysis(new Run({ ...timeline, title: before.title }), this.#choice), ...this.#runs.slice(1)]
+    this.#controls.show(timeline)
+    this.#showLegend()
+    if (isWhole) this.zoomTo(0, this.#whole())
+    else this.zoomTo(from - earlier, to - earlier)
+    this.#drawOverview()
+    this.#setCursor(isAtEnd ? Infinity : this.#cursor.state - gone)
+  }
+
   // Frames
 
   #draw(part: Part): void {
@@ -363,15 +388,16 @@ export class App implements ChartHost {
     const failures = this.#failures.map(({ state }) => this.#positions[state]!)
     this.#memory.show({ picture, other, isWhole: this.#choice.filter.text === "" }, { failures })
     const tops = picture.tops.at(-1) ?? picture.x.map(() => 0)
+    const end = first!.run.length(view.axis)
     if (other !== undefined) {
       this.#difference?.show(
         picture.x,
-        other.map((of, at) => of === null ? null : tops[at]! - of)
+        other.map((of, at) => of === null || picture.x[at]! >= end ? null : tops[at]! - of)
       )
     }
     this.#drawBlocks()
     this.#overview.showView()
-    this.#controls.show(view, this.#choice.by, this.#choice.filter.text)
+    this.#controls.showView(view, this.#choice.by, this.#choice.filter.text)
   }
 
   /** The bytes of the other run's leases in each column, null behind its end. */
@@ -417,6 +443,7 @@ export class App implements ChartHost {
       view: this.#view,
       cursor: this.#cursor,
       groups: this.#first.grouping.names,
+      events: this.#first.run.states - 1,
       plot: this.#memory.plot,
       drawn: { points: this.#memory.drawn, rectangles: this.#blocks.drawn, looks: this.#looks },
       frames: this.#frames

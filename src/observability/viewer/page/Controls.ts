@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import type { TimelineFacts } from "../Timeline.ts"
 import { button, element, named, select } from "./Elements.ts"
 import { countText, millisText, parseCount, parseMillis } from "./model/Format.ts"
 import type { GroupBy } from "./model/Grouping.ts"
@@ -36,9 +37,12 @@ export class Controls {
   readonly #from: HTMLInputElement
   readonly #to: HTMLInputElement
   readonly #commands: Commands
+  readonly #memory: HTMLSelectElement
+  readonly #ofMemories: HTMLElement
+  readonly #ofFailures: ReadonlyArray<HTMLElement>
   #view: View = { axis: "time", from: 0, to: 1 }
 
-  constructor(commands: Commands, memories: ReadonlyArray<string>, failures: number) {
+  constructor(commands: Commands) {
     this.#commands = commands
     this.#axis = select([["time", "time"], ["events", "events"]], (value) => commands.setAxis(value as Axis))
     this.#by = select(groupings, (value) => commands.groupBy(value as GroupBy))
@@ -51,26 +55,25 @@ export class Controls {
     })
     this.#from = placeField("from", () => this.#readRange())
     this.#to = placeField("to", () => this.#readRange())
-    const memory = select(
-      [["", "all"], ...memories.map((name, place) => [String(place), name] as const)],
-      (value) => commands.setMemory(value === "" ? undefined : Number(value))
-    )
+    this.#memory = select([], (value) => commands.setMemory(value === "" ? undefined : Number(value)))
+    this.#ofMemories = named("Memory", this.#memory)
+    this.#ofFailures = [
+      button("◀ !", "Previous out of memory", () => commands.toFailure(-1)),
+      button("! ▶", "Next out of memory", () => commands.toFailure(1))
+    ]
     this.root = element(
       "div",
       { class: "controls", role: "toolbar", "aria-label": "Controls" },
       named("Group by", this.#by),
       named("Filter", this.#filter),
-      ...memories.length > 1 ? [named("Memory", memory)] : [],
+      this.#ofMemories,
       named("Axis", this.#axis),
       named("From", this.#from),
       named("to", this.#to),
       button("+", "Zoom in", () => commands.zoom(0.5)),
       button("−", "Zoom out", () => commands.zoom(2)),
       button("All", "Show all", commands.showAll),
-      ...failures === 0 ? [] : [
-        button("◀ !", "Previous out of memory", () => commands.toFailure(-1)),
-        button("! ▶", `Next of ${countText(failures)} out of memory`, () => commands.toFailure(1))
-      ],
+      ...this.#ofFailures,
       button("◐", "Dark or light", commands.nextTheme),
       button("?", "Help", commands.help)
     )
@@ -92,7 +95,18 @@ export class Controls {
     if (from !== undefined && to !== undefined && from < to) this.#commands.zoomTo(from, to)
   }
 
-  show(view: View, by: GroupBy, text: string): void {
+  /** Has what a recording needs. */
+  show({ failures, memories }: TimelineFacts): void {
+    for (const of of this.#ofFailures) of.hidden = failures.length === 0
+    this.#ofMemories.hidden = memories.length < 2
+    if (this.#memory.options.length === memories.length + 1) return
+    const { value } = this.#memory
+    const options = [["", "all"], ...memories.map(({ name }, place) => [String(place), name])] as const
+    this.#memory.replaceChildren(...options.map(([value, text]) => element("option", { value: value! }, text!)))
+    this.#memory.value = value
+  }
+
+  showView(view: View, by: GroupBy, text: string): void {
     this.#view = view
     const shown = (x: number): string => view.axis === "events" ? countText(Math.round(x)) : millisText(x, 6)
     if (document.activeElement !== this.#from) this.#from.value = shown(view.from)

@@ -23,7 +23,7 @@ const takenText = (takenAt: number): string => {
   return Number.isNaN(date.getTime()) ? "taken" : `taken ${date.toISOString().slice(0, 19).replace("T", " ")}`
 }
 
-export const headingOf = ({ run }: Analysis, other: Analysis | undefined): HTMLElement => {
+export const headingOf = ({ run }: Analysis, other: Analysis | undefined): ReadonlyArray<HTMLElement> => {
   const { dropped, kind, reason, source, strays, takenAt, title } = run.timeline
   const facts = [
     ...other === undefined ? [] : [`over ${other.run.timeline.title}`],
@@ -33,7 +33,7 @@ export const headingOf = ({ run }: Analysis, other: Analysis | undefined): HTMLE
     ...dropped > 0 ? [`${countText(dropped)} earlier events dropped`] : [],
     ...strays > 0 ? [`${countText(strays)} events of unknown blocks not drawn`] : []
   ]
-  return element("header", {}, element("h1", {}, title), element("p", {}, facts.join(" · ")))
+  return [element("h1", {}, title), element("p", {}, facts.join(" · "))]
 }
 
 export const legendOf = ({ grouping, run, totals }: Analysis, compares: boolean): ReadonlyArray<HTMLElement> => {

@@ -1,11 +1,12 @@
 /**
- * The script of the page: reads the recordings that stand in it, and shows them.
+ * The script of the page: reads the recordings that stand in it, and shows them; of a running program also what is new.
  *
  * @internal
  */
 import { decompressed, fromText, unpack } from "../Packing.ts"
 import type { Timeline } from "../Timeline.ts"
 import { App } from "./App.ts"
+import { element } from "./Elements.ts"
 
 const read = async (script: HTMLScriptElement): Promise<Timeline> => {
   const bytes = fromText(script.text.trim())
@@ -14,11 +15,39 @@ const read = async (script: HTMLScriptElement): Promise<Timeline> => {
   return unpack(await decompressed(bytes))
 }
 
+const newest = async (address: string): Promise<Timeline> => {
+  const answer = await fetch(address, { cache: "no-store" })
+  if (!answer.ok) throw new Error(`${address} answers ${answer.status}`)
+  return unpack(await decompressed(new Uint8Array(await answer.arrayBuffer())))
+}
+
+/** How long to wait after an answer before the next question, in milliseconds. */
+const apart = 1000
+
+const follow = (app: App, address: string, status: HTMLElement): void => {
+  const ask = async (): Promise<void> => {
+    try {
+      app.update(await newest(address))
+      status.textContent = ""
+    } catch (cause) {
+      // the program may be gone, or come back
+      status.textContent = `No news of the program: ${String(cause)}`
+    }
+    setTimeout(ask, apart)
+  }
+  void ask()
+}
+
 const start = async (): Promise<void> => {
+  const root = document.getElementById("app")!
   const scripts = [...document.querySelectorAll<HTMLScriptElement>("script[data-recording]")]
-  const timelines = await Promise.all(scripts.map(read))
-  const app = new App(document.getElementById("app")!, timelines)
+  const app = new App(root, await Promise.all(scripts.map(read)))
   Object.assign(globalThis, { effectGpuPoolViewer: app })
+  const address = root.dataset["live"]
+  if (address === undefined) return
+  const status = element("p", { role: "status" })
+  root.before(status)
+  follow(app, address, status)
 }
 
 void start()
