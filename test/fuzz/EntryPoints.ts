@@ -7,6 +7,7 @@ import * as Host from "../../src/host.ts"
 import * as Images from "../../src/images.ts"
 import * as Root from "../../src/index.ts"
 import * as Kernels from "../../src/kernels.ts"
+import * as Observability from "../../src/observability.ts"
 import * as OpenCl from "../../src/opencl.ts"
 import * as Properties from "../../src/properties.ts"
 import * as Testing from "../../src/testing.ts"
@@ -47,6 +48,7 @@ const entryModules: Readonly<Record<string, object>> = {
   "opencl.ts": OpenCl,
   "host.ts": Host,
   "devices.ts": Devices,
+  "observability.ts": Observability,
   "testing.ts": Testing,
   "properties.ts": Properties
 }

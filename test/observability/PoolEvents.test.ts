@@ -210,9 +210,9 @@ describe("a hook", () => {
       const common = { device_id: "host process memory", pool: "BufferPool", mem_size: 60 }
       const [allocated, leased, freed] = lines.map((line) => JSON.parse(line))
       const { block } = allocated
-      deepStrictEqual(allocated, { event: "alloc", ...common, block })
-      deepStrictEqual(leased, { event: "malloc", ...common, size: 60, block })
-      deepStrictEqual(freed, { event: "free", ...common, block })
+      deepStrictEqual(allocated, { hook: "alloc", ...common, block })
+      deepStrictEqual(leased, { hook: "malloc", ...common, size: 60, block })
+      deepStrictEqual(freed, { hook: "free", ...common, block })
     }).pipe(Effect.provide(gpu())))
 
   it.effect("counts bytes by the place that asked", () =>

@@ -118,7 +118,7 @@ const call = ({ onAllocate, onAsk, onFree, onLease, onRelease }: MemoryHook, eve
  *   const lines: Array<string> = []
  *   const hook = MemoryHook.debugPrint((line) => lines.push(line))
  *   yield* MemoryHook.run(BufferPool.use(60, () => Effect.void), hook)
- *   return lines.map((line) => JSON.parse(line).event)
+ *   return lines.map((line) => JSON.parse(line).hook)
  * }) // => ["alloc", "malloc", "free"]
  * ```
  *
@@ -127,8 +127,8 @@ const call = ({ onAllocate, onAsk, onFree, onLease, onRelease }: MemoryHook, eve
  * @since 0.1.0
  */
 export const debugPrint = (print: (line: string) => void): MemoryHook => {
-  const write = (event: string, { device, pool, ...sizes }: Line): void =>
-    print(JSON.stringify({ event, device_id: device, pool, ...sizes }))
+  const write = (hook: string, { device, pool, ...sizes }: Line): void =>
+    print(JSON.stringify({ hook, device_id: device, pool, ...sizes }))
   return {
     onAllocate: ({ block, capacity, device, pool }) => write("alloc", { device, pool, mem_size: capacity, block }),
     onLease: ({ block, capacity, device, pool, size }) =>

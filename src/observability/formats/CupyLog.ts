@@ -22,8 +22,8 @@ const malformed = (line: number, problem: string, hint: string): GpuError =>
 
 const actions = new Map<unknown, Action>([["alloc", "segmentAlloc"], ["malloc", "alloc"], ["free", "free"]])
 
-/** What a recording does with: CuPy writes `hook` and `mem_ptr`, `MemoryHook.debugPrint` `event`, `pool` and `block`. */
-const known = new Set(["hook", "event", "device_id", "size", "mem_size", "mem_ptr", "pmem_id", "pool", "block"])
+/** What a recording does with: CuPy writes `mem_ptr`, `MemoryHook.debugPrint` `pool` and `block`. */
+const known = new Set(["hook", "device_id", "size", "mem_size", "mem_ptr", "pmem_id", "pool", "block"])
 
 const hint = "Pass the lines of DebugPrintHook or MemoryHook.debugPrint alone: what else the program printed has to go."
 
@@ -77,7 +77,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
 
   #line(line: Line, number: number): void {
     for (const name in line) if (!known.has(name)) this.#leftOut.add(`member ${shown(name)}`, `line ${number}`)
-    const event = line["hook"] ?? line["event"]
+    const event = line["hook"]
     const action = actions.get(event)
     if (action === undefined) return this.#leftOut.add(`lines of the hook ${shown(event)}`, `line ${number}`)
     const { block, device_id, mem_ptr, mem_size, pool, size = mem_size } = line
