@@ -19,7 +19,6 @@ export const unfuzzed: { readonly [id: string]: string } = {
   "ImageLike.problem": trusted,
   "BufferLike.deviceBuffer": trusted,
   "ImageLike.deviceImage": trusted,
-  "Recording.make": "for those who read files of other programs, who check what they read",
   "OpenCl.OpenCl": "the driver's handles, and commands of one's own with them",
   "WebGpu.WebGpu": "the driver's objects",
   "OpenCl.layerFromHandles": rawHandle,

@@ -250,6 +250,7 @@ export const fromRgba = (format: ImageFormat, rgba: Rgba): ChannelValues => {
 /** Programs without types can pass anything. */
 const demandValues = (operation: string, values: ChannelValues, count: number): void => {
   demand(operation, "the values", values, "list")
+  for (const value of values) demand(operation, "a value", value, "number")
   if (values.length === count) return
   throw new RangeError(`${operation}: ${values.length} values were given for ${count} channels. Pass one for each.`)
 }

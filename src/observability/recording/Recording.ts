@@ -4,8 +4,11 @@
  *
  * @since 0.1.0
  */
+import { demand, demandMembers } from "../../domain/arguments/Demand.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
 import type { MemoryNames } from "./EventChunk.ts"
+import { kinds, placeOf } from "./EventShape.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 import type { Recording } from "./RecordingModel.ts"
@@ -35,14 +38,40 @@ export function* events(recording: Recording): Generator<PoolEvent, void> {
   }
 }
 
+const operation = "Recording.make"
+
+const listsOfFacts = { memories: "list", families: "list", budgets: "list", blocks: "list" } as const
+
+const demandIterable = (events: unknown): void => {
+  if (Array.isArray(events) || (typeof events === "object" && events !== null && Symbol.iterator in events)) return
+  throw new TypeError(`${operation}: ${shown(events)} was given for the events. Pass a list of them.`)
+}
+
+/** Each member of an event must be of its kind, or left out. */
+const demandEvent = (event: PoolEvent): void => {
+  demandMembers(operation, "an event", event, { _tag: "string", at: "number", memoryNumber: "number" })
+  const kind = placeOf(event._tag)
+  if (kind === undefined) throw new TypeError(`${operation}: ${shown(event._tag)} is no kind of event. See PoolEvent.`)
+  for (const { as, name, type } of kinds[kind]!.fields) {
+    const value: unknown = Reflect.get(event, name)
+    const expected = as === "list" ? "list" : as === "yes or no" ? "boolean" : type === "text" ? "string" : "number"
+    if (value !== undefined) demand(operation, `an event's ${name}`, value, expected)
+  }
+}
+
 /**
- * A recording of events that a program has, such as one that was imported.
+ * A recording of events that a program has, such as one that was imported. Throws a TypeError for facts or events that are none.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (facts: RecordingFacts, events: Iterable<PoolEvent>): Recording => {
   const builder = new RecordingBuilder()
-  for (const event of events) builder.add(event)
+  demandMembers(operation, "the facts", facts, listsOfFacts)
+  demandIterable(events)
+  for (const event of events) {
+    demandEvent(event)
+    builder.add(event)
+  }
   return builder.build(facts)
 }

@@ -163,8 +163,8 @@ const line = (hook: string, mem_ptr: number, mem_size: number, size?: number) =>
   JSON.stringify({ hook, device_id: 0, ...(size === undefined ? {} : { size }), mem_size, mem_ptr })
 
 /** A line of MemoryHook.debugPrint. */
-const numbered = (event: string, block: number) =>
-  JSON.stringify({ event, device_id: "host", pool: "BufferPool", size: 60, mem_size: 64, block })
+const numbered = (hook: string, block: number) =>
+  JSON.stringify({ hook, device_id: "host", pool: "BufferPool", size: 60, mem_size: 64, block })
 
 describe("CupyLog.fromText", () => {
   it.effect("reads hits and misses of whole blocks", () =>
