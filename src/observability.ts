@@ -91,3 +91,19 @@ export * as TorchSnapshot from "./observability/formats/TorchSnapshot.ts"
  * @since 0.1.0
  */
 export * as ChromeTrace from "./observability/formats/ChromeTrace.ts"
+
+/**
+ * The requests of a recording, made again under other policies.
+ *
+ * @category recordings
+ * @since 0.1.0
+ */
+export * as Replay from "./observability/replay/Replay.ts"
+
+/**
+ * How much memory a program needs.
+ *
+ * @category recordings
+ * @since 0.1.0
+ */
+export * as Plan from "./observability/replay/Plan.ts"

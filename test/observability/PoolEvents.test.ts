@@ -17,6 +17,7 @@ import * as MemoryHook from "../../src/observability/events/MemoryHook.ts"
 import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CallSite from "../../src/services/calls/CallSite.ts"
+import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import { Ledger } from "../support/ledger.ts"
 import { run, steps } from "../support/poolPrograms.ts"
 import { stepsTaken } from "../support/stepsTaken.ts"
@@ -54,7 +55,16 @@ const told = (events: Array<PoolEvent>): ReadonlyArray<string> =>
       case "Kept":
       case "DriverAsked":
         return `${event._tag} ${event.capacity}`
+      case "RoomNeeded":
+        return `${event._tag} ${event.missing}`
+      case "TrimAsked":
+        return event.all ? event._tag : `${event._tag} ${event.to}`
+      case "Closing":
+        return event.pool === undefined ? event._tag : `${event._tag} ${event.pool}`
+      case "HoldingChanged":
+        return `${event._tag} ${event.holds}`
       case "Waiting":
+      case "GaveUp":
       case "Reserved":
       case "ReservationEnded":
       case "RanOut":
@@ -78,6 +88,7 @@ describe("a pool tells", () => {
       deepStrictEqual(told(events), ["Leased 40 of 64, borrowed", "Released 64, scopeClosed"])
       yield* lease(200)
       deepStrictEqual(told(events), [
+        "RoomNeeded 8",
         "Freed 64, evicted",
         "Reclaimed",
         "DriverAsked 200",
@@ -85,10 +96,22 @@ describe("a pool tells", () => {
         "Released 200, scopeClosed"
       ])
       yield* BufferPool.freeHeld
-      deepStrictEqual(told(events), ["Freed 200, trimmed", "Reclaimed"])
+      deepStrictEqual(told(events), ["TrimAsked", "Freed 200, trimmed", "Reclaimed"])
       yield* BufferPool.stopHolding
       yield* lease(8)
-      deepStrictEqual(told(events).slice(-2), ["Released 8, scopeClosed", "Freed 8, notKept"])
+      yield* BufferPool.resumeHolding
+      deepStrictEqual(told(events), [
+        "HoldingChanged false",
+        "TrimAsked",
+        "Reclaimed",
+        "DriverAsked 8",
+        "Leased 8 of 8, driver",
+        "Released 8, scopeClosed",
+        "Freed 8, notKept",
+        "HoldingChanged true"
+      ])
+      yield* BufferPool.trimTo(100)
+      deepStrictEqual(told(events), ["TrimAsked 100", "Reclaimed"])
     }).pipe(
       Effect.scoped,
       Effect.provide(gpu({ maxBytes: 256, sizePolicy: { ...SizePolicy.exact, borrow: 1 } }))
@@ -101,6 +124,7 @@ describe("a pool tells", () => {
       yield* lease(64).pipe(BufferPool.reserve(64))
       deepStrictEqual(told(events), [
         "LimitChanged memory 256 to 100",
+        "TrimAsked 100",
         "Reclaimed",
         "Reserved 64",
         "DriverAsked 64",
@@ -146,6 +170,44 @@ describe("a pool tells", () => {
         "Waited 64, served after 3000 ms"
       ])
     }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", suspectAfter: Infinity }))))
+
+  it.effect("who gave up: while the driver was at work, and in line", () => {
+    const faults = Host.makeFaults()
+    return Effect.gen(function*() {
+      const events = yield* heard
+      faults.delay({ allocations: "1 second" })
+      const asking = yield* Effect.forkChild(lease(64), { startImmediately: true })
+      const waiting = yield* Effect.forkChild(lease(64), { startImmediately: true })
+      yield* Fiber.interrupt(waiting)
+      yield* Fiber.interrupt(asking)
+      yield* TestClock.adjust("1 second")
+      deepStrictEqual(told(events), [
+        "DriverAsked 64",
+        "Waiting 64",
+        "GaveUp 64",
+        "Waited 64, not served after 0 ms",
+        "GaveUp 64",
+        "Kept 64"
+      ])
+    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait" }, { faults })))
+  })
+
+  it.effect("that a pool on a shared memory closes, and then the memory", () =>
+    Effect.gen(function*() {
+      const events = yield* heard
+      const shared = BufferPool.layerShared({ sizePolicy: SizePolicy.exact }).pipe(
+        Layer.provideMerge(DeviceMemory.layer()),
+        Layer.provideMerge(Host.layer())
+      )
+      yield* Effect.provide(Effect.scoped(BufferPool.allocate(64)), shared)
+      deepStrictEqual(told(events).slice(2), [
+        "Released 64, scopeClosed",
+        "Closing BufferPool",
+        "Freed 64, closed",
+        "Closing",
+        "Closed"
+      ])
+    }).pipe(Effect.scoped, Effect.provide(PoolEvents.layer)))
 
   it.effect("what the driver refuses, what handlers did, and that the device is lost", () => {
     const faults = Host.makeFaults()

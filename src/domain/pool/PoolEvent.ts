@@ -157,6 +157,29 @@ export interface Refused extends OfRequest {
 }
 
 /**
+ * A request needs more memory than is free: held blocks are evicted for it now, or the program's handlers are asked.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RoomNeeded extends OfRequest {
+  readonly _tag: "RoomNeeded"
+  /** By how many bytes it is over the limit; 0 where the driver has no memory, since nobody knows how much is missing then. */
+  readonly missing: number
+}
+
+/**
+ * The program wants a request no more, before that has a lease: it is interrupted, or its scope has closed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface GaveUp extends OfRequest {
+  readonly _tag: "GaveUp"
+  readonly why: "interrupted" | "scopeClosed"
+}
+
+/**
  * A request begins to wait in line.
  *
  * @category models
@@ -242,13 +265,67 @@ export interface LimitChanged extends Happened {
 }
 
 /**
- * The device of the memory is lost.
+ * The program asks that held blocks are freed; a lower limit and an end of holding ask so too. Those that are follow as `Freed`, with
+ * the reason `"trimmed"`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TrimAsked extends Happened {
+  readonly _tag: "TrimAsked"
+  /** Until so many bytes are managed. */
+  readonly to: number
+  /** Whether all that is held goes, however much is managed. */
+  readonly all: boolean
+  /** The queue whose blocks are meant, if not all are. */
+  readonly queue: string | undefined
+}
+
+/**
+ * The program asks that no blocks are held from now on, or that they are held again.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HoldingChanged extends Happened {
+  readonly _tag: "HoldingChanged"
+  readonly holds: boolean
+}
+
+/**
+ * Steps of the idle clock have ended: what is held has been idle for so many more. Blocks that have been idle for too long follow as
+ * `Freed`. The clock runs while blocks are held that it may free.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface IdleStep extends Happened {
+  readonly _tag: "IdleStep"
+  readonly steps: number
+}
+
+/**
+ * The device of the memory is lost. What ends by that follows.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Lost extends Happened {
   readonly _tag: "Lost"
+}
+
+/**
+ * The memory closes, or one of several pools on it does. What ends by that follows.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Closing extends Happened {
+  readonly _tag: "Closing"
+  /** The service of the pool, if others go on. */
+  readonly pool: string | undefined
+  /** The number of that pool's own limit. */
+  readonly budgetNumber: number | undefined
 }
 
 /**
@@ -275,6 +352,8 @@ export type PoolEvent =
   | Freed
   | Reclaimed
   | Refused
+  | RoomNeeded
+  | GaveUp
   | Waiting
   | Waited
   | Reserved
@@ -282,5 +361,9 @@ export type PoolEvent =
   | HandlersAsked
   | RanOut
   | LimitChanged
+  | TrimAsked
+  | HoldingChanged
+  | IdleStep
   | Lost
+  | Closing
   | Closed

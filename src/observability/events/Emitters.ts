@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { FreeReason, Released } from "../../domain/pool/PoolEvent.ts"
+import type { FreeReason, GaveUp, Released } from "../../domain/pool/PoolEvent.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
 import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.ts"
@@ -66,6 +66,16 @@ export class Emitters implements Emitter {
     this.#other.refused(request, capacity, why)
   }
 
+  roomNeeded(request: LeaseRequest, missing: number): void {
+    this.#one.roomNeeded(request, missing)
+    this.#other.roomNeeded(request, missing)
+  }
+
+  gaveUp(request: LeaseRequest, why: GaveUp["why"]): void {
+    this.#one.gaveUp(request, why)
+    this.#other.gaveUp(request, why)
+  }
+
   waiting(request: LeaseRequest): void {
     this.#one.waiting(request)
     this.#other.waiting(request)
@@ -99,6 +109,26 @@ export class Emitters implements Emitter {
   limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
     this.#one.limitChanged(budget, from, to)
     this.#other.limitChanged(budget, from, to)
+  }
+
+  trimAsked(to: number | undefined, queue: string | undefined): void {
+    this.#one.trimAsked(to, queue)
+    this.#other.trimAsked(to, queue)
+  }
+
+  holdingChanged(holds: boolean): void {
+    this.#one.holdingChanged(holds)
+    this.#other.holdingChanged(holds)
+  }
+
+  idleStep(steps: number): void {
+    this.#one.idleStep(steps)
+    this.#other.idleStep(steps)
+  }
+
+  closing(source: PoolSource | undefined, pool: ChargedBudget | undefined): void {
+    this.#one.closing(source, pool)
+    this.#other.closing(source, pool)
   }
 
   lost(): void {

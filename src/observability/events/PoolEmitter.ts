@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Context from "effect/Context"
-import type { FreeReason, Happened, OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
+import type { FreeReason, GaveUp, Happened, OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import { QueueDriver } from "../../services/device/QueueDriver.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
@@ -85,6 +85,14 @@ export class PoolEmitter implements Emitter {
     this.#emit({ _tag: "Refused", ...this.#factsOf(request), capacity, why })
   }
 
+  roomNeeded(request: LeaseRequest, missing: number): void {
+    this.#emit({ _tag: "RoomNeeded", ...this.#factsOf(request), missing })
+  }
+
+  gaveUp(request: LeaseRequest, why: GaveUp["why"]): void {
+    this.#emit({ _tag: "GaveUp", ...this.#factsOf(request), why })
+  }
+
   waiting(request: LeaseRequest): void {
     if (this.#since.has(request)) return
     this.#since.set(request, this.now())
@@ -119,6 +127,22 @@ export class PoolEmitter implements Emitter {
 
   limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
     this.#emit({ _tag: "LimitChanged", budget: budget?.owner.name, budgetNumber: budget?.number, from, to })
+  }
+
+  trimAsked(to: number | undefined, queue: string | undefined): void {
+    this.#emit({ _tag: "TrimAsked", to: to ?? 0, all: to === undefined, queue })
+  }
+
+  holdingChanged(holds: boolean): void {
+    this.#emit({ _tag: "HoldingChanged", holds })
+  }
+
+  idleStep(steps: number): void {
+    this.#emit({ _tag: "IdleStep", steps })
+  }
+
+  closing(source: PoolSource | undefined, pool: ChargedBudget | undefined): void {
+    this.#emit({ _tag: "Closing", pool: source?.service, budgetNumber: pool?.number })
   }
 
   lost(): void {

@@ -123,7 +123,13 @@ export class MetricsEmitter implements Emitter {
   reserved(): void {}
   reservationEnded(): void {}
   handlersAsked(): void {}
+  roomNeeded(): void {}
+  gaveUp(): void {}
+  trimAsked(): void {}
+  holdingChanged(): void {}
+  idleStep(): void {}
   lost(): void {}
+  closing(): void {}
 
   #answered(request: LeaseRequest, outcome: string): void {
     this.#measure(MetricNames.missTime, request, outcome, this.#misses.stop(request))

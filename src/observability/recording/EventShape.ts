@@ -78,6 +78,8 @@ const shapes: { readonly [Tag in PoolEvent["_tag"]]: ReadonlyArray<Field> } = {
   Freed: [field("pool"), ...block, why],
   Reclaimed: [],
   Refused: [...ofRequest, field("capacity"), why],
+  RoomNeeded: [...ofRequest, field("missing", "capacity")],
+  GaveUp: [...ofRequest, why],
   Waiting: ofRequest,
   Waited: [...ofRequest, field("served", "block", "yes or no"), field("waitedMillis", "capacity")],
   Reserved: ofRequest,
@@ -91,7 +93,11 @@ const shapes: { readonly [Tag in PoolEvent["_tag"]]: ReadonlyArray<Field> } = {
   ],
   LimitChanged: [field("budget"), field("budgetNumber"), field("from", "size"), field("to", "capacity")],
   Lost: [],
-  Closed: []
+  Closed: [],
+  TrimAsked: [field("to", "capacity"), field("all", "block", "yes or no"), field("queue")],
+  HoldingChanged: [field("holds", "block", "yes or no")],
+  IdleStep: [field("steps", "capacity")],
+  Closing: [field("pool"), field("budgetNumber")]
 }
 
 /** The kinds of events. An event in memory has the place of its kind in this list. */
@@ -111,7 +117,13 @@ export const kinds: ReadonlyArray<{ readonly tag: PoolEvent["_tag"]; readonly fi
   "RanOut" as const,
   "LimitChanged" as const,
   "Lost" as const,
-  "Closed" as const
+  "Closed" as const,
+  "RoomNeeded" as const,
+  "GaveUp" as const,
+  "TrimAsked" as const,
+  "HoldingChanged" as const,
+  "Closing" as const,
+  "IdleStep" as const
 ].map((tag) => ({ tag, fields: shapes[tag] }))
 
 const places = new Map<string, number>(kinds.map(({ tag }, place) => [tag, place]))

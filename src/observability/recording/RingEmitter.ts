@@ -121,6 +121,11 @@ export class RingEmitter extends PoolEmitter {
     super.limitChanged(budget, from, to)
   }
 
+  override closing(source: PoolSource | undefined, pool: ChargedBudget | undefined): void {
+    if (pool !== undefined) this.#noteBudgets(pool)
+    super.closing(source, pool)
+  }
+
   protected override noteRequest({ asks, budget, size, source, wanted }: LeaseRequest): void {
     if (budget !== undefined) this.#noteBudgets(budget)
     if (asks !== undefined) return

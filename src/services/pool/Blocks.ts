@@ -254,6 +254,7 @@ export class Blocks implements LeaseOwner {
     if (!this.mayFit(request, bytes)) return undefined
     const deficit = this.core.deficit(bytes)
     if (deficit === 0) return { evicted: false, failures: Exit.void }
+    this.events?.roomNeeded(request, deficit)
     return { evicted: true, failures: this.freeAll(this.core.trim(this.core.managedBytes - deficit), "evicted") }
   }
 

@@ -126,6 +126,7 @@ class Climb {
     if (memoryBytes !== undefined && activeCapacity + this.capacity > memoryBytes) return undefined
     const block = core.evictNext()
     if (block === undefined) return undefined
+    blocks.events?.roomNeeded(this.request, 0)
     this.rungs.add("evict")
     return blocks.free(block, "evicted") ?? Exit.void
   }

@@ -71,7 +71,7 @@ export class Memory implements Gate, Member, Heard {
 
   constructor(
     settings: MemorySettings,
-    device: DeviceContext["Service"],
+    device: Pick<DeviceContext["Service"], "info" | "status">,
     run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>,
     scheduler: Scheduler.Scheduler,
     hub: EventHub
@@ -247,6 +247,7 @@ export class Memory implements Gate, Member, Heard {
   /** Cleans up after a request that has ended: its place in line, its reserved bytes, and a lease that no fiber got. */
   letGo(request: LeaseRequest, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined {
     const { charge, granted, reserved, waiter } = request
+    if (Exit.isFailure(exit) && granted === undefined && request.asks?.hasBegun !== true) this.#giveUp(request, exit)
     if (waiter !== undefined) {
       waiter.take()
       waiter.line.leave(waiter)
@@ -267,6 +268,15 @@ export class Memory implements Gate, Member, Heard {
     return ended
   }
 
+  /** It was interrupted before it had what it asked for, or its scope has closed. */
+  #giveUp(request: LeaseRequest, exit: Exit.Exit<unknown, unknown>): void {
+    if (!Exit.hasInterrupts(exit)) {
+      if (request.list.closed) this.lines.giveUp(request)
+      return
+    }
+    if (!request.gaveUp) this.blocks.events?.gaveUp(request, "interrupted")
+  }
+
   /** Gives back the bytes that a request which has ended drew from its reservation. */
   #giveBack(request: LeaseRequest): void {
     // The driver's answer says what becomes of the bytes that it was asked for.
@@ -279,18 +289,16 @@ export class Memory implements Gate, Member, Heard {
 
   /** Gives blocks back until no more than `bytes` are managed, or nothing is held. */
   trimTo(bytes: number): Effect.Effect<void, GpuError> {
-    return Effect.suspend(() => this.#given(this.blocks.freeAll(this.core.trim(bytes), "trimmed")))
+    return Effect.suspend(() => this.#trim(this.core.trim(bytes), bytes))
   }
 
-  readonly freeHeld: Effect.Effect<void, GpuError> = Effect.suspend(() =>
-    this.#given(this.blocks.freeAll(this.core.evictAll(), "trimmed"))
-  )
+  readonly freeHeld: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#trim(this.core.evictAll()))
 
   /** The same for those that one queue of the device used last. */
   freeHeldOf(queue: Queue | undefined): Effect.Effect<void, GpuError> {
     const { queues } = this.blocks
     if (queues === undefined || queue === undefined) return this.freeHeld
-    return this.#given(this.blocks.freeAll(this.core.evictWhich((value) => queues.isOf(value, queue)), "trimmed"))
+    return this.#trim(this.core.evictWhich((value) => queues.isOf(value, queue)), undefined, queue)
   }
 
   statsOf(queue: Queue | undefined): QueueStats {
@@ -300,19 +308,25 @@ export class Memory implements Gate, Member, Heard {
     return { label: "queue 1", heldBlocks, heldBytes, leases: hits, waits: 0 }
   }
 
-  #given(failures: Effect.Effect<void>): Effect.Effect<void, GpuError> {
+  /** Blocks are detached one by one, as they are freed. */
+  #trim(blocks: Iterable<Block>, to?: number, queue?: Queue): Effect.Effect<void, GpuError> {
+    this.blocks.events?.trimAsked(to, queue?.label)
+    const failures = this.blocks.freeAll(blocks, "trimmed")
     this.lines.serve()
     return Effect.andThen(failures, this.blocks.reclaim)
   }
 
   readonly stopHolding: Effect.Effect<void, GpuError> = Effect.suspend(() => {
     this.core.stopHolding()
+    this.blocks.events?.holdingChanged(false)
     return this.freeHeld
   })
 
   /** After the device was lost, or the pool closed, no block is held any more. */
   readonly resumeHolding: Effect.Effect<void> = Effect.sync(() => {
-    if (!this.closed && this.status.error === undefined) this.core.resumeHolding()
+    if (this.closed || this.status.error !== undefined) return
+    this.core.resumeHolding()
+    this.blocks.events?.holdingChanged(true)
   })
 
   /** A limit within this memory, or within another budget of it. */
@@ -378,6 +392,7 @@ export class Memory implements Gate, Member, Heard {
   /** One of several pools closes: its requests, its leases and what is held for it end. */
   closePool(source: PoolSource, leased: Budget): Effect.Effect<void> {
     return Effect.suspend(() => {
+      this.blocks.events?.closing(source, leased)
       this.blocks.remove(source)
       this.lines.end()
       // No request can be made under them any more: what they have set aside is for the other pools.
@@ -391,15 +406,16 @@ export class Memory implements Gate, Member, Heard {
 
   /** The device is lost: held blocks cannot be used again, and no request needs to wait for the driver. */
   drop(): Effect.Effect<void> {
+    this.blocks.events?.lost()
     this.core.stopHolding()
     for (const { over } of this.blocks.sources) Deferred.doneUnsafe(over, Exit.void)
     this.lines.end()
     for (const running of this.#inFlight()) running.interruptUnsafe()
-    this.blocks.events?.lost()
     return this.blocks.freeAll(this.core.evictAll(), "lost")
   }
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.blocks.events?.closing(undefined, undefined)
     const closed = this.blocks.close()
     for (const { over } of this.blocks.sources) Deferred.doneUnsafe(over, Exit.void)
     this.lines.end()

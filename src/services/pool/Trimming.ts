@@ -76,8 +76,9 @@ export class Trimming {
   }
 
   #step(ticks: number): Effect.Effect<void> {
-    const { core } = this.#blocks
+    const { core, events } = this.#blocks
     core.tick(ticks)
+    events?.idleStep(ticks)
     const freed = core.driverFrees
     const failures = this.#blocks.freeAll(this.#idle(), "idle")
     const { progress } = this.#blocks
@@ -125,6 +126,7 @@ export class Trimming {
       Effect.yieldNow,
       Effect.flatMap(Clock.currentTimeMillis, (start) => {
         this.#blocks.core.tick()
+        this.#blocks.events?.idleStep(1)
         return this.#steps(start)
       })
     )

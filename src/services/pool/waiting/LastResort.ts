@@ -61,6 +61,7 @@ export class LastResort {
         const served = line.enter(request, refusal)
         if (served !== undefined) return yield* served
         const help = request.help = known ?? new Help(this.#owner)
+        this.#lines.events?.roomNeeded(request, exhausted.missing())
         const freed = yield* this.#askHandlers(exhausted, help)
         this.#lines.events?.handlersAsked(request, freed === true)
         help.declined = freed !== true

@@ -78,6 +78,8 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
   calling = false
   /** The request has ended. */
   isOver = false
+  /** The program wants it no more, and who listens knows. */
+  gaveUp = false
   /** A handler asks for a lease of its own while others wait. */
   inHandler = false
   /** Its place in the line in which it waits or waited last. */

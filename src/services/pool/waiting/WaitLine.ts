@@ -55,6 +55,13 @@ export class WaitLines {
     this.onFilled?.()
   }
 
+  /** Its scope has closed. */
+  giveUp(request: LeaseRequest): void {
+    if (request.gaveUp) return
+    request.gaveUp = true
+    this.events?.gaveUp(request, "scopeClosed")
+  }
+
   nextArrival(): number {
     return this.#arrivals++
   }
@@ -302,7 +309,8 @@ export class WaitLine implements Line<LeaseRequest> {
   endWaiter(waiter: Waiter): void {
     const problem = this.#lines.ended(waiter.request)
     if (problem === undefined) return
-    const { state } = waiter
+    const { request, state } = waiter
+    if (request.list.closed) this.#lines.giveUp(request)
     this.leave(waiter)
     if (state === "waiting") this.#lines.tell(waiter, problem)
   }

@@ -1,0 +1,210 @@
+/**
+ * How much memory a program needs, before it runs on a device: it runs on the host backend, and all that it does is recorded.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { membersOf } from "../../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type { OfRequest } from "../../domain/pool/PoolEvent.ts"
+import * as Host from "../../layers/Host/Host.ts"
+import * as BufferPool from "../../services/buffers/BufferPool.ts"
+import * as CallSite from "../../services/calls/CallSite.ts"
+import * as PoolEvents from "../events/PoolEvents.ts"
+import { layer as recorder, snapshot } from "../recording/Recorder.ts"
+import { events, type Recording } from "../recording/Recording.ts"
+import { type SmallestLimit, smallestLimitOf } from "./SmallestLimit.ts"
+
+/**
+ * On what a program is planned.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PlanOptions {
+  /** The pool's options; its limit is none without them. */
+  readonly pool?: BufferPool.BufferPoolOptions | undefined
+  /** The device's options, as its memory and its granularity. */
+  readonly device?: Host.HostOptions | undefined
+  /** How many events are recorded: of more, the newest are planned for. Default: 1,000,000. */
+  readonly capacity?: number | undefined
+}
+
+/**
+ * Who has memory at the peak: leases of one label that were made at one place of the program.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PlanHolder {
+  readonly label: string | undefined
+  readonly callSite: string | undefined
+  /** How many leases, and the bytes that they asked for. */
+  readonly leases: number
+  readonly bytes: number
+}
+
+/**
+ * How much memory is in use from a moment on. Sizes are bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PlanMoment {
+  /** Milliseconds since the program began. */
+  readonly at: number
+  /** What leases asked for, and all blocks. */
+  readonly activeBytes: number
+  readonly managedBytes: number
+}
+
+/**
+ * What a program did with memory. Sizes are bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Plan<A> {
+  /** What the program answered. */
+  readonly value: A
+  /** The most bytes that leases asked for together, and when that was first so, in milliseconds since the program began. */
+  readonly peakBytes: number
+  readonly peakAt: number
+  /** The most bytes of blocks, leased and held. */
+  readonly peakManagedBytes: number
+  /** Who had the memory at the peak, the most bytes first. */
+  readonly holders: ReadonlyArray<PlanHolder>
+  /** The bytes in use, whenever they changed. */
+  readonly timeline: ReadonlyArray<PlanMoment>
+  /** The smallest limit of the pool with which the program passes; undefined where the device refused too much. */
+  readonly atAll: SmallestLimit | undefined
+  /** The same, if none of its requests is to wait. */
+  readonly withoutWaiting: SmallestLimit | undefined
+  readonly recording: Recording
+}
+
+const known = KnownOptions.of<PlanOptions>({ pool: true, device: true, capacity: true })
+
+type Services = BufferPool.BufferPool | Host.Services | Scope.Scope
+
+/** The bytes in use while events come. */
+class Ledger {
+  readonly timeline: Array<PlanMoment> = []
+  activeBytes = 0
+  managedBytes = 0
+  peakBytes = 0
+  peakAt = 0
+  peakManagedBytes = 0
+  holders: ReadonlyArray<OfRequest> = []
+  readonly #leases = new Map<number, OfRequest>()
+  readonly #start: number
+
+  constructor(recording: Recording) {
+    const [first] = events(recording)
+    this.#start = first?.at ?? recording.takenAt
+    for (const event of events(recording)) {
+      switch (event._tag) {
+        case "Leased":
+          if (event.from === "driver") this.managedBytes += event.capacity
+          this.activeBytes += event.size
+          this.#leases.set(event.block, event)
+          break
+        case "Kept":
+          this.managedBytes += event.capacity
+          break
+        case "Released":
+          this.activeBytes -= event.size
+          this.#leases.delete(event.block)
+          break
+        case "Freed":
+          this.managedBytes -= event.capacity
+          break
+        default:
+          continue
+      }
+      this.#note(event.at - this.#start)
+    }
+  }
+
+  #note(at: number): void {
+    const { activeBytes, managedBytes } = this
+    this.timeline.push({ at, activeBytes, managedBytes })
+    this.peakManagedBytes = Math.max(this.peakManagedBytes, managedBytes)
+    if (activeBytes <= this.peakBytes) return
+    this.peakBytes = activeBytes
+    this.peakAt = at
+    this.holders = Array.from(this.#leases.values())
+  }
+}
+
+const holdersOf = (leases: ReadonlyArray<OfRequest>): ReadonlyArray<PlanHolder> => {
+  const holders = new Map<string, PlanHolder>()
+  for (const { callSite, label, size } of leases) {
+    const key = `${label}\n${callSite}`
+    const { bytes, leases } = holders.get(key) ?? { leases: 0, bytes: 0 }
+    holders.set(key, { label, callSite, leases: leases + 1, bytes: bytes + size })
+  }
+  return Array.from(holders.values()).sort((a, b) => b.bytes - a.bytes)
+}
+
+/**
+ * Runs a program on the host backend, and answers how much memory it needed, when, for whom, and the smallest limits under which it
+ * passes. The program gets all that a device of the host offers, a pool of buffers and a scope, which ends with it. It fails as the
+ * program does, and with InvalidRequest for wrong options.
+ *
+ * Limits are found by replaying what the program did, as {@link Replay.smallestLimit} says: under a limit it may have done other things.
+ *
+ * **Example** (Planning a job)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Plan } from "effect-gpu-pool/observability"
+ *
+ * const job = Effect.gen(function*() {
+ *   yield* BufferPool.allocate(4096, { label: "weights" })
+ *   yield* BufferPool.use(1024, () => Effect.void, { label: "scratch" })
+ * })
+ *
+ * Effect.map(Plan.of(job), ({ atAll, holders, peakBytes }) => [peakBytes, holders[0]?.label, atAll?.maxBytes]) // => [5120, "weights", 5120]
+ * ```
+ *
+ * @category planning
+ * @since 0.1.0
+ */
+export const of = <A, E, R>(
+  program: Effect.Effect<A, E, R>,
+  options?: PlanOptions
+): Effect.Effect<Plan<A>, E | GpuError, Exclude<R, Services>> =>
+  Effect.suspend((): Effect.Effect<Plan<A>, E | GpuError, Exclude<R, Services>> => {
+    const given = membersOf("Plan.of", options, known)
+    if (isGpuError(given)) return given
+    const { capacity = 1_000_000, device, pool } = given
+    const gpu = BufferPool.layer(pool).pipe(Layer.provideMerge(Host.layer(device)))
+    const ran = Effect.provide(Effect.scoped(CallSite.track(program)), gpu, { local: true })
+    const recorded = Effect.zip(ran, snapshot).pipe(
+      Effect.provide(recorder({ capacity }).pipe(Layer.provideMerge(PoolEvents.layer)), { local: true })
+    ) as Effect.Effect<[A, Recording], E | GpuError, Exclude<R, Services>>
+    return Effect.flatMap(recorded, ([value, recording]) => planned(value, recording))
+  })
+
+const planned = <A>(value: A, recording: Recording): Effect.Effect<Plan<A>, GpuError> =>
+  Effect.gen(function*() {
+    const { holders, peakAt, peakBytes, peakManagedBytes, timeline } = new Ledger(recording)
+    const atAll = yield* smallestLimitOf(recording, {})
+    const withoutWaiting = yield* smallestLimitOf(recording, { mayWait: false })
+    return {
+      value,
+      peakBytes,
+      peakAt,
+      peakManagedBytes,
+      holders: holdersOf(holders),
+      timeline,
+      atAll,
+      withoutWaiting,
+      recording
+    }
+  })

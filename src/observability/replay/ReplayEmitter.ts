@@ -1,0 +1,231 @@
+/**
+ * Hears what a replayed memory does, and tells it under the numbers of the recording.
+ *
+ * @internal
+ */
+import type { FreeReason, GaveUp, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
+import type { Block, Lease } from "../../services/lease/Lease.ts"
+import type { PoolSource } from "../../services/lease/PoolSource.ts"
+import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.ts"
+import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
+import type { LeaseRequest, Patience } from "../../services/pool/waiting/LeaseRequest.ts"
+import type { Tally } from "./Tally.ts"
+import type { Ticket } from "./Ticket.ts"
+
+/** What a replay does when a memory tells it something. */
+export interface Listening {
+  /** The request that is made in this step. */
+  readonly current: Ticket | undefined
+  readonly tickets: ReadonlyMap<number, Ticket>
+  /** The driver is asked for this one in this step. */
+  asking: Ticket | undefined
+  /** This one hits in this step, without a request of the pool. */
+  hitting: Ticket | undefined
+  /** How many events it has told: the place that the next one has. */
+  told: number
+  granted(ticket: Ticket, block: Block): void
+}
+
+/** Its kinds of events that belong to no request, and how many of them it has told. */
+export interface Told {
+  count: number
+}
+
+export class ReplayEmitter implements Emitter {
+  readonly #replay: Listening
+  readonly #tally: Tally
+  /** Those that have said that they wait, and not that they do no more. */
+  readonly #waiting = new WeakSet<LeaseRequest>()
+  readonly #told: Told
+  /** Makes events, if they are wanted. */
+  readonly #events: Emitter | undefined
+
+  constructor(replay: Listening, tally: Tally, told: Told, events: Emitter | undefined) {
+    this.#replay = replay
+    this.#tally = tally
+    this.#told = told
+    this.#events = events
+  }
+
+  /** A request has no number before its first event, which happens in the step in which it is made. */
+  #ticketOf(request: LeaseRequest): Ticket | undefined {
+    this.#replay.told++
+    const numbered = request.asks ?? request
+    if (numbered.number === 0) {
+      const { current } = this.#replay
+      if (current === undefined) return undefined
+      numbered.number = current.asked.request
+      current.request = request
+    }
+    const ticket = this.#replay.tickets.get(numbered.number)
+    if (ticket !== undefined) ticket.told++
+    return ticket
+  }
+
+  #tellOfMemory(): void {
+    this.#replay.told++
+    this.#told.count++
+  }
+
+  hit(
+    block: Block,
+    from: Origin,
+    source: PoolSource,
+    label: string | undefined,
+    callSite: string | undefined,
+    patience: Patience
+  ): void {
+    const { current } = this.#replay
+    if (current === undefined) return
+    this.#replay.told++
+    current.told++
+    this.#tally.leased(current.asked, block.capacity, from)
+    this.#replay.granted(current, block)
+    this.#replay.hitting = current
+    this.#events?.hit(block, from, source, label, callSite, patience)
+    this.#replay.hitting = undefined
+  }
+
+  leased(request: LeaseRequest, block: Block, from: Origin): void {
+    const ticket = this.#ticketOf(request)
+    if (ticket !== undefined) {
+      this.#tally.leased(ticket.asked, block.capacity, from)
+      this.#replay.granted(ticket, block)
+    }
+    this.#events?.leased(request, block, from)
+  }
+
+  driverAsked(request: LeaseRequest, capacity: number): void {
+    this.#replay.asking = this.#ticketOf(request)
+    this.#events?.driverAsked(request, capacity)
+  }
+
+  kept(request: LeaseRequest, block: Block): void {
+    this.#ticketOf(request)
+    this.#tally.kept(block.capacity)
+    this.#events?.kept(request, block)
+  }
+
+  released(lease: Lease, block: Block, why: Released["why"]): void {
+    this.#tellOfMemory()
+    this.#tally.released(lease.size)
+    this.#events?.released(lease, block, why)
+  }
+
+  freed(block: Block, why: FreeReason): void {
+    this.#tellOfMemory()
+    this.#tally.freed(block.capacity, why)
+    this.#events?.freed(block, why)
+  }
+
+  reclaimed(): void {
+    this.#tellOfMemory()
+    this.#events?.reclaimed()
+  }
+
+  refused(request: LeaseRequest, capacity: number, why: string): void {
+    this.#ticketOf(request)
+    this.#tally.refusals++
+    this.#events?.refused(request, capacity, why)
+  }
+
+  roomNeeded(request: LeaseRequest, missing: number): void {
+    this.#ticketOf(request)
+    this.#events?.roomNeeded(request, missing)
+  }
+
+  gaveUp(request: LeaseRequest, why: GaveUp["why"]): void {
+    this.#ticketOf(request)
+    this.#events?.gaveUp(request, why)
+  }
+
+  waiting(request: LeaseRequest): void {
+    if (this.#waiting.has(request)) return
+    this.#waiting.add(request)
+    const ticket = this.#ticketOf(request)
+    if (ticket !== undefined) this.#tally.waiting(ticket.asked)
+    this.#events?.waiting(request)
+  }
+
+  waited(request: LeaseRequest, served: boolean): void {
+    if (!this.#waiting.delete(request)) return
+    const ticket = this.#ticketOf(request)
+    if (ticket !== undefined) this.#tally.waited(ticket.asked)
+    this.#events?.waited(request, served)
+  }
+
+  reserved(request: LeaseRequest): void {
+    this.#ticketOf(request)
+    this.#events?.reserved(request)
+  }
+
+  reservationEnded(request: LeaseRequest): void {
+    this.#ticketOf(request)
+    this.#events?.reservationEnded(request)
+  }
+
+  handlersAsked(request: LeaseRequest, freed: boolean): void {
+    this.#ticketOf(request)
+    this.#events?.handlersAsked(request, freed)
+  }
+
+  ranOut(request: LeaseRequest, rungs: Iterable<string>): void {
+    if (request.patience.isPart !== true) this.#ticketOf(request)
+    this.#events?.ranOut(request, rungs)
+  }
+
+  limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
+    this.#tellOfMemory()
+    this.#events?.limitChanged(budget, from, to)
+  }
+
+  trimAsked(to: number | undefined, queue: string | undefined): void {
+    this.#tellOfMemory()
+    this.#events?.trimAsked(to, queue)
+  }
+
+  holdingChanged(holds: boolean): void {
+    this.#tellOfMemory()
+    this.#events?.holdingChanged(holds)
+  }
+
+  idleStep(steps: number): void {
+    this.#tellOfMemory()
+    this.#events?.idleStep(steps)
+  }
+
+  lost(): void {
+    this.#tellOfMemory()
+    this.#events?.lost()
+  }
+
+  closing(source: PoolSource | undefined, pool: ChargedBudget | undefined): void {
+    this.#tellOfMemory()
+    this.#events?.closing(source, pool)
+  }
+
+  closed(): void {
+    this.#tellOfMemory()
+    this.#events?.closed()
+  }
+}
+
+type Mutable<E> = { -readonly [K in keyof E]: E[K] }
+
+/** Gives an event that was made just now the numbers and names of the recording. */
+export const renamed = (
+  event: PoolEvent,
+  { hitting, tickets }: Pick<Listening, "hitting" | "tickets">,
+  budgets: ReadonlyMap<number, number>
+): PoolEvent => {
+  if ("budgetNumber" in event && event.budgetNumber !== undefined) {
+    const own: Mutable<typeof event> = event
+    own.budgetNumber = budgets.get(event.budgetNumber) ?? event.budgetNumber
+  }
+  if (!("request" in event)) return event
+  const own: Mutable<typeof event> = event
+  // A hit has made no request that could have a number.
+  if (hitting !== undefined) own.request = hitting.asked.request
+  own.queue = tickets.get(own.request)?.asked.queue
+  return own
+}

@@ -1,0 +1,109 @@
+/**
+ * What became of the requests of a recording when they were replayed.
+ *
+ * @since 0.1.0
+ */
+import type { Recording } from "../recording/Recording.ts"
+import type { Replayer } from "./Replayer.ts"
+import type { Failed } from "./Requesting.ts"
+import type { Tally } from "./Tally.ts"
+
+/**
+ * A request that got nothing. Sizes are bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FailedRequest {
+  /** Its number in the recording. */
+  readonly request: number
+  readonly size: number
+  readonly pool: string
+  readonly label: string | undefined
+  readonly callSite: string | undefined
+  /** When it was made in the recording, and when it failed in the replay, in milliseconds since 1970. */
+  readonly madeAt: number
+  readonly failedAt: number
+  /** The reason of its error, as `"OutOfMemory"`; `"NeverServed"` of one that was served in the recording, and still waits at its end. */
+  readonly why: string
+}
+
+/**
+ * What a replay came to. Sizes are bytes, over all memories of the recording; times are milliseconds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReplayReport {
+  /** Leases that were granted, and how: of held blocks (hits), of larger ones among them (borrows), of the driver (misses). */
+  readonly leases: number
+  readonly hits: number
+  readonly borrows: number
+  readonly misses: number
+  /** Hits among the leases, from 0 to 1; 1 where there are none. */
+  readonly hitRate: number
+  /** Held blocks that were freed since other requests needed their bytes. */
+  readonly evictions: number
+  readonly evictedBytes: number
+  readonly driverAllocations: number
+  readonly driverFrees: number
+  /** Calls that the driver refused. */
+  readonly refusals: number
+  /** The most bytes that leases asked for together, and when that was first so. */
+  readonly peakActiveBytes: number
+  readonly peakActiveAt: number
+  /** The most bytes of blocks, leased and held, and when that was first so. */
+  readonly peakManagedBytes: number
+  readonly peakManagedAt: number
+  /**
+   * The part of the managed bytes at their peak, from 0 to 1, that no lease had asked for: held blocks, and what blocks are larger
+   * than the requests that have them.
+   */
+  readonly fragmentation: number
+  /** How often requests waited in line, for how long together, and the longest time. */
+  readonly waits: number
+  readonly waitedMillis: number
+  readonly longestWaitMillis: number
+  /** The requests that got nothing, in the order in which that was clear. */
+  readonly failed: ReadonlyArray<FailedRequest>
+  /** What the replay did, as a recording: requests have the numbers that they have in the other one, blocks have their own. */
+  readonly recording: Recording
+}
+
+/** @internal */
+export const failedRequest = ({ at, ticket: { asked }, why }: Failed): FailedRequest => {
+  const { callSite, label, pool, request, size } = asked
+  return { request, size, pool, label, callSite, madeAt: asked.at, failedAt: at, why }
+}
+
+/** @internal */
+export const countsOf = (tally: Tally): Omit<ReplayReport, "failed" | "recording"> => {
+  const { activeAtPeak, hits, leases, peakManagedBytes } = tally
+  return {
+    leases,
+    hits,
+    borrows: tally.borrows,
+    misses: tally.misses,
+    hitRate: leases === 0 ? 1 : hits / leases,
+    evictions: tally.evictions,
+    evictedBytes: tally.evictedBytes,
+    driverAllocations: tally.driverAllocations,
+    driverFrees: tally.driverFrees,
+    refusals: tally.refusals,
+    peakActiveBytes: tally.peakActiveBytes,
+    peakActiveAt: tally.peakActiveAt,
+    peakManagedBytes,
+    peakManagedAt: tally.peakManagedAt,
+    fragmentation: peakManagedBytes === 0 ? 0 : (peakManagedBytes - activeAtPeak) / peakManagedBytes,
+    waits: tally.waits,
+    waitedMillis: tally.waitedMillis,
+    longestWaitMillis: tally.longestWaitMillis
+  }
+}
+
+/** @internal */
+export const reportOf = ({ failures, tally }: Replayer, recording: Recording): ReplayReport => ({
+  ...countsOf(tally),
+  failed: failures.map(failedRequest),
+  recording
+})

@@ -1,0 +1,201 @@
+/**
+ * What a recording says of each request, known before it is replayed.
+ *
+ * @internal
+ */
+import type { OfRequest, PoolEvent } from "../../domain/pool/PoolEvent.ts"
+import { events, type Recording } from "../recording/Recording.ts"
+
+/** One call of the driver for a request. */
+export interface RecordedCall {
+  readonly askedAt: number
+  /** The place of the event with its answer among all events; `Infinity` when the recording ends before. */
+  answer: number
+  answeredAt: number
+  /** Why it was refused; undefined when it was not. */
+  why: string | undefined
+  /** The number of the block that it made. */
+  block: number | undefined
+}
+
+/** What became of one request. */
+export class Fate {
+  /** The place of its first event among all events. */
+  readonly first: number
+  /** It asks for bytes of any family to be set aside, or for a turn. */
+  isReservation: boolean
+  hasReserved = false
+  /** When its lease or its reservation began; undefined when it had none, or began at once. */
+  leasedAt: number | undefined = undefined
+  wasServed = false
+  calls: Array<RecordedCall> | undefined = undefined
+  /** The places of the last event that says that it left a line, that memory ran out, that handlers were asked. */
+  lastWaited = -1
+  lastRanOut = -1
+  lastHandlers = -1
+  /** Its scope closed before it had a lease. */
+  lostScope = false
+  /** The place of its last event before that was told. */
+  beforeLost = -1
+  /** The place of its last event so far. */
+  last = -1
+  /** The block that it got first. */
+  block = -1
+
+  constructor(first: number, isReservation: boolean) {
+    this.first = first
+    this.isReservation = isReservation
+  }
+}
+
+const servedAtOnce = new Fate(-1, false)
+servedAtOnce.wasServed = true
+
+/** What a recording says of one memory, beside its facts. */
+export class MemoryScript {
+  /** The events of the driver having memory back. */
+  reclaims = 0
+  /** The steps of the idle clock. */
+  idleSteps = 0
+  /** The last event of handlers being asked; -1 for none. */
+  lastHandlers = -1
+  readonly queues = new Set<string>()
+  /** The least bytes with which the driver had no memory any more, the refused ones among them. */
+  refusedAt = Infinity
+  managedBytes = 0
+  peakBytes = 0
+}
+
+export class Script {
+  /** Of requests that were served at once there is nothing to tell. */
+  readonly fates = new Map<number, Fate>()
+  readonly memories = new Map<number, MemoryScript>()
+  /** The places of events that say that the driver has memory back, and those of the handlers' answers. */
+  readonly reclaimed = new Map<number, { readonly at: number }>()
+  readonly handlersFreed = new Map<number, { readonly at: number; readonly freed: boolean }>()
+  /** The blocks whose leases ended as a pool or the memory closed, in order, by the place of the event that says that. */
+  readonly closings = new Map<number, Array<number>>()
+  #closing: Array<number> = []
+  #at = 0
+
+  constructor(recording: Recording) {
+    for (const { capacity, memory } of recording.blocks) this.#manage(this.memory(memory), capacity)
+    for (const event of events(recording)) {
+      this.#add(event)
+      this.#at++
+    }
+  }
+
+  memory(number: number): MemoryScript {
+    const known = this.memories.get(number) ?? new MemoryScript()
+    this.memories.set(number, known)
+    return known
+  }
+
+  #manage(memory: MemoryScript, bytes: number): void {
+    memory.managedBytes += bytes
+    memory.peakBytes = Math.max(memory.peakBytes, memory.managedBytes)
+  }
+
+  #add(event: PoolEvent): void {
+    if ("request" in event) this.#ofRequest(event)
+    else if (event._tag === "Reclaimed") {
+      this.memory(event.memoryNumber).reclaims++
+      this.reclaimed.set(this.#at, event)
+    } else if (event._tag === "Closing") this.closings.set(this.#at, this.#closing = [])
+    else if (event._tag === "IdleStep") this.memory(event.memoryNumber).idleSteps++
+    else if (event._tag === "Freed") this.memory(event.memoryNumber).managedBytes -= event.capacity
+    else if (event._tag === "Released") {
+      if (event.why === "poolClosed") this.#closing.push(event.block)
+    }
+  }
+
+  /** What became of a request. */
+  fateOf(request: number): Fate {
+    return this.fates.get(request) ?? servedAtOnce
+  }
+
+  #ofRequest(event: Extract<PoolEvent, OfRequest>): void {
+    // Where queues are told apart, a replay has to know which block it got.
+    if (
+      event._tag === "Leased" && event.from !== "driver" && event.queue === undefined && !this.fates.has(event.request)
+    ) return
+    const fate = this.#fateOf(event)
+    this.#addOfRequest(event, this.memory(event.memoryNumber), fate)
+    fate.last = this.#at
+  }
+
+  #fateOf({ family, request }: OfRequest): Fate {
+    const known = this.fates.get(request)
+    if (known !== undefined) return known
+    const fate = new Fate(this.#at, family === "")
+    this.fates.set(request, fate)
+    return fate
+  }
+
+  #addOfRequest(event: Extract<PoolEvent, OfRequest>, memory: MemoryScript, fate: Fate): void {
+    if (event.queue !== undefined) memory.queues.add(event.queue)
+    switch (event._tag) {
+      case "DriverAsked":
+        fate.isReservation = false
+        fate.calls ??= []
+        fate.calls.push({ askedAt: event.at, answer: Infinity, answeredAt: Infinity, why: undefined, block: undefined })
+        return
+      case "Leased":
+        fate.isReservation = false
+        fate.leasedAt = event.at
+        fate.block = event.block
+        fate.wasServed = true
+        if (event.from === "driver") this.#answered(event, memory, fate, undefined)
+        return
+      case "Kept":
+        return this.#answered(event, memory, fate, undefined)
+      case "Refused":
+        if (event.why === "OutOfMemory") {
+          memory.refusedAt = Math.min(memory.refusedAt, memory.managedBytes + event.capacity)
+        }
+        return this.#answered(event, memory, fate, event.why)
+      case "GaveUp":
+        fate.lostScope = event.why === "scopeClosed"
+        if (fate.lostScope) fate.beforeLost = fate.last
+        return
+      case "Waited":
+        fate.lastWaited = this.#at
+        return
+      case "RanOut":
+        fate.lastRanOut = this.#at
+        return
+      case "HandlersAsked":
+        this.handlersFreed.set(this.#at, event)
+        fate.lastHandlers = this.#at
+        memory.lastHandlers = this.#at
+        return
+      case "Reserved":
+        fate.hasReserved = true
+        fate.leasedAt = event.at
+        fate.wasServed = true
+        return
+      case "ReservationEnded":
+    }
+  }
+
+  #answered(
+    { _tag, at, block, capacity }: {
+      readonly _tag: string
+      readonly at: number
+      readonly block?: number
+      readonly capacity: number
+    },
+    memory: MemoryScript,
+    fate: Fate,
+    why: string | undefined
+  ): void {
+    if (_tag !== "Refused") this.#manage(memory, capacity)
+    const call = fate.calls?.find(({ answer }) => answer === Infinity)
+    if (call === undefined) return
+    call.answer = this.#at
+    call.answeredAt = at
+    call.why = why
+    call.block = block
+  }
+}

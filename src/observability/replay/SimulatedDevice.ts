@@ -1,0 +1,158 @@
+/**
+ * The driver of a replay: its answers, when they come, and the memory that it has back.
+ *
+ * @internal
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { DriverError, type GpuError, LimitExceeded, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import type { Memory } from "../../services/pool/Memory.ts"
+import type { Listening } from "./ReplayEmitter.ts"
+import type { MemoryScript, Script } from "./Script.ts"
+import { SimulatedBlock, type SimulatedDriver } from "./SimulatedSource.ts"
+import type { Ticket } from "./Ticket.ts"
+import type { VirtualTime } from "./VirtualTime.ts"
+
+const refusal = (why: string, capacity: number): Exit.Exit<never, GpuError> => {
+  if (why === "Interrupted") return Exit.interrupt()
+  if (why === "OutOfMemory") return Exit.fail(outOfMemory(capacity))
+  if (why === "LimitExceeded") {
+    const limit = { operation: "Replay.run", requested: capacity, limitName: "the recorded limit", limit: capacity - 1 }
+    return Exit.fail(makeError(new LimitExceeded(limit)))
+  }
+  return Exit.fail(
+    makeError(
+      new DriverError({
+        backend: "recorded",
+        call: "allocate",
+        codeName: why,
+        code: undefined,
+        log: "",
+        commands: [],
+        hint: "The driver refused this call when it was recorded."
+      })
+    )
+  )
+}
+
+export class SimulatedDevice implements SimulatedDriver {
+  readonly #replay: Listening
+  readonly #script: MemoryScript
+  readonly #places: Pick<Script, "reclaimed">
+  readonly #isSame: boolean
+  readonly #time: VirtualTime
+  /** How many events of the recording have come. */
+  readonly #place: () => number
+  /** Those who wait until memory is back, in order. */
+  readonly #reclaiming = new Set<() => void>()
+  #reclaims = 0
+  /** Set before the first call. */
+  memory: Memory | undefined = undefined
+
+  constructor(
+    replay: Listening,
+    script: MemoryScript,
+    places: Pick<Script, "reclaimed">,
+    isSame: boolean,
+    time: VirtualTime,
+    place: () => number
+  ) {
+    this.#places = places
+    this.#replay = replay
+    this.#script = script
+    this.#isSame = isSame
+    this.#time = time
+    this.#place = place
+  }
+
+  readonly create = (capacity: number): Effect.Effect<SimulatedBlock, GpuError> => {
+    const { asking } = this.#replay
+    this.#replay.asking = undefined
+    return asking === undefined ? Effect.sync(() => new SimulatedBlock()) : this.#create(asking, capacity)
+  }
+
+  #create(ticket: Ticket, capacity: number): Effect.Effect<SimulatedBlock, GpuError> {
+    const call = ticket.fate.calls?.[ticket.calls++]
+    const isAhead = call !== undefined && call.answer >= this.#place()
+    if (this.#isSame && isAhead) {
+      // The answer came at once if nothing else happened in between.
+      return call.answer === this.#replay.told && call.answeredAt === this.#time.now
+        ? Effect.suspend(() => answerOf(call.why, call.block, capacity))
+        : answered(ticket, capacity, call.why === "Interrupted")
+    }
+    const answer = Effect.suspend(() => this.#answer(call?.why, capacity))
+    const millis = call === undefined || call.answeredAt === Infinity ? 0 : call.answeredAt - call.askedAt
+    if (millis <= 0) return answer
+    const later = Effect.callback<void>((resume) => {
+      const timer = this.#time.after(millis, () => resume(Effect.void))
+      return Effect.sync(() => timer.cancel())
+    })
+    return Effect.andThen(Effect.interruptible(later), answer)
+  }
+
+  /** Where another policy asks for other blocks, the driver has as much memory as the refusals of the recording leave it. */
+  #answer(why: string | undefined, capacity: number): Exit.Exit<SimulatedBlock, GpuError> {
+    if (why !== undefined && why !== "OutOfMemory" && why !== "Interrupted") return refusal(why, capacity)
+    const { peakBytes, refusedAt } = this.#script
+    const most = Math.max(refusedAt - 1, peakBytes)
+    const managed = this.memory?.core.managedBytes ?? 0
+    return managed + capacity > most && refusedAt < Infinity
+      ? refusal("OutOfMemory", capacity)
+      : Exit.succeed(new SimulatedBlock())
+  }
+
+  /** As the driver of the recording answers: each of its answers is for the one that has waited longest. */
+  readonly reclaim: Effect.Effect<void> = Effect.suspend(() => {
+    if (!this.#isSame || this.#reclaims >= this.#script.reclaims) return Effect.void
+    if (this.#places.reclaimed.get(this.#replay.told)?.at === this.#time.now) {
+      this.#reclaims++
+      return Effect.void
+    }
+    return Effect.callback<void>((resume) => {
+      const back = (): void => {
+        this.#reclaiming.delete(back)
+        resume(Effect.void)
+      }
+      this.#reclaiming.add(back)
+      return Effect.sync(() => void this.#reclaiming.delete(back))
+    })
+  })
+
+  /** False when nobody waits. */
+  reclaimed(): boolean {
+    const [first] = this.#reclaiming
+    if (first === undefined) return false
+    this.#reclaims++
+    first()
+    return true
+  }
+}
+
+const answerOf = (
+  why: string | undefined,
+  block: number | undefined,
+  capacity: number
+): Exit.Exit<SimulatedBlock, GpuError> => {
+  if (why !== undefined) return refusal(why, capacity)
+  const made = new SimulatedBlock()
+  made.recorded = block ?? -1
+  return Exit.succeed(made)
+}
+
+/** The answer comes with an event of the recording. */
+const answered = (
+  ticket: Ticket,
+  capacity: number,
+  isInterrupted: boolean
+): Effect.Effect<SimulatedBlock, GpuError> => {
+  const answer = Effect.callback<SimulatedBlock, GpuError>((resume) => {
+    ticket.answer = (why, block) => {
+      ticket.answer = undefined
+      resume(answerOf(why, block, capacity))
+    }
+    return Effect.sync(() => {
+      ticket.answer = undefined
+    })
+  })
+  return isInterrupted ? Effect.interruptible(answer) : answer
+}

@@ -1,0 +1,293 @@
+/**
+ * A recorded memory, made again: the pool's own code on blocks that are numbers alone.
+ *
+ * @internal
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Scheduler from "effect/Scheduler"
+import * as Scope from "effect/Scope"
+import { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
+import type { OfRequest, Released } from "../../domain/pool/PoolEvent.ts"
+import * as CallSite from "../../services/calls/CallSite.ts"
+import type { OpenQueues } from "../../services/device/queues/Queue.ts"
+import type { Lease } from "../../services/lease/Lease.ts"
+import { EventHub, type Heard } from "../../services/pool/EventHub.ts"
+import { Memory } from "../../services/pool/Memory.ts"
+import { PoolRequests } from "../../services/pool/PoolRequests.ts"
+import type { Budget } from "../../services/pool/waiting/Budget.ts"
+import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
+import type { LastResort } from "../../services/pool/waiting/LastResort.ts"
+import type { Patience } from "../../services/pool/waiting/LeaseRequest.ts"
+import type { RecordedBlock, RecordedBudget, RecordedFamily, Recording } from "../recording/Recording.ts"
+import { deviceOf, type MemoryPlan } from "./ReplayOptions.ts"
+import type { MemoryScript } from "./Script.ts"
+import * as SimulatedQueues from "./SimulatedQueues.ts"
+import {
+  PolicySizes,
+  RecordedSizes,
+  SimulatedBlock,
+  type SimulatedDriver,
+  type SimulatedLease,
+  SimulatedPool,
+  SimulatedSource
+} from "./SimulatedSource.ts"
+import { fireAll, type Timer, type VirtualTime } from "./VirtualTime.ts"
+
+export type Requests = PoolRequests<string, SimulatedBlock, SimulatedLease>
+
+/** A lease of a block that existed before the first event. */
+export interface EarlyLease {
+  readonly block: number
+  readonly lease: SimulatedLease
+}
+
+export class SimulatedMemory {
+  readonly plan: MemoryPlan
+  readonly memory: Memory
+  readonly status = new DeviceStatus("recorded")
+  /** In which its requests are made. */
+  readonly context: Context.Context<Scope.Scope>
+  readonly earlyLeases: ReadonlyArray<EarlyLease>
+  /** The timers of the idle clock. */
+  readonly #sleeps = new Set<Timer>()
+  /** Steps of the idle clock that the recording has yet to tell. */
+  #idleSteps: number
+  readonly budgets = new Map<number, Budget>()
+  readonly #families: ReadonlyMap<string, RecordedFamily>
+  readonly #driver: SimulatedDriver
+  readonly #pools = new Map<string | number, SimulatedPool>()
+  readonly #sources = new Map<string, SimulatedSource>()
+  readonly #requests = new Map<string, Requests>()
+  readonly #recordedBudgets: ReadonlyMap<number, RecordedBudget>
+  readonly #queues: OpenQueues | undefined
+  readonly #patiences = new Map<number, Patience>()
+
+  constructor(
+    plan: MemoryPlan,
+    recording: Recording,
+    { idleSteps, queues }: MemoryScript,
+    isSame: boolean,
+    time: VirtualTime,
+    driver: SimulatedDriver
+  ) {
+    const { number } = plan.memory
+    this.plan = plan
+    this.#driver = driver
+    this.#families = new Map(
+      recording.families.filter(({ memory }) => memory === number).map((one) => [one.family, one])
+    )
+    this.#recordedBudgets = new Map(
+      recording.budgets.filter(({ memory }) => memory === number).map((one) => [one.number, one])
+    )
+    this.#idleSteps = isSame ? idleSteps : 0
+    // A recorded timer may have been late, and says itself when it ran.
+    const clock = time.clockOf((timer) => void this.#sleeps.add(timer), () => this.#idleSteps > 0)
+    const base = Context.empty().pipe(
+      Context.add(Clock.Clock, clock),
+      Context.add(Scheduler.Scheduler, time.scheduler)
+    )
+    this.context = Context.add(base, Scope.Scope, Scope.makeUnsafe())
+    const info = deviceOf(plan.memory)
+    if (queues.size > 1) this.#queues = SimulatedQueues.add(info, isSame)
+    // What existed before has no limit to pass.
+    this.memory = new Memory(
+      { ...plan.settings, maxBytes: Infinity },
+      { info, status: this.status },
+      Effect.runForkWith(base),
+      time.scheduler,
+      new EventHub()
+    )
+    this.status.onLost(() => this.run(this.memory.drop()))
+    this.earlyLeases = recording.blocks
+      .filter(({ memory }) => memory === number)
+      .flatMap((block) => this.#restore(block))
+    this.#limitTo(plan.settings.maxBytes)
+  }
+
+  /** As the pool knows it, with the number and the name of the recording. */
+  get heard(): Heard {
+    const { memory, plan: { memory: { device, label, number } } } = this
+    return {
+      number,
+      label,
+      device,
+      deviceInfo: memory.deviceInfo,
+      settings: memory.settings,
+      core: memory.core,
+      leases: memory.leases,
+      get activeBytes() {
+        return memory.activeBytes
+      },
+      get heldBytes() {
+        return memory.heldBytes
+      },
+      hear: (emitter, ofLeases) => memory.hear(emitter, ofLeases)
+    }
+  }
+
+  /** The next step of the idle clock has come in the recording. */
+  wakeIdle(): boolean {
+    return fireAll(this.#sleeps)
+  }
+
+  /** The recording has told one more step of the idle clock. */
+  idleStepTold(): void {
+    this.#idleSteps--
+  }
+
+  run<A, E>(effect: Effect.Effect<A, E, Scope.Scope>, context = this.context): Fiber.Fiber<A, E> {
+    return Effect.runForkWith(context)(effect)
+  }
+
+  hear(emitter: Emitter): void {
+    this.memory.hear(emitter, emitter)
+  }
+
+  /** Blocks that the limit has no room for are not held. */
+  #limitTo(maxBytes: number): void {
+    const { blocks, core } = this.memory
+    core.setMaxBytes(maxBytes)
+    for (const source of this.#sources.values()) source.limitTo(maxBytes)
+    this.run(blocks.freeAll(core.trim(maxBytes), "trimmed"))
+    this.memory.trimming?.trimExcess()
+  }
+
+  /** Makes a block that existed before the first event. */
+  #restore({ block, capacity, family, lease, pool }: RecordedBlock): ReadonlyArray<EarlyLease> {
+    const { core, leases } = this.memory
+    const source = this.sourceOf(family ?? "", pool, undefined)
+    const value = new SimulatedBlock()
+    value.pooledBy = source
+    value.recorded = block
+    core.reserve(capacity)
+    if (lease === undefined) {
+      core.addHeld(source.name, capacity, value)
+      return []
+    }
+    const { callSite, label, size } = lease
+    const active = family === undefined
+      ? core.addActiveUnbinned(capacity, value, size)
+      : core.addActive(family, capacity, value, size)
+    const granted = leases.grant(source, leases.loans, active, size, source.name, label)
+    CallSite.note(granted, callSite)
+    return [{ block, lease: granted }]
+  }
+
+  /** The limit that a number of the recording names; the budgets around it are made first. */
+  budgetOf(number: number | undefined): Budget | undefined {
+    if (number === undefined) return undefined
+    const known = this.budgets.get(number)
+    if (known !== undefined) return known
+    const recorded = this.#recordedBudgets.get(number)
+    if (recorded === undefined) return undefined
+    const { kind, label, maxBytes, parent } = recorded
+    const budget = this.memory.budget(kind, maxBytes, this.budgetOf(parent), label)
+    this.budgets.set(number, budget)
+    return budget
+  }
+
+  /** The number of the pool's own limit, where several share the memory. */
+  #poolNumberOf(budget: number | undefined): number | undefined {
+    const recorded = budget === undefined ? undefined : this.#recordedBudgets.get(budget)
+    return recorded?.kind === "pool" ? recorded.number : recorded && this.#poolNumberOf(recorded.parent)
+  }
+
+  sourceOf(family: string, pool: string, budget: number | undefined): SimulatedSource {
+    const known = this.#sources.get(family)
+    if (known !== undefined) return known
+    const { settings: { maxBytes }, sizePolicy } = this.plan
+    const recorded = this.#families.get(family) ??
+      { memory: this.plan.memory.number, pool, family, clears: false, sizes: [] }
+    const sizes = sizePolicy === undefined || pool === "ImagePool"
+      ? new RecordedSizes(recorded)
+      : new PolicySizes(sizePolicy, recorded)
+    const key = this.#poolNumberOf(budget) ?? pool
+    const group = this.#pools.get(key) ?? new SimulatedPool()
+    this.#pools.set(key, group)
+    const source = new SimulatedSource(recorded, group, sizes, this.#driver, this.memory.core.maxBytes || maxBytes)
+    this.#sources.set(family, source)
+    this.memory.blocks.add(source)
+    if (this.memory.closed) source.closed = true
+    return source
+  }
+
+  /** What makes a request as this one was made, but for the reservation that it is made under. */
+  requestsFor({ budgetNumber, family, pool, waitAtMost }: OfRequest): Requests {
+    const key = `${waitAtMost} ${budgetNumber ?? ""} ${family}`
+    const known = this.#requests.get(key)
+    if (known !== undefined) return known
+    const terms = { from: undefined, patience: this.#patienceOf(waitAtMost), label: undefined }
+    const source = this.sourceOf(family, pool, budgetNumber)
+    const made = new PoolRequests(this.memory, source, terms, this.budgetOf(budgetNumber))
+    this.#requests.set(key, made)
+    return made
+  }
+
+  #patienceOf(waitAtMost: number): Patience {
+    const known = this.#patiences.get(waitAtMost)
+    if (known !== undefined) return known
+    const patience: Patience = { onExhausted: waitAtMost === 0 ? "fail" : "wait", waitAtMost }
+    this.#patiences.set(waitAtMost, patience)
+    return patience
+  }
+
+  /** Ends a lease of it. */
+  endLease(lease: Lease, why: Released["why"]): void {
+    const left = this.memory.blocks.endUnsafe(lease, why)
+    if (left !== undefined) this.run(left)
+  }
+
+  /** Of all leases these end first when they end together, in this order. */
+  putFirst(leases: ReadonlyArray<Lease>): void {
+    const { loans } = this.memory.leases
+    for (let at = leases.length - 1; at >= 0; at--) {
+      const lease = leases[at]!
+      lease.list?.remove(lease)
+      loans.add(lease)
+    }
+  }
+
+  /** Frees held blocks until so many bytes are managed, or all of them, or those that were leased on one queue last. */
+  trim(to: number | undefined, queue: string | undefined): void {
+    const { memory } = this
+    if (to !== undefined) this.run(memory.trimTo(to))
+    else if (queue === undefined || this.#queues === undefined) this.run(memory.freeHeld)
+    else this.run(memory.freeHeldOf(SimulatedQueues.queueNamed(queue, this.#queues)))
+  }
+
+  /** Whom a request asks for help: the handlers of its pool, and those of the memory. */
+  lastResortsOf(budget: number | undefined): ReadonlyArray<LastResort> {
+    const pool = this.budgetOf(this.#poolNumberOf(budget))
+    return pool === undefined ? [this.memory.lastResort] : [pool.lastResort, this.memory.lastResort]
+  }
+
+  get hasQueues(): boolean {
+    return this.#queues !== undefined
+  }
+
+  /** One of several pools closes, or the whole memory. */
+  close(pool: string | undefined, budget: number | undefined): void {
+    if (pool === undefined) {
+      this.run(this.memory.close)
+      return
+    }
+    const limit = this.budgetOf(budget) ?? this.memory.budget("pool", Infinity, undefined, undefined)
+    if (budget !== undefined) this.budgets.set(budget, limit)
+    const group = this.#pools.get(budget ?? pool)
+    const sources = Array.from(this.#sources.values()).filter(({ name }) => group?.families.has(name) === true)
+    const first = sources[0] ?? this.sourceOf(`none of ${budget}`, pool, budget)
+    for (const source of sources.slice(1)) this.memory.blocks.remove(source)
+    this.run(this.memory.closePool(first, limit))
+  }
+
+  /** Nobody hears of it any more, and nothing of it goes on. */
+  end(): void {
+    this.memory.hear(undefined, undefined)
+    this.run(this.memory.close)
+    this.run(Scope.close(Context.get(this.context, Scope.Scope) as Scope.Closeable, Exit.void))
+  }
+}

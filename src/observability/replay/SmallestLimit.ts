@@ -1,0 +1,164 @@
+/**
+ * The smallest limit under which the requests of a recording pass.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { booleanProblem } from "../../domain/arguments/ArgumentProblem.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type { Recording } from "../recording/Recording.ts"
+import { Replayer } from "./Replayer.ts"
+import { planOf, type ReplayOptions } from "./ReplayOptions.ts"
+import { type FailedRequest, failedRequest } from "./ReplayReport.ts"
+import { Script } from "./Script.ts"
+
+/**
+ * For which limit is looked, and under which policies.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SmallestLimitOptions extends Omit<ReplayOptions, "maxBytes"> {
+  /** Whether requests may wait in line under it, as long as each is served at last. Default: true. */
+  readonly mayWait?: boolean | undefined
+  /** How near to the smallest limit it is at least, in bytes. Default 1: it is that. */
+  readonly within?: number | undefined
+}
+
+/**
+ * A limit under which all requests pass, and that a smaller one does not do.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SmallestLimit {
+  /** Bytes. */
+  readonly maxBytes: number
+  /** The largest limit below it that was tried, with which a request failed or waited: `within` bytes less, or 0. */
+  readonly failsAt: number
+  /** The first request that fails there; undefined where one only waits. */
+  readonly failed: FailedRequest | undefined
+  /** How often the recording was replayed. */
+  readonly tries: number
+  /** Whether no limit that was tried failed above one that passed. */
+  readonly isMonotonic: boolean
+}
+
+interface Try {
+  readonly passes: boolean
+  readonly failed: FailedRequest | undefined
+  readonly peakBytes: number
+}
+
+/** How many limits are replayed between two turns of the event loop. */
+const mostDoublings = 53
+
+class Search {
+  tries = 0
+  isMonotonic = true
+  readonly #try: (maxBytes: number) => Try
+  readonly #within: number
+  /** The smallest that passed, and the largest below it that failed. */
+  #passes = Infinity
+  #fails = 0
+  #failed: FailedRequest | undefined
+
+  constructor(within: number, attempt: (maxBytes: number) => Try) {
+    this.#within = within
+    this.#try = attempt
+  }
+
+  run(): Effect.Effect<SmallestLimit | undefined> {
+    return Effect.gen({ self: this }, function*() {
+      const unlimited = this.#look(Infinity)
+      if (!unlimited.passes) return undefined
+      let most = Math.max(1, unlimited.peakBytes)
+      // As much as was needed without a limit may be too little with one: blocks under way are counted too.
+      for (let doublings = 0; doublings < mostDoublings && !this.#look(most).passes; doublings++) most *= 2
+      let least = 0
+      while (true) {
+        yield* this.#bisect(least, most)
+        const above = yield* this.#failureAbove(most)
+        if (above === undefined) return this.#found
+        this.isMonotonic = false
+        least = above
+      }
+    })
+  }
+
+  get #found(): SmallestLimit {
+    const { isMonotonic, tries } = this
+    return { maxBytes: this.#passes, failsAt: this.#fails, failed: this.#failed, tries, isMonotonic }
+  }
+
+  #look(maxBytes: number): Try {
+    this.tries++
+    return this.#try(maxBytes)
+  }
+
+  #bisect(least: number, most: number): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
+      this.#fails = least
+      this.#passes = most
+      while (this.#passes - this.#fails > this.#within) {
+        const middle = this.#fails + Math.floor((this.#passes - this.#fails) / 2)
+        const { failed, passes } = this.#look(middle)
+        if (passes) {
+          this.#passes = middle
+        } else {
+          this.#fails = middle
+          this.#failed = failed
+        }
+        yield* Effect.yieldNow
+      }
+    })
+  }
+
+  /** The largest of some limits above, each twice as far as the one before, that does not pass. */
+  #failureAbove(most: number): Effect.Effect<number | undefined> {
+    return Effect.gen({ self: this }, function*() {
+      let found: number | undefined
+      for (let more = this.#within; this.#passes + more < most; more *= 2) {
+        const { failed, passes } = this.#look(this.#passes + more)
+        yield* Effect.yieldNow
+        if (passes) continue
+        found = this.#passes + more
+        this.#failed = failed
+      }
+      return found
+    })
+  }
+}
+
+const operation = "Replay.smallestLimit"
+
+/** @internal */
+export const smallestLimitOf = (
+  recording: Recording,
+  { mayWait = true, within = 1, ...options }: SmallestLimitOptions
+): Effect.Effect<SmallestLimit | undefined, GpuError> =>
+  Effect.suspend((): Effect.Effect<SmallestLimit | undefined, GpuError> => {
+    const problem = booleanProblem(operation, "mayWait", mayWait) ?? planOf(operation, recording, options)
+    if (isGpuError(problem)) return problem
+    if (!Number.isSafeInteger(within) || within < 1) {
+      const hint = "Leave it out for 1 byte."
+      return invalidRequest(operation, `within ${shown(within)} is no whole number of bytes from 1`, hint)
+    }
+    const script = new Script(recording)
+    const endsWith = mayWait ? "failure" : "wait"
+    const search = new Search(within, (maxBytes) => {
+      const plan = planOf(operation, recording, { ...options, maxBytes })
+      if (isGpuError(plan)) throw plan
+      const replayer = new Replayer(recording, { plan, script, keepsEvents: false, endsWith })
+      replayer.run()
+      const { failures, tally: { peakManagedBytes, waits } } = replayer
+      const [first] = failures
+      return {
+        passes: first === undefined && (mayWait || waits === 0),
+        failed: first === undefined ? undefined : failedRequest(first),
+        peakBytes: peakManagedBytes
+      }
+    })
+    return search.run()
+  })

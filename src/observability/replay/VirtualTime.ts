@@ -1,0 +1,166 @@
+/**
+ * The time and the tasks of a replay: no timer of the host runs, and every task is run by the replay itself.
+ *
+ * @internal
+ */
+import type * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scheduler from "effect/Scheduler"
+
+export class Timer {
+  readonly due: number
+  readonly sequence: number
+  readonly #run: () => void
+  /** Whether it must not run by the time alone now. */
+  readonly isHeldBack: (() => boolean) | undefined
+  #isOver = false
+
+  constructor(due: number, sequence: number, run: () => void, isHeldBack: (() => boolean) | undefined) {
+    this.due = due
+    this.sequence = sequence
+    this.#run = run
+    this.isHeldBack = isHeldBack
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  cancel(): void {
+    this.#isOver = true
+  }
+
+  /** Runs it, unless it has run or was cancelled. */
+  fire(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#run()
+  }
+}
+
+/** Runs what is due whenever somebody says so. False when nothing was. */
+export const fireAll = (timers: Set<Timer>): boolean => {
+  const due = Array.from(timers).filter(({ isOver }) => !isOver)
+  timers.clear()
+  for (const timer of due) timer.fire()
+  return due.length > 0
+}
+
+const isBefore = (a: Timer, b: Timer): boolean => a.due < b.due || (a.due === b.due && a.sequence < b.sequence)
+
+/** The timers by their time: a heap. */
+class Timers {
+  readonly #heap: Array<Timer> = []
+
+  get first(): Timer | undefined {
+    return this.#heap[0]
+  }
+
+  add(timer: Timer): void {
+    const heap = this.#heap
+    let at = heap.push(timer) - 1
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      if (!isBefore(timer, heap[parent]!)) break
+      heap[at] = heap[parent]!
+      at = parent
+    }
+    heap[at] = timer
+  }
+
+  removeFirst(): void {
+    const heap = this.#heap
+    const last = heap.pop()
+    if (last === undefined || heap.length === 0) return
+    let at = 0
+    for (let child = 1; child < heap.length; child = 2 * at + 1) {
+      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++
+      if (!isBefore(heap[child]!, last)) break
+      heap[at] = heap[child]!
+      at = child
+    }
+    heap[at] = last
+  }
+}
+
+export class VirtualTime {
+  /** Milliseconds since 1970. */
+  now: number
+  readonly scheduler: Scheduler.Scheduler
+  readonly #timers = new Timers()
+  #sequence = 0
+  #tasks: Array<() => void> = []
+  #run = 0
+
+  constructor(now: number) {
+    this.now = now
+    const scheduleTask = (task: () => void): void => void this.#tasks.push(task)
+    const dispatcher: Scheduler.SchedulerDispatcher = { scheduleTask, flush: () => {} }
+    this.scheduler = { executionMode: "sync", shouldYield: () => false, makeDispatcher: () => dispatcher }
+  }
+
+  /** Runs the next task. False when there is none. */
+  runOne(): boolean {
+    const task = this.#tasks[this.#run]
+    if (task === undefined) return false
+    this.#run++
+    if (this.#run === this.#tasks.length) {
+      this.#tasks = []
+      this.#run = 0
+    }
+    task()
+    return true
+  }
+
+  drain(): void {
+    while (this.runOne());
+  }
+
+  /** From the next tasks on, after so many milliseconds. */
+  after(millis: number, run: () => void, isHeldBack?: () => boolean): Timer {
+    const timer = new Timer(this.now + millis, this.#sequence++, run, isHeldBack)
+    if (millis < Infinity) this.#timers.add(timer)
+    return timer
+  }
+
+  /** Lets time pass, and runs what is due by then. */
+  advance(to: number): void {
+    if (to > this.now) this.drain()
+    for (let timer = this.#timers.first; timer !== undefined && timer.due <= to; timer = this.#timers.first) {
+      this.#timers.removeFirst()
+      if (timer.isOver || timer.isHeldBack?.() === true) continue
+      this.now = Math.max(this.now, timer.due)
+      timer.fire()
+      this.drain()
+    }
+    this.now = Math.max(this.now, to)
+  }
+
+  /** Runs all timers that there are, at their times, while `goesOn`. */
+  finish(goesOn: () => boolean): void {
+    this.drain()
+    for (let timer = this.#timers.first; timer !== undefined && goesOn(); timer = this.#timers.first) {
+      this.advance(timer.due)
+    }
+  }
+
+  /** A clock whose timers are told to `onSleep`. */
+  clockOf(onSleep: (timer: Timer) => void, isHeldBack?: () => boolean): Clock.Clock {
+    const nanos = (): bigint => BigInt(Math.round(this.now * 1e6))
+    return {
+      currentTimeMillisUnsafe: () => this.now,
+      currentTimeMillis: Effect.sync(() => this.now),
+      currentTimeNanosUnsafe: nanos,
+      currentTimeNanos: Effect.sync(nanos),
+      monotonicTimeNanosUnsafe: nanos,
+      monotonicTimeNanos: Effect.sync(nanos),
+      sleep: (duration) =>
+        Effect.callback<void>((resume) => {
+          const timer = this.after(Duration.toMillis(duration), () => resume(Effect.void), isHeldBack)
+          onSleep(timer)
+          return Effect.sync(() => timer.cancel())
+        })
+    }
+  }
+}

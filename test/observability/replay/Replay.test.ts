@@ -1,0 +1,208 @@
+/** What a replay under another policy says, case by case. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/testing/TestClock"
+import type { GpuError } from "../../../src/domain/GpuError.ts"
+import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
+import { Host } from "../../../src/host.ts"
+import * as PoolEvents from "../../../src/observability/events/PoolEvents.ts"
+import * as Recording from "../../../src/observability/recording/Recording.ts"
+import * as Plan from "../../../src/observability/replay/Plan.ts"
+import * as Replay from "../../../src/observability/replay/Replay.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
+import { comparable } from "./comparable.ts"
+
+const recorded = <A, E>(
+  program: Effect.Effect<A, E, BufferPool.BufferPool>,
+  pool: BufferPool.BufferPoolOptions = {},
+  host: Host.HostOptions = {}
+) => {
+  const gpu = BufferPool.layer({ label: "tested", sizePolicy: SizePolicy.exact, suspectAfter: Infinity, ...pool }).pipe(
+    Layer.provideMerge(Host.layer(host))
+  )
+  return Effect.andThen(Effect.exit(Effect.provide(program, gpu)), Recording.snapshot).pipe(
+    Effect.provide(Recording.layer({ capacity: 10_000 }).pipe(Layer.provideMerge(PoolEvents.layer)))
+  )
+}
+
+const lease = (size: number, label?: string) => BufferPool.use(size, () => Effect.void, { label })
+
+const held = (size: number, millis: number, wait = false) =>
+  BufferPool.use(size, () => Effect.sleep(millis), wait ? { onExhausted: "wait" } : {})
+
+describe("a replay", () => {
+  it.effect("names the first request that fails under a smaller limit", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(BufferPool.use(60, () => lease(50, "inner"), { label: "outer" }))
+      const { failed, peakActiveBytes } = yield* Replay.run(recording, { maxBytes: 100 })
+      deepStrictEqual(failed.map(({ label, pool, size, why }) => [label, pool, size, why]), [
+        ["inner", "BufferPool", 50, "OutOfMemory"]
+      ])
+      strictEqual(peakActiveBytes, 60)
+      const tooSmall = yield* Replay.run(recording, { maxBytes: 40 })
+      deepStrictEqual(tooSmall.failed.map(({ why }) => why), ["LimitExceeded", "LimitExceeded"])
+    }))
+
+  it.effect("counts what the pool counts", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(
+        Effect.andThen(Effect.andThen(lease(64), lease(64)), Effect.andThen(lease(40), lease(200))),
+        { maxBytes: 256, sizePolicy: { ...SizePolicy.exact, borrow: 1 } }
+      )
+      const { borrows, evictedBytes, evictions, fragmentation, hitRate, hits, misses, peakManagedBytes } = yield* Replay
+        .run(recording)
+      deepStrictEqual([hits, borrows, misses, hitRate], [2, 1, 2, 0.5])
+      deepStrictEqual([evictions, evictedBytes, peakManagedBytes, fragmentation], [1, 64, 200, 0])
+    }))
+
+  it.effect("has a lease that begins later for as long as recorded", () =>
+    Effect.gen(function*() {
+      const job = yield* Effect.forkChild(
+        recorded(
+          Effect.andThen(Effect.all([held(64, 100, true), held(64, 50, true)], { concurrency: 2 }), Effect.sleep(100))
+        )
+      )
+      yield* TestClock.adjust(200)
+      const recording = yield* Fiber.join(job)
+      const { failed, longestWaitMillis, recording: replayed, waits } = yield* Replay.run(recording, { maxBytes: 64 })
+      deepStrictEqual([failed.length, waits, longestWaitMillis], [0, 1, 100])
+      const released = Array.from(Recording.events(replayed)).filter(({ _tag }) => _tag === "Released")
+      deepStrictEqual(released.map(({ at }) => at), [100, 150])
+    }))
+
+  it.effect("tells of those that are never served", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(
+        BufferPool.use(64, () => BufferPool.use(64, () => Effect.never, { onExhausted: "wait" })).pipe(
+          Effect.timeout(1),
+          Effect.forkChild({ startImmediately: true }),
+          Effect.andThen(TestClock.adjust(1))
+        )
+      )
+      const { failed } = yield* Replay.run(recording, { maxBytes: 64 })
+      deepStrictEqual(failed, [])
+      const waits = { onExhausted: "wait" as const }
+      const stuck = yield* recorded(
+        BufferPool.use(64, () => BufferPool.use(32, () => Effect.die("over"), waits), waits)
+      )
+      const smaller = yield* Replay.run(stuck, { maxBytes: 64 })
+      // The outer one ends when it did, and the inner one is served then.
+      deepStrictEqual(smaller.failed, [])
+    }))
+
+  it.effect("refuses what a driver without memory refused, and no more", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(BufferPool.use(200, () => lease(100)), {}, { capacityBytes: 256 })
+      const same = yield* Replay.run(recording)
+      deepStrictEqual(same.failed.map(({ size }) => size), [100])
+      deepStrictEqual(comparable(Recording.events(same.recording)), comparable(Recording.events(recording)))
+      const other = yield* Replay.run(recording, { maxBytes: 1000 })
+      deepStrictEqual(other.failed.map(({ size }) => size), [100])
+    }))
+
+  it.effect("asks handlers when the recording did", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(
+        Effect.scoped(Effect.gen(function*() {
+          const cached = yield* Effect.forkChild(Effect.scoped(Effect.andThen(BufferPool.allocate(64), Effect.never)), {
+            startImmediately: true
+          })
+          yield* BufferPool.onOutOfMemory(() => Effect.as(Fiber.interrupt(cached), true))
+          yield* lease(64)
+        })),
+        { maxBytes: 100 }
+      )
+      assert.include(Array.from(Recording.events(recording), ({ _tag }) => _tag), "HandlersAsked")
+      const replayed = yield* Replay.run(recording)
+      deepStrictEqual(comparable(Recording.events(replayed.recording)), comparable(Recording.events(recording)))
+    }))
+
+  it.effect("of a recording that begins later has the blocks that there were", () =>
+    Effect.gen(function*() {
+      const recording = yield* Effect.scoped(Effect.gen(function*() {
+        yield* lease(64)
+        yield* BufferPool.allocate(32)
+        const later = Layer.build(Recording.layer({ capacity: 100 }))
+        const context = yield* later
+        yield* lease(64)
+        yield* Effect.scoped(BufferPool.allocate(128))
+        return yield* Effect.provide(Recording.snapshot, context)
+      })).pipe(
+        Effect.provide(BufferPool.layer({ sizePolicy: SizePolicy.exact }).pipe(Layer.provideMerge(Host.layer()))),
+        Effect.provide(PoolEvents.layer)
+      )
+      const { hits, misses, peakActiveBytes, peakManagedBytes } = yield* Replay.run(recording)
+      deepStrictEqual([hits, misses, peakActiveBytes, peakManagedBytes], [1, 1, 160, 224])
+    }))
+
+  it.effect("refuses what is no recording, and options that are none", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(lease(64))
+      const wrong = [
+        Replay.run({} as never, {}),
+        Replay.run(recording, { maxByte: 1 } as never),
+        Replay.run(recording, { maxBytes: -1 }),
+        Replay.run(recording, { memory: "other" }),
+        Replay.run(recording, { sizePolicy: 1 as never }),
+        Replay.compare(recording, 7 as never),
+        Replay.smallestLimit(recording, { within: 0 }),
+        Replay.smallestLimit(recording, { mayWait: 1 as never })
+      ]
+      for (const effect of wrong) {
+        const error = yield* Effect.flip(Effect.asVoid(effect as Effect.Effect<unknown, GpuError>))
+        strictEqual(error.reason._tag, "InvalidRequest")
+      }
+    }))
+})
+
+describe("the smallest limit", () => {
+  it.effect("passes, and a byte less does not", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(BufferPool.use(600, () => Effect.andThen(lease(300), lease(350))))
+      const found = yield* Replay.smallestLimit(recording)
+      deepStrictEqual([found?.maxBytes, found?.failsAt, found?.failed?.size], [950, 949, 350])
+      deepStrictEqual((yield* Replay.run(recording, { maxBytes: 950 })).failed, [])
+      strictEqual((yield* Replay.run(recording, { maxBytes: 949 })).failed.length, 1)
+    }))
+
+  it.effect("is none where the driver has too little memory", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(BufferPool.use(200, () => lease(100)), {}, { capacityBytes: 256 })
+      strictEqual(yield* Replay.smallestLimit(recording), undefined)
+    }))
+})
+
+describe("a plan", () => {
+  it.effect("says who had memory at the peak, and when", () =>
+    Effect.gen(function*() {
+      const job = Effect.gen(function*() {
+        yield* BufferPool.allocate(100, { label: "weights" })
+        yield* BufferPool.use(50, () => Effect.void, { label: "small" })
+        yield* BufferPool.useAll([30, 40], () => Effect.void, { label: "pair" })
+        return "done"
+      })
+      const { atAll, holders, peakBytes, timeline, value } = yield* Plan.of(job, {
+        pool: { sizePolicy: SizePolicy.exact }
+      })
+      deepStrictEqual([value, peakBytes, atAll?.maxBytes], ["done", 170, 170])
+      deepStrictEqual(holders.map(({ bytes, label, leases }) => [label, leases, bytes]), [["weights", 1, 100], [
+        "pair",
+        2,
+        70
+      ]])
+      assert.match(holders[0]!.callSite!, /Replay\.test/)
+      strictEqual(timeline.at(-1)?.managedBytes, 0)
+    }))
+
+  it.effect("fails as its program does", () =>
+    Effect.gen(function*() {
+      const exit = yield* Effect.exit(Plan.of(Effect.fail("mine")))
+      deepStrictEqual(exit, Exit.fail("mine"))
+      const error = yield* Effect.flip(Plan.of(Effect.void, { pools: 1 } as never))
+      strictEqual(error.reason._tag, "InvalidRequest")
+    }))
+})

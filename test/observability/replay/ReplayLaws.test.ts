@@ -1,0 +1,287 @@
+/** A replay under the recorded policy does what was recorded, event by event. */
+import { describe, it } from "@effect/vitest"
+import { deepStrictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import * as fc from "fast-check"
+import * as BufferUsage from "../../../src/domain/BufferUsage.ts"
+import * as ImageFormat from "../../../src/domain/images/ImageFormat.ts"
+import * as ImageShape from "../../../src/domain/images/ImageShape.ts"
+import * as EvictionPolicy from "../../../src/domain/pool/EvictionPolicy.ts"
+import type { PoolEvent } from "../../../src/domain/pool/PoolEvent.ts"
+import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
+import { Host } from "../../../src/host.ts"
+import * as PoolEvents from "../../../src/observability/events/PoolEvents.ts"
+import * as Recording from "../../../src/observability/recording/Recording.ts"
+import * as Replay from "../../../src/observability/replay/Replay.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
+import * as ImagePool from "../../../src/services/images/ImagePool.ts"
+import * as DeviceMemory from "../../../src/services/pool/DeviceMemory.ts"
+import { comparable } from "./comparable.ts"
+
+type Step =
+  | {
+    readonly do: "allocate"
+    readonly size: number
+    readonly wait: number
+    readonly usage: number
+    readonly in: number
+  }
+  | { readonly do: "release"; readonly which: number }
+  | { readonly do: "interrupt"; readonly which: number }
+  | { readonly do: "trim" | "limit" | "budgetLimit"; readonly bytes: number }
+  | { readonly do: "free" | "stop" | "resume" }
+  | { readonly do: "refuse"; readonly nth: number }
+  | { readonly do: "slow" | "pass"; readonly millis: number }
+  | { readonly do: "reserve"; readonly size: number; readonly wait: number; readonly sizes: ReadonlyArray<number> }
+  | { readonly do: "all"; readonly sizes: ReadonlyArray<number>; readonly wait: number }
+
+const size = fc.integer({ min: 1, max: 300 })
+const wait = fc.constantFrom(0, 0, 70, 1000, Infinity)
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constant("allocate" as const),
+      size,
+      wait,
+      usage: fc.constantFrom(BufferUsage.defaultUsage, BufferUsage.copyDst),
+      in: fc.nat(2)
+    })
+  },
+  { weight: 7, arbitrary: fc.record({ do: fc.constant("release" as const), which: fc.nat(50) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("interrupt" as const), which: fc.nat(50) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constantFrom("trim" as const, "limit" as const, "budgetLimit" as const),
+      bytes: fc.integer({ min: 1, max: 1200 })
+    })
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("free" as const, "stop" as const, "resume" as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("refuse" as const), nth: fc.integer({ min: 1, max: 3 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constantFrom("slow" as const, "pass" as const),
+      millis: fc.constantFrom(0, 7, 31, 113)
+    })
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant("reserve" as const), size, wait, sizes: fc.array(size, { maxLength: 3 }) })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("all" as const), wait, sizes: fc.array(size, { maxLength: 3 }) })
+  }
+)
+
+/**
+ * Not both: where the driver refuses one of several leases that are wanted together, the pool gives back those that it has and tries
+ * again, and a replay knows these requests one by one.
+ */
+const oneOfBoth = (steps: ReadonlyArray<Step>): ReadonlyArray<Step> =>
+  steps.some((step) => step.do === "refuse") ? steps.filter((step) => step.do !== "all") : steps
+
+interface Job {
+  readonly scope: Scope.Closeable
+  readonly fiber: Fiber.Fiber<unknown, unknown>
+}
+
+/** What a request does when nothing fits. */
+const waiting = (wait: number) =>
+  wait === 0 ? { onExhausted: "fail" as const } : wait === Infinity
+    ? { onExhausted: "wait" as const }
+    : { waitAtMost: wait }
+
+/** What a program does, step by step. */
+const perform = (steps: ReadonlyArray<Step>, faults: Host.Faults) =>
+  Effect.gen(function*() {
+    const pool = yield* BufferPool.BufferPool
+    const budget = yield* pool.budget(600, { label: "tenant" })
+    const inner = yield* budget.budget(400, { label: "part" })
+    const pools = [pool, budget, inner]
+    const jobs: Array<Job> = []
+    const start = (effect: Effect.Effect<unknown, unknown, Scope.Scope>) =>
+      Effect.gen(function*() {
+        const scope = yield* Scope.make()
+        const fiber = yield* Effect.forkDetach(Scope.provide(effect, scope), { startImmediately: true })
+        jobs.push({ scope, fiber })
+      })
+    const end = ({ fiber, scope }: Job) =>
+      Effect.gen(function*() {
+        yield* Effect.forkDetach(Fiber.interrupt(fiber), { startImmediately: true })
+        yield* Scope.close(scope, Exit.void)
+      })
+    for (const [index, step] of steps.entries()) {
+      if (step.do === "allocate") {
+        yield* start(pools[step.in]!.allocate(step.size, {
+          usage: step.usage,
+          label: `step ${index}`,
+          ...waiting(step.wait)
+        }))
+      } else if (step.do === "release" || step.do === "interrupt") {
+        const which = step.which % (jobs.length + 1)
+        const job = jobs[which]
+        if (job === undefined) continue
+        if (step.do === "interrupt") yield* Effect.forkDetach(Fiber.interrupt(job.fiber), { startImmediately: true })
+        else {
+          jobs.splice(which, 1)
+          yield* end(job)
+        }
+      } else if (step.do === "trim") yield* pool.trimTo(step.bytes)
+      else if (step.do === "limit") yield* pool.setLimit(step.bytes)
+      else if (step.do === "budgetLimit") yield* budget.setLimit(step.bytes)
+      else if (step.do === "free") yield* pool.freeHeld
+      else if (step.do === "stop") yield* pool.stopHolding
+      else if (step.do === "resume") yield* pool.resumeHolding
+      else if (step.do === "refuse") faults.failAllocations({ nth: faults.allocations + step.nth })
+      else if (step.do === "slow") faults.delay({ allocations: step.millis })
+      else if (step.do === "pass") yield* TestClock.adjust(step.millis)
+      else if (step.do === "reserve") {
+        yield* start(
+          budget.reserve(
+            step.size,
+            (reserved) =>
+              Effect.andThen(
+                Effect.forEach(step.sizes, (size) => Effect.exit(reserved.allocate(size)), { discard: true }),
+                Effect.never
+              ),
+            waiting(step.wait)
+          )
+        )
+      } else if (step.do === "all") yield* start(pool.allocateAll(step.sizes, waiting(step.wait)))
+      // What was told in this step is heard before the next one.
+      yield* Effect.yieldNow
+    }
+    yield* Effect.forEach(jobs, end, { discard: true })
+    yield* TestClock.adjust(1000)
+  })
+
+const options = fc.record({
+  maxHeldBytes: fc.constantFrom(Infinity, 300),
+  clear: fc.constantFrom("never" as const, "acquire" as const),
+  sizePolicy: fc.constantFrom(SizePolicy.exact, SizePolicy.defaultPolicy, { ...SizePolicy.exact, borrow: 1 }),
+  eviction: fc.constantFrom(
+    EvictionPolicy.byNeed,
+    EvictionPolicy.largestFirst,
+    EvictionPolicy.oldestFirst,
+    EvictionPolicy.leastRecentlyUsed
+  ),
+  maxOvertakes: fc.constantFrom(0, 1, 16),
+  idleTimeToLive: fc.constantFrom(undefined, 400)
+})
+
+const recorded = <A, E>(
+  program: (faults: Host.Faults) => Effect.Effect<A, E, BufferPool.BufferPool>,
+  pool: BufferPool.BufferPoolOptions,
+  host: Host.HostOptions = {}
+) =>
+  Effect.gen(function*() {
+    const faults = Host.makeFaults()
+    const gpu = BufferPool.layer({ label: "tested", suspectAfter: Infinity, ...pool }).pipe(
+      Layer.provideMerge(Host.layer({ ...host, faults }))
+    )
+    yield* Effect.provide(program(faults), gpu)
+    return yield* Recording.snapshot
+  }).pipe(
+    Effect.provide(Recording.layer({ capacity: 10_000 }).pipe(Layer.provideMerge(PoolEvents.layer))),
+    Effect.provide(TestClock.layer())
+  )
+
+const replayed = (recording: Recording.Recording): Effect.Effect<ReadonlyArray<PoolEvent>, unknown> =>
+  Effect.map(Replay.run(recording), (report) => Array.from(Recording.events(report.recording)))
+
+/** The same for two pools of buffers and one of images that share a memory, or for one of them alone. */
+const sharing = (steps: ReadonlyArray<SharedStep>, close: boolean) =>
+  Effect.gen(function*() {
+    const memory = yield* DeviceMemory.DeviceMemory
+    const one = yield* Effect.provide(BufferPool.BufferPool, yield* openPool("one", 500))
+    const otherScope = yield* Scope.make()
+    const other = yield* Effect.provide(
+      BufferPool.BufferPool,
+      yield* Scope.provide(openPool("other", undefined), otherScope)
+    )
+    const images = yield* ImagePool.ImagePool
+    const jobs: Array<Job> = []
+    for (const step of steps) {
+      if (step.do === "lease") {
+        const scope = yield* Scope.make()
+        const options = step.wait === 0 ? {} : { waitAtMost: step.wait }
+        const leased: Effect.Effect<unknown, unknown, Scope.Scope> = step.of === 2
+          ? images.allocate(ImageShape.image2d(step.size % 12 + 1, 4), ImageFormat.rgba8, options)
+          : [one, other][step.of]!.allocate(step.size, options)
+        const fiber = yield* Effect.forkDetach(Scope.provide(leased, scope), { startImmediately: true })
+        jobs.push({ scope, fiber })
+      } else if (step.do === "end") {
+        const [job] = jobs.splice(step.which % (jobs.length + 1), 1)
+        if (job === undefined) continue
+        yield* Effect.forkDetach(Fiber.interrupt(job.fiber), { startImmediately: true })
+        yield* Scope.close(job.scope, Exit.void)
+      } else if (step.do === "trim") yield* memory.trimTo(step.bytes)
+      else yield* TestClock.adjust(step.millis)
+      yield* Effect.yieldNow
+    }
+    if (close) yield* Scope.close(otherScope, Exit.void)
+    yield* Effect.forEach(jobs, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+    yield* TestClock.adjust(1000)
+  })
+
+const openPool = (label: string, maxBytes: number | undefined) =>
+  Layer.build(Layer.fresh(BufferPool.layerShared({ label, maxBytes, sizePolicy: SizePolicy.exact })))
+
+type SharedStep =
+  | { readonly do: "lease"; readonly of: number; readonly size: number; readonly wait: number }
+  | { readonly do: "end"; readonly which: number }
+  | { readonly do: "trim"; readonly bytes: number }
+  | { readonly do: "pass"; readonly millis: number }
+
+const sharedStep: fc.Arbitrary<SharedStep> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constant("lease" as const), of: fc.nat(2), size, wait: fc.constantFrom(0, 70, 1000) })
+  },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("end" as const), which: fc.nat(50) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("trim" as const), bytes: fc.nat(1000) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("pass" as const), millis: fc.constantFrom(7, 113) }) }
+)
+
+describe("a replay under the recorded policy", () => {
+  it("does what was recorded, event by event", () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }).map(oneOfBoth), options, async (steps, pool) => {
+        const recording = await Effect.runPromise(
+          recorded((faults) => perform(steps, faults), { maxBytes: 1000, ...pool })
+        )
+        const events = await Effect.runPromise(replayed(recording))
+        deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
+      }),
+      { numRuns: Number(process.env.RUNS ?? 200) }
+    ))
+
+  it("does so for pools that share a memory", () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(sharedStep, { maxLength: 30 }), fc.boolean(), async (steps, close) => {
+        const shared = ImagePool.layerShared().pipe(
+          Layer.provideMerge(DeviceMemory.layer({ maxBytes: 1000, suspectAfter: Infinity })),
+          Layer.provideMerge(Host.layer())
+        )
+        const recording = await Effect.runPromise(
+          Effect.scoped(sharing(steps, close)).pipe(
+            Effect.provide(shared),
+            Effect.andThen(Recording.snapshot),
+            Effect.provide(Recording.layer({ capacity: 10_000 }).pipe(Layer.provideMerge(PoolEvents.layer))),
+            Effect.provide(TestClock.layer())
+          )
+        )
+        const events = await Effect.runPromise(replayed(recording))
+        deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
+      }),
+      { numRuns: Number(process.env.RUNS ?? 200) }
+    ))
+})
