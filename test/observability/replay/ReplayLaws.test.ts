@@ -261,7 +261,7 @@ describe("a replay under the recorded policy", () => {
         const events = await Effect.runPromise(replayed(recording))
         deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
       }),
-      { numRuns: Number(process.env.RUNS ?? 200) }
+      { numRuns: 200 }
     ))
 
   it("does so for pools that share a memory", () =>
@@ -282,6 +282,6 @@ describe("a replay under the recorded policy", () => {
         const events = await Effect.runPromise(replayed(recording))
         deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
       }),
-      { numRuns: Number(process.env.RUNS ?? 200) }
+      { numRuns: 200 }
     ))
 })
