@@ -412,7 +412,7 @@ export class App implements ChartHost {
     const blocks = this.#first.blocks(this.#view.axis)
     const pixel = this.#blocks.pixel
     const bytes = blocks.height / heights.blocks
-    this.#blocks.show(blocks.picture(this.#view, 1.5 * pixel, bytes / 4), this.#first.grouping.of)
+    this.#blocks.show(blocks.picture(this.#view, 2 * pixel, bytes / 4), this.#first.grouping.of)
   }
 
   #showBlock(x: number, address: number): void {

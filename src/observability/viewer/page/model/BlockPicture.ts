@@ -36,7 +36,7 @@ export interface BlockPicture {
 }
 
 /** What a frame may look at and draw. */
-const mostLooks = 60_000
+const mostLooks = 30_000
 
 interface OnAxis {
   readonly start: Float64Array

@@ -55,6 +55,7 @@ export const pictureOf = (stack: Stack, totals: Totals, view: View, columns: num
   const positions = stack.run.positions(view.axis)
   const groups = stack.grouping.names.length
   const bytes = new Float64Array(groups)
+  const waits = stack.run.waitChanges.of.length > 0
   const peaks = [stack.greatest, stack.least, totals.mostManaged, totals.mostWaiting]
   for (const of of peaks) of.looks = 0
   const x: Array<number> = []
@@ -75,7 +76,7 @@ export const pictureOf = (stack: Stack, totals: Totals, view: View, columns: num
       stack.active[stack.least.between(first, last)]!,
       totals.managed[totals.mostManaged.between(first, last)]!,
       limit === Infinity ? null : limit,
-      totals.waiting[totals.mostWaiting.between(first, last)]!
+      waits ? totals.waiting[totals.mostWaiting.between(first, last)]! : 0
     )
     if (!all && sameAt(series, values)) continue
     x.push(left)
