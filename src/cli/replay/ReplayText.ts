@@ -1,0 +1,93 @@
+/**
+ * What `effect-gpu-pool replay` prints. The JSON form is an interface for scripts: a field can be added, but none is removed or
+ * changes its meaning without a new `version`.
+ *
+ * @internal
+ */
+import CliTable from "cli-table3"
+import * as Struct from "effect/Struct"
+import { line } from "../../domain/arguments/ShownValue.ts"
+import type { Recording } from "../../observability/recording/Recording.ts"
+import type { FailedRequest, ReplayReport } from "../../observability/replay/Replay.ts"
+import * as Shown from "../Shown.ts"
+
+export type Counts = Omit<ReplayReport, "failed" | "recording">
+
+export interface Report {
+  readonly version: 1
+  readonly input: string
+  readonly events: number
+  /** Events before the first that the recorder no longer had. */
+  readonly dropped: number
+  /** What is other than it was recorded, as the command line names it. */
+  readonly changed: Readonly<Record<string, string>>
+  /** The replay of what was recorded; null where nothing is other. */
+  readonly recorded: Counts | null
+  readonly replayed: Counts
+  readonly failed: ReadonlyArray<FailedRequest>
+}
+
+const countsOf = (report: ReplayReport): Counts => Struct.omit(report, ["failed", "recording"])
+
+export const make = (
+  input: string,
+  { dropped, length }: Recording,
+  changed: Readonly<Record<string, string>>,
+  recorded: ReplayReport | undefined,
+  replayed: ReplayReport
+): Report => ({
+  version: 1,
+  input,
+  events: length,
+  dropped,
+  changed,
+  recorded: recorded === undefined ? null : countsOf(recorded),
+  replayed: countsOf(replayed),
+  failed: replayed.failed
+})
+
+const percent = (part: number): string => `${(100 * part).toFixed(1)} %`
+const millis = (value: number): string => value === 0 ? "0" : Shown.duration(value * 1e6)
+
+type Row = readonly [name: string, shown: (counts: Counts) => string]
+
+const rows: ReadonlyArray<Row> = [
+  ["leases", ({ leases }) => Shown.count(leases)],
+  ["hits", ({ hitRate }) => percent(hitRate)],
+  ["borrows", ({ borrows }) => Shown.count(borrows)],
+  ["misses", ({ misses }) => Shown.count(misses)],
+  ["evictions", ({ evictions }) => Shown.count(evictions)],
+  ["bytes evicted", ({ evictedBytes }) => Shown.bytes(evictedBytes)],
+  ["most leased", ({ peakActiveBytes }) => Shown.bytes(peakActiveBytes)],
+  ["most managed", ({ peakManagedBytes }) => Shown.bytes(peakManagedBytes)],
+  ["not leased of that", ({ fragmentation }) => percent(fragmentation)],
+  ["waits", ({ waits }) => Shown.count(waits)],
+  ["waited", ({ waitedMillis }) => millis(waitedMillis)],
+  ["longest wait", ({ longestWaitMillis }) => millis(longestWaitMillis)]
+]
+
+export const text = ({ changed, dropped, events, failed, input, recorded, replayed }: Report): string => {
+  const options = Object.entries(changed).map(([name, value]) => `${name} ${value}`)
+  const columns = recorded === null ? [replayed] : [recorded, replayed]
+  const head = ["", ...(recorded === null ? ["as recorded"] : ["as recorded", line(options.join(", "))])]
+  const table = new CliTable({
+    head,
+    style: { head: [], border: [], compact: true },
+    colAligns: head.map((_, at) => at === 0 ? "left" : "right")
+  })
+  table.push(...rows.map(([name, shown]) => [name, ...columns.map(shown)]))
+  table.push(["failed", ...(recorded === null ? [] : [""]), Shown.count(failed.length)])
+  const lost = dropped === 0 ? "" : `, after ${Shown.count(dropped)} that the recorder no longer had`
+  return `${line(input)}: ${Shown.count(events)} events${lost}\n${table.toString()}`
+}
+
+/** The first request that got nothing, and how many more. */
+export const firstFailure = ([first, ...others]: ReadonlyArray<FailedRequest>): string | undefined => {
+  if (first === undefined) return undefined
+  const { callSite, label, pool, request, size, why } = first
+  const place = callSite === undefined ? "" : `, at ${line(callSite)}`
+  const more = others.length === 0 ? "" : ` ${Shown.count(others.length)} more failed.`
+  return `Request ${request} failed: ${Shown.bytes(size)}${label === undefined ? "" : ` "${line(label)}"`} of ${
+    line(pool)
+  }${place}: ${line(why)}.${more}`
+}

@@ -1,0 +1,85 @@
+/** The requests of a recording again, on a command line. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Report } from "../../src/cli/replay/ReplayText.ts"
+import { commandTests } from "../support/command.ts"
+import { recordedFrames } from "../support/recordedFrames.ts"
+
+const { home, run } = commandTests()
+
+const frames = join(home, "frames.jsonl")
+writeFileSync(frames, await recordedFrames(20))
+
+const replayed = async (...options: ReadonlyArray<string>) => {
+  const { code, stderr, stdout } = await run(["replay", frames, "--json", ...options])
+  return { code, stderr, report: JSON.parse(stdout) as Report }
+}
+
+describe("effect-gpu-pool replay", () => {
+  it.concurrent("counts what was recorded", async () => {
+    const { code, report, stderr } = await replayed()
+    strictEqual(code, 0, stderr)
+    const { changed, dropped, failed, input, recorded, replayed: counts, version } = report
+    deepStrictEqual({ version, input, changed, recorded, failed, dropped }, {
+      version: 1,
+      input: frames,
+      changed: {},
+      recorded: null,
+      failed: [],
+      dropped: 0
+    })
+    strictEqual(counts.leases, 40)
+    strictEqual(counts.hits + counts.misses, 40)
+    strictEqual(counts.peakActiveBytes, 100_000 + 3000 * 19 + 1_000_000)
+  })
+
+  it.concurrent("compares it with another policy, limit and order", async () => {
+    const changes = ["--policy", "exact", "--max-bytes", "4 MiB", "--eviction", "largestFirst"]
+    const { code, report, stderr } = await replayed(...changes)
+    strictEqual(code, 0, stderr)
+    deepStrictEqual(report.changed, { policy: "exact", maxBytes: "4 MiB", eviction: "largestFirst" })
+    // each frame has other weights, which only the image's block would fit, and exact sizes borrow nothing
+    strictEqual(report.replayed.hits, 19)
+    assert.isAtMost(report.replayed.peakManagedBytes, 4 * 2 ** 20)
+    assert.isAbove(report.recorded?.hits ?? 0, report.replayed.hits)
+  })
+
+  it.concurrent("fails where a request gets nothing, and names the first", async () => {
+    const { code, report, stderr } = await replayed("--max-bytes", "1 MiB")
+    strictEqual(code, 2)
+    strictEqual(report.failed.length, 20)
+    deepStrictEqual([report.failed[0]?.label, report.failed[0]?.size], ["image", 1_000_000])
+    assert.match(stderr, /Request \d+ failed: 976\.6 KiB "image" of BufferPool: OutOfMemory\. 19 more failed\./)
+    assert.notMatch(stderr, /\n +at /)
+  })
+
+  it.concurrent("prints a table of both", async () => {
+    const { code, stderr, stdout } = await run(["replay", frames, "--policy", "exact"])
+    strictEqual(code, 0, stderr)
+    assert.match(stdout, /^.*frames\.jsonl: \d+ events\n/)
+    assert.match(stdout, /│ +│ as recorded │ policy exact │/)
+    assert.match(stdout, /│ leases +│ +40 │ +40 │/)
+    assert.match(stdout, /│ failed +│ +│ +0 │/)
+  })
+
+  it.concurrent("changes the memory alone that is named", async () => {
+    const { code, report } = await replayed("--memory", "frames", "--policy", "exact")
+    deepStrictEqual([code, report.replayed.hits], [0, 19])
+    const other = await run(["replay", frames, "--memory", "weights", "--policy", "exact"])
+    strictEqual(other.code, 1)
+    assert.include(other.stderr, `no memory of the recording is "weights"`)
+  })
+
+  it.concurrent.each([
+    [["--policy", "best"], /"best" is no size policy/],
+    [["--max-bytes", "much"], /much/],
+    [["--eviction", "newest"], /newest/]
+  ])("refuses %s", async (options, message) => {
+    const { code, stderr, stdout } = await run(["replay", frames, ...options])
+    strictEqual(code, 1)
+    assert.match(stderr + stdout, message)
+    assert.notMatch(stderr, /\n +at /)
+  })
+})
