@@ -72,7 +72,33 @@ describe("effect-gpu-pool replay", () => {
     assert.include(other.stderr, `no memory of the recording is "weights"`)
   })
 
+  it.concurrent("finds the smallest limit, and replays under it", async () => {
+    const { code, report, stderr } = await replayed("--bisect")
+    strictEqual(code, 0, stderr)
+    const { atAll, withoutWaiting } = report.limits ?? {}
+    const maxBytes = atAll?.maxBytes ?? 0
+    deepStrictEqual([report.changed, report.failed, withoutWaiting], [{ maxBytes: `${maxBytes} B` }, [], atAll])
+    assert.isAtLeast(maxBytes, 100_000 + 3000 * 19 + 1_000_000)
+    strictEqual(atAll?.failsAt, maxBytes - 1)
+    assert.isAtMost(report.replayed.peakManagedBytes, maxBytes)
+    const [passes, fails] = await Promise.all([
+      replayed("--max-bytes", String(maxBytes)),
+      replayed("--max-bytes", String(maxBytes - 1))
+    ])
+    deepStrictEqual([passes.code, fails.code, fails.report.limits], [0, 2, null])
+    strictEqual(fails.report.failed[0]?.request, atAll?.failed?.request)
+  })
+
+  it.concurrent("shows the smallest limits in the table, of another policy too", async () => {
+    const { code, stderr, stdout } = await run(["replay", frames, "--bisect", "--policy", "exact"])
+    strictEqual(code, 0, stderr)
+    assert.match(stdout, /│ policy exact, maxBytes 1157000 B │/)
+    assert.match(stdout, /│ smallest limit +│ +│ +1\.1 MiB \(1,157,000 B\) │/)
+    assert.match(stdout, /│ without waiting +│ +│ +1\.1 MiB \(1,157,000 B\) │/)
+  })
+
   it.concurrent.each([
+    [["--bisect", "--max-bytes", "1 MiB"], /--max-bytes gives one/],
     [["--policy", "best"], /"best" is no size policy/],
     [["--max-bytes", "much"], /much/],
     [["--eviction", "newest"], /newest/]

@@ -4,6 +4,7 @@
  * @internal
  */
 import * as Argument from "effect/cli/Argument"
+import * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
@@ -12,6 +13,7 @@ import * as Option from "effect/Option"
 import { lines } from "../../domain/arguments/ShownValue.ts"
 import type { EvictionOrder } from "../../domain/pool/EvictionPolicy.ts"
 import type { SizePolicy } from "../../domain/pool/SizePolicy.ts"
+import type { Recording } from "../../observability/recording/Recording.ts"
 import * as Replay from "../../observability/replay/Replay.ts"
 import { AnswerIsNo, forUser } from "../Ending.ts"
 import { inputs, read } from "../recordings/RecordingInput.ts"
@@ -45,6 +47,10 @@ const parameters = {
     Flag.optional,
     Flag.withDescription("Change only the memory with this label or number; without it each one of the recording")
   ),
+  bisect: Flag.Boolean("bisect").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Find the smallest limit under which no request fails, and replay under that")
+  ),
   json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
 }
 
@@ -76,18 +82,43 @@ const changesOf = ({ eviction, maxBytes, policy }: Changes): Readonly<Record<str
   ...Option.match(eviction, { onNone: () => ({}), onSome: (eviction) => ({ eviction }) })
 })
 
+/** As `--max-bytes` takes it. */
+const limitText = ({ atAll }: ReplayText.Limits): string => atAll === null ? "unlimited" : `${atAll.maxBytes} B`
+
+/** The smallest limits, for `--bisect`: there is nothing to look for where a limit is given. */
+const limitsOf = (
+  recording: Recording,
+  { maxBytes, ...options }: Replay.ReplayOptions
+): Effect.Effect<ReplayText.Limits, CliError.UserError> =>
+  maxBytes === undefined
+    ? Effect.mapError(
+      Effect.map(
+        Effect.all([
+          Replay.smallestLimit(recording, options),
+          Replay.smallestLimit(recording, { ...options, mayWait: false })
+        ]),
+        ([atAll = null, withoutWaiting = null]) => ({ atAll, withoutWaiting })
+      ),
+      forUser
+    )
+    : Effect.fail(new CliError.UserError({ cause: maxBytes, userMessage: givenLimit }))
+
+const givenLimit = "--bisect looks for a limit, and --max-bytes gives one: leave one of them out."
+
 export const replayCommand = Command.make(
   "replay",
   parameters,
-  Effect.fnUntraced(function*({ json, recording: input, ...changes }) {
+  Effect.fnUntraced(function*({ bisect, json, recording: input, ...given }) {
     const recording = yield* read(input)
     const labels = new Set(recording.memories.map(({ label }) => label))
+    const limits = bisect ? yield* limitsOf(recording, optionsOf(given, labels)) : null
+    const changes = limits === null ? given : { ...given, maxBytes: Option.some(limitText(limits)) }
     const changed = changesOf(changes)
     const replayed = yield* Effect.mapError(Replay.run(recording, optionsOf(changes, labels)), forUser)
     const recorded = Object.keys(changed).length === 0
       ? undefined
       : yield* Effect.mapError(Replay.run(recording), forUser)
-    const report = ReplayText.make(input, recording, changed, recorded, replayed)
+    const report = ReplayText.make({ input, recording, changed, recorded, replayed, limits })
     yield* Console.log(json ? lines(JSON.stringify(report, undefined, 2), Infinity) : ReplayText.text(report))
     const failure = ReplayText.firstFailure(replayed.failed)
     if (failure !== undefined) return yield* Effect.fail(new AnswerIsNo(failure))
@@ -101,6 +132,7 @@ export const replayCommand = Command.make(
   Command.withExamples([
     { command: "effect-gpu-pool replay recording.jsonl", description: "What happened, counted" },
     { command: `effect-gpu-pool replay recording.jsonl --max-bytes "2 GiB"`, description: "Would less memory do?" },
+    { command: "effect-gpu-pool replay recording.jsonl --bisect", description: "How much memory is needed?" },
     {
       command: "effect-gpu-pool replay recording.jsonl --policy exact --json",
       description: "Another size policy, for scripts"

@@ -8,10 +8,17 @@ import CliTable from "cli-table3"
 import * as Struct from "effect/Struct"
 import { line } from "../../domain/arguments/ShownValue.ts"
 import type { Recording } from "../../observability/recording/Recording.ts"
-import type { FailedRequest, ReplayReport } from "../../observability/replay/Replay.ts"
+import type { FailedRequest, ReplayReport, SmallestLimit } from "../../observability/replay/Replay.ts"
 import * as Shown from "../Shown.ts"
 
 export type Counts = Omit<ReplayReport, "failed" | "recording">
+
+/** The smallest limits under which no request fails; null where one fails or waits without a limit too. */
+export interface Limits {
+  readonly atAll: SmallestLimit | null
+  /** The same, if no request is to wait. */
+  readonly withoutWaiting: SmallestLimit | null
+}
 
 export interface Report {
   readonly version: 1
@@ -25,16 +32,21 @@ export interface Report {
   readonly recorded: Counts | null
   readonly replayed: Counts
   readonly failed: ReadonlyArray<FailedRequest>
+  /** What `--bisect` has found; null without it. */
+  readonly limits: Limits | null
+}
+
+/** What a report is made of. */
+export interface Replayed extends Pick<Report, "changed" | "input" | "limits"> {
+  readonly recording: Recording
+  readonly recorded: ReplayReport | undefined
+  readonly replayed: ReplayReport
 }
 
 const countsOf = (report: ReplayReport): Counts => Struct.omit(report, ["failed", "recording"])
 
 export const make = (
-  input: string,
-  { dropped, length }: Recording,
-  changed: Readonly<Record<string, string>>,
-  recorded: ReplayReport | undefined,
-  replayed: ReplayReport
+  { changed, input, limits, recorded, recording: { dropped, length }, replayed }: Replayed
 ): Report => ({
   version: 1,
   input,
@@ -43,7 +55,8 @@ export const make = (
   changed,
   recorded: recorded === undefined ? null : countsOf(recorded),
   replayed: countsOf(replayed),
-  failed: replayed.failed
+  failed: replayed.failed,
+  limits
 })
 
 const percent = (part: number): string => `${(100 * part).toFixed(1)} %`
@@ -66,7 +79,17 @@ const rows: ReadonlyArray<Row> = [
   ["longest wait", ({ longestWaitMillis }) => millis(longestWaitMillis)]
 ]
 
-export const text = ({ changed, dropped, events, failed, input, recorded, replayed }: Report): string => {
+/** Exact, since a byte less does not do. */
+export const limit = (found: SmallestLimit | null | undefined): string =>
+  found ? Shown.quantity("maxBytes", found.maxBytes) : "none"
+
+const limitRows = (limits: Limits | null): Array<Array<string>> =>
+  limits === null ? [] : [
+    ["smallest limit", "", limit(limits.atAll)],
+    ["without waiting", "", limit(limits.withoutWaiting)]
+  ]
+
+export const text = ({ changed, dropped, events, failed, input, limits, recorded, replayed }: Report): string => {
   const options = Object.entries(changed).map(([name, value]) => `${name} ${value}`)
   const columns = recorded === null ? [replayed] : [recorded, replayed]
   const head = ["", ...(recorded === null ? ["as recorded"] : ["as recorded", line(options.join(", "))])]
@@ -76,7 +99,7 @@ export const text = ({ changed, dropped, events, failed, input, recorded, replay
     colAligns: head.map((_, at) => at === 0 ? "left" : "right")
   })
   table.push(...rows.map(([name, shown]) => [name, ...columns.map(shown)]))
-  table.push(["failed", ...(recorded === null ? [] : [""]), Shown.count(failed.length)])
+  table.push(["failed", ...(recorded === null ? [] : [""]), Shown.count(failed.length)], ...limitRows(limits))
   const lost = dropped === 0 ? "" : `, after ${Shown.count(dropped)} that the recorder no longer had`
   return `${line(input)}: ${Shown.count(events)} events${lost}\n${table.toString()}`
 }
