@@ -13,7 +13,7 @@ import * as Scope from "effect/Scope"
 import * as Sink from "effect/Sink"
 import * as Stream from "effect/Stream"
 import { functionProblem, readValues, satisfies, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import { line } from "../../domain/arguments/ShownValue.ts"
+import { line, shown } from "../../domain/arguments/ShownValue.ts"
 import type * as HostData from "../../domain/data/HostData.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
@@ -93,7 +93,7 @@ export const upload: {
     // Not by the sink: Effect takes the failure of a stream through a sink as a defect, and the fiber that pulls would die of it.
     Effect.scopedWith((ofStream) =>
       Effect.flatMap(
-        Scope.provide(Stream.toPull(stream), ofStream),
+        Scope.provide(pullOf("Transfers.upload", stream), ofStream),
         (pieces) => sendAll("Transfers.upload", pieces, target, options)
       )
     )
@@ -129,6 +129,15 @@ export const sink = (
   Sink.fromTransform((pieces) =>
     Effect.map(sendAll("Transfers.sink", pieces, target, options), (bytes) => [bytes] as const)
   )
+
+/** What pulls the pieces of a stream. Programs without types can pass anything where the stream comes last. */
+const pullOf = <A, E, R>(operation: string, stream: Stream.Stream<A, E, R>) =>
+  readValues(operation, () =>
+    Stream.isStream(stream) ? Stream.toPull(stream) : invalidRequest(
+      operation,
+      `${shown(stream)} was given for the stream`,
+      "Pass a stream of typed arrays or ArrayBuffers."
+    ))
 
 /** Writes the pieces of a stream into a buffer, and returns their bytes. */
 const sendAll = <E, R>(
