@@ -45,6 +45,14 @@ export * as Recording from "./observability/recording/Recording.ts"
 export * as PoolMetrics from "./observability/metrics/PoolMetrics.ts"
 
 /**
+ * How long kernels run on the device, as a metric.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export * as KernelMetrics from "./observability/metrics/KernelMetrics.ts"
+
+/**
  * Spans around misses, waits, compilations and reads.
  *
  * @category traces

@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -43,6 +44,7 @@ import * as Reconnecting from "../../services/backend/reconnecting/Reconnecting.
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import { Turns, type TurnsShape } from "../../services/calls/Turns.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
+import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
 import { DeviceQueues } from "../../services/device/queues/QueueOrder.ts"
 import { Faults } from "./Faults.ts"
 import { HostDevice } from "./HostDevice.ts"
@@ -263,18 +265,24 @@ const make = Effect.fnUntraced(function*(
     capacity: settings.kernelCacheCapacity
   })
   const queues = new DeviceQueues(device.info)
-  const queue = new HostQueue(device, settings.rangeItems, queues)
+  const running = { clock: yield* Clock.Clock, rangeItems: settings.rangeItems }
+  const queue = new HostQueue(device, running, queues)
   const images = new HostImages(device, queue)
   const openQueue = yield* FurtherQueues.within((label, status) =>
     Effect.map(
       Effect.acquireRelease(
-        Effect.sync(() => new HostQueue(device, settings.rangeItems, queues, { label, status })),
+        Effect.sync(() => new HostQueue(device, running, queues, { label, status })),
         ({ close }) => close
       ),
       (queue) => ({ queue, images: new HostImages(device, queue) })
     )
   )
-  return Context.add(Device.fromDrivers({ device, cache, queue, images, openQueue }), Host, handles(device))
+  const kernelTimes = yield* CurrentKernelTimes
+  return Context.add(
+    Device.fromDrivers({ device, cache, queue, images, openQueue, kernelTimes }),
+    Host,
+    handles(device)
+  )
 })
 
 const open = (settings: Settings, turns: TurnsShape): Effect.Effect<HostDevice, GpuError> => {

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import type * as Clock from "effect/Clock"
 import * as CommandLabel from "../../domain/arguments/CommandLabel.ts"
 import * as BytePattern from "../../domain/data/BytePattern.ts"
 import type { Extent, Place } from "../../domain/data/Rectangle.ts"
@@ -154,21 +155,39 @@ export const dispatch = (
   compiled: HostKernel,
   dispatch: Dispatch,
   buffers: ReadonlyArray<HostBuffer>,
-  rangeItems: number
+  { clock, rangeItems }: { readonly clock: Clock.Clock; readonly rangeItems: number }
 ): HostCommand => {
   const { body, kernel } = compiled
-  const { count, scalars } = dispatch
+  const { count, scalars, timed } = dispatch
+  const pieces = function*(): Generator<number, void> {
+    const args = bodyArguments(kernel.args, dispatch, (index) => buffers[index]!)
+    const range = compiled.itemsOfTurn(rangeItems, scalars)
+    for (let from = 0; from < count; from += range) {
+      const to = Math.min(count, from + range)
+      body(from, to, args)
+      yield (to - from) / range
+    }
+  }
   return {
     label: () => CommandLabel.dispatch(kernel.name, count),
     buffers,
-    *pieces() {
-      const args = bodyArguments(kernel.args, dispatch, (index) => buffers[index]!)
-      const range = compiled.itemsOfTurn(rangeItems, scalars)
-      for (let from = 0; from < count; from += range) {
-        const to = Math.min(count, from + range)
-        body(from, to, args)
-        yield (to - from) / range
-      }
-    }
+    pieces: timed === undefined ? pieces : () => timedPieces(pieces(), clock, timed)
   }
+}
+
+/** The same work, of which the time is told: that of the pieces, and not of what the event loop does between them. */
+const timedPieces = function*(
+  pieces: Iterator<number, void>,
+  clock: Clock.Clock,
+  timed: (seconds: number) => void
+): Generator<number, void> {
+  let nanos = 0n
+  while (true) {
+    const begun = clock.monotonicTimeNanosUnsafe()
+    const piece = pieces.next()
+    nanos += clock.monotonicTimeNanosUnsafe() - begun
+    if (piece.done === true) break
+    yield piece.value
+  }
+  timed(Number(nanos) / 1e9)
 }

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
@@ -49,7 +50,7 @@ export interface FurtherQueue {
 export class HostQueue implements Driver, OrderedQueue {
   readonly order: QueueOrder
   readonly #device: HostDevice
-  readonly #rangeItems: number
+  readonly #running: { readonly clock: Clock.Clock; readonly rangeItems: number }
   readonly #status: DeviceStatus
   readonly #worker: HostWorker
   #recorded: Array<Recorded> = []
@@ -62,9 +63,15 @@ export class HostQueue implements Driver, OrderedQueue {
   readonly #positionWaiters = new Set<PositionWaiter>()
   #forgetLoss: () => void = constVoid
 
-  constructor(device: HostDevice, rangeItems: number, queues: DeviceQueues, further?: FurtherQueue) {
+  constructor(
+    device: HostDevice,
+    /** How kernels run: so many items in one task, and timed by this clock. */
+    running: { readonly clock: Clock.Clock; readonly rangeItems: number },
+    queues: DeviceQueues,
+    further?: FurtherQueue
+  ) {
     this.#device = device
-    this.#rangeItems = rangeItems
+    this.#running = running
     this.#status = further?.status ?? device.status
     this.#worker = further === undefined ? device.worker : new HostWorker(device.turns.next)
     this.order = queues.add(this, further?.label)
@@ -129,7 +136,7 @@ export class HostQueue implements Driver, OrderedQueue {
     ]
     return this.recordUnsafe(
       "CommandQueue.dispatch",
-      HostCommand.dispatch(compiled, dispatch, buffers, this.#rangeItems)
+      HostCommand.dispatch(compiled, dispatch, buffers, this.#running)
     )
   }
 

@@ -26,6 +26,7 @@ import * as Reconnecting from "../../services/backend/reconnecting/Reconnecting.
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
+import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
 import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import type * as ImageLike from "../../services/images/ImageLike.ts"
 import { OpenClQueue } from "./commands/OpenClQueue.ts"
@@ -36,7 +37,7 @@ import { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
 import * as GivenOptions from "./opening/GivenOptions.ts"
 import { isVersion12, list } from "./opening/OpenClDevices.ts"
 import type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
-import { OpenDevice, openFirst } from "./opening/OpenDevice.ts"
+import { type DeviceSettings, OpenDevice, openFirst } from "./opening/OpenDevice.ts"
 import type { Opened } from "./opening/Opened.ts"
 import * as SharedHandles from "./opening/SharedHandles.ts"
 import { SvmMemory } from "./svm/SvmMemory.ts"
@@ -235,7 +236,7 @@ export const layerFromHandles = (
     const wrong = given.api === undefined ? undefined : apiProblem(operation, given.api)
     if (wrong !== undefined) return wrong
     return Effect.flatMap(given.api === undefined ? load() : Effect.succeed(given.api), (api) =>
-      make(api, given, (platforms) => SharedHandles.open(operation, api, platforms, taken, given)))
+      make(api, given, (platforms, given) => SharedHandles.open(operation, api, platforms, taken, given)))
   }))
 
 /**
@@ -342,17 +343,18 @@ export const handle = (
   OpenCl.use((cl) => checkedStep("OpenCl.handle", () => cl.handleUnsafe(object)))
 
 const makeFirst = (api: OpenClApi, given: GivenOptions.DeviceOptions) =>
-  make(api, given, (platforms) => openFirst(api, platforms, given))
+  make(api, given, (platforms, given) => openFirst(api, platforms, given))
 
-const make = Effect.fnUntraced(function*(
+const make = Effect.fnUntraced(function*<Given extends GivenOptions.DeviceOptions>(
   api: OpenClApi,
-  given: Pick<GivenOptions.DeviceOptions, "kernelCacheCapacity">,
-  open: (platforms: ReadonlyArray<OpenClPlatform>) => OpenDevice | GpuError
+  given: Given,
+  open: (platforms: ReadonlyArray<OpenClPlatform>, given: Given & DeviceSettings) => OpenDevice | GpuError
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const platforms = yield* list(api)
+  const kernelTimes = yield* CurrentKernelTimes
   const device = yield* Effect.acquireRelease(
     Effect.suspend(() => {
-      const opened = open(platforms)
+      const opened = open(platforms, { ...given, profiled: kernelTimes !== undefined })
       return opened instanceof OpenDevice ? Effect.succeed(opened) : opened
     }),
     (device) => Effect.sync(() => device.close())
@@ -383,7 +385,7 @@ const make = Effect.fnUntraced(function*(
   // The commands that make one queue wait for another came with 1.2.
   const several = isVersion12(device.device) ? { openQueue } : {}
   return Context.add(
-    Device.fromDrivers({ device, cache, queue, images, ...several }),
+    Device.fromDrivers({ device, cache, queue, images, kernelTimes, ...several }),
     OpenCl,
     shown(queue, new SvmMemory(device, queue), images, device.device)
   )

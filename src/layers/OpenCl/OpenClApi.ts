@@ -189,6 +189,8 @@ const functions = {
   clReleaseSampler: call(handle),
   clGetEventInfo: call(handle, ...info),
   clWaitForEventsAsync: async(uint, pointer),
+  /** Of queues that were made with CL_QUEUE_PROFILING_ENABLE. */
+  clGetEventProfilingInfo: call(handle, ...info),
   clReleaseEvent: call(handle),
   clFlush: call(handle)
 }

@@ -27,6 +27,7 @@ import type { DeviceImage } from "../../services/device/DeviceImage.ts"
 import type { DeviceSampler } from "../../services/device/DeviceSampler.ts"
 import { giveBackUnsafe } from "../../services/device/GivingBack.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
+import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
 import type * as ImageLike from "../../services/images/ImageLike.ts"
 import * as WebGpuQueue from "./commands/WebGpuQueue.ts"
 import * as ImageDriver from "./images/ImageDriver.ts"
@@ -114,8 +115,8 @@ export type Services = Device.Services | WebGpu
  * Opens a WebGPU device: the browser's or Deno's own when `navigator.gpu` is there, else Dawn's through npm `webgpu`, an
  * optional peer dependency that is loaded only now. Asks for the adapter's largest buffer, compute and texture limits. Where the
  * adapter has them it also asks for the features `shader-f16`, for f16, `float32-filterable`, `bgra8unorm-storage` and
- * `texture-formats-tier1`, for images, and `subgroups` and `timestamp-query`, which the library does not use: they are
- * there for shaders and queries that a program writes itself on the raw `device`.
+ * `texture-formats-tier1`, for images, `timestamp-query`, for the times of kernels, and `subgroups`, which the library does not
+ * use: it is there for shaders that a program writes itself on the raw `device`.
  *
  * Fails with DeviceUnavailable when a page has no `navigator.gpu`, when the package is not installed, or when no adapter
  * answers, and says what to do. Closing
@@ -296,7 +297,8 @@ const services = Effect.fnUntraced(function*(
   const images = ImageDriver.imagesOf(opened, queue)
   const driver = ImageDriver.make(opened, images)
   ownSide.add(opened.info, { device, queue, images, driver })
-  return Context.add(Device.fromDrivers({ device, cache, queue, images: driver }), WebGpu, service(opened))
+  const kernelTimes = yield* CurrentKernelTimes
+  return Context.add(Device.fromDrivers({ device, cache, queue, images: driver, kernelTimes }), WebGpu, service(opened))
 })
 
 const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice): WebGpu["Service"] =>

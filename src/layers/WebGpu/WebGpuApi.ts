@@ -164,6 +164,8 @@ export interface Device {
     compute: { module: ShaderModule; entryPoint?: string }
   }): Promise<Labelled>
   createCommandEncoder(): CommandEncoder
+  /** Only for devices with the feature `timestamp-query`. */
+  createQuerySet(descriptor: { label?: string; type: "timestamp"; count: number }): QuerySet
   pushErrorScope(filter: ErrorFilter): unknown
   popErrorScope(): Promise<{ readonly message: string } | null>
   destroy(): unknown
@@ -419,8 +421,31 @@ export interface CommandEncoder extends Labelled {
   copyBufferToTexture(source: BufferRows, destination: TexturePlace, copySize: Extent3D | Iterable<number>): unknown
   copyTextureToBuffer(source: TexturePlace, destination: BufferRows, copySize: Extent3D | Iterable<number>): unknown
   copyTextureToTexture(source: TexturePlace, destination: TexturePlace, copySize: Extent3D | Iterable<number>): unknown
-  beginComputePass(): ComputePassEncoder
+  /** `timestampWrites` only on devices with the feature `timestamp-query`. */
+  beginComputePass(descriptor?: {
+    timestampWrites?: { querySet: QuerySet; beginningOfPassWriteIndex?: number; endOfPassWriteIndex?: number }
+  }): ComputePassEncoder
+  /** Of the same devices: writes 8 bytes for each query. */
+  resolveQuerySet(
+    querySet: QuerySet,
+    firstQuery: number,
+    queryCount: number,
+    destination: Buffer,
+    destinationOffset: number
+  ): unknown
   finish(): Labelled
+}
+
+/**
+ * A GPUQuerySet.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface QuerySet extends Labelled {
+  /** How many queries it has. */
+  readonly count: number
+  destroy(): unknown
 }
 
 /**

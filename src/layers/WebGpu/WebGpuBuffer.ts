@@ -73,7 +73,8 @@ export const usageBits = {
   vertex: 0x20,
   uniform: 0x40,
   storage: 0x80,
-  indirect: 0x100
+  indirect: 0x100,
+  queryResolve: 0x200
 } as const
 
 /** The usage that an existing GPUBuffer allows. */

@@ -147,6 +147,14 @@ export type CommandEncoder = Declared<"GPUCommandEncoder", WebGpuApi.CommandEnco
 export type ComputePassEncoder = Declared<"GPUComputePassEncoder", WebGpuApi.ComputePassEncoder>
 
 /**
+ * A GPUQuerySet.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type QuerySet = Declared<"GPUQuerySet", WebGpuApi.QuerySet>
+
+/**
  * What a bind group takes for a buffer: a GPUBufferBinding that says all.
  *
  * @category models

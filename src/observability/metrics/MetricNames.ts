@@ -1,5 +1,5 @@
 /**
- * What is measured of a memory, by name and unit.
+ * What is measured of a memory and of kernels, by name and unit.
  *
  * @internal
  */
@@ -71,4 +71,10 @@ export const missTime: Described = {
   name: "gpu_pool_miss_duration_seconds",
   unit: "seconds",
   description: "How long the driver took to answer an allocation, in seconds."
+}
+
+export const kernelTime: Described = {
+  name: "gpu_kernel_duration_seconds",
+  unit: "seconds",
+  description: "How long the device ran a kernel's dispatches, in seconds."
 }

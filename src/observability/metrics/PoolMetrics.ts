@@ -9,12 +9,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
-import { listOf, membersOf } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { CurrentHub, type Heard } from "../../services/pool/EventHub.ts"
 import { Ears } from "../events/Ears.ts"
+import * as DurationBoundaries from "./DurationBoundaries.ts"
 import { MetricsEmitter } from "./MetricsEmitter.ts"
 import { Series } from "./Series.ts"
 
@@ -31,26 +29,7 @@ export interface PoolMetricsOptions {
   readonly durationBoundaries?: ReadonlyArray<number> | undefined
 }
 
-const known = KnownOptions.of<PoolMetricsOptions>({ durationBoundaries: true })
-
-const usualBoundaries = [1e-6, 5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60]
-
 const operation = "PoolMetrics.layer"
-
-const boundariesOf = (options: PoolMetricsOptions): ReadonlyArray<number> | GpuError => {
-  const given = membersOf(operation, options, known)
-  if (isGpuError(given)) return given
-  const boundaries = listOf(operation, "durationBoundaries", given.durationBoundaries ?? usualBoundaries)
-  if (isGpuError(boundaries)) return boundaries
-  const hint = "Pass times in seconds, as [0.001, 0.01, 0.1], from the least up; a last bucket for all others is added."
-  if (boundaries.length === 0) return invalidRequest(operation, "durationBoundaries is empty", hint)
-  const at = boundaries.findIndex((boundary, index) =>
-    typeof boundary !== "number" || !(boundary > (boundaries[index - 1] ?? 0)) || boundary === Infinity
-  )
-  return at < 0
-    ? boundaries
-    : invalidRequest(operation, `durationBoundaries[${at}] is ${shown(boundaries[at])}`, hint)
-}
 
 /** The numbers that tell series of one registry apart. */
 const numbersOf = new WeakMap<object, Set<string>>()
@@ -112,7 +91,7 @@ class Metered {
 
 const register = (options: PoolMetricsOptions): Effect.Effect<void, GpuError, Scope.Scope> =>
   Effect.withFiber((fiber) => {
-    const boundaries = boundariesOf(options)
+    const boundaries = DurationBoundaries.of(operation, options)
     if (isGpuError(boundaries)) return boundaries
     const registry = fiber.getRef(Metric.MetricRegistry)
     const hub = fiber.getRef(CurrentHub)

@@ -13,6 +13,7 @@ import { DeviceContext, showingDevice } from "../device/DeviceContext.ts"
 import { ImageDriver } from "../device/ImageDriver.ts"
 import { KernelCache } from "../device/KernelCache.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
+import type { KernelTimes } from "../device/queues/KernelTimes.ts"
 import { Images } from "../images/Images.ts"
 import { CheckedQueue } from "../queue/CheckedQueue.ts"
 import { CommandQueue, type OnQueue } from "../queue/CommandQueue.ts"
@@ -39,6 +40,8 @@ export interface Drivers {
   readonly images: ImageDriver["Service"]
   /** How the program opens further queues; a backend without it has one queue for each device. @internal */
   readonly openQueue?: FurtherQueues.OpenQueue
+  /** Who wants to know how long kernels run. @internal */
+  readonly kernelTimes?: KernelTimes | undefined
 }
 
 /**
@@ -78,7 +81,7 @@ const onQueue = (
   label: string | undefined,
   own?: Context.Context<never>
 ): Context.Context<OnQueue> => {
-  const { cache, device, images, openQueue, queue } = drivers
+  const { cache, device, images, kernelTimes, openQueue, queue } = drivers
   // A further queue may end before its device.
   const state = () => [
     device.status.error?.reason._tag === "Released" ? "closed" : deviceState(device.status, device.info)
@@ -89,7 +92,14 @@ const onQueue = (
       queuesPart.use(({ open }) => open(device, openQueue, label)),
       (opened) => Context.get(onQueue({ ...drivers, ...opened }, label, opened.own), CommandQueue)
     )
-  const checkedQueue = new CheckedQueue({ driver: queue, device, cache, further, services: () => services })
+  const checkedQueue = new CheckedQueue({
+    driver: queue,
+    device,
+    cache,
+    further,
+    kernelTimes,
+    services: () => services
+  })
   const services: Context.Context<OnQueue> = Context.make(QueueDriver, queue).pipe(
     Context.add(ImageDriver, images),
     Context.add(

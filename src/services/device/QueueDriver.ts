@@ -56,6 +56,12 @@ export interface Dispatch {
   readonly samplers: ReadonlyArray<DeviceSampler>
   /** Items, 1 to 2^32 - 1. */
   readonly count: number
+  /**
+   * Where it is given: to be called once, when the dispatch has run, with the seconds that the device spent on it. A finish that begins
+   * after the dispatch waits for the call. Not to be called for a dispatch that fails, nor by a device that cannot tell, or that is
+   * lost or closed before. It does not throw, and calls nothing of the driver.
+   */
+  readonly timed?: ((seconds: number) => void) | undefined
 }
 
 /**

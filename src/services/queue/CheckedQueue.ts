@@ -25,6 +25,7 @@ import type { CompiledKernel, KernelCache } from "../device/KernelCache.ts"
 import { PendingWork } from "../device/PendingWork.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import { QueueEvent } from "../device/QueueEvent.ts"
+import type { Dispatcher, KernelTimes } from "../device/queues/KernelTimes.ts"
 import * as Reading from "../device/Reading.ts"
 import { sharedMemoryProblem } from "../device/SharedMemory.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
@@ -51,6 +52,7 @@ const knownOfFill = KnownOptions.of<FillOptions>({ offset: true, size: true })
 export class CheckedQueue implements Service {
   readonly info: DeviceInfo
   readonly #driver: QueueDriver["Service"]
+  readonly #dispatcher: Dispatcher
   readonly #device: DeviceContext["Service"]
   readonly #cache: KernelCache["Service"]
   readonly #pending: PendingWork
@@ -68,11 +70,14 @@ export class CheckedQueue implements Service {
     readonly cache: KernelCache["Service"]
     /** Opens a further queue, where the device can have one. */
     readonly further: FurtherQueue.Open | undefined
+    /** Who wants to know how long kernels run. */
+    readonly kernelTimes: KernelTimes | undefined
     /** What names the queue. */
     readonly services: () => Context.Context<OnQueue>
   }) {
     this.info = options.device.info
     this.#driver = options.driver
+    this.#dispatcher = options.kernelTimes?.(options.driver, this.info) ?? options.driver
     this.#device = options.device
     this.#cache = options.cache
     this.#pending = PendingWork.of(options.driver)
@@ -274,7 +279,7 @@ export class CheckedQueue implements Service {
     const bound = valid(bind(kernel, args, count, info, this.#problem, status.error))
     if (count === 0) return Exit.void
     const { images, samplers, scalars, vectors } = bound
-    const exit = this.#driver.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })
+    const exit = this.#dispatcher.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })
     if (Exit.isSuccess(exit)) return exit
     return distrustUnproven(exit, ...vectors.map(({ buffer }) => buffer), ...images)
   }

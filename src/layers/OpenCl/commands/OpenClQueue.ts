@@ -64,16 +64,18 @@ const patternBytes = 1024 * 1024
 /** Computes its text only when something failed. */
 class DispatchRecording implements Recording<"clEnqueueNDRangeKernel"> {
   readonly call = "clEnqueueNDRangeKernel"
+  readonly timed: Dispatch["timed"]
   readonly #kernel: OpenClKernel
   readonly #vectors: ReadonlyArray<VectorBinding>
   readonly #images: ReadonlyArray<DeviceImage>
   readonly #count: number
 
-  constructor(kernel: OpenClKernel, { count, images, vectors }: Dispatch) {
+  constructor(kernel: OpenClKernel, { count, images, timed, vectors }: Dispatch) {
     this.#kernel = kernel
     this.#vectors = vectors
     this.#images = images
     this.#count = count
+    this.timed = timed
   }
 
   get bytes(): number {

@@ -9,12 +9,15 @@ import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import * as InfoQuery from "../InfoQuery.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, onDevice } from "../OpenClError.ts"
 
 const CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11d3
 const CL_COMPLETE = 0
+const CL_PROFILING_COMMAND_START = 0x1282
+const CL_PROFILING_COMMAND_END = 0x1283
 
 /** One command. The label is a function, because only an error needs it. */
 export interface Command {
@@ -31,6 +34,8 @@ export interface Command {
    * once.
    */
   readonly failed?: ((code: number) => void) | undefined
+  /** Called when it has run, with the seconds that the device spent on it, if the queue is profiled. */
+  readonly timed?: ((seconds: number) => void) | undefined
 }
 
 /** A command under way, with the event of its end. */
@@ -181,6 +186,7 @@ export class RecordedCommands {
 
   #end({ command, event }: Recorded, status: number): void {
     if (status < CL_COMPLETE && command.onlyWaits !== true) this.#failed(command, status)
+    if (command.timed !== undefined && status === CL_COMPLETE) this.#tellTime(command.timed, event)
     if (this.#api.clReleaseEvent(event) === OpenClCode.success) this.#objects.remove("event")
     if (command.memory !== undefined) this.#memoryBytes -= command.memory.byteLength
     this.#ended += 1
@@ -190,6 +196,14 @@ export class RecordedCommands {
       this.#commands = this.#commands.slice(this.#first)
       this.#first = 0
     }
+  }
+
+  /** A queue that is not profiled does not answer, and some drivers answer nonsense for commands that they never began. */
+  #tellTime(timed: (seconds: number) => void, event: bigint): void {
+    const query = this.#api.clGetEventProfilingInfo
+    const begun = InfoQuery.word(query, event, CL_PROFILING_COMMAND_START)
+    const ended = begun === undefined ? undefined : InfoQuery.word(query, event, CL_PROFILING_COMMAND_END)
+    if (begun !== undefined && ended !== undefined && ended >= begun) timed(Number(ended - begun) / 1e9)
   }
 
   #failed(command: Command, code: number): void {

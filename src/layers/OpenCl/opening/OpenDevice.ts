@@ -36,11 +36,15 @@ import { noDevice } from "./UnavailableOpenCl.ts"
 const CL_CONTEXT_PLATFORM = 0x1084n
 const CL_INVALID_BUFFER_SIZE = -61
 const CL_BUFFER_CREATE_TYPE_REGION = 0x1220
+const CL_QUEUE_PROFILING_ENABLE = 2
+const CL_INVALID_QUEUE_PROPERTIES = -35
 
-/** What a program can say of all memory of a device. */
-export interface MemoryOptions {
+/** What a program can say of all memory and queues of a device. */
+export interface DeviceSettings {
   readonly hostMemory?: boolean | undefined
   readonly byteGranular?: boolean | undefined
+  /** Whether its queues are profiled, where the device can do that. */
+  readonly profiled?: boolean | undefined
 }
 
 export class OpenDevice {
@@ -63,6 +67,7 @@ export class OpenDevice {
   readonly hostMemoryFlag: number
   /** Buffers that nobody has destroyed yet. */
   readonly #buffers = new Set<OpenClBuffer>()
+  readonly #profiled: boolean
   readonly #code = new Int32Array(new ArrayBuffer(4))
   readonly #region = new BigUint64Array(new ArrayBuffer(16))
   /** Objects that can be released only when no command is under way. */
@@ -79,7 +84,7 @@ export class OpenDevice {
     { device, platform }: Candidate,
     handles: { readonly context: bigint; readonly queue: bigint },
     driverObjects: DriverObjects,
-    { byteGranular = false, hostMemory = device.type === "cpu" }: MemoryOptions
+    { byteGranular = false, hostMemory = device.type === "cpu", profiled = false }: DeviceSettings
   ) {
     this.api = api
     this.platform = platform
@@ -90,6 +95,7 @@ export class OpenDevice {
     this.driverObjects = driverObjects
     this.info = makeInfo(platform, device, byteGranular ? 1 : portableAlignment.bytes)
     this.queues = new DeviceQueues(this.info)
+    this.#profiled = profiled
     this.hostMemoryFlag = hostMemory ? CL_MEM_ALLOC_HOST_PTR : 0
   }
 
@@ -140,7 +146,7 @@ export class OpenDevice {
 
   /** A further queue, in order as the first one is; the caller releases it. */
   createQueueUnsafe(): Exit.Exit<bigint, GpuError> {
-    const queue = this.api.clCreateCommandQueue(this.context, this.device.id, 0, this.#code)
+    const queue = createQueue(this.api, this.context, this.device.id, this.#profiled, this.#code)
     if (queue === null) return Exit.fail(driverError({ call: "clCreateCommandQueue", code: this.#code[0]! }))
     this.driverObjects.add("queue")
     return Exit.succeed(queue)
@@ -208,13 +214,28 @@ export class OpenDevice {
   }
 }
 
+/** A queue in order. A device need not be able to profile its queues: it then gets one as they all are. */
+const createQueue = (
+  api: OpenClApi,
+  context: bigint,
+  device: bigint,
+  profiled: boolean,
+  code: Int32Array<ArrayBuffer>
+): bigint | null => {
+  if (profiled) {
+    const queue = api.clCreateCommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE, code)
+    if (queue !== null || code[0] !== CL_INVALID_QUEUE_PROPERTIES) return queue
+  }
+  return api.clCreateCommandQueue(context, device, 0, code)
+}
+
 const kindOf = ({ parent }: OpenClBuffer): "buffer" | "region" => parent === undefined ? "buffer" : "region"
 
 /** Opens the first candidate that can be opened, and releases everything of the others. */
 export const openFirst = (
   api: OpenClApi,
   platforms: ReadonlyArray<OpenClPlatform>,
-  selection: Selection & MemoryOptions
+  selection: Selection & DeviceSettings
 ): OpenDevice | GpuError => {
   const { candidates, tried } = select(platforms, selection)
   const failed: Array<TriedDevice> = []
@@ -227,7 +248,7 @@ export const openFirst = (
 }
 
 /** The device, or why it cannot be opened. */
-const open = (api: OpenClApi, candidate: Candidate, options: MemoryOptions): OpenDevice | string => {
+const open = (api: OpenClApi, candidate: Candidate, options: DeviceSettings): OpenDevice | string => {
   const driverObjects = new DriverObjects()
   const code = new Int32Array(new ArrayBuffer(4))
   const properties = new BigUint64Array(new ArrayBuffer(24))
@@ -237,7 +258,7 @@ const open = (api: OpenClApi, candidate: Candidate, options: MemoryOptions): Ope
   const context = api.clCreateContext(properties, 1, devices, null, null, code)
   if (context === null) return `clCreateContext: ${OpenClCode.format(code[0]!)}`
   driverObjects.add("context")
-  const queue = api.clCreateCommandQueue(context, candidate.device.id, 0, code)
+  const queue = createQueue(api, context, candidate.device.id, options.profiled === true, code)
   if (queue === null) {
     api.clReleaseContext(context)
     return `clCreateCommandQueue: ${OpenClCode.format(code[0]!)}`

@@ -22,7 +22,7 @@ import { driverError } from "../OpenClError.ts"
 import * as GivenOptions from "./GivenOptions.ts"
 import type { OpenClPlatform } from "./OpenClPlatform.ts"
 import { type Candidate, nameOf } from "./OpenClSelection.ts"
-import { type MemoryOptions, OpenDevice } from "./OpenDevice.ts"
+import { type DeviceSettings, OpenDevice } from "./OpenDevice.ts"
 import { queueProblem } from "./ProgramQueue.ts"
 
 /**
@@ -88,7 +88,7 @@ export const open = (
   api: OpenClApi,
   platforms: ReadonlyArray<OpenClPlatform>,
   handles: Handles,
-  options: MemoryOptions
+  options: DeviceSettings
 ): OpenDevice | GpuError => {
   const candidate = find(platforms, handles.device)
   if (candidate === undefined) return notListed(operation, platforms, handles.device)

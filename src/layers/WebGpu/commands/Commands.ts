@@ -9,6 +9,7 @@ import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DispatchCommand, WebGpuKernel } from "../kernels/WebGpuKernel.ts"
 import { gpuOf, roundUp4 } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import type { LaterCommand } from "./LaterCommand.ts"
 import * as RectangleCommands from "./RectangleCommands.ts"
 import type { Temporaries } from "./Temporaries.ts"
 
@@ -33,19 +34,12 @@ export interface FillCommand {
   readonly pattern: { readonly buffer: WebGpuHandle.Buffer; readonly bytes: number } | undefined
 }
 
-/** A command on images, whose module is loaded with the first image: so it brings what is done with it. */
-export interface TextureCommand {
-  readonly _tag: "texture"
-  readonly encode: (encoder: WebGpuHandle.CommandEncoder, temporaries: Temporaries) => void
-  readonly label: () => string
-}
-
 export type Command =
   | RectangleCommands.CopyRectCommand
   | CopyCommand
   | FillCommand
   | DispatchCommand
-  | TextureCommand
+  | LaterCommand
 
 /** Encodes commands in order. Neighbouring dispatches share a pass: WebGPU orders them within it. */
 export const encode = (
@@ -60,7 +54,7 @@ export const encode = (
     if (command._tag === "dispatch" && uniforms !== undefined) {
       pass ??= encoder.beginComputePass()
       if (pipeline !== command.kernel.pipeline) pass.setPipeline(pipeline = command.kernel.pipeline)
-      encodeDispatch(pass, command, uniforms)
+      command.kernel.encode(pass, command, uniforms)
       continue
     }
     pass?.end()
@@ -69,20 +63,9 @@ export const encode = (
     if (command._tag === "copy") encodeCopy(encoder, command)
     else if (command._tag === "copyRect") RectangleCommands.encode(encoder, command)
     else if (command._tag === "fill") encodeFill(encoder, command)
-    else if (command._tag === "texture") command.encode(encoder, temporaries)
+    else if (command._tag === "later") command.encode(encoder, temporaries, uniforms)
   }
   pass?.end()
-}
-
-/** The pass has the kernel's pipeline already. */
-const encodeDispatch = (
-  pass: WebGpuHandle.ComputePassEncoder,
-  command: DispatchCommand,
-  uniforms: WebGpuHandle.Buffer
-): void => {
-  const { groups, kernel, uniformOffset } = command
-  pass.setBindGroup(0, kernel.bindGroups.get(uniforms, kernel.source.uniformBytes, command), [uniformOffset])
-  pass.dispatchWorkgroups(groups[0], groups[1])
 }
 
 const encodeCopy = (encoder: WebGpuHandle.CommandEncoder, command: CopyCommand): void => {
@@ -109,7 +92,7 @@ export type Name =
   | RectangleCommands.CopyRectCommand
   | FillCommand
   | DispatchName
-  | TextureCommand
+  | LaterCommand
 
 interface DispatchName {
   readonly _tag: "dispatch"
@@ -132,7 +115,7 @@ export const label = (command: Name): string => {
       return CommandLabel.fill(command.bytes, command.targetName)
     case "dispatch":
       return CommandLabel.dispatch(command.kernel.kernel.name, command.count)
-    case "texture":
+    case "later":
       return command.label()
   }
 }

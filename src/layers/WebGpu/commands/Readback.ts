@@ -83,7 +83,11 @@ export interface Reading {
  * Staging buffer, copy and mapping are requested in this step, inside its error scopes: so the copy comes before any
  * later change of the source. Giving up destroys the staging buffer.
  */
-export const readThroughUnsafe = (opened: OpenDevice, reading: Reading, answer: ReadAnswer): () => void => {
+export const readThroughUnsafe = (
+  opened: OpenDevice,
+  reading: Reading,
+  answer: (bytes: Exit.Exit<ArrayBuffer, GpuError>) => void
+): () => void => {
   const { bytes, label } = reading
   let staging: Staging | undefined
   return ask<ArrayBuffer>({

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import { GpuError, invalidRequest, LimitExceeded, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
@@ -15,12 +16,14 @@ import * as SourceNesting from "../../../domain/kernel/SourceNesting.ts"
 import { CompiledKernel } from "../../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import { driverError, inScopes, logOf, type ScopedFailure, thrown } from "../commands/ErrorScopes.ts"
+import type { LaterCommand } from "../commands/LaterCommand.ts"
 import * as WebGpuImageFormat from "../images/WebGpuImageFormat.ts"
 import { awaitDevice } from "../opening/AwaitDevice.ts"
 import { featureHint } from "../opening/FeatureHint.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { BindGroups, type Bound } from "./BindGroups.ts"
+import { KernelTimestamps } from "./KernelTimestamps.ts"
 import { UniformRing } from "./UniformRing.ts"
 import {
   entryPoint,
@@ -72,7 +75,7 @@ export class WebGpuKernel extends CompiledKernel {
   }
 
   /** What the queue records for a dispatch. Its scalars are then in the ring. */
-  command(dispatch: Dispatch, uniforms: UniformRing): DispatchCommand | GpuError {
+  command(dispatch: Dispatch, uniforms: UniformRing): DispatchCommand | LaterCommand | GpuError {
     const { info } = this.#opened
     const unfilterable = filterProblem(this.#opened, this, dispatch)
     if (unfilterable !== undefined) return unfilterable
@@ -93,8 +96,37 @@ export class WebGpuKernel extends CompiledKernel {
     const { members, uniformBytes } = this.source
     const uniformOffset = uniforms.add(uniformBytes)
     writeScalars(uniforms.view, uniformOffset, members, dispatch)
-    const { count, images, samplers, vectors } = dispatch
-    return { _tag: "dispatch", kernel: this, vectors, images, samplers, count, groups, uniformOffset }
+    const { count, images, samplers, timed, vectors } = dispatch
+    const command = { _tag: "dispatch", kernel: this, vectors, images, samplers, count, groups, uniformOffset } as const
+    return timed === undefined ? command : this.#timed(command, timed)
+  }
+
+  /** Into a pass that has the kernel's pipeline already. */
+  encode(
+    pass: WebGpuHandle.ComputePassEncoder,
+    command: DispatchCommand,
+    uniforms: WebGpuHandle.Buffer
+  ): void {
+    const { groups, uniformOffset } = command
+    pass.setBindGroup(0, this.bindGroups.get(uniforms, this.source.uniformBytes, command), [uniformOffset])
+    pass.dispatchWorkgroups(groups[0], groups[1])
+  }
+
+  /** The dispatch as it is, where the device has no timestamps. */
+  #timed(command: DispatchCommand, timed: NonNullable<Dispatch["timed"]>): DispatchCommand | LaterCommand {
+    const timestamps = KernelTimestamps.of(this.#opened)
+    if (timestamps === undefined) return command
+    return {
+      _tag: "later",
+      encode: (encoder, _, uniforms) => {
+        if (uniforms === undefined) return
+        const pass = timestamps.begin(encoder, timed)
+        pass.setPipeline(this.pipeline)
+        this.encode(pass, command, uniforms)
+        pass.end()
+      },
+      label: () => CommandLabel.dispatch(this.kernel.name, command.count)
+    }
   }
 }
 

@@ -63,7 +63,8 @@ const wantedLimits = [
 
 /**
  * shader-f16 is for f16, the next three are for image formats: to sample between floats, to write bgra8unorm, and for
- * 16-bit normalised channels. The others are for programs that use the raw device: a feature cannot be requested later.
+ * 16-bit normalised channels. timestamp-query is for the times of kernels. The others are for programs that use the raw device: a
+ * feature cannot be requested later.
  */
 const wantedFeatures = [
   "shader-f16",

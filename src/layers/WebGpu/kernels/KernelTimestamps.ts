@@ -1,0 +1,147 @@
+/**
+ * How long dispatches run, by the timestamps of a device that has the feature for them. A dispatch that is to be timed has a pass of
+ * its own, since timestamps are written where a pass begins and ends.
+ *
+ * @internal
+ */
+import * as Exit from "effect/Exit"
+import { readThroughUnsafe } from "../commands/Readback.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
+import { usageBits } from "../WebGpuBuffer.ts"
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
+
+type Timed = (seconds: number) => void
+
+/** The most that a query set may have. */
+const queries = 4096
+
+/** Of the timestamps of one set. */
+const setBytes = queries * 8
+
+/** A query set, and who wants to know the time between its first two timestamps, the next two, and so on. */
+interface Timestamps {
+  readonly querySet: WebGpuHandle.QuerySet
+  readonly timed: Array<Timed>
+}
+
+/**
+ * The timestamps of one device. They are read in the background, by one read at a time, which takes all that there are by then: so the
+ * driver has a staging buffer, a buffer to copy from and a set for 2048 dispatches each, however many are under way. Each read has sets
+ * of its own: what a failed submit has not written is 0 in them, and not the time of another dispatch.
+ */
+export class KernelTimestamps {
+  readonly #opened: OpenDevice
+  #sets: Array<Timestamps> = []
+  #read: Promise<void> = Promise.resolve()
+  /** Whether a read is to begin that takes what is encoded now. */
+  #isAsked = false
+
+  private constructor(opened: OpenDevice) {
+    this.#opened = opened
+    opened.status.onLost(() => this.#destroy(this.#take()))
+  }
+
+  static readonly #ofDevices = new WeakMap<OpenDevice, KernelTimestamps>()
+
+  /** Those of a device, or `undefined` where it has none. */
+  static of(opened: OpenDevice): KernelTimestamps | undefined {
+    if (!opened.device.features.has("timestamp-query")) return undefined
+    const known = KernelTimestamps.#ofDevices.get(opened) ?? new KernelTimestamps(opened)
+    KernelTimestamps.#ofDevices.set(opened, known)
+    return known
+  }
+
+  /** Begins a pass whose time is to be told. */
+  begin(encoder: WebGpuHandle.CommandEncoder, timed: Timed): WebGpuHandle.ComputePassEncoder {
+    const { querySet, timed: all } = this.#room()
+    const first = 2 * all.length
+    all.push(timed)
+    this.#ask()
+    return encoder.beginComputePass({
+      timestampWrites: { querySet, beginningOfPassWriteIndex: first, endOfPassWriteIndex: first + 1 }
+    })
+  }
+
+  /** A set with room for two more timestamps. */
+  #room(): Timestamps {
+    const last = this.#sets.at(-1)
+    if (last !== undefined && 2 * last.timed.length < queries) return last
+    const { device, driverObjects } = this.#opened
+    const querySet = device.createQuerySet({
+      label: "effect-gpu-pool timestamps",
+      type: "timestamp",
+      count: queries
+    })
+    driverObjects.add("querySet")
+    const made = { querySet, timed: [] }
+    this.#sets.push(made)
+    return made
+  }
+
+  /** The read begins when this step has submitted what it encodes. A finish waits for it. */
+  #ask(): void {
+    if (this.#isAsked) return
+    this.#isAsked = true
+    this.#read = this.#read.then(() => {
+      this.#isAsked = false
+      return this.#tell(this.#take())
+    })
+    this.#opened.failures.follow("GPUBuffer.mapAsync", this.#read.then(() => []), () => [])
+  }
+
+  #take(): ReadonlyArray<Timestamps> {
+    const sets = this.#sets
+    this.#sets = []
+    return sets
+  }
+
+  #destroy(sets: ReadonlyArray<Timestamps>): void {
+    for (const { querySet } of sets) {
+      querySet.destroy()
+      this.#opened.driverObjects.remove("querySet")
+    }
+  }
+
+  /** Settles when the times are told, or cannot be: no command fails because nobody knows how long it took. */
+  #tell(sets: ReadonlyArray<Timestamps>): Promise<void> {
+    const last = sets.at(-1)
+    if (last === undefined) return Promise.resolve()
+    const bytes = (sets.length - 1) * setBytes + last.timed.length * 16
+    const { device, driverObjects } = this.#opened
+    let resolved: WebGpuHandle.Buffer | undefined
+    return new Promise((settle) => {
+      readThroughUnsafe(this.#opened, {
+        label: "read the times of kernels",
+        bytes,
+        encode: (encoder, staging) => {
+          resolved = device.createBuffer({ size: bytes, usage: usageBits.queryResolve | usageBits.copySrc })
+          driverObjects.add("timestamps")
+          for (const [index, { querySet, timed }] of sets.entries()) {
+            encoder.resolveQuerySet(querySet, 0, 2 * timed.length, resolved, index * setBytes)
+          }
+          encoder.copyBufferToBuffer(resolved, 0, staging, 0, bytes)
+        },
+        take: (staged) => staged.slice(0)
+      }, (answer) => {
+        if (resolved !== undefined) {
+          resolved.destroy()
+          driverObjects.remove("timestamps")
+        }
+        this.#destroy(sets)
+        if (Exit.isSuccess(answer)) tellAll(sets, new BigUint64Array(answer.value))
+        settle()
+      })
+    })
+  }
+}
+
+/** Drivers may set their clock back, and what was not run has no time. */
+const tellAll = (sets: ReadonlyArray<Timestamps>, nanoseconds: BigUint64Array): void => {
+  for (const [index, { timed }] of sets.entries()) {
+    for (const [place, tell] of timed.entries()) {
+      const at = index * queries + 2 * place
+      const [begun, ended] = [nanoseconds[at]!, nanoseconds[at + 1]!]
+      if (ended > 0n && ended >= begun) tell(Number(ended - begun) / 1e9)
+    }
+  }
+}
