@@ -14,6 +14,7 @@ import process from "node:process"
 import { benchCommand } from "./bench/BenchCommand.ts"
 import { devicesCommand } from "./devices/DevicesCommand.ts"
 import { doctorCommand } from "./doctor/DoctorCommand.ts"
+import { planCommand } from "./plan/PlanCommand.ts"
 import { replayCommand } from "./replay/ReplayCommand.ts"
 import { topCommand } from "./top/TopCommand.ts"
 import { viewCommand } from "./view/ViewCommand.ts"
@@ -27,7 +28,15 @@ const command = Command.make("effect-gpu-pool").pipe(
     { command: "effect-gpu-pool devices", description: "What there is, and who chooses" },
     { command: "effect-gpu-pool top", description: "The pools of running programs" }
   ]),
-  Command.withSubcommands([devicesCommand, doctorCommand, topCommand, benchCommand, viewCommand, replayCommand])
+  Command.withSubcommands([
+    devicesCommand,
+    doctorCommand,
+    topCommand,
+    benchCommand,
+    viewCommand,
+    replayCommand,
+    planCommand
+  ])
 )
 
 const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string }

@@ -24,7 +24,7 @@ const flagsIn = (text: string): ReadonlyArray<string> =>
 
 describe("help", () => {
   it("lists the commands", () => {
-    assert.includeMembers([...commands], ["devices", "doctor", "top", "bench", "view", "replay"])
+    assert.includeMembers([...commands], ["devices", "doctor", "top", "bench", "view", "replay", "plan"])
   })
 
   it.concurrent.each(commands)("of %s has examples, whose flags it explains", async (command) => {

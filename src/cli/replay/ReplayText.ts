@@ -60,7 +60,7 @@ export const make = (
 })
 
 const percent = (part: number): string => `${(100 * part).toFixed(1)} %`
-const millis = (value: number): string => value === 0 ? "0" : Shown.duration(value * 1e6)
+export const millis = (value: number): string => value === 0 ? "0" : Shown.duration(value * 1e6)
 
 type Row = readonly [name: string, shown: (counts: Counts) => string]
 
@@ -80,13 +80,13 @@ const rows: ReadonlyArray<Row> = [
 ]
 
 /** Exact, since a byte less does not do. */
-export const limit = (found: SmallestLimit | null | undefined): string =>
+export const shownLimit = (found: SmallestLimit | null | undefined): string =>
   found ? Shown.quantity("maxBytes", found.maxBytes) : "none"
 
 const limitRows = (limits: Limits | null): Array<Array<string>> =>
   limits === null ? [] : [
-    ["smallest limit", "", limit(limits.atAll)],
-    ["without waiting", "", limit(limits.withoutWaiting)]
+    ["smallest limit", "", shownLimit(limits.atAll)],
+    ["without waiting", "", shownLimit(limits.withoutWaiting)]
   ]
 
 export const text = ({ changed, dropped, events, failed, input, limits, recorded, replayed }: Report): string => {
