@@ -4,12 +4,16 @@
  * @internal
  */
 import * as CliError from "effect/cli/CliError"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Sink from "effect/Sink"
 import * as Stream from "effect/Stream"
 import { createReadStream } from "node:fs"
 import process from "node:process"
 import { line, messageOf } from "../../domain/arguments/ShownValue.ts"
-import * as Recording from "../../observability/recording/Recording.ts"
+import type * as Recording from "../../observability/recording/Recording.ts"
+import { onStderr } from "../Stderr.ts"
+import { isEnough, kindOf } from "./FileKind.ts"
 
 const failing = (userMessage: string, cause: unknown): CliError.UserError =>
   new CliError.UserError({ cause, userMessage })
@@ -50,11 +54,32 @@ const bytesOf = (input: string): Stream.Stream<Uint8Array, CliError.UserError> =
 }
 
 /** What an input of a command line can be. */
-export const inputs = `a file, - for standard input, or the address of a program with Recording.layerHttp()`
+export const inputs =
+  `a file of this library, RMM, CuPy or PyTorch, - for standard input, or the address of a program with Recording.layerHttp()`
 
-/** The recording in a file, of a running program at an address, or on standard input where the input is `-`. */
+/** The beginning of a text, and all of it. */
+const begun = Effect.fnUntraced(function*<E>(text: Stream.Stream<string, E>) {
+  const [head, rest] = yield* Stream.peel(
+    text,
+    Sink.fold(() => "", (head) => !isEnough(head), (head, piece: string) => Effect.succeed(head + piece))
+  )
+  return { head, all: head === "" ? rest : Stream.concat(Stream.succeed(head), rest) }
+})
+
+/**
+ * The recording in a file, of a running program at an address, or on standard input where the input is `-`. Where another tool has
+ * written it, stderr says which.
+ */
 export const read = (input: string): Effect.Effect<Recording.Recording, CliError.UserError> =>
-  Effect.mapError(
-    Recording.fromLines(Stream.decodeText(bytesOf(input))),
-    (error) => error instanceof CliError.UserError ? error : failing(`${line(input)}: ${error.message}`, error)
+  Effect.gen(function*() {
+    const { all, head } = yield* begun(Stream.decodeText(bytesOf(input)))
+    const kind = kindOf(head)
+    if (kind.name !== undefined) yield* Console.error(`${line(input)} is read as ${kind.name}.`)
+    return yield* kind.read(all)
+  }).pipe(
+    Effect.scoped,
+    onStderr,
+    Effect.mapError((error) =>
+      error instanceof CliError.UserError ? error : failing(`${line(input)}: ${error.message}`, error)
+    )
   )

@@ -1,0 +1,59 @@
+/**
+ * Tells by its first characters which tool wrote a file: names say little, as `log.txt`, and standard input has none.
+ *
+ * @internal
+ */
+import type * as Effect from "effect/Effect"
+import type * as Stream from "effect/Stream"
+import type { GpuError } from "../../domain/GpuError.ts"
+import * as CupyLog from "../../observability/formats/CupyLog.ts"
+import * as RmmLog from "../../observability/formats/RmmLog.ts"
+import * as TorchSnapshot from "../../observability/formats/TorchSnapshot.ts"
+import * as Recording from "../../observability/recording/Recording.ts"
+
+export interface FileKind {
+  /** As a sentence names it; undefined for recordings of this library, which need no word. */
+  readonly name: string | undefined
+  readonly read: <E>(text: Stream.Stream<string, E>) => Effect.Effect<Recording.Recording, E | GpuError>
+}
+
+const own: FileKind = { name: undefined, read: Recording.fromLines }
+const rmm: FileKind = { name: "a CSV log of RMM", read: RmmLog.fromText }
+const cupy: FileKind = { name: "lines of CuPy's DebugPrintHook or MemoryHook.debugPrint", read: CupyLog.fromText }
+const torch: FileKind = { name: "a snapshot of PyTorch's memory", read: TorchSnapshot.fromText }
+
+/** Longer than any header of a CSV file, and than what stands before a snapshot's first list. */
+const mostCharacters = 65_536
+
+/** The first member of a JSON object, with which each tool begins. */
+const firstMember = (head: string): string | undefined => /^\{\s*"([^"]*)"/.exec(head)?.[1]
+
+const isCsv = (line: string): boolean => {
+  const cells = line.split(",").map((cell) => cell.trim())
+  return cells.includes("Action") && cells.includes("Pointer")
+}
+
+/** A pickle begins with 0x80, which no UTF-8 text does: the reader of snapshots says how to convert it. */
+const isPickle = (text: string): boolean => text.startsWith("\ufffd")
+
+const jsonKindOf = (text: string): FileKind | undefined => {
+  const member = firstMember(text)
+  if (member === "format") return own
+  if (member === "hook") return cupy
+  return /"(segments|device_traces)"\s*:/.test(text) ? torch : undefined
+}
+
+/** Undefined where what follows may still tell. */
+const toldBy = (head: string): FileKind | undefined => {
+  const text = head.replace(/^\ufeff/, "").trimStart()
+  if (text.startsWith("{")) return jsonKindOf(text)
+  if (isPickle(text)) return torch
+  const [line = "", ...others] = text.split("\n", 2)
+  return isCsv(line) ? rmm : others.length > 0 ? own : undefined
+}
+
+/** Whether so much of a text does for {@link kindOf}. */
+export const isEnough = (head: string): boolean => head.length >= mostCharacters || toldBy(head) !== undefined
+
+/** Which tool wrote the text that begins so; what none of the others wrote is taken for this library's. */
+export const kindOf = (head: string): FileKind => toldBy(head) ?? own
