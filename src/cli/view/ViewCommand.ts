@@ -78,6 +78,11 @@ const cannot = (what: string) => (cause: unknown): CliError.UserError =>
 
 const toFile = (looked: Looked, file: string): Effect.Effect<void, CliError.UserError> =>
   Effect.gen(function*() {
+    const inputs = [looked.recording, ...Option.toArray(looked.other)]
+    if (inputs.some((input) => input !== "-" && resolve(input) === resolve(file))) {
+      const userMessage = `${line(file)} is the recording itself. Name another file with --output.`
+      return yield* new CliError.UserError({ cause: userMessage, userMessage })
+    }
     const html = yield* page(looked)
     yield* Effect.tryPromise({ try: () => writeFile(file, html), catch: cannot(`${line(file)} cannot be written`) })
     yield* Console.log(resolve(file))

@@ -52,9 +52,9 @@ const factsOf = (adapter: WebGpuHandle.Adapter | undefined, device: WebGpuHandle
   const { architecture, description, subgroupMaxSize, subgroupMinSize, vendor } = adapter?.info ?? device.adapterInfo ??
     noInfo
   return {
-    vendor,
-    architecture,
-    description,
+    vendor: vendor ?? null,
+    architecture: architecture ?? null,
+    description: description ?? null,
     leastSubgroupSize: subgroupMinSize ?? null,
     mostSubgroupSize: subgroupMaxSize ?? null,
     features: namesOf(adapter?.features ?? device.features),

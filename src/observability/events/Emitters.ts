@@ -20,6 +20,7 @@ export class Emitters implements Emitter {
   }
 
   hit(
+    request: number,
     block: Block,
     from: Origin,
     source: PoolSource,
@@ -27,8 +28,8 @@ export class Emitters implements Emitter {
     callSite: string | undefined,
     patience: Patience
   ): void {
-    this.#one.hit(block, from, source, label, callSite, patience)
-    this.#other.hit(block, from, source, label, callSite, patience)
+    this.#one.hit(request, block, from, source, label, callSite, patience)
+    this.#other.hit(request, block, from, source, label, callSite, patience)
   }
 
   driverAsked(request: LeaseRequest, capacity: number): void {

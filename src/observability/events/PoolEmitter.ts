@@ -11,7 +11,7 @@ import type { PoolSource } from "../../services/lease/PoolSource.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
 import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.ts"
 import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
-import { type LeaseRequest, nextNumber, numberOf, type Patience } from "../../services/pool/waiting/LeaseRequest.ts"
+import { type LeaseRequest, numberOf, type Patience } from "../../services/pool/waiting/LeaseRequest.ts"
 
 type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never
 
@@ -29,6 +29,7 @@ export class PoolEmitter implements Emitter {
   }
 
   hit(
+    request: number,
     block: Block,
     from: Origin,
     source: PoolSource,
@@ -39,7 +40,7 @@ export class PoolEmitter implements Emitter {
     this.#emit({
       _tag: "Leased",
       pool: source.service,
-      request: nextNumber(),
+      request,
       family: String(block.bin?.family),
       size: block.request,
       label,

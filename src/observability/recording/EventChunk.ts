@@ -65,6 +65,10 @@ export const bytesPerEvent = 8 * numbersPerEvent + 4 * wordsPerEvent
 /** The kind of an event and the number of its memory share a word. */
 export const bitsOfKind = 5
 
+/** As many as a word of an event has room for. */
+export const isMemory = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** (32 - bitsOfKind)
+
 let fillings = 0
 
 export class EventChunk {

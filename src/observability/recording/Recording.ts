@@ -8,6 +8,7 @@ import { demand, demandMembers } from "../../domain/arguments/Demand.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
 import type { MemoryNames } from "./EventChunk.ts"
+import { isMemory } from "./EventChunk.ts"
 import { kinds, placeOf } from "./EventShape.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
@@ -50,12 +51,21 @@ const demandIterable = (events: unknown): void => {
 /** Each member of an event must be of its kind, or left out. */
 const demandEvent = (event: PoolEvent): void => {
   demandMembers(operation, "an event", event, { _tag: "string", at: "number", memoryNumber: "number" })
+  if (!Number.isFinite(event.at)) {
+    throw new TypeError(`${operation}: an event's time is ${event.at}. Pass milliseconds.`)
+  }
+  if (!isMemory(event.memoryNumber)) {
+    throw new TypeError(`${operation}: ${event.memoryNumber} is no number of a memory. Pass one below 2 ** 27.`)
+  }
   const kind = placeOf(event._tag)
   if (kind === undefined) throw new TypeError(`${operation}: ${shown(event._tag)} is no kind of event. See PoolEvent.`)
   for (const { as, name, type } of kinds[kind]!.fields) {
     const value: unknown = Reflect.get(event, name)
     const expected = as === "list" ? "list" : as === "yes or no" ? "boolean" : type === "text" ? "string" : "number"
     if (value !== undefined) demand(operation, `an event's ${name}`, value, expected)
+    if (Number.isNaN(value)) {
+      throw new TypeError(`${operation}: an event's ${name} is no number. Leave it out, or pass one.`)
+    }
   }
 }
 

@@ -5,13 +5,14 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import { bitsOfKind, EventChunk, numbersPerEvent, wordsPerEvent } from "./EventChunk.ts"
+import { EventChunk, isMemory, numbersPerEvent, wordsPerEvent } from "./EventChunk.ts"
 import { type Field, kinds, placeOf } from "./EventShape.ts"
 import { columnsOfKinds, factsOf, Header } from "./FactsSchema.ts"
 import type { Recording } from "./RecordingModel.ts"
@@ -159,7 +160,7 @@ class Reader {
         numbers[at * numbersPerEvent + column] = number
       } else {
         const limit = type === "text" ? this.#texts : 2 ** 32
-        if (typeof value !== "number" || !(value >= 0 && value < limit)) {
+        if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value >= limit) {
           return this.#wrong(`${name} ${shown(value)} is no place of a text or no number`)
         }
         words[at * wordsPerEvent + column] = value
@@ -213,10 +214,6 @@ class Reader {
   }
 }
 
-/** As many as a word of an event has room for. */
-const isMemory = (value: unknown): value is number =>
-  typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** (32 - bitsOfKind)
-
 const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -248,6 +245,8 @@ export const fromLines = <E, R>(
     )
   })
 
+let parts = 0
+
 /**
  * Writes a recording to a file, as {@link toLines} says. The file is there only when it is whole.
  *
@@ -260,9 +259,12 @@ export const save = (
 ): Effect.Effect<void, PlatformError, FileSystem.FileSystem> =>
   Effect.gen(function*() {
     const files = yield* FileSystem.FileSystem
-    const part = `${path}.part`
-    yield* Stream.run(Stream.encodeText(toLines(recording)), files.sink(part))
-    yield* files.rename(part, path)
+    // Several may be written to one path at a time: the last one stays, and each is whole.
+    const part = `${path}.${++parts}.part`
+    yield* Stream.run(Stream.encodeText(toLines(recording)), files.sink(part)).pipe(
+      Effect.andThen(files.rename(part, path)),
+      Effect.onExit((exit) => Exit.isSuccess(exit) ? Effect.void : Effect.ignore(files.remove(part, { force: true })))
+    )
   })
 
 /**

@@ -57,12 +57,14 @@ export class Ring {
 
   /** What it has now. */
   content(): RingContent {
-    const full = this.#chunks.slice(0, -1)
+    const present = (this.#chunks.length - 1) * this.#chunkCapacity + this.#last.length
+    const beyond = Math.max(0, present - this.capacity)
+    const skipped = beyond % this.#chunkCapacity
+    // Chunks whose events are all beyond the capacity are not part of it.
+    const full = this.#chunks.slice((beyond - skipped) / this.#chunkCapacity, -1)
     for (const chunk of full) this.#inSnapshots.add(chunk)
-    const chunks = [...full, this.#last.copy()]
-    const present = full.length * this.#chunkCapacity + this.#last.length
-    const skipped = Math.max(0, present - this.capacity)
-    const length = present - skipped
-    return { chunks, skipped, length, dropped: this.#added + this.#last.length - length }
+    const length = present - beyond
+    const dropped = this.#added + this.#last.length - length
+    return { chunks: [...full, this.#last.copy()], skipped, length, dropped }
   }
 }

@@ -8,7 +8,7 @@ import type { Block, Family, Giver, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
 import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.ts"
-import { type LeaseRequest, nextNumber, type Patience } from "../../services/pool/waiting/LeaseRequest.ts"
+import type { LeaseRequest, Patience } from "../../services/pool/waiting/LeaseRequest.ts"
 import { longestWait, PoolEmitter } from "../events/PoolEmitter.ts"
 import {
   bitsOfKind,
@@ -60,6 +60,7 @@ export class RingEmitter extends PoolEmitter {
   }
 
   override hit(
+    request: number,
     block: Block,
     from: Origin,
     source: PoolSource,
@@ -76,7 +77,7 @@ export class RingEmitter extends PoolEmitter {
     const note = this.#note!
     let at = chunk.length++ * numbersPerEvent
     numbers[at] = this.now()
-    numbers[at + columns.request] = nextNumber()
+    numbers[at + columns.request] = request
     numbers[at + columns.block] = block.number
     numbers[at + columns.size] = size
     numbers[at + columns.capacity] = block.capacity

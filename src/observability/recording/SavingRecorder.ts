@@ -21,6 +21,9 @@ import { capacityOf, record, Recorder, type RecorderOptions } from "./Recorder.t
 import { save } from "./RecordingFile.ts"
 import type { Recording } from "./RecordingModel.ts"
 
+/** Signals that a program may take for its own. */
+const signals = ["SIGUSR2", "SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"] as const
+
 /**
  * What a recorder keeps, and when it writes a file.
  *
@@ -33,7 +36,7 @@ export interface SavingOptions extends RecorderOptions {
   /** Whether it writes a file when a request first fails for want of memory. Default: true. */
   readonly atOutOfMemory?: boolean | undefined
   /** The signal at which it writes a file, such as `"SIGUSR2"`. Default: none. */
-  readonly signal?: string | undefined
+  readonly signal?: typeof signals[number] | undefined
 }
 
 const operation = "Recording.layerSaving"
@@ -53,8 +56,8 @@ const read = (given: SavingOptions): (SavingOptions & { readonly capacity: numbe
       "Leave it out for true."
     )
   }
-  if (signal !== undefined && !/^SIG[A-Z0-9]+$/.test(signal)) {
-    return invalidRequest(operation, `signal ${shown(signal)} is no signal`, `Pass a name such as "SIGUSR2".`)
+  if (signal !== undefined && !signals.includes(signal)) {
+    return invalidRequest(operation, `signal ${shown(signal)} is none of these`, `Pass ${signals.join(" or ")}.`)
   }
   const checked = capacityOf(capacity === undefined ? undefined : { capacity })
   return isGpuError(checked) ? checked : { ...options, directory, capacity: checked }
@@ -83,9 +86,14 @@ const onSignal = (signal: string, f: () => void): Effect.Effect<void, GpuError, 
   ))
 }
 
-/** Files of one folder are in the order in which they were taken. */
-const nameOf = ({ reason, takenAt }: Recording): string =>
-  `gpu-memory-${new Date(takenAt).toISOString().replaceAll(":", "-")}-${reason}.jsonl`
+let taken = 0
+
+/** Files of one folder are in the order in which they were taken, and none has the name of another. */
+const nameOf = ({ reason, takenAt }: Recording): string => {
+  const pid: unknown = Reflect.get(Object(Reflect.get(globalThis, "process")), "pid")
+  const time = new Date(takenAt).toISOString().replaceAll(":", "-")
+  return `gpu-memory-${time}-${String(pid ?? "page")}-${++taken}-${reason}.jsonl`
+}
 
 /** Writes recordings one after the other. All that were given are written before the scope has closed. */
 const writer = Effect.fnUntraced(function*(directory: string) {

@@ -9,13 +9,13 @@ import type * as Scope from "effect/Scope"
 import { membersOf } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
-import type { OfRequest } from "../../domain/pool/PoolEvent.ts"
 import * as Host from "../../layers/Host/Host.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
 import * as PoolEvents from "../events/PoolEvents.ts"
 import { layer as recorder, snapshot } from "../recording/Recorder.ts"
 import { events, type Recording } from "../recording/Recording.ts"
+import type { RecordedBlock } from "../recording/RecordingFacts.ts"
 import { type SmallestLimit, smallestLimitOf } from "./SmallestLimit.ts"
 
 /**
@@ -90,7 +90,10 @@ const known = KnownOptions.of<PlanOptions>({ pool: true, device: true, capacity:
 
 type Services = BufferPool.BufferPool | Host.Services | Scope.Scope
 
-/** The bytes in use while events come. */
+/** What is known of a lease. */
+type Held = NonNullable<RecordedBlock["lease"]>
+
+/** The bytes in use while events come, from what was there before the first one. */
 class Ledger {
   readonly timeline: Array<PlanMoment> = []
   activeBytes = 0
@@ -98,13 +101,20 @@ class Ledger {
   peakBytes = 0
   peakAt = 0
   peakManagedBytes = 0
-  holders: ReadonlyArray<OfRequest> = []
-  readonly #leases = new Map<number, OfRequest>()
+  holders: ReadonlyArray<Held> = []
+  readonly #leases = new Map<number, Held>()
   readonly #start: number
 
   constructor(recording: Recording) {
     const [first] = events(recording)
     this.#start = first?.at ?? recording.takenAt
+    for (const { block, capacity, lease } of recording.blocks) {
+      this.managedBytes += capacity
+      if (lease === undefined) continue
+      this.activeBytes += lease.size
+      this.#leases.set(block, lease)
+    }
+    this.#note(0)
     for (const event of events(recording)) {
       switch (event._tag) {
         case "Leased":
@@ -140,7 +150,7 @@ class Ledger {
   }
 }
 
-const holdersOf = (leases: ReadonlyArray<OfRequest>): ReadonlyArray<PlanHolder> => {
+const holdersOf = (leases: ReadonlyArray<Held>): ReadonlyArray<PlanHolder> => {
   const holders = new Map<string, PlanHolder>()
   for (const { callSite, label, size } of leases) {
     const key = `${label}\n${callSite}`

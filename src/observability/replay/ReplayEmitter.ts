@@ -68,6 +68,7 @@ export class ReplayEmitter implements Emitter {
   }
 
   hit(
+    request: number,
     block: Block,
     from: Origin,
     source: PoolSource,
@@ -82,7 +83,7 @@ export class ReplayEmitter implements Emitter {
     this.#tally.leased(current.asked, block.capacity, from)
     this.#replay.granted(current, block)
     this.#replay.hitting = current
-    this.#events?.hit(block, from, source, label, callSite, patience)
+    this.#events?.hit(request, block, from, source, label, callSite, patience)
     this.#replay.hitting = undefined
   }
 

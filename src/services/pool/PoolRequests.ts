@@ -41,6 +41,7 @@ import {
   drawMore,
   goesFirst,
   LeaseRequest,
+  nextNumber,
   type Patience,
   type Terms,
   unavailable,
@@ -315,7 +316,15 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const { patience: without } = this.terms
     const patience = options === undefined ? without : this.#patienceOf(this.#allocating, 0, undefined, options)
     const from = block.capacity === blockSize ? "held" : "borrowed"
-    events.hit(block, from, this.source, label, options?.callSite, isGpuError(patience) ? without : patience)
+    events.hit(
+      nextNumber(),
+      block,
+      from,
+      this.source,
+      label,
+      options?.callSite,
+      isGpuError(patience) ? without : patience
+    )
   }
 
   #empty(list: LeaseList, wanted: W, label: string | undefined, options: RequestOptions | undefined): L {

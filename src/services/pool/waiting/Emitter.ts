@@ -13,6 +13,7 @@ import type { LeaseRequest, Patience } from "./LeaseRequest.ts"
 export interface Emitter {
   /** A hit that made no request of its own. */
   hit(
+    request: number,
     block: Block,
     from: Origin,
     source: PoolSource,
