@@ -4,16 +4,17 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import { membersOf } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import * as Host from "../../layers/Host/Host.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
-import * as PoolEvents from "../events/PoolEvents.ts"
-import { layer as recorder, snapshot } from "../recording/Recorder.ts"
+import { CurrentHub, EventHub } from "../../services/pool/EventHub.ts"
+import { capacityOf, record } from "../recording/Recorder.ts"
 import { events, type Recording } from "../recording/Recording.ts"
 import type { RecordedBlock } from "../recording/RecordingFacts.ts"
 import { type SmallestLimit, smallestLimitOf } from "./SmallestLimit.ts"
@@ -88,7 +89,7 @@ export interface Plan<A> {
 
 const known = KnownOptions.of<PlanOptions>({ pool: true, device: true, capacity: true })
 
-type Services = BufferPool.BufferPool | Host.Services | Scope.Scope
+type Services = BufferPool.BufferPool | Host.Services
 
 /** What is known of a lease. */
 type Held = NonNullable<RecordedBlock["lease"]>
@@ -188,17 +189,29 @@ const holdersOf = (leases: ReadonlyArray<Held>): ReadonlyArray<PlanHolder> => {
 export const of = <A, E, R>(
   program: Effect.Effect<A, E, R>,
   options?: PlanOptions
-): Effect.Effect<Plan<A>, E | GpuError, Exclude<R, Services>> =>
-  Effect.suspend((): Effect.Effect<Plan<A>, E | GpuError, Exclude<R, Services>> => {
+): Effect.Effect<Plan<A>, E | GpuError, Exclude<Exclude<R, Scope.Scope>, Services>> =>
+  Effect.suspend((): Effect.Effect<Plan<A>, E | GpuError, Exclude<Exclude<R, Scope.Scope>, Services>> => {
     const given = membersOf("Plan.of", options, known)
     if (isGpuError(given)) return given
     const { capacity = 1_000_000, device, pool } = given
-    const gpu = BufferPool.layer(pool).pipe(Layer.provideMerge(Host.layer(device)))
+    const checked = capacityOf({ capacity })
+    if (isGpuError(checked)) return checked
+    const hub = new EventHub()
+    const gpu = BufferPool.layer(pool).pipe(
+      Layer.provideMerge(Host.layer(device)),
+      Layer.provideMerge(Layer.succeed(CurrentHub, hub))
+    )
     const ran = Effect.provide(Effect.scoped(CallSite.track(program)), gpu, { local: true })
-    const recorded = Effect.zip(ran, snapshot).pipe(
-      Effect.provide(recorder({ capacity }).pipe(Layer.provideMerge(PoolEvents.layer)), { local: true })
-    ) as Effect.Effect<[A, Recording], E | GpuError, Exclude<R, Services>>
-    return Effect.flatMap(recorded, ([value, recording]) => planned(value, recording))
+    const recorder = Effect.provideService(record(checked), CurrentHub, hub)
+    return Effect.acquireUseRelease(
+      Scope.make(),
+      (scope) =>
+        Effect.flatMap(
+          Scope.provide(recorder, scope),
+          ({ takeUnsafe }) => Effect.flatMap(ran, (value) => planned(value, takeUnsafe("planned")))
+        ),
+      (scope) => Scope.close(scope, Exit.void)
+    )
   })
 
 const planned = <A>(value: A, recording: Recording): Effect.Effect<Plan<A>, GpuError> =>
