@@ -1,7 +1,7 @@
 /**
  * Keeps the last events of all pools.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

@@ -2,7 +2,7 @@
  * Recordings as files: JSON Lines. The first line has the facts and names the columns; then each event is an array, whose texts are
  * places in the last list of texts before it.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

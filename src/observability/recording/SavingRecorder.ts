@@ -1,7 +1,7 @@
 /**
  * A recorder that writes files when it matters: when a program first runs out of memory, and on a signal.
  *
- * @internal
+ * @since 0.1.0
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
