@@ -10,6 +10,7 @@ import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import { EventChunk, isMemory, numbersPerEvent, wordsPerEvent } from "./EventChunk.ts"
@@ -233,7 +234,10 @@ const parsed = (text: string): unknown => {
 export const fromLines = <E, R>(
   text: Stream.Stream<string, E, R>
 ): Effect.Effect<Recording, E | GpuError, R> =>
-  Effect.suspend(() => {
+  Effect.suspend((): Effect.Effect<Recording, E | GpuError, R> => {
+    if (!satisfies(text, Stream.isStream)) {
+      return invalidRequest(operation, `${shown(text)} was given for the text`, "Pass a stream of text.")
+    }
     const reader = new Reader()
     const read = Stream.runForEach(text, (piece) => reader.read(piece) ?? Effect.void)
     return Effect.andThen(
