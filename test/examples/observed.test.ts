@@ -276,6 +276,7 @@ describe("npm run observed", () => {
   )
 
   const title = "passes Prometheus' own check of its page"
+  // Debian's package starts a service too, so it is no driver that a machine must have. The check of the page's shape always runs.
   it.live.skipIf(!isThere)(
     isThere ? title : `${title} (skipped, no promtool: install prometheus)`,
     () =>

@@ -21,7 +21,7 @@ export interface Diagnosis {
   readonly backend: string
   /** Whether a device of it can be used. */
   readonly works: boolean
-  /** Whether it is one for GPUs: the host is none. */
+  /** Whether the backend can use GPUs. The host backend cannot. */
   readonly forGpus: boolean
   readonly devices: Tried
   /** Why it does not work, or null. */
@@ -103,7 +103,7 @@ const systemParts = ({ drivers }: Needs, system: SystemParts): ReadonlyArray<Par
   }
 ]
 
-/** Everything that is missing at once, so that nobody comes back for the next part. */
+/** How to install all that is missing, so that the user need not run `doctor` again after each part. */
 const remedied = (wants: Needs, machine: Machine, tried: Tried | string): ReadonlyArray<Remedy> => {
   const [npm, ...system] = partsOf(wants, machine)
   const missing = system.filter(({ found }) => !found).map(({ name }) => name)

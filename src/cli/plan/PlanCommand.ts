@@ -26,7 +26,7 @@ const parameters = {
   json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
 }
 
-/** An interrupt of the command is none of the program's failures. */
+/** When the user interrupts the command, the program has not failed: the command ends as interrupted. */
 const failedIn = (file: string) => (cause: Cause.Cause<unknown>): Effect.Effect<never, CliError.UserError> =>
   Cause.hasInterruptsOnly(cause)
     ? Effect.interrupt

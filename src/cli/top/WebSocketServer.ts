@@ -28,7 +28,7 @@ const listen = (
   Effect.callback((resume) => {
     const server = new WebSocketServer(options)
     server.on("connection", (socket) => {
-      // Nothing may come before somebody reads it.
+      // A message that arrives before a fiber reads the socket would be lost.
       socket.pause()
       Queue.offerUnsafe(connections, socket)
     })

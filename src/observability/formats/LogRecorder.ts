@@ -11,7 +11,7 @@ import { RecordingBuilder } from "../recording/RecordingBuilder.ts"
 import type { AllocatorLog, LastLease, LogEntry } from "./AllocatorLog.ts"
 import { type Segment, Segments } from "./Segments.ts"
 
-/** The name of all blocks of an import: any can stand for any other of its size. */
+/** Other tools log no usage: all blocks of an import are of one family, so that a request can get each that is large enough. */
 const family = "imported"
 
 /** A block with a lease. */
