@@ -12,7 +12,7 @@ import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { answerOf, lastLine, tellAnswer } from "../src/cli/doctor/ChildAnswer.ts"
 
-export const backends = ["webgpu", "opencl", "oclgrind", "pyopencl", "chromium"] as const
+export const backends = ["webgpu", "opencl", "oclgrind", "pyopencl", "chromium", "prometheus"] as const
 
 export type Backend = typeof backends[number]
 
@@ -28,7 +28,8 @@ export const howToInstall: Record<Backend, string> = {
   opencl: "npm run drivers (Debian, Ubuntu), or what `node src/cli/main.ts doctor` says: a loader and an OpenCL driver",
   oclgrind: "npm run drivers (Debian, Ubuntu), or Oclgrind and EFFECT_GPU_POOL_OCLGRIND=/path/to/liboclgrind-rt-icd.so",
   pyopencl: "npm run drivers (Debian, Ubuntu), or pyopencl for the interpreter that EFFECT_GPU_POOL_PYTHON names",
-  chromium: "npm run drivers (Debian, Ubuntu), or a browser that EFFECT_GPU_POOL_CHROMIUM names"
+  chromium: "npm run drivers (Debian, Ubuntu), or a browser that EFFECT_GPU_POOL_CHROMIUM names",
+  prometheus: "npm run drivers (Debian, Ubuntu), or the folder of prometheus and promtool in EFFECT_GPU_POOL_PROMETHEUS"
 }
 
 export const isBackend = (name: string): name is Backend => backends.some((backend) => backend === name)
@@ -89,6 +90,18 @@ export const oclgrindVendors = (): string | undefined => {
   writeFileSync(`${icd}.${process.pid}`, library)
   renameSync(`${icd}.${process.pid}`, icd)
   return folder
+}
+
+/**
+ * The folder that has `prometheus` and its `promtool`: the one that the environment names, one on the PATH, or that
+ * where the driver script puts them. Its package would start a service, so the script only unpacks it.
+ */
+export const prometheus = (): string | undefined => {
+  const named = process.env.EFFECT_GPU_POOL_PROMETHEUS
+  const folders = named === undefined
+    ? [...(process.env.PATH ?? "").split(delimiter), join(cacheFolder, "prometheus/usr/bin")]
+    : [named]
+  return folders.find((folder) => ["prometheus", "promtool"].every((name) => existsSync(join(folder, name))))
 }
 
 const absent = (detail: string): Presence => ({ available: false, detail })
@@ -164,7 +177,16 @@ const probes: Record<Backend, () => Presence | Promise<Presence>> = {
   opencl,
   oclgrind,
   pyopencl: () => runOnce(python(), ["-c", pyOpenClReport], "no python3"),
-  chromium: async () => runOnce(await chromium(), ["--version"], "no chromium or google-chrome on the PATH")
+  chromium: async () => runOnce(await chromium(), ["--version"], "no chromium or google-chrome on the PATH"),
+  prometheus: () => {
+    const folder = prometheus()
+    const { detail, ...rest } = runOnce(
+      folder === undefined ? undefined : join(folder, "promtool"),
+      ["--version"],
+      "no folder with prometheus and promtool"
+    )
+    return { ...rest, detail: detail.split("\n")[0] ?? "" }
+  }
 }
 
 /** Looks at one backend, in a process of its own. Blocks until that answers, for a tenth of a second to a second. */
@@ -181,9 +203,9 @@ const lookInProcess = async (backend: Backend): Promise<void> =>
 const report = (names: ReadonlyArray<Backend>): void => {
   for (const backend of names) {
     const { available, detail } = look(backend)
-    console.log(`  ${backend.padEnd(9)} ${available ? "ok       " : "MISSING  "} ${detail}`)
+    console.log(`  ${backend.padEnd(10)} ${available ? "ok       " : "MISSING  "} ${detail}`)
     if (available) continue
-    console.log(`            install: ${howToInstall[backend]}`)
+    console.log(`             install: ${howToInstall[backend]}`)
     process.exitCode = 1
   }
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond npm packages, on Debian and Ubuntu: an OpenCL loader with two platforms (PoCL and
-# Oclgrind), PyOpenCL, a Vulkan driver that Dawn accepts, and a Chromium. Changes nothing that is already in place.
+# Oclgrind), PyOpenCL, a Vulkan driver that Dawn accepts, a Chromium, and a Prometheus. Changes nothing that is already in
+# place.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -21,6 +22,7 @@ drivers: this script knows Debian and Ubuntu only. Install by other means:
   PyOpenCL   python3 -m pip install pyopencl (only for the comparison with it)
   WebGPU     a Vulkan driver; without a GPU, Mesa's lavapipe 23 or newer. macOS needs none (Metal)
   Chromium   any recent Chromium or Chrome, or: npx playwright-core install chromium
+  Prometheus https://prometheus.io/download, its folder in EFFECT_GPU_POOL_PROMETHEUS (only for examples/observed)
 Then run `npm run backends` to see what is visible. The host backend needs nothing: `npm run demo` works now.
 TEXT
   exit 1
@@ -175,6 +177,22 @@ ensure_chromium() {
   fi
 }
 
+# Installing the package would start a service. The tests need its two programs alone, so it is only unpacked.
+ensure_prometheus() {
+  local folder=$root/node_modules/.cache/effect-gpu-pool/prometheus programs
+  programs=${EFFECT_GPU_POOL_PROMETHEUS:-$(dirname "$(command -v promtool || echo "$folder/usr/bin/promtool")")}
+  if [ -x "$programs/prometheus" ] && [ -x "$programs/promtool" ]; then
+    say "prometheus: already there, $programs"
+    return
+  fi
+  update_once
+  changed=yes
+  say "prometheus: unpacking into $folder"
+  mkdir -p "$folder"
+  (cd "$folder" && apt-get -q download prometheus >download.log 2>&1 && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb) ||
+    lacks prometheus "$(tail -n 1 "$folder/download.log")"
+}
+
 [ -r /etc/os-release ] && command -v apt-get >/dev/null && command -v dpkg-query >/dev/null || what_to_install
 # shellcheck disable=SC1091
 . /etc/os-release
@@ -196,6 +214,7 @@ ensure_package python3-pyopencl
 ensure_package libvulkan1
 ensure_mesa
 ensure_chromium
+ensure_prometheus
 
 [ -n "$changed" ] || [ ${#missing[@]} -gt 0 ] || say "changed nothing: everything was there already"
 [ -d "$root/node_modules/koffi" ] || fail "packages are in place; run npm ci to look at the backends"

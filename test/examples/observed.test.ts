@@ -1,14 +1,17 @@
 /** A service that is observed: what it tells Prometheus, and what an OpenTelemetry collector gets of it. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { Effect, Schema } from "effect"
+import { Effect, Queue, Schema } from "effect"
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { createServer } from "node:http"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer, type RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { json, text } from "node:stream/consumers"
+import { prometheus } from "../../scripts/backends.ts"
 import { type Family, parse } from "../support/exposition.ts"
 import { describeWith } from "../support/required.ts"
 
@@ -75,47 +78,59 @@ const Traces = Schema.Struct({
 const valueOf = (attributes: typeof Attributes.Type, name: string): unknown =>
   Object.values(attributes.find(({ key }) => key === name)?.value ?? {})[0]
 
-/** A collector that keeps what it is sent, by path. */
-const collector = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const received = new Map<string, Array<unknown>>()
-    const server = createServer((request, response) => {
-      const path = request.url ?? ""
-      const keep = async () => {
-        received.set(path, [...received.get(path) ?? [], await json(request)])
-        response.writeHead(200, { "content-type": "application/json" }).end("{}")
-      }
-      void keep()
-    }).listen(0, "127.0.0.1")
-    await once(server, "listening")
-    const { port } = server.address() as AddressInfo
-    return { server, received, url: `http://127.0.0.1:${port}` }
-  }),
-  ({ server }) =>
-    Effect.promise(async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, "close")
-    })
-)
-
-/** The service, until it is told to end. */
-const service = (args: ReadonlyArray<string>) =>
+/** A server of this process, until the scope closes. */
+const listening = (handle: RequestListener) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const child = spawn(process.execPath, ["--conditions=effect-gpu-pool:source", main, "--port=0", ...args], {
-        stdio: ["ignore", "pipe", "pipe"]
+      const server = createServer(handle).listen(0, "127.0.0.1")
+      await once(server, "listening")
+      const { port } = server.address() as AddressInfo
+      return { server, url: `http://127.0.0.1:${port}` }
+    }),
+    ({ server }) =>
+      Effect.promise(async () => {
+        server.closeAllConnections()
+        server.close()
+        await once(server, "close")
       })
-      const errors = text(child.stderr)
+  )
+
+/** A collector that keeps what it is sent, by path. */
+const collector = Effect.suspend(() => {
+  const received = new Map<string, Array<unknown>>()
+  return listening((request, response) => {
+    const path = request.url ?? ""
+    const keep = async () => {
+      received.set(path, [...received.get(path) ?? [], await json(request)])
+      response.writeHead(200, { "content-type": "application/json" }).end("{}")
+    }
+    void keep()
+  }).pipe(Effect.map(({ url }) => ({ received, url })))
+})
+
+/** A process that says on `stream` where it listens, until it is told to end. */
+const started = (
+  program: string,
+  args: ReadonlyArray<string>,
+  stream: "stdout" | "stderr",
+  where: RegExp
+) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] })
+      const said: Array<string> = []
       const closed = once(child, "close")
-      const lines = createInterface({ input: child.stdout })
+      for (const other of [child.stdout, child.stderr]) {
+        if (other !== child[stream]) other.on("data", (part) => said.push(String(part)))
+      }
       let url: string | undefined
-      for await (const line of lines) {
-        url = /Listening on (http:\S+)/.exec(line)?.[1]
+      for await (const line of createInterface({ input: child[stream] })) {
+        said.push(line)
+        url = where.exec(line)?.[1]
         if (url !== undefined) break
       }
-      child.stdout.resume()
-      if (url === undefined) throw new Error(await errors)
+      child[stream].resume()
+      if (url === undefined) throw new Error(said.join("\n"))
       const end = async () => {
         child.kill("SIGTERM")
         await closed
@@ -123,6 +138,15 @@ const service = (args: ReadonlyArray<string>) =>
       return { url, end }
     }),
     ({ end }) => Effect.promise(end)
+  )
+
+/** The service, until it is told to end. */
+const service = (args: ReadonlyArray<string>) =>
+  started(
+    process.execPath,
+    ["--conditions=effect-gpu-pool:source", main, "--port=0", ...args],
+    "stdout",
+    /Listening on (http:\S+)/
   )
 
 const get = (url: string) =>
@@ -200,8 +224,66 @@ const observed = (backend: string) =>
     checkPage(parse(yield* served(url)))
   })
 
-const promtool = process.env["EFFECT_GPU_POOL_PROMTOOL"] ?? "promtool"
-const isThere = spawnSync(promtool, ["--version"]).status === 0
+const programOf = (name: string): string => join(prometheus() ?? "", name)
+
+/** What Prometheus answers to a query: one sample of each series. */
+const Answer = Schema.Struct({
+  status: Schema.Literal("success"),
+  data: Schema.Struct({
+    resultType: Schema.Literal("vector"),
+    result: Schema.Array(Schema.Struct({
+      metric: Schema.Record(Schema.String, Schema.String),
+      value: Schema.Tuple([Schema.Finite, Schema.String])
+    }))
+  })
+})
+
+/** A Prometheus that reads a page again and again. `scrapes` has a number each time it begins to. */
+const scraping = (page: string) =>
+  Effect.gen(function*() {
+    const scrapes = yield* Queue.unbounded<number>()
+    const target = yield* listening((_request, response) => {
+      void get(page).pipe(Effect.runPromise).then(({ body, status, type }) =>
+        response.writeHead(status, { "content-type": type ?? "" }).end(body)
+      )
+      Queue.offerUnsafe(scrapes, 1)
+    })
+    const folder = yield* Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "effect-gpu-pool-prometheus-"))),
+      (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+    )
+    const config = join(folder, "prometheus.yml")
+    writeFileSync(
+      config,
+      JSON.stringify({
+        global: { scrape_interval: "1s", scrape_timeout: "1s" },
+        scrape_configs: [{ job_name: "waves", static_configs: [{ targets: [new URL(target.url).host] }] }]
+      })
+    )
+    const { url } = yield* started(
+      programOf("prometheus"),
+      [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, "data")}`, "--web.listen-address=127.0.0.1:0"],
+      "stderr",
+      /msg="Listening on" address=(\S+)/
+    )
+    const ask = (query: string) =>
+      get(`http://${url}/api/v1/query?${new URLSearchParams({ query })}`).pipe(
+        Effect.map(({ body }) => Schema.decodeUnknownSync(Schema.fromJsonString(Answer))(body).data.result)
+      )
+    return { ask, scrapes }
+  })
+
+/** What Prometheus keeps of the page. It has kept what it read when it reads the next time, and may give up reading. */
+const scraped = Effect.fnUntraced(
+  function*(ask: (query: string) => Effect.Effect<typeof Answer.Type.data.result>, scrapes: Queue.Dequeue<number>) {
+    for (let read = 1; read <= 30; read++) {
+      yield* Queue.take(scrapes)
+      const numbers = yield* ask(`{job="waves"}`)
+      if (numbers.some(({ metric }) => metric["__name__"] === "gpu_pool_limit_bytes")) return numbers
+    }
+    return []
+  }
+)
 
 describe("npm run observed", () => {
   it.live("tells Prometheus what the pool of its requests counts", () => observed("host"))
@@ -274,19 +356,37 @@ describe("npm run observed", () => {
         assert.include(errors, `Invalid value for flag ${argument.split("=")[0]}`)
       })
   )
+})
 
-  const title = "passes Prometheus' own check of its page"
-  // Debian's package starts a service too, so it is no driver that a machine must have. The check of the page's shape always runs.
-  it.live.skipIf(!isThere)(
-    isThere ? title : `${title} (skipped, no promtool: install prometheus)`,
-    () =>
-      Effect.gen(function*() {
-        const { url } = yield* service([limit])
-        const page = yield* served(url)
-        const { output, status } = spawnSync(promtool, ["check", "metrics"], { input: page, encoding: "utf8" })
-        strictEqual(status, 0, output.join(""))
+describeWith(["prometheus"], "npm run observed, read by Prometheus", () => {
+  it.live("passes the check of promtool", () =>
+    Effect.gen(function*() {
+      const { url } = yield* service([limit])
+      const page = yield* served(url)
+      const { output, status } = spawnSync(programOf("promtool"), ["check", "metrics"], {
+        input: page,
+        encoding: "utf8"
       })
-  )
+      strictEqual(status, 0, output.join(""))
+    }))
+
+  it.live("gives a Prometheus server the numbers of the pool", () =>
+    Effect.gen(function*() {
+      const { url } = yield* service([limit])
+      yield* served(url)
+      const { ask, scrapes } = yield* scraping(`${url}/metrics`)
+      const numbers = yield* scraped(ask, scrapes)
+      for (const [name, value] of Object.entries(expected)) {
+        const [sample, ...others] = numbers.filter(({ metric }) => metric["__name__"] === name)
+        strictEqual(Number(sample?.value[1]), value, name)
+        strictEqual(sample?.metric["memory"], "waves", name)
+        strictEqual(others.length, 0, name)
+      }
+      const [median] = yield* ask("histogram_quantile(0.5, gpu_pool_miss_duration_seconds_bucket)")
+      assert.isAbove(Number(median?.value[1]), 0)
+      const [hitRate] = yield* ask("gpu_pool_hits_total / (gpu_pool_hits_total + gpu_pool_misses_total)")
+      strictEqual(Number(hitRate?.value[1]), 2 / 3)
+    }))
 })
 
 describeWith(["webgpu"], "npm run observed on WebGPU", () => {
