@@ -6,6 +6,7 @@ import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
+import { decompressed, unpack } from "../../src/observability/viewer/Packing.ts"
 import { commandTests, type Going } from "../support/command.ts"
 import { recordedFrames } from "../support/recordedFrames.ts"
 
@@ -84,16 +85,13 @@ const addressOf = async ({ stdout }: Going): Promise<string> => String((await st
 describe("effect-gpu-pool view --serve", () => {
   it.concurrent("makes the page anew for each look, until an interrupt", async () => {
     const recording = file("live.jsonl", short)
-    const going = start(["view", recording, "--serve", "--refresh", "5"])
+    const going = start(["view", recording, "--serve"])
     const address = await addressOf(going)
     const first = await fetch(address)
-    deepStrictEqual([first.status, first.headers.get("refresh"), first.headers.get("cache-control")], [
-      200,
-      "5",
-      "no-store"
-    ])
+    deepStrictEqual([first.status, first.headers.get("cache-control")], [200, "no-store"])
     const page = await first.text()
     assert.include(page, "<title>live.jsonl</title>")
+    assert.include(page, `<main id="app"></main>`)
     writeFileSync(recording, long)
     assert.notStrictEqual(await (await fetch(address)).text(), page)
     writeFileSync(recording, "no recording")
@@ -103,6 +101,59 @@ describe("effect-gpu-pool view --serve", () => {
     strictEqual((await fetch(new URL("/other", address))).status, 404)
     going.child.kill("SIGINT")
     strictEqual(await going.ended, 130)
+  })
+
+  it.concurrent("tells a page what a running program has now, and what a file has if it is to", async () => {
+    let now = short
+    const server = createServer((_, response) => void response.end(now)).listen(0, "127.0.0.1")
+    await new Promise((resolve) => server.once("listening", resolve))
+    const program = `http://127.0.0.1:${(server.address() as AddressInfo).port}/recording`
+    const recording = file("growing.jsonl", short)
+    const change = (text: string) => {
+      now = text
+      writeFileSync(recording, text)
+    }
+    const told = [
+      { args: [program], refresh: 1000 },
+      { args: [recording, "--refresh", "0.5"], refresh: 500 }
+    ]
+    try {
+      for (const { args, refresh } of told) {
+        change(short)
+        const going = start(["view", "--serve", ...args])
+        const address = await addressOf(going)
+        assert.include(
+          await (await fetch(address)).text(),
+          `<main id="app" data-live="data" data-refresh="${refresh}"></main>`
+        )
+        const data = () => fetch(new URL("data", address))
+        const events = async () =>
+          unpack(await decompressed(new Uint8Array(await (await data()).arrayBuffer()))).times.length
+        const before = await events()
+        change(long)
+        assert.isAbove(await events(), before)
+        change("no recording")
+        strictEqual((await data()).status, 502)
+        going.child.kill("SIGTERM")
+        strictEqual(await going.ended, 130)
+      }
+    } finally {
+      server.close()
+    }
+  })
+
+  it.concurrent.each([
+    [["r.jsonl", "--port", "8080"], "--port: this is for a page that is served. Add --serve, or leave it out."],
+    [
+      ["r.jsonl", "--refresh", "5", "--port", "0"],
+      "--port, --refresh: this is for a page that is served. Add --serve, or leave it out."
+    ],
+    [["r.jsonl", "--serve", "-o", "x"], "--output: --serve writes no file. Leave one of them out."],
+    [["-", "--serve"], "Standard input can be read once, and --serve reads again. Give it a file or an address."]
+  ])("refuses %j", async (args, message) => {
+    const { code, stderr, stdout } = await run(["view", ...args], {}, short)
+    deepStrictEqual([code, stdout], [1, ""])
+    assert.include(stderr, message)
   })
 
   it.concurrent("answers under names of this machine alone", async () => {

@@ -21,7 +21,8 @@ const failing = (userMessage: string, cause: unknown): CliError.UserError =>
 /** Bytes that are read at once: lines are read many at a time. */
 const highWaterMark = 1 << 20
 
-const isAddress = (input: string): boolean => /^https?:\/\//.test(input)
+/** Whether an input is that of a running program. */
+export const isAddress = (input: string): boolean => /^https?:\/\//.test(input)
 
 const fetched = async (address: string): Promise<AsyncIterable<Uint8Array>> => {
   const { body, ok, status, statusText } = await fetch(address)

@@ -8,6 +8,7 @@ import * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { writeFile } from "node:fs/promises"
@@ -15,8 +16,8 @@ import { basename, resolve } from "node:path"
 import { line, messageOf } from "../../domain/arguments/ShownValue.ts"
 import * as Viewer from "../../observability/viewer/Viewer.ts"
 import { forUser } from "../Ending.ts"
-import { inputs, read } from "../recordings/RecordingInput.ts"
-import { type Page, serve } from "./PageServer.ts"
+import { inputs, isAddress, read } from "../recordings/RecordingInput.ts"
+import { type Answer, serve } from "./PageServer.ts"
 
 const parameters = {
   recording: Argument.String("recording").pipe(Argument.withDescription(`What to look at: ${inputs}`)),
@@ -32,17 +33,19 @@ const parameters = {
   title: Flag.String("title").pipe(Flag.optional, Flag.withDescription("The heading of the page")),
   serve: Flag.Boolean("serve").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Write no file: serve the page, and read the recordings anew whenever it is loaded")
+    Flag.withDescription("Write no file: serve the page, which shows what a program at an address does as it runs")
   ),
   port: Flag.Int("port").pipe(
-    Flag.withDefault(0),
     Flag.filter((port) => port >= 0 && port <= 65_535, () => "a port from 1 to 65535, or 0 for any that is free"),
-    Flag.withDescription("Where to serve the page; any free port without it")
+    Flag.optional,
+    Flag.withDescription("With --serve, where to serve the page; any free port without it")
   ),
   refresh: Flag.Finite("refresh").pipe(
-    Flag.filter((seconds) => seconds > 0, () => "seconds above 0, as 5"),
+    Flag.filter((seconds) => seconds > 0 && seconds <= 86_400, () => "seconds above 0, up to 86400, as 5"),
     Flag.optional,
-    Flag.withDescription("With --serve, load the page again after so many seconds")
+    Flag.withDescription(
+      "With --serve, read the recording again after so many seconds; 1 for an address, never for a file"
+    )
   )
 }
 
@@ -52,7 +55,10 @@ interface Looked {
   readonly title: Option.Option<string>
 }
 
-const page = ({ other, recording, title }: Looked): Effect.Effect<string, CliError.UserError> =>
+const page = (
+  { other, recording, title }: Looked,
+  live: Pick<Viewer.HtmlOptions, "live" | "refresh">
+): Effect.Effect<string, CliError.UserError> =>
   Effect.gen(function*() {
     const first = yield* read(recording)
     const second = Option.isSome(other) ? yield* read(other.value) : undefined
@@ -60,7 +66,8 @@ const page = ({ other, recording, title }: Looked): Effect.Effect<string, CliErr
       Viewer.html(first, {
         title: Option.getOrElse(title, () => nameOf(recording)),
         compareWith: second,
-        compareTitle: Option.isSome(other) ? nameOf(other.value) : undefined
+        compareTitle: Option.isSome(other) ? nameOf(other.value) : undefined,
+        ...live
       }),
       forUser
     )
@@ -73,6 +80,8 @@ const outputOf = (recording: string): string => {
   return `${name === "" ? "recording" : name}.html`
 }
 
+const failing = (userMessage: string): CliError.UserError => new CliError.UserError({ cause: userMessage, userMessage })
+
 const cannot = (what: string) => (cause: unknown): CliError.UserError =>
   new CliError.UserError({ cause, userMessage: `${what}: ${line(messageOf(cause))}` })
 
@@ -80,39 +89,77 @@ const toFile = (looked: Looked, file: string): Effect.Effect<void, CliError.User
   Effect.gen(function*() {
     const inputs = [looked.recording, ...Option.toArray(looked.other)]
     if (inputs.some((input) => input !== "-" && resolve(input) === resolve(file))) {
-      const userMessage = `${line(file)} is the recording itself. Name another file with --output.`
-      return yield* new CliError.UserError({ cause: userMessage, userMessage })
+      return yield* failing(`${line(file)} is the recording itself. Name another file with --output.`)
     }
-    const html = yield* page(looked)
+    const html = yield* page(looked, {})
     yield* Effect.tryPromise({ try: () => writeFile(file, html), catch: cannot(`${line(file)} cannot be written`) })
     yield* Console.log(resolve(file))
   })
 
+const answer = (
+  type: string,
+  making: Effect.Effect<string | Uint8Array, CliError.UserError>
+): Effect.Effect<Answer> =>
+  Effect.match(making, {
+    onFailure: ({ userMessage = "" }) => ({ problem: userMessage }),
+    onSuccess: (body) => ({ type, body })
+  })
+
+/** A program at an address goes on, and a file does so where its user says it. */
+const liveOf = (recording: string, refresh: Option.Option<number>): Pick<Viewer.HtmlOptions, "live" | "refresh"> =>
+  Option.isSome(refresh) || isAddress(recording)
+    ? { live: "data", refresh: Option.getOrUndefined(Option.map(refresh, Duration.seconds)) }
+    : {}
+
 const toBrowsers = (
   looked: Looked,
   port: number,
-  refresh: number | undefined
+  refresh: Option.Option<number>
 ): Effect.Effect<never, CliError.UserError> =>
   Effect.scoped(Effect.gen(function*() {
-    const made: Effect.Effect<Page> = Effect.match(page(looked), {
-      onFailure: ({ userMessage = "" }) => ({ problem: userMessage }),
-      onSuccess: (html) => ({ html })
-    })
-    const address = yield* Effect.mapError(
-      serve(made, { port, refresh }),
-      cannot(`the page cannot be served at port ${port}`)
+    if ([looked.recording, ...Option.toArray(looked.other)].includes("-")) {
+      return yield* failing("Standard input can be read once, and --serve reads again. Give it a file or an address.")
+    }
+    const newest = Effect.flatMap(
+      read(looked.recording),
+      (recording) => Effect.mapError(Viewer.data(recording), forUser)
     )
+    const answers = {
+      "/": answer("text/html; charset=utf-8", page(looked, liveOf(looked.recording, refresh))),
+      "/data": answer("application/octet-stream", newest)
+    }
+    const address = yield* Effect.mapError(serve(answers, port), cannot(`the page cannot be served at port ${port}`))
     yield* Console.log(address)
     return yield* Effect.never
   }))
 
+/** A flag that would do nothing is a mistake. */
+const misplaced = (flags: { readonly [name: string]: Option.Option<unknown> }, why: string): string | undefined => {
+  const given = Object.keys(flags).filter((name) => Option.isSome(flags[name]!))
+  return given.length === 0 ? undefined : `--${given.join(", --")}: ${why}`
+}
+
+const view = (
+  { output, port, refresh, serve, ...looked }: Looked & {
+    readonly output: Option.Option<string>
+    readonly port: Option.Option<number>
+    readonly refresh: Option.Option<number>
+    readonly serve: boolean
+  }
+): Effect.Effect<void, CliError.UserError> => {
+  const mistake = serve
+    ? misplaced({ output }, "--serve writes no file. Leave one of them out.")
+    : misplaced({ port, refresh }, "this is for a page that is served. Add --serve, or leave it out.")
+  if (mistake !== undefined) return failing(mistake)
+  return serve
+    ? toBrowsers(looked, Option.getOrElse(port, () => 0), refresh)
+    : toFile(looked, Option.getOrElse(output, () => outputOf(looked.recording)))
+}
+
 export const viewCommand = Command.make(
   "view",
   parameters,
-  ({ output, port, refresh, serve, ...looked }) =>
-    serve
-      ? toBrowsers(looked, port, Option.getOrUndefined(refresh))
-      : toFile(looked, Option.getOrElse(output, () => outputOf(looked.recording)))
+  view
 ).pipe(
   Command.withDescription(
     "Make a page of a recording, as Recording.layerSaving writes it when a program runs out of memory: memory over time, who " +
@@ -126,8 +173,8 @@ export const viewCommand = Command.make(
       description: "Two runs over each other"
     },
     {
-      command: "effect-gpu-pool view http://localhost:3000/recording --serve --refresh 5",
-      description: "A running program, anew every 5 seconds"
+      command: "effect-gpu-pool view http://localhost:3000/recording --serve",
+      description: "A running program, as it runs"
     }
   ])
 )

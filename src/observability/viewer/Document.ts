@@ -9,8 +9,17 @@ const named: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">"
 
 const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => named[character]!)
 
+/** Where the page asks for what is new, and how many milliseconds after an answer it asks again. */
+export interface Live {
+  readonly address: string
+  readonly refresh: number
+}
+
+const attributesOf = ({ address, refresh }: Live): string =>
+  ` data-live="${escaped(address)}" data-refresh="${refresh}"`
+
 /** Only the script and the styles of this file, whatever stands in a recording; and nothing from elsewhere. */
-const policyOf = (live: string | undefined): string =>
+const policyOf = (live: Live | undefined): string =>
   `default-src 'none'; script-src '${scriptHash}'; style-src '${styleHash}'; img-src data:; ` +
   `base-uri 'none'; form-action 'none'${live === undefined ? "" : "; connect-src 'self'"}`
 
@@ -18,7 +27,7 @@ const policyOf = (live: string | undefined): string =>
  * Recordings stand in it as base64, which has no character that ends an element. With an address for `live` it asks there for what
  * is new.
  */
-export const documentOf = (title: string, recordings: ReadonlyArray<string>, live: string | undefined): string =>
+export const documentOf = (title: string, recordings: ReadonlyArray<string>, live: Live | undefined): string =>
   [
     `<!doctype html>
 <html lang="en">
@@ -33,7 +42,7 @@ export const documentOf = (title: string, recordings: ReadonlyArray<string>, liv
 </head>
 <body>
 <noscript>This page draws a recording of memory, for which it needs JavaScript.</noscript>
-<main id="app"${live === undefined ? "" : ` data-live="${escaped(live)}"`}></main>
+<main id="app"${live === undefined ? "" : attributesOf(live)}></main>
 `,
     ...recordings.map((text) => `<script type="application/gzip" data-recording>${text}</script>\n`),
     `<script>${script}</script>\n</body>\n</html>\n`

@@ -3,7 +3,9 @@
  *
  * @since 0.1.0
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { optionsProblem, readValues, satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
@@ -27,13 +29,15 @@ export interface HtmlOptions {
   /** The heading of the other run. */
   readonly compareTitle?: string | undefined
   /**
-   * Where the page asks for the recording again, once a second, to show a running program: an address of the server that it comes
-   * from, which answers with {@link data}. Such a page must come from a server.
+   * Where the page asks for the recording again, to show a running program: an address of the server that it comes from, which
+   * answers with {@link data}. Such a page must come from a server.
    */
   readonly live?: string | undefined
+  /** How long the page waits after an answer of `live` before it asks again. Default: 1 second. */
+  readonly refresh?: Duration.Input | undefined
 }
 
-const known = new Set(["title", "compareWith", "compareTitle", "live"])
+const known = new Set(["title", "compareWith", "compareTitle", "live", "refresh"])
 const operation = "Viewer.html"
 
 const isRecording = (value: unknown): value is Recording =>
@@ -51,6 +55,14 @@ const textProblem = (name: string, value: unknown): GpuError | undefined =>
   value === undefined || typeof value === "string"
     ? undefined
     : invalidRequest(operation, `${name} ${shown(value)} is no text`, "Pass a string, or leave it out.")
+
+/** Milliseconds between an answer and the next question. */
+const refreshOf = ({ refresh = "1 second" }: HtmlOptions): number | GpuError => {
+  const duration = Option.map(Duration.fromInput(refresh), Duration.toMillis)
+  return Option.isSome(duration) && duration.value > 0 && duration.value < 2 ** 31
+    ? duration.value
+    : invalidRequest(operation, `refresh ${shown(refresh)} is no time to wait`, "Pass 1 ms to 24 days.")
+}
 
 const problemOf = (recording: unknown, options: HtmlOptions): GpuError | undefined =>
   recordingProblem(operation, "the recording", recording) ?? optionsProblem(operation, options, known) ??
@@ -108,10 +120,13 @@ export const html = (recording: Recording, options: HtmlOptions = {}): Effect.Ef
   Effect.suspend(() => {
     const problem = problemOf(recording, options)
     if (problem !== undefined) return problem
+    const refresh = refreshOf(options)
+    if (isGpuError(refresh)) return refresh
+    const live = options.live === undefined ? undefined : { address: options.live, refresh }
     const title = options.title ?? titleOf(recording)
     const timelines = readValues(operation, () => timelinesOf(recording, title, options))
     if (isGpuError(timelines)) return timelines
-    return Effect.promise(async () => documentOf(title, await Promise.all(timelines.map(embedded)), options.live))
+    return Effect.promise(async () => documentOf(title, await Promise.all(timelines.map(embedded)), live))
   })
 
 /**

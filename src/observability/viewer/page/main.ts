@@ -21,10 +21,8 @@ const newest = async (address: string): Promise<Timeline> => {
   return unpack(await decompressed(new Uint8Array(await answer.arrayBuffer())))
 }
 
-/** How long to wait after an answer before the next question, in milliseconds. */
-const apart = 1000
-
-const follow = (app: App, address: string, status: HTMLElement): void => {
+/** Asks at the address again and again, so many milliseconds after each answer. */
+const follow = (app: App, address: string, refresh: number, status: HTMLElement): void => {
   const ask = async (): Promise<void> => {
     try {
       app.update(await newest(address))
@@ -33,7 +31,7 @@ const follow = (app: App, address: string, status: HTMLElement): void => {
       // the program may be gone, or come back
       status.textContent = `No news of the program: ${String(cause)}`
     }
-    setTimeout(ask, apart)
+    setTimeout(ask, refresh)
   }
   void ask()
 }
@@ -47,7 +45,7 @@ const start = async (): Promise<void> => {
   if (address === undefined) return
   const status = element("p", { role: "status" })
   root.before(status)
-  follow(app, address, status)
+  follow(app, address, Number(root.dataset["refresh"]), status)
 }
 
 void start()
