@@ -8,7 +8,9 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/schedules/total.ts"],
-    // No test is about time. This only ends what hangs, on however busy a machine: compilers alone can take a minute.
+    // vitest leaves one core free, which is half of a machine with two; no test is about time, so none needs it.
+    maxWorkers: "100%",
+    // This only ends what hangs, on however busy a machine: compilers alone can take a minute.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     // processes that a test starts resolve "effect-gpu-pool" to the sources, as its own process does
