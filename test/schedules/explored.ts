@@ -1,6 +1,6 @@
 /**
- * Explores the scenes of a group, each with every intruder. How many schedules all groups take together is
- * `EFFECT_GPU_POOL_SCHEDULES`, or 200,000.
+ * Explores the scenes of a group, each with every intruder. All groups together take every schedule with one deviation, and random
+ * ones up to `EFFECT_GPU_POOL_SCHEDULES`, or 200,000: no fewer than 100 of each program.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
