@@ -1,8 +1,8 @@
-/** The service: `GET /wave?samples=4096&periods=3` computes, `GET /metrics` tells Prometheus how the pool is. */
+/** The service: `GET /wave?samples=4096&periods=3` computes, `GET /metrics` tells Prometheus how pool and kernels are. */
 import { Effect, Layer, Schema } from "effect"
 import { BufferPool } from "effect-gpu-pool"
 import type { Device, GpuError } from "effect-gpu-pool"
-import { GpuTraces, PoolMetrics } from "effect-gpu-pool/observability"
+import { GpuTraces, KernelMetrics, PoolMetrics } from "effect-gpu-pool/observability"
 import { FetchHttpClient, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Otlp, PrometheusMetrics } from "effect/observability"
 import * as Waves from "./Waves.ts"
@@ -38,11 +38,11 @@ export interface ServiceOptions {
   readonly collector: string | undefined
 }
 
-/** The pool, what observes it, and over both what exports: it closes first, so that it sends the last numbers. */
+/** Pool and device, below them what observes them, and over all what exports: it closes first, so that it sends the last numbers. */
 const observed = ({ collector, device, maxBytes }: ServiceOptions) => {
   const pool = BufferPool.layer({ label: "waves", maxBytes, onExhausted: "wait", waitAtMost: "10 seconds" }).pipe(
     Layer.provideMerge(device),
-    Layer.provideMerge(Layer.merge(PoolMetrics.layer(), GpuTraces.layer))
+    Layer.provideMerge(Layer.mergeAll(PoolMetrics.layer(), KernelMetrics.layer(), GpuTraces.layer))
   )
   if (collector === undefined) return pool
   const otlp = Otlp.layerJson({ baseUrl: collector, resource: { serviceName: "waves" } }).pipe(

@@ -185,20 +185,32 @@ const checkPage = (families: ReadonlyMap<string, Family>): void => {
     strictEqual(sample?.labels["memory"], "waves")
     strictEqual(others.length, 0)
   }
-  const name = "gpu_pool_miss_duration_seconds"
-  const misses = families.get(name)
-  strictEqual(misses?.type, "histogram")
-  const buckets = misses?.samples.get(`${name}_bucket`) ?? []
+  const misses = checkHistogram(families, "gpu_pool_miss_duration_seconds", 1)
+  deepStrictEqual([misses["pool"], misses["outcome"]], ["BufferPool", "made"])
+  strictEqual(checkHistogram(families, kernelTime, 3)["kernel"], "fill_wave")
+}
+
+const kernelTime = "gpu_kernel_duration_seconds"
+
+/** The labels of the one that there is, which has counted so much. */
+const checkHistogram = (families: ReadonlyMap<string, Family>, name: string, count: number) => {
+  const family = families.get(name)
+  strictEqual(family?.type, "histogram")
+  const buckets = family?.samples.get(`${name}_bucket`) ?? []
   const ends = buckets.map(({ labels }) => labels["le"] === "+Inf" ? Infinity : Number(labels["le"]))
   deepStrictEqual(ends, [...ends].sort((one, other) => one - other))
   strictEqual(ends.at(-1), Infinity)
   const counts = buckets.map(({ value }) => value)
   deepStrictEqual(counts, [...counts].sort((one, other) => one - other))
-  const [count] = misses?.samples.get(`${name}_count`) ?? []
-  deepStrictEqual([count?.value, counts.at(-1)], [1, 1])
-  deepStrictEqual([count?.labels["pool"], count?.labels["outcome"]], ["BufferPool", "made"])
-  assert.isAbove(misses?.samples.get(`${name}_sum`)?.[0]?.value ?? 0, 0)
+  const [counted, ...others] = family?.samples.get(`${name}_count`) ?? []
+  deepStrictEqual([counted?.value, counts.at(-1), others.length], [count, count, 0])
+  assert.isAbove(family?.samples.get(`${name}_sum`)?.[0]?.value ?? 0, 0)
+  return counted?.labels ?? {}
 }
+
+/** A driver may tell how long a kernel took after its results were read. */
+const isMeasured = ({ body }: { readonly body: string }): boolean =>
+  (parse(body).get(kernelTime)?.samples.get(`${kernelTime}_count`) ?? []).some(({ value }) => value === 3)
 
 /** Three requests; the page for Prometheus. */
 const served = (url: string) =>
@@ -210,7 +222,7 @@ const served = (url: string) =>
       strictEqual(answer.samples, samples)
       assert.approximately(answer.loudness, Math.SQRT1_2, 1e-3)
     }
-    const { body, status, type } = yield* get(`${url}/metrics`)
+    const { body, status, type } = yield* Effect.repeat(get(`${url}/metrics`), { until: isMeasured })
     strictEqual(status, 200)
     assert.match(type ?? "", /^text\/plain; version=0\.0\.4/)
     return body
@@ -286,7 +298,7 @@ const scraped = Effect.fnUntraced(
 )
 
 describe("npm run observed", () => {
-  it.live("tells Prometheus what the pool of its requests counts", () => observed("host"))
+  it.live("tells Prometheus what the pool of its requests counts, and how long kernels take", () => observed("host"))
 
   it.live("sends metrics and traces to a collector, the last numbers among them", () =>
     Effect.gen(function*() {
@@ -314,6 +326,10 @@ describe("npm run observed", () => {
       const [miss] = misses?.histogram?.dataPoints ?? []
       deepStrictEqual([misses?.unit, miss?.count], ["s", 1])
       strictEqual(miss?.bucketCounts.length, (miss?.explicitBounds.length ?? 0) + 1)
+      const kernels = metrics.get(kernelTime)
+      const [fill] = kernels?.histogram?.dataPoints ?? []
+      deepStrictEqual([kernels?.unit, fill?.count], ["s", 3])
+      strictEqual(valueOf(fill!.attributes, "kernel"), "fill_wave")
       const spans = bodies("/v1/traces").map((body) => Schema.decodeUnknownSync(Traces)(body)).flatMap((
         { resourceSpans }
       ) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)))
@@ -390,9 +406,9 @@ describeWith(["prometheus"], "npm run observed, read by Prometheus", () => {
 })
 
 describeWith(["webgpu"], "npm run observed on WebGPU", () => {
-  it.live("tells Prometheus what the pool of its requests counts", () => observed("webgpu"))
+  it.live("tells Prometheus what the pool of its requests counts, and how long kernels take", () => observed("webgpu"))
 })
 
 describeWith(["opencl"], "npm run observed on OpenCL", () => {
-  it.live("tells Prometheus what the pool of its requests counts", () => observed("opencl"))
+  it.live("tells Prometheus what the pool of its requests counts, and how long kernels take", () => observed("opencl"))
 })

@@ -166,6 +166,30 @@ describe("on the host", () => {
     })))
 })
 
+describe("of two layers", () => {
+  it.effect("they are counted together, and end with the last of these", () =>
+    inOwnRegistry(Effect.gen(function*() {
+      const open = Effect.gen(function*() {
+        const scope = yield* Scope.make()
+        const gpu = BufferPool.layer().pipe(Layer.provideMerge(Host.layer()), Layer.provideMerge(KernelMetrics.layer()))
+        const context = yield* Layer.buildWithScope(Layer.fresh(gpu), scope)
+        const job = Effect.andThen(dispatches(double, 2), CommandQueue.finish).pipe(Effect.provide(context))
+        return { job, close: Scope.close(scope, Exit.void) }
+      })
+      const one = yield* open
+      yield* one.job
+      const other = yield* open
+      yield* other.job
+      yield* one.job
+      deepStrictEqual((yield* told).counts, { double: 6 })
+      yield* one.close
+      yield* other.job
+      deepStrictEqual((yield* told).counts, { double: 8 })
+      yield* other.close
+      deepStrictEqual((yield* told).counts, {})
+    })))
+})
+
 const CL_QUEUE_PROFILING_ENABLE = 2
 const CL_INVALID_QUEUE_PROPERTIES = -35
 

@@ -19,6 +19,7 @@ import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
 import * as MetricNames from "../../src/observability/metrics/MetricNames.ts"
 import * as PoolMetrics from "../../src/observability/metrics/PoolMetrics.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import { CurrentHub } from "../../src/services/pool/EventHub.ts"
 import * as StagingPool from "../../src/services/staging/StagingPool.ts"
@@ -301,6 +302,8 @@ describe("times", () => {
     }).pipe(inOwnRegistry))
 })
 
+const built = (durationBoundaries?: ReadonlyArray<number>) => Layer.build(PoolMetrics.layer({ durationBoundaries }))
+
 /** A pool on the device in context, in a scope of its own. */
 const open = (label: string | undefined) =>
   Effect.gen(function*() {
@@ -354,19 +357,140 @@ describe("series", () => {
       inOwnRegistry
     ))
 
-  it.effect("of two layers stand side by side, and each takes its own away", () =>
+  it.effect("of a memory are there once, however many layers there are, until the last of these closes", () =>
     Effect.gen(function*() {
-      const scope = yield* Scope.make()
-      yield* Layer.buildWithScope(PoolMetrics.layer(), scope)
+      const inner = yield* Scope.make()
+      const later = yield* Scope.make()
+      yield* Layer.buildWithScope(Layer.merge(PoolMetrics.layer(), PoolMetrics.layer()), inner)
       yield* lease(64)
-      deepStrictEqual(yield* numbers, ["tested 1: 1", "tested 2: 1"])
-      strictEqual(yield* countOf("gpu_pool_miss_duration_seconds"), 2)
-      yield* Scope.close(scope, Exit.void)
+      yield* Effect.exit(lease(Number.MAX_SAFE_INTEGER))
+      const before = yield* series
       deepStrictEqual(yield* numbers, ["tested 1: 1"])
+      strictEqual(yield* countOf("gpu_pool_miss_duration_seconds", { outcome: "made" }), 1)
+      yield* Layer.buildWithScope(PoolMetrics.layer(), later)
+      deepStrictEqual(yield* series, before)
+      yield* Scope.close(inner, Exit.void)
+      deepStrictEqual(yield* series, before)
       yield* BufferPool.freeHeld
       yield* lease(64)
-      strictEqual(yield* countOf("gpu_pool_miss_duration_seconds"), 2)
-    }).pipe(Effect.provide(gpu()), inOwnRegistry))
+      deepStrictEqual(yield* numbers, ["tested 1: 2"])
+      strictEqual(yield* countOf("gpu_pool_miss_duration_seconds", { outcome: "made" }), 2)
+      yield* Scope.close(later, Exit.void)
+      deepStrictEqual(yield* series, [])
+    }).pipe(
+      Effect.provide(
+        BufferPool.layer({ label: "tested" }).pipe(Layer.provide(Host.layer()), Layer.provideMerge(PoolEvents.layer))
+      ),
+      inOwnRegistry
+    ))
+
+  it.effect("are there once while a layer is open, and never after, in every order of layers, pools and interrupts", () =>
+    Effect.gen(function*() {
+      let most = 0
+      const program = Effect.gen(function*() {
+        let layers = 0
+        const observer = Effect.scoped(Effect.gen(function*() {
+          yield* Layer.build(PoolMetrics.layer())
+          layers += 1
+          yield* Effect.addFinalizer(() => Effect.sync(() => void (layers -= 1)))
+          yield* Effect.yieldNow
+        }))
+        const user = Effect.scoped(Effect.flatMap(
+          Layer.build(BufferPool.layer({ label: "tested" })),
+          (context) => Effect.provide(lease(64), context)
+        ))
+        const looker = Effect.gen(function*() {
+          for (let turn = 0; turn < 4; turn++) {
+            const found = yield* numbers
+            // Layers are counted inside of their scopes, so that there may be series where none is counted.
+            if (layers > 0) deepStrictEqual(found.slice(1), [])
+            assert.isAtMost(found.length, 1)
+            most = Math.max(most, found.length + layers)
+            yield* Effect.yieldNow
+          }
+        })
+        const ended = Effect.race(observer, Effect.yieldNow)
+        yield* Effect.all([observer, ended, observer, user, looker], { concurrency: "unbounded" })
+        deepStrictEqual(yield* series, [])
+        yield* Layer.build(PoolMetrics.layer())
+        yield* Layer.build(BufferPool.layer({ label: "tested" }))
+        deepStrictEqual(yield* numbers, ["tested 1: 0"])
+      })
+      const device = Layer.provideMerge(Host.layer(), PoolEvents.layer)
+      const { schedules } = yield* Schedules.explore(
+        program.pipe(Effect.scoped, Effect.provide(device), inOwnRegistry),
+        { deviations: 1 }
+      )
+      assert.isAbove(schedules, 50)
+      strictEqual(most, 4)
+    }))
+
+  it.effect("of two layers have the same buckets, or the second one says what there is", () =>
+    Effect.gen(function*() {
+      yield* Effect.scoped(Effect.gen(function*() {
+        yield* built([0.25, 2])
+        yield* built([0.25, 2])
+        yield* built()
+        const error = yield* Effect.flip(built([0.25, 3]))
+        strictEqual(error.reason._tag, "InvalidRequest")
+        assert.include(error.message, "durationBoundaries is [0.25, 3], and a layer that is open has [0.25, 2]")
+      }))
+      yield* Effect.scoped(built([0.25, 3]))
+    }).pipe(Effect.provide(PoolEvents.layer), inOwnRegistry))
+
+  it.effect("come back for nobody, also when the layer ends in the step in which a pool tells of something", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const tell = ({ _tag }: PoolEvent) => {
+        if (_tag === "Refused") Effect.runSync(Scope.close(scope, Exit.void))
+      }
+      yield* Effect.forkScoped(PoolEvents.listen(tell), { startImmediately: true })
+      yield* Layer.buildWithScope(PoolMetrics.layer(), scope)
+      assert.isAbove((yield* series).length, 20)
+      yield* Effect.exit(BufferPool.use(200, () => lease(100)))
+      deepStrictEqual(yield* series, [])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        BufferPool.layer().pipe(
+          Layer.provide(Host.layer({ capacityBytes: 256, maxBufferSize: 512 })),
+          Layer.provideMerge(PoolEvents.layer)
+        )
+      ),
+      inOwnRegistry
+    ))
+
+  it.effect("of a lost device tell that nothing is left, and go when the pool closes", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(BufferPool.layer({ label: "tested" }), scope)
+      yield* Effect.gen(function*() {
+        yield* lease(32)
+        yield* BufferPool.allocate(64)
+        const { status } = yield* DeviceContext
+        status.lose("unplugged")
+        strictEqual((yield* Effect.flip(lease(64))).reason._tag, "DeviceLost")
+        deepStrictEqual(yield* statsByMetrics({ memory: "tested" }), { ...(yield* BufferPool.stats) })
+        strictEqual(yield* valueOf("gpu_pool_held_bytes"), 0)
+        strictEqual(yield* valueOf("gpu_pool_waiters"), 0)
+      }).pipe(Scope.provide(scope), Effect.provide(context))
+      yield* Scope.close(scope, Exit.void)
+      deepStrictEqual(yield* series, [])
+    }).pipe(Effect.provide(device), inOwnRegistry))
+
+  it.effect("keep what tells memories apart, whatever attributes the program adds", () =>
+    Effect.gen(function*() {
+      yield* open("one")
+      yield* open("other")
+      yield* open(undefined)
+      deepStrictEqual(yield* numbers, ["one 1: 0", "one 2: 0", "other 1: 0"])
+      const found = yield* named("gpu_pool_hits_total")
+      deepStrictEqual(new Set(found.map(({ attributes }) => attributes["device"])), new Set(["host process memory"]))
+    }).pipe(
+      Effect.provide(device),
+      Effect.provideService(Metric.CurrentMetricAttributes, { device: "x", memory: "one", number: "7" }),
+      inOwnRegistry
+    ))
 
   it.effect("have the attributes of the fiber that builds the layer", () =>
     Effect.gen(function*() {

@@ -8,19 +8,20 @@ import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 
-interface Options {
+export interface Options {
   readonly durationBoundaries?: ReadonlyArray<number> | undefined
 }
 
 const known = KnownOptions.of<Options>({ durationBoundaries: true })
 
-const usual = [1e-6, 5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60]
+export const usual = [1e-6, 5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60]
 
-/** The upper ends of the buckets in seconds, or what is wrong with the options. */
-export const of = (operation: string, options: Options): ReadonlyArray<number> | GpuError => {
+/** The upper ends of the buckets in seconds, if any are asked for, or what is wrong with the options. */
+export const of = (operation: string, options: Options): ReadonlyArray<number> | undefined | GpuError => {
   const given = membersOf(operation, options, known)
   if (isGpuError(given)) return given
-  const boundaries = listOf(operation, "durationBoundaries", given.durationBoundaries ?? usual)
+  if (given.durationBoundaries === undefined) return undefined
+  const boundaries = listOf(operation, "durationBoundaries", given.durationBoundaries)
   if (isGpuError(boundaries)) return boundaries
   const hint = "Pass times in seconds, as [0.001, 0.01, 0.1], from the least up; a last bucket for all others is added."
   if (boundaries.length === 0) return invalidRequest(operation, "durationBoundaries is empty", hint)

@@ -3,14 +3,15 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Scope from "effect/Scope"
+import * as Metric from "effect/Metric"
 import { format } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import { CurrentKernelTimes, type KernelTimes } from "../../services/device/queues/KernelTimes.ts"
-import * as DurationBoundaries from "./DurationBoundaries.ts"
 import * as MetricNames from "./MetricNames.ts"
+import { Once } from "./Once.ts"
 import { Series } from "./Series.ts"
 
 /**
@@ -33,7 +34,6 @@ class Histograms {
   readonly #series: Series
   readonly #boundaries: ReadonlyArray<number>
   readonly #ofDevices = new Map<string, Map<string, Timed>>()
-  #isClosed = false
 
   constructor(series: Series, boundaries: ReadonlyArray<number>) {
     this.#series = series
@@ -51,7 +51,6 @@ class Histograms {
   }
 
   close(): void {
-    this.#isClosed = true
     this.#series.remove()
   }
 
@@ -67,30 +66,23 @@ class Histograms {
   #first(device: string, kernel: string): Timed {
     let histogram: Timed | undefined
     return (seconds) => {
-      if (this.#isClosed) return
       histogram ??= this.#series.histogram(MetricNames.kernelTime, this.#boundaries, { kernel, device })
       histogram(seconds)
     }
   }
 }
 
-const register = (options: KernelMetricsOptions): Effect.Effect<KernelTimes, GpuError, Scope.Scope> =>
-  Effect.withFiber((fiber) => {
-    const boundaries = DurationBoundaries.of("KernelMetrics.layer", options)
-    if (isGpuError(boundaries)) return boundaries
-    return Effect.map(
-      Effect.acquireRelease(
-        Effect.sync(() => new Histograms(new Series(fiber.context, {}), boundaries)),
-        (histograms) => Effect.sync(() => histograms.close())
-      ),
-      ({ times }) => times
-    )
-  })
+const histograms = new Once({
+  operation: "KernelMetrics.layer",
+  subject: (context) => Context.get(context, Metric.MetricRegistry),
+  begin: (context, boundaries) => new Histograms(new Series(context, {}), boundaries)
+})
 
 /**
  * Measures how long the device runs each dispatch: the histogram `gpu_kernel_duration_seconds`, with the attributes `kernel`, its name,
  * and `device`. Provide it to the layer of the device; without it dispatches take exactly the steps that they took, and no queue is
- * profiled. The series are registered with the metrics of the fiber that builds the layer, and end with it.
+ * profiled. The series are registered with the metrics of the fiber that builds the layer, and end with it; those of a layer that is
+ * built several times with the last of these.
  *
  * **Details**
  *
@@ -103,7 +95,7 @@ const register = (options: KernelMetricsOptions): Effect.Effect<KernelTimes, Gpu
  *
  * `CommandQueue.finish` waits for the measurements of what was recorded before it. A dispatch that fails is not measured, nor one whose
  * device is lost before, nor, on WebGPU, closed. Devices of one description share their series. Fails with InvalidRequest for wrong
- * options.
+ * options, and for other `durationBoundaries` than those of a layer that is open.
  *
  * **Example** (How often a kernel ran)
  *
@@ -143,4 +135,4 @@ const register = (options: KernelMetricsOptions): Effect.Effect<KernelTimes, Gpu
  * @since 0.1.0
  */
 export const layer = (options: KernelMetricsOptions = {}): Layer.Layer<never, GpuError> =>
-  Layer.effect(CurrentKernelTimes, register(options))
+  Layer.effect(CurrentKernelTimes, Effect.map(histograms.use(options), ({ times }) => times))

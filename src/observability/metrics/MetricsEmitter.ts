@@ -45,7 +45,6 @@ export class MetricsEmitter implements Emitter {
   readonly #histograms = new Map<string, (seconds: number) => void>()
   #evictions = 0
   #outOfMemory = 0
-  #isClosed = false
   #removeLimit: (() => void) | undefined = undefined
   readonly #core: Heard["core"]
 
@@ -84,7 +83,7 @@ export class MetricsEmitter implements Emitter {
   refused(request: LeaseRequest, _: number, why: string): void {
     this.#answered(request, "refused")
     this.#refusals.set(why, (this.#refusals.get(why) ?? 0) + 1)
-    if (this.#isClosed || this.#refusals.get(why)! > 1) return
+    if (this.#refusals.get(why)! > 1) return
     this.#series.counter(MetricNames.refusals, () => this.#refusals.get(why)!, { reason: why })
   }
 
@@ -111,8 +110,6 @@ export class MetricsEmitter implements Emitter {
 
   /** The series go with the memory. */
   closed(): void {
-    this.#isClosed = true
-    this.#series.remove()
     this.#onClosed()
   }
 
@@ -136,7 +133,7 @@ export class MetricsEmitter implements Emitter {
   }
 
   #measure(of: Described, { source }: LeaseRequest, outcome: string, seconds: number | undefined): void {
-    if (seconds === undefined || this.#isClosed) return
+    if (seconds === undefined) return
     const key = `${of.name} ${source.service} ${outcome}`
     const attributes = { pool: source.service, outcome }
     const histogram = this.#histograms.get(key) ?? this.#series.histogram(of, this.#boundaries, attributes)
@@ -146,7 +143,6 @@ export class MetricsEmitter implements Emitter {
 
   /** Without a limit there is no such series: exporters have no number for infinity that all who read them take. */
   #showLimit(bytes: number): void {
-    if (this.#isClosed) return
     this.#removeLimit?.()
     const isLimited = bytes !== Infinity
     this.#removeLimit = isLimited ? this.#series.gauge(MetricNames.limit, () => this.#core.maxBytes) : undefined

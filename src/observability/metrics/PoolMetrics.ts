@@ -4,16 +4,14 @@
  * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
+import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
-import type * as Scope from "effect/Scope"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import { CurrentHub, type Heard } from "../../services/pool/EventHub.ts"
 import { Ears } from "../events/Ears.ts"
-import * as DurationBoundaries from "./DurationBoundaries.ts"
 import { MetricsEmitter } from "./MetricsEmitter.ts"
+import { Once } from "./Once.ts"
 import { Series } from "./Series.ts"
 
 /**
@@ -28,8 +26,6 @@ export interface PoolMetricsOptions {
    */
   readonly durationBoundaries?: ReadonlyArray<number> | undefined
 }
-
-const operation = "PoolMetrics.layer"
 
 /** The numbers that tell series of one registry apart. */
 const numbersOf = new WeakMap<object, Set<string>>()
@@ -51,27 +47,27 @@ const takeNumber = (
 /** The metrics of all memories of one hub, in one registry. */
 class Metered {
   readonly #context: Context.Context<never>
-  readonly #registry: Metric.MetricRegistry
-  readonly #clock: Clock.Clock
   readonly #boundaries: ReadonlyArray<number>
   readonly #closings = new Set<() => void>()
+  readonly #stop: () => void
 
-  constructor(
-    context: Context.Context<never>,
-    registry: Metric.MetricRegistry,
-    clock: Clock.Clock,
-    boundaries: ReadonlyArray<number>
-  ) {
+  constructor(context: Context.Context<never>, boundaries: ReadonlyArray<number>) {
     this.#context = context
-    this.#registry = registry
-    this.#clock = clock
     this.#boundaries = boundaries
+    this.#stop = Ears.of(Context.get(context, CurrentHub)).add({ of: (memory) => this.#of(memory), ofLeases: false })
   }
 
-  readonly of = (memory: Heard): MetricsEmitter => {
-    const { device, label } = memory
-    const { giveBack, number } = takeNumber(this.#registry, [label, device])
-    const series = new Series(this.#context, {
+  close(): void {
+    this.#stop()
+    for (const close of this.#closings) close()
+  }
+
+  #of(memory: Heard): MetricsEmitter {
+    const context = this.#context
+    const { device } = memory
+    const label = memory.label ?? Context.get(context, Metric.CurrentMetricAttributes)["memory"]
+    const { giveBack, number } = takeNumber(Context.get(context, Metric.MetricRegistry), [label, device])
+    const series = new Series(context, {
       ...(label === undefined ? {} : { memory: label }),
       number: String(number),
       device
@@ -81,30 +77,15 @@ class Metered {
       if (this.#closings.delete(close)) giveBack()
     }
     this.#closings.add(close)
-    return new MetricsEmitter(memory, series, this.#boundaries, this.#clock, close)
-  }
-
-  close(): void {
-    for (const close of this.#closings) close()
+    return new MetricsEmitter(memory, series, this.#boundaries, Context.get(context, Clock.Clock), close)
   }
 }
 
-const register = (options: PoolMetricsOptions): Effect.Effect<void, GpuError, Scope.Scope> =>
-  Effect.withFiber((fiber) => {
-    const boundaries = DurationBoundaries.of(operation, options)
-    if (isGpuError(boundaries)) return boundaries
-    const registry = fiber.getRef(Metric.MetricRegistry)
-    const hub = fiber.getRef(CurrentHub)
-    const metered = new Metered(fiber.context, registry, fiber.getRef(Clock.Clock), boundaries)
-    return Effect.asVoid(Effect.acquireRelease(
-      Effect.sync(() => Ears.of(hub).add({ of: metered.of, ofLeases: false })),
-      (stop) =>
-        Effect.sync(() => {
-          stop()
-          metered.close()
-        })
-    ))
-  })
+const metered = new Once({
+  operation: "PoolMetrics.layer",
+  subject: (context) => Context.get(context, CurrentHub),
+  begin: (context, boundaries) => new Metered(context, boundaries)
+})
 
 /**
  * Registers the counters of all pools of the program, of those that open later too, with the metrics of the fiber that builds the
@@ -124,8 +105,9 @@ const register = (options: PoolMetricsOptions): Effect.Effect<void, GpuError, Sc
  * - `gpu_pool_wait_duration_seconds` and `gpu_pool_miss_duration_seconds`, histograms by `pool`, the service that was asked, and
  *   `outcome`: of waits `"served"` or `"ended"`; of driver calls `"made"`, `"refused"`, or `"kept"` where the request had ended.
  *
- * One such layer is enough for a program; a second one registers the same memories again, under further numbers. Pools with a
- * `PoolEvents.layer` of their own are found where this layer is built with that. Fails with InvalidRequest for wrong options.
+ * A memory is counted once, however often the layer is built: the first one decides the attributes, and the series end with the last
+ * one. Pools with a `PoolEvents.layer` of their own are found where this layer is built with that. Fails with InvalidRequest for wrong
+ * options, and for other `durationBoundaries` than those of a layer that is open.
  *
  * **Example** (What a page of metrics says of a pool)
  *
@@ -152,4 +134,4 @@ const register = (options: PoolMetricsOptions): Effect.Effect<void, GpuError, Sc
  * @since 0.1.0
  */
 export const layer = (options: PoolMetricsOptions = {}): Layer.Layer<never, GpuError> =>
-  Layer.effectDiscard(register(options))
+  Layer.effectDiscard(metered.use(options))

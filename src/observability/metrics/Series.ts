@@ -19,38 +19,41 @@ type Attributes = Readonly<Record<string, string>>
 const unused = { update: () => {}, modify: () => {} }
 
 export class Series {
-  readonly #context: Context.Context<never>
+  readonly #registry: Context.Context<never>
   readonly #attributes: Attributes
+  #isRemoved = false
   readonly #registrations = new Set<Metric.Registration>()
   /** Holds what histograms count: the registry of the program only reads it, so that nothing comes back once it is removed. */
   readonly #own = Context.make(Metric.MetricRegistry, new Map())
 
+  /** With the attributes of the context too, but not instead of its own: two series would be one. */
   constructor(context: Context.Context<never>, attributes: Attributes) {
-    this.#context = context
-    this.#attributes = attributes
+    this.#registry = Context.make(Metric.MetricRegistry, Context.get(context, Metric.MetricRegistry))
+    this.#attributes = { ...Context.get(context, Metric.CurrentMetricAttributes), ...attributes }
   }
 
   /** Reads `get` whenever metrics are read. Returns the way to remove it. */
   gauge(of: Described, get: () => number): () => void {
     const metric = Metric.gauge(of.name, this.#optionsOf(of))
-    return this.#keep(Metric.registerUnsafe(metric, this.#context, { get: () => ({ value: get() }), ...unused }))
+    return this.#register(metric, () => ({ value: get() }))
   }
 
   /** The same for what only grows. */
   counter(of: Described, get: () => number, attributes: Attributes = {}): void {
     const metric = Metric.counter(of.name, { ...this.#optionsOf(of, attributes), incremental: true })
-    const state = () => ({ count: get(), incremental: true })
-    this.#keep(Metric.registerUnsafe(metric, this.#context, { get: state, ...unused }))
+    this.#register(metric, () => ({ count: get(), incremental: true }))
   }
 
   /** Returns what takes a measurement. */
   histogram(of: Described, boundaries: ReadonlyArray<number>, attributes: Attributes): (value: number) => void {
     const metric = Metric.histogram(of.name, { ...this.#optionsOf(of, attributes), boundaries })
-    this.#keep(Metric.registerUnsafe(metric, this.#context, { get: () => metric.valueUnsafe(this.#own), ...unused }))
+    this.#register(metric, () => metric.valueUnsafe(this.#own))
     return (value) => metric.updateUnsafe(value, this.#own)
   }
 
+  /** Of what is measured later there is no series: nobody would remove it. */
   remove(): void {
+    this.#isRemoved = true
     for (const registration of this.#registrations) registration.remove()
     this.#registrations.clear()
   }
@@ -59,7 +62,9 @@ export class Series {
     return { description, attributes: { ...this.#attributes, ...attributes, unit } }
   }
 
-  #keep(registration: Metric.Registration): () => void {
+  #register<Input, State>(metric: Metric.Metric<Input, State>, get: () => State): () => void {
+    if (this.#isRemoved) return () => {}
+    const registration = Metric.registerUnsafe(metric, this.#registry, { get, ...unused })
     this.#registrations.add(registration)
     return () => {
       this.#registrations.delete(registration)
