@@ -96,10 +96,10 @@ const groupsOf = <A>(
   return [...groups]
 }
 
-/** A fence of a document is a program by itself; those of one source file share a process, one after the other. */
+/** Those of one document, or of the source files of one folder, share a process, one after the other: loading takes longest. */
 const programs: ReadonlyArray<Program> = groupsOf(
   examples.filter(({ runs }) => runs),
-  (example) => [example.file.endsWith(".md") ? place(example) : example.file, ...backendsOf(example)].join(", ")
+  (example) => [example.file.endsWith(".md") ? example.file : dirname(example.file), ...backendsOf(example)].join(", ")
 ).map(([title, [first, ...others]]) => ({
   title,
   needs: first === undefined ? [] : backendsOf(first),
