@@ -323,6 +323,20 @@ describe("a recorder that saves", () => {
       strictEqual(process.listenerCount("SIGUSR2"), before)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
+  it.effect("keeps the last of many signals that come while it writes", () =>
+    Effect.gen(function*() {
+      const files = yield* FileSystem.FileSystem
+      const directory = yield* files.makeTempDirectoryScoped()
+      const program = Effect.gen(function*() {
+        for (let signal = 0; signal < 1000; signal++) process.emit("SIGUSR2")
+        yield* BufferPool.use(64, () => Effect.sync(() => process.emit("SIGUSR2")))
+        yield* tooMuch
+        process.emit("SIGUSR2")
+      })
+      yield* Effect.provide(program, saving(directory, { signal: "SIGUSR2" }))
+      deepStrictEqual(yield* savedIn(directory), ["outOfMemory 5", "signal 6"])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
   it.effect("logs what it could not write, and the program goes on", () =>
     Effect.gen(function*() {
       const files = yield* FileSystem.FileSystem

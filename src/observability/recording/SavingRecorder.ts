@@ -86,23 +86,28 @@ const onSignal = (signal: string, f: () => void): Effect.Effect<void, GpuError, 
   ))
 }
 
-let taken = 0
+let count = 0
 
-/** Files of one folder are in the order in which they were taken, and none has the name of another. */
-const nameOf = ({ reason, takenAt }: Recording): string => {
-  const pid: unknown = Reflect.get(Object(Reflect.get(globalThis, "process")), "pid")
-  const time = new Date(takenAt).toISOString().replaceAll(":", "-")
-  return `gpu-memory-${time}-${String(pid ?? "page")}-${++taken}-${reason}.jsonl`
+interface Named {
+  readonly name: string
+  readonly recording: Recording
 }
 
-/** Writes recordings one after the other. All that were given are written before the scope has closed. */
+/** Files of one folder are in the order in which they were taken, and none has the name of another. */
+const named = (recording: Recording): Named => {
+  const pid: unknown = Reflect.get(Object(Reflect.get(globalThis, "process")), "pid")
+  const time = new Date(recording.takenAt).toISOString().replaceAll(":", "-")
+  return { recording, name: `gpu-memory-${time}-${String(pid ?? "page")}-${++count}-${recording.reason}.jsonl` }
+}
+
+/** Writes what it is given, one recording after the other, and all of it before the scope has closed. */
 const writer = Effect.fnUntraced(function*(directory: string) {
   const files = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
   yield* files.makeDirectory(directory, { recursive: true })
-  const queue = yield* Queue.unbounded<Recording, Cause.Done>()
-  const write = (recording: Recording) => {
-    const path = paths.join(directory, nameOf(recording))
+  const queue = yield* Queue.unbounded<() => Named, Cause.Done>()
+  const write = ({ name, recording }: Named) => {
+    const path = paths.join(directory, name)
     const saved = Effect.andThen(
       save(recording, path),
       Effect.logInfo(`${recording.length} events of GPU memory are in ${path}`)
@@ -113,12 +118,26 @@ const writer = Effect.fnUntraced(function*(directory: string) {
       (error) => Effect.logError(`The events of GPU memory could not be written to ${path}`, error)
     )
   }
-  const writing = yield* Effect.forkDetach(Stream.runForEach(Stream.fromQueue(queue), write))
+  const writing = yield* Effect.forkDetach(Stream.runForEach(Stream.fromQueue(queue), (next) => write(next())))
   yield* Effect.addFinalizer(() => Effect.andThen(Queue.end(queue), Fiber.join(writing)))
-  return (recording: Recording): void => {
-    Queue.offerUnsafe(queue, recording)
+  return (next: () => Named): void => {
+    Queue.offerUnsafe(queue, next)
   }
 })
+
+/** Of those that wait to be written only the last one: whoever sends signals without an end must not fill the host's memory. */
+const lastOf = (write: (next: () => Named) => void): (named: Named) => void => {
+  let last: Named | undefined
+  const next = (): Named => {
+    const taken = last!
+    last = undefined
+    return taken
+  }
+  return (named) => {
+    if (last === undefined) write(next)
+    last = named
+  }
+}
 
 const make = Effect.fnUntraced(function*(given: SavingOptions) {
   const options = read(given)
@@ -129,17 +148,21 @@ const make = Effect.fnUntraced(function*(given: SavingOptions) {
   if (atOutOfMemory) {
     const stop = recorder.onRanOut(() => {
       stop()
-      write(recorder.takeUnsafe("outOfMemory"))
+      const taken = named(recorder.takeUnsafe("outOfMemory"))
+      write(() => taken)
     })
   }
-  if (signal !== undefined) yield* onSignal(signal, () => write(recorder.takeUnsafe("signal")))
+  if (signal !== undefined) {
+    const writeLast = lastOf(write)
+    yield* onSignal(signal, () => writeLast(named(recorder.takeUnsafe("signal"))))
+  }
   return recorder
 })
 
 /**
  * Records as `Recording.layer` does, and writes a file when a request first fails for want of memory, and at each signal. A file has
- * the events up to that moment; it is there before the layer has closed, and its name is logged. What cannot be written is logged as an
- * error.
+ * the events up to that moment; it is there before the layer has closed, and its name is logged. Of signals that come while another
+ * file is written, the last one has a file. What cannot be written is logged as an error.
  *
  * Fails with InvalidRequest for options that are none, with Unsupported for a signal where the runtime has none, and with a
  * PlatformError for a folder that cannot be made.
