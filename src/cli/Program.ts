@@ -4,8 +4,11 @@
  * @internal
  */
 import * as CliConfig from "effect/cli/CliConfig"
+import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
+import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
+import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
@@ -50,15 +53,36 @@ const platform = Context.empty() as Context.Context<never> as Context.Context<Co
 
 const builtIns = GlobalFlag.BuiltIns.filter((flag) => flag !== GlobalFlag.Wizard)
 
-/** Threads of drivers would keep the process alive, so this ends it, after all output has reached its pipe. */
-const end = (code: number): void => {
-  process.stderr.write("", () => process.stdout.write("", () => process.exit(code)))
+/** What is wrong stands on stderr alone: stdout may be a file or a program's, and no page of help is an answer. */
+const presenter: CliOutput.Presenter = {
+  present: (event) =>
+    event._tag !== "InvalidInvocation"
+      ? CliOutput.defaultPresenter.present(event)
+      : Effect.flatMap(TerminalCapabilities, ({ canColor }) => {
+        const errors = CliOutput.defaultFormatter({ colors: canColor }).formatErrors(event.errors)
+        return Console.error(`${errors}\n\n${event.commandPath.join(" ")} --help says what it takes.`)
+      })
 }
 
+/** As the shell has it for a program that a signal has ended: here SIGPIPE, which Node turns into an error. */
+const unread = 141
+
 const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
+  let failed: number | undefined
   const interrupt = () => fiber.interruptUnsafe(fiber.id)
   process.on("SIGINT", interrupt)
   process.on("SIGTERM", interrupt)
+  // Whoever reads it may have enough, as `head` has; on a full disk there is no answer.
+  process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+    if (code !== "EPIPE") process.stderr.write(`effect-gpu-pool: cannot write the output: ${message}\n`)
+    failed = code === "EPIPE" ? unread : 1
+    interrupt()
+  })
+  process.stderr.on("error", () => {})
+  // Threads of drivers would keep the process alive, so this ends it, after all output has reached its pipe.
+  const end = (code: number): void => {
+    process.stderr.write("", () => process.stdout.write("", () => process.exit(failed ?? code)))
+  }
   fiber.addObserver((exit) => teardown(exit, end))
 })
 
@@ -66,6 +90,7 @@ const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
 export const run = (args: ReadonlyArray<string>): void =>
   Command.runWith(command, { version })(args).pipe(
     Effect.provide(CliConfig.layer({ builtIns })),
+    Effect.provideService(CliOutput.Presenter, presenter),
     Effect.provideContext(platform),
     runMain()
   )

@@ -1,9 +1,12 @@
 /** What every command tells of itself, on a terminal, to shells and in the documents. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { readFileSync } from "node:fs"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { closeSync, openSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { commandTests } from "../support/command.ts"
+import { text } from "node:stream/consumers"
+import { commandTests, main } from "../support/command.ts"
 
 const { run } = commandTests()
 
@@ -53,9 +56,29 @@ describe("help", () => {
     assert.include(stdout, "json")
   })
 
+  it.concurrent.each([
+    [[], "nonsense", `Unknown subcommand "nonsense"`],
+    [["doctor"], "--jsn", "--jsn in command effect-gpu-pool doctor"],
+    [["bench"], "extra", `Unexpected positional argument: "extra"`]
+  ])("is named where %s does not know %s, and stdout stays empty", async (command, argument, problem) => {
+    const { code, stderr, stdout } = await run([...command, argument])
+    deepStrictEqual([code, stdout], [1, ""])
+    assert.include(stderr, problem)
+    assert.include(stderr, `${["effect-gpu-pool", ...command].join(" ")} --help says what it takes.`)
+  })
+
+  it.concurrent("fails where its output cannot be written", async () => {
+    const unwritable = openSync(main, "r")
+    const child = spawn(process.execPath, [main, "--help"], { stdio: ["ignore", unwritable, "pipe"] })
+    const [errors, [code]] = await Promise.all([text(child.stderr!), once(child, "close")])
+    closeSync(unwritable)
+    strictEqual(code, 1)
+    assert.match(errors, /^effect-gpu-pool: cannot write the output: EBADF.*\n$/)
+  })
+
   it("is what the document tells", () => {
     const page = readFileSync(join(documents, "cli.md"), "utf8")
     for (const command of commands) assert.match(page, new RegExp(`^\\| \`${command}\` +\\| `, "m"))
-    for (const code of [0, 1, 2, 130]) assert.match(page, new RegExp(`^\\| ${code} +\\| `, "m"))
+    for (const code of [0, 1, 2, 130, 141]) assert.match(page, new RegExp(`^\\| ${code} +\\| `, "m"))
   })
 })

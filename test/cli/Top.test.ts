@@ -127,6 +127,26 @@ describe("effect-gpu-pool top", () => {
     strictEqual(await going.ended, 130)
   })
 
+  it.concurrent("ends when nobody reads it any more, as head does", async () => {
+    const going = start(["top", "--port", "0", "--json", "--every", "0.05"])
+    const ended = program(await addressOf(going), going.ended)
+    await going.stdout.next()
+    going.child.stdout.destroy()
+    strictEqual(await going.ended, 141)
+    await ended
+  })
+
+  it.concurrent("leaves out what a narrow terminal has no room for, rather than wrap lines", async () => {
+    const going = start(["top", "--port=0", "--once"], { COLUMNS: "60" })
+    await program(await addressOf(going), going.ended)
+    const lines: Array<string> = []
+    for (let next = await going.stdout.next(); next.done !== true; next = await going.stdout.next()) {
+      lines.push(next.value)
+    }
+    assert.isAtMost(Math.max(...lines.map(({ length }) => length)), 60)
+    assert.match(lines.join("\n"), /│ frames │ +0 B │ +75\.0 % │ +2 │ +0 │/)
+  })
+
   it.concurrent("says where another one listens", async () => {
     const first = start(["top", "--port", "0"])
     const port = new URL(await addressOf(first)).port
@@ -142,11 +162,12 @@ describe("effect-gpu-pool top", () => {
   it.concurrent.each([
     [["--port", "70000"], /--port: "70000". Expected: a port from 1 to 65535/],
     [["--every", "0"], /--every: "0". Expected: seconds above 0/],
-    [["--host", "no such host"], /cannot listen at no such host/]
+    [["--host", "no such host"], /cannot listen at no such host/],
+    [["--host", ""], /--host. Expected: an address, as localhost/]
   ])("refuses %s", async (args, message) => {
     const { code, stderr, stdout } = await run(["top", ...args])
-    strictEqual(code, 1)
-    assert.match(stderr + stdout, message)
+    deepStrictEqual([code, stdout], [1, ""])
+    assert.match(stderr, message)
     assert.notMatch(stderr, /\n +at /)
   })
 })
@@ -189,19 +210,19 @@ describe("what top reads", () => {
     watched.go(program)
     strictEqual(watched.come(), 2)
     deepStrictEqual(watched.memories, [])
-    strictEqual(TopReport.text(watched, none), "No program is connected.")
+    strictEqual(TopReport.text(watched, none, Infinity), "No program is connected.")
   })
 
   it("says what a program lacks that tells of no pool, and shows no text of others as it is", () => {
     const watched = new Watched()
     watched.tell({ program: watched.come(), time: 0, memories: [] })
-    assert.include(TopReport.text(watched, none), "Program 1 tells of no pool: it needs PoolMetrics.layer()")
+    assert.include(TopReport.text(watched, none, Infinity), "Program 1 tells of no pool: it needs PoolMetrics.layer()")
     const memory = "a\u001b[2Jb"
     watched.tell({
       program: 1,
       time: 1,
       memories: memoriesOf(snapshot(counter("gpu_pool_hits_total", 1, { memory })))
     })
-    assert.include(TopReport.text(watched, none), "a\\u001b[2Jb")
+    assert.include(TopReport.text(watched, none, Infinity), "a\\u001b[2Jb")
   })
 })

@@ -19,6 +19,7 @@ import * as Queue from "effect/Queue"
 import * as SocketServer from "effect/socket/SocketServer"
 import { line, messageOf } from "../../domain/arguments/ShownValue.ts"
 import { style } from "../Style.ts"
+import { width } from "../Width.ts"
 import { memoriesOf } from "./Memories.ts"
 import * as TopReport from "./TopReport.ts"
 import { type Told, Watched } from "./Watched.ts"
@@ -50,6 +51,8 @@ const flags = {
   ),
   host: Flag.String("host").pipe(
     Flag.withDefault("localhost"),
+    // Node listens at every address of the machine for an empty one, as a variable is that is not set.
+    Flag.filter((host) => host !== "", () => "an address, as localhost, or 0.0.0.0 for every one of this machine"),
     Flag.withDescription("The address to listen at; without it this machine's own programs alone can connect")
   )
 }
@@ -104,7 +107,7 @@ const clear = "\u001b[H\u001b[J"
 /** The whole screen on a terminal, and one table after another elsewhere. */
 const draw = Effect.fnUntraced(function*(watched: Watched) {
   const { canAnimate } = yield* TerminalCapabilities
-  const text = TopReport.text(watched, yield* style)
+  const text = TopReport.text(watched, yield* style, yield* width)
   yield* Console.log(canAnimate ? `${clear}${text}` : text)
 })
 

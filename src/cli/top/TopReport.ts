@@ -26,45 +26,62 @@ export const json = ({ memories, program, time }: Told): string =>
     }))
   })
 
-const head = ["program", "memory", "device", "active", "held", "limit", "hits", "leases/s", "waiting", "out of memory"]
-
-export const text = (watched: Watched, style: Style): string => {
+export const text = (watched: Watched, style: Style, width: number): string => {
   const { memories, programs } = watched
   const silent = programs.filter((told) => told.memories.length === 0)
   return [
     ...(programs.length === 0 ? ["No program is connected."] : []),
-    ...(memories.length === 0 ? [] : [table(memories, style)]),
+    ...(memories.length === 0 ? [] : [fitting(memories, style, width)]),
     ...silent.map(({ program }) =>
       `Program ${program} tells of no pool: it needs PoolMetrics.layer(), or has opened none.`
     )
   ].join("\n")
 }
 
-const table = (memories: ReadonlyArray<WatchedMemory>, style: Style): string => {
-  const table = new CliTable({
-    head,
-    style: { head: [], border: [], compact: true },
-    colAligns: head.map((_, at) => at < 3 ? "left" : "right")
-  })
-  table.push(...memories.map((memory) => row(memory, style)))
-  return table.toString()
+type Cell = (memory: WatchedMemory, style: Style) => string
+
+const marked = (count: number, mark: (text: string) => string): string => count > 0 ? mark(Shown.count(count)) : "0"
+
+const columns: { readonly [head: string]: Cell } = {
+  program: ({ program }) => String(program),
+  memory: ({ memory, number }) => line(`${memory ?? "(no label)"}${number === 1 ? "" : ` ${number}`}`),
+  device: ({ device }) => line(device, 40),
+  active: ({ counts }) => Shown.bytes(counts.activeBytes ?? 0),
+  held: ({ counts }) => Shown.bytes(counts.heldBytes ?? 0),
+  limit: ({ counts }) => counts.limitBytes === undefined ? "" : Shown.bytes(counts.limitBytes),
+  hits: (memory) => {
+    const rate = hitRate(memory)
+    return rate === null ? "" : `${(100 * rate).toFixed(1)} %`
+  },
+  "leases/s": ({ leasesPerSecond }) => leasesPerSecond === undefined ? "" : Shown.count(Math.round(leasesPerSecond)),
+  waiting: ({ counts }, style) => marked(counts.waiters ?? 0, style.strong),
+  "out of memory": ({ counts }, style) => marked(counts.outOfMemory ?? 0, style.bad)
 }
 
-const row = (memory: WatchedMemory, style: Style): Array<string> => {
-  const { counts, device, leasesPerSecond, number, program } = memory
-  const rate = hitRate(memory)
-  const waiting = counts.waiters ?? 0
-  const failed = counts.outOfMemory ?? 0
-  return [
-    String(program),
-    line(`${memory.memory ?? "(no label)"}${number === 1 ? "" : ` ${number}`}`),
-    line(device, 40),
-    Shown.bytes(counts.activeBytes ?? 0),
-    Shown.bytes(counts.heldBytes ?? 0),
-    counts.limitBytes === undefined ? "" : Shown.bytes(counts.limitBytes),
-    rate === null ? "" : `${(100 * rate).toFixed(1)} %`,
-    leasesPerSecond === undefined ? "" : Shown.count(Math.round(leasesPerSecond)),
-    waiting > 0 ? style.strong(Shown.count(waiting)) : "0",
-    failed > 0 ? style.bad(Shown.count(failed)) : "0"
-  ]
+/** What goes first where a terminal is narrow: a line that wraps cannot be read. */
+const dispensable = ["device", "limit", "leases/s", "held", "program"]
+
+const fitting = (
+  memories: ReadonlyArray<WatchedMemory>,
+  style: Style,
+  width: number,
+  [first, ...others] = dispensable,
+  head = Object.keys(columns)
+): string => {
+  const shown = table(memories, style, head)
+  return shown.indexOf("\n") <= width || first === undefined
+    ? shown
+    : fitting(memories, style, width, others, head.filter((name) => name !== first))
+}
+
+const onTheLeft = ["program", "memory", "device"]
+
+const table = (memories: ReadonlyArray<WatchedMemory>, style: Style, head: ReadonlyArray<string>): string => {
+  const table = new CliTable({
+    head: [...head],
+    style: { head: [], border: [], compact: true },
+    colAligns: head.map((name) => onTheLeft.includes(name) ? "left" : "right")
+  })
+  table.push(...memories.map((memory) => head.map((name) => columns[name]!(memory, style))))
+  return table.toString()
 }
