@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { join } from "node:path"
 import { answerOf } from "../../src/cli/doctor/ChildAnswer.ts"
 import { diagnose } from "../../src/cli/doctor/Diagnosis.ts"
@@ -185,8 +186,26 @@ describe("what doctor says to install", () => {
     [
       "Ubuntu with an NVIDIA GPU",
       { distribution: ubuntu, ...gpus("NVIDIA") },
-      ["sudo apt-get install --yes libvulkan1", "sudo ubuntu-drivers install"],
-      ["sudo apt-get install --yes ocl-icd-libopencl1", "sudo ubuntu-drivers install"]
+      ["sudo apt-get install --yes libvulkan1 ubuntu-drivers-common", "sudo ubuntu-drivers install"],
+      ["sudo apt-get install --yes ocl-icd-libopencl1 ubuntu-drivers-common", "sudo ubuntu-drivers install"]
+    ],
+    [
+      "Debian with GPUs of AMD and NVIDIA",
+      { distribution: debian13, ...gpus("AMD", "NVIDIA") },
+      ["sudo apt-get install --yes libvulkan1 nvidia-driver mesa-vulkan-drivers"],
+      ["sudo apt-get install --yes ocl-icd-libopencl1 mesa-opencl-icd nvidia-opencl-icd"]
+    ],
+    [
+      "Alpine, which has no glibc",
+      { distribution: distribution("alpine", "3.24"), isRoot: true },
+      [],
+      ["apk add opencl-icd-loader mesa-rusticl"]
+    ],
+    [
+      "Arch with an NVIDIA GPU",
+      { distribution: arch, ...gpus("NVIDIA") },
+      ["sudo pacman -S --needed vulkan-icd-loader nvidia-open nvidia-utils"],
+      ["sudo pacman -S --needed ocl-icd nvidia-open opencl-nvidia"]
     ],
     [
       "Fedora with an AMD GPU",
@@ -217,6 +236,23 @@ describe("what doctor says to install", () => {
     for (const backend of ["webgpu", "opencl"]) {
       assert.isTrue(commandsFor(backend, own).length > 0 || adviceFor(backend, own).length > 10, backend)
     }
+  })
+
+  it.each<[string, Partial<Machine>, says: RegExp]>([
+    ["Debian", { distribution: debian13, ...gpus("NVIDIA") }, /contrib, non-free .*non-free-firmware/],
+    ["Debian", { distribution: debian13, ...gpus("AMD") }, /RUSTICL_ENABLE, to radeonsi/],
+    [
+      "Fedora",
+      { distribution: fedora, ...gpus("NVIDIA") },
+      /^NVIDIA's packages are in RPM Fusion's nonfree repository\.$/
+    ],
+    ["Rocky", { distribution: distribution("rocky", "9", undefined, "rhel", "centos", "fedora") }, /^What .* EPEL\.$/],
+    ["Arch", { distribution: arch, ...gpus("NVIDIA") }, /another kernel needs nvidia-open-dkms/],
+    ["Alpine", { distribution: distribution("alpine", "3.24") }, /RUSTICL_ENABLE.*llvmpipe for the processor/],
+    ["a container", { distribution: arch, isContainer: true, ...gpus("NVIDIA") }, /comes from the host/],
+    ["Fedora", { distribution: fedora, ...gpus("AMD") }, /^$/]
+  ])("says what to know of %s", (_, own, says) => {
+    assert.match(adviceFor("opencl", own), says)
   })
 
   it("is what npm run drivers installs", () => {
@@ -273,6 +309,23 @@ describe("what doctor says to install", () => {
       "VK_DRIVER_FILES=/etc/drivers/one.json npx effect-gpu-pool devices --select webgpu --verbose",
       "VK_DRIVER_FILES=/etc/drivers/two.json npx effect-gpu-pool devices --select webgpu --verbose"
     ])
+  })
+
+  it("has a folder for one OpenCL driver, which every loader takes", () => {
+    const [first] = commandsFor("opencl", { openCl: complete }, "its driver ended the process")
+    strictEqual(
+      first,
+      "folder=$(mktemp -d) && cp /etc/drivers/one.json $folder && OCL_ICD_VENDORS=$folder " +
+        "npx effect-gpu-pool devices --select opencl --verbose"
+    )
+  })
+
+  it("names the version of npm webgpu that is tested here", () => {
+    const { devDependencies } = createRequire(import.meta.url)("../../package.json") as {
+      readonly devDependencies: { readonly webgpu: string }
+    }
+    const own = { platform: "darwin", vulkan: undefined, openCl: undefined }
+    assert.include(adviceFor("webgpu", own), `npm webgpu ${devDependencies.webgpu} is built for macOS`)
   })
 
   it("names the variable that hides the drivers", () => {

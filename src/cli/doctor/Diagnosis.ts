@@ -39,8 +39,8 @@ interface Needs {
   readonly drivers: string
   readonly parts: (machine: Machine) => SystemParts | undefined
   readonly driver: (machine: Machine) => Omit<Remedy, "why">
-  /** The variable that names the drivers to load, for one that crashes. */
-  readonly variable: string
+  /** What stands before a command that is to load one driver alone, for one that crashes. */
+  readonly alone: (file: string) => string
   /** What a driver must be that is there and not taken. */
   readonly refused: string
 }
@@ -51,7 +51,7 @@ const webGpu: Needs = {
   drivers: "Vulkan",
   parts: ({ vulkan }) => vulkan,
   driver: InstallCommands.webGpuDriver,
-  variable: "VK_DRIVER_FILES",
+  alone: (file) => `VK_DRIVER_FILES=${file}`,
   refused: "Dawn takes none of the drivers that are there; Mesa must be version 23 or newer"
 }
 
@@ -61,7 +61,8 @@ const openCl: Needs = {
   drivers: "OpenCL",
   parts: ({ openCl }) => openCl,
   driver: InstallCommands.openClDriver,
-  variable: "OCL_ICD_VENDORS",
+  // A file is enough for ocl-icd alone; Khronos' loader takes a folder.
+  alone: (file) => `folder=$(mktemp -d) && cp ${file} $folder && OCL_ICD_VENDORS=$folder`,
   refused: "no driver has a device that can be used"
 }
 
@@ -138,11 +139,9 @@ const present = (wants: Needs, machine: Machine, tried: Tried | string): Readonl
 
 const denied = (machine: Machine): string => `this user may not open ${list(machine.denied)}`
 
-const oneByOne = ({ backend, drivers, variable }: Needs, system: SystemParts): Remedy => ({
+const oneByOne = ({ alone, backend, drivers }: Needs, system: SystemParts): Remedy => ({
   why: `a ${drivers} driver crashes or hangs: find out which, and remove or update it`,
-  commands: system.drivers.map((file) =>
-    `${variable}=${file} npx effect-gpu-pool devices --select ${backend} --verbose`
-  )
+  commands: system.drivers.map((file) => `${alone(file)} npx effect-gpu-pool devices --select ${backend} --verbose`)
 })
 
 const isUsedGpu = ({ type, why }: TriedDevice): boolean => type === "gpu" && why === null

@@ -27,7 +27,7 @@ export const npmPackage = (name: string, { packageManager }: Machine): Commands 
   commands: [adding[packageManager](name)]
 })
 
-type Family = "debian" | "fedora" | "arch"
+type Family = "debian" | "fedora" | "arch" | "alpine"
 
 /** What an API of drivers is called where it is installed: the packages for each kind of GPU, and for machines without one. */
 interface Packages {
@@ -37,14 +37,18 @@ interface Packages {
   readonly of: Partial<Record<Vendor, ReadonlyArray<string>>>
 }
 
-const vulkanPackages: Record<Family, Packages> = {
+/** NVIDIA's libraries on Arch come without the module of the kernel. */
+const nvidiaModule = "nvidia-open"
+
+/** npm webgpu is built for glibc, which Alpine has not. */
+const vulkanPackages: Record<Exclude<Family, "alpine">, Packages> = {
   // Mesa's package has the drivers of AMD and Intel, and one for the processor.
   debian: { loader: ["libvulkan1"], software: "mesa-vulkan-drivers", of: { NVIDIA: ["nvidia-driver"] } },
   fedora: { loader: ["vulkan-loader"], software: "mesa-vulkan-drivers", of: { NVIDIA: ["akmod-nvidia"] } },
   arch: {
     loader: ["vulkan-icd-loader"],
     software: "vulkan-swrast",
-    of: { NVIDIA: ["nvidia-utils"], AMD: ["vulkan-radeon"], Intel: ["vulkan-intel"] }
+    of: { NVIDIA: [nvidiaModule, "nvidia-utils"], AMD: ["vulkan-radeon"], Intel: ["vulkan-intel"] }
   }
 }
 
@@ -63,15 +67,16 @@ const openClPackages: Record<Family, Packages> = {
   arch: {
     loader: ["ocl-icd"],
     software: "pocl",
-    of: { NVIDIA: ["opencl-nvidia"], AMD: ["rocm-opencl-runtime"], Intel: ["intel-compute-runtime"] }
-  }
+    of: { NVIDIA: [nvidiaModule, "opencl-nvidia"], AMD: ["rocm-opencl-runtime"], Intel: ["intel-compute-runtime"] }
+  },
+  alpine: { loader: ["opencl-icd-loader"], software: "mesa-rusticl", of: {} }
 }
 
 const familyOf = (distribution: Distribution | undefined): Family | undefined => {
   const ids = distribution?.ids ?? []
   if (ids.includes("debian") || ids.includes("ubuntu")) return "debian"
   if (ids.includes("fedora") || ids.includes("rhel")) return "fedora"
-  return ids.includes("arch") ? "arch" : undefined
+  return ids.includes("arch") ? "arch" : ids.includes("alpine") ? "alpine" : undefined
 }
 
 const asRoot = ({ isRoot }: Machine, command: string): string => isRoot ? command : `sudo ${command}`
@@ -79,7 +84,8 @@ const asRoot = ({ isRoot }: Machine, command: string): string => isRoot ? comman
 const installing: Record<Family, (packages: string) => string> = {
   debian: (packages) => `apt-get install --yes ${packages}`,
   fedora: (packages) => `dnf install --assumeyes ${packages}`,
-  arch: (packages) => `pacman -S --needed ${packages}`
+  arch: (packages) => `pacman -S --needed ${packages}`,
+  alpine: (packages) => `apk add ${packages}`
 }
 
 /** A driver for each GPU of the machine, or one for the processor where it has none. */
@@ -90,31 +96,59 @@ const packagesFor = ({ gpus }: Machine, { loader, of, software }: Packages): Rea
 
 const isUbuntu = ({ distribution }: Machine): boolean => distribution?.ids.includes("ubuntu") === true
 
-const nonFree = (machine: Machine, family: Family): string | undefined => {
+/** Where NVIDIA's packages are, and for which kernels. */
+const ofNvidia = (machine: Machine, family: Family): string | undefined => {
   if (!machine.gpus.includes("NVIDIA")) return undefined
   if (machine.isContainer) {
     return "In a container NVIDIA's driver comes from the host: start it with --gpus all and " +
       "NVIDIA_DRIVER_CAPABILITIES=all."
   }
-  if (family === "fedora") return "NVIDIA's packages are in RPM Fusion's nonfree repository."
-  return family === "debian" && !isUbuntu(machine) ? "NVIDIA's packages are in the component non-free." : undefined
+  switch (family) {
+    case "debian":
+      return isUbuntu(machine)
+        ? undefined
+        : "NVIDIA's packages are in the components contrib, non-free and, from Debian 12 on, non-free-firmware."
+    case "fedora":
+      return "NVIDIA's packages are in RPM Fusion's nonfree repository."
+    case "arch":
+      return `${nvidiaModule} is for the kernel linux and for GPUs from Turing on; another kernel needs ${nvidiaModule}-dkms.`
+    default:
+      return undefined
+  }
 }
 
-const nvidiaOfUbuntu = (machine: Machine, packages: ReadonlyArray<string>): ReadonlyArray<string> => {
+/** Mesa's OpenCL driver has no device until somebody says which. */
+const ofRusticl = (packages: ReadonlyArray<string>): string | undefined =>
+  packages.some((name) => name === "mesa-opencl-icd" || name === "mesa-rusticl")
+    ? "If no device is found then, set RUSTICL_ENABLE, to radeonsi for AMD, iris for Intel, llvmpipe for the processor."
+    : undefined
+
+/** Those who rebuild RHEL have fewer packages than Fedora. */
+const ofRhel = ({ distribution }: Machine, family: Family): string | undefined =>
+  family === "fedora" && distribution?.ids[0] !== "fedora" ? "What dnf does not find may be in EPEL." : undefined
+
+const commandsFor = (machine: Machine, family: Family, packages: ReadonlyArray<string>): ReadonlyArray<string> => {
   const free = packages.filter((name) => !name.startsWith("nvidia-"))
   return free.length === packages.length || !isUbuntu(machine)
-    ? [asRoot(machine, installing.debian(packages.join(" ")))]
-    : [asRoot(machine, installing.debian(free.join(" "))), asRoot(machine, "ubuntu-drivers install")]
+    ? [asRoot(machine, installing[family](packages.join(" ")))]
+    : [
+      asRoot(machine, installing[family]([...free, "ubuntu-drivers-common"].join(" "))),
+      asRoot(machine, "ubuntu-drivers install")
+    ]
 }
 
-const onLinux = (machine: Machine, from: Record<Family, Packages>, otherwise: string): Commands => {
+const onLinux = (machine: Machine, from: Partial<Record<Family, Packages>>, otherwise: string): Commands => {
   const family = familyOf(machine.distribution)
-  if (family === undefined) return { commands: [], advice: otherwise }
-  const packages = packagesFor(machine, from[family])
-  const commands = family === "debian"
-    ? nvidiaOfUbuntu(machine, packages)
-    : [asRoot(machine, installing[family](packages.join(" ")))]
-  return { commands, advice: nonFree(machine, family) }
+  const known = family && from[family]
+  if (family === undefined || known === undefined) return { commands: [], advice: otherwise }
+  const packages = packagesFor(machine, known)
+  const advice = [ofNvidia(machine, family), ofRusticl(packages), ofRhel(machine, family)].filter((one) =>
+    one !== undefined
+  )
+  return {
+    commands: commandsFor(machine, family, packages),
+    advice: advice.length === 0 ? undefined : advice.join(" ")
+  }
 }
 
 /** The oldest Mesa that Dawn takes, and the releases whose own is older. */
@@ -145,7 +179,7 @@ const backported = (machine: Machine): Commands | undefined => {
       asRoot(machine, "apt-get update"),
       asRoot(machine, `apt-get install --yes --target-release ${suite} libvulkan1 mesa-vulkan-drivers`)
     ],
-    advice: nonFree(machine, "debian")
+    advice: ofNvidia(machine, "debian")
   }
 }
 
@@ -153,10 +187,18 @@ const backported = (machine: Machine): Commands | undefined => {
 export const webGpuDriver = (machine: Machine): Commands => {
   switch (machine.platform) {
     case "linux":
-      return backported(machine) ??
-        onLinux(machine, vulkanPackages, `Install a Vulkan driver: your GPU's, or Mesa ${leastMesa} or newer.`)
+      return backported(machine) ?? onLinux(
+        machine,
+        vulkanPackages,
+        familyOf(machine.distribution) === "alpine"
+          ? "npm webgpu is built for glibc, and Alpine has musl: use another distribution, or OpenCL."
+          : `Install a Vulkan driver: your GPU's, or Mesa ${leastMesa} or newer.`
+      )
     case "darwin":
-      return { commands: [], advice: "macOS brings Metal: use macOS 13 or newer." }
+      return {
+        commands: [],
+        advice: "macOS brings Metal. npm webgpu 0.6.2 is built for macOS 26: where it does not load, update macOS."
+      }
     case "win32":
       return { commands: [], advice: "Install the driver of your GPU's vendor: WebGPU needs one with Direct3D 12." }
     default:
