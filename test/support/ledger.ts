@@ -2,8 +2,7 @@
 import { assert } from "@effect/vitest"
 import type { PoolEvent } from "../../src/domain/pool/PoolEvent.ts"
 import type { PoolStats } from "../../src/domain/pool/PoolStats.ts"
-
-const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, number) => total + number, 0)
+import { BlockLedger, type LedgerBlock } from "../../src/observability/recording/BlockLedger.ts"
 
 /** Counts requests that have begun something, until the event that ends it. */
 class Open {
@@ -25,9 +24,33 @@ class Open {
   }
 }
 
+/** What an event has to do with blocks and leases, if it fits those that there are. */
+const expected = (event: PoolEvent): ReadonlyArray<string> => {
+  switch (event._tag) {
+    case "Leased": {
+      const leased = `${event.size} of ${event.capacity} B are leased`
+      return event.from === "driver" ? [`${event.capacity} B begin`, leased] : [leased]
+    }
+    case "Kept":
+      return [`${event.capacity} B begin`]
+    case "Released":
+      return [`${event.size} of ${event.capacity} B are released`]
+    case "Freed":
+      return [`${event.capacity} B end`]
+    default:
+      return []
+  }
+}
+
 export class Ledger {
-  /** The size of its lease is undefined for a block that is held. */
-  readonly blocks = new Map<number, { readonly capacity: number; size: number | undefined }>()
+  /** What blocks and leases have begun and ended since the last look. */
+  readonly #told: Array<string> = []
+  readonly #blocks = new BlockLedger({ blocks: [] }, {
+    begins: ({ capacity }) => void this.#told.push(`${capacity} B begin`),
+    leased: ({ capacity, size }) => void this.#told.push(`${size} of ${capacity} B are leased`),
+    released: ({ capacity, size }) => void this.#told.push(`${size} of ${capacity} B are released`),
+    ends: ({ capacity }) => void this.#told.push(`${capacity} B end`)
+  })
   readonly asking = new Open()
   readonly waiting = new Open()
   readonly reserving = new Open()
@@ -38,6 +61,12 @@ export class Ledger {
   driverFrees = 0
 
   add(event: PoolEvent): void {
+    this.#count(event)
+    assert.isTrue(this.#blocks.take(event), `${event._tag} of an unknown block`)
+    assert.deepStrictEqual(this.#told.splice(0), expected(event), "an event says what contradicts what came before")
+  }
+
+  #count(event: PoolEvent): void {
     switch (event._tag) {
       case "DriverAsked":
         return this.asking.begin(event.request)
@@ -52,47 +81,40 @@ export class Ledger {
       case "ReservationEnded":
         return this.reserving.end(event.request, "a reservation")
       case "Leased":
-        return this.#leased(event)
+        if (event.from === "borrowed") this.borrows += 1
+        if (event.from !== "driver") this.hits += 1
+        else {
+          this.misses += 1
+          this.#made(event.request)
+        }
+        return
       case "Kept":
-        this.asking.end(event.request, "a call of the driver")
-        this.driverAllocations += 1
-        this.blocks.set(event.block, { capacity: event.capacity, size: undefined })
-        return
-      case "Released": {
-        const block = this.blocks.get(event.block)
-        assert.strictEqual(block?.size, event.size)
-        block!.size = undefined
-        return
-      }
+        return this.#made(event.request)
       case "Freed":
         this.driverFrees += 1
-        assert.isTrue(this.blocks.delete(event.block))
     }
   }
 
-  #leased({ block, capacity, from, request, size }: PoolEvent & { readonly _tag: "Leased" }): void {
-    if (from === "driver") {
-      this.asking.end(request, "a call of the driver")
-      this.misses += 1
-      this.driverAllocations += 1
-    } else this.hits += 1
-    if (from === "borrowed") this.borrows += 1
-    assert.strictEqual(this.blocks.has(block), from !== "driver", `block ${block}, ${from}`)
-    this.blocks.set(block, { capacity, size })
+  #made(request: number): void {
+    this.asking.end(request, "a call of the driver")
+    this.driverAllocations += 1
+  }
+
+  get blocks(): ReadonlyArray<LedgerBlock> {
+    return [...this.#blocks.blocks()]
   }
 
   /** The counters of a pool that tell the same. */
   get stats(): Partial<PoolStats> {
-    const all = [...this.blocks.values()]
-    const active = all.flatMap(({ size }) => size === undefined ? [] : [size])
-    const held = all.filter(({ size }) => size === undefined)
-    const { borrows, driverAllocations, driverFrees, hits, misses } = this
+    const { blocks, borrows, driverAllocations, driverFrees, hits, misses } = this
+    const { activeBytes, heldBytes, managedBytes } = this.#blocks.bytes
+    const activeBlocks = blocks.filter(({ lease }) => lease !== -1).length
     return {
-      activeBlocks: active.length,
-      activeBytes: sum(active),
-      heldBlocks: held.length,
-      heldBytes: sum(held.map(({ capacity }) => capacity)),
-      managedBytes: sum(all.map(({ capacity }) => capacity)),
+      activeBlocks,
+      activeBytes,
+      heldBlocks: blocks.length - activeBlocks,
+      heldBytes,
+      managedBytes,
       hits,
       borrows,
       misses,

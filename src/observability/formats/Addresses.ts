@@ -6,18 +6,16 @@
  */
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import { invalidRequest } from "../../domain/GpuError.ts"
+import type { LedgerBlock } from "../recording/BlockLedger.ts"
 
 /** Where the first block is: no reader takes it for a null pointer. */
 const first = 0x1000
 
-interface Range {
-  readonly address: number
-  readonly capacity: number
-}
+type Block = Pick<LedgerBlock, "place" | "capacity">
 
 export class Addresses {
   readonly #operation: string
-  readonly #memories = new Map<number, Map<number, Range>>()
+  readonly #addresses = new Map<number, number>()
   /** The addresses that are free again, by capacity. */
   readonly #free = new Map<number, Array<number>>()
   #next = first
@@ -27,24 +25,22 @@ export class Addresses {
   }
 
   /** The address of a block, which gets one when it has none. */
-  of(memory: number, block: number, capacity: number): number {
-    const blocks = this.#memories.get(memory) ?? new Map<number, Range>()
-    this.#memories.set(memory, blocks)
-    const known = blocks.get(block)
-    if (known !== undefined) return known.address
+  of({ capacity, place }: Block): number {
+    const known = this.#addresses.get(place)
+    if (known !== undefined) return known
     const address = this.#take(capacity)
-    blocks.set(block, { address, capacity })
+    this.#addresses.set(place, address)
     return address
   }
 
-  /** A block is freed. */
-  end(memory: number, block: number): void {
-    const range = this.#memories.get(memory)?.get(block)
-    if (range === undefined) return
-    this.#memories.get(memory)!.delete(block)
-    const free = this.#free.get(range.capacity)
-    if (free === undefined) this.#free.set(range.capacity, [range.address])
-    else free.push(range.address)
+  /** A block has ended. */
+  end({ capacity, place }: Block): void {
+    const address = this.#addresses.get(place)
+    if (address === undefined) return
+    this.#addresses.delete(place)
+    const free = this.#free.get(capacity)
+    if (free === undefined) this.#free.set(capacity, [address])
+    else free.push(address)
   }
 
   #take(capacity: number): number {

@@ -5,9 +5,10 @@
  * @internal
  */
 import type { OfRequest, PoolEvent } from "../../domain/pool/PoolEvent.ts"
+import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
 import { events as eventsOf, type Recording } from "../recording/Recording.ts"
-import { type BlockChange, type BlockLease, BlockLedger, type LedgerBlock } from "./BlockLedger.ts"
-import { JsonTexts } from "./TextOutput.ts"
+import { startOf } from "../recording/RecordingModel.ts"
+import { JsonTexts, TextBuffer } from "./TextOutput.ts"
 
 type Value = string | number | boolean | undefined
 
@@ -43,7 +44,6 @@ interface Open {
 
 class Writer {
   readonly #recording: Recording
-  readonly #ledger: BlockLedger
   /** The slices of requests, by category and request. */
   readonly #open = new Map<string, Open>()
   /** The threads of each process, by the name of the service. */
@@ -52,173 +52,157 @@ class Writer {
   readonly #managed = new Map<number, number>()
   readonly #texts = new JsonTexts()
   #lastSlice = 0
+  /** The time of the event that is being written, and whether it has changed the bytes of its memory. */
+  #at: number
+  #hasChanged = false
   #separator = ""
+  readonly #text = new TextBuffer()
 
   constructor(recording: Recording) {
     this.#recording = recording
-    this.#ledger = new BlockLedger(recording)
+    this.#at = startOf(recording)
   }
 
   *all(): Generator<string> {
     yield `{"displayTimeUnit":"ms","traceEvents":[`
-    let isFirst = true
+    const ledger = this.#before()
     for (const event of eventsOf(this.#recording)) {
-      if (isFirst) yield* this.#before(event.at)
-      isFirst = false
-      yield* this.#process(event.memoryNumber, event.memory, event.device)
-      const change = this.#ledger.take(event)
-      yield* this.#changed(event, change)
-      yield* this.#told(event)
+      this.#at = event.at
+      this.#process(event.memoryNumber, event.memory, event.device)
+      this.#hasChanged = false
+      ledger.take(event)
+      if (this.#hasChanged) this.#bytes(event.memoryNumber, ledger)
+      this.#told(event)
+      yield this.#text.take()
     }
-    if (isFirst) yield* this.#before(this.#recording.takenAt)
+    yield this.#text.take()
     const { dropped, reason, source } = this.#recording
     yield `],\n"otherData":{"source":${this.#texts.of(source)},"reason":${
       this.#texts.of(reason)
     },"dropped":"${dropped}"}}\n`
   }
 
-  *#before(at: number): Generator<string> {
+  #before(): BlockLedger {
     for (const { device, label, maxBytes, number } of this.#recording.memories) {
-      yield* this.#process(number, label, device)
-      if (Number.isFinite(maxBytes)) yield this.#counter("limit", at, number, { bytes: maxBytes })
+      this.#process(number, label, device)
+      if (Number.isFinite(maxBytes)) this.#counter("limit", number, { bytes: maxBytes })
     }
-    for (const block of this.#ledger.blocks()) {
-      yield* this.#process(block.memory, undefined, "")
-      if (block.lease !== undefined) yield* this.#lease("b", at, block, block.lease)
-    }
-    for (const memory of this.#processes) yield* this.#bytes(at, memory)
+    const ledger = new BlockLedger(this.#recording, {
+      begins: ({ memory }) => {
+        this.#hasChanged = true
+        this.#process(memory, undefined, "")
+      },
+      leased: (block) => this.#lease("b", block),
+      released: (block) => this.#lease("e", block),
+      ends: () => {
+        this.#hasChanged = true
+      }
+    })
+    for (const memory of this.#processes) this.#bytes(memory, ledger)
+    return ledger
   }
 
-  *#process(memory: number, label: string | undefined, device: string): Generator<string> {
+  #process(memory: number, label: string | undefined, device: string): void {
     if (this.#processes.has(memory)) return
     this.#processes.add(memory)
     const name = [nameOf(label, `memory ${memory}`), device].filter((part) => part !== "").join(", ")
-    yield this.#event("M", "process_name", 0, memory, memory, this.#args({ name }))
+    this.#event("M", "process_name", 0, memory, memory, this.#args({ name }))
   }
 
-  *#thread(memory: number, pool: string): Generator<string, number> {
+  #thread(memory: number, pool: string): number {
     const key = `${memory} ${pool}`
     const known = this.#threads.get(key)
     if (known !== undefined) return known
     const thread = firstThread + this.#threads.size
     this.#threads.set(key, thread)
-    yield this.#event("M", "thread_name", 0, memory, thread, this.#args({ name: nameOf(pool, "pool") }))
+    this.#event("M", "thread_name", 0, memory, thread, this.#args({ name: nameOf(pool, "pool") }))
     return thread
   }
 
-  *#changed(event: PoolEvent, { after, before }: BlockChange): Generator<string> {
-    if (before === undefined && after === undefined) return
-    if (before?.lease !== undefined) yield* this.#lease("e", event.at, before, before.lease)
-    if (after?.lease !== undefined) yield* this.#lease("b", event.at, after, after.lease)
-    yield* this.#bytes(event.at, event.memoryNumber)
+  #lease(phase: "b" | "e", { block, callSite, capacity, label, lease, memory, pool, queue, size }: LedgerBlock): void {
+    this.#hasChanged = true
+    const slice: Open = { category: "lease", name: nameOf(label, "lease"), id: lease + 1 }
+    const args = phase === "e" ? {} : { size, capacity, block, "call site": callSite, queue }
+    this.#slice(phase, slice, this.#at, memory, this.#thread(memory, pool), args)
   }
 
-  *#lease(phase: "b" | "e", at: number, block: LedgerBlock, lease: BlockLease): Generator<string> {
-    const { label, size } = lease
-    const thread = yield* this.#thread(block.memory, block.pool)
-    const slice: Open = { category: "lease", name: nameOf(label, "lease"), id: lease.number }
-    const args = phase === "e" ? {} : {
-      size,
-      capacity: block.capacity,
-      block: block.block,
-      "call site": lease.callSite,
-      queue: lease.queue
-    }
-    yield this.#slice(phase, slice, at, block.memory, thread, args)
-  }
-
-  *#bytes(at: number, memory: number): Generator<string> {
-    const { active, held } = this.#ledger.bytesOf(memory)
-    yield this.#counter("bytes in use", at, memory, { active, held })
-    const managed = active + held
+  #bytes(memory: number, ledger: BlockLedger): void {
+    const { heldBytes: held, managedBytes: managed } = ledger.bytesOf(memory)
+    this.#counter("bytes in use", memory, { active: managed - held, held })
     if (this.#managed.get(memory) === managed) return
     this.#managed.set(memory, managed)
-    yield this.#counter("managed bytes", at, memory, { bytes: managed })
+    this.#counter("managed bytes", memory, { bytes: managed })
   }
 
-  *#told(event: PoolEvent): Generator<string> {
+  #told(event: PoolEvent): void {
     switch (event._tag) {
       case "DriverAsked":
-        return yield* this.#begin("driver", event, event.at, { capacity: event.capacity })
+        return this.#begin("driver", event, event.at, { capacity: event.capacity })
       case "Leased":
       case "Kept":
-        return yield* this.#end("driver", event)
+        return this.#end("driver", event)
       case "Refused":
-        yield* this.#end("driver", event)
-        return yield* this.#instant(event, { ...requestArgs(event), capacity: event.capacity, why: event.why })
+        this.#end("driver", event)
+        return this.#instant(event, { ...requestArgs(event), capacity: event.capacity, why: event.why })
       case "Waiting":
-        return yield* this.#begin("waiting", event, event.at, {})
+        return this.#begin("waiting", event, event.at, {})
       case "Waited":
-        return yield* this.#waited(event)
+        return this.#waited(event)
       case "Reserved":
-        return yield* this.#begin("reservation", event, event.at, {})
+        return this.#begin("reservation", event, event.at, {})
       case "ReservationEnded":
-        return yield* this.#end("reservation", event)
+        return this.#end("reservation", event)
       case "HandlersAsked":
-        return yield* this.#instant(event, { ...requestArgs(event), freed: event.freed })
+        return this.#instant(event, { ...requestArgs(event), freed: event.freed })
       case "RanOut":
-        return yield* this.#instant(event, {
+        return this.#instant(event, {
           ...requestArgs(event),
           rungs: event.rungs.join(", "),
           "active bytes": event.activeBytes,
           "held bytes": event.heldBytes
         })
       case "LimitChanged":
-        return yield* this.#limitChanged(event)
+        return this.#limitChanged(event)
       case "Lost":
       case "Closed":
-        return yield* this.#instant(event, {})
+        return this.#instant(event, {})
       default:
         return
     }
   }
 
-  *#waited(event: Extract<PoolEvent, { readonly _tag: "Waited" }>): Generator<string> {
+  #waited(event: Extract<PoolEvent, { readonly _tag: "Waited" }>): void {
     const { at, served, waitedMillis } = event
     // Its beginning may have been before the first event.
-    if (!this.#open.has(`waiting ${event.request}`)) yield* this.#begin("waiting", event, at - waitedMillis, {})
-    yield* this.#end("waiting", event, { served })
+    if (!this.#open.has(`waiting ${event.request}`)) this.#begin("waiting", event, at - waitedMillis, {})
+    this.#end("waiting", event, { served })
   }
 
-  *#limitChanged(event: Extract<PoolEvent, { readonly _tag: "LimitChanged" }>): Generator<string> {
-    const { at, budget, budgetNumber, from, memoryNumber, to } = event
-    yield* this.#instant(event, { budget, from, to })
-    if (budgetNumber === undefined && Number.isFinite(to)) {
-      yield this.#counter("limit", at, memoryNumber, { bytes: to })
-    }
+  #limitChanged(event: Extract<PoolEvent, { readonly _tag: "LimitChanged" }>): void {
+    const { budget, budgetNumber, from, memoryNumber, to } = event
+    this.#instant(event, { budget, from, to })
+    if (budgetNumber === undefined && Number.isFinite(to)) this.#counter("limit", memoryNumber, { bytes: to })
   }
 
-  *#begin(
-    category: Category,
-    event: OfRequest,
-    at: number,
-    more: Readonly<Record<string, Value>>
-  ): Generator<string> {
+  #begin(category: Category, event: OfRequest, at: number, more: Readonly<Record<string, Value>>): void {
     const slice = { category, name: `${category}: ${nameOf(event.label, "request")}`, id: ++this.#lastSlice }
     // The one before has no end then: the recording lacks it.
     this.#open.set(`${category} ${event.request}`, slice)
-    const thread = yield* this.#thread(event.memoryNumber, event.pool)
-    yield this.#slice("b", slice, at, event.memoryNumber, thread, { ...requestArgs(event), ...more })
+    const thread = this.#thread(event.memoryNumber, event.pool)
+    this.#slice("b", slice, at, event.memoryNumber, thread, { ...requestArgs(event), ...more })
   }
 
-  *#end(category: Category, event: OfRequest, args: Readonly<Record<string, Value>> = {}): Generator<string> {
+  #end(category: Category, event: OfRequest, args: Readonly<Record<string, Value>> = {}): void {
     const key = `${category} ${event.request}`
     const slice = this.#open.get(key)
     if (slice === undefined) return
     this.#open.delete(key)
-    const thread = yield* this.#thread(event.memoryNumber, event.pool)
-    yield this.#slice("e", slice, event.at, event.memoryNumber, thread, args)
+    const thread = this.#thread(event.memoryNumber, event.pool)
+    this.#slice("e", slice, event.at, event.memoryNumber, thread, args)
   }
 
-  *#instant(event: PoolEvent, args: Readonly<Record<string, Value>>): Generator<string> {
-    yield this.#event(
-      "i",
-      event._tag,
-      event.at,
-      event.memoryNumber,
-      event.memoryNumber,
-      `"cat":"memory","s":"p",${this.#args(args)}`
-    )
+  #instant({ _tag, at, memoryNumber }: PoolEvent, args: Readonly<Record<string, Value>>): void {
+    this.#event("i", _tag, at, memoryNumber, memoryNumber, `"cat":"memory","s":"p",${this.#args(args)}`)
   }
 
   #slice(
@@ -228,12 +212,12 @@ class Writer {
     memory: number,
     thread: number,
     args: Readonly<Record<string, Value>>
-  ): string {
-    return this.#event(phase, name, at, memory, thread, `"cat":"${category}","id":"${id}",${this.#args(args)}`)
+  ): void {
+    this.#event(phase, name, at, memory, thread, `"cat":"${category}","id":"${id}",${this.#args(args)}`)
   }
 
-  #counter(name: string, at: number, memory: number, args: Readonly<Record<string, number>>): string {
-    return this.#event("C", name, at, memory, memory, this.#args(args))
+  #counter(name: string, memory: number, args: Readonly<Record<string, number>>): void {
+    this.#event("C", name, this.#at, memory, memory, this.#args(args))
   }
 
   #args(args: Readonly<Record<string, Value>>): string {
@@ -250,13 +234,11 @@ class Writer {
     return `"args":{${text}}`
   }
 
-  #event(phase: string, name: string, at: number, memory: number, thread: number, more: string): string {
-    const separator = this.#separator
-    this.#separator = ",\n"
+  #event(phase: string, name: string, at: number, memory: number, thread: number, more: string): void {
     const ts = Math.round(at * 1_000_000) / 1000
-    return `${separator}{"ph":"${phase}","name":${
-      this.#texts.of(name)
-    },"ts":${ts},"pid":${memory},"tid":${thread},${more}}`
+    const what = `"ph":"${phase}","name":${this.#texts.of(name)},"ts":${ts},"pid":${memory},"tid":${thread}`
+    this.#text.add(`${this.#separator}{${what},${more}}`)
+    this.#separator = ",\n"
   }
 }
 

@@ -102,7 +102,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
 
   /** Blocks that are told by number never overlap. One that no line has made was there before the lines. */
   #addressOf(block: number, device: string, capacity: number, action: Action): number {
-    const address = this.#addresses.of(0, block, capacity)
+    const address = this.#addresses.of({ place: block, capacity })
     if (!this.#blocks.has(block) && action !== "segmentAlloc") {
       this.#log.lastSegments.push({ device, address, size: capacity })
     }

@@ -9,14 +9,15 @@ import type * as Stream from "effect/Stream"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
+import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
 import { Texts } from "../recording/EventChunk.ts"
 import { events as eventsOf, type Recording } from "../recording/Recording.ts"
+import { startOf } from "../recording/RecordingModel.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
 import { defaultPool, LogRecorder } from "./LogRecorder.ts"
 import { LeftOut, Lines, readText, type TextReader } from "./TextInput.ts"
-import { textOf } from "./TextOutput.ts"
+import { TextBuffer, textOf } from "./TextOutput.ts"
 
 const columns = ["Thread", "Time", "Action", "Pointer", "Size", "Stream"] as const
 
@@ -221,68 +222,33 @@ class Streams {
 class Writer {
   readonly #streams = new Streams()
   readonly #addresses = new Addresses("RmmLog.toText")
-  /** The stream and size of each lease that has not ended, by memory and block. */
-  readonly #leases = new Map<string, { readonly stream: string; readonly size: number }>()
+  #at = 0
+  readonly #text = new TextBuffer()
 
-  row(at: number, thread: number, action: string, pointer: string, size: number, stream: string): string {
-    return `${thread},${timeOfDay(at)},${action},${pointer},${size},${stream}\n`
+  #pointer(block: LedgerBlock): string {
+    return `0x${this.#addresses.of(block).toString(16)}`
   }
 
   *of(recording: Recording): Generator<string> {
     yield `${columns.join(",")}\n`
-    let isFirst = true
+    this.#at = startOf(recording)
+    // RMM has no word for what was there before its log: it is allocated at its beginning.
+    const ledger = new BlockLedger(recording, {
+      leased: (block) => this.#row("allocate", this.#pointer(block), block.memory, block),
+      released: (block) => this.#row("free", this.#pointer(block), block.memory, block),
+      ends: (block) => this.#addresses.end(block)
+    })
     for (const event of eventsOf(recording)) {
-      if (isFirst) yield* this.#before(recording, event.at)
-      isFirst = false
-      yield this.#event(event)
+      this.#at = event.at
+      ledger.take(event)
+      if (event._tag === "RanOut") this.#row("allocate failure", "(nil)", event.memoryNumber, event)
+      yield this.#text.take()
     }
-    if (isFirst) yield* this.#before(recording, recording.takenAt)
+    yield this.#text.take()
   }
 
-  /** RMM has no word for what was there before its log: it is allocated at its beginning. */
-  *#before({ blocks }: Recording, at: number): Generator<string> {
-    for (const { block, capacity, lease, memory } of blocks) {
-      if (lease !== undefined) yield this.#allocate(at, memory, block, capacity, lease.size, "0")
-    }
-  }
-
-  #allocate(at: number, memory: number, block: number, capacity: number, size: number, stream: string): string {
-    this.#leases.set(`${memory} ${block}`, { stream, size })
-    return this.row(at, memory, "allocate", this.#pointer(memory, block, capacity), size, stream)
-  }
-
-  #pointer(memory: number, block: number, capacity: number): string {
-    return `0x${this.#addresses.of(memory, block, capacity).toString(16)}`
-  }
-
-  #event(event: PoolEvent): string {
-    const { at, memoryNumber } = event
-    switch (event._tag) {
-      case "Leased":
-        return this.#allocate(
-          at,
-          memoryNumber,
-          event.block,
-          event.capacity,
-          event.size,
-          this.#streams.of(event.queue)
-        )
-      case "Released": {
-        const key = `${memoryNumber} ${event.block}`
-        const lease = this.#leases.get(key)
-        if (lease === undefined) return ""
-        this.#leases.delete(key)
-        const pointer = this.#pointer(memoryNumber, event.block, event.capacity)
-        return this.row(at, memoryNumber, "free", pointer, lease.size, lease.stream)
-      }
-      case "Freed":
-        this.#addresses.end(memoryNumber, event.block)
-        return ""
-      case "RanOut":
-        return this.row(at, memoryNumber, "allocate failure", "(nil)", event.size, this.#streams.of(event.queue))
-      default:
-        return ""
-    }
+  #row(action: string, pointer: string, thread: number, { queue, size }: Pick<LedgerBlock, "size" | "queue">): void {
+    this.#text.add(`${thread},${timeOfDay(this.#at)},${action},${pointer},${size},${this.#streams.of(queue)}\n`)
   }
 }
 

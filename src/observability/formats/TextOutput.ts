@@ -69,6 +69,21 @@ export const textOf = (
     }))
   }))
 
+/** Text that is added to, and taken away from time to time. */
+export class TextBuffer {
+  #text = ""
+
+  add(text: string): void {
+    this.#text += text
+  }
+
+  take(): string {
+    const text = this.#text
+    this.#text = ""
+    return text
+  }
+}
+
 const loneSurrogates = /[\ud800-\udfff]/gu
 
 /** Texts as JSON. Most come again and again: so many are known by heart. */

@@ -3,11 +3,11 @@
  *
  * @internal
  */
-import type { PoolEvent, RanOut } from "../../domain/pool/PoolEvent.ts"
+import type { RanOut } from "../../domain/pool/PoolEvent.ts"
+import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
 import { events as eventsOf, type RecordedMemory, type Recording } from "../recording/Recording.ts"
 import { Addresses } from "./Addresses.ts"
-import { type BlockChange, type BlockLease, BlockLedger, type LedgerBlock } from "./BlockLedger.ts"
-import { JsonTexts } from "./TextOutput.ts"
+import { JsonTexts, TextBuffer } from "./TextOutput.ts"
 
 /** The place of each memory's device among all devices. */
 const devicesOf = ({ memories }: Recording): ReadonlyMap<number, number> => {
@@ -42,12 +42,8 @@ interface Asked {
   readonly queue: string | undefined
 }
 
-const askedOf = ({ pool }: LedgerBlock, lease: BlockLease | undefined): Asked => ({
-  pool,
-  label: lease?.label,
-  callSite: lease?.callSite,
-  queue: lease?.queue
-})
+/** Of a block that no request has. */
+const unasked = ({ pool }: LedgerBlock): Asked => ({ pool, label: undefined, callSite: undefined, queue: undefined })
 
 /** The bytes that the device may have left, as far as the recording tells. */
 const freeBytes = ({ activeBytes, heldBytes }: RanOut, memory: RecordedMemory | undefined): number => {
@@ -89,38 +85,57 @@ class DeviceWriter {
   readonly #device: number
   readonly #addresses = new Addresses("TorchSnapshot.toText")
   readonly #ledger: BlockLedger
+  #at = 0
   #separator = ""
+  readonly #text = new TextBuffer()
 
   constructor(snapshot: Snapshot, device: number) {
     this.#snapshot = snapshot
     this.#device = device
-    this.#ledger = new BlockLedger(snapshot.recording)
-    for (const block of this.#ledger.blocks()) if (this.#has(block.memory)) this.#addressOf(block)
+    const blocks = snapshot.recording.blocks.filter(({ memory }) => this.#has(memory))
+    this.#ledger = new BlockLedger({ blocks }, {
+      begins: (block) => this.#entry("segment_alloc", block, block.capacity, block),
+      leased: (block) => this.#entry("alloc", block, block.size, block),
+      released: (block) => {
+        this.#entry("free_requested", block, block.size, block)
+        this.#entry("free_completed", block, block.size, block)
+      },
+      ends: (block) => {
+        this.#entry("segment_free", block, block.capacity, unasked(block))
+        this.#addresses.end(block)
+      }
+    })
   }
 
   *trace(): Generator<string> {
+    // What was there before the first event is not part of the trace.
+    this.#text.take()
+    this.#separator = ""
     yield "["
     for (const event of eventsOf(this.#snapshot.recording)) {
       if (!this.#has(event.memoryNumber)) continue
-      const change = this.#ledger.take(event)
-      if (event._tag === "RanOut") yield this.#ranOut(event)
-      else if (change.before !== undefined || change.after !== undefined) yield* this.#changed(event, change)
+      this.#at = event.at
+      this.#ledger.take(event)
+      if (event._tag === "RanOut") this.#ranOut(event)
+      yield this.#text.take()
     }
-    yield "]"
+    yield `${this.#text.take()}]`
   }
 
   *segments(): Generator<string> {
     for (const block of this.#ledger.blocks()) {
-      if (!this.#has(block.memory)) continue
-      const { capacity, lease } = block
-      const address = this.#addressOf(block)
-      const stream = this.#snapshot.queues.of(lease?.queue)
-      const active = lease === undefined ? 0 : capacity
-      const state = lease === undefined ? "inactive" : "active_allocated"
+      const { capacity } = block
+      const isHeld = block.lease === -1
+      const asked = isHeld ? unasked(block) : block
+      const size = isHeld ? 0 : block.size
+      const address = this.#addresses.of(block)
+      const stream = this.#snapshot.queues.of(asked.queue)
+      const active = isHeld ? 0 : capacity
+      const state = isHeld ? "inactive" : "active_allocated"
       yield `{"device":${this.#device},"address":${address},"total_size":${capacity},"allocated_size":${active},` +
-        `"active_size":${active},"requested_size":${lease?.size ?? 0},"stream":${stream},"segment_type":"large",` +
+        `"active_size":${active},"requested_size":${size},"stream":${stream},"segment_type":"large",` +
         `"segment_pool_id":[0,0],"is_expandable":false,"frames":[],"blocks":[{"address":${address},"size":${capacity},` +
-        `"requested_size":${lease?.size ?? 0},"state":"${state}",${this.#snapshot.framesOf(askedOf(block, lease))}}]}`
+        `"requested_size":${size},"state":"${state}",${this.#snapshot.framesOf(asked)}}]}`
     }
   }
 
@@ -128,43 +143,19 @@ class DeviceWriter {
     return this.#snapshot.deviceOf(memory) === this.#device
   }
 
-  #addressOf({ block, capacity, memory }: LedgerBlock): number {
-    return this.#addresses.of(memory, block, capacity)
-  }
-
-  *#changed(event: PoolEvent, { after, before }: BlockChange): Generator<string> {
-    const { at } = event
-    if (before === undefined && after !== undefined) yield* this.#segment("segment_alloc", at, after, after.lease)
-    if (before?.lease !== undefined) {
-      yield* this.#lease("free_requested", at, before, before.lease)
-      yield* this.#lease("free_completed", at, before, before.lease)
-    }
-    if (after?.lease !== undefined) yield* this.#lease("alloc", at, after, after.lease)
-    if (after === undefined && before !== undefined) {
-      yield* this.#segment("segment_free", at, before, undefined)
-      this.#addresses.end(before.memory, before.block)
-    }
-  }
-
-  *#segment(action: string, at: number, block: LedgerBlock, lease: BlockLease | undefined): Generator<string> {
-    yield this.#entry(action, at, this.#addressOf(block), block.capacity, askedOf(block, lease))
-  }
-
-  *#lease(action: string, at: number, block: LedgerBlock, lease: BlockLease): Generator<string> {
-    yield this.#entry(action, at, this.#addressOf(block), lease.size, askedOf(block, lease))
-  }
-
-  #ranOut(event: RanOut): string {
+  #ranOut(event: RanOut): void {
     const free = freeBytes(event, this.#snapshot.memories.get(event.memoryNumber))
-    return this.#entry("oom", event.at, 0, event.size, event, `"device_free":${free},`)
+    this.#entry("oom", undefined, event.size, event, `"device_free":${free},`)
   }
 
-  #entry(action: string, at: number, address: number, size: number, asked: Asked, more = ""): string {
-    const separator = this.#separator
+  #entry(action: string, block: LedgerBlock | undefined, size: number, asked: Asked, more = ""): void {
+    const address = block === undefined ? 0 : this.#addresses.of(block)
+    const stream = this.#snapshot.queues.of(asked.queue)
+    const rest = `${more}${this.#snapshot.framesOf(asked)}`
+    const time = Math.round(this.#at * 1000)
+    const what = `"action":"${action}","addr":${address},"size":${size},"stream":${stream},"time_us":${time}`
+    this.#text.add(`${this.#separator}{${what},${rest}}`)
     this.#separator = ",\n"
-    return `${separator}{"action":"${action}","addr":${address},"size":${size},"stream":${
-      this.#snapshot.queues.of(asked.queue)
-    },"time_us":${Math.round(at * 1000)},${more}${this.#snapshot.framesOf(asked)}}`
   }
 }
 

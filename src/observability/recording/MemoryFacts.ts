@@ -58,39 +58,50 @@ const blockOf = (memory: number, block: Block): RecordedBlock => ({
 const [leased, kept, released, freed, limitChanged] = (["Leased", "Kept", "Released", "Freed", "LimitChanged"] as const)
   .map(placeOf)
 
-/** Undoes an event: the blocks are then as they were before it. */
-const undo = (blocks: Map<number, RecordedBlock>, chunk: EventChunk, at: number): void => {
+const ofBlocks = [leased, kept, released, freed]
+
+/** How the block of an event was before it; null where it was not there. */
+const before = (chunk: EventChunk, at: number, family: string | undefined): RecordedBlock | null => {
   const kind = chunk.kind(at)
-  if (kind !== leased && kind !== kept && kind !== released && kind !== freed) return
-  const block = chunk.number(at, columns.block)
-  if (kind === kept || (kind === leased && chunk.text(at, columns.detail) === "driver")) {
-    blocks.delete(block)
-    return
-  }
-  const known = blocks.get(block)
-  const own = {
+  if (kind === kept || (kind === leased && chunk.text(at, columns.detail) === "driver")) return null
+  const label = chunk.text(at, columns.label)
+  return {
     memory: chunk.memory(at),
-    block,
+    block: chunk.number(at, columns.block),
     capacity: chunk.number(at, columns.capacity),
     pool: chunk.text(at, columns.pool) ?? "",
-    family: kind === leased ? chunk.text(at, columns.family) : known?.family
+    family: kind === leased ? chunk.text(at, columns.family) : family,
+    lease: kind === released ? { size: chunk.number(at, columns.size), label, callSite: undefined } : undefined
   }
-  const label = chunk.text(at, columns.label)
-  const lease = kind === released ? { size: chunk.number(at, columns.size), label, callSite: undefined } : undefined
-  blocks.set(block, { ...own, lease })
 }
 
-/** The blocks before the first event that a ring has, of memories that are open or have closed. */
+/**
+ * The blocks before the first event that a ring has, of memories that are open or have closed. This needs no `BlockLedger`: the first
+ * event of a block says how it was, and a block of no event is as it is now.
+ */
 export const blocksBefore = (
   { chunks, skipped }: RingContent,
   memories: Iterable<Heard>
 ): ReadonlyArray<RecordedBlock> => {
-  const blocks = blocksNow(memories)
-  for (let from = chunks.length - 1; from >= 0; from--) {
-    const chunk = chunks[from]!
-    for (let at = chunk.length - 1; at >= (from === 0 ? skipped : 0); at--) undo(blocks, chunk, at)
+  const now = blocksNow(memories)
+  const first = new Map<number, RecordedBlock | null>()
+  for (const [index, chunk] of chunks.entries()) {
+    for (let at = index === 0 ? skipped : 0; at < chunk.length; at++) {
+      const kind = chunk.kind(at)
+      if (!ofBlocks.includes(kind)) continue
+      const block = chunk.number(at, columns.block)
+      const known = first.get(block)
+      if (known === undefined) first.set(block, before(chunk, at, now.get(block)?.family))
+      else if (kind === leased && known !== null && known.family === undefined) {
+        first.set(block, { ...known, family: chunk.text(at, columns.family) })
+      }
+    }
   }
-  return Array.from(blocks.values()).sort((a, b) => a.block - b.block)
+  for (const [block, known] of first) {
+    if (known === null) now.delete(block)
+    else now.set(block, known)
+  }
+  return Array.from(now.values()).sort((a, b) => a.block - b.block)
 }
 
 /** What the chunks know of each memory, budget or family: what the first of them says was so at first. */

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { EventChunk } from "./EventChunk.ts"
+import { columns } from "./EventShape.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 
 /**
@@ -20,3 +21,7 @@ export interface Recording extends RecordingFacts {
   /** How many events of the first chunk are not part of it. @internal */
   readonly skipped: number
 }
+
+/** When it begins: the time of its first event. @internal */
+export const startOf = ({ chunks, length, skipped, takenAt }: Recording): number =>
+  length === 0 ? takenAt : chunks[0]!.number(skipped, columns.at)

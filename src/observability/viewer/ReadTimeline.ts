@@ -1,10 +1,10 @@
 /**
- * Reads what the viewer draws from a recording. Recordings of other programs, and those that begin in the middle, say odd
- * things: what contradicts what came before is taken as the news, and what names an unknown block is counted, not drawn.
+ * Reads what the viewer draws from a recording. What names an unknown block is counted, not drawn.
  *
  * @internal
  */
 import type * as PoolEvent from "../../domain/pool/PoolEvent.ts"
+import { type BlockFollower, BlockLedger } from "../recording/BlockLedger.ts"
 import { kinds, placeOf } from "../recording/EventShape.ts"
 import * as Recording from "../recording/Recording.ts"
 import { Addresses } from "./Addresses.ts"
@@ -30,30 +30,21 @@ class Texts {
   }
 }
 
-/** A memory, its blocks by number, and where they are drawn. */
-class Memory {
-  readonly blocks = new Map<number, number>()
-  readonly addresses = new Addresses()
+/** A memory, and where its blocks are drawn. */
+interface Memory {
+  readonly addresses: Addresses
   readonly place: number
-
-  constructor(place: number) {
-    this.place = place
-  }
-}
-
-type OfBlock = PoolEvent.Leased | PoolEvent.Kept
-interface Begun {
-  readonly size: number
-  readonly label?: string | undefined
-  readonly callSite?: string | undefined
 }
 
 class Reader {
+  readonly #ledger: BlockLedger
   readonly #texts = new Texts()
   readonly #memories: Array<DrawnMemory> = []
+  readonly #names = new Set<string>()
   readonly #byNumber = new Map<number, Memory>()
   readonly #times = floats()
   readonly #kind = bytes()
+  /** Leases and blocks by their places in the ledger. */
   readonly #leases = {
     start: integers(),
     end: integers(),
@@ -71,8 +62,6 @@ class Reader {
     pool: integers(),
     family: integers()
   }
-  /** Of each block, its lease and one more; 0 for none. */
-  readonly #leaseOf = integers()
   readonly #waits = {
     start: integers(),
     end: integers(),
@@ -89,22 +78,47 @@ class Reader {
   /** After the event that is being read. */
   #state = 0
 
+  readonly #follower: BlockFollower = {
+    begins: ({ capacity, family, memory, pool }) => {
+      const { addresses, place } = this.#memoryOf(memory, undefined, "")
+      const bytes = drawable(capacity)
+      this.#blocks.start.push(this.#state)
+      this.#blocks.end.push(-1)
+      this.#blocks.capacity.push(bytes)
+      this.#blocks.address.push(addresses.take(bytes))
+      this.#blocks.memory.push(place)
+      this.#blocks.pool.push(this.#texts.place(pool))
+      this.#blocks.family.push(this.#texts.place(family))
+    },
+    leased: ({ callSite, label, place, size }) => {
+      this.#leases.start.push(this.#state)
+      this.#leases.end.push(-1)
+      this.#leases.size.push(drawable(size))
+      this.#leases.block.push(place)
+      this.#leases.label.push(this.#texts.place(label))
+      this.#leases.site.push(this.#texts.place(callSite))
+    },
+    released: ({ lease }) => this.#leases.end.set(lease, this.#state),
+    ends: ({ memory, place }) => {
+      const { addresses } = this.#memoryOf(memory, undefined, "")
+      this.#blocks.end.set(place, this.#state)
+      addresses.give(this.#blocks.address.get(place), this.#blocks.capacity.get(place))
+    }
+  }
+
   constructor(recording: Recording.Recording) {
     for (const { device, label, maxBytes, number } of recording.memories) {
       this.#addMemory(number, label, device, maxBytes)
     }
-    for (const { block, capacity, family, lease, memory, pool } of recording.blocks) {
-      const owner = this.#memoryOf(memory, undefined, "")
-      const place = this.#begin(owner, block, capacity, pool, family)
-      if (lease !== undefined) this.#lease(place, lease)
-    }
+    this.#ledger = new BlockLedger(recording, this.#follower)
     for (const event of Recording.events(recording)) this.#read(event)
   }
 
   #addMemory(number: number, label: string | undefined, device: string, maxBytes: number): Memory {
-    const alike = this.#memories.filter((memory) => memory.name === (label ?? `memory ${number}`)).length
-    const name = label === undefined || alike > 0 ? `${label ?? "memory"} ${number}` : label
-    const memory = new Memory(this.#memories.push({ name, device, maxBytes: bounded(maxBytes) }) - 1)
+    const name = label === undefined || this.#names.has(label) ? `${label ?? "memory"} ${number}` : label
+    this.#names.add(name)
+    const place = this.#memories.push({ name, device, maxBytes: bounded(maxBytes) }) - 1
+    const memory = { place, addresses: new Addresses() }
     this.#byNumber.set(number, memory)
     return memory
   }
@@ -119,15 +133,8 @@ class Reader {
     this.#kind.push(placeOf(event._tag) ?? 0)
     this.#state++
     const memory = this.#memoryOf(event.memoryNumber, event.memory, event.device)
+    if (!this.#ledger.take(event)) this.#strays++
     switch (event._tag) {
-      case "Leased":
-        return this.#leased(memory, event)
-      case "Kept":
-        return void this.#begin(memory, event.block, event.capacity, event.pool, event.family)
-      case "Released":
-        return this.#released(memory, event.block)
-      case "Freed":
-        return this.#freed(memory, event.block)
       case "Waiting":
         return this.#beginWait(memory, event)
       case "Waited":
@@ -139,69 +146,8 @@ class Reader {
       case "Lost":
         return this.#turn(memory, "lost", null)
       case "Closed":
-        return this.#closed(memory)
+        return this.#turn(memory, "closed", null)
     }
-  }
-
-  #leased(memory: Memory, event: OfBlock & PoolEvent.Leased): void {
-    const known = event.from === "driver" ? undefined : memory.blocks.get(event.block)
-    const place = known ?? this.#begin(memory, event.block, event.capacity, event.pool, event.family)
-    this.#lease(place, event)
-  }
-
-  /** A block of this number that is still there is another one, whose end is not recorded. */
-  #begin(memory: Memory, block: number, capacity: number, pool: string, family: string | undefined): number {
-    this.#end(memory, block)
-    const bytes = drawable(capacity)
-    const place = this.#blocks.start.push(this.#state)
-    this.#blocks.end.push(-1)
-    this.#blocks.capacity.push(bytes)
-    this.#blocks.address.push(memory.addresses.take(bytes))
-    this.#blocks.memory.push(memory.place)
-    this.#blocks.pool.push(this.#texts.place(pool))
-    this.#blocks.family.push(this.#texts.place(family))
-    this.#leaseOf.push(0)
-    memory.blocks.set(block, place)
-    return place
-  }
-
-  #lease(place: number, { callSite, label, size }: Begun): void {
-    this.#endLease(place)
-    const lease = this.#leases.start.push(this.#state)
-    this.#leases.end.push(-1)
-    this.#leases.size.push(drawable(size))
-    this.#leases.block.push(place)
-    this.#leases.label.push(this.#texts.place(label))
-    this.#leases.site.push(this.#texts.place(callSite))
-    this.#leaseOf.set(place, lease + 1)
-  }
-
-  /** Whether there was one. */
-  #endLease(place: number): boolean {
-    const lease = this.#leaseOf.get(place) - 1
-    if (lease < 0) return false
-    this.#leases.end.set(lease, this.#state)
-    this.#leaseOf.set(place, 0)
-    return true
-  }
-
-  #released(memory: Memory, block: number): void {
-    const place = memory.blocks.get(block)
-    if (place === undefined || !this.#endLease(place)) this.#strays++
-  }
-
-  #freed(memory: Memory, block: number): void {
-    if (!this.#end(memory, block)) this.#strays++
-  }
-
-  /** Whether there was such a block. */
-  #end(memory: Memory, block: number): boolean {
-    const place = memory.blocks.get(block)
-    if (place === undefined) return false
-    this.#endLease(place)
-    this.#blocks.end.set(place, this.#state)
-    memory.addresses.give(this.#blocks.address.get(place), this.#blocks.capacity.get(place))
-    return memory.blocks.delete(block)
   }
 
   #beginWait(memory: Memory, { callSite, label, request, size }: PoolEvent.Waiting): void {
@@ -242,12 +188,6 @@ class Reader {
     this.#turns.push({ state: this.#state, memory: memory.place, what, bytes })
   }
 
-  /** Its leases and blocks have ended, even where the recording does not say so of each. */
-  #closed(memory: Memory): void {
-    for (const block of memory.blocks.keys()) this.#end(memory, block)
-    this.#turn(memory, "closed", null)
-  }
-
   timeline(facts: Pick<Timeline, "title" | "source" | "reason" | "takenAt" | "dropped">): Timeline {
     const end = this.#state + 1
     return {
@@ -268,8 +208,12 @@ class Reader {
 
   /** Puts the blocks of each memory over those of the memories before it. */
   #stacked(): ReadonlyArray<DrawnMemory> {
-    const heights = [...this.#byNumber.values()].map(({ addresses }) => addresses.height)
-    const floors = heights.map((_, at) => heights.slice(0, at).reduce((sum, height) => sum + height, 0))
+    const floors: Array<number> = []
+    let height = 0
+    for (const { addresses, place } of this.#byNumber.values()) {
+      floors[place] = height
+      height += addresses.height
+    }
     for (let at = 0; at < this.#blocks.address.length; at++) {
       this.#blocks.address.set(at, this.#blocks.address.get(at) + floors[this.#blocks.memory.get(at)]!)
     }
