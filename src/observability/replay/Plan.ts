@@ -14,9 +14,10 @@ import * as Host from "../../layers/Host/Host.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
 import { CurrentHub, EventHub } from "../../services/pool/EventHub.ts"
+import { BlockLedger } from "../recording/BlockLedger.ts"
 import { capacityOf, record } from "../recording/Recorder.ts"
 import { events, type Recording } from "../recording/Recording.ts"
-import type { RecordedBlock } from "../recording/RecordingFacts.ts"
+import { startOf } from "../recording/RecordingModel.ts"
 import { type SmallestLimit, smallestLimitOf } from "./SmallestLimit.ts"
 
 /**
@@ -91,69 +92,31 @@ const known = KnownOptions.of<PlanOptions>({ pool: true, device: true, capacity:
 
 type Services = BufferPool.BufferPool | Host.Services
 
-/** What is known of a lease. */
-type Held = NonNullable<RecordedBlock["lease"]>
-
-/** The bytes in use while events come, from what was there before the first one. */
-class Ledger {
-  readonly timeline: Array<PlanMoment> = []
-  activeBytes = 0
-  managedBytes = 0
-  peakBytes = 0
-  peakAt = 0
-  peakManagedBytes = 0
-  holders: ReadonlyArray<Held> = []
-  readonly #leases = new Map<number, Held>()
-  readonly #start: number
-
-  constructor(recording: Recording) {
-    const [first] = events(recording)
-    this.#start = first?.at ?? recording.takenAt
-    for (const { block, capacity, lease } of recording.blocks) {
-      this.managedBytes += capacity
-      if (lease === undefined) continue
-      this.activeBytes += lease.size
-      this.#leases.set(block, lease)
-    }
-    this.#note(0)
-    for (const event of events(recording)) {
-      switch (event._tag) {
-        case "Leased":
-          if (event.from === "driver") this.managedBytes += event.capacity
-          this.activeBytes += event.size
-          this.#leases.set(event.block, event)
-          break
-        case "Kept":
-          this.managedBytes += event.capacity
-          break
-        case "Released":
-          this.activeBytes -= event.size
-          this.#leases.delete(event.block)
-          break
-        case "Freed":
-          this.managedBytes -= event.capacity
-          break
-        default:
-          continue
-      }
-      this.#note(event.at - this.#start)
-    }
+/** The bytes in use, whenever they changed. */
+const timelineOf = (recording: Recording): ReadonlyArray<PlanMoment> => {
+  const ledger = new BlockLedger(recording)
+  const start = startOf(recording)
+  let { activeBytes, managedBytes } = ledger.bytes
+  const timeline = [{ at: 0, activeBytes, managedBytes }]
+  for (const event of events(recording)) {
+    ledger.take(event)
+    if (ledger.bytes.activeBytes === activeBytes && ledger.bytes.managedBytes === managedBytes) continue
+    ;({ activeBytes, managedBytes } = ledger.bytes)
+    timeline.push({ at: event.at - start, activeBytes, managedBytes })
   }
-
-  #note(at: number): void {
-    const { activeBytes, managedBytes } = this
-    this.timeline.push({ at, activeBytes, managedBytes })
-    this.peakManagedBytes = Math.max(this.peakManagedBytes, managedBytes)
-    if (activeBytes <= this.peakBytes) return
-    this.peakBytes = activeBytes
-    this.peakAt = at
-    this.holders = Array.from(this.#leases.values())
-  }
+  return timeline
 }
 
-const holdersOf = (leases: ReadonlyArray<Held>): ReadonlyArray<PlanHolder> => {
+/** Who had memory when leases first asked for so many bytes together. */
+const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<PlanHolder> => {
+  const ledger = new BlockLedger(recording)
+  for (const event of events(recording)) {
+    if (ledger.bytes.activeBytes === activeBytes) break
+    ledger.take(event)
+  }
   const holders = new Map<string, PlanHolder>()
-  for (const { callSite, label, size } of leases) {
+  for (const { callSite, label, lease, size } of ledger.blocks()) {
+    if (lease === -1) continue
     const key = `${label}\n${callSite}`
     const { bytes, leases } = holders.get(key) ?? { leases: 0, bytes: 0 }
     holders.set(key, { label, callSite, leases: leases + 1, bytes: bytes + size })
@@ -216,15 +179,18 @@ export const of = <A, E, R>(
 
 const planned = <A>(value: A, recording: Recording): Effect.Effect<Plan<A>, GpuError> =>
   Effect.gen(function*() {
-    const { holders, peakAt, peakBytes, peakManagedBytes, timeline } = new Ledger(recording)
+    const timeline = timelineOf(recording)
+    const { activeBytes: peakBytes, at: peakAt } = timeline.reduce((peak, moment) =>
+      moment.activeBytes > peak.activeBytes ? moment : peak
+    )
     const atAll = yield* smallestLimitOf(recording, {})
     const withoutWaiting = yield* smallestLimitOf(recording, { mayWait: false })
     return {
       value,
       peakBytes,
       peakAt,
-      peakManagedBytes,
-      holders: holdersOf(holders),
+      peakManagedBytes: timeline.reduce((peak, { managedBytes }) => Math.max(peak, managedBytes), 0),
+      holders: holdersAt(peakBytes, recording),
       timeline,
       atAll,
       withoutWaiting,

@@ -4,6 +4,7 @@
  * @internal
  */
 import type { OfRequest, PoolEvent } from "../../domain/pool/PoolEvent.ts"
+import { BlockLedger } from "../recording/BlockLedger.ts"
 import { events, type Recording } from "../recording/Recording.ts"
 
 /** One call of the driver for a request. */
@@ -62,7 +63,7 @@ export class MemoryScript {
   readonly queues = new Set<string>()
   /** The least bytes with which the driver had no memory any more, the refused ones among them. */
   refusedAt = Infinity
-  managedBytes = 0
+  /** The most bytes that it managed. */
   peakBytes = 0
 }
 
@@ -75,14 +76,19 @@ export class Script {
   readonly handlersFreed = new Map<number, { readonly at: number; readonly freed: boolean }>()
   /** The blocks whose leases ended as a pool or the memory closed, in order, by the place of the event that says that. */
   readonly closings = new Map<number, Array<number>>()
+  readonly #ledger: BlockLedger
   #closing: Array<number> = []
   #at = 0
 
   constructor(recording: Recording) {
-    for (const { capacity, memory } of recording.blocks) this.#manage(this.memory(memory), capacity)
+    this.#ledger = new BlockLedger(recording)
     for (const event of events(recording)) {
+      this.#manage(event)
       this.#add(event)
       this.#at++
+    }
+    for (const { number } of recording.memories) {
+      this.memory(number).peakBytes = this.#ledger.bytesOf(number).peakManagedBytes
     }
   }
 
@@ -92,9 +98,9 @@ export class Script {
     return known
   }
 
-  #manage(memory: MemoryScript, bytes: number): void {
-    memory.managedBytes += bytes
-    memory.peakBytes = Math.max(memory.peakBytes, memory.managedBytes)
+  /** Most events are hits and ends of leases, which change no managed bytes: the ledger is spared them. */
+  #manage(event: PoolEvent): void {
+    if (event._tag !== "Released" && (event._tag !== "Leased" || event.from === "driver")) this.#ledger.take(event)
   }
 
   #add(event: PoolEvent): void {
@@ -104,7 +110,6 @@ export class Script {
       this.reclaimed.set(this.#at, event)
     } else if (event._tag === "Closing") this.closings.set(this.#at, this.#closing = [])
     else if (event._tag === "IdleStep") this.memory(event.memoryNumber).idleSteps++
-    else if (event._tag === "Freed") this.memory(event.memoryNumber).managedBytes -= event.capacity
     else if (event._tag === "Released") {
       if (event.why === "poolClosed") this.#closing.push(event.block)
     }
@@ -146,15 +151,16 @@ export class Script {
         fate.leasedAt = event.at
         fate.block = event.block
         fate.wasServed = true
-        if (event.from === "driver") this.#answered(event, memory, fate, undefined)
+        if (event.from === "driver") this.#answered(event, fate, undefined)
         return
       case "Kept":
-        return this.#answered(event, memory, fate, undefined)
+        return this.#answered(event, fate, undefined)
       case "Refused":
         if (event.why === "OutOfMemory") {
-          memory.refusedAt = Math.min(memory.refusedAt, memory.managedBytes + event.capacity)
+          const { managedBytes } = this.#ledger.bytesOf(event.memoryNumber)
+          memory.refusedAt = Math.min(memory.refusedAt, managedBytes + event.capacity)
         }
-        return this.#answered(event, memory, fate, event.why)
+        return this.#answered(event, fate, event.why)
       case "GaveUp":
         fate.lostScope = event.why === "scopeClosed"
         if (fate.lostScope) fate.beforeLost = fate.last
@@ -180,17 +186,10 @@ export class Script {
   }
 
   #answered(
-    { _tag, at, block, capacity }: {
-      readonly _tag: string
-      readonly at: number
-      readonly block?: number
-      readonly capacity: number
-    },
-    memory: MemoryScript,
+    { at, block }: { readonly at: number; readonly block?: number },
     fate: Fate,
     why: string | undefined
   ): void {
-    if (_tag !== "Refused") this.#manage(memory, capacity)
     const call = fate.calls?.find(({ answer }) => answer === Infinity)
     if (call === undefined) return
     call.answer = this.#at
