@@ -108,7 +108,7 @@ const open = Effect.fnUntraced(function*(scene: Scene): Effect.fn.Return<Opened,
   const scopes = { pool: Scope.makeUnsafe(), images: Scope.makeUnsafe() }
   const host = yield* Layer.buildWithScope(Layer.fresh(Host.layer(scene.host)), hostScope)
   // Pools tell those who listen where they are built.
-  const recording = Recording.layer().pipe(Layer.provideMerge(PoolEvents.layer))
+  const recording = Recording.layer({ capacity: 1000 }).pipe(Layer.provideMerge(PoolEvents.layer))
   const listening = scene.isRecorded === true
     ? yield* Layer.buildWithScope(Layer.fresh(recording), Scope.makeUnsafe())
     : undefined

@@ -1,8 +1,11 @@
-/** What follows from the events of a pool: its blocks and counters, and which requests have ended. */
-import { assert } from "@effect/vitest"
+/**
+ * What follows from the events of a pool: its blocks and counters, and which requests have ended. Explored schedules ask it after each
+ * event, for which a library of assertions takes too long.
+ */
 import type { PoolEvent } from "../../src/domain/pool/PoolEvent.ts"
 import type { PoolStats } from "../../src/domain/pool/PoolStats.ts"
 import { BlockLedger, type LedgerBlock } from "../../src/observability/recording/BlockLedger.ts"
+import * as Expect from "../../src/testing/Expect.ts"
 
 /** Counts requests that have begun something, until the event that ends it. */
 class Open {
@@ -13,8 +16,8 @@ class Open {
   }
 
   end(request: number, what: string): void {
-    const begun = this.#requests.get(request)
-    assert.isDefined(begun, `request ${request} ends ${what} that it had not begun`)
+    const begun = this.#requests.get(request) ?? 0
+    Expect.isTrue(`request ${request} ends ${what} that it had begun`, begun > 0)
     if (begun === 1) this.#requests.delete(request)
     else this.#requests.set(request, begun - 1)
   }
@@ -62,8 +65,8 @@ export class Ledger {
 
   add(event: PoolEvent): void {
     this.#count(event)
-    assert.isTrue(this.#blocks.take(event), `${event._tag} of an unknown block`)
-    assert.deepStrictEqual(this.#told.splice(0), expected(event), "an event says what contradicts what came before")
+    Expect.isTrue(`${event._tag} is of a known block`, this.#blocks.take(event))
+    Expect.same(`what ${event._tag} says, after what came before`, this.#told.splice(0), expected(event))
   }
 
   #count(event: PoolEvent): void {
@@ -126,9 +129,7 @@ export class Ledger {
   /** Fails unless the pool has counted the same. */
   expect(stats: PoolStats): void {
     const own = this.stats
-    assert.deepStrictEqual(
-      own,
-      Object.fromEntries(Object.keys(own).map((name) => [name, stats[name as keyof PoolStats]]))
-    )
+    const counted = Object.fromEntries(Object.keys(own).map((name) => [name, stats[name as keyof PoolStats]]))
+    Expect.same("the counters of the pool", counted, own)
   }
 }
