@@ -244,6 +244,9 @@ describe("a file", () => {
         [changed(3, "[1"), "line 3: it is no array"],
         [changed(4, `["Leased",1,1]`), "line 4: it has 2 values in place of"],
         [changed(4, `["Eaten",1,1]`), `line 4: "Eaten" is no kind of event`],
+        [changed(4, lines[3]!.replace(/^(\["\w+",[^,]*),\d+/, "$1,77")), "line 4: there is no memory 77"],
+        [changed(4, lines[3]!.replace(/^(\["\w+"),[^,]*/, "$1,1e999")), "line 4: its time Infinity is no number"],
+        [changed(1, lines[0]!.replace(`"maxBytes":1000`, `"maxBytes":-1`)), "line 1: it is no header of version 1"],
         [changed(2, `["texts","a"]`), "is no place of a text"],
         [changed(2, `["texts",1]`), "line 2: 1 is no text"],
         [lines.slice(0, -1).join("\n"), "the file ends after"],
@@ -276,6 +279,79 @@ describe("a file", () => {
           }))
       ),
       { numRuns: 200 }
+    ))
+})
+
+describe("facts", () => {
+  const memory: Recording.RecordedMemory = {
+    number: 1,
+    device: "host",
+    kind: "pool",
+    maxBytes: Infinity,
+    maxHeldBytes: Infinity,
+    maxOvertakes: 8,
+    suspectAfterMillis: Infinity
+  }
+  const budget = { number: 1, memory: 1, kind: "budget", maxBytes: 10, parent: undefined } as const
+  const block = { memory: 1, block: 1, capacity: 64, pool: "BufferPool" } as const
+  const family = { memory: 1, pool: "BufferPool", family: "0", clears: false, sizes: [[60, 60, 64, 128]] } as const
+  const right: Recording.RecordingFacts = {
+    source: "test",
+    reason: "asked",
+    takenAt: 0,
+    dropped: 0,
+    memories: [memory],
+    families: [family],
+    budgets: [budget, { ...budget, number: 2, parent: 1 }],
+    blocks: [block]
+  }
+  const wrong: ReadonlyArray<readonly [name: string, facts: Partial<Record<keyof Recording.RecordingFacts, unknown>>]> =
+    [
+      ["a time that is none", { takenAt: Number.NaN }],
+      ["a negative count", { dropped: -1 }],
+      ["another reason", { reason: "why not" }],
+      ["no list", { blocks: {} }],
+      ["a number of a memory that is too large", { memories: [memory, { ...memory, number: 2 ** 27 }] }],
+      ["a limit that is no number", { memories: [{ ...memory, maxBytes: Number.NaN }] }],
+      ["a memory twice", { memories: [memory, memory] }],
+      ["a negative capacity", { blocks: [{ ...block, capacity: -1 }] }],
+      ["an infinite capacity", { blocks: [{ ...block, capacity: Infinity }] }],
+      ["a block twice", { blocks: [block, { ...block, capacity: 1 }] }],
+      ["a block of an unknown memory", { blocks: [{ ...block, memory: 2 }] }],
+      ["a family twice", { families: [family, { ...family, clears: true }] }],
+      ["a family of an unknown memory", { families: [{ ...family, memory: 2 }] }],
+      ["a size that is none", { families: [{ ...family, sizes: [[60, 60, Number.NaN, 128]] }] }],
+      ["a budget twice", { budgets: [budget, budget] }],
+      ["a budget of an unknown memory", { budgets: [{ ...budget, memory: 2 }] }],
+      ["a budget under an unknown one", { budgets: [{ ...budget, parent: 2 }] }],
+      ["budgets within each other", { budgets: [{ ...budget, parent: 2 }, { ...budget, number: 2, parent: 1 }] }]
+    ]
+
+  it("are taken as they are, and read again", () =>
+    inTest(Effect.gen(function*() {
+      const recording = Recording.make(right, [])
+      deepStrictEqual(factsOf(yield* Recording.fromLines(Stream.make(yield* textOf(recording)))), factsOf(recording))
+    })))
+
+  it.each(wrong)("are refused with %s, of a program and of a file alike", (_, change) =>
+    inTest(Effect.gen(function*() {
+      const facts = { ...right, ...change } as Recording.RecordingFacts
+      assert.throws(() => Recording.make(facts, []), TypeError, "Recording.make: the facts are none of a recording")
+      const [header] = (yield* textOf(Recording.make(right, []))).split("\n")
+      const text = JSON.stringify(
+        { ...JSON.parse(header!), facts },
+        (_key, value) => typeof value === "number" && !Number.isFinite(value) ? String(value) : value
+      )
+      const error = yield* Effect.flip(Recording.fromLines(Stream.make(text)))
+      strictEqual(error.reason._tag, "InvalidRequest")
+      assert.include(error.message, "line 1: it is no header of version 1")
+    })))
+
+  it("have the memory of each event", () =>
+    assert.throws(
+      () => Recording.make(right, [{ _tag: "Lost", at: 0, memory: undefined, memoryNumber: 2, device: "host" }]),
+      TypeError,
+      "the facts have no memory 2"
     ))
 })
 

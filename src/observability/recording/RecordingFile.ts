@@ -13,7 +13,7 @@ import * as Stream from "effect/Stream"
 import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import { EventChunk, isMemory, numbersPerEvent, wordsPerEvent } from "./EventChunk.ts"
+import { EventChunk, numbersPerEvent, wordsPerEvent } from "./EventChunk.ts"
 import { type Field, kinds, placeOf } from "./EventShape.ts"
 import { columnsOfKinds, factsOf, Header } from "./FactsSchema.ts"
 import type { Recording } from "./RecordingModel.ts"
@@ -75,6 +75,7 @@ const hint = "Read a file that Recording.save has written, whole and unchanged."
 class Reader {
   #header: typeof Header.Type | undefined = undefined
   readonly #fields = new Map<string, { readonly kind: number; readonly fields: ReadonlyArray<Field> }>()
+  #memories: ReadonlySet<number> = new Set()
   readonly #chunks: Array<EventChunk> = []
   #chunk: EventChunk | undefined = undefined
   #texts = 0
@@ -115,6 +116,7 @@ class Reader {
     const header = decodeHeader(parsed(text))
     if (header._tag === "Failure") return this.#wrong(`it is no header of version 1: ${header.failure.message}`)
     this.#header = header.success
+    this.#memories = new Set(header.success.facts.memories.map(({ number }) => number))
     for (const [tag, names] of Object.entries(header.success.columns)) {
       const kind = placeOf(tag)
       const known = kind === undefined ? [] : kinds[kind]!.fields
@@ -150,8 +152,11 @@ class Reader {
     this.#length++
     const { numbers, words } = chunk
     const [, time, memory] = row
-    if (typeof time !== "number" || !isMemory(memory)) return this.#wrong("its time or memory is no number")
-    chunk.begin(at, kind, memory, time)
+    if (!Number.isFinite(time)) return this.#wrong(`its time ${shown(time)} is no number of milliseconds`)
+    if (!this.#memories.has(memory as number)) {
+      return this.#wrong(`there is no memory ${shown(memory)} in the first line`)
+    }
+    chunk.begin(at, kind, memory as number, time as number)
     for (let index = 0; index < fields.length; index++) {
       const value = row[index + 3]
       const { column, name, type } = fields[index]!

@@ -9,7 +9,7 @@ import type { PoolSource } from "../../lease/PoolSource.ts"
 import type { ChargedBudget, Origin } from "./Charge.ts"
 import type { LeaseRequest, Patience } from "./LeaseRequest.ts"
 
-/** Each is called at the end of what it tells, in the same step, and never throws. */
+/** Each is called in the step of what it tells, before what follows from that, and never throws. */
 export interface Emitter {
   /** A hit that made no request of its own. */
   hit(
