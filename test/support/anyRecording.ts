@@ -66,6 +66,7 @@ export const released = (at: number, block: number, size = 0, capacity = size): 
     size,
     capacity,
     label: undefined,
+    callSite: undefined,
     why: "released"
   }
 )

@@ -7,7 +7,8 @@
 import { demand, demandMembers } from "../../domain/arguments/Demand.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
-import type { MemoryNames } from "./EventChunk.ts"
+import { EventReader } from "./EventReader.ts"
+import type { MemoryNames } from "./EventRow.ts"
 import { kinds, placeOf } from "./EventShape.ts"
 import { decodeFacts } from "./FactsSchema.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
@@ -32,11 +33,8 @@ const namesOf = ({ memories }: RecordingFacts): ReadonlyMap<number, MemoryNames>
  */
 export function* events(recording: Recording): Generator<PoolEvent, void> {
   const names = namesOf(recording)
-  let from = recording.skipped
-  for (const chunk of recording.chunks) {
-    for (let at = from; at < chunk.length; at++) yield chunk.at(at, names)
-    from = 0
-  }
+  const reader = new EventReader(recording)
+  while (reader.next()) yield reader.row.event(names)
 }
 
 const operation = "Recording.make"
@@ -63,9 +61,9 @@ const demandEvent = (event: PoolEvent, memories: ReadonlyMap<number, MemoryNames
   }
   const kind = placeOf(event._tag)
   if (kind === undefined) throw new TypeError(`${operation}: ${shown(event._tag)} is no kind of event. See PoolEvent.`)
-  for (const { as, name, type } of kinds[kind]!.fields) {
+  for (const { as, isText, name } of kinds[kind]!.fields) {
     const value: unknown = Reflect.get(event, name)
-    const expected = as === "list" ? "list" : as === "yes or no" ? "boolean" : type === "text" ? "string" : "number"
+    const expected = as === "list" ? "list" : as === "yes or no" ? "boolean" : isText ? "string" : "number"
     if (value !== undefined) demand(operation, `an event's ${name}`, value, expected)
     if (Number.isNaN(value)) {
       throw new TypeError(`${operation}: an event's ${name} is no number. Leave it out, or pass one.`)
