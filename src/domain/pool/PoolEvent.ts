@@ -47,7 +47,7 @@ export interface OfRequest extends Happened {
   readonly callSite: string | undefined
   /** How long it may wait in line, in milliseconds: 0 where it fails rather than waits, `Infinity` without a bound. */
   readonly waitAtMost: number
-  /** The number of the reservation that it is made under: that of its `Reserved`. */
+  /** The number of the reservation that it is made under, that of its `Reserved`, or else of the turn: that of its `ReservationEnded`. */
   readonly under: number | undefined
 }
 
@@ -104,8 +104,6 @@ export interface Released extends Happened {
   readonly size: number
   readonly capacity: number
   readonly label: string | undefined
-  /** Where the lease was asked for, while `CallSite` tracks that. */
-  readonly callSite: string | undefined
   /** As the error `Released` says it of a late use. */
   readonly why: "released" | "scopeClosed" | "poolClosed" | "parentReleased"
 }
@@ -171,18 +169,20 @@ export interface RoomNeeded extends OfRequest {
 }
 
 /**
- * The program wants a request no more, before that has a lease: it is interrupted, or its scope has closed.
+ * A request ends before it has a lease: it is interrupted, or its scope has closed, or it has failed (`"failed"`), since it may not use
+ * any more what it was given in line: the limit was lowered below its size, the device is lost, or its pool has closed.
  *
  * @category models
  * @since 0.1.0
  */
 export interface GaveUp extends OfRequest {
   readonly _tag: "GaveUp"
-  readonly why: "interrupted" | "scopeClosed"
+  readonly why: "interrupted" | "scopeClosed" | "failed"
 }
 
 /**
- * A request begins to wait in line.
+ * A request begins to wait in line. It is told again of one that was let try when memory came back, and found that others had taken that,
+ * and of one that goes to the head of its line, since others wait for the memory that it has.
  *
  * @category models
  * @since 0.1.0

@@ -145,7 +145,8 @@ class Writer {
         this.#end("driver", event)
         return this.#instant(event, { ...requestArgs(event), capacity: event.capacity, why: event.why })
       case "Waiting":
-        return this.#begin("waiting", event, event.at, {})
+        if (!this.#open.has(`waiting ${event.request}`)) this.#begin("waiting", event, event.at, {})
+        return
       case "Waited":
         return this.#waited(event)
       case "Reserved":

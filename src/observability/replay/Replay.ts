@@ -49,8 +49,8 @@ const replay = (
 
 /**
  * Makes the requests of a recording again, with their times, and answers what became of them. Without options the policies are those
- * that were recorded, and the replay does what was recorded, event by event. Fails with InvalidRequest for wrong options; a request
- * that fails is part of the report.
+ * that were recorded, and the replay does what was recorded, event by event; `differsAt` says where it does not. Fails with
+ * InvalidRequest for wrong options; a request that fails is part of the report.
  *
  * Under another policy a request is made when it was made in the recording. A lease ends when it did there; one that begins later, since
  * its request waited, lasts as long. A request that failed in the recording and does not fail here has its lease only until then. The
@@ -79,8 +79,8 @@ const replay = (
 export const run: {
   /**
    * Makes the requests of a recording again, with their times, and answers what became of them. Without options the policies are those
-   * that were recorded, and the replay does what was recorded, event by event. Fails with InvalidRequest for wrong options; a request
-   * that fails is part of the report.
+   * that were recorded, and the replay does what was recorded, event by event; `differsAt` says where it does not. Fails with
+   * InvalidRequest for wrong options; a request that fails is part of the report.
    */
   (options?: ReplayOptions): (recording: Recording) => Effect.Effect<ReplayReport, GpuError>
   (recording: Recording, options?: ReplayOptions): Effect.Effect<ReplayReport, GpuError>

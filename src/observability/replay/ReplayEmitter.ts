@@ -11,11 +11,12 @@ import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
 import type { LeaseRequest, Patience } from "../../services/pool/waiting/LeaseRequest.ts"
 import type { Tally } from "./Tally.ts"
 import type { Ticket } from "./Ticket.ts"
+import type { Turns } from "./Turns.ts"
 
 /** What a replay does when a memory tells it something. */
 export interface Listening {
-  /** The request that is made in this step. */
-  readonly current: Ticket | undefined
+  /** A request that is made is made in its turn. */
+  readonly turns: Turns
   readonly tickets: ReadonlyMap<number, Ticket>
   /** The driver is asked for this one in this step. */
   asking: Ticket | undefined
@@ -52,7 +53,7 @@ export class ReplayEmitter implements Emitter {
     this.#replay.told++
     const numbered = request.asks ?? request
     if (numbered.number === 0) {
-      const { current } = this.#replay
+      const { current } = this.#replay.turns
       if (current === undefined) return undefined
       numbered.number = current.asked.request
       current.request = request
@@ -67,16 +68,23 @@ export class ReplayEmitter implements Emitter {
     this.#told.count++
   }
 
-  hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {
-    const { current } = this.#replay
+  hit(
+    request: number,
+    block: Block,
+    from: Origin,
+    source: PoolSource,
+    label: string | undefined,
+    callSite: string | undefined,
+    patience: Patience
+  ): void {
+    const { current } = this.#replay.turns
     if (current === undefined) return
-    const block = lease.block!
     this.#replay.told++
     current.told++
     this.#tally.leased(current.asked, block.capacity, from)
     this.#replay.granted(current, block)
     this.#replay.hitting = current
-    this.#events?.hit(request, lease, from, source, patience)
+    this.#events?.hit(request, block, from, source, label, callSite, patience)
     this.#replay.hitting = undefined
   }
 
@@ -134,10 +142,9 @@ export class ReplayEmitter implements Emitter {
   }
 
   waiting(request: LeaseRequest): void {
-    if (this.#waiting.has(request)) return
-    this.#waiting.add(request)
     const ticket = this.#ticketOf(request)
-    if (ticket !== undefined) this.#tally.waiting(ticket.asked)
+    if (ticket !== undefined && !this.#waiting.has(request)) this.#tally.waiting(ticket.asked)
+    this.#waiting.add(request)
     this.#events?.waiting(request)
   }
 

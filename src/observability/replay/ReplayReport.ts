@@ -66,6 +66,11 @@ export interface ReplayReport {
   readonly longestWaitMillis: number
   /** The requests that got nothing, in the order in which that was clear. */
   readonly failed: ReadonlyArray<FailedRequest>
+  /**
+   * Under the recorded policy: how many events of the replay are as recorded before one that is not, or undefined where all are.
+   * Undefined under another policy.
+   */
+  readonly differsAt: number | undefined
   /** What the replay did, as a recording: requests have the numbers that they have in the other one, blocks have their own. */
   readonly recording: Recording
 }
@@ -77,7 +82,7 @@ export const failedRequest = ({ at, ticket: { asked }, why }: Failed): FailedReq
 }
 
 /** @internal */
-export const countsOf = (tally: Tally): Omit<ReplayReport, "failed" | "recording"> => {
+export const countsOf = (tally: Tally): Omit<ReplayReport, "failed" | "differsAt" | "recording"> => {
   const { activeAtPeak, hits, leases, peakManagedBytes } = tally
   return {
     leases,
@@ -102,8 +107,9 @@ export const countsOf = (tally: Tally): Omit<ReplayReport, "failed" | "recording
 }
 
 /** @internal */
-export const reportOf = ({ failures, tally }: Replayer, recording: Recording): ReplayReport => ({
+export const reportOf = ({ differsAt, failures, tally }: Replayer, recording: Recording): ReplayReport => ({
   ...countsOf(tally),
+  differsAt,
   failed: failures.map(failedRequest),
   recording
 })

@@ -2,8 +2,8 @@
  * Replays the events of a recording, from the first to the last, through the pool's own code.
  *
  * An event says either what came from outside of the pool (a request, the end of a lease, an answer of the driver, a trim, a limit), or
- * what the pool did. The replay does the first to the simulated pool. Of the second it makes sure that the pool has come so far: it
- * runs tasks until the pool has told the same, where the policy is the recorded one, and all tasks, where it is another.
+ * what the pool did. The replay does the first to the simulated pool. Of the second it makes sure that the pool has come so far. Under the
+ * recorded policy the order of events decides who goes on, as `Turns` says; under another one everybody does, as soon as they can.
  *
  * @internal
  */
@@ -20,6 +20,7 @@ import { SimulatedDevice } from "./SimulatedDevice.ts"
 import { SimulatedMemory } from "./SimulatedMemory.ts"
 import { Tally } from "./Tally.ts"
 import type { Ticket } from "./Ticket.ts"
+import { Turns } from "./Turns.ts"
 import { VirtualTime } from "./VirtualTime.ts"
 
 /** One memory of the recording, with what the replay has to know of it. */
@@ -52,33 +53,40 @@ export class Replayer {
   /** The requests that have the blocks of the recording, by the numbers of these. */
   readonly #holders = new Map<number, number>()
   readonly #earlyLeases = new Map<number, SimulatedMemory["earlyLeases"][number]["lease"]>()
+  readonly #turns: Turns
   readonly #events: Iterator<PoolEvent, void>
-  /** The next event of the recording, and the place of the one before it. */
-  #next: PoolEvent | undefined
+  /** The next events of the recording, as far as they were looked at. */
+  readonly #ahead: Array<PoolEvent> = []
+  /** The event that has come last, and its place. */
+  #current: PoolEvent | undefined
   #at = -1
+  /** How many events of the replay were made. */
+  #made = 0
+  /** The place of the first event that is other than recorded. */
+  #differsAt: number | undefined
 
   constructor(recording: Recording, options: ReplayerOptions) {
     const { plan, script } = options
     this.#options = options
     this.#events = events(recording)
-    this.#next = take(this.#events)
-    this.#time = new VirtualTime(this.#next?.at ?? recording.takenAt)
+    this.#time = new VirtualTime(this.#peek(0)?.at ?? recording.takenAt, !plan.isSame)
+    this.#turns = new Turns(this.#time, plan.isSame)
     this.tally = new Tally(() => this.#time.now)
     this.#requesting = new Requesting({
       script,
       isSame: plan.isSame,
       time: this.#time,
+      turns: this.#turns,
       tally: this.tally,
       endsWith: options.endsWith,
-      place: () => this.#at,
-      goOn: () => this.#goOn(),
-      endsNow: (ticket) => this.#endsNow(ticket)
+      place: () => this.#at
     })
     for (const memory of plan.memories) {
       const { number } = memory.memory
       const told = script.memory(number)
-      const device = new SimulatedDevice(this.#requesting, told, script, plan.isSame, this.#time, () => this.#at)
-      const simulated = new SimulatedMemory(memory, recording, told, plan.isSame, this.#time, device)
+      const device = new SimulatedDevice(this.#requesting, told, plan.isSame, this.#time, () => this.#at)
+      const { scheduler } = this.#turns
+      const simulated = new SimulatedMemory(memory, recording, told, plan.isSame, this.#time, scheduler, device)
       device.memory = simulated.memory
       const replayed: Replayed = { simulated, device, heard: 0, count: 0, trimFollows: false }
       this.#memories.set(number, replayed)
@@ -90,11 +98,29 @@ export class Replayer {
       const budgets = new Map<number, number>()
       const tell = (event: PoolEvent): void => {
         for (const [recorded, budget] of simulated.budgets) budgets.set(budget.number, recorded)
-        this.events.add(renamed(event, this.#requesting, budgets))
+        this.#make(renamed(event, this.#requesting, budgets))
       }
       const made = options.keepsEvents ? new PoolEmitter(simulated.heard, () => this.#time.now, tell) : undefined
       simulated.hear(new ReplayEmitter(this.#requesting, this.tally, replayed, made))
     }
+  }
+
+  #make(event: PoolEvent): void {
+    this.events.add(event)
+    const place = this.#made++
+    if (!this.#options.plan.isSame || this.#differsAt !== undefined) return
+    const recorded = place === this.#at
+      ? this.#current
+      : place > this.#at
+      ? this.#peek(place - this.#at - 1)
+      : undefined
+    if (recorded === undefined || !saysTheSame(event, recorded)) this.#differsAt = place
+  }
+
+  /** The place of the first event that is other than recorded, under the recorded policy. */
+  get differsAt(): number | undefined {
+    const isShort = this.#options.plan.isSame && this.#made <= this.#at
+    return this.#differsAt ?? (isShort ? this.#made : undefined)
   }
 
   get failures(): ReadonlyArray<Failed> {
@@ -108,55 +134,125 @@ export class Replayer {
 
   run(): void {
     const { isSame } = this.#options.plan
-    while (this.#next !== undefined && this.#goesOn) this.#step(this.#next)
-    if (isSame) this.#time.drain()
-    else this.#time.finish(() => this.#goesOn)
+    for (let next = this.#peek(0); next !== undefined && this.#goesOn; next = this.#peek(0)) {
+      this.#current = this.#ahead.shift()
+      this.#at++
+      this.#step(next)
+    }
+    if (!isSame) this.#time.finish(() => this.#goesOn)
     if (this.#goesOn) this.#requesting.finish()
     for (const { simulated } of this.#memories.values()) simulated.end()
     this.#time.drain()
   }
 
+  /** The event that comes after so many others. */
+  #peek(after: number): PoolEvent | undefined {
+    while (this.#ahead.length <= after) {
+      const { value } = this.#events.next()
+      if (value === undefined) return undefined
+      this.#ahead.push(value)
+    }
+    return this.#ahead[after]
+  }
+
   #step(event: PoolEvent): void {
     this.#time.advance(event.at)
-    // What was due by then may have gone on with it.
-    if (this.#next !== event) return
-    this.#at++
-    this.#next = take(this.#events)
     const replayed = this.#memories.get(event.memoryNumber)
     if (replayed === undefined) return
-    if (!this.#options.plan.isSame) this.#time.drain()
     if ("request" in event) this.#ofRequest(event, replayed)
     else this.#ofMemory(event, replayed)
+    this.#time.drain()
   }
 
-  /** A request has its answer, and the program goes on in the same step: with what it did next, as far as the recording tells. */
-  #goOn(): void {
-    for (let next = this.#next; next !== undefined && this.#isNow(next); next = this.#next) this.#step(next)
-  }
-
-  /** Whether the next event has been told already, or is something that the program does, after everything else was told. */
-  #isNow(next: PoolEvent): boolean {
-    const ahead = this.#requesting.told - this.#at - 1
-    if (next.at !== this.#time.now || ahead !== 0) return next.at === this.#time.now && ahead > 0
-    if ("request" in next) {
-      const ticket = this.#requesting.tickets.get(next.request)
-      if (next._tag === "ReservationEnded") return ticket?.endReservation !== undefined
-      return next._tag === "GaveUp" || ticket === undefined
-    }
-    return next._tag === "Released" || next._tag === "LimitChanged" || next._tag === "TrimAsked" ||
-      next._tag === "HoldingChanged"
-  }
-
-  #endsNow({ asked }: Ticket): boolean {
-    const next = this.#next
-    return this.#requesting.told === this.#at + 1 && next?._tag === "ReservationEnded" &&
-      next.request === asked.request && next.at === this.#time.now
-  }
-
-  /** Acts, or runs tasks until it can, until the pool has told what the recording tells now. */
-  #until(isTold: () => boolean, act?: () => boolean): void {
+  /** Lets others go on until the pool has told what the recording tells now. */
+  #until(isTold: () => boolean, event: PoolEvent, act?: () => boolean): void {
+    if (!this.#options.plan.isSame) return
     let goesOn = true
-    while (goesOn && !isTold()) goesOn = act?.() === true || this.#time.runOne()
+    while (goesOn && !isTold()) goesOn = act?.() === true || this.#time.runOne() || this.#goOn(event)
+  }
+
+  /** Lets one go on that the event may come of: the request that it is of, or another one, where it tells of that first. */
+  #goOn(event: PoolEvent): boolean {
+    const own = this.#ticketOf(event)
+    if (own !== undefined && (this.#turns.goOn(own) || this.#answer(event, own) || this.#end(event, own))) return true
+    for (let after = 0; after < mostAhead; after++) {
+      const next = this.#peek(after)
+      if (next === undefined || !("request" in next)) continue
+      const ticket = this.#ticketOf(next)
+      if (ticket === undefined ? this.#begin(next) : this.#answer(next, ticket)) return true
+    }
+    return false
+  }
+
+  #ticketOf(event: PoolEvent): Ticket | undefined {
+    return "request" in event ? this.#requesting.tickets.get(event.request) : undefined
+  }
+
+  /** Memory is back: for the program or the clock, or for a request, which goes on in the same step with what the recording tells next. */
+  #reclaimed(event: PoolEvent, { device, simulated }: Replayed): boolean {
+    const next = this.#nextOf(event.memoryNumber)
+    const asked = next === undefined ? undefined : this.#ticketOf(next)
+    if (device.reclaimed((ticket) => ticket === undefined || ticket === asked)) return true
+    if (asked !== undefined) return this.#turns.goOn(asked)
+    return next !== undefined && "request" in next && simulated.memory.blocks.freesAreLate && this.#begin(next)
+  }
+
+  /** The next event of a memory. */
+  #nextOf(memory: number): PoolEvent | undefined {
+    for (let after = 0; after < mostAhead; after++) {
+      const next = this.#peek(after)
+      if (next === undefined || next.memoryNumber === memory) return next
+    }
+    return undefined
+  }
+
+  /** Begins a request before its first event, where it may meet others that wait. */
+  #begin(first: Extract<PoolEvent, OfRequest>): boolean {
+    const simulated = this.#memories.get(first.memoryNumber)?.simulated
+    if (simulated?.hasWaiters !== true || this.#isOver(first.request)) return false
+    this.#requesting.make(first, simulated)
+    return true
+  }
+
+  /** The driver or the handlers of the recording answer a request. False when it has not asked them. */
+  #answer(event: PoolEvent, ticket: Ticket): boolean {
+    switch (event._tag) {
+      case "Leased":
+      case "Kept":
+      case "Refused": {
+        const { answer } = ticket
+        const [why, block] = event._tag === "Refused" ? [event.why, undefined] : [undefined, event.block]
+        if (answer !== undefined) this.#turns.take(ticket, () => answer(why, block))
+        return answer !== undefined
+      }
+      case "HandlersAsked":
+        if (ticket.answerHandlers === undefined) return false
+        ticket.answerHandlers(event.freed)
+        return true
+      default:
+        return false
+    }
+  }
+
+  /** The time of a request is over, or the standstill ends for which it waits. */
+  #end(event: PoolEvent, ticket: Ticket): boolean {
+    const requesting = this.#requesting
+    switch (event._tag) {
+      case "RanOut":
+        return requesting.endWait(ticket) || requesting.fail(ticket)
+      case "Waited":
+        return !event.served && requesting.endWait(ticket)
+      case "Waiting":
+        return requesting.promote(ticket)
+      default:
+        return false
+    }
+  }
+
+  /** Whether its last event has come. */
+  #isOver(request: number): boolean {
+    const fate = this.#options.script.fates.get(request)
+    return fate !== undefined && fate.last <= this.#at
   }
 
   #ofRequest(event: Extract<PoolEvent, OfRequest>, replayed: Replayed): void {
@@ -166,76 +262,50 @@ export class Replayer {
     // It is over, and the replay has forgotten it.
     if (known === undefined && recorded !== undefined && recorded.first < this.#at) return
     if (event._tag === "Leased") this.#holders.set(event.block, event.request)
-    if (known !== undefined) known.heard++
     const losesScope = recorded?.beforeLost === this.#at
-    // What the program does next in the same step may come within this.
     const ticket = known ?? requesting.make(event, replayed.simulated)
+    ticket.heard++
     const isTold = (): boolean => ticket.told >= ticket.heard
     switch (event._tag) {
-      case "Leased":
-        if (event.from === "driver") this.#answered(event, ticket, undefined)
-        break
       case "Kept":
         requesting.loseScope(ticket)
-        this.#answered(event, ticket, undefined)
         break
       case "Refused":
         if (losesScope) requesting.loseScope(ticket)
-        this.#answered(event, ticket, event.why)
         break
       case "GaveUp":
-        if (!isTold()) requesting.giveUp(ticket)
+        if (event.why !== "failed" && !isTold()) requesting.giveUp(ticket)
         break
       case "HandlersAsked":
-        this.#until(isTold, () => answer(ticket.answerHandlers, event.freed))
-        break
-      case "RanOut":
-        this.#until(isTold, () => requesting.endWait(ticket))
-        if (this.#options.plan.isSame && !isTold()) requesting.endStandstill(ticket)
-        requesting.refuseLate(ticket)
-        break
-      case "Waited":
-        if (!event.served) this.#until(isTold, () => requesting.endWait(ticket))
+        // Under another policy the handlers may be asked at another time.
+        if (!this.#options.plan.isSame) this.#answer(event, ticket)
         break
       case "ReservationEnded":
         requesting.endReservation(ticket, event.at)
         break
     }
-    if (this.#options.plan.isSame) this.#until(isTold)
+    this.#until(isTold, event)
+    if (event._tag === "RanOut") requesting.refuseLate(ticket)
+    if (event._tag !== "Waited") return
     // It was to have bytes, and then its scope closed, before it could go on.
-    if (losesScope && event._tag === "Waited" && event.served) requesting.loseScope(ticket)
+    if (losesScope && event.served) requesting.loseScope(ticket)
     // It has left the line without a word: its scope has closed.
-    if (event._tag === "Waited" && !event.served && !isTold()) requesting.giveUp(ticket)
-  }
-
-  /** The driver's answer to a call of the recording, which the replay may have made as well. */
-  #answered(
-    event: { readonly block?: number; readonly capacity: number },
-    ticket: Ticket,
-    why: string | undefined
-  ): void {
-    if (!this.#options.plan.isSame) return
-    const isTold = (): boolean => ticket.told >= ticket.heard
-    this.#until(isTold, () => {
-      if (ticket.answer === undefined) return false
-      ticket.answer(why, event.block)
-      return true
-    })
+    if (!event.served && !isTold()) requesting.giveUp(ticket)
   }
 
   #ofMemory(event: Exclude<PoolEvent, OfRequest>, replayed: Replayed): void {
     replayed.heard++
     const { simulated, simulated: { memory } } = replayed
+    const isTold = (): boolean => replayed.count >= replayed.heard
     switch (event._tag) {
       case "Released":
         this.#released(event, replayed)
         break
       case "Reclaimed":
-        this.#until(() => replayed.count >= replayed.heard, () => replayed.device.reclaimed())
+        this.#until(isTold, event, () => this.#reclaimed(event, replayed))
         return
       case "IdleStep":
-        this.#until(() => replayed.count >= replayed.heard, () => simulated.wakeIdle())
-        simulated.idleStepTold()
+        if (this.#options.plan.isSame) this.#until(isTold, event, () => simulated.wakeIdle(event.steps))
         return
       case "LimitChanged":
         this.#limitChanged(event, replayed)
@@ -248,14 +318,15 @@ export class Replayer {
         simulated.run(event.holds ? memory.resumeHolding : memory.stopHolding)
         break
       case "Lost":
+        this.#requesting.beginTurn(simulated)
         simulated.status.lose("as recorded")
         break
       case "Closing":
+        this.#requesting.beginTurn(simulated)
         simulated.putFirst(this.#closingLeases())
         simulated.close(event.pool, event.budgetNumber)
         break
     }
-    if (this.#options.plan.isSame) this.#until(() => replayed.count >= replayed.heard)
   }
 
   #holderOf(block: number): Ticket | undefined {
@@ -280,7 +351,7 @@ export class Replayer {
     const ticket = this.#holderOf(event.block)
     if (ticket === undefined) return
     this.#holders.delete(event.block)
-    if (this.#options.plan.isSame) this.#until(() => ticket.live !== undefined || ticket.isOver)
+    while (ticket.live === undefined && !ticket.isOver && this.#turns.goOn(ticket));
     this.#requesting.release(ticket, event.why, event.at)
   }
 
@@ -303,10 +374,26 @@ export class Replayer {
   }
 }
 
-const take = (events: Iterator<PoolEvent, void>): PoolEvent | undefined => events.next().value ?? undefined
-
-/** Whether somebody waited for the answer. */
-const answer = <A>(waits: ((value: A) => void) | undefined, value: A): boolean => {
-  waits?.(value)
-  return waits !== undefined
+/** Blocks have numbers of their own in a replay. */
+const saysTheSame = (event: PoolEvent, recorded: PoolEvent): boolean => {
+  const one: Partial<Record<string, unknown>> = { ...event }
+  const other: Partial<Record<string, unknown>> = { ...recorded }
+  return compared.every((member) => one[member] === other[member])
 }
+
+const compared = [
+  "_tag",
+  "memoryNumber",
+  "request",
+  "size",
+  "capacity",
+  "from",
+  "to",
+  "why",
+  "served",
+  "freed",
+  "steps"
+]
+
+/** How many events are looked at for the one who goes on. */
+const mostAhead = 8

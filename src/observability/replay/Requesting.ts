@@ -14,6 +14,8 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import type { OfRequest, Released } from "../../domain/pool/PoolEvent.ts"
 import type { Block } from "../../services/lease/Lease.ts"
 import type { Handler } from "../../services/pool/waiting/Handlers.ts"
+import { CurrentTurn } from "../../services/pool/waiting/JobTurns.ts"
+import type { LeaseRequest } from "../../services/pool/waiting/LeaseRequest.ts"
 import type { Listening } from "./ReplayEmitter.ts"
 import type { Script } from "./Script.ts"
 import type { Requests, SimulatedMemory } from "./SimulatedMemory.ts"
@@ -21,6 +23,7 @@ import { OnQueue } from "./SimulatedQueues.ts"
 import { SimulatedBlock, type SimulatedLease } from "./SimulatedSource.ts"
 import type { Tally } from "./Tally.ts"
 import { CurrentTicket, Ticket } from "./Ticket.ts"
+import type { Turns } from "./Turns.ts"
 import { fireAll, type VirtualTime } from "./VirtualTime.ts"
 
 /** A request that got nothing in the replay. */
@@ -35,14 +38,17 @@ export interface RequestingOptions {
   readonly script: Script
   readonly isSame: boolean
   readonly time: VirtualTime
+  readonly turns: Turns
   readonly tally: Tally
   readonly endsWith: "failure" | "wait" | undefined
   /** How many events of the recording have come. */
   readonly place: () => number
-  /** The program goes on in this step, where the policy is the recorded one. */
-  readonly goOn: () => void
-  /** Whether the next event of the recording says that its reservation has ended. */
-  readonly endsNow: (ticket: Ticket) => boolean
+}
+
+/** A request in line that does nothing but wait. */
+const waiterOf = ({ request }: Ticket): LeaseRequest["waiter"] => {
+  const waiter = request?.waiter
+  return waiter?.state === "waiting" && waiter.resume !== undefined ? waiter : undefined
 }
 
 /** More handlers than one answer as one. */
@@ -51,16 +57,18 @@ const removeNothing = (): void => {}
 export class Requesting implements Listening {
   readonly tickets = new Map<number, Ticket>()
   readonly failures: Array<Failed> = []
-  current: Ticket | undefined = undefined
+  readonly turns: Turns
   asking: Ticket | undefined = undefined
   hitting: Ticket | undefined = undefined
   told = 0
   readonly #options: RequestingOptions
   readonly #pending = new Set<Ticket>()
+  #turnsBegun = 0
   readonly #handlers = new Map<SimulatedMemory, () => void>()
 
   constructor(options: RequestingOptions) {
     this.#options = options
+    this.turns = options.turns
   }
 
   /** Whether nothing more is looked for. */
@@ -73,14 +81,35 @@ export class Requesting implements Listening {
   make(asked: OfRequest, memory: SimulatedMemory): Ticket {
     const ticket = new Ticket(asked, this.#options.script.fateOf(asked.request), memory)
     this.tickets.set(asked.request, ticket)
-    const around = asked.under === undefined ? undefined : this.tickets.get(asked.under)
+    const next = this.#nextSilentTurn?.request
+    if (next === asked.request) this.#turnsBegun++
+    else if (next === asked.under || ticket.fate.isTurn) this.beginTurn(memory)
+    const around = this.#around(ticket)
     if (around?.isWaiting !== true) this.#start(ticket)
     else {
       around.behind ??= []
       around.behind.push(ticket)
-      if (this.#options.isSame) { while (around.isWaiting && this.#options.time.runOne()); }
+      while (around.isWaiting && this.turns.goOn(around));
     }
     return ticket
+  }
+
+  #around({ asked: { under } }: Ticket): Ticket | undefined {
+    return under === undefined ? undefined : this.tickets.get(under)
+  }
+
+  /**
+   * Begins the turn that runs now, if it has told nothing yet: one that did not wait tells nothing before it ends. Turns run one after the
+   * other, so it is the next one to end.
+   */
+  beginTurn(memory: SimulatedMemory): void {
+    const next = this.#nextSilentTurn
+    if (next?.memoryNumber !== memory.plan.memory.number || !memory.memory.turns.mayServe()) return
+    this.make(next, memory)
+  }
+
+  get #nextSilentTurn(): OfRequest | undefined {
+    return this.#options.script.silentTurns[this.#turnsBegun]
   }
 
   /** The requests under a reservation that has begun, or failed. */
@@ -91,26 +120,16 @@ export class Requesting implements Listening {
     for (const one of behind) if (!one.isOver) this.#start(one)
   }
 
-  #goOn(): void {
-    if (this.#options.isSame) this.#options.goOn()
-  }
-
   #start(ticket: Ticket): void {
     const { memory } = ticket
     const context = this.#contextOf(ticket)
     const effect = ticket.fate.isReservation ? this.#reserve(ticket) : this.#lease(ticket)
-    const outer = this.current
-    this.current = ticket
-    const fiber = memory.run(effect, context)
-    this.current = outer
+    const fiber = this.turns.take(ticket, () => memory.run(effect, context))
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return this.#ended(ticket, exit)
     ticket.fiber = fiber
     this.#pending.add(ticket)
-    fiber.addObserver((exit) => {
-      this.#ended(ticket, exit)
-      this.#goOn()
-    })
+    fiber.addObserver((exit) => this.#ended(ticket, exit))
   }
 
   /** Most requests need nothing of their own. */
@@ -122,24 +141,24 @@ export class Requesting implements Listening {
   }
 
   #usualContextOf(ticket: Ticket): Context.Context<Scope.Scope> {
-    const { asked: { waitAtMost }, memory } = ticket
+    const { asked: { waitAtMost }, fate, memory } = ticket
     const isTimed = waitAtMost > 0 && waitAtMost < Infinity
     const hasHandlers = this.#registersHandlers(ticket)
-    if (!isTimed && !hasHandlers && !memory.hasQueues) return memory.context
-    const own = memory.context.pipe(
+    const hasTurns = this.#options.isSame && fate.events > 0
+    if (!isTimed && !hasHandlers && !memory.hasQueues && !hasTurns) return this.#inTurnOf(ticket)
+    const own = this.#inTurnOf(ticket).pipe(
       Context.add(CurrentTicket, ticket),
       Context.add(OnQueue, { queue: ticket.asked.queue, block: ticket.fate.block })
     )
     if (!isTimed) return own
-    const { isSame, place, time } = this.#options
-    const { fate } = ticket
     const sleeps = ticket.sleeps = new Set()
-    const clock = time.clockOf(
-      (timer) => void sleeps.add(timer),
-      // The recorded timer may have been late, and says itself when it ran.
-      () => isSame && Math.max(fate.lastRanOut, fate.lastWaited) >= place()
-    )
-    return Context.add(own, Clock.Clock, clock)
+    return Context.add(own, Clock.Clock, this.#options.time.clockOf((timer) => void sleeps.add(timer)))
+  }
+
+  #inTurnOf(ticket: Ticket): Context.Context<Scope.Scope> {
+    const { memory: { context } } = ticket
+    const turn = this.#around(ticket)?.turn
+    return turn === undefined ? context : Context.add(context, CurrentTurn, turn)
   }
 
   /** Who had handlers is known of those requests alone that asked them. */
@@ -163,12 +182,10 @@ export class Requesting implements Listening {
     Effect.withFiber((fiber) => {
       const ticket = fiber.getRef(CurrentTicket)
       if (ticket === undefined || ticket.fate.lastHandlers < this.#options.place()) return Effect.succeed(false)
-      const answer = this.#options.script.handlersFreed.get(this.told)
-      if (answer?.at === this.#options.time.now) return Effect.succeed(answer.freed)
       return Effect.callback<boolean>((resume) => {
         ticket.answerHandlers = (freed) => {
           ticket.answerHandlers = undefined
-          resume(Effect.succeed(freed))
+          this.turns.take(ticket, () => resume(Effect.succeed(freed)))
         }
         return Effect.sync(() => {
           ticket.answerHandlers = undefined
@@ -176,9 +193,9 @@ export class Requesting implements Listening {
       })
     })
 
-  #requestsOf({ asked, memory }: Ticket): Requests {
-    const requests = memory.requestsFor(asked)
-    const around = asked.under === undefined ? undefined : this.tickets.get(asked.under)?.reserved
+  #requestsOf(ticket: Ticket): Requests {
+    const requests = ticket.memory.requestsFor(ticket.asked)
+    const around = this.#around(ticket)?.reserved
     return around === undefined ? requests : requests.under({ from: around })
   }
 
@@ -190,7 +207,7 @@ export class Requesting implements Listening {
   #reserve(ticket: Ticket): Effect.Effect<void, GpuError> {
     const { asked: { label, size, waitAtMost }, fate } = ticket
     const requests = this.#requestsOf(ticket)
-    if (size === 0 && !fate.hasReserved) return requests.inTurn(this.#whileReserved(ticket, undefined))
+    if (fate.isTurn) return requests.inTurn(this.#whileReserved(ticket, undefined))
     return requests.reserve(size, (inner) => this.#whileReserved(ticket, inner), {
       label,
       onExhausted: waitAtMost === 0 ? "fail" : "wait"
@@ -202,16 +219,17 @@ export class Requesting implements Listening {
     const untilEnd = Effect.callback<void>((resume) => {
       ticket.endReservation = () => {
         ticket.endReservation = undefined
-        resume(Effect.void)
+        this.turns.take(ticket, () => resume(Effect.void))
       }
       if (ticket.endsAfter !== undefined) this.#options.time.after(ticket.endsAfter, () => ticket.endReservation?.())
     })
-    return Effect.suspend(() => {
+    return Effect.withFiber((fiber) => {
       ticket.reserved = inner?.terms.from
+      ticket.turn = fiber.getRef(CurrentTurn)
+      if (ticket.fate.isTurn && ticket.turn !== undefined) ticket.turn.number = ticket.asked.request
       ticket.isWaiting = false
       this.#startBehind(ticket)
-      this.#goOn()
-      return this.#options.isSame && this.#options.endsNow(ticket) ? Effect.void : untilEnd
+      return untilEnd
     })
   }
 
@@ -260,7 +278,7 @@ export class Requesting implements Listening {
   endReservation(ticket: Ticket, at: number): void {
     if (ticket.endReservation !== undefined) ticket.endReservation()
     // Its effect has not begun, and never did where it was recorded.
-    else if (this.#options.isSame) ticket.fiber?.interruptUnsafe()
+    else if (this.#options.isSame) this.#interrupt(ticket)
     else if (!ticket.isOver) ticket.endsAfter = Math.max(0, at - (ticket.fate.leasedAt ?? ticket.asked.at))
   }
 
@@ -268,8 +286,12 @@ export class Requesting implements Listening {
   giveUp(ticket: Ticket): void {
     ticket.isOver ||= ticket.fiber === undefined
     if (ticket.scope !== undefined) return this.loseScope(ticket)
-    if (ticket.fiber !== undefined) ticket.fiber.interruptUnsafe()
+    if (ticket.fiber !== undefined) this.#interrupt(ticket)
     else this.#end(ticket, "scopeClosed")
+  }
+
+  #interrupt(ticket: Ticket): void {
+    this.turns.take(ticket, () => ticket.fiber?.interruptUnsafe())
   }
 
   /** Its scope closes, if it has one of its own. */
@@ -283,14 +305,24 @@ export class Requesting implements Listening {
   }
 
   /** The time that it may wait is over in the recording. */
-  endWait({ sleeps }: Ticket): boolean {
-    return this.#options.isSame && sleeps !== undefined && fireAll(sleeps)
+  endWait(ticket: Ticket): boolean {
+    const { sleeps } = ticket
+    return this.#options.isSame && sleeps !== undefined && this.turns.take(ticket, () => fireAll(sleeps))
   }
 
-  /** It waits without an end, and failed in the recording: those who waited for each other were found. */
-  endStandstill({ request }: Ticket): void {
-    const waiter = request?.waiter
-    if (waiter?.state === "waiting" && waiter.resume !== undefined) waiter.line.fail(waiter, [])
+  /** It waits for others that wait for it, and is the one to fail. */
+  fail(ticket: Ticket): boolean {
+    const waiter = waiterOf(ticket)
+    waiter?.line.fail(waiter, [])
+    return waiter !== undefined
+  }
+
+  /** Another one of those fails, and this one goes to the head of its line. */
+  promote(ticket: Ticket): boolean {
+    const { told } = ticket
+    const waiter = waiterOf(ticket)
+    waiter?.line.promote(waiter)
+    return ticket.told > told
   }
 
   /** The recording is over. */

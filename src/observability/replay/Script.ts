@@ -15,12 +15,12 @@ export interface RecordedCall {
   answeredAt: number
   /** Why it was refused; undefined when it was not. */
   why: string | undefined
-  /** The number of the block that it made. */
-  block: number | undefined
 }
 
 /** What became of one request. */
 export class Fate {
+  /** The bytes that it asks for. */
+  readonly size: number
   /** The place of its first event among all events. */
   readonly first: number
   /** It asks for bytes of any family to be set aside, or for a turn. */
@@ -30,9 +30,9 @@ export class Fate {
   leasedAt: number | undefined = undefined
   wasServed = false
   calls: Array<RecordedCall> | undefined = undefined
-  /** The places of the last event that says that it left a line, that memory ran out, that handlers were asked. */
-  lastWaited = -1
-  lastRanOut = -1
+  /** How many events the recording has of it. */
+  events = 0
+  /** The place of the last event that says that handlers were asked. */
   lastHandlers = -1
   /** Its scope closed before it had a lease. */
   lostScope = false
@@ -43,21 +43,25 @@ export class Fate {
   /** The block that it got first. */
   block = -1
 
-  constructor(first: number, isReservation: boolean) {
+  /** It asks for a turn, and not for bytes. */
+  get isTurn(): boolean {
+    return this.isReservation && this.size === 0 && !this.hasReserved
+  }
+
+  constructor(first: number, isReservation: boolean, size: number) {
+    this.size = size
     this.first = first
     this.isReservation = isReservation
   }
 }
 
-const servedAtOnce = new Fate(-1, false)
+const servedAtOnce = new Fate(-1, false, 0)
 servedAtOnce.wasServed = true
 
 /** What a recording says of one memory, beside its facts. */
 export class MemoryScript {
   /** The events of the driver having memory back. */
   reclaims = 0
-  /** The steps of the idle clock. */
-  idleSteps = 0
   /** The last event of handlers being asked; -1 for none. */
   lastHandlers = -1
   readonly queues = new Set<string>()
@@ -71,11 +75,10 @@ export class Script {
   /** Of requests that were served at once there is nothing to tell. */
   readonly fates = new Map<number, Fate>()
   readonly memories = new Map<number, MemoryScript>()
-  /** The places of events that say that the driver has memory back, and those of the handlers' answers. */
-  readonly reclaimed = new Map<number, { readonly at: number }>()
-  readonly handlersFreed = new Map<number, { readonly at: number; readonly freed: boolean }>()
   /** The blocks whose leases ended as a pool or the memory closed, in order, by the place of the event that says that. */
   readonly closings = new Map<number, Array<number>>()
+  /** Turns that tell nothing before they end, in that order: no other has run meanwhile. */
+  readonly silentTurns: Array<OfRequest> = []
   readonly #ledger: BlockLedger
   #closing: Array<number> = []
   #at = 0
@@ -105,11 +108,8 @@ export class Script {
 
   #add(event: PoolEvent): void {
     if ("request" in event) this.#ofRequest(event)
-    else if (event._tag === "Reclaimed") {
-      this.memory(event.memoryNumber).reclaims++
-      this.reclaimed.set(this.#at, event)
-    } else if (event._tag === "Closing") this.closings.set(this.#at, this.#closing = [])
-    else if (event._tag === "IdleStep") this.memory(event.memoryNumber).idleSteps++
+    else if (event._tag === "Reclaimed") this.memory(event.memoryNumber).reclaims++
+    else if (event._tag === "Closing") this.closings.set(this.#at, this.#closing = [])
     else if (event._tag === "Released") {
       if (event.why === "poolClosed") this.#closing.push(event.block)
     }
@@ -128,12 +128,13 @@ export class Script {
     const fate = this.#fateOf(event)
     this.#addOfRequest(event, this.memory(event.memoryNumber), fate)
     fate.last = this.#at
+    fate.events++
   }
 
-  #fateOf({ family, request }: OfRequest): Fate {
+  #fateOf({ family, request, size }: OfRequest): Fate {
     const known = this.fates.get(request)
     if (known !== undefined) return known
-    const fate = new Fate(this.#at, family === "")
+    const fate = new Fate(this.#at, family === "", size)
     this.fates.set(request, fate)
     return fate
   }
@@ -144,7 +145,7 @@ export class Script {
       case "DriverAsked":
         fate.isReservation = false
         fate.calls ??= []
-        fate.calls.push({ askedAt: event.at, answer: Infinity, answeredAt: Infinity, why: undefined, block: undefined })
+        fate.calls.push({ askedAt: event.at, answer: Infinity, answeredAt: Infinity, why: undefined })
         return
       case "Leased":
         fate.isReservation = false
@@ -165,14 +166,7 @@ export class Script {
         fate.lostScope = event.why === "scopeClosed"
         if (fate.lostScope) fate.beforeLost = fate.last
         return
-      case "Waited":
-        fate.lastWaited = this.#at
-        return
-      case "RanOut":
-        fate.lastRanOut = this.#at
-        return
       case "HandlersAsked":
-        this.handlersFreed.set(this.#at, event)
         fate.lastHandlers = this.#at
         memory.lastHandlers = this.#at
         return
@@ -182,11 +176,12 @@ export class Script {
         fate.wasServed = true
         return
       case "ReservationEnded":
+        if (fate.first === this.#at && fate.isTurn) this.silentTurns.push(event)
     }
   }
 
   #answered(
-    { at, block }: { readonly at: number; readonly block?: number },
+    { at }: PoolEvent,
     fate: Fate,
     why: string | undefined
   ): void {
@@ -195,6 +190,5 @@ export class Script {
     call.answer = this.#at
     call.answeredAt = at
     call.why = why
-    call.block = block
   }
 }

@@ -8,9 +8,9 @@ import * as Exit from "effect/Exit"
 import { DriverError, type GpuError, LimitExceeded, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
 import type { Memory } from "../../services/pool/Memory.ts"
 import type { Listening } from "./ReplayEmitter.ts"
-import type { MemoryScript, Script } from "./Script.ts"
+import type { MemoryScript } from "./Script.ts"
 import { SimulatedBlock, type SimulatedDriver } from "./SimulatedSource.ts"
-import type { Ticket } from "./Ticket.ts"
+import { CurrentTicket, type Ticket } from "./Ticket.ts"
 import type { VirtualTime } from "./VirtualTime.ts"
 
 const refusal = (why: string, capacity: number): Exit.Exit<never, GpuError> => {
@@ -38,13 +38,12 @@ const refusal = (why: string, capacity: number): Exit.Exit<never, GpuError> => {
 export class SimulatedDevice implements SimulatedDriver {
   readonly #replay: Listening
   readonly #script: MemoryScript
-  readonly #places: Pick<Script, "reclaimed">
   readonly #isSame: boolean
   readonly #time: VirtualTime
   /** How many events of the recording have come. */
   readonly #place: () => number
-  /** Those who wait until memory is back, in order. */
-  readonly #reclaiming = new Set<() => void>()
+  /** Those who wait until memory is back, in order; undefined for those that are no requests. */
+  readonly #reclaiming = new Map<() => void, Ticket | undefined>()
   #reclaims = 0
   /** Set before the first call. */
   memory: Memory | undefined = undefined
@@ -52,12 +51,10 @@ export class SimulatedDevice implements SimulatedDriver {
   constructor(
     replay: Listening,
     script: MemoryScript,
-    places: Pick<Script, "reclaimed">,
     isSame: boolean,
     time: VirtualTime,
     place: () => number
   ) {
-    this.#places = places
     this.#replay = replay
     this.#script = script
     this.#isSame = isSame
@@ -73,15 +70,12 @@ export class SimulatedDevice implements SimulatedDriver {
 
   #create(ticket: Ticket, capacity: number): Effect.Effect<SimulatedBlock, GpuError> {
     const call = ticket.fate.calls?.[ticket.calls++]
-    const isAhead = call !== undefined && call.answer >= this.#place()
-    if (this.#isSame && isAhead) {
-      // The answer came at once if nothing else happened in between.
-      return call.answer === this.#replay.told && call.answeredAt === this.#time.now
-        ? Effect.suspend(() => answerOf(call.why, call.block, capacity))
-        : answered(ticket, capacity, call.why === "Interrupted")
+    if (this.#isSame && call !== undefined && call.answer >= this.#place()) {
+      return answered(ticket, capacity, call.why === "Interrupted")
     }
     const answer = Effect.suspend(() => this.#answer(call?.why, capacity))
-    const millis = call === undefined || call.answeredAt === Infinity ? 0 : call.answeredAt - call.askedAt
+    const isAtOnce = this.#isSame || call === undefined || call.answeredAt === Infinity
+    const millis = isAtOnce ? 0 : call.answeredAt - call.askedAt
     if (millis <= 0) return answer
     const later = Effect.callback<void>((resume) => {
       const timer = this.#time.after(millis, () => resume(Effect.void))
@@ -101,30 +95,30 @@ export class SimulatedDevice implements SimulatedDriver {
       : Exit.succeed(new SimulatedBlock())
   }
 
-  /** As the driver of the recording answers: each of its answers is for the one that has waited longest. */
-  readonly reclaim: Effect.Effect<void> = Effect.suspend(() => {
+  /** As the driver of the recording answers. */
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.withFiber((fiber): Effect.Effect<void, GpuError> => {
+    const { error } = this.memory!.status
+    if (error !== undefined) return error
     if (!this.#isSame || this.#reclaims >= this.#script.reclaims) return Effect.void
-    if (this.#places.reclaimed.get(this.#replay.told)?.at === this.#time.now) {
-      this.#reclaims++
-      return Effect.void
-    }
     return Effect.callback<void>((resume) => {
       const back = (): void => {
         this.#reclaiming.delete(back)
         resume(Effect.void)
       }
-      this.#reclaiming.add(back)
+      this.#reclaiming.set(back, fiber.getRef(CurrentTicket))
       return Effect.sync(() => void this.#reclaiming.delete(back))
     })
   })
 
-  /** False when nobody waits. */
-  reclaimed(): boolean {
-    const [first] = this.#reclaiming
-    if (first === undefined) return false
-    this.#reclaims++
-    first()
-    return true
+  /** The memory is back for one of those that are meant, who goes on in the same step. False when none of them waits for it. */
+  reclaimed(isMeant: (ticket: Ticket | undefined) => boolean): boolean {
+    for (const [back, ticket] of this.#reclaiming) {
+      if (!isMeant(ticket)) continue
+      this.#reclaims++
+      this.#replay.turns.take(ticket, back)
+      return true
+    }
+    return false
   }
 }
 

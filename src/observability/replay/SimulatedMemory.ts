@@ -37,6 +37,9 @@ import {
 } from "./SimulatedSource.ts"
 import { fireAll, type Timer, type VirtualTime } from "./VirtualTime.ts"
 
+/** Rounded, it is nothing. */
+const littleOfStep = 1e-6
+
 export type Requests = PoolRequests<string, SimulatedBlock, SimulatedLease>
 
 /** A lease of a block that existed before the first event. */
@@ -52,10 +55,11 @@ export class SimulatedMemory {
   /** In which its requests are made. */
   readonly context: Context.Context<Scope.Scope>
   readonly earlyLeases: ReadonlyArray<EarlyLease>
-  /** The timers of the idle clock. */
+  /** The timers of the idle clock, and where it goes on after them. */
   readonly #sleeps = new Set<Timer>()
-  /** Steps of the idle clock that the recording has yet to tell. */
-  #idleSteps: number
+  readonly #clockTasks: Array<() => void> = []
+  /** The time of the idle clock. */
+  #idleMillis = 0
   readonly budgets = new Map<number, Budget>()
   readonly #families: ReadonlyMap<string, RecordedFamily>
   readonly #driver: SimulatedDriver
@@ -69,9 +73,10 @@ export class SimulatedMemory {
   constructor(
     plan: MemoryPlan,
     recording: Recording,
-    { idleSteps, queues }: MemoryScript,
+    { queues }: MemoryScript,
     isSame: boolean,
     time: VirtualTime,
+    scheduler: Scheduler.Scheduler,
     driver: SimulatedDriver
   ) {
     const { number } = plan.memory
@@ -83,12 +88,11 @@ export class SimulatedMemory {
     this.#recordedBudgets = new Map(
       recording.budgets.filter(({ memory }) => memory === number).map((one) => [one.number, one])
     )
-    this.#idleSteps = isSame ? idleSteps : 0
-    // A recorded timer may have been late, and says itself when it ran.
-    const clock = time.clockOf((timer) => void this.#sleeps.add(timer), () => this.#idleSteps > 0)
-    const base = Context.empty().pipe(
-      Context.add(Clock.Clock, clock),
-      Context.add(Scheduler.Scheduler, time.scheduler)
+    const clock = time.clockOf((timer) => void this.#sleeps.add(timer))
+    const base = Context.empty().pipe(Context.add(Clock.Clock, clock), Context.add(Scheduler.Scheduler, scheduler))
+    const told = Context.empty().pipe(
+      Context.add(Clock.Clock, { ...clock, currentTimeMillis: Effect.sync(() => this.#idleMillis) }),
+      Context.add(Scheduler.Scheduler, this.#whenTold)
     )
     this.context = Context.add(base, Scope.Scope, Scope.makeUnsafe())
     const info = deviceOf(plan.memory)
@@ -97,11 +101,13 @@ export class SimulatedMemory {
     this.memory = new Memory(
       { ...plan.settings, maxBytes: Infinity },
       { info, status: this.status },
-      Effect.runForkWith(base),
-      time.scheduler,
+      Effect.runForkWith(isSame ? told : base),
+      scheduler,
       new EventHub()
     )
     this.status.onLost(() => this.run(this.memory.drop()))
+    // Memory that was freed comes back also before the first request.
+    this.sourceOf("", "", undefined)
     this.earlyLeases = recording.blocks
       .filter(({ memory }) => memory === number)
       .flatMap((block) => this.#restore(block))
@@ -129,14 +135,22 @@ export class SimulatedMemory {
     }
   }
 
-  /** The next step of the idle clock has come in the recording. */
-  wakeIdle(): boolean {
-    return fireAll(this.#sleeps)
+  /** What the memory does by the clock goes on when the recording tells a step. */
+  get #whenTold(): Scheduler.Scheduler {
+    const scheduleTask = (task: () => void): void => void this.#clockTasks.push(task)
+    const dispatcher = { scheduleTask, flush: () => {} }
+    return { executionMode: "sync", shouldYield: () => false, makeDispatcher: () => dispatcher }
   }
 
-  /** The recording has told one more step of the idle clock. */
-  idleStepTold(): void {
-    this.#idleSteps--
+  /** The next steps of the idle clock have come in the recording, which has read it at another moment than that of the event. */
+  wakeIdle(steps: number): boolean {
+    const task = this.#clockTasks.shift()
+    if (task !== undefined) {
+      task()
+      return true
+    }
+    this.#idleMillis += (steps + littleOfStep) * this.plan.settings.stepMillis
+    return fireAll(this.#sleeps)
   }
 
   run<A, E>(effect: Effect.Effect<A, E, Scope.Scope>, context = this.context): Fiber.Fiber<A, E> {
@@ -197,19 +211,21 @@ export class SimulatedMemory {
   }
 
   sourceOf(family: string, pool: string, budget: number | undefined): SimulatedSource {
-    const known = this.#sources.get(family)
+    const key = this.#poolNumberOf(budget) ?? pool
+    // A reservation is for requests of any family of its pool.
+    const name = family === "" ? ` ${key}` : family
+    const known = this.#sources.get(name)
     if (known !== undefined) return known
     const { settings: { maxBytes }, sizePolicy } = this.plan
-    const recorded = this.#families.get(family) ??
-      { memory: this.plan.memory.number, pool, family, clears: false, sizes: [] }
+    const recorded = this.#families.get(name) ??
+      { memory: this.plan.memory.number, pool, family: name, clears: false, sizes: [] }
     const sizes = sizePolicy === undefined || pool === "ImagePool"
       ? new RecordedSizes(recorded)
       : new PolicySizes(sizePolicy, recorded)
-    const key = this.#poolNumberOf(budget) ?? pool
     const group = this.#pools.get(key) ?? new SimulatedPool()
     this.#pools.set(key, group)
     const source = new SimulatedSource(recorded, group, sizes, this.#driver, this.memory.core.maxBytes || maxBytes)
-    this.#sources.set(family, source)
+    this.#sources.set(name, source)
     this.memory.blocks.add(source)
     if (this.memory.closed) source.closed = true
     return source
@@ -263,6 +279,11 @@ export class SimulatedMemory {
   lastResortsOf(budget: number | undefined): ReadonlyArray<LastResort> {
     const pool = this.budgetOf(this.#poolNumberOf(budget))
     return pool === undefined ? [this.memory.lastResort] : [pool.lastResort, this.memory.lastResort]
+  }
+
+  /** Whether requests wait that others may meet when they come. */
+  get hasWaiters(): boolean {
+    return this.memory.lines.filled.size > 0
   }
 
   get hasQueues(): boolean {

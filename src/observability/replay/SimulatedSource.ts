@@ -123,7 +123,7 @@ export class PolicySizes implements Sizes {
 /** What a source asks of the replay: the driver's answer, and the memory that it has back. */
 export interface SimulatedDriver {
   readonly create: (capacity: number) => Effect.Effect<SimulatedBlock, GpuError>
-  readonly reclaim: Effect.Effect<void>
+  readonly reclaim: Effect.Effect<void, GpuError>
 }
 
 /** One of the pools on a memory: its families close together. */
@@ -142,7 +142,7 @@ export class SimulatedSource implements PoolSource<string, SimulatedBlock, Simul
   readonly borrows: boolean
   readonly clears = false
   index = 0
-  readonly reclaim: Effect.Effect<void>
+  readonly reclaim: Effect.Effect<void, GpuError>
   readonly name: string
   readonly #pool: SimulatedPool
   readonly #sizes: Sizes

@@ -28,13 +28,17 @@ export class Ticket {
   lease: Lease | undefined = undefined
   /** The reservation that it asked for, while its effect runs. */
   reserved: SetAside | undefined = undefined
+  /** The turn in which its effect runs: itself, or the one around it. */
+  turn: SetAside | undefined = undefined
   /** Ends the effect of its reservation. */
   endReservation: (() => void) | undefined = undefined
   /** Requests under the reservation that it waits for. */
   behind: Array<Ticket> | undefined = undefined
   /** Its events so far: those of the recording that have come, and those that the replay has told. */
-  heard = 1
+  heard = 0
   told = 0
+  /** Where its fibers go on that stand until it is its turn. */
+  readonly standing: Array<() => void> = []
   /** How often it has called the driver. */
   calls = 0
   /** The driver's answer, while it works on a call. */
@@ -52,6 +56,11 @@ export class Ticket {
     this.fate = fate
     this.memory = memory
     this.isWaiting = fate.isReservation
+  }
+
+  /** Whether the recording tells of nothing more that it does: it goes on when it can. */
+  get isDone(): boolean {
+    return this.told >= this.fate.events
   }
 
   /** The scope that closes before it has a lease. */

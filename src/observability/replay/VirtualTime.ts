@@ -6,21 +6,17 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Scheduler from "effect/Scheduler"
 
 export class Timer {
   readonly due: number
   readonly sequence: number
   readonly #run: () => void
-  /** Whether it must not run by the time alone now. */
-  readonly isHeldBack: (() => boolean) | undefined
   #isOver = false
 
-  constructor(due: number, sequence: number, run: () => void, isHeldBack: (() => boolean) | undefined) {
+  constructor(due: number, sequence: number, run: () => void) {
     this.due = due
     this.sequence = sequence
     this.#run = run
-    this.isHeldBack = isHeldBack
   }
 
   get isOver(): boolean {
@@ -87,17 +83,20 @@ class Timers {
 export class VirtualTime {
   /** Milliseconds since 1970. */
   now: number
-  readonly scheduler: Scheduler.Scheduler
+  /** Whether timers run by the time. Under the recorded policy the recording says itself when one ran, since one may be late. */
+  readonly #runsTimers: boolean
   readonly #timers = new Timers()
   #sequence = 0
   #tasks: Array<() => void> = []
   #run = 0
 
-  constructor(now: number) {
+  constructor(now: number, runsTimers: boolean) {
     this.now = now
-    const scheduleTask = (task: () => void): void => void this.#tasks.push(task)
-    const dispatcher: Scheduler.SchedulerDispatcher = { scheduleTask, flush: () => {} }
-    this.scheduler = { executionMode: "sync", shouldYield: () => false, makeDispatcher: () => dispatcher }
+    this.#runsTimers = runsTimers
+  }
+
+  add(task: () => void): void {
+    this.#tasks.push(task)
   }
 
   /** Runs the next task. False when there is none. */
@@ -118,9 +117,9 @@ export class VirtualTime {
   }
 
   /** From the next tasks on, after so many milliseconds. */
-  after(millis: number, run: () => void, isHeldBack?: () => boolean): Timer {
-    const timer = new Timer(this.now + millis, this.#sequence++, run, isHeldBack)
-    if (millis < Infinity) this.#timers.add(timer)
+  after(millis: number, run: () => void): Timer {
+    const timer = new Timer(this.now + millis, this.#sequence++, run)
+    if (this.#runsTimers && millis < Infinity) this.#timers.add(timer)
     return timer
   }
 
@@ -129,7 +128,7 @@ export class VirtualTime {
     if (to > this.now) this.drain()
     for (let timer = this.#timers.first; timer !== undefined && timer.due <= to; timer = this.#timers.first) {
       this.#timers.removeFirst()
-      if (timer.isOver || timer.isHeldBack?.() === true) continue
+      if (timer.isOver) continue
       this.now = Math.max(this.now, timer.due)
       timer.fire()
       this.drain()
@@ -146,7 +145,7 @@ export class VirtualTime {
   }
 
   /** A clock whose timers are told to `onSleep`. */
-  clockOf(onSleep: (timer: Timer) => void, isHeldBack?: () => boolean): Clock.Clock {
+  clockOf(onSleep: (timer: Timer) => void): Clock.Clock {
     const nanos = (): bigint => BigInt(Math.round(this.now * 1e6))
     return {
       currentTimeMillisUnsafe: () => this.now,
@@ -157,7 +156,7 @@ export class VirtualTime {
       monotonicTimeNanos: Effect.sync(nanos),
       sleep: (duration) =>
         Effect.callback<void>((resume) => {
-          const timer = this.after(Duration.toMillis(duration), () => resume(Effect.void), isHeldBack)
+          const timer = this.after(Duration.toMillis(duration), () => resume(Effect.void))
           onSleep(timer)
           return Effect.sync(() => timer.cancel())
         })

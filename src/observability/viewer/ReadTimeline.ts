@@ -151,6 +151,7 @@ class Reader {
   }
 
   #beginWait(memory: Memory, { callSite, label, request, size }: PoolEvent.Waiting): void {
+    if (this.#waiting.has(request)) return
     const place = this.#waits.start.push(this.#state)
     this.#waits.end.push(-1)
     this.#waits.size.push(drawable(size))

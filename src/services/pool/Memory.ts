@@ -4,15 +4,18 @@
  *
  * @internal
  */
+import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import type * as Scheduler from "effect/Scheduler"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import {
   type GpuError,
+  isGpuError,
   type LimitOwner,
   make as makeError,
   OutOfMemory,
@@ -45,6 +48,11 @@ import type { Answer } from "./waiting/Waiter.ts"
 import { type Waiter, WaitLine, WaitLines } from "./waiting/WaitLine.ts"
 
 let lastNumber = 0
+
+const hasRunOut = ({ cause }: Exit.Failure<unknown, unknown>): boolean => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  return isGpuError(error) && error.reason._tag === "OutOfMemory"
+}
 
 export class Memory implements Gate, Member, Heard {
   readonly number = ++lastNumber
@@ -268,13 +276,11 @@ export class Memory implements Gate, Member, Heard {
     return ended
   }
 
-  /** It was interrupted before it had what it asked for, or its scope has closed. */
-  #giveUp(request: LeaseRequest, exit: Exit.Exit<unknown, unknown>): void {
-    if (!Exit.hasInterrupts(exit)) {
-      if (request.list.closed) this.lines.giveUp(request)
-      return
-    }
-    if (!request.gaveUp) this.blocks.events?.gaveUp(request, "interrupted")
+  /** It was interrupted before it had what it asked for, or its scope has closed, or it could not use what it was given in line. */
+  #giveUp(request: LeaseRequest, exit: Exit.Failure<unknown, unknown>): void {
+    if (Exit.hasInterrupts(exit)) this.lines.giveUp(request, "interrupted")
+    else if (request.list.closed) this.lines.giveUp(request, "scopeClosed")
+    else if (request.waiter?.wasServed === true && !hasRunOut(exit)) this.lines.giveUp(request, "failed")
   }
 
   /** Gives back the bytes that a request which has ended drew from its reservation. */

@@ -1,6 +1,6 @@
 /** A replay under the recorded policy does what was recorded, event by event. */
 import { describe, it } from "@effect/vitest"
-import { deepStrictEqual } from "@effect/vitest/utils"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -22,6 +22,7 @@ import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as ImagePool from "../../../src/services/images/ImagePool.ts"
 import * as DeviceMemory from "../../../src/services/pool/DeviceMemory.ts"
 import { comparable } from "./comparable.ts"
+import { pools, programs, recordedFibers } from "./fibers.ts"
 
 type Step =
   | {
@@ -195,7 +196,10 @@ const recorded = <A, E>(
   )
 
 const replayed = (recording: Recording.Recording): Effect.Effect<ReadonlyArray<PoolEvent>, unknown> =>
-  Effect.map(Replay.run(recording), (report) => Array.from(Recording.events(report.recording)))
+  Effect.map(Replay.run(recording), ({ differsAt, recording }) => {
+    strictEqual(differsAt, undefined)
+    return Array.from(Recording.events(recording))
+  })
 
 /** The same for two pools of buffers and one of images that share a memory, or for one of them alone. */
 const sharing = (steps: ReadonlyArray<SharedStep>, close: boolean) =>
@@ -251,6 +255,12 @@ const sharedStep: fc.Arbitrary<SharedStep> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("pass" as const), millis: fc.constantFrom(7, 113) }) }
 )
 
+/** Not both refusals and leases that are wanted together, as above. */
+const anyProgram = fc.oneof(
+  programs(["nested", "reserve", "budget", "inTurn", "interrupted"], ["limit", "refuse", "sleep", "hold", "lose"]),
+  programs(["nested", "reserve", "budget", "inTurn", "interrupted"], ["all", "sleep", "hold"])
+)
+
 describe("a replay under the recorded policy", () => {
   it("does what was recorded, event by event", () =>
     fc.assert(
@@ -279,6 +289,36 @@ describe("a replay under the recorded policy", () => {
             Effect.provide(TestClock.layer())
           )
         )
+        const events = await Effect.runPromise(replayed(recording))
+        deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
+      }),
+      { numRuns: 200 }
+    ))
+
+  it("does so for fibers that act in one step of the event loop, on the clock of the machine", () =>
+    fc.assert(
+      fc.asyncProperty(anyProgram, pools, async (fibers, pool) => {
+        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
+        const events = await Effect.runPromise(replayed(recording))
+        deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
+      }),
+      { numRuns: 200 }
+    ))
+
+  it("does so for them on a clock that stands still meanwhile", () =>
+    fc.assert(
+      fc.asyncProperty(anyProgram, pools, async (fibers, pool) => {
+        const recording = await Effect.runPromise(Effect.provide(
+          Effect.gen(function*() {
+            const program = yield* Effect.forkChild(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
+            while (program.pollUnsafe() === undefined) {
+              for (let yields = 0; yields < 20; yields++) yield* Effect.yieldNow
+              yield* TestClock.adjust(1)
+            }
+            return yield* Fiber.join(program)
+          }),
+          TestClock.layer()
+        ))
         const events = await Effect.runPromise(replayed(recording))
         deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
       }),

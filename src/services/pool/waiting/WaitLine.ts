@@ -9,6 +9,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scheduler from "effect/Scheduler"
 import type { GpuError, Rung, WaitingJob } from "../../../domain/GpuError.ts"
+import type { GaveUp } from "../../../domain/pool/PoolEvent.ts"
 import type { AskedMemory } from "../../calls/Tracing.ts"
 import type { Emitter } from "./Emitter.ts"
 import type { Shortage } from "./Help.ts"
@@ -55,11 +56,11 @@ export class WaitLines {
     this.onFilled?.()
   }
 
-  /** Its scope has closed. */
-  giveUp(request: LeaseRequest): void {
+  /** It ends without what it asked for. */
+  giveUp(request: LeaseRequest, why: GaveUp["why"]): void {
     if (request.gaveUp) return
     request.gaveUp = true
-    this.events?.gaveUp(request, "scopeClosed")
+    this.events?.gaveUp(request, why)
   }
 
   nextArrival(): number {
@@ -285,6 +286,7 @@ export class WaitLine implements Line<LeaseRequest> {
     waiter.next = first
     first.previous = waiter
     this.#first = waiter
+    this.#lines.events?.waiting(waiter.request)
   }
 
   /** Ends the wait of a request that waits for others which wait for it. */
@@ -310,7 +312,7 @@ export class WaitLine implements Line<LeaseRequest> {
     const problem = this.#lines.ended(waiter.request)
     if (problem === undefined) return
     const { request, state } = waiter
-    if (request.list.closed) this.#lines.giveUp(request)
+    if (request.list.closed) this.#lines.giveUp(request, "scopeClosed")
     this.leave(waiter)
     if (state === "waiting") this.#lines.tell(waiter, problem)
   }

@@ -1,0 +1,155 @@
+/** Random programs of several fibers, which yield between their requests as often as they like. */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as fc from "fast-check"
+import { Host } from "../../../src/host.ts"
+import * as PoolEvents from "../../../src/observability/events/PoolEvents.ts"
+import * as Recording from "../../../src/observability/recording/Recording.ts"
+import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
+
+/** What a fiber does, step by step: it takes memory, yields so many times, and goes on. Sizes are bytes. */
+export type FiberStep =
+  | { readonly do: "use" | "scoped"; readonly size: number; readonly wait: number; readonly yields: number }
+  | {
+    readonly do: "nested" | "reserve" | "inTurn" | "budget" | "interrupted"
+    readonly size: number
+    readonly wait: number
+    readonly yields: number
+    readonly steps: ReadonlyArray<FiberStep>
+  }
+  | { readonly do: "all"; readonly sizes: ReadonlyArray<number>; readonly wait: number; readonly yields: number }
+  | { readonly do: "limit" | "trim"; readonly bytes: number }
+  | { readonly do: "refuse"; readonly nth: number }
+  | { readonly do: "sleep"; readonly millis: number }
+  | { readonly do: "lose" | "stop" | "resume" | "free" }
+
+const size = fc.integer({ min: 1, max: 3000 })
+const yields = fc.nat(3)
+const wait = fc.constantFrom(0, 2, Infinity)
+
+/** What programs may do besides taking memory. */
+const others = {
+  all: fc.record({ do: fc.constant("all" as const), sizes: fc.array(size, { maxLength: 3 }), wait, yields }),
+  limit: fc.record({
+    do: fc.constantFrom("limit" as const, "trim" as const),
+    bytes: fc.integer({ min: 2000, max: 9000 })
+  }),
+  refuse: fc.record({ do: fc.constant("refuse" as const), nth: fc.integer({ min: 1, max: 3 }) }),
+  sleep: fc.record({ do: fc.constant("sleep" as const), millis: fc.nat(2) }),
+  lose: fc.record({ do: fc.constant("lose" as const) }),
+  hold: fc.record({ do: fc.constantFrom("stop" as const, "resume" as const, "free" as const) })
+}
+
+/** What programs may do around other steps. */
+type Around = Extract<FiberStep, { readonly steps: unknown }>["do"]
+
+/** Programs of up to four fibers. */
+export const programs = (
+  around: ReadonlyArray<Around>,
+  besides: ReadonlyArray<keyof typeof others>
+): fc.Arbitrary<ReadonlyArray<ReadonlyArray<FiberStep>>> => {
+  const { steps } = fc.letrec<{ step: FiberStep; inner: ReadonlyArray<FiberStep>; steps: ReadonlyArray<FiberStep> }>(
+    (tie) => ({
+      step: fc.oneof(
+        { depthSize: "small", withCrossShrink: true },
+        {
+          weight: 6,
+          arbitrary: fc.record({ do: fc.constantFrom("use" as const, "scoped" as const), size, wait, yields })
+        },
+        ...around.map((kind) => ({
+          weight: 1,
+          arbitrary: fc.record({ do: fc.constant(kind), size, wait, yields, steps: tie("inner") })
+        })),
+        ...besides.map((kind) => ({ weight: 1, arbitrary: others[kind] as fc.Arbitrary<FiberStep> }))
+      ),
+      inner: fc.array(tie("step"), { maxLength: 3 }),
+      steps: fc.array(tie("step"), { maxLength: 10 })
+    })
+  )
+  return fc.array(steps, { minLength: 1, maxLength: 4 })
+}
+
+export const pools = fc.record({
+  maxBytes: fc.integer({ min: 3000, max: 9000 }),
+  maxOvertakes: fc.constantFrom(0, 1, 16),
+  idleTimeToLive: fc.constantFrom(undefined, 2),
+  maxHeldBytes: fc.constantFrom(Infinity, Infinity, 3000)
+})
+
+const waiting = (wait: number) =>
+  wait === 0 ? { onExhausted: "fail" as const } : wait === Infinity
+    ? { onExhausted: "wait" as const }
+    : { waitAtMost: wait }
+
+const yieldTimes = (times: number) => Effect.replicateEffect(Effect.yieldNow, times, { discard: true })
+
+const perform = (
+  step: FiberStep,
+  pool: BufferPool.BufferPool["Service"],
+  faults: Host.Faults
+): Effect.Effect<unknown, unknown> => {
+  const all = (steps: ReadonlyArray<FiberStep>, within = pool) =>
+    Effect.forEach(steps, (inner) => Effect.exit(perform(inner, within, faults)), { discard: true })
+  switch (step.do) {
+    case "use":
+      return pool.use(step.size, () => yieldTimes(step.yields), waiting(step.wait))
+    case "scoped":
+      return Effect.scoped(Effect.andThen(pool.allocate(step.size, waiting(step.wait)), yieldTimes(step.yields)))
+    case "nested":
+      return pool.use(step.size, () => Effect.andThen(yieldTimes(step.yields), all(step.steps)), waiting(step.wait))
+    case "reserve":
+      return pool.reserve(
+        step.size,
+        (inner) => Effect.andThen(yieldTimes(step.yields), all(step.steps, inner)),
+        waiting(step.wait)
+      )
+    case "inTurn":
+      return pool.inTurn(Effect.andThen(yieldTimes(step.yields), all(step.steps)))
+    case "budget":
+      return Effect.flatMap(pool.budget(step.size, waiting(step.wait)), (inner) => all(step.steps, inner))
+    case "all":
+      return pool.useAll(step.sizes, () => yieldTimes(step.yields), waiting(step.wait))
+    case "interrupted":
+      return Effect.flatMap(
+        Effect.forkChild(all(step.steps), { startImmediately: true }),
+        (fiber) => Effect.andThen(yieldTimes(step.yields), Fiber.interrupt(fiber))
+      )
+    case "limit":
+      return pool.setLimit(step.bytes)
+    case "trim":
+      return pool.trimTo(step.bytes)
+    case "refuse":
+      return Effect.sync(() => faults.failAllocations({ nth: faults.allocations + step.nth }))
+    case "sleep":
+      return Effect.sleep(step.millis)
+    case "lose":
+      return Effect.sync(() => faults.lose())
+    case "stop":
+      return pool.stopHolding
+    case "resume":
+      return pool.resumeHolding
+    case "free":
+      return pool.freeHeld
+  }
+}
+
+/** Records a program of several fibers. */
+export const recordedFibers = (
+  fibers: ReadonlyArray<ReadonlyArray<FiberStep>>,
+  options: BufferPool.BufferPoolOptions,
+  host: Host.HostOptions = {}
+): Effect.Effect<Recording.Recording, unknown> =>
+  Effect.suspend(() => {
+    const faults = Host.makeFaults()
+    const program = Effect.gen(function*() {
+      const pool = yield* BufferPool.BufferPool
+      const run = (steps: ReadonlyArray<FiberStep>) =>
+        Effect.forEach(steps, (step) => Effect.exit(perform(step, pool, faults)), { discard: true })
+      yield* Effect.forEach(fibers, run, { concurrency: "unbounded", discard: true })
+    })
+    const gpu = BufferPool.layer(options).pipe(Layer.provideMerge(Host.layer({ ...host, faults })))
+    return Effect.andThen(Effect.exit(Effect.provide(program, gpu, { local: true })), Recording.snapshot).pipe(
+      Effect.provide(Recording.layer({ capacity: 20_000 }).pipe(Layer.provideMerge(PoolEvents.layer)), { local: true })
+    )
+  })
