@@ -6,6 +6,7 @@ import type * as DevToolsSchema from "effect/devtools/DevToolsSchema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
+import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { none } from "../../src/cli/Style.ts"
 import { memoriesOf } from "../../src/cli/top/Memories.ts"
@@ -134,6 +135,22 @@ describe("effect-gpu-pool top", () => {
     going.child.stdout.destroy()
     strictEqual(await going.ended, 141)
     await ended
+  })
+
+  it.concurrent("says once of a program without pools that it waits for another, also when programs are killed", async () => {
+    const going = start(["top", "--port", "0", "--once", "--json", "--every", "0.05"])
+    const url = await addressOf(going)
+    const code = `import { Effect } from "effect"; import { DevTools } from "effect/devtools"
+      await Effect.runPromise(Effect.provide(Effect.never, DevTools.layer(${JSON.stringify(url)})))`
+    const poolless = spawn(process.execPath, ["--input-type=module", "--eval", code], { cwd: import.meta.dirname })
+    strictEqual(
+      (await going.stderr.next()).value,
+      "Program 1 tells of no pool: it needs PoolMetrics.layer(), or has opened none."
+    )
+    poolless.kill("SIGKILL")
+    const [{ value }] = await Promise.all([going.stdout.next(), program(url, going.ended)])
+    strictEqual((JSON.parse(String(value)) as { program: number }).program, 2)
+    strictEqual((await going.stderr.next()).done, true)
   })
 
   it.concurrent("leaves out what a narrow terminal has no room for, rather than wrap lines", async () => {

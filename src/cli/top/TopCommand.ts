@@ -123,9 +123,16 @@ export const topCommand = Command.make(
     const watched = new Watched()
     const first = yield* Deferred.make<void>()
     const print = (told: Told) => json ? Console.log(TopReport.json(told)) : draw(watched)
+    const poolless = new Set<number>()
+    /** Who waits for a pool is told once that this program has none. */
+    const onPoolless = (told: Told) => {
+      if (poolless.has(told.program)) return Effect.void
+      poolless.add(told.program)
+      return Console.error(TopReport.poolless(told))
+    }
     const onTold = (told: Told) =>
       once && told.memories.length === 0
-        ? Effect.void
+        ? onPoolless(told)
         : Effect.andThen(print(told), once ? Deferred.succeed(first, undefined) : Effect.void)
     const { canAnimate } = yield* TerminalCapabilities
     // What is gone may not stand on a screen that shows what is there now.

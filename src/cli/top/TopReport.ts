@@ -32,11 +32,12 @@ export const text = (watched: Watched, style: Style, width: number): string => {
   return [
     ...(programs.length === 0 ? ["No program is connected."] : []),
     ...(memories.length === 0 ? [] : [fitting(memories, style, width)]),
-    ...silent.map(({ program }) =>
-      `Program ${program} tells of no pool: it needs PoolMetrics.layer(), or has opened none.`
-    )
+    ...silent.map(poolless)
   ].join("\n")
 }
+
+export const poolless = ({ program }: Told): string =>
+  `Program ${program} tells of no pool: it needs PoolMetrics.layer(), or has opened none.`
 
 type Cell = (memory: WatchedMemory, style: Style) => string
 
