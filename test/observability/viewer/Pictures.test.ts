@@ -82,7 +82,7 @@ describe("each state of a recording", () => {
   })
 })
 
-const sorted = (of: ReadonlyArray<{ readonly of: number }>) => of.map(({ of }) => of).sort((a, b) => a - b)
+const sorted = (places: ReadonlyArray<number>) => [...places].sort((a, b) => a - b)
 
 describe("a picture", () => {
   it("shows in each column the greatest and the least of all its states", () => {

@@ -5,8 +5,8 @@
  * @internal
  */
 import uPlot from "uplot"
-import type { BlockPicture, Rectangle } from "../model/BlockPicture.ts"
-import { leftOut } from "../model/Grouping.ts"
+import type { BlockPicture, Draw } from "../model/BlockPicture.ts"
+import { leftOut, mostGroups } from "../model/Grouping.ts"
 import type { View } from "../model/Picture.ts"
 import { axesOf, type ChartHost, cursorOptions, listen, place, selecting } from "./Charts.ts"
 import { colorOf } from "./Colors.ts"
@@ -16,7 +16,7 @@ export class BlockChart {
   readonly #host: ChartHost
   readonly #chart: uPlot
   readonly #cursor: HTMLElement
-  #picture: BlockPicture = { blocks: [], leases: [], partial: false }
+  #picture: BlockPicture | undefined
   #groupOf: Uint8Array = new Uint8Array(0)
   #height = 1
   readonly #raster = new Raster()
@@ -72,7 +72,7 @@ export class BlockChart {
   show(picture: BlockPicture, groupOf: Uint8Array): void {
     this.#picture = picture
     this.#groupOf = groupOf
-    this.#height = 1.03 * picture.blocks.reduce((most, { top }) => Math.max(most, top), 1)
+    this.#height = 1.03 * picture.top
     const { from, to } = this.#host.view()
     this.#chart.setData([[from, to], [null, null]])
   }
@@ -82,43 +82,36 @@ export class BlockChart {
   }
 
   #draw(chart: uPlot): void {
-    const { from, to } = this.#host.view()
-    const { blocks, leases } = this.#picture
     const raster = this.#raster
     raster.begin(chart)
-    const xOf = (x: number): number => (x - from) / (to - from) * raster.width
-    const yOf = (bytes: number): number => raster.height * (1 - bytes / this.#height)
-    // a gap between blocks, where there is room for it
-    const gap = Math.round(uPlot.pxRatio)
-    const fill = (color: string, of: Iterable<Rectangle>): void => {
-      const rectangle = raster.filling(color)
-      for (const { bottom, from, to, top } of of) {
-        const [left, upper, right, lower] = [xOf(from), yOf(top), xOf(to), yOf(bottom)]
-        rectangle(
-          left,
-          lower - upper > 4 * gap ? upper + gap : upper,
-          right - left > 4 * gap ? right - gap : right,
-          lower
-        )
-      }
-    }
-    fill(this.#host.color("held"), blocks.filter(({ busy }) => !busy))
-    fill(this.#host.color("busy"), blocks.filter(({ busy }) => busy))
-    fill(this.#host.color("slack"), leases.map((lease) => ({ ...lease, top: lease.blockTop })))
-    for (const [group, of] of this.#byGroup(leases)) {
-      fill(group === leftOut ? this.#host.color("left-out") : colorOf(group), of)
-    }
+    const groups = Array.from({ length: mostGroups + 1 }, (_, group) => this.#filling(colorOf(group)))
+    const other = this.#filling(this.#host.color("left-out"))
+    this.#picture?.draw({
+      held: this.#filling(this.#host.color("held")),
+      busy: this.#filling(this.#host.color("busy")),
+      slack: this.#filling(this.#host.color("slack")),
+      lease: (lease) => this.#groupOf[lease] === leftOut ? other : groups[this.#groupOf[lease]!]!
+    })
     raster.end(chart)
   }
 
-  #byGroup(leases: ReadonlyArray<Rectangle>): ReadonlyMap<number, ReadonlyArray<Rectangle>> {
-    const groups = new Map<number, Array<Rectangle>>()
-    for (const lease of leases) {
-      const group = this.#groupOf[lease.of]!
-      const known = groups.get(group)
-      if (known === undefined) groups.set(group, [lease])
-      else known.push(lease)
+  #filling(color: string): Draw {
+    const { from: first, to: last } = this.#host.view()
+    const { height, width } = this.#raster
+    const rectangle = this.#raster.filling(color)
+    const perX = width / (last - first)
+    const perByte = height / this.#height
+    // a gap between blocks, where there is room for it
+    const gap = Math.round(uPlot.pxRatio)
+    return (from, to, bottom, top) => {
+      const [left, right] = [(from - first) * perX, (to - first) * perX]
+      const [upper, lower] = [height - top * perByte, height - bottom * perByte]
+      rectangle(
+        left,
+        lower - upper > 4 * gap ? upper + gap : upper,
+        right - left > 4 * gap ? right - gap : right,
+        lower
+      )
     }
-    return groups
   }
 }

@@ -16,6 +16,9 @@ export interface Marks {
   readonly failures: ReadonlyArray<number>
 }
 
+/** Bytes of each column; null where there are none. */
+type Series = ArrayLike<number | null>
+
 const stepped = uPlot.paths.stepped!({ align: 1 })
 
 /** How high the strip of waiting requests is, in pixels. */
@@ -117,7 +120,7 @@ export class MemoryChart {
     areas.begin(chart)
     const lefts = [...x, to].map((of) => (of - from) / (to - from) * areas.width)
     const yOf = (bytes: number): number => areas.height * (1 - bytes / this.#top)
-    const fill = (color: string, tops: ReadonlyArray<number>, bottoms: ReadonlyArray<number> | undefined): void => {
+    const fill = (color: string, tops: Float64Array, bottoms: Float64Array | undefined): void => {
       const rectangle = areas.filling(color)
       tops.forEach((top, at) => {
         const bottom = bottoms?.[at] ?? 0
@@ -129,22 +132,23 @@ export class MemoryChart {
       fill(this.#host.color("slack"), leased, tops.at(-1))
       fill(this.#host.color("held"), stacked, leased)
     }
-    const line = (color: string, series: ReadonlyArray<number | null>, thin: number, steps: boolean): void => {
+    const line = (color: string, series: Series, thin: number, steps: boolean): void => {
       const rectangle = areas.filling(color)
       let last: number | undefined
-      series.forEach((bytes, at) => {
+      for (let at = 0; at < series.length; at++) {
+        const bytes = series[at]!
         const top = bytes === null ? undefined : Math.min(yOf(bytes), areas.height - thin)
         if (top !== undefined) rectangle(lefts[at]!, top, lefts[at + 1]!, top + thin)
         if (steps && top !== undefined && last !== undefined) {
           rectangle(lefts[at]!, Math.min(top, last), lefts[at]! + thin, Math.max(top, last) + thin)
         }
         last = top
-      })
+      }
     }
     const thin = Math.round(uPlot.pxRatio)
     line(
       this.#host.color("least"),
-      least.map((bytes, at) => bytes < (tops.at(-1)?.[at] ?? 0) ? bytes : null),
+      Array.from(least, (bytes, at) => bytes < (tops.at(-1)?.[at] ?? 0) ? bytes : null),
       thin,
       false
     )
@@ -194,11 +198,14 @@ const pixelsOf = (marks: ReadonlyArray<number>, { from, to }: View, bbox: uPlot.
   return pixels
 }
 
-const most = (of: ReadonlyArray<number | null>): number =>
-  of.reduce<number>((top, value) => Math.max(top, value ?? 0), 0)
+const most = (of: Series): number => {
+  let top = 0
+  for (let at = 0; at < of.length; at++) top = Math.max(top, of[at] ?? 0)
+  return top
+}
 
 /** The top of the axis. The limit is on it where that leaves the rest in sight. */
-const topOf = (series: ReadonlyArray<ReadonlyArray<number | null>>, limit: ReadonlyArray<number | null>): number => {
+const topOf = (series: ReadonlyArray<Series>, limit: Series): number => {
   const top = Math.max(1, ...series.map(most))
   const limits = most(limit)
   return 1.06 * (limits <= 2 * top ? Math.max(top, limits) : top)

@@ -70,7 +70,7 @@ export class Overview {
     context.scale(ratio, ratio)
     const whole = this.#whole()
     const most = stacked.reduce((top, bytes) => Math.max(top, bytes), 1)
-    const fill = (color: string, series: ReadonlyArray<number>): void => {
+    const fill = (color: string, series: Float64Array): void => {
       context.fillStyle = color
       series.forEach((bytes, at) => {
         const left = x[at]! / whole * width
@@ -79,7 +79,7 @@ export class Overview {
       })
     }
     fill(this.#host.color("held"), stacked)
-    fill(this.#host.color("managed"), tops.at(-1) ?? [])
+    fill(this.#host.color("managed"), tops.at(-1) ?? new Float64Array(x.length))
     context.fillStyle = this.#host.color("failure")
     for (const left of new Set(failures.map((x) => Math.round(x / whole * width)))) {
       context.fillRect(left, 0, 1.5, height)

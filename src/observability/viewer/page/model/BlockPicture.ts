@@ -8,31 +8,26 @@ import { Intervals } from "./Intervals.ts"
 import type { View } from "./Picture.ts"
 import type { Axis, Run } from "./Run.ts"
 
-export interface Rectangle {
-  readonly from: number
-  readonly to: number
-  /** Bytes, from the lowest address. */
-  readonly bottom: number
-  readonly top: number
-  /** The place of the lease or of the block. */
-  readonly of: number
+/** Draws from a place of the axis to another one, and from one address to another. */
+export type Draw = (from: number, to: number, bottom: number, top: number) => void
+
+/** What draws the parts of a picture. */
+export interface Drawing {
+  readonly held: Draw
+  /** A block with leases that are too short to be seen. */
+  readonly busy: Draw
+  /** What a block has beyond its lease. */
+  readonly slack: Draw
+  readonly lease: (lease: number) => Draw
 }
 
-/** A block, and whether it had leases that are too short to be seen. */
-export interface BlockRectangle extends Rectangle {
-  readonly busy: boolean
-}
-
-/** A lease, and the end of its block. */
-export interface LeaseRectangle extends Rectangle {
-  readonly blockTop: number
-}
-
+/** What is seen, by places: a frame may have tens of thousands, so there is no object for each. */
 export interface BlockPicture {
-  readonly blocks: ReadonlyArray<BlockRectangle>
-  readonly leases: ReadonlyArray<LeaseRectangle>
-  /** Whether leases were left out as too short. */
-  readonly partial: boolean
+  readonly blocks: ReadonlyArray<number>
+  readonly leases: ReadonlyArray<number>
+  /** The highest address. */
+  readonly top: number
+  readonly draw: (drawing: Drawing) => void
 }
 
 /** What a frame may look at and draw. */
@@ -58,10 +53,6 @@ const onAxis = (run: Run, axis: Axis, { end, start }: Columns): OnAxis => {
   return { start: from, end: to, all: new Intervals(from, to, axis === "time" ? last / 2 ** 30 : 1) }
 }
 
-const rectangle = ({ end, start }: OnAxis, of: number, bottom: number, bytes: number): Rectangle => (
-  { from: start[of]!, to: end[of]!, bottom, top: bottom + bytes, of }
-)
-
 export class BlockPictures {
   /** The bytes from the lowest address to the highest. */
   readonly height: number
@@ -86,25 +77,35 @@ export class BlockPictures {
 
   /** With the length on the axis, and the bytes, that something must have to be drawn. */
   picture({ from, to }: View, shortest: number, lowest: number): BlockPicture {
+    const { blocks: { address, capacity }, leases: { block } } = this.#run.timeline
+    const blocks: Array<number> = []
+    const leases: Array<number> = []
+    let top = 1
+    this.#blocks.all.over(from, to, shortest, mostLooks, (of) => {
+      if (capacity[of]! < lowest) return
+      blocks.push(of)
+      top = Math.max(top, address[of]! + capacity[of]!)
+    })
+    this.#leases.all.over(from, to, shortest, mostLooks, (of) => {
+      if (capacity[block[of]!]! >= lowest) leases.push(of)
+    })
+    return { blocks, leases, top, draw: (drawing) => this.#draw(blocks, leases, shortest, drawing) }
+  }
+
+  #draw(blocks: ReadonlyArray<number>, leases: ReadonlyArray<number>, shortest: number, drawing: Drawing): void {
     const { blocks: { address, capacity }, leases: { block, size } } = this.#run.timeline
-    const blocks: Array<BlockRectangle> = []
-    const leases: Array<LeaseRectangle> = []
-    const all = [
-      this.#blocks.all.over(from, to, shortest, mostLooks, (of) => {
-        if (capacity[of]! < lowest) return
-        blocks.push({
-          ...rectangle(this.#blocks, of, address[of]!, capacity[of]!),
-          busy: this.#shortest[of]! < shortest
-        })
-      }),
-      this.#leases.all.over(from, to, shortest, mostLooks, (of) => {
-        const bytes = capacity[block[of]!]!
-        const bottom = address[block[of]!]!
-        if (bytes < lowest) return
-        leases.push({ ...rectangle(this.#leases, of, bottom, Math.min(size[of]!, bytes)), blockTop: bottom + bytes })
-      })
-    ]
-    return { blocks, leases, partial: all.includes(false) || blocks.some(({ busy }) => busy) }
+    for (const of of blocks) {
+      const draw = this.#shortest[of]! < shortest ? drawing.busy : drawing.held
+      draw(this.#blocks.start[of]!, this.#blocks.end[of]!, address[of]!, address[of]! + capacity[of]!)
+    }
+    for (const of of leases) {
+      const [from, to] = [this.#leases.start[of]!, this.#leases.end[of]!]
+      const bottom = address[block[of]!]!
+      const top = bottom + capacity[block[of]!]!
+      const end = Math.min(bottom + size[of]!, top)
+      drawing.slack(from, to, end, top)
+      drawing.lease(of)(from, to, bottom, end)
+    }
   }
 
   /** The block at a place of the axis and an address, if there is one. */

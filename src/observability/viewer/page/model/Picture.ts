@@ -21,16 +21,16 @@ export interface Picture {
   /** The state that each column shows. */
   readonly states: ReadonlyArray<number>
   /** For each group and column, the bytes of it and of the groups before it. */
-  readonly tops: ReadonlyArray<ReadonlyArray<number>>
+  readonly tops: ReadonlyArray<Float64Array>
   /** With what blocks have beyond their leases; and with held blocks. */
-  readonly leased: ReadonlyArray<number>
-  readonly stacked: ReadonlyArray<number>
+  readonly leased: Float64Array
+  readonly stacked: Float64Array
   /** The fewest bytes of leases in each column. */
-  readonly least: ReadonlyArray<number>
+  readonly least: Float64Array
   /** The most bytes of blocks in each column. */
-  readonly managed: ReadonlyArray<number>
+  readonly managed: Float64Array
   readonly limit: ReadonlyArray<number | null>
-  readonly waiting: ReadonlyArray<number>
+  readonly waiting: Float64Array
   /** How many values were looked at for it. */
   readonly looks: number
 }
@@ -45,11 +45,6 @@ export const rangeOf = (positions: Float64Array, { from, to }: View, columns: nu
   return { left, first, last: Math.max(first, notBelow(positions, right) - 1) }
 }
 
-const sameAt = (series: ReadonlyArray<ReadonlyArray<number | null>>, values: ReadonlyArray<number | null>): boolean => {
-  const last = series[0]!.length - 1
-  return last >= 0 && series.every((of, at) => of[last] === values[at])
-}
-
 /** The picture of so many columns; `all` of them, or without those that look as the one before. */
 export const pictureOf = (stack: Stack, totals: Totals, view: View, columns: number, all = false): Picture => {
   const positions = stack.run.positions(view.axis)
@@ -60,41 +55,39 @@ export const pictureOf = (stack: Stack, totals: Totals, view: View, columns: num
   for (const of of peaks) of.looks = 0
   const x: Array<number> = []
   const states: Array<number> = []
-  const series: Array<Array<number | null>> = Array.from({ length: groups + 6 }, () => [])
+  const series = Array.from({ length: groups + 6 }, () => new Float64Array(columns))
+  const values = new Float64Array(groups + 6)
   for (let column = 0; column < columns; column++) {
     const { first, last, left } = rangeOf(positions, view, columns, column)
     const state = stack.greatest.between(first, last)
     stack.read(state, bytes)
-    const values: Array<number | null> = []
     let top = 0
-    for (const of of bytes) values.push(top += Math.max(0, of))
+    for (let group = 0; group < groups; group++) values[group] = top += Math.max(0, bytes[group]!)
     const slack = Math.max(0, totals.leased[state]! - stack.active[state]!)
-    const limit = totals.limit[last]!
-    values.push(
-      top + slack,
-      Math.max(top + slack, totals.managed[state]!),
-      stack.active[stack.least.between(first, last)]!,
-      totals.managed[totals.mostManaged.between(first, last)]!,
-      limit === Infinity ? null : limit,
-      waits ? totals.waiting[totals.mostWaiting.between(first, last)]! : 0
-    )
-    if (!all && sameAt(series, values)) continue
+    values[groups] = top + slack
+    values[groups + 1] = Math.max(top + slack, totals.managed[state]!)
+    values[groups + 2] = stack.active[stack.least.between(first, last)]!
+    values[groups + 3] = totals.managed[totals.mostManaged.between(first, last)]!
+    values[groups + 4] = totals.limit[last]!
+    values[groups + 5] = waits ? totals.waiting[totals.mostWaiting.between(first, last)]! : 0
+    const place = x.length
+    if (!all && place > 0 && series.every((of, at) => of[place - 1] === values[at])) continue
     x.push(left)
     states.push(state)
-    values.forEach((value, at) => series[at]!.push(value))
+    for (let at = 0; at < values.length; at++) series[at]![place] = values[at]!
   }
-  const [leased, stacked, least, managed, limit, waiting] = series.slice(groups) as Array<Array<number>>
-  const looks = peaks.reduce((sum, of) => sum + of.looks, 0) + apart * columns
+  const tops = series.map((of) => of.subarray(0, x.length))
+  const [leased, stacked, least, managed, limit, waiting] = tops.splice(groups)
   return {
     x,
     states,
-    tops: series.slice(0, groups) as Array<Array<number>>,
+    tops,
     leased: leased!,
     stacked: stacked!,
     least: least!,
     managed: managed!,
-    limit: limit!,
+    limit: Array.from(limit!, (bytes) => bytes === Infinity ? null : bytes),
     waiting: waiting!,
-    looks
+    looks: peaks.reduce((sum, of) => sum + of.looks, 0) + apart * columns
   }
 }

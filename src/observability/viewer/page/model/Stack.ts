@@ -10,6 +10,9 @@ import type { Changes, Run } from "./Run.ts"
 /** The bytes of all groups are stored for every so many states; those between are made by adding up. */
 export const apart = 16
 
+/** Of so many states, the bytes of all groups are stored for the one of most bytes too: a column of many states shows that one. */
+const perPeak = 64
+
 export class Stack {
   readonly run: Run
   readonly grouping: Grouping
@@ -19,6 +22,9 @@ export class Stack {
   readonly least: Peaks
   readonly #stored: Float64Array
   readonly #groups: number
+  /** States of most bytes, and the bytes of all groups in each. */
+  readonly #peaks: Int32Array
+  readonly #atPeaks: Float64Array
 
   constructor(run: Run, grouping: Grouping) {
     this.run = run
@@ -35,6 +41,14 @@ export class Stack {
     }
     this.greatest = new Peaks(this.active)
     this.least = new Peaks(this.active, -1)
+    this.#peaks = new Int32Array(Math.ceil(run.states / perPeak)).fill(-1)
+    this.#atPeaks = new Float64Array(this.#peaks.length * this.#groups)
+    for (let at = 0; at < this.#peaks.length; at++) {
+      const peak = this.greatest.between(at * perPeak, Math.min(run.states, (at + 1) * perPeak) - 1)
+      this.read(peak, now)
+      this.#atPeaks.set(now, at * this.#groups)
+      this.#peaks[at] = peak
+    }
   }
 
   /** Adds what changes at a state, and answers by how much all of it changes. */
@@ -55,6 +69,11 @@ export class Stack {
 
   /** Writes the bytes of each group in a state. */
   read(state: number, into: Float64Array): void {
+    const near = Math.floor(state / perPeak)
+    if (this.#peaks[near] === state) {
+      for (let group = 0; group < this.#groups; group++) into[group] = this.#atPeaks[near * this.#groups + group]!
+      return
+    }
     const stored = Math.floor(state / apart)
     for (let group = 0; group < this.#groups; group++) into[group] = this.#stored[stored * this.#groups + group]!
     for (let next = stored * apart + 1; next <= state; next++) this.#apply(next, into)
