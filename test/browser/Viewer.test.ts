@@ -95,6 +95,23 @@ describeWith(["chromium"], "the viewer in Chromium", () => {
         }
       }))
 
+    it.effect("draws the same in twice the pixels", () =>
+      Effect.gen(function*() {
+        const [events] = samples(1, 160)
+        const seen = (pixels: number) =>
+          Effect.gen(function*() {
+            const view = yield* openEvents(events!, undefined, pixels)
+            return yield* promised(async () => {
+              if ((await view.drawn()).view.axis === "time") await view.press("x")
+              await assertAreas(view, statesOf(events!))
+              const { drawn: { points }, plot: { height, width } } = await view.drawn()
+              return { points, height: height / pixels, width: width / pixels }
+            })
+          })
+        const [once, twice] = [yield* seen(1), yield* seen(2)]
+        deepStrictEqual(twice, once)
+      }))
+
     it.effect("lists the holders of each moment that the cursor goes to", () =>
       Effect.gen(function*() {
         for (const events of samples(3, 120)) {

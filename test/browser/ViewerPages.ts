@@ -111,7 +111,8 @@ export class ViewerPages extends Context.Service<ViewerPages, {
     html: string,
     data: () => Uint8Array | undefined
   ) => Effect.Effect<ViewerPage, never, Scope.Scope>
-  readonly open: (html: string) => Effect.Effect<ViewerPage, never, Scope.Scope>
+  /** With so many pixels of the screen for one of the page. */
+  readonly open: (html: string, pixels?: number) => Effect.Effect<ViewerPage, never, Scope.Scope>
 }>()("test/ViewerPages") {
   static readonly layer: Layer.Layer<ViewerPages> = Layer.effect(
     ViewerPages,
@@ -123,8 +124,8 @@ export class ViewerPages extends Context.Service<ViewerPages, {
         (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
       )
       let files = 0
-      const load = async (address: string): Promise<ViewerPage> => {
-        const page = await browser.newPage({ viewport: { width: 1300, height: 1000 } })
+      const load = async (address: string, deviceScaleFactor: number): Promise<ViewerPage> => {
+        const page = await browser.newPage({ viewport: { width: 1300, height: 1000 }, deviceScaleFactor })
         const requests: Array<string> = []
         const complaints: Array<string> = []
         page.on("request", (request) => requests.push(request.url()))
@@ -133,24 +134,27 @@ export class ViewerPages extends Context.Service<ViewerPages, {
         await page.waitForFunction(() => Number(document.getElementById("app")?.dataset["frame"] ?? 0) > 0)
         return new ViewerPage(page, requests, complaints)
       }
-      const opened = (address: string) =>
-        Effect.acquireRelease(Effect.promise(() => load(address)), ({ page }) => Effect.promise(() => page.close()))
+      const opened = (address: string, pixels = 1) =>
+        Effect.acquireRelease(
+          Effect.promise(() => load(address, pixels)),
+          ({ page }) => Effect.promise(() => page.close())
+        )
       return {
-        open: (html) => {
+        open: (html, pixels) => {
           const file = join(folder, `${files++}.html`)
           writeFileSync(file, html)
-          return opened(pathToFileURL(file).href)
+          return opened(pathToFileURL(file).href, pixels)
         },
-        openLive: (html, data) => Effect.flatMap(serveLive(html, data), opened)
+        openLive: (html, data) => Effect.flatMap(serveLive(html, data), (address) => opened(address))
       }
     })
   )
 }
 
 /** Opens a page of these events, and perhaps of those of another run. */
-export const openEvents = (events: Iterable<Event>, other?: Iterable<Event>) =>
+export const openEvents = (events: Iterable<Event>, other?: Iterable<Event>, pixels?: number) =>
   Effect.gen(function*() {
     const compareWith = other === undefined ? undefined : recordingOf(other)
     const html = yield* Effect.orDie(Viewer.html(recordingOf(events), { title: "A test", compareWith }))
-    return yield* (yield* ViewerPages).open(html)
+    return yield* (yield* ViewerPages).open(html, pixels)
   })

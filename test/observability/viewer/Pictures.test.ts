@@ -9,8 +9,8 @@ import { BlockPictures } from "../../../src/observability/viewer/page/model/Bloc
 import { noLabel, noSite } from "../../../src/observability/viewer/page/model/Grouping.ts"
 import { Intervals } from "../../../src/observability/viewer/page/model/Intervals.ts"
 import { Peaks } from "../../../src/observability/viewer/page/model/Peaks.ts"
-import { pictureOf } from "../../../src/observability/viewer/page/model/Picture.ts"
-import { Run } from "../../../src/observability/viewer/page/model/Run.ts"
+import { pictureOf, rangeOf } from "../../../src/observability/viewer/page/model/Picture.ts"
+import { above, Run } from "../../../src/observability/viewer/page/model/Run.ts"
 import { readTimeline } from "../../../src/observability/viewer/ReadTimeline.ts"
 import {
   activeIn,
@@ -115,6 +115,43 @@ describe("a picture", () => {
         })
       }),
       { endOnFailure: true }
+    )
+  })
+
+  it("leaves no state out where columns stand for many, and puts each where it belongs", () => {
+    const pauses = fc.constantFrom(0, 0, 1, 1, 50)
+    const times = fc.array(fc.tuple(fc.integer({ min: 1, max: 400 }), pauses), { minLength: 1, maxLength: 30 })
+    fc.assert(
+      fc.property(
+        times,
+        fc.constantFrom("time", "events"),
+        fc.integer({ min: 1, max: 40 }),
+        (bursts, axis, columns) => {
+          let now = 0
+          const run = runOf(
+            bursts.flatMap(([count, pause]) =>
+              Array.from({ length: count }, () => leased({ at: now += pause, size: 1 }, 1, "driver"))
+            )
+          )
+          const positions = run.positions(axis)
+          const whole = run.length(axis)
+          const ranges = Array.from(
+            { length: columns },
+            (_, at) => rangeOf(run, { axis, from: 0, to: whole }, columns, at)
+          )
+          const width = whole / columns
+          strictEqual(ranges[0]!.first, Math.max(0, above(positions, 0) - 1))
+          strictEqual(ranges.at(-1)!.last, run.states - 1)
+          ranges.forEach(({ first, last, left }, at) => {
+            assert.isAtMost(first, last)
+            if (at > 0) assert.isAtMost(first, ranges[at - 1]!.last + 1)
+            assert.isBelow(positions[last]!, Math.max(left + 1.125 * width, positions[first]! + 1e-9))
+            // the one before it may last into the column
+            const second = positions[Math.min(last, first + 1)]!
+            assert.isTrue(first === last || second >= left - 0.125 * width)
+          })
+        }
+      )
     )
   })
 

@@ -24,9 +24,20 @@ const names = [
 
 export type Colors = { readonly [Name in typeof names[number]]: string }
 
+/** As a browser tells a computed color: `rgb(10, 20, 30)`. */
+const hexOf = (rgb: string): string =>
+  `#${(rgb.match(/\d+/g) ?? []).slice(0, 3).map((part) => Number(part).toString(16).padStart(2, "0")).join("")}`
+
+/** Only as the color of an element does the style sheet's choice of light or dark have a value. */
 export const colorsNow = (): Colors => {
-  const style = getComputedStyle(document.documentElement)
-  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()])) as Colors
+  const probe = document.body.appendChild(document.createElement("i"))
+  const colorOf = (name: string): string => {
+    probe.style.color = `var(--${name})`
+    return hexOf(getComputedStyle(probe).color)
+  }
+  const colors = Object.fromEntries(names.map((name) => [name, colorOf(name)])) as Colors
+  probe.remove()
+  return colors
 }
 
 /** Of the groups, the largest one first; the last is for all others. */

@@ -17,6 +17,9 @@ interface Level {
 export class Peaks {
   readonly #levels: Array<Level>
   readonly #sign: 1 | -1
+  /** The greatest value of the range that is looked at, so far, and its place. */
+  #most = 0
+  #best = 0
   /** How many values and blocks were looked at since it was set to 0. */
   looks = 0
 
@@ -46,34 +49,28 @@ export class Peaks {
 
   /** The place of the greatest value from one place to another, both included; any of equal ones. */
   between(first: number, last: number): number {
-    let best = first
-    let most = this.#levels[0]!.values[first]! * this.#sign
+    this.#best = first
+    this.#most = -Infinity
     let from = first
     let to = last
-    for (const { places, values } of this.#levels) {
-      const isLast = to - from < 2 * fan
-      while (from <= to && (isLast || from % fan !== 0)) {
-        const value = values[from]! * this.#sign
-        if (value > most) {
-          most = value
-          best = places === undefined ? from : places[from]!
-        }
-        from++
-        this.looks++
+    for (const level of this.#levels) {
+      if (to - from < 2 * fan) {
+        for (; from <= to; from++) this.#see(level, from)
+        break
       }
-      if (isLast) break
-      while (to % fan !== fan - 1) {
-        const value = values[to]! * this.#sign
-        if (value > most) {
-          most = value
-          best = places === undefined ? to : places[to]!
-        }
-        to--
-        this.looks++
-      }
+      for (; from % fan !== 0; from++) this.#see(level, from)
+      for (; to % fan !== fan - 1; to--) this.#see(level, to)
       from /= fan
       to = (to + 1) / fan - 1
     }
-    return best
+    return this.#best
+  }
+
+  #see({ places, values }: Level, at: number): void {
+    this.looks++
+    const value = values[at]! * this.#sign
+    if (value <= this.#most) return
+    this.#most = value
+    this.#best = places === undefined ? at : places[at]!
   }
 }

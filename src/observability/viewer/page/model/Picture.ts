@@ -5,7 +5,7 @@
  *
  * @internal
  */
-import { above, type Axis, notBelow } from "./Run.ts"
+import { above, type Axis, notBelow, type Run, statesPerMark } from "./Run.ts"
 import { apart, type Stack, type Totals } from "./Stack.ts"
 
 export interface View {
@@ -35,19 +35,29 @@ export interface Picture {
   readonly looks: number
 }
 
-/** Where a column begins, and its first and last state. */
-export const rangeOf = (positions: Float64Array, { from, to }: View, columns: number, column: number) => {
+/**
+ * Where a column begins, and its first and last state. Where a mark of the axis is far less than a column after the one before it,
+ * columns begin with marks: what is between marks needs no look then, and lies in a column to an eighth of it.
+ */
+export const rangeOf = (run: Run, { axis, from, to }: View, columns: number, column: number) => {
+  const positions = run.positions(axis)
+  const marks = run.marks(axis)
   const width = (to - from) / columns
+  /** The state of the mark at a place; undefined where marks are too far apart, and at the ends of the view. */
+  const markAt = (edge: number): number | undefined => {
+    if (edge === 0 || edge === columns) return undefined
+    const mark = above(marks, from + edge * width) - 1
+    return marks[mark + 1]! - marks[mark]! < width / 8 ? mark * statesPerMark : undefined
+  }
   const left = from + column * width
-  const first = Math.max(0, above(positions, left) - 1)
+  const first = markAt(column) ?? Math.max(0, above(positions, left) - 1)
   // as the next column has its left, so that no state is between them
-  const right = from + (column + 1) * width
-  return { left, first, last: Math.max(first, notBelow(positions, right) - 1) }
+  const end = markAt(column + 1) ?? notBelow(positions, from + (column + 1) * width)
+  return { left, first, last: Math.max(first, end - 1) }
 }
 
 /** The picture of so many columns; `all` of them, or without those that look as the one before. */
 export const pictureOf = (stack: Stack, totals: Totals, view: View, columns: number, all = false): Picture => {
-  const positions = stack.run.positions(view.axis)
   const groups = stack.grouping.names.length
   const bytes = new Float64Array(groups)
   const waits = stack.run.waitChanges.of.length > 0
@@ -58,7 +68,7 @@ export const pictureOf = (stack: Stack, totals: Totals, view: View, columns: num
   const series = Array.from({ length: groups + 6 }, () => new Float64Array(columns))
   const values = new Float64Array(groups + 6)
   for (let column = 0; column < columns; column++) {
-    const { first, last, left } = rangeOf(positions, view, columns, column)
+    const { first, last, left } = rangeOf(stack.run, view, columns, column)
     const state = stack.greatest.between(first, last)
     stack.read(state, bytes)
     let top = 0

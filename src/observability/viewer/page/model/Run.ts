@@ -54,6 +54,15 @@ export const changesOf = (states: number, start: Int32Array, end: Int32Array): C
   return { from, of }
 }
 
+/** Every so many states the axis has a mark. */
+export const statesPerMark = 16
+
+const marksOf = (positions: Float64Array): Float64Array =>
+  Float64Array.from(
+    { length: Math.ceil(positions.length / statesPerMark) },
+    (_, mark) => positions[mark * statesPerMark]!
+  )
+
 export class Run {
   readonly timeline: Timeline
   /** How many states there are: one more than events. */
@@ -63,6 +72,7 @@ export class Run {
   readonly waitChanges: Changes
   readonly #times: Float64Array
   readonly #events: Float64Array
+  readonly #marks: { readonly [A in Axis]: Float64Array }
 
   constructor(timeline: Timeline) {
     this.timeline = timeline
@@ -79,11 +89,17 @@ export class Run {
       latest = Math.max(latest, timeline.times[at]! - timeline.times[0]!)
       this.#times[at + 1] = latest
     }
+    this.#marks = { time: marksOf(this.#times), events: marksOf(this.#events) }
   }
 
   /** Where each state begins on the axis, ascending. */
   positions(axis: Axis): Float64Array {
     return axis === "time" ? this.#times : this.#events
+  }
+
+  /** The positions of every 16th state. */
+  marks(axis: Axis): Float64Array {
+    return this.#marks[axis]
   }
 
   /** Where the axis ends: a little behind the last event, so that the last state can be seen. */

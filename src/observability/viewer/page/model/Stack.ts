@@ -5,13 +5,13 @@
  */
 import { type Grouping, leftOut } from "./Grouping.ts"
 import { Peaks } from "./Peaks.ts"
-import type { Changes, Run } from "./Run.ts"
+import { type Changes, type Run, statesPerMark } from "./Run.ts"
 
 /** The bytes of all groups are stored for every so many states; those between are made by adding up. */
 export const apart = 16
 
-/** Of so many states, the bytes of all groups are stored for the one of most bytes too: a column of many states shows that one. */
-const perPeak = 64
+/** Between marks, the bytes of all groups are stored for the state of most bytes too: a column of many states shows such a one. */
+const perPeak = statesPerMark
 
 export class Stack {
   readonly run: Run

@@ -1,0 +1,147 @@
+/**
+ * The drawings of the page: the whole in small, memory, blocks, and the difference to another run.
+ *
+ * @internal
+ */
+import { BlockChart } from "./charts/BlockChart.ts"
+import { axisWidth, type ChartHost } from "./charts/Charts.ts"
+import { DifferenceChart } from "./charts/DifferenceChart.ts"
+import { MemoryChart } from "./charts/MemoryChart.ts"
+import { Overview } from "./charts/Overview.ts"
+import { element } from "./Elements.ts"
+import { legendOf } from "./Heading.ts"
+import { type Picture, pictureOf } from "./model/Picture.ts"
+import type { Runs } from "./Runs.ts"
+
+const heights = { memory: 320, blocks: 220, difference: 120 }
+
+export class Drawings {
+  readonly whole = element("div", { class: "whole" })
+  readonly charts: HTMLElement
+  readonly memory: MemoryChart
+  readonly blocks: BlockChart
+  /** How many values the last frame looked at. */
+  looks = 0
+  readonly #runs: Runs
+  readonly #host: ChartHost
+  readonly #overview: Overview
+  readonly #difference: DifferenceChart | undefined
+  readonly #legend = element("ul", { class: "legend", "aria-label": "Colors" })
+  /** The block under the mouse, in words. */
+  readonly #block = element("p", { id: "block" }, "\u00a0")
+
+  /** Into `root`, whose width they take. */
+  constructor(root: HTMLElement, runs: Runs, host: ChartHost) {
+    this.#runs = runs
+    this.#host = host
+    this.charts = element("div", {
+      id: "charts",
+      tabindex: "0",
+      role: "slider",
+      "aria-label": "Cursor over memory in time",
+      "aria-valuemin": "0",
+      "aria-valuemax": String(runs.first.run.states - 1)
+    })
+    root.append(this.whole, this.charts)
+    this.#overview = new Overview(host, this.whole, () => this.#length)
+    const memory = this.#titled("Memory of leases, by group, and of blocks")
+    memory.append(this.#legend)
+    this.memory = new MemoryChart(host, memory, this.#size("memory"))
+    const blocks = this.#titled("Blocks, leases in them, and gaps between them")
+    this.blocks = new BlockChart(host, blocks, this.#size("blocks"), (x, address) => this.#tellBlock(x, address))
+    blocks.append(this.#block)
+    this.#difference = runs.second === undefined
+      ? undefined
+      : new DifferenceChart(host, this.#titled("Active bytes, beyond those of the other run"), this.#size("difference"))
+  }
+
+  get #length(): number {
+    return this.#runs.whole(this.#host.view().axis)
+  }
+
+  #titled(title: string): HTMLElement {
+    const box = element("section", { "aria-label": title }, element("h2", {}, title))
+    this.charts.append(box)
+    return box
+  }
+
+  #size(of: keyof typeof heights) {
+    return { width: Math.max(axisWidth + 100, this.charts.clientWidth), height: heights[of] }
+  }
+
+  /** Calls `resized` when they have another width. */
+  followWidth(resized: () => void): void {
+    let width = this.charts.clientWidth
+    new ResizeObserver(() => {
+      if (this.charts.clientWidth === width) return
+      width = this.charts.clientWidth
+      this.memory.resize(this.#size("memory").width, heights.memory)
+      this.blocks.resize(this.#size("blocks").width, heights.blocks)
+      this.#difference?.resize(this.#size("difference").width, heights.difference)
+      resized()
+    }).observe(this.charts)
+  }
+
+  /** What does not change with the view. */
+  drawWhole(): void {
+    const { axis } = this.#host.view()
+    const { stack, totals } = this.#runs.first
+    const view = { axis, from: 0, to: this.#length }
+    this.#legend.replaceChildren(...legendOf(this.#runs.first, this.#runs.second !== undefined))
+    this.#overview.draw(pictureOf(stack, totals, view, this.#overview.columns), this.#runs.failuresOn(axis))
+  }
+
+  draw(): void {
+    const { choice, first, second } = this.#runs
+    const view = this.#host.view()
+    const { columns } = this.memory
+    const picture = pictureOf(first.stack, first.totals, view, columns, second !== undefined)
+    this.looks = picture.looks
+    const other = second === undefined ? undefined : this.#otherRun(picture, columns)
+    this.memory.show({ picture, other, isWhole: choice.filter.text === "" }, {
+      failures: this.#runs.failuresOn(view.axis)
+    })
+    if (other !== undefined) this.#drawDifference(picture, other)
+    this.#drawBlocks()
+    this.#overview.showView()
+  }
+
+  /** The bytes of the other run's leases in each column, null behind its end. */
+  #otherRun({ x }: Picture, columns: number): ReadonlyArray<number | null> {
+    const { run, stack, totals } = this.#runs.second!
+    const view = this.#host.view()
+    const { looks, tops } = pictureOf(stack, totals, view, columns, true)
+    this.looks += looks
+    const end = run.length(view.axis)
+    return x.map((left, at) => left >= end ? null : tops.at(-1)?.[at] ?? 0)
+  }
+
+  #drawDifference({ tops, x }: Picture, other: ReadonlyArray<number | null>): void {
+    const end = this.#runs.first.run.length(this.#host.view().axis)
+    const differences = other.map((of, at) => of === null || x[at]! >= end ? null : (tops.at(-1)?.[at] ?? 0) - of)
+    this.#difference?.show(x, differences)
+  }
+
+  #drawBlocks(): void {
+    const view = this.#host.view()
+    const blocks = this.#runs.first.blocks(view.axis)
+    const bytes = blocks.height / heights.blocks
+    this.blocks.show(blocks.picture(view, 2 * this.blocks.pixel, bytes / 4), this.#runs.first.grouping.of)
+  }
+
+  #tellBlock(x: number, address: number): void {
+    const { axis } = this.#host.view()
+    const { first } = this.#runs
+    const block = first.blocks(axis).blockAt(x, address)
+    this.#block.textContent = block === undefined
+      ? "\u00a0"
+      : first.moments.blockText(block, first.run.stateAt(axis, x))
+  }
+
+  /** The cursor, which is at a state. */
+  showCursor(x: number, state: number, text: string): void {
+    for (const chart of [this.memory, this.blocks, this.#difference]) chart?.showCursor(this.#host.view(), x)
+    this.charts.setAttribute("aria-valuenow", String(state))
+    this.charts.setAttribute("aria-valuetext", text)
+  }
+}
