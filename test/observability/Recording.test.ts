@@ -236,7 +236,7 @@ describe("a recorder", () => {
     readonly label?: string
   }
   const kinds: ReadonlyArray<readonly [name: string, most: number, request: (i: number) => Asked, isMiss?: boolean]> = [
-    ["are all the same", 4.5, () => ({ size: 64 })],
+    ["are all the same", 6, () => ({ size: 64 })],
     ["have a label of their own", 30, (i) => ({ size: 64, label: `request ${i}` })],
     ["have a size of their own", 42, (i) => ({ size: 1 + i })],
     ["have both", 42, (i) => ({ size: 1 + i, label: `request ${i}` })],

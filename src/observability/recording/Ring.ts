@@ -6,8 +6,8 @@
 import { EventChunk } from "./EventChunk.ts"
 import type { Events } from "./EventReader.ts"
 
-/** Few enough that the ring is never much larger than asked for, and many enough that texts are rarely stored again. */
-const wordsPerChunk = (capacity: number): number => Math.min(65_536, Math.max(512, Math.ceil(capacity / 4)))
+/** Few enough that the ring is never much larger than asked for, and many enough that little is said again in the next chunk. */
+const wordsPerChunk = (capacity: number): number => Math.min(65_536, Math.max(512, Math.ceil(capacity / 2)))
 
 /** What a snapshot has of a ring. */
 export interface RingContent extends Events {
