@@ -53,7 +53,7 @@ export const hasRequest = kinds.map(({ fields }) => fields.some(({ column }) => 
 
 /** How a row has a column. */
 export const inWord = 1
-export const inFloat = 2
+const inFloat = 2
 export const bitsOfHow = 2
 
 /** The longest row, with those before it for its time, its request and its sizes, and some more. */

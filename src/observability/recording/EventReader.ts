@@ -13,7 +13,6 @@ import {
   type EventChunk,
   firstWhy,
   hasRequest,
-  inFloat,
   inWord,
   requestIs,
   sizeColumns,
@@ -49,12 +48,13 @@ const readColumns = (words: Int32Array, place: number, row: EventRow): number =>
   const first = words[place]!
   row.kind = first & maskOf(bitsOfKind)
   row.memory = first >>> bitsOfKind
-  let how = words[place + 1]!
+  const { values } = row
+  const all = columnsOf[row.kind]!
+  const how = words[place + 1]!
   let at = place + 2
-  for (const column of columnsOf[row.kind]!) {
-    const here = how & maskOf(bitsOfHow)
-    how >>>= bitsOfHow
-    row.values[column] = here === inWord ? words[at]! >>> 0 : here === inFloat ? floatAt(words, at) : 0
+  for (let index = 0; index < all.length; index++) {
+    const here = how >>> index * bitsOfHow & maskOf(bitsOfHow)
+    values[all[index]!] = here === 0 ? 0 : here === inWord ? words[at]! >>> 0 : floatAt(words, at)
     at += here
   }
   return at
