@@ -3,15 +3,18 @@
  *
  * @internal
  */
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as NodeConsole from "node:console"
 import process from "node:process"
 
-const console = new NodeConsole.Console(process.stderr)
+const redirect = Effect.sync(() => {
+  const { stdout } = process
+  const { write } = stdout
+  stdout.write = process.stderr.write.bind(process.stderr)
+  return () => {
+    stdout.write = write
+  }
+})
 
-/** What the effect prints by Effect's Console and loggers goes to stderr. */
-export const onStderr: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> = Effect.provideService(
-  Console.Console,
-  console
-)
+/** What is printed while the effect runs goes to stderr, by Effect's Console and loggers and by any other code in the process. */
+export const onStderr = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(redirect, () => effect, (restore) => Effect.sync(restore))

@@ -35,6 +35,11 @@ export default Effect.gen(function*() {
   const tiles = Array.from({ length: 4 }, () => job("tile", 1024))
   yield* Effect.all([job("weights", 4096), ...tiles], { concurrency: "unbounded" })
 })
+console.log("loaded")
+export const printing = Effect.sync(() => {
+  console.log("by console")
+  process.stdout.write("by stdout\\n")
+})
 export const nothing = Effect.void
 export const tooLarge = BufferPool.allocate("1 MiB" as unknown as number)
 export const lacking = Effect.flatMap(Context.Service<string>("Lamp"), Effect.succeed)
@@ -65,6 +70,16 @@ describe("effect-gpu-pool plan", () => {
     deepStrictEqual([limits.atAll?.maxBytes, limits.withoutWaiting?.maxBytes], [4096, 8192])
     strictEqual(Math.max(...timeline.map(({ activeBytes }) => activeBytes)), 8192)
   })
+
+  it.concurrent.each([["several times", []], ["once", ["--once"]]])(
+    "keeps what the program prints from its output: run %s",
+    async (_, more) => {
+      const { code, stderr, stdout } = await run(["plan", jobs, "--export", "printing", "--json", ...more])
+      strictEqual(code, 0, stderr)
+      strictEqual((JSON.parse(stdout) as Report).peakBytes, 0)
+      for (const text of ["loaded", "by console", "by stdout"]) assert.include(stderr, text)
+    }
+  )
 
   it.concurrent("prints it for people", async () => {
     const { code, stderr, stdout } = await run(["plan", jobs])

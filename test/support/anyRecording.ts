@@ -11,15 +11,7 @@ export const noFacts: Recording.RecordingFacts = {
   reason: "asked",
   takenAt: 0,
   dropped: 0,
-  memories: [{
-    number: 1,
-    device: "",
-    kind: "pool",
-    maxBytes: Infinity,
-    maxHeldBytes: Infinity,
-    maxOvertakes: Infinity,
-    suspectAfterMillis: Infinity
-  }],
+  memories: [],
   families: [],
   budgets: [],
   blocks: []
@@ -66,7 +58,6 @@ export const released = (at: number, block: number, size = 0, capacity = size): 
     size,
     capacity,
     label: undefined,
-    callSite: undefined,
     why: "released"
   }
 )

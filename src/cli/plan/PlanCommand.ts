@@ -23,6 +23,10 @@ const parameters = {
     Argument.withDescription("The module to run: its default export, or `program`, is an effect")
   ),
   name: Flag.String("export").pipe(Flag.optional, Flag.withDescription("The name under which it exports the effect")),
+  once: Flag.Boolean("once").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Run it once alone, and find the limits by replaying what it did")
+  ),
   json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
 }
 
@@ -37,23 +41,28 @@ const failedIn = (file: string) => (cause: Cause.Cause<unknown>): Effect.Effect<
 /** A module that was loaded has no types: a service that the plan does not have is a failure of the program. */
 const noMore = Context.empty() as Context.Context<unknown>
 
-const planned = (file: string, name: string | undefined): Effect.Effect<Plan.Plan<unknown>, CliError.UserError> =>
-  Effect.flatMap(load(file, name), ({ program }) => {
-    const plan = Effect.provideContext(Plan.of(program), noMore)
-    return Effect.catchCause(onStderr(plan), failedIn(file))
-  })
+const planned = (
+  file: string,
+  name: string | undefined,
+  once: boolean
+): Effect.Effect<Plan.Plan<unknown>, CliError.UserError> =>
+  onStderr(Effect.flatMap(load(file, name), ({ program }) => {
+    const plan = Effect.provideContext(Plan.of(program, { once }), noMore)
+    return Effect.catchCause(plan, failedIn(file))
+  }))
 
 export const planCommand = Command.make(
   "plan",
   parameters,
-  Effect.fnUntraced(function*({ json, name, program: file }) {
-    const report = PlanText.make(file, yield* planned(file, Option.getOrUndefined(name)))
+  Effect.fnUntraced(function*({ json, name, once, program: file }) {
+    const report = PlanText.make(file, yield* planned(file, Option.getOrUndefined(name), once))
     yield* Console.log(json ? lines(JSON.stringify(report, undefined, 2), Infinity) : PlanText.text(report))
   })
 ).pipe(
   Command.withDescription(
     "Run a program on the host's memory, without a GPU, and tell how much memory it needs: the peak, who had it by label and " +
-      "place in the program, and the smallest limits with which it passes. The program gets a device and a BufferPool, and provides neither."
+      "place in the program, and the smallest limits with which it passes, for which it runs several times. The program gets a device and " +
+      "a BufferPool, and provides neither."
   ),
   Command.withShortDescription("Run a program without a GPU, and tell how much memory it needs"),
   Command.withExamples([

@@ -3,22 +3,29 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Scope from "effect/Scope"
-import { membersOf } from "../../domain/arguments/ArgumentProblem.ts"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import { booleanProblem, membersOf } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
 import * as Host from "../../layers/Host/Host.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
 import { CurrentHub, EventHub } from "../../services/pool/EventHub.ts"
+import * as PoolEvents from "../events/PoolEvents.ts"
 import { BlockLedger } from "../recording/BlockLedger.ts"
 import { capacityOf, record } from "../recording/Recorder.ts"
 import { events, type Recording } from "../recording/Recording.ts"
 import { startOf } from "../recording/RecordingModel.ts"
-import { type SmallestLimit, smallestLimitOf } from "./SmallestLimit.ts"
+import type { FailedRequest } from "./ReplayReport.ts"
+import { type SmallestLimit, smallestLimitNear, smallestLimitOf, type Try } from "./SmallestLimit.ts"
 
 /**
  * On what a program is planned.
@@ -33,6 +40,11 @@ export interface PlanOptions {
   readonly device?: Host.HostOptions | undefined
   /** How many events are recorded: of more, the newest are planned for. Default: 1,000,000. */
   readonly capacity?: number | undefined
+  /**
+   * Whether the program runs once and no more. The limits are then those of `Replay.smallestLimit`, which may be too small for a program
+   * that has one lease while it waits for another. Default: false.
+   */
+  readonly once?: boolean | undefined
 }
 
 /**
@@ -88,7 +100,7 @@ export interface Plan<A> {
   readonly recording: Recording
 }
 
-const known = KnownOptions.of<PlanOptions>({ pool: true, device: true, capacity: true })
+const known = KnownOptions.of<PlanOptions>({ pool: true, device: true, capacity: true, once: true })
 
 type Services = BufferPool.BufferPool | Host.Services
 
@@ -129,7 +141,9 @@ const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<Pla
  * passes. The program gets all that a device of the host offers, a pool of buffers and a scope, which ends with it. It fails as the
  * program does, and with InvalidRequest for wrong options.
  *
- * Limits are found by replaying what the program did, as {@link Replay.smallestLimit} says: under a limit it may have done other things.
+ * Limits are found by running the program again under them, mostly twice for each of the two, with all that it does. A run passes if the
+ * program succeeds and none of its requests runs out of memory; one that takes ten times as long as the first, and a second more, does not.
+ * `once` prevents that.
  *
  * **Example** (Planning a job)
  *
@@ -154,46 +168,110 @@ export const of = <A, E, R>(
   options?: PlanOptions
 ): Effect.Effect<Plan<A>, E | GpuError, Exclude<Exclude<R, Scope.Scope>, Services>> =>
   Effect.suspend((): Effect.Effect<Plan<A>, E | GpuError, Exclude<Exclude<R, Scope.Scope>, Services>> => {
-    const given = membersOf("Plan.of", options, known)
+    const given = membersOf(operation, options, known)
     if (isGpuError(given)) return given
-    const { capacity = 1_000_000, device, pool } = given
-    const checked = capacityOf({ capacity })
+    const { capacity = 1_000_000, device, once = false, pool } = given
+    const checked = capacityOf({ capacity }, operation)
+    const problem = effectProblem(program) ?? booleanProblem(operation, "once", once)
     if (isGpuError(checked)) return checked
-    const hub = new EventHub()
-    const gpu = BufferPool.layer(pool).pipe(
-      Layer.provideMerge(Host.layer(device)),
-      Layer.provideMerge(Layer.succeed(CurrentHub, hub))
-    )
-    const ran = Effect.provide(Effect.scoped(CallSite.track(program)), gpu, { local: true })
-    const recorder = Effect.provideService(record(checked), CurrentHub, hub)
-    return Effect.acquireUseRelease(
-      Scope.make(),
-      (scope) =>
-        Effect.flatMap(
-          Scope.provide(recorder, scope),
-          ({ takeUnsafe }) => Effect.flatMap(ran, (value) => planned(value, takeUnsafe("planned")))
-        ),
-      (scope) => Scope.close(scope, Exit.void)
-    )
+    if (problem !== undefined) return problem
+    const run = (hub: EventHub, maxBytes?: number) => {
+      const limit = maxBytes === undefined ? {} : { maxBytes, maxFraction: undefined }
+      const gpu = BufferPool.layer({ ...pool, ...limit }).pipe(
+        Layer.provideMerge(Host.layer(device)),
+        Layer.provideMerge(Layer.succeed(CurrentHub, hub))
+      )
+      return Effect.provide(Effect.scoped(CallSite.track(program)), gpu, { local: true })
+    }
+    return Effect.gen(function*() {
+      const hub = new EventHub()
+      const begun = yield* Clock.currentTimeMillis
+      const [value, recording] = yield* Effect.scoped(Effect.gen(function*() {
+        const { takeUnsafe } = yield* Effect.provideService(record(checked), CurrentHub, hub)
+        return [yield* run(hub), takeUnsafe("planned")] as const
+      }))
+      const millis = (yield* Clock.currentTimeMillis) - begun
+      const limitOf = Effect.fnUntraced(function*(mayWait: boolean) {
+        const guess = yield* smallestLimitOf(recording, { mayWait })
+        if (once || guess === undefined) return guess
+        const patience = mostTimesAsLong * millis + 1000
+        return yield* smallestLimitNear(guess, largestOf(recording) - 1, (maxBytes) => {
+          const hub = new EventHub()
+          return tried(run(hub, maxBytes), hub, mayWait, patience)
+        })
+      })
+      return factsOf(value, recording, yield* limitOf(true), yield* limitOf(false))
+    })
   })
 
-const planned = <A>(value: A, recording: Recording): Effect.Effect<Plan<A>, GpuError> =>
-  Effect.gen(function*() {
-    const timeline = timelineOf(recording)
-    const { activeBytes: peakBytes, at: peakAt } = timeline.reduce((peak, moment) =>
-      moment.activeBytes > peak.activeBytes ? moment : peak
-    )
-    const atAll = yield* smallestLimitOf(recording, {})
-    const withoutWaiting = yield* smallestLimitOf(recording, { mayWait: false })
-    return {
-      value,
-      peakBytes,
-      peakAt,
-      peakManagedBytes: timeline.reduce((peak, { managedBytes }) => Math.max(peak, managedBytes), 0),
-      holders: holdersAt(peakBytes, recording),
-      timeline,
-      atAll,
-      withoutWaiting,
-      recording
+const operation = "Plan.of"
+
+/** Programs without types can pass anything. */
+const effectProblem = (program: unknown): GpuError | undefined =>
+  Effect.isEffect(program)
+    ? undefined
+    : invalidRequest(operation, `${shown(program)} is no effect`, "Pass the program itself, as Plan.of(program).")
+
+/** A run under a limit may take so many times as long as the one without. */
+const mostTimesAsLong = 10
+
+/** The bytes of the largest request: a limit below them fails it, whether or not the program tells. */
+const largestOf = (recording: Recording): number => {
+  let largest = 1
+  for (const event of events(recording)) if ("request" in event) largest = Math.max(largest, event.size)
+  return largest
+}
+
+/** Runs a program until it ends, or a request runs out of memory, or waits where it may not. */
+const tried = <A, E, R>(
+  program: Effect.Effect<A, E, R>,
+  hub: EventHub,
+  mayWait: boolean,
+  patience: number
+): Effect.Effect<Try, never, R> =>
+  Effect.scoped(Effect.gen(function*() {
+    const ended = Deferred.makeUnsafe<FailedRequest | undefined>()
+    const madeAt = new Map<number, number>()
+    const hear = (event: PoolEvent): void => {
+      if (!("request" in event) || event._tag === "Leased") return
+      const { at, callSite, label, pool, request, size } = event
+      if (!madeAt.has(request)) madeAt.set(request, at)
+      if (event._tag === "Waiting" && !mayWait) Deferred.doneUnsafe(ended, Exit.succeed(undefined))
+      if (event._tag !== "RanOut") return
+      const failed = { request, size, pool, label, callSite, madeAt: madeAt.get(request) ?? at, failedAt: at }
+      Deferred.doneUnsafe(ended, Exit.succeed({ ...failed, why: "OutOfMemory" }))
     }
-  })
+    const listening = Effect.provideService(PoolEvents.listen(hear), CurrentHub, hub)
+    yield* Effect.forkScoped(listening, { startImmediately: true })
+    const exit = yield* Effect.timeoutOption(
+      Effect.raceFirst(Effect.exit(program), Deferred.await(ended)),
+      patience
+    )
+    const failed = Deferred.isDoneUnsafe(ended) ? yield* Deferred.await(ended) : undefined
+    const passes = !Deferred.isDoneUnsafe(ended) && Option.isSome(exit) && Exit.isExit(exit.value) &&
+      Exit.isSuccess(exit.value)
+    return { passes, failed, peakBytes: 0 }
+  }))
+
+const factsOf = <A>(
+  value: A,
+  recording: Recording,
+  atAll: SmallestLimit | undefined,
+  withoutWaiting: SmallestLimit | undefined
+): Plan<A> => {
+  const timeline = timelineOf(recording)
+  const { activeBytes: peakBytes, at: peakAt } = timeline.reduce((peak, moment) =>
+    moment.activeBytes > peak.activeBytes ? moment : peak
+  )
+  return {
+    value,
+    peakBytes,
+    peakAt,
+    peakManagedBytes: timeline.reduce((peak, { managedBytes }) => Math.max(peak, managedBytes), 0),
+    holders: holdersAt(peakBytes, recording),
+    timeline,
+    atAll,
+    withoutWaiting,
+    recording
+  }
+}

@@ -9,6 +9,7 @@ import { dual } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { EventChunk } from "../recording/EventChunk.ts"
 import type { Recording } from "../recording/Recording.ts"
 import { Replayer } from "./Replayer.ts"
 import { planOf, type ReplayOptions } from "./ReplayOptions.ts"
@@ -21,16 +22,23 @@ export type { FailedRequest, ReplayReport } from "./ReplayReport.ts"
 export type { SmallestLimit, SmallestLimitOptions } from "./SmallestLimit.ts"
 
 /** Programs without types can pass anything. */
-const recordingProblem = (operation: string, recording: Recording): GpuError | undefined =>
-  Predicate.hasProperty(recording, "chunks") && Predicate.hasProperty(recording, "memories")
-    ? undefined
-    : invalidRequest(
-      operation,
-      `${shown(recording)} is no recording`,
-      "Pass one of Recording.snapshot, Recording.make or a file."
-    )
+const recordingProblem = (operation: string, recording: unknown): GpuError | undefined =>
+  isRecording(recording) ? undefined : invalidRequest(
+    operation,
+    `${shown(recording)} is no recording`,
+    "Pass one of Recording.snapshot, Recording.make or a file."
+  )
 
-const isRecording = (args: IArguments): boolean => args.length > 1 || Predicate.hasProperty(args[0], "chunks")
+const lists = ["memories", "families", "budgets", "blocks"] as const
+
+const isRecording = (given: unknown): given is Recording =>
+  Predicate.hasProperty(given, "chunks") && Array.isArray(given.chunks) &&
+  given.chunks.every((chunk) => chunk instanceof EventChunk) &&
+  lists.every((list) => Predicate.hasProperty(given, list) && Array.isArray(given[list]))
+
+/** Alone, what is neither a recording nor options is meant for a recording. */
+const hasRecording = ({ 0: first, length }: IArguments): boolean =>
+  length > 1 || (first !== undefined && (!Predicate.isObject(first) || "chunks" in first))
 
 const replay = (
   operation: string,
@@ -52,8 +60,8 @@ const replay = (
  * that were recorded, and the replay does what was recorded, event by event; `differsAt` says where it does not. Fails with
  * InvalidRequest for wrong options; a request that fails is part of the report.
  *
- * Under another policy a request is made when it was made in the recording. A lease ends when it did there; one that begins later, since
- * its request waited, lasts as long. A request that failed in the recording and does not fail here has its lease only until then. The
+ * Under another policy a request is made when it was made in the recording. A lease lasts as long as it did there, from its own beginning:
+ * one that begins later, since its request waited, ends later. A request that failed in the recording and does not fail here has its lease only until then. The
  * driver takes as long for a request as it did, no time for requests that did not need it, and it has as much memory as its refusals
  * tell. See [Replay](../docs/observability.md#replay).
  *
@@ -85,7 +93,7 @@ export const run: {
   (options?: ReplayOptions): (recording: Recording) => Effect.Effect<ReplayReport, GpuError>
   (recording: Recording, options?: ReplayOptions): Effect.Effect<ReplayReport, GpuError>
 } = dual(
-  isRecording,
+  hasRecording,
   (recording: Recording, options?: ReplayOptions): Effect.Effect<ReplayReport, GpuError> =>
     Effect.suspend((): Effect.Effect<ReplayReport, GpuError> => {
       const problem = recordingProblem("Replay.run", recording)
@@ -194,7 +202,7 @@ export const smallestLimit: {
   (options?: SmallestLimitOptions): (recording: Recording) => Effect.Effect<SmallestLimit | undefined, GpuError>
   (recording: Recording, options?: SmallestLimitOptions): Effect.Effect<SmallestLimit | undefined, GpuError>
 } = dual(
-  isRecording,
+  hasRecording,
   (
     recording: Recording,
     options: SmallestLimitOptions = {}

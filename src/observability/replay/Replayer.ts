@@ -376,24 +376,14 @@ export class Replayer {
 
 /** Blocks have numbers of their own in a replay. */
 const saysTheSame = (event: PoolEvent, recorded: PoolEvent): boolean => {
-  const one: Partial<Record<string, unknown>> = { ...event }
-  const other: Partial<Record<string, unknown>> = { ...recorded }
-  return compared.every((member) => one[member] === other[member])
+  if (event._tag !== recorded._tag || event.memoryNumber !== recorded.memoryNumber) return false
+  const one = event as unknown as Record<string, unknown>
+  const other = recorded as unknown as Record<string, unknown>
+  for (const member of compared) if (one[member] !== other[member]) return false
+  return true
 }
 
-const compared = [
-  "_tag",
-  "memoryNumber",
-  "request",
-  "size",
-  "capacity",
-  "from",
-  "to",
-  "why",
-  "served",
-  "freed",
-  "steps"
-]
+const compared = ["request", "size", "capacity", "from", "to", "why", "served", "freed", "steps"]
 
 /** How many events are looked at for the one who goes on. */
 const mostAhead = 8

@@ -51,6 +51,9 @@ const waiterOf = ({ request }: Ticket): LeaseRequest["waiter"] => {
   return waiter?.state === "waiting" && waiter.resume !== undefined ? waiter : undefined
 }
 
+/** How long a lease or a reservation that ended at a time has lasted in the recording. */
+const millisOf = ({ asked, fate }: Ticket, end: number): number => Math.max(0, end - (fate.leasedAt ?? asked.at))
+
 /** More handlers than one answer as one. */
 const removeNothing = (): void => {}
 
@@ -228,6 +231,7 @@ export class Requesting implements Listening {
       ticket.turn = fiber.getRef(CurrentTurn)
       if (ticket.fate.isTurn && ticket.turn !== undefined) ticket.turn.number = ticket.asked.request
       ticket.isWaiting = false
+      ticket.begunAt = this.#options.time.now
       this.#startBehind(ticket)
       return untilEnd
     })
@@ -254,6 +258,7 @@ export class Requesting implements Listening {
   granted(ticket: Ticket, { value }: Block): void {
     if (value instanceof SimulatedBlock) value.queue = ticket.asked.queue
     const { endsAfter } = ticket
+    ticket.begunAt = this.#options.time.now
     if (endsAfter === undefined) return
     this.#options.time.after(endsAfter, () => this.#end(ticket, "released"))
   }
@@ -265,21 +270,29 @@ export class Requesting implements Listening {
     return true
   }
 
-  /** Its lease has ended in the recording. One that it gets later it has for as long. */
+  /** Its lease has ended in the recording. One that it has got later it has for as long. */
   release(ticket: Ticket, why: Released["why"], at: number): void {
-    if (this.#end(ticket, why)) {
+    const end = (): void => {
       // Nothing more is told of it.
-      this.tickets.delete(ticket.asked.request)
-    } else if (!ticket.isOver) {
-      ticket.endsAfter = Math.max(0, at - (ticket.fate.leasedAt ?? ticket.asked.at))
+      if (this.#end(ticket, why)) this.tickets.delete(ticket.asked.request)
     }
+    if (ticket.live !== undefined) this.#afterAsLong(ticket, at, end)
+    else if (!ticket.isOver) ticket.endsAfter = millisOf(ticket, at)
+  }
+
+  /** Does something when so much time has passed since the beginning as in the recording. */
+  #afterAsLong(ticket: Ticket, at: number, end: () => void): void {
+    const { isSame, time } = this.#options
+    const left = isSame ? 0 : (ticket.begunAt ?? time.now) + millisOf(ticket, at) - time.now
+    if (left > 0) time.after(left, end)
+    else end()
   }
 
   endReservation(ticket: Ticket, at: number): void {
-    if (ticket.endReservation !== undefined) ticket.endReservation()
+    if (ticket.endReservation !== undefined) this.#afterAsLong(ticket, at, () => ticket.endReservation?.())
     // Its effect has not begun, and never did where it was recorded.
     else if (this.#options.isSame) this.#interrupt(ticket)
-    else if (!ticket.isOver) ticket.endsAfter = Math.max(0, at - (ticket.fate.leasedAt ?? ticket.asked.at))
+    else if (!ticket.isOver) ticket.endsAfter = millisOf(ticket, at)
   }
 
   /** The program has interrupted it. */

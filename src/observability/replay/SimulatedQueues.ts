@@ -34,8 +34,10 @@ class SimulatedReuse implements KnownQueues.Reuse {
     this.#isSame = isSame
   }
 
-  onSeveral(): () => void {
-    return () => {}
+  /** There are several from the beginning. */
+  onSeveral(listener: (several: boolean) => void): () => void {
+    listener(true)
+    return nothing
   }
 
   acquire<A extends UsedMemory, F>(

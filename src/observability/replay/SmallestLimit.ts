@@ -37,48 +37,57 @@ export interface SmallestLimit {
   readonly maxBytes: number
   /** The largest limit below it that was tried, with which a request failed or waited: `within` bytes less, or 0. */
   readonly failsAt: number
-  /** The first request that fails there; undefined where one only waits. */
+  /** The first request that fails there; undefined where one only waits, or where a program fails by something else. */
   readonly failed: FailedRequest | undefined
-  /** How often the recording was replayed. */
+  /** How often the recording was replayed, or the program run. */
   readonly tries: number
   /** Whether no limit that was tried failed above one that passed. */
   readonly isMonotonic: boolean
 }
 
-interface Try {
+/** @internal */
+export interface Try {
   readonly passes: boolean
   readonly failed: FailedRequest | undefined
   readonly peakBytes: number
 }
 
-/** How many limits are replayed between two turns of the event loop. */
+/** What tries a limit. */
+type Attempt<E, R> = (maxBytes: number) => Effect.Effect<Try, E, R>
+
 const mostDoublings = 53
 
-class Search {
+class Search<E, R> {
   tries = 0
   isMonotonic = true
-  readonly #try: (maxBytes: number) => Try
+  readonly #try: Attempt<E, R>
   readonly #within: number
   /** The smallest that passed, and the largest below it that failed. */
   #passes = Infinity
   #fails = 0
   #failed: FailedRequest | undefined
 
-  constructor(within: number, attempt: (maxBytes: number) => Try) {
+  constructor(within: number, attempt: Attempt<E, R>) {
     this.#within = within
     this.#try = attempt
   }
 
-  run(): Effect.Effect<SmallestLimit | undefined> {
+  /** Among all limits. */
+  run(): Effect.Effect<SmallestLimit | undefined, E, R> {
     return Effect.gen({ self: this }, function*() {
-      const unlimited = this.#look(Infinity)
+      const unlimited = yield* this.#look(Infinity)
       if (!unlimited.passes) return undefined
       let most = Math.max(1, unlimited.peakBytes)
       // As much as was needed without a limit may be too little with one: blocks under way are counted too.
-      for (let doublings = 0; doublings < mostDoublings && !this.#look(most).passes; doublings++) most *= 2
+      for (let doublings = 0; doublings < mostDoublings; doublings++) {
+        if ((yield* this.#look(most)).passes) break
+        most *= 2
+      }
       let least = 0
       while (true) {
-        yield* this.#bisect(least, most)
+        this.#fails = least
+        this.#passes = most
+        yield* this.#bisect()
         const above = yield* this.#failureAbove(most)
         if (above === undefined) return this.#found
         this.isMonotonic = false
@@ -87,41 +96,63 @@ class Search {
     })
   }
 
+  /** The same from a guess on, with few tries where it is near. A limit of `least` bytes is known to be too small. */
+  near({ failed, maxBytes }: SmallestLimit, least: number): Effect.Effect<SmallestLimit | undefined, E, R> {
+    return Effect.gen({ self: this }, function*() {
+      this.#failed = failed
+      const hasPassed = (yield* this.#look(maxBytes)).passes
+      this.#passes = hasPassed ? maxBytes : Infinity
+      this.#fails = hasPassed ? least : maxBytes
+      let step = 1
+      let next = hasPassed ? maxBytes - step : maxBytes + step
+      for (let steps = 0; steps < mostDoublings && next > least; steps++) {
+        yield* this.#narrow(next)
+        if (hasPassed ? this.#fails === next : this.#passes === next) break
+        step *= 2
+        next = hasPassed ? next - step : next + step
+      }
+      if (this.#passes === Infinity) return undefined
+      yield* this.#bisect()
+      return this.#found
+    })
+  }
+
   get #found(): SmallestLimit {
     const { isMonotonic, tries } = this
     return { maxBytes: this.#passes, failsAt: this.#fails, failed: this.#failed, tries, isMonotonic }
   }
 
-  #look(maxBytes: number): Try {
+  #look(maxBytes: number): Effect.Effect<Try, E, R> {
     this.tries++
     return this.#try(maxBytes)
   }
 
-  #bisect(least: number, most: number): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function*() {
-      this.#fails = least
-      this.#passes = most
-      while (this.#passes - this.#fails > this.#within) {
-        const middle = this.#fails + Math.floor((this.#passes - this.#fails) / 2)
-        const { failed, passes } = this.#look(middle)
-        if (passes) {
-          this.#passes = middle
-        } else {
-          this.#fails = middle
-          this.#failed = failed
-        }
-        yield* Effect.yieldNow
+  /** Tries a limit between the one that failed and the one that passed. */
+  #narrow(maxBytes: number): Effect.Effect<void, E, R> {
+    return Effect.map(this.#look(maxBytes), ({ failed, passes }) => {
+      if (passes) {
+        this.#passes = maxBytes
+      } else {
+        this.#fails = maxBytes
+        this.#failed = failed
       }
     })
   }
 
+  #bisect(): Effect.Effect<void, E, R> {
+    return Effect.whileLoop({
+      while: () => this.#passes - this.#fails > this.#within,
+      body: () => this.#narrow(this.#fails + Math.floor((this.#passes - this.#fails) / 2)),
+      step: () => {}
+    })
+  }
+
   /** The largest of some limits above, each twice as far as the one before, that does not pass. */
-  #failureAbove(most: number): Effect.Effect<number | undefined> {
+  #failureAbove(most: number): Effect.Effect<number | undefined, E, R> {
     return Effect.gen({ self: this }, function*() {
       let found: number | undefined
       for (let more = this.#within; this.#passes + more < most; more *= 2) {
-        const { failed, passes } = this.#look(this.#passes + more)
-        yield* Effect.yieldNow
+        const { failed, passes } = yield* this.#look(this.#passes + more)
         if (passes) continue
         found = this.#passes + more
         this.#failed = failed
@@ -130,6 +161,13 @@ class Search {
     })
   }
 }
+
+/** The smallest limit near a guess. @internal */
+export const smallestLimitNear = <E, R>(
+  guess: SmallestLimit,
+  least: number,
+  attempt: Attempt<E, R>
+): Effect.Effect<SmallestLimit | undefined, E, R> => Effect.suspend(() => new Search(1, attempt).near(guess, least))
 
 const operation = "Replay.smallestLimit"
 
@@ -147,18 +185,19 @@ export const smallestLimitOf = (
     }
     const script = new Script(recording)
     const endsWith = mayWait ? "failure" : "wait"
-    const search = new Search(within, (maxBytes) => {
+    const search = new Search(within, (maxBytes): Effect.Effect<Try, GpuError> => {
       const plan = planOf(operation, recording, { ...options, maxBytes })
-      if (isGpuError(plan)) throw plan
+      if (isGpuError(plan)) return plan
       const replayer = new Replayer(recording, { plan, script, keepsEvents: false, endsWith })
       replayer.run()
       const { failures, tally: { peakManagedBytes, waits } } = replayer
       const [first] = failures
-      return {
+      const tried = {
         passes: first === undefined && (mayWait || waits === 0),
         failed: first === undefined ? undefined : failedRequest(first),
         peakBytes: peakManagedBytes
       }
+      return Effect.as(Effect.yieldNow, tried)
     })
     return search.run()
   })

@@ -26,6 +26,8 @@ export class Ticket {
   /** Known from its first event on, if it does not hit at once. */
   request: LeaseRequest | undefined = undefined
   lease: Lease | undefined = undefined
+  /** When its lease or its reservation has begun here. */
+  begunAt: number | undefined = undefined
   /** The reservation that it asked for, while its effect runs. */
   reserved: SetAside | undefined = undefined
   /** The turn in which its effect runs: itself, or the one around it. */

@@ -7,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
+import * as ReusePolicy from "../../../src/domain/pool/ReusePolicy.ts"
 import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../../src/host.ts"
 import * as PoolEvents from "../../../src/observability/events/PoolEvents.ts"
@@ -14,10 +15,12 @@ import * as Recording from "../../../src/observability/recording/Recording.ts"
 import * as Plan from "../../../src/observability/replay/Plan.ts"
 import * as Replay from "../../../src/observability/replay/Replay.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
+import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import { comparable } from "./comparable.ts"
+import { recordedFibers } from "./fibers.ts"
 
 const recorded = <A, E>(
-  program: Effect.Effect<A, E, BufferPool.BufferPool>,
+  program: Effect.Effect<A, E, BufferPool.BufferPool | CommandQueue.CommandQueue>,
   pool: BufferPool.BufferPoolOptions = {},
   host: Host.HostOptions = {}
 ) => {
@@ -72,6 +75,61 @@ describe("a replay", () => {
       deepStrictEqual([failed.length, waits, longestWaitMillis], [0, 1, 100])
       const released = Array.from(Recording.events(replayed)).filter(({ _tag }) => _tag === "Released")
       deepStrictEqual(released.map(({ at }) => at), [100, 150])
+    }))
+
+  it.effect("has a lease for as long as recorded that began later, also when it would have ended meanwhile", () =>
+    Effect.gen(function*() {
+      const second = Effect.delay(held(64, 100, true), 90)
+      const both = Effect.all([held(64, 100, true), second], { concurrency: 2 })
+      const job = yield* Effect.forkChild(recorded(Effect.andThen(both, Effect.sleep(100))))
+      yield* TestClock.adjust(300)
+      const { failed, recording: replayed } = yield* Replay.run(yield* Fiber.join(job), { maxBytes: 64 })
+      strictEqual(failed.length, 0)
+      const released = Array.from(Recording.events(replayed)).filter(({ _tag }) => _tag === "Released")
+      deepStrictEqual(released.map(({ at }) => at), [100, 200])
+    }))
+
+  it.effect("keeps the blocks of several queues apart, as recorded and under another policy", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(Effect.scoped(Effect.gen(function*() {
+        const other = yield* CommandQueue.make({ label: "other" })
+        yield* lease(64)
+        yield* CommandQueue.on(lease(64), other)
+        yield* lease(64)
+        yield* CommandQueue.on(lease(64), other)
+      })))
+      const queues = Array.from(
+        Recording.events(recording),
+        (event) => event._tag === "Leased" ? event.queue : undefined
+      )
+      deepStrictEqual(new Set(queues), new Set(["queue 1", undefined, "other"]))
+      const same = yield* Replay.run(recording)
+      strictEqual(same.differsAt, undefined)
+      deepStrictEqual(comparable(Recording.events(same.recording)), comparable(Recording.events(recording)))
+      const apart = yield* Replay.run(recording, { reuse: ReusePolicy.ownQueue })
+      deepStrictEqual([apart.hits, apart.misses], [2, 2])
+    }))
+
+  it.effect("ends what a lost device ended", () =>
+    Effect.gen(function*() {
+      const faults = Host.makeFaults()
+      const recording = yield* recorded(
+        BufferPool.use(64, () => Effect.andThen(Effect.sync(() => faults.lose()), Effect.exit(lease(32)))),
+        {},
+        { faults }
+      )
+      assert.include(Array.from(Recording.events(recording), ({ _tag }) => _tag), "Lost")
+      const { differsAt, recording: replayed } = yield* Replay.run(recording)
+      strictEqual(differsAt, undefined)
+      deepStrictEqual(comparable(Recording.events(replayed)), comparable(Recording.events(recording)))
+    }))
+
+  it.effect("says where it differs from a recording that no pool has made", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(Effect.andThen(lease(64), lease(64)))
+      const events = Array.from(Recording.events(recording)).filter(({ _tag }) => _tag !== "DriverAsked")
+      const { differsAt } = yield* Replay.run(Recording.make(recording, events))
+      strictEqual(differsAt, 0)
     }))
 
   it.effect("tells of those that are never served", () =>
@@ -144,6 +202,9 @@ describe("a replay", () => {
       const recording = yield* recorded(lease(64))
       const wrong = [
         Replay.run({} as never, {}),
+        Replay.run(5 as never) as never,
+        Replay.run({ chunks: 1, memories: 2 } as never),
+        Replay.smallestLimit(null as never) as never,
         Replay.run(recording, { maxByte: 1 } as never),
         Replay.run(recording, { maxBytes: -1 }),
         Replay.run(recording, { memory: "other" }),
@@ -167,6 +228,27 @@ describe("the smallest limit", () => {
       deepStrictEqual([found?.maxBytes, found?.failsAt, found?.failed?.size], [950, 949, 350])
       deepStrictEqual((yield* Replay.run(recording, { maxBytes: 950 })).failed, [])
       strictEqual((yield* Replay.run(recording, { maxBytes: 949 })).failed.length, 1)
+    }))
+
+  it.effect("says that a larger one may fail", () =>
+    Effect.gen(function*() {
+      const recording = yield* recordedFibers([
+        [
+          { do: "nested", size: 1, wait: 0, yields: 0, steps: [{ do: "use", size: 657, wait: 0, yields: 1 }] },
+          { do: "use", size: 217, wait: 0, yields: 0 }
+        ],
+        [
+          { do: "nested", size: 1369, wait: 2, yields: 0, steps: [] },
+          { do: "nested", size: 713, wait: Infinity, yields: 1, steps: [] }
+        ]
+      ], { sizePolicy: { ...SizePolicy.exact, borrow: 1 } })
+      const found = yield* Replay.smallestLimit(recording)
+      deepStrictEqual([found?.maxBytes, found?.failsAt, found?.failed?.size, found?.isMonotonic], [
+        1371,
+        1370,
+        217,
+        false
+      ])
     }))
 
   it.effect("is none where the driver has too little memory", () =>
@@ -196,6 +278,50 @@ describe("a plan", () => {
       ]])
       assert.match(holders[0]!.callSite!, /Replay\.test/)
       strictEqual(timeline.at(-1)?.managedBytes, 0)
+    }))
+
+  it.effect("has limits under which the program passes that keeps one lease while it waits for another", () =>
+    Effect.gen(function*() {
+      const waits = { onExhausted: "wait" as const }
+      const pair = BufferPool.use(
+        64,
+        () => Effect.andThen(Effect.yieldNow, BufferPool.use(64, () => Effect.yieldNow, waits)),
+        waits
+      )
+      const job = Effect.all([pair, pair], { concurrency: 2 })
+      const pool = { sizePolicy: SizePolicy.exact, suspectAfter: 1 }
+      const under = (maxBytes: number) => {
+        const gpu = BufferPool.layer({ ...pool, maxBytes }).pipe(Layer.provideMerge(Host.layer()))
+        return Effect.map(Effect.exit(Effect.provide(job, gpu)), Exit.isSuccess)
+      }
+      const { atAll } = yield* TestClock.withLive(Plan.of(job, { pool }))
+      const { atAll: once } = yield* TestClock.withLive(Plan.of(job, { pool, once: true }))
+      deepStrictEqual([atAll?.maxBytes, atAll?.failsAt, once?.maxBytes], [192, 191, 128])
+      deepStrictEqual([yield* TestClock.withLive(under(192)), yield* TestClock.withLive(under(191))], [true, false])
+    }))
+
+  it.effect("runs the program as often as it says", () =>
+    Effect.gen(function*() {
+      let runs = 0
+      const job = Effect.suspend(() => {
+        runs++
+        return lease(64)
+      })
+      const { atAll, withoutWaiting } = yield* Plan.of(job)
+      deepStrictEqual([runs, atAll?.maxBytes], [1 + (atAll?.tries ?? 0) + (withoutWaiting?.tries ?? 0), 64])
+      runs = 0
+      yield* Plan.of(job, { once: true })
+      strictEqual(runs, 1)
+    }))
+
+  it.effect("refuses what is no program, and wrong options, by its name", () =>
+    Effect.gen(function*() {
+      const wrong: ReadonlyArray<Effect.Effect<unknown, GpuError>> = [
+        Effect.asVoid(Plan.of(5 as never) as Effect.Effect<unknown, GpuError>),
+        Plan.of(Effect.void, { capacity: -1 }),
+        Plan.of(Effect.void, { once: 1 as never })
+      ]
+      for (const plan of wrong) assert.match((yield* Effect.flip(plan)).message, /^Plan\.of: /)
     }))
 
   it.effect("fails as its program does", () =>
