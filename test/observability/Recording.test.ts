@@ -12,6 +12,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import type { PoolEvent } from "../../src/domain/pool/PoolEvent.ts"
 import { Host } from "../../src/host.ts"
 import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
@@ -177,8 +178,86 @@ describe("a recorder", () => {
       assert.isAbove(dropped, 0)
       deepStrictEqual(memories.map(({ label, maxBytes }) => [label, maxBytes]), [["tested", 900]])
       deepStrictEqual(budgets.map(({ kind, label, maxBytes }) => [kind, label, maxBytes]), [["budget", "tenant", 300]])
-      deepStrictEqual(families.map(({ pool, sizes }) => [pool, sizes.at(-1)?.[0]]), [["BufferPool", 100]])
+      deepStrictEqual(families.map(({ pool, sizes }) => [pool, sizes.map(([size]) => size).sort()]), [["BufferPool", [
+        100,
+        64
+      ]]])
     }).pipe(Effect.provide(recorded(50, { maxBytes: 1000 }))))
+
+  it.effect("has hits of all kinds as a listener hears them, over many chunks", () =>
+    Effect.gen(function*() {
+      const events = yield* heard
+      const pool = yield* BufferPool.BufferPool
+      const kinds: ReadonlyArray<BufferPool.PoolAllocateOptions | undefined> = [
+        undefined,
+        { label: "a" },
+        { label: "b" },
+        { label: "longer" },
+        { onExhausted: "wait" },
+        { onExhausted: "wait", waitAtMost: 1000 },
+        { label: "b", usage: BufferUsage.storage | BufferUsage.copySrc }
+      ]
+      for (let i = 0; i < 4000; i++) {
+        // One size is the same each time, one is its own, and some need larger blocks.
+        const sizes = [64, 1 + i % 3000, 40 + 8 * (i % 5)]
+        for (const size of sizes) yield* pool.use(size, () => Effect.void, kinds[(i * 3 + size) % kinds.length])
+        if (i % 100 === 0) yield* CallSite.track(Effect.suspend(() => pool.use(64, () => Effect.void)))
+        if (i % 500 === 0) yield* BufferPool.reserve(BufferPool.use(64, () => Effect.void), 64)
+        if (i % 700 === 0) yield* TestClock.adjust(1)
+      }
+      const recording = yield* Recording.snapshot
+      strictEqual(recording.length, 10_000)
+      assert.isAbove(recording.chunks.length, 2)
+      deepStrictEqual(Array.from(Recording.events(recording)), events.slice(-10_000))
+      const asked = new Set(events.slice(-10_000).flatMap((event) => event._tag === "Leased" ? [event.size] : []))
+      const known = new Set(recording.families.flatMap(({ sizes }) => sizes.map(([size]) => size)))
+      deepStrictEqual([...asked].filter((size) => !known.has(size)), [])
+    }).pipe(Effect.scoped, Effect.provide(recorded(10_000))))
+
+  it.effect("knows where a lease of before was asked for, also when that has ended since", () =>
+    Effect.gen(function*() {
+      const pool = yield* BufferPool.BufferPool
+      const scopes = [yield* Scope.make(), yield* Scope.make()]
+      for (const scope of scopes) {
+        yield* CallSite.track(Effect.suspend(() => Scope.provide(BufferPool.allocate(64), scope)))
+      }
+      for (let i = 0; i < 5000; i++) yield* pool.use(100, () => Effect.void, { label: `${i}` })
+      yield* Scope.close(scopes[0]!, Exit.void)
+      const { blocks, dropped } = yield* Recording.snapshot
+      assert.isAbove(dropped, 0)
+      const before = blocks.filter(({ capacity }) => capacity === 64)
+      strictEqual(before.length, 2)
+      for (const { lease } of before) assert.match(lease?.callSite ?? "", /Recording\.test\.ts/)
+      yield* Scope.close(scopes[1]!, Exit.void)
+    }).pipe(Effect.provide(recorded(100))))
+
+  interface Asked {
+    readonly size: number
+    readonly label?: string
+  }
+  const kinds: ReadonlyArray<readonly [name: string, most: number, request: (i: number) => Asked, isMiss?: boolean]> = [
+    ["are all the same", 6, () => ({ size: 64 })],
+    ["have a label of their own", 30, (i) => ({ size: 64, label: `request ${i}` })],
+    ["have a size of their own", 42, (i) => ({ size: 1 + i })],
+    ["have both", 42, (i) => ({ size: 1 + i, label: `request ${i}` })],
+    ["have both and need the driver", 60, (i) => ({ size: 1 + i, label: `request ${i}` }), true]
+  ]
+  it.effect.each(kinds)(
+    "has few bytes for an event where requests %s",
+    ([, most, request, isMiss]) =>
+      Effect.gen(function*() {
+        const pool = yield* BufferPool.BufferPool
+        for (let i = 0; i < 12_000; i++) {
+          const { label, size } = request(i)
+          yield* pool.use(size, () => Effect.void, { label })
+        }
+        const { chunks, length } = yield* Recording.snapshot
+        strictEqual(length, 20_000)
+        const bytes = chunks.reduce((sum, { words }) => sum + words.byteLength, 0)
+        const events = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+        assert.isBelow(bytes / events, most)
+      }).pipe(Effect.provide(recorded(20_000, isMiss === true ? { maxHeldBytes: 0 } : {})))
+  )
 
   it.effect("keeps the memories that have closed, and several with one label apart", () =>
     Effect.gen(function*() {
@@ -244,6 +323,9 @@ describe("a file", () => {
         [changed(3, "[1"), "line 3: it is no array"],
         [changed(4, `["Leased",1,1]`), "line 4: it has 2 values in place of"],
         [changed(4, `["Eaten",1,1]`), `line 4: "Eaten" is no kind of event`],
+        [changed(4, lines[3]!.replace(/^(\["\w+",[^,]*),\d+/, "$1,77")), "line 4: there is no memory 77"],
+        [changed(4, lines[3]!.replace(/^(\["\w+"),[^,]*/, "$1,1e999")), "line 4: its time Infinity is no number"],
+        [changed(1, lines[0]!.replace(`"maxBytes":1000`, `"maxBytes":-1`)), "line 1: it is no header of version 1"],
         [changed(2, `["texts","a"]`), "is no place of a text"],
         [changed(2, `["texts",1]`), "line 2: 1 is no text"],
         [lines.slice(0, -1).join("\n"), "the file ends after"],
@@ -276,6 +358,79 @@ describe("a file", () => {
           }))
       ),
       { numRuns: 200 }
+    ))
+})
+
+describe("facts", () => {
+  const memory: Recording.RecordedMemory = {
+    number: 1,
+    device: "host",
+    kind: "pool",
+    maxBytes: Infinity,
+    maxHeldBytes: Infinity,
+    maxOvertakes: 8,
+    suspectAfterMillis: Infinity
+  }
+  const budget = { number: 1, memory: 1, kind: "budget", maxBytes: 10, parent: undefined } as const
+  const block = { memory: 1, block: 1, capacity: 64, pool: "BufferPool" } as const
+  const family = { memory: 1, pool: "BufferPool", family: "0", clears: false, sizes: [[60, 60, 64, 128]] } as const
+  const right: Recording.RecordingFacts = {
+    source: "test",
+    reason: "asked",
+    takenAt: 0,
+    dropped: 0,
+    memories: [memory],
+    families: [family],
+    budgets: [budget, { ...budget, number: 2, parent: 1 }],
+    blocks: [block]
+  }
+  const wrong: ReadonlyArray<readonly [name: string, facts: Partial<Record<keyof Recording.RecordingFacts, unknown>>]> =
+    [
+      ["a time that is none", { takenAt: Number.NaN }],
+      ["a negative count", { dropped: -1 }],
+      ["another reason", { reason: "why not" }],
+      ["no list", { blocks: {} }],
+      ["a number of a memory that is too large", { memories: [memory, { ...memory, number: 2 ** 27 }] }],
+      ["a limit that is no number", { memories: [{ ...memory, maxBytes: Number.NaN }] }],
+      ["a memory twice", { memories: [memory, memory] }],
+      ["a negative capacity", { blocks: [{ ...block, capacity: -1 }] }],
+      ["an infinite capacity", { blocks: [{ ...block, capacity: Infinity }] }],
+      ["a block twice", { blocks: [block, { ...block, capacity: 1 }] }],
+      ["a block of an unknown memory", { blocks: [{ ...block, memory: 2 }] }],
+      ["a family twice", { families: [family, { ...family, clears: true }] }],
+      ["a family of an unknown memory", { families: [{ ...family, memory: 2 }] }],
+      ["a size that is none", { families: [{ ...family, sizes: [[60, 60, Number.NaN, 128]] }] }],
+      ["a budget twice", { budgets: [budget, budget] }],
+      ["a budget of an unknown memory", { budgets: [{ ...budget, memory: 2 }] }],
+      ["a budget under an unknown one", { budgets: [{ ...budget, parent: 2 }] }],
+      ["budgets within each other", { budgets: [{ ...budget, parent: 2 }, { ...budget, number: 2, parent: 1 }] }]
+    ]
+
+  it("are taken as they are, and read again", () =>
+    inTest(Effect.gen(function*() {
+      const recording = Recording.make(right, [])
+      deepStrictEqual(factsOf(yield* Recording.fromLines(Stream.make(yield* textOf(recording)))), factsOf(recording))
+    })))
+
+  it.each(wrong)("are refused with %s, of a program and of a file alike", (_, change) =>
+    inTest(Effect.gen(function*() {
+      const facts = { ...right, ...change } as Recording.RecordingFacts
+      assert.throws(() => Recording.make(facts, []), TypeError, "Recording.make: the facts are none of a recording")
+      const [header] = (yield* textOf(Recording.make(right, []))).split("\n")
+      const text = JSON.stringify(
+        { ...JSON.parse(header!), facts },
+        (_key, value) => typeof value === "number" && !Number.isFinite(value) ? String(value) : value
+      )
+      const error = yield* Effect.flip(Recording.fromLines(Stream.make(text)))
+      strictEqual(error.reason._tag, "InvalidRequest")
+      assert.include(error.message, "line 1: it is no header of version 1")
+    })))
+
+  it("have the memory of each event", () =>
+    assert.throws(
+      () => Recording.make(right, [{ _tag: "Lost", at: 0, memory: undefined, memoryNumber: 2, device: "host" }]),
+      TypeError,
+      "the facts have no memory 2"
     ))
 })
 

@@ -11,7 +11,15 @@ export const noFacts: Recording.RecordingFacts = {
   reason: "asked",
   takenAt: 0,
   dropped: 0,
-  memories: [],
+  memories: [{
+    number: 1,
+    device: "",
+    kind: "pool",
+    maxBytes: Infinity,
+    maxHeldBytes: Infinity,
+    maxOvertakes: Infinity,
+    suspectAfterMillis: Infinity
+  }],
   families: [],
   budgets: [],
   blocks: []
@@ -58,6 +66,7 @@ export const released = (at: number, block: number, size = 0, capacity = size): 
     size,
     capacity,
     label: undefined,
+    callSite: undefined,
     why: "released"
   }
 )

@@ -104,6 +104,8 @@ export interface Released extends Happened {
   readonly size: number
   readonly capacity: number
   readonly label: string | undefined
+  /** Where the lease was asked for, while `CallSite` tracks that. */
+  readonly callSite: string | undefined
   /** As the error `Released` says it of a late use. */
   readonly why: "released" | "scopeClosed" | "poolClosed" | "parentReleased"
 }

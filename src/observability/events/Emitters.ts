@@ -19,17 +19,9 @@ export class Emitters implements Emitter {
     this.#other = other
   }
 
-  hit(
-    request: number,
-    block: Block,
-    from: Origin,
-    source: PoolSource,
-    label: string | undefined,
-    callSite: string | undefined,
-    patience: Patience
-  ): void {
-    this.#one.hit(request, block, from, source, label, callSite, patience)
-    this.#other.hit(request, block, from, source, label, callSite, patience)
+  hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {
+    this.#one.hit(request, lease, from, source, patience)
+    this.#other.hit(request, lease, from, source, patience)
   }
 
   driverAsked(request: LeaseRequest, capacity: number): void {

@@ -5,6 +5,7 @@
  */
 import * as Context from "effect/Context"
 import type { FreeReason, GaveUp, Happened, OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
+import * as CallSite from "../../services/calls/CallSite.ts"
 import { QueueDriver } from "../../services/device/QueueDriver.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
@@ -28,26 +29,20 @@ export class PoolEmitter implements Emitter {
     this.#tell = tell
   }
 
-  hit(
-    request: number,
-    block: Block,
-    from: Origin,
-    source: PoolSource,
-    label: string | undefined,
-    callSite: string | undefined,
-    patience: Patience
-  ): void {
+  hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {
+    const { label, size } = lease
+    const block = lease.block!
     this.#emit({
       _tag: "Leased",
       pool: source.service,
       request,
       family: String(block.bin?.family),
-      size: block.request,
+      size,
       label,
       budget: undefined,
       budgetNumber: undefined,
       queue: undefined,
-      callSite,
+      callSite: CallSite.of(lease),
       waitAtMost: longestWait(patience),
       under: undefined,
       from,
@@ -69,9 +64,11 @@ export class PoolEmitter implements Emitter {
     this.#emit({ _tag: "Kept", ...this.#factsOf(request), block: block.number, capacity: block.capacity })
   }
 
-  released({ label, size }: Lease, block: Block, why: Released["why"]): void {
-    const { capacity } = block
-    this.#emit({ _tag: "Released", pool: poolOf(block), block: block.number, size, capacity, label, why })
+  released(lease: Lease, block: Block, why: Released["why"]): void {
+    const { label, size } = lease
+    const { capacity, number } = block
+    const callSite = CallSite.of(lease)
+    this.#emit({ _tag: "Released", pool: poolOf(block), block: number, size, capacity, label, callSite, why })
   }
 
   freed(block: Block, why: FreeReason): void {

@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { Texts } from "../recording/EventChunk.ts"
+import { Texts } from "../recording/Texts.ts"
 
 /**
  * What an allocator does: it leases bytes and gets them back, gets a segment from the driver and frees it, or has no memory left.

@@ -20,6 +20,7 @@ interface Leased {
   readonly size: number
   readonly capacity: number
   readonly label: string | undefined
+  readonly callSite: string | undefined
   readonly pool: string
   readonly segment: Segment | undefined
 }
@@ -148,7 +149,7 @@ export class LogRecorder {
     const capacity = capacityOf(lease, segment)
     const block = ++this.#lastBlock
     if (segment !== undefined) segment.block = block
-    memory.leases.set(lease.address, { block, size, capacity, label, pool, segment })
+    memory.leases.set(lease.address, { block, size, capacity, label, callSite, pool, segment })
     memory.activeBytes += capacity
     memory.asked(pool, size, capacity)
     this.#blocks.push({ memory: memory.number, block, capacity, pool, family, lease: { size, label, callSite } })
@@ -173,8 +174,8 @@ export class LogRecorder {
     const block = isHeld ? segment.block : ++this.#lastBlock
     if (segment !== undefined) segment.block = block
     const capacity = capacityOf(entry, segment)
-    const { label, pool, size } = entry
-    memory.leases.set(entry.address, { block, size, capacity, label, pool, segment })
+    const { callSite, label, pool, size } = entry
+    memory.leases.set(entry.address, { block, size, capacity, label, callSite, pool, segment })
     memory.activeBytes += capacity
     if (isHeld) memory.heldBytes -= capacity
     memory.asked(pool, size, capacity)
@@ -186,11 +187,11 @@ export class LogRecorder {
     const lease = memory.leases.get(address)
     if (lease === undefined) return
     memory.leases.delete(address)
-    const { block, capacity, label, pool, segment, size } = lease
+    const { block, callSite, capacity, label, pool, segment, size } = lease
     memory.activeBytes -= capacity
     memory.heldBytes += capacity
     const why: Released["why"] = "released"
-    this.#builder.add({ _tag: "Released", ...memory.happened(at), pool, block, size, capacity, label, why })
+    this.#builder.add({ _tag: "Released", ...memory.happened(at), pool, block, size, capacity, label, callSite, why })
     if (segment === undefined) this.#free(memory, at, { pool, block, capacity }, "notKept")
   }
 

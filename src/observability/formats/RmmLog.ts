@@ -10,9 +10,9 @@ import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
-import { Texts } from "../recording/EventChunk.ts"
 import { events as eventsOf, type Recording } from "../recording/Recording.ts"
 import { startOf } from "../recording/RecordingModel.ts"
+import { Texts } from "../recording/Texts.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
 import { defaultPool, LogRecorder } from "./LogRecorder.ts"
@@ -42,7 +42,7 @@ class Days {
 
   at(line: number, text: string): number {
     // "12:34:56:123456" until 2020, "12:34:56.123456" since.
-    const parts = /^(\d{1,2}):(\d{2}):(\d{2})(?:[.:](\d{1,9}))?$/.exec(text)
+    const parts = /^([01]?\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.:](\d{1,9}))?$/.exec(text)
     if (parts === null) {
       valid(malformed(line, `the Time ${shown(text)} is no time of day`, `Write it as "23:59:59.123456".`))
       return 0

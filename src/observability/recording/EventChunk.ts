@@ -1,188 +1,180 @@
 /**
- * Many events in little memory: numbers in typed arrays, each text once. A full chunk never changes, so that snapshots share it.
+ * Many events in little memory: rows of 32-bit words, and each text once. Rows are only added, so that snapshots share them.
+ *
+ * The first word of a row has its kind, and the number of the event's memory. The second one says of each column whether it is 0, a
+ * word that follows, or a floating-point number in two. Most events are hits and the ends of leases: such a one is one word, which says
+ * where an earlier hit of the same block is that says the same. Times, and the numbers of requests that are not one more than the last,
+ * are rows before those that they are true of. `EventReader` reads them.
  *
  * @internal
  */
-import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
-import { type Field, kinds, numberColumns, placeOf, wordColumns } from "./EventShape.ts"
+import type { EventRow } from "./EventRow.ts"
+import { columns, kinds } from "./EventShape.ts"
 import type { RecordedBudget, RecordedFamily, RecordedMemory } from "./RecordingFacts.ts"
+import { fixedPlaces, Texts } from "./Texts.ts"
 
-/** What must be known of a request's family, for each of its sizes, to serve the request again. */
-export interface FamilyNote {
-  readonly facts: Omit<RecordedFamily, "sizes">
-  readonly sizes: Map<number, RecordedFamily["sizes"][number]>
-}
+/** What must be known of a request's family to serve it again, beside its sizes. */
+export type FamilyNote = Omit<RecordedFamily, "sizes">
 
-/** What events say of memories that have no name of their own in them. */
-export interface MemoryNames {
-  readonly label?: string | undefined
-  readonly device: string
-}
-
-/** Texts that hits and the ends of leases say: they have the same places everywhere, so that nobody looks for them. */
-const fixed = ["held", "borrowed", "driver", "scopeClosed", "released", "poolClosed", "parentReleased"] as const
-
-/** The places of {@link fixed}. */
-export const fixedPlaces = Object.fromEntries(fixed.map((text, at) => [text, at + 1])) as {
-  readonly [T in typeof fixed[number]]: number
-}
-
-/** Texts, each once. Place 0 is for none. */
-export class Texts {
-  readonly all: Array<string | undefined> = [undefined, ...fixed]
-  readonly #places = new Map<string, number>(Object.entries(fixedPlaces))
-
-  placeOf(text: string | undefined): number {
-    if (text === undefined) return 0
-    const known = this.#places.get(text)
-    if (known !== undefined) return known
-    this.#places.set(text, this.all.length)
-    return this.all.push(text) - 1
-  }
-
-  copy(): Texts {
-    const copy = new Texts()
-    copy.read(this.all.slice(1) as ReadonlyArray<string>)
-    return copy
-  }
-
-  /** From now on it has these, at these places. */
-  read(texts: ReadonlyArray<string>): void {
-    this.all.length = 1
-    this.#places.clear()
-    for (const text of texts) this.#places.set(text, this.all.push(text) - 1)
-  }
-}
-
-/** Numbers of one event. */
-export const numbersPerEvent = numberColumns.length
-/** 32-bit words of one event. */
-export const wordsPerEvent = wordColumns.length
-
-/** Bytes of one event, without its texts. */
-export const bytesPerEvent = 8 * numbersPerEvent + 4 * wordsPerEvent
-
-/** The kind of an event and the number of its memory share a word. */
+/** The kind of a row shares a word with what it is about, mostly the number of a memory. */
 export const bitsOfKind = 5
 
-/** As many as a word of an event has room for. */
+/** As many as a word has room for beside a kind. */
 export const isMemory = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** (32 - bitsOfKind)
+
+/** The kinds of rows that are not as others. Those of events are less. */
+export const again = 31
+export const ended = 30
+export const timeIs = 29
+export const requestIs = 28
+export const sizesAre = 27
+
+/** Why a lease has ended has room beside a place: by its place among the texts, from this one on. */
+export const bitsOfWhy = 2
+export const firstWhy = fixedPlaces.scopeClosed
+
+/** Where a row has the policy's answers for a size, and the place of the row of sizes before it. */
+export const sizeColumns = {
+  before: columns.block,
+  family: columns.family,
+  size: columns.size,
+  exactSize: columns.request,
+  blockSize: columns.capacity,
+  mostBorrowed: columns.under
+}
+
+/** The columns of each kind of row that has some. */
+export const columnsOf: Array<ReadonlyArray<number>> = kinds.map(({ fields }) => fields.map(({ column }) => column))
+columnsOf[sizesAre] = Object.values(sizeColumns)
+
+/** Whether a kind has the number of a request. */
+export const hasRequest = kinds.map(({ fields }) => fields.some(({ column }) => column === columns.request))
+
+/** How a row has a column. */
+export const inWord = 1
+const inFloat = 2
+export const bitsOfHow = 2
+
+/** The longest row, with those before it for its time, its request and its sizes, and some more. */
+const mostWords = 64
+
+const float = new Float64Array(1)
+const floatWords = new Int32Array(float.buffer)
 
 let fillings = 0
 
 export class EventChunk {
-  readonly capacity: number
   /** Grows with each time that it is filled anew, and is no other chunk's. */
   filling = ++fillings
+  /** How many events it has. */
   length = 0
-  /** The numbers of an event follow each other, so that it is written to one place in memory. */
-  readonly numbers: Float64Array
-  readonly words: Uint32Array
   texts = new Texts()
   /** What its events are about, by number; families by memory and name. */
   readonly memories = new Map<number, RecordedMemory>()
   readonly budgets = new Map<number, RecordedBudget>()
   readonly families = new Map<string, FamilyNote>()
+  words: Int32Array
+  /** The place of the last row of sizes and one more; 0 for none. */
+  lastSizes = 0
+  #roomy: number
+  #used = 0
+  /** As its rows so far say. */
+  #time = Number.NaN
+  #request = 0
 
-  constructor(capacity: number) {
-    this.capacity = capacity
-    this.numbers = new Float64Array(capacity * numbersPerEvent)
-    this.words = new Uint32Array(capacity * wordsPerEvent)
+  constructor(words: number) {
+    this.words = new Int32Array(Math.max(words, mostWords))
+    this.#roomy = this.words.length - mostWords
   }
 
-  /** Adds an event. The chunk must have room. */
-  add(event: PoolEvent): void {
-    const at = this.length++
-    const kind = placeOf(event._tag)!
-    this.begin(at, kind, event.memoryNumber, event.at)
-    const values = event as unknown as Record<string, unknown>
-    for (const field of kinds[kind]!.fields) this.set(at, field, values[field.name])
+  /** Whether one event more has room. */
+  get hasRoom(): boolean {
+    return this.#used <= this.#roomy
   }
 
-  /** Sets what every event says. */
-  begin(at: number, kind: number, memory: number, time: number): void {
-    this.words[at * wordsPerEvent] = kind | memory << bitsOfKind
-    this.numbers[at * numbersPerEvent] = time
+  /** Adds an event. Returns the place of its row. */
+  add({ at, kind, memory, values }: EventRow): number {
+    if (at !== this.#time) this.#setTime(at)
+    if (hasRequest[kind] === true) this.#request = values[columns.request]!
+    this.length++
+    return this.#write(kind, memory, values)
   }
 
-  /** Sets one member of the event at a place. */
-  set(at: number, { as, column, type }: Field, value: unknown): void {
-    if (type === "number") this.numbers[at * numbersPerEvent + column] = Number(value ?? 0)
-    else if (type === "word") this.words[at * wordsPerEvent + column] = Number(value ?? 0)
-    else {
-      const text = as === "list" ? (value as ReadonlyArray<string>).join(",") : value as string | undefined
-      this.words[at * wordsPerEvent + column] = this.texts.placeOf(text)
+  /** Adds a hit that says what the one at a place says. */
+  addAgain(place: number, request: number, time: number): void {
+    if (time !== this.#time) this.#setTime(time)
+    if (request !== this.#request + 1) this.#writeFloat(requestIs, request - 1)
+    this.#request = request
+    this.length++
+    this.words[this.#used++] = place << bitsOfKind | again
+  }
+
+  /** Adds the end of the lease that the row at a place begins. */
+  addEnd(place: number, why: number, time: number): void {
+    if (time !== this.#time) this.#setTime(time)
+    this.length++
+    this.words[this.#used++] = (place << bitsOfWhy | why - firstWhy) << bitsOfKind | ended
+  }
+
+  /** Adds the policy's answers for a size, which are no event. */
+  addSizes({ memory, values }: EventRow): void {
+    values[sizeColumns.before] = this.lastSizes
+    this.lastSizes = this.#write(sizesAre, memory, values) + 1
+  }
+
+  #setTime(time: number): void {
+    this.#time = time
+    this.#writeFloat(timeIs, time)
+  }
+
+  #writeFloat(kind: number, value: number): void {
+    float[0] = value
+    this.words[this.#used++] = kind
+    this.words[this.#used++] = floatWords[0]!
+    this.words[this.#used++] = floatWords[1]!
+  }
+
+  #write(kind: number, memory: number, values: Float64Array): number {
+    const { words } = this
+    const place = this.#used
+    let how = 0
+    let used = place + 2
+    const all = columnsOf[kind]!
+    for (let index = 0; index < all.length; index++) {
+      const value = values[all[index]!]!
+      if (value === 0) continue
+      if (value >>> 0 === value) {
+        how |= inWord << index * bitsOfHow
+        words[used++] = value
+      } else {
+        how |= inFloat << index * bitsOfHow
+        float[0] = value
+        words[used++] = floatWords[0]!
+        words[used++] = floatWords[1]!
+      }
     }
+    words[place] = memory << bitsOfKind | kind
+    words[place + 1] = how
+    this.#used = used
+    return place
   }
 
-  /** The place of an event's kind among all kinds. */
-  kind(at: number): number {
-    return this.words[at * wordsPerEvent]! & (1 << bitsOfKind) - 1
+  /** Nothing more is added: it gives back the memory of which it uses less than a half. */
+  trim(): void {
+    if (this.#used * 2 < this.words.length) this.words = this.words.slice(0, this.#used)
+    this.#roomy = -1
   }
 
-  /** The number of an event's memory. */
-  memory(at: number): number {
-    return this.words[at * wordsPerEvent]! >>> bitsOfKind
-  }
-
-  number(at: number, column: number): number {
-    return this.numbers[at * numbersPerEvent + column]!
-  }
-
-  word(at: number, column: number): number {
-    return this.words[at * wordsPerEvent + column]!
-  }
-
-  text(at: number, column: number): string | undefined {
-    return this.texts.all[this.words[at * wordsPerEvent + column]!]
-  }
-
-  /** The event at a place. Its memory is named by a list of names, by number. */
-  at(at: number, names: ReadonlyMap<number, MemoryNames>): PoolEvent {
-    const { fields, tag } = kinds[this.kind(at)]!
-    const memoryNumber = this.memory(at)
-    const name = names.get(memoryNumber)
-    const event: Record<string, unknown> = {
-      _tag: tag,
-      at: this.number(at, 0),
-      memory: name?.label,
-      memoryNumber,
-      device: name?.device ?? ""
-    }
-    for (const field of fields) event[field.name] = this.value(at, field)
-    return event as unknown as PoolEvent
-  }
-
-  /** What the event at a place says. */
-  value(at: number, { as, column, isOptional, type }: Field): unknown {
-    if (type === "text") {
-      const text = this.text(at, column)
-      return as === "list" ? (text === undefined || text === "" ? [] : text.split(",")) : text
-    }
-    const value = type === "word" ? this.word(at, column) : this.number(at, column)
-    if (as === "yes or no") return value === 1
-    return isOptional && value === 0 ? undefined : value
-  }
-
-  /** Makes room for other events, each of which writes all that its kind says. */
+  /** Makes room for other events. */
   clear(): void {
     this.filling = ++fillings
     this.length = 0
     this.texts = new Texts()
     for (const notes of [this.memories, this.budgets, this.families]) notes.clear()
-  }
-
-  /** One with the same events, which stays as it is. */
-  copy(): EventChunk {
-    const copy = new EventChunk(this.length)
-    copy.length = this.length
-    copy.numbers.set(this.numbers.subarray(0, copy.numbers.length))
-    copy.words.set(this.words.subarray(0, copy.words.length))
-    copy.texts = this.texts.copy()
-    for (const [number, memory] of this.memories) copy.memories.set(number, memory)
-    for (const [number, budget] of this.budgets) copy.budgets.set(number, budget)
-    for (const [name, { facts, sizes }] of this.families) copy.families.set(name, { facts, sizes: new Map(sizes) })
-    return copy
+    this.lastSizes = 0
+    this.#used = 0
+    this.#time = Number.NaN
+    this.#request = 0
   }
 }

@@ -1,16 +1,19 @@
 /**
- * What each kind of event says beside its kind, as columns: the one table behind recordings in memory and in files.
+ * What each kind of event says beside its kind, its time and its memory, as columns: the one table behind recordings in memory and
+ * in files.
  *
  * @internal
  */
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
 
-/** The numbers of an event. What it leaves out is 0. */
-export const numberColumns = ["at", "request", "block", "size", "capacity", "waitAtMost", "under"] as const
-
-/** The small numbers of an event, and its texts by their places in a list of all texts; 0 is for none. */
-export const wordColumns = [
-  "kindAndMemory",
+/** What events say. What one leaves out is 0; a text is a place in a list of all texts, and 0 for none. */
+const columnNames = [
+  "request",
+  "block",
+  "size",
+  "capacity",
+  "waitAtMost",
+  "under",
   "budgetNumber",
   "pool",
   "family",
@@ -21,34 +24,29 @@ export const wordColumns = [
   "detail"
 ] as const
 
-type NumberColumn = typeof numberColumns[number]
-type WordColumn = typeof wordColumns[number]
+type Column = typeof columnNames[number]
 
-/** The place of each column among its kind. */
-export const columns = Object.fromEntries(
-  [...numberColumns.entries(), ...wordColumns.entries()].map(([place, name]) => [name, place])
-) as { readonly [C in NumberColumn | WordColumn]: number }
+/** The place of each column. */
+export const columns = Object.fromEntries(columnNames.map((name, place) => [name, place])) as {
+  readonly [C in Column]: number
+}
 
-/** One member of an event: its name, where it is stored, and how, if not as it is. */
+export const columnCount = columnNames.length
+
+/** One member of an event: its name, the column that has it, and how, if not as it is. */
 export interface Field {
   readonly name: string
   readonly column: number
-  readonly type: "number" | "word" | "text"
+  readonly isText: boolean
   readonly as: "itself" | "yes or no" | "list"
   /** Whether 0 says that there is none. */
   readonly isOptional: boolean
 }
 
-const isNumber = (column: string): boolean => numberColumns.some((name) => name === column)
-
-const field = (
-  name: string,
-  column: NumberColumn | WordColumn = name as NumberColumn,
-  as: Field["as"] = "itself"
-): Field => ({
+const field = (name: string, column: Column = name as Column, as: Field["as"] = "itself"): Field => ({
   name,
   column: columns[column],
-  type: isNumber(column) ? "number" : column === "budgetNumber" ? "word" : "text",
+  isText: columns[column] >= columns.pool,
   as,
   isOptional: column === "budgetNumber" || column === "under"
 })
@@ -74,7 +72,7 @@ const shapes: { readonly [Tag in PoolEvent["_tag"]]: ReadonlyArray<Field> } = {
   DriverAsked: [...ofRequest, field("capacity")],
   Leased: [...ofRequest, field("from", "detail"), ...block],
   Kept: [...ofRequest, ...block],
-  Released: [field("pool"), ...block, field("size"), field("label"), why],
+  Released: [field("pool"), ...block, field("size"), field("label"), field("callSite"), why],
   Freed: [field("pool"), ...block, why],
   Reclaimed: [],
   Refused: [...ofRequest, field("capacity"), why],

@@ -4,60 +4,101 @@
  * @internal
  */
 import * as Schema from "effect/Schema"
+import { isMemory } from "./EventChunk.ts"
 import { kinds } from "./EventShape.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 
 const order = Schema.Literals(["byNeed", "largestFirst", "oldestFirst", "leastRecentlyUsed"])
 const maybeText = Schema.optional(Schema.String)
-const maybeNumber = Schema.optional(Schema.Number)
+/** Neither negative nor NaN; infinite where there is no limit. */
+const amount = Schema.Number.check(Schema.isGreaterThanOrEqualTo(0))
+const bytes = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
+const number = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const memory = number.check(Schema.makeFilter(isMemory, { expected: "the number of a memory, below 2 ** 27" }))
 
-const Facts = Schema.Struct({
+const Members = Schema.Struct({
   source: Schema.String,
   reason: Schema.Literals(["asked", "outOfMemory", "signal", "imported", "planned"]),
-  takenAt: Schema.Number,
-  dropped: Schema.Number,
+  takenAt: Schema.Finite,
+  dropped: number,
   memories: Schema.Array(Schema.Struct({
-    number: Schema.Number,
+    number: memory,
     label: maybeText,
     device: Schema.String,
     kind: Schema.Literals(["pool", "memory"]),
-    maxBytes: Schema.Number,
-    maxHeldBytes: Schema.Number,
-    deviceBytes: maybeNumber,
+    maxBytes: amount,
+    maxHeldBytes: amount,
+    deviceBytes: Schema.optional(amount),
     eviction: Schema.optional(Schema.Struct({ name: Schema.String, whenKnown: order, whenUnknown: order })),
     reuse: Schema.optional(
       Schema.Struct({ name: Schema.String, ofOtherQueues: Schema.Literals(["never", "afterEvents", "whenEnded"]) })
     ),
-    idle: Schema.optional(
-      Schema.Struct({ steps: Schema.Number, keepBytes: Schema.Number, stepMillis: Schema.Number })
-    ),
-    maxOvertakes: Schema.Number,
-    suspectAfterMillis: Schema.Number
+    idle: Schema.optional(Schema.Struct({ steps: amount, keepBytes: amount, stepMillis: amount })),
+    maxOvertakes: amount,
+    suspectAfterMillis: amount
   })),
   families: Schema.Array(Schema.Struct({
-    memory: Schema.Number,
+    memory,
     pool: Schema.String,
     family: Schema.String,
     clears: Schema.Boolean,
-    sizes: Schema.Array(Schema.Tuple([Schema.Number, Schema.Number, Schema.Number, Schema.Number]))
+    sizes: Schema.Array(Schema.Tuple([bytes, bytes, bytes, amount]))
   })),
   budgets: Schema.Array(Schema.Struct({
-    number: Schema.Number,
-    memory: Schema.Number,
+    number,
+    memory,
     kind: Schema.Literals(["budget", "pool"]),
     label: maybeText,
-    maxBytes: Schema.Number,
-    parent: maybeNumber
+    maxBytes: amount,
+    parent: Schema.optional(number)
   })),
   blocks: Schema.Array(Schema.Struct({
-    memory: Schema.Number,
-    block: Schema.Number,
-    capacity: Schema.Number,
+    memory,
+    block: number,
+    capacity: bytes,
     pool: Schema.String,
     family: maybeText,
-    lease: Schema.optional(Schema.Struct({ size: Schema.Number, label: maybeText, callSite: maybeText }))
+    lease: Schema.optional(Schema.Struct({ size: bytes, label: maybeText, callSite: maybeText }))
   }))
 })
+
+/** The first one that comes again, by what tells them apart. */
+const again = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): number => {
+  const known = new Set<string>()
+  return all.findIndex((one) => known.size === known.add(keyOf(one)).size)
+}
+
+/** Nothing comes twice, and what is named is there. */
+const contradictions = ({ blocks, budgets, families, memories }: RecordingFacts): ReadonlyArray<Schema.FilterIssue> => {
+  const issues: Array<Schema.FilterIssue> = []
+  const once = <A>(name: string, all: ReadonlyArray<A>, keyOf: (one: A) => string): void => {
+    const at = again(all, keyOf)
+    if (at >= 0) issues.push({ path: [name, at], issue: "it is there twice" })
+  }
+  once("memories", memories, ({ number }) => `${number}`)
+  once("families", families, ({ family, memory, pool }) => `${memory} ${pool} ${family}`)
+  once("budgets", budgets, ({ number }) => `${number}`)
+  once("blocks", blocks, ({ block, memory }) => `${memory} ${block}`)
+  const known = new Set(memories.map(({ number }) => number))
+  for (const [name, all] of Object.entries({ families, budgets, blocks })) {
+    const at = all.findIndex(({ memory }) => !known.has(memory))
+    if (at >= 0) issues.push({ path: [name, at], issue: `there is no memory ${all[at]!.memory}` })
+  }
+  const parents = new Map(budgets.map(({ number, parent }) => [number, parent]))
+  budgets.forEach((budget, at) => {
+    let steps = 0
+    let { parent } = budget
+    while (parent !== undefined && parents.has(parent) && steps++ < budgets.length) parent = parents.get(parent)
+    if (parent === undefined) return
+    issues.push({
+      path: ["budgets", at],
+      issue: parents.has(parent) ? "it is within itself" : `there is no budget ${parent}`
+    })
+  })
+  return issues
+}
+
+const Facts = Members.check(Schema.makeFilter(contradictions))
 
 /** What the first line says. Numbers that are infinite are texts there. */
 export const Header = Schema.toCodecJson(Schema.Struct({
@@ -68,6 +109,9 @@ export const Header = Schema.toCodecJson(Schema.Struct({
   columns: Schema.Record(Schema.String, Schema.Array(Schema.String)),
   facts: Facts
 }))
+
+/** Facts of a program, as the first line has them. */
+export const decodeFacts = Schema.decodeUnknownResult(Schema.toType(Facts))
 
 /** The columns as this version writes them. */
 export const columnsOfKinds = Object.fromEntries(kinds.map(({ fields, tag }) => [tag, fields.map(({ name }) => name)]))

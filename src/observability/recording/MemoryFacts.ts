@@ -7,10 +7,15 @@ import * as CallSite from "../../services/calls/CallSite.ts"
 import type { Block } from "../../services/lease/Lease.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
 import { poolOf } from "../events/PoolEmitter.ts"
-import type { EventChunk, FamilyNote } from "./EventChunk.ts"
+import { type EventChunk, sizeColumns } from "./EventChunk.ts"
+import { EventReader, forEachSizes } from "./EventReader.ts"
+import type { EventRow } from "./EventRow.ts"
 import { columns, placeOf } from "./EventShape.ts"
 import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordedMemory } from "./RecordingFacts.ts"
 import type { RingContent } from "./Ring.ts"
+
+/** What tells a family from those of other memories. */
+export const keyOfFamily = (memory: number, family: string): string => `${memory} ${family}`
 
 /** A memory as it is now. */
 export const memoryFacts = ({ core, device, deviceInfo, number, settings }: Heard): RecordedMemory => {
@@ -58,20 +63,18 @@ const blockOf = (memory: number, block: Block): RecordedBlock => ({
 const [leased, kept, released, freed, limitChanged] = (["Leased", "Kept", "Released", "Freed", "LimitChanged"] as const)
   .map(placeOf)
 
-const ofBlocks = [leased, kept, released, freed]
-
 /** How the block of an event was before it; null where it was not there. */
-const before = (chunk: EventChunk, at: number, family: string | undefined): RecordedBlock | null => {
-  const kind = chunk.kind(at)
-  if (kind === kept || (kind === leased && chunk.text(at, columns.detail) === "driver")) return null
-  const label = chunk.text(at, columns.label)
+const before = (row: EventRow, family: string | undefined): RecordedBlock | null => {
+  const { kind, memory, values } = row
+  if (kind === kept || (kind === leased && row.text(columns.detail) === "driver")) return null
+  const asked = { size: values[columns.size]!, label: row.text(columns.label), callSite: row.text(columns.callSite) }
   return {
-    memory: chunk.memory(at),
-    block: chunk.number(at, columns.block),
-    capacity: chunk.number(at, columns.capacity),
-    pool: chunk.text(at, columns.pool) ?? "",
-    family: kind === leased ? chunk.text(at, columns.family) : family,
-    lease: kind === released ? { size: chunk.number(at, columns.size), label, callSite: undefined } : undefined
+    memory,
+    block: values[columns.block]!,
+    capacity: values[columns.capacity]!,
+    pool: row.text(columns.pool) ?? "",
+    family: kind === leased ? row.text(columns.family) : family,
+    lease: kind === released ? asked : undefined
   }
 }
 
@@ -79,22 +82,19 @@ const before = (chunk: EventChunk, at: number, family: string | undefined): Reco
  * The blocks before the first event that a ring has, of memories that are open or have closed. This needs no `BlockLedger`: the first
  * event of a block says how it was, and a block of no event is as it is now.
  */
-export const blocksBefore = (
-  { chunks, skipped }: RingContent,
-  memories: Iterable<Heard>
-): ReadonlyArray<RecordedBlock> => {
+export const blocksBefore = (content: RingContent, memories: Iterable<Heard>): ReadonlyArray<RecordedBlock> => {
   const now = blocksNow(memories)
   const first = new Map<number, RecordedBlock | null>()
-  for (const [index, chunk] of chunks.entries()) {
-    for (let at = index === 0 ? skipped : 0; at < chunk.length; at++) {
-      const kind = chunk.kind(at)
-      if (!ofBlocks.includes(kind)) continue
-      const block = chunk.number(at, columns.block)
-      const known = first.get(block)
-      if (known === undefined) first.set(block, before(chunk, at, now.get(block)?.family))
-      else if (kind === leased && known !== null && known.family === undefined) {
-        first.set(block, { ...known, family: chunk.text(at, columns.family) })
-      }
+  const reader = new EventReader(content)
+  while (reader.next()) {
+    const { row } = reader
+    const { kind } = row
+    if (kind !== leased && kind !== kept && kind !== released && kind !== freed) continue
+    const block = row.values[columns.block]!
+    const known = first.get(block)
+    if (known === undefined) first.set(block, before(row, now.get(block)?.family))
+    else if (kind === leased && known !== null && known.family === undefined) {
+      first.set(block, { ...known, family: row.text(columns.family) })
     }
   }
   for (const [block, known] of first) {
@@ -117,19 +117,19 @@ const firstOf = <K, V>(chunks: ReadonlyArray<EventChunk>, notes: (chunk: EventCh
 const withoutSkipped = <N extends { readonly number: number; readonly maxBytes: number }>(
   { chunks, skipped }: RingContent,
   notes: Map<number, N>,
-  numberOf: (chunk: EventChunk, at: number) => number | undefined
+  numberOf: (row: EventRow) => number | undefined
 ): ReadonlyArray<N> => {
-  const [first] = chunks
-  for (let at = 0; at < skipped; at++) {
-    const number = first!.kind(at) === limitChanged ? numberOf(first!, at) : undefined
+  const reader = new EventReader({ chunks, skipped: 0, length: skipped })
+  while (reader.next()) {
+    const { row } = reader
+    const number = row.kind === limitChanged ? numberOf(row) : undefined
     const note = number === undefined ? undefined : notes.get(number)
-    if (note !== undefined) notes.set(note.number, { ...note, maxBytes: first!.number(at, columns.capacity) })
+    if (note !== undefined) notes.set(note.number, { ...note, maxBytes: row.values[columns.capacity]! })
   }
   return Array.from(notes.values())
 }
 
-const budgetOf = (chunk: EventChunk, at: number): number | undefined =>
-  chunk.word(at, columns.budgetNumber) || undefined
+const budgetOf = ({ values }: EventRow): number | undefined => values[columns.budgetNumber] || undefined
 
 /** The memories of a ring's events, and those that are open. */
 export const memoriesOf = (content: RingContent, open: Iterable<Heard>): ReadonlyArray<RecordedMemory> => {
@@ -138,21 +138,31 @@ export const memoriesOf = (content: RingContent, open: Iterable<Heard>): Readonl
   return withoutSkipped(
     content,
     known,
-    (chunk, at) => budgetOf(chunk, at) === undefined ? chunk.memory(at) : undefined
+    (row) => budgetOf(row) === undefined ? row.memory : undefined
   )
 }
 
 export const budgetsOf = (content: RingContent): ReadonlyArray<RecordedBudget> =>
   withoutSkipped(content, firstOf(content.chunks, ({ budgets }) => budgets), budgetOf)
 
+type FamilySizes = RecordedFamily["sizes"][number]
+
 export const familiesOf = ({ chunks }: RingContent): ReadonlyArray<RecordedFamily> => {
-  const all = new Map<string, FamilyNote>()
-  for (const { families } of chunks) {
-    for (const [key, { facts, sizes }] of families) {
-      const note = all.get(key) ?? { facts, sizes: new Map() }
-      all.set(key, note)
-      for (const [size, answers] of sizes) note.sizes.set(size, answers)
-    }
+  const sizes = new Map<string, Map<number, FamilySizes>>()
+  for (const chunk of chunks) {
+    forEachSizes(chunk, ({ memory, texts, values }) => {
+      const key = keyOfFamily(memory, texts.all[values[sizeColumns.family]!] ?? "")
+      const known = sizes.get(key) ?? new Map<number, FamilySizes>()
+      sizes.set(key, known)
+      const size = values[sizeColumns.size]!
+      const blockSize = values[sizeColumns.blockSize]!
+      // Under a lower limit a policy's blocks were smaller, and a replay knows limits by itself.
+      if (blockSize <= (known.get(size)?.[2] ?? 0)) return
+      known.set(size, [size, values[sizeColumns.exactSize]!, blockSize, values[sizeColumns.mostBorrowed]!])
+    })
   }
-  return Array.from(all.values(), ({ facts, sizes }) => ({ ...facts, sizes: Array.from(sizes.values()) }))
+  return Array.from(firstOf(chunks, ({ families }) => families), ([key, facts]) => ({
+    ...facts,
+    sizes: Array.from(sizes.get(key)?.values() ?? [])
+  }))
 }

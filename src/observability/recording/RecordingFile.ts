@@ -13,13 +13,15 @@ import * as Stream from "effect/Stream"
 import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import { EventChunk, isMemory, numbersPerEvent, wordsPerEvent } from "./EventChunk.ts"
+import { EventReader } from "./EventReader.ts"
+import type { EventRow } from "./EventRow.ts"
 import { type Field, kinds, placeOf } from "./EventShape.ts"
 import { columnsOfKinds, factsOf, Header } from "./FactsSchema.ts"
+import { RecordingBuilder } from "./RecordingBuilder.ts"
 import type { Recording } from "./RecordingModel.ts"
+import type { Texts } from "./Texts.ts"
 
-/** Events in one piece of text. */
-const eventsPerPiece = 4096
+const linesPerPiece = 4096
 
 const encodeHeader = Schema.encodeSync(Header)
 const decodeHeader = Schema.decodeUnknownResult(Header)
@@ -27,36 +29,39 @@ const decodeHeader = Schema.decodeUnknownResult(Header)
 /** Infinity is a text in JSON. */
 const written = (value: number): number | string => value === Infinity ? "Infinity" : value
 
-const rowOf = (chunk: EventChunk, at: number): ReadonlyArray<unknown> => {
-  const { fields, tag } = kinds[chunk.kind(at)]!
-  const row: Array<unknown> = [tag, chunk.number(at, 0), chunk.memory(at)]
-  for (const { column, type } of fields) {
-    row.push(type === "number" ? written(chunk.number(at, column)) : chunk.word(at, column))
+const lineOf = ({ at, kind, memory, values }: EventRow): string => {
+  const { fields, tag } = kinds[kind]!
+  const line: Array<unknown> = [tag, at, memory]
+  for (const { column } of fields) line.push(written(values[column]!))
+  return JSON.stringify(line)
+}
+
+function* linesOf(recording: Recording): Generator<string, void> {
+  const { length } = recording
+  const facts = factsOf(recording)
+  const header = { format: "effect-gpu-pool recording", version: 1, length, columns: columnsOfKinds, facts } as const
+  yield JSON.stringify(encodeHeader(header))
+  const reader = new EventReader(recording)
+  let texts: Texts | undefined
+  while (reader.next()) {
+    const { row } = reader
+    if (row.texts !== texts) {
+      texts = row.texts
+      yield JSON.stringify(["texts", ...texts.all.slice(1)])
+    }
+    yield lineOf(row)
   }
-  return row
 }
 
 function* piecesOf(recording: Recording): Generator<string, void> {
-  const { chunks, length, skipped } = recording
-  const header = encodeHeader({
-    format: "effect-gpu-pool recording",
-    version: 1,
-    length,
-    columns: columnsOfKinds,
-    facts: factsOf(recording)
-  })
-  yield `${JSON.stringify(header)}\n`
-  let from = skipped
-  for (const chunk of chunks) {
-    yield `${JSON.stringify(["texts", ...chunk.texts.all.slice(1)])}\n`
-    while (from < chunk.length) {
-      const lines: Array<string> = []
-      const to = Math.min(chunk.length, from + eventsPerPiece)
-      for (; from < to; from++) lines.push(JSON.stringify(rowOf(chunk, from)))
-      yield `${lines.join("\n")}\n`
-    }
-    from = 0
+  let lines: Array<string> = []
+  for (const line of linesOf(recording)) {
+    lines.push(line)
+    if (lines.length < linesPerPiece) continue
+    yield `${lines.join("\n")}\n`
+    lines = []
   }
+  if (lines.length > 0) yield `${lines.join("\n")}\n`
 }
 
 /**
@@ -75,11 +80,9 @@ const hint = "Read a file that Recording.save has written, whole and unchanged."
 class Reader {
   #header: typeof Header.Type | undefined = undefined
   readonly #fields = new Map<string, { readonly kind: number; readonly fields: ReadonlyArray<Field> }>()
-  readonly #chunks: Array<EventChunk> = []
-  #chunk: EventChunk | undefined = undefined
-  #texts = 0
+  #memories: ReadonlySet<number> = new Set()
+  readonly #builder = new RecordingBuilder()
   #lines = 0
-  #length = 0
   #rest = ""
 
   /** Reads the whole lines of a piece; the rest waits for the next one. */
@@ -115,6 +118,8 @@ class Reader {
     const header = decodeHeader(parsed(text))
     if (header._tag === "Failure") return this.#wrong(`it is no header of version 1: ${header.failure.message}`)
     this.#header = header.success
+    this.#builder.readTexts([])
+    this.#memories = new Set(header.success.facts.memories.map(({ number }) => number))
     for (const [tag, names] of Object.entries(header.success.columns)) {
       const kind = placeOf(tag)
       const known = kind === undefined ? [] : kinds[kind]!.fields
@@ -144,70 +149,44 @@ class Reader {
     if (row.length !== fields.length + 3) {
       return this.#wrong(`it has ${row.length - 1} values in place of ${fields.length + 2}`)
     }
-    if (this.#length === this.#header!.length) return this.#wrong("it is one event more than the first line says")
-    const chunk = this.#open()
-    const at = chunk.length++
-    this.#length++
-    const { numbers, words } = chunk
+    const { length, row: event } = this.#builder
+    if (length === this.#header!.length) return this.#wrong("it is one event more than the first line says")
     const [, time, memory] = row
-    if (typeof time !== "number" || !isMemory(memory)) return this.#wrong("its time or memory is no number")
-    chunk.begin(at, kind, memory, time)
-    for (let index = 0; index < fields.length; index++) {
-      const value = row[index + 3]
-      const { column, name, type } = fields[index]!
-      if (type === "number") {
-        const number = value === "Infinity" ? Infinity : value
-        if (typeof number !== "number") return this.#wrong(`${name} ${shown(value)} is no number`)
-        numbers[at * numbersPerEvent + column] = number
-      } else {
-        const limit = type === "text" ? this.#texts : 2 ** 32
-        if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value >= limit) {
-          return this.#wrong(`${name} ${shown(value)} is no place of a text or no number`)
-        }
-        words[at * wordsPerEvent + column] = value
-      }
+    if (!Number.isFinite(time)) return this.#wrong(`its time ${shown(time)} is no number of milliseconds`)
+    if (!this.#memories.has(memory as number)) {
+      return this.#wrong(`there is no memory ${shown(memory)} in the first line`)
     }
+    // A file of an earlier version may not have all columns.
+    event.values.fill(0)
+    event.kind = kind
+    event.at = time as number
+    event.memory = memory as number
+    for (let index = 0; index < fields.length; index++) {
+      const given = row[index + 3]
+      const value = given === "Infinity" ? Infinity : given
+      const { column, isText, name } = fields[index]!
+      if (typeof value !== "number") return this.#wrong(`${name} ${shown(value)} is no number`)
+      if (isText && !event.texts.has(value)) return this.#wrong(`${name} ${value} is no place of a text`)
+      event.values[column] = value
+    }
+    this.#builder.addRow()
     return undefined
   }
 
   #addTexts(texts: ReadonlyArray<unknown>): GpuError | undefined {
     const wrong = texts.find((text) => typeof text !== "string")
     if (wrong !== undefined) return this.#wrong(`${shown(wrong)} is no text`)
-    this.#close()
-    this.#chunk = this.#newChunk()
-    this.#chunk.texts.read(texts as ReadonlyArray<string>)
-    this.#texts = texts.length + 1
+    this.#builder.readTexts(texts as ReadonlyArray<string>)
     return undefined
-  }
-
-  #open(): EventChunk {
-    const chunk = this.#chunk ?? this.#newChunk()
-    this.#chunk = chunk
-    if (chunk.length < chunk.capacity) return chunk
-    this.#close()
-    this.#chunk = this.#newChunk()
-    this.#chunk.texts = chunk.texts
-    return this.#chunk
-  }
-
-  #newChunk(): EventChunk {
-    return new EventChunk(Math.min(65_536, Math.max(1, this.#header!.length - this.#length)))
-  }
-
-  #close(): void {
-    const chunk = this.#chunk
-    if (chunk === undefined || chunk.length === 0) return
-    this.#chunks.push(chunk.length < chunk.capacity / 2 ? chunk.copy() : chunk)
   }
 
   end(): Recording | GpuError {
     const problem = this.#rest.trim() === "" ? undefined : this.#readLines(this.#rest)
     if (problem !== undefined) return problem
     if (this.#header === undefined) return this.#wrong("the file is empty")
-    this.#close()
     const { facts, length } = this.#header
-    if (this.#length < length) return this.#wrong(`the file ends after ${this.#length} of ${length} events`)
-    return { ...facts, length, chunks: this.#chunks, skipped: 0 }
+    const read = this.#builder.length
+    return read < length ? this.#wrong(`the file ends after ${read} of ${length} events`) : this.#builder.build(facts)
   }
 
   #wrong(what: string): GpuError {

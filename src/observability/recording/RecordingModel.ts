@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { EventChunk } from "./EventChunk.ts"
-import { columns } from "./EventShape.ts"
+import { EventReader } from "./EventReader.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 
 /**
@@ -23,5 +23,7 @@ export interface Recording extends RecordingFacts {
 }
 
 /** When it begins: the time of its first event. @internal */
-export const startOf = ({ chunks, length, skipped, takenAt }: Recording): number =>
-  length === 0 ? takenAt : chunks[0]!.number(skipped, columns.at)
+export const startOf = (recording: Recording): number => {
+  const reader = new EventReader(recording)
+  return reader.next() ? reader.row.at : recording.takenAt
+}

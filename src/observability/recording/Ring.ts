@@ -3,68 +3,68 @@
  *
  * @internal
  */
-import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
 import { EventChunk } from "./EventChunk.ts"
+import type { Events } from "./EventReader.ts"
 
-/** Few enough that the ring is never much larger than asked for, and many enough that texts are rarely stored again. */
-const eventsPerChunk = (capacity: number): number => Math.min(65_536, Math.max(64, Math.ceil(capacity / 8)))
+/** Few enough that the ring is never much larger than asked for, and many enough that little is said again in the next chunk. */
+const wordsPerChunk = (capacity: number): number => Math.min(65_536, Math.max(512, Math.ceil(capacity / 2)))
 
 /** What a snapshot has of a ring. */
-export interface RingContent {
-  readonly chunks: ReadonlyArray<EventChunk>
-  /** How many events of the first chunk are beyond the capacity. */
-  readonly skipped: number
-  readonly length: number
+export interface RingContent extends Events {
   readonly dropped: number
 }
 
 export class Ring {
   /** How many events it has at least, once so many have happened. */
   readonly capacity: number
-  readonly #chunkCapacity: number
   readonly #chunks: Array<EventChunk>
   readonly #inSnapshots = new WeakSet<EventChunk>()
   #last: EventChunk
-  #added = 0
+  /** How many events the chunks before the last one have. */
+  #full = 0
+  #dropped = 0
 
   constructor(capacity: number) {
     this.capacity = capacity
-    this.#chunkCapacity = eventsPerChunk(capacity)
-    this.#last = new EventChunk(this.#chunkCapacity)
+    this.#last = new EventChunk(wordsPerChunk(capacity))
     this.#chunks = [this.#last]
   }
 
   /** The chunk that the next event goes to. */
   open(): EventChunk {
-    return this.#last.length < this.#chunkCapacity ? this.#last : this.#next()
+    return this.#last.hasRoom ? this.#last : this.#next()
   }
 
-  readonly add = (event: PoolEvent): void => this.open().add(event)
-
   #next(): EventChunk {
-    this.#added += this.#chunkCapacity
-    // Those of the new chunk come to what is there now.
-    const isDropped = (this.#chunks.length - 1) * this.#chunkCapacity >= this.capacity
-    const oldest = isDropped ? this.#chunks.shift()! : undefined
-    if (oldest === undefined || this.#inSnapshots.has(oldest)) this.#last = new EventChunk(this.#chunkCapacity)
-    else {
-      oldest.clear()
-      this.#last = oldest
-    }
+    this.#full += this.#last.length
+    const unused = this.#drop()
+    this.#last = unused ?? new EventChunk(wordsPerChunk(this.capacity))
     this.#chunks.push(this.#last)
     return this.#last
   }
 
+  /** Drops chunks as long as the others have enough events. Returns one that can be filled again. */
+  #drop(): EventChunk | undefined {
+    let unused: EventChunk | undefined
+    for (let [oldest] = this.#chunks; this.#full - oldest!.length >= this.capacity; oldest = this.#chunks[0]) {
+      this.#chunks.shift()
+      this.#full -= oldest!.length
+      this.#dropped += oldest!.length
+      if (!this.#inSnapshots.has(oldest!)) unused = oldest
+    }
+    unused?.clear()
+    return unused
+  }
+
   /** What it has now. */
   content(): RingContent {
-    const present = (this.#chunks.length - 1) * this.#chunkCapacity + this.#last.length
-    const beyond = Math.max(0, present - this.capacity)
-    const skipped = beyond % this.#chunkCapacity
+    for (const chunk of this.#chunks) this.#inSnapshots.add(chunk)
+    const present = this.#full + this.#last.length
+    const length = Math.min(present, this.capacity)
+    let skipped = present - length
+    let from = 0
     // Chunks whose events are all beyond the capacity are not part of it.
-    const full = this.#chunks.slice((beyond - skipped) / this.#chunkCapacity, -1)
-    for (const chunk of full) this.#inSnapshots.add(chunk)
-    const length = present - beyond
-    const dropped = this.#added + this.#last.length - length
-    return { chunks: [...full, this.#last.copy()], skipped, length, dropped }
+    while (skipped >= this.#chunks[from]!.length && skipped > 0) skipped -= this.#chunks[from++]!.length
+    return { chunks: this.#chunks.slice(from), skipped, length, dropped: this.#dropped + present - length }
   }
 }

@@ -4,112 +4,134 @@
  * @internal
  */
 import type { Released } from "../../domain/pool/PoolEvent.ts"
-import type { Block, Family, Giver, Lease } from "../../services/lease/Lease.ts"
+import * as CallSite from "../../services/calls/CallSite.ts"
+import type { Block, Family, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
 import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.ts"
 import type { LeaseRequest, Patience } from "../../services/pool/waiting/LeaseRequest.ts"
 import { longestWait, PoolEmitter } from "../events/PoolEmitter.ts"
-import {
-  bitsOfKind,
-  type EventChunk,
-  type FamilyNote,
-  fixedPlaces,
-  numbersPerEvent,
-  type Texts,
-  wordsPerEvent
-} from "./EventChunk.ts"
+import { type EventChunk, sizeColumns } from "./EventChunk.ts"
+import { EventRow } from "./EventRow.ts"
 import { columns, placeOf } from "./EventShape.ts"
-import { memoryFacts } from "./MemoryFacts.ts"
+import { keyOfFamily, memoryFacts } from "./MemoryFacts.ts"
 import type { Ring } from "./Ring.ts"
+import { fixedPlaces } from "./Texts.ts"
 
 const leased = placeOf("Leased")!
-const released = placeOf("Released")!
-/** Looking up a name that varies is slow, and mostly it is one of these. */
-const { held: heldPlace, scopeClosed: scopeClosedPlace } = fixedPlaces
 
-/** A family, and where a chunk has its texts. */
-interface Noted {
-  readonly sizes: FamilyNote["sizes"]
-  readonly pool: number
-  readonly family: number
+/** Looking up a name that varies is slow, and mostly it is this one. */
+const { scopeClosed } = fixedPlaces
+
+/** How many leases it knows at most: what it does not know is written as if it were the first. A power of two. */
+const mostKnown = 4096
+
+/** Leases of one block, size and label have one slot, and others mostly have others. */
+const slotOf = (block: number, { label, size }: Lease): number =>
+  (block ^ size ^ (label === undefined ? 0 : label.length)) & mostKnown - 1
+
+/** What a lease says, and where the row is that says it: mostly another lease of the block says the same. */
+class KnownLease {
+  block = 0
+  size = 0
+  label: string | undefined = undefined
+  callSite: string | undefined = undefined
+  /** The place of the row, in a filling of a chunk. */
+  place = 0
+  filling = 0
+  /** What is told of a hit besides; undefined for what was more than a hit. */
+  from: Origin | undefined = undefined
+  wait = 0
+
+  says(block: number, lease: Lease, filling: number): boolean {
+    return this.block === block && this.filling === filling && this.size === lease.size && this.label === lease.label &&
+      this.callSite === CallSite.of(lease)
+  }
 }
+
+/** What a filling of a chunk has of a family: its texts, and some of its sizes, each at its remainder. */
+interface NotedFamily {
+  readonly pool: number
+  readonly name: number
+  readonly sizes: Float64Array
+}
+
+const mostSizes = 1024
 
 export class RingEmitter extends PoolEmitter {
   readonly #ring: Ring
   readonly #onRanOut: () => void
-  /** The kinds of events, each with the number of the memory. */
-  readonly #leased: number
-  readonly #released: number
-  /** What the last event said, in this filling of its chunk: mostly the next one says the same. */
+  readonly #row = new EventRow()
+  /** By their slots. */
+  readonly #known: Array<KnownLease | undefined> = Array.from({ length: mostKnown })
+  /** Where the row is that was written last, of those that are more than a word. */
+  #place = 0
+  /** What this filling of a chunk has of families, and the family that was asked for last. */
   #filling = 0
+  readonly #families = new Map<Family, NotedFamily>()
   #family: Family | undefined = undefined
-  #note: Noted | undefined = undefined
-  #size = -1
-  #source: Giver | undefined = undefined
-  #pool = 0
-  #label: string | undefined = undefined
-  #labelPlace = 0
+  #noted: NotedFamily | undefined = undefined
 
   constructor(memory: Heard, ring: Ring, now: () => number, onRanOut: () => void) {
-    super(memory, now, (event) => this.#open().add(event))
+    super(memory, now, (event) => {
+      const chunk = this.#open()
+      this.#row.set(event)
+      this.#place = chunk.add(this.#row)
+    })
     this.#ring = ring
     this.#onRanOut = onRanOut
-    this.#leased = leased | memory.number << bitsOfKind
-    this.#released = released | memory.number << bitsOfKind
+    this.#row.memory = memory.number
   }
 
-  override hit(
-    request: number,
-    block: Block,
-    from: Origin,
-    source: PoolSource,
-    label: string | undefined,
-    callSite: string | undefined,
-    patience: Patience
-  ): void {
-    const chunk = this.#open()
-    const size = block.request
-    const family = block.bin!.family
-    if (family !== this.#family) this.#noteFamily(chunk, source, family)
-    if (size !== this.#size) this.#noteSize(source, size)
-    const { numbers, texts, words } = chunk
-    const note = this.#note!
-    let at = chunk.length++ * numbersPerEvent
-    numbers[at] = this.now()
-    numbers[at + columns.request] = request
-    numbers[at + columns.block] = block.number
-    numbers[at + columns.size] = size
-    numbers[at + columns.capacity] = block.capacity
-    numbers[at + columns.waitAtMost] = longestWait(patience)
-    numbers[at + columns.under] = 0
-    at = (chunk.length - 1) * wordsPerEvent
-    words[at] = this.#leased
-    words[at + columns.pool] = note.pool
-    words[at + columns.family] = note.family
-    words[at + columns.label] = label === undefined ? 0 : this.#placeOf(texts, label)
-    words[at + columns.budget] = 0
-    words[at + columns.budgetNumber] = 0
-    words[at + columns.queue] = 0
-    words[at + columns.callSite] = callSite === undefined ? 0 : texts.placeOf(callSite)
-    words[at + columns.detail] = from === "held" ? heldPlace : fixedPlaces[from]
+  override hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {
+    const { number } = lease.block!
+    const chunk = this.#ring.open()
+    const known = this.#known[slotOf(number, lease)]
+    const wait = longestWait(patience)
+    if (
+      known !== undefined && known.says(number, lease, chunk.filling) && known.from === from && known.wait === wait
+    ) chunk.addAgain(known.place, request, this.now())
+    else this.#addHit(request, lease, from, source, wait)
   }
 
-  override released({ label, size }: Lease, block: Block, why: Released["why"]): void {
+  #addHit(request: number, lease: Lease, from: Origin, source: PoolSource, wait: number): void {
+    const { label, size } = lease
+    const { bin, capacity, number } = lease.block!
     const chunk = this.#open()
-    const { numbers, texts, words } = chunk
-    const source = block.value.pooledBy
-    if (source !== this.#source) this.#noteSource(chunk, source)
-    let at = chunk.length++ * numbersPerEvent
-    numbers[at] = this.now()
-    numbers[at + columns.block] = block.number
-    numbers[at + columns.size] = size
-    numbers[at + columns.capacity] = block.capacity
-    at = (chunk.length - 1) * wordsPerEvent
-    words[at] = this.#released
-    words[at + columns.pool] = this.#pool
-    words[at + columns.label] = label === undefined ? 0 : this.#placeOf(texts, label)
-    words[at + columns.detail] = why === "scopeClosed" ? scopeClosedPlace : fixedPlaces[why]
+    const row = this.#row
+    const { texts, values } = row
+    const family = this.#note(chunk, source, bin!.family, size)
+    row.kind = leased
+    row.at = this.now()
+    values[columns.request] = request
+    values[columns.block] = number
+    values[columns.size] = size
+    values[columns.capacity] = capacity
+    values[columns.waitAtMost] = wait
+    values[columns.under] = 0
+    values[columns.budgetNumber] = 0
+    values[columns.pool] = family.pool
+    values[columns.family] = family.name
+    values[columns.label] = texts.placeOf(label)
+    values[columns.budget] = 0
+    values[columns.queue] = 0
+    values[columns.callSite] = texts.placeOf(CallSite.of(lease))
+    values[columns.detail] = fixedPlaces[from]
+    this.#place = chunk.add(row)
+    this.#know(number, lease, from, wait)
+  }
+
+  override leased(request: LeaseRequest, block: Block, from: Origin): void {
+    super.leased(request, block, from)
+    this.#know(block.number, request.granted!, undefined, 0)
+  }
+
+  override released(lease: Lease, block: Block, why: Released["why"]): void {
+    const chunk = this.#ring.open()
+    const known = this.#known[slotOf(block.number, lease)]
+    if (known !== undefined && known.says(block.number, lease, chunk.filling)) {
+      chunk.addEnd(known.place, why === "scopeClosed" ? scopeClosed : fixedPlaces[why], this.now())
+    } else super.released(lease, block, why)
   }
 
   override ranOut(request: LeaseRequest, rungs: Iterable<string>): void {
@@ -129,57 +151,62 @@ export class RingEmitter extends PoolEmitter {
 
   protected override noteRequest({ asks, budget, size, source, wanted }: LeaseRequest): void {
     if (budget !== undefined) this.#noteBudgets(budget)
-    if (asks !== undefined) return
-    this.#noteFamily(this.#open(), source, source.family(wanted))
-    this.#noteSize(source, size)
+    if (asks === undefined) this.#note(this.#open(), source, source.family(wanted), size)
+  }
+
+  /** The row that was written last says what this lease does. */
+  #know(block: number, lease: Lease, from: Origin | undefined, wait: number): void {
+    const known = this.#known[slotOf(block, lease)] ??= new KnownLease()
+    known.block = block
+    known.size = lease.size
+    known.label = lease.label
+    known.callSite = CallSite.of(lease)
+    known.place = this.#place
+    known.filling = this.#filling
+    known.from = from
+    known.wait = wait
   }
 
   /** The chunk that the next event goes to, which knows this memory. */
   #open(): EventChunk {
     const chunk = this.#ring.open()
-    if (chunk.filling !== this.#filling) {
-      this.#filling = chunk.filling
-      this.#family = undefined
-      this.#source = undefined
-      this.#label = undefined
-      if (!chunk.memories.has(this.memory.number)) chunk.memories.set(this.memory.number, memoryFacts(this.memory))
-    }
+    if (chunk.filling === this.#filling) return chunk
+    this.#filling = chunk.filling
+    this.#row.texts = chunk.texts
+    this.#families.clear()
+    this.#family = undefined
+    if (!chunk.memories.has(this.memory.number)) chunk.memories.set(this.memory.number, memoryFacts(this.memory))
     return chunk
   }
 
-  #noteFamily({ families, texts }: EventChunk, source: PoolSource, family: Family): void {
-    const memory = this.memory.number
-    const name = String(family)
-    const key = `${memory} ${name}`
-    let note = families.get(key)
-    if (note === undefined) {
-      note = { facts: { memory, pool: source.service, family: name, clears: source.clears }, sizes: new Map() }
-      families.set(key, note)
-    }
-    this.#family = family
-    this.#note = { sizes: note.sizes, pool: texts.placeOf(source.service), family: texts.placeOf(name) }
-    this.#size = -1
-  }
-
-  #noteSize(source: PoolSource, size: number): void {
-    const { sizes } = this.#note!
-    this.#size = size
-    if (sizes.has(size)) return
+  /** Notes what must be known of a family and a size to serve a request again. */
+  #note(chunk: EventChunk, source: PoolSource, family: Family, size: number): NotedFamily {
+    const noted = family === this.#family ? this.#noted! : this.#noteFamily(chunk, source, family)
+    const slot = size % mostSizes
+    if (noted.sizes[slot] === size) return noted
+    noted.sizes[slot] = size
+    const row = this.#row
     const blockSize = source.blockSize(size)
-    sizes.set(size, [size, source.exactSize(size), blockSize, source.mostBorrowed(blockSize)])
+    row.values[sizeColumns.family] = noted.name
+    row.values[sizeColumns.size] = size
+    row.values[sizeColumns.exactSize] = source.exactSize(size)
+    row.values[sizeColumns.blockSize] = blockSize
+    row.values[sizeColumns.mostBorrowed] = source.mostBorrowed(blockSize)
+    chunk.addSizes(row)
+    return noted
   }
 
-  #noteSource({ texts }: EventChunk, source: Giver | undefined): void {
-    this.#source = source
-    this.#pool = texts.placeOf(source?.service ?? "pool")
-  }
-
-  #placeOf(texts: Texts, label: string): number {
-    if (label !== this.#label) {
-      this.#label = label
-      this.#labelPlace = texts.placeOf(label)
-    }
-    return this.#labelPlace
+  #noteFamily({ families, texts }: EventChunk, { clears, service: pool }: PoolSource, family: Family): NotedFamily {
+    const name = String(family)
+    const noted = this.#families.get(family) ??
+      { pool: texts.placeOf(pool), name: texts.placeOf(name), sizes: new Float64Array(mostSizes) }
+    this.#families.set(family, noted)
+    this.#family = family
+    this.#noted = noted
+    const { number: memory } = this.memory
+    const key = keyOfFamily(memory, name)
+    if (!families.has(key)) families.set(key, { memory, pool, family: name, clears })
+    return noted
   }
 
   #noteBudgets(innermost: ChargedBudget): void {

@@ -68,23 +68,16 @@ export class ReplayEmitter implements Emitter {
     this.#told.count++
   }
 
-  hit(
-    request: number,
-    block: Block,
-    from: Origin,
-    source: PoolSource,
-    label: string | undefined,
-    callSite: string | undefined,
-    patience: Patience
-  ): void {
+  hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {
     const { current } = this.#replay.turns
     if (current === undefined) return
+    const block = lease.block!
     this.#replay.told++
     current.told++
     this.#tally.leased(current.asked, block.capacity, from)
     this.#replay.granted(current, block)
     this.#replay.hitting = current
-    this.#events?.hit(request, block, from, source, label, callSite, patience)
+    this.#events?.hit(request, lease, from, source, patience)
     this.#replay.hitting = undefined
   }
 

@@ -77,15 +77,16 @@ export const locate = <Options extends Located>(
   return callSite === undefined ? options : { ...options, callSite }
 }
 
-const places = new WeakMap<object, string>()
+/** Made when there is a place to note, since looking for a lease in vain is a thirtieth of it. */
+let places: WeakMap<object, string> | undefined
 
 /** Remembers where a lease or buffer was asked for, for as long as it exists. @internal */
 export const note = (object: object, callSite: string | undefined): void => {
-  if (callSite !== undefined) places.set(object, callSite)
+  if (callSite !== undefined) (places ??= new WeakMap()).set(object, callSite)
 }
 
 /** What was noted of it. @internal */
-export const of = (object: object): string | undefined => places.get(object)
+export const of = (object: object): string | undefined => places?.get(object)
 
 /** As far as engines go that have these; types of browsers and of Node disagree. */
 interface StackCapture {

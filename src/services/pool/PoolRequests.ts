@@ -33,7 +33,6 @@ import {
 } from "./PoolOptions.ts"
 import type { Budget } from "./waiting/Budget.ts"
 import { Charge } from "./waiting/Charge.ts"
-import type { Emitter } from "./waiting/Emitter.ts"
 import { InHandler, isWithin } from "./waiting/Handlers.ts"
 import { CurrentTurn } from "./waiting/JobTurns.ts"
 import type { LastResort } from "./waiting/LastResort.ts"
@@ -298,33 +297,23 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const block = core.acquireOwn(family, blockSize, size) ??
       core.borrow(family, blockSize, size, source.mostBorrowed(blockSize))
     if (block === undefined) return undefined
-    const events = this.#blocks.leaseEvents
-    if (events !== undefined) this.#tellHit(events, block, blockSize, label, options)
     // The blocks of a source's families are its own.
     const lease = this.#leases.grant(source, list, block as Block<V>, size, wanted, label)
     CallSite.note(lease, options?.callSite)
+    const events = this.#blocks.leaseEvents
+    if (events !== undefined) {
+      const from = block.capacity === blockSize ? "held" : "borrowed"
+      events.hit(nextNumber(), lease, from, source, options === undefined ? this.terms.patience : this.#told(options))
+    }
     return lease
   }
 
-  #tellHit(
-    events: Emitter,
-    block: Block,
-    blockSize: number,
-    label: string | undefined,
-    options: RequestOptions | undefined
-  ): void {
+  /** What a hit would have done if nothing had fitted, which matters to nobody but those who listen. */
+  #told(options: RequestOptions): Patience {
     const { patience: without } = this.terms
-    const patience = options === undefined ? without : this.#patienceOf(this.#allocating, 0, undefined, options)
-    const from = block.capacity === blockSize ? "held" : "borrowed"
-    events.hit(
-      nextNumber(),
-      block,
-      from,
-      this.source,
-      label,
-      options?.callSite,
-      isGpuError(patience) ? without : patience
-    )
+    if (options.onExhausted === undefined && options.waitAtMost === undefined) return without
+    const patience = patienceOf(this.#allocating, options, without)
+    return isGpuError(patience) ? without : patience
   }
 
   #empty(list: LeaseList, wanted: W, label: string | undefined, options: RequestOptions | undefined): L {

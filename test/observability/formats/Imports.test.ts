@@ -143,7 +143,9 @@ describe("RmmLog.fromText", () => {
       )
       const row = (time: string, pointer: string, size: string) =>
         problemOf(RmmLog.fromText(`${header}1,${time},allocate,${pointer},${size},0`))
-      assert.include(yield* row("yesterday", "0x1", "1"), "line 2: the Time \"yesterday\" is no time of day")
+      for (const time of ["yesterday", "25:99:99", "24:00:00", "12:60:00", "12:00:60"]) {
+        assert.include(yield* row(time, "0x1", "1"), `line 2: the Time "${time}" is no time of day`)
+      }
       assert.include(yield* row("10:00:00.1", "here", "1"), "line 2: the Pointer \"here\" is no address")
       assert.include(yield* row("10:00:00.1", "0x1", "-1"), "line 2: the Size \"-1\" is no whole number of bytes")
       assert.include(yield* row("10:00:00.1", "0x1", "99999999999999999"), "line 2: the Size")

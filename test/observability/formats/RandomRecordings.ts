@@ -153,7 +153,7 @@ class Program {
     const place = this.#pick(memory, which, ({ lease }) => lease !== undefined)
     const known = this.blocks[place]
     if (known?.lease === undefined) return
-    const { block, capacity, lease: { label, size } } = known
+    const { block, capacity, lease: { callSite, label, size } } = known
     this.blocks[place] = { ...known, lease: undefined }
     this.events.push({
       _tag: "Released",
@@ -163,6 +163,7 @@ class Program {
       capacity,
       size,
       label,
+      callSite,
       why: "released"
     })
   }

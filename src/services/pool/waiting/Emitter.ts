@@ -9,18 +9,10 @@ import type { PoolSource } from "../../lease/PoolSource.ts"
 import type { ChargedBudget, Origin } from "./Charge.ts"
 import type { LeaseRequest, Patience } from "./LeaseRequest.ts"
 
-/** Each is called at the end of what it tells, in the same step, and never throws. */
+/** Each is called in the step of what it tells, before what follows from that, and never throws. */
 export interface Emitter {
   /** A hit that made no request of its own. */
-  hit(
-    request: number,
-    block: Block,
-    from: Origin,
-    source: PoolSource,
-    label: string | undefined,
-    callSite: string | undefined,
-    patience: Patience
-  ): void
+  hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void
   leased(request: LeaseRequest, block: Block, from: Origin): void
   driverAsked(request: LeaseRequest, capacity: number): void
   kept(request: LeaseRequest, block: Block): void

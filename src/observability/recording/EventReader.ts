@@ -1,0 +1,146 @@
+/**
+ * Reads the events of chunks, from the first to the last.
+ *
+ * @internal
+ */
+import {
+  again,
+  bitsOfHow,
+  bitsOfKind,
+  bitsOfWhy,
+  columnsOf,
+  ended,
+  type EventChunk,
+  firstWhy,
+  hasRequest,
+  inWord,
+  requestIs,
+  sizeColumns,
+  sizesAre,
+  timeIs
+} from "./EventChunk.ts"
+import { EventRow } from "./EventRow.ts"
+import { columns, placeOf } from "./EventShape.ts"
+
+const released = placeOf("Released")!
+
+/** Events in chunks. */
+export interface Events {
+  readonly chunks: ReadonlyArray<EventChunk>
+  /** How many events of the first chunk come before them. */
+  readonly skipped: number
+  readonly length: number
+}
+
+const maskOf = (bits: number): number => (1 << bits) - 1
+
+const float = new Float64Array(1)
+const floatWords = new Int32Array(float.buffer)
+
+const floatAt = (words: Int32Array, at: number): number => {
+  floatWords[0] = words[at]!
+  floatWords[1] = words[at + 1]!
+  return float[0]!
+}
+
+/** Reads a row with columns. Returns the place of the next one. */
+const readColumns = (words: Int32Array, place: number, row: EventRow): number => {
+  const first = words[place]!
+  row.kind = first & maskOf(bitsOfKind)
+  row.memory = first >>> bitsOfKind
+  const { values } = row
+  const all = columnsOf[row.kind]!
+  const how = words[place + 1]!
+  let at = place + 2
+  for (let index = 0; index < all.length; index++) {
+    const here = how >>> index * bitsOfHow & maskOf(bitsOfHow)
+    values[all[index]!] = here === 0 ? 0 : here === inWord ? words[at]! >>> 0 : floatAt(words, at)
+    at += here
+  }
+  return at
+}
+
+/** Calls `f` with the policy's answers for each size that a chunk has, by {@link sizeColumns}. The row is always the same. */
+export const forEachSizes = ({ lastSizes, texts, words }: EventChunk, f: (row: EventRow) => void): void => {
+  const row = new EventRow()
+  row.texts = texts
+  for (let place = lastSizes; place > 0; place = row.values[sizeColumns.before]!) {
+    readColumns(words, place - 1, row)
+    f(row)
+  }
+}
+
+export class EventReader {
+  /** The event that was read last: always the same row. */
+  readonly row = new EventRow()
+  readonly #chunks: Iterator<EventChunk>
+  #words: Int32Array = new Int32Array()
+  #place = 0
+  /** How many events are left, of all and of the chunk. */
+  #left: number
+  #leftOfChunk = 0
+  /** As the rows so far say. */
+  #time = 0
+  #request = 0
+
+  constructor({ chunks, length, skipped }: Events) {
+    this.#chunks = chunks[Symbol.iterator]()
+    this.#left = length + skipped
+    for (let index = 0; index < skipped; index++) this.next()
+  }
+
+  /** Reads the next event, if there is one. */
+  next(): boolean {
+    if (this.#left === 0) return false
+    this.#left--
+    while (this.#leftOfChunk === 0) this.#open()
+    this.#leftOfChunk--
+    while (!this.#read());
+    this.row.at = this.#time
+    return true
+  }
+
+  #open(): void {
+    const { length, texts, words } = this.#chunks.next().value as EventChunk
+    this.row.texts = texts
+    this.#words = words
+    this.#leftOfChunk = length
+    this.#place = 0
+    this.#request = 0
+  }
+
+  /** Reads a row. Whether it is an event. */
+  #read(): boolean {
+    const { row } = this
+    const words = this.#words
+    const place = this.#place
+    const first = words[place]!
+    this.#place++
+    switch (first & maskOf(bitsOfKind)) {
+      case again:
+        readColumns(words, first >>> bitsOfKind, row)
+        row.values[columns.request] = ++this.#request
+        return true
+      case ended: {
+        const about = first >>> bitsOfKind
+        readColumns(words, about >>> bitsOfWhy, row)
+        row.kind = released
+        row.values[columns.detail] = (about & maskOf(bitsOfWhy)) + firstWhy
+        return true
+      }
+      case timeIs:
+        this.#time = floatAt(words, place + 1)
+        this.#place += 2
+        return false
+      case requestIs:
+        this.#request = floatAt(words, place + 1)
+        this.#place += 2
+        return false
+      default:
+        this.#place = readColumns(words, place, row)
+        if (row.kind === sizesAre) return false
+        if (hasRequest[row.kind] === true) this.#request = row.values[columns.request]!
+        return true
+    }
+  }
+}

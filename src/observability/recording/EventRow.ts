@@ -1,0 +1,65 @@
+/**
+ * One event as a row of numbers, as recordings in memory and in files are written and read.
+ *
+ * @internal
+ */
+import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
+import { columnCount, type Field, kinds, placeOf } from "./EventShape.ts"
+import { Texts } from "./Texts.ts"
+
+/** What events say of memories that have no name of their own in them. */
+export interface MemoryNames {
+  readonly label?: string | undefined
+  readonly device: string
+}
+
+export class EventRow {
+  /** The place of its kind among all kinds. */
+  kind = 0
+  /** The number of its memory. */
+  memory = 0
+  at = 0
+  /** By column. Those that its kind does not have may be of another event. */
+  readonly values = new Float64Array(columnCount)
+  /** What the places of its texts are places in. */
+  texts = new Texts()
+
+  /** From now on it is this event. */
+  set(event: PoolEvent): void {
+    this.kind = placeOf(event._tag)!
+    this.memory = event.memoryNumber
+    this.at = event.at
+    const values = event as unknown as Record<string, unknown>
+    for (const { as, column, isText, name } of kinds[this.kind]!.fields) {
+      const value = as === "list" ? (values[name] as ReadonlyArray<string>).join(",") : values[name]
+      this.values[column] = isText ? this.texts.placeOf(value as string | undefined) : Number(value ?? 0)
+    }
+  }
+
+  text(column: number): string | undefined {
+    return this.texts.all[this.values[column]!]
+  }
+
+  /** The event. Its memory is named by a list of names, by number. */
+  event(names: ReadonlyMap<number, MemoryNames>): PoolEvent {
+    const { fields, tag } = kinds[this.kind]!
+    const name = names.get(this.memory)
+    const event: Record<string, unknown> = {
+      _tag: tag,
+      at: this.at,
+      memory: name?.label,
+      memoryNumber: this.memory,
+      device: name?.device ?? ""
+    }
+    for (const field of fields) event[field.name] = this.#value(field)
+    return event as unknown as PoolEvent
+  }
+
+  #value({ as, column, isOptional, isText }: Field): unknown {
+    const value = this.values[column]!
+    if (as === "yes or no") return value === 1
+    if (!isText) return isOptional && value === 0 ? undefined : value
+    const text = this.texts.all[value]
+    return as === "list" ? (text === undefined || text === "" ? [] : text.split(",")) : text
+  }
+}

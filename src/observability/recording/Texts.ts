@@ -1,0 +1,39 @@
+/**
+ * Texts, each once, and their places.
+ *
+ * @internal
+ */
+
+/** Texts that hits and the ends of leases say: they have the same places everywhere, so that nobody looks for them. */
+const fixed = ["held", "borrowed", "driver", "scopeClosed", "released", "poolClosed", "parentReleased"] as const
+
+/** The places of {@link fixed}. */
+export const fixedPlaces = Object.fromEntries(fixed.map((text, at) => [text, at + 1])) as {
+  readonly [T in typeof fixed[number]]: number
+}
+
+/** Place 0 is for none. */
+export class Texts {
+  readonly all: Array<string | undefined> = [undefined, ...fixed]
+  readonly #places = new Map<string, number>(Object.entries(fixedPlaces))
+
+  placeOf(text: string | undefined): number {
+    if (text === undefined) return 0
+    const known = this.#places.get(text)
+    if (known !== undefined) return known
+    this.#places.set(text, this.all.length)
+    return this.all.push(text) - 1
+  }
+
+  /** Whether a number is the place of one of them, or of none. */
+  has(place: number): boolean {
+    return Number.isInteger(place) && place >= 0 && place < this.all.length
+  }
+
+  /** From now on it has these, at these places. */
+  read(texts: ReadonlyArray<string>): void {
+    this.all.length = 1
+    this.#places.clear()
+    for (const text of texts) this.#places.set(text, this.all.push(text) - 1)
+  }
+}
