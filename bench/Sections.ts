@@ -4,6 +4,7 @@ import * as Arrays from "./sections/Arrays.ts"
 import * as Clear from "./sections/Clear.ts"
 import * as Contention from "./sections/Contention.ts"
 import * as Core from "./sections/Core.ts"
+import * as Frames from "./sections/Frames.ts"
 import * as Lease from "./sections/Lease.ts"
 import * as Memory from "./sections/Memory.ts"
 import * as Policies from "./sections/Policies.ts"
@@ -24,5 +25,6 @@ export const all = [
   Staging.section,
   Queues.section,
   Arrays.section,
-  Policies.section
+  Policies.section,
+  Frames.section
 ]

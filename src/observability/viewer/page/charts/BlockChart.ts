@@ -19,7 +19,7 @@ export class BlockChart {
   #picture: BlockPicture | undefined
   #groupOf: Uint8Array = new Uint8Array(0)
   #height = 1
-  readonly #raster = new Raster()
+  readonly #raster = new Raster("rows")
 
   constructor(
     host: ChartHost,

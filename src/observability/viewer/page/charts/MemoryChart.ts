@@ -45,7 +45,7 @@ export class MemoryChart {
   readonly #host: ChartHost
   readonly #chart: uPlot
   readonly #cursor: HTMLElement
-  readonly #areas = new Raster()
+  readonly #areas = new Raster("columns")
   #drawn: Drawn | undefined
   #marks: Marks = { failures: [] }
   #top = 1
