@@ -38,7 +38,15 @@ const events = function*(count: number): Generator<PoolEvent.PoolEvent> {
     const size = 1 + at * 7919 % 100_000
     const label = `label ${at % 30}`
     if (at % 2 === 1) {
-      yield { ...happened, _tag: "Released", block: (block + 17) % blocks, size, label, why: "released" }
+      yield {
+        ...happened,
+        _tag: "Released",
+        block: (block + 17) % blocks,
+        size,
+        label,
+        callSite: undefined,
+        why: "released"
+      }
     } else {
       const from = at < 2 * blocks ? "driver" : "held"
       const none = {
