@@ -11,7 +11,10 @@ import type { Recording } from "../../observability/recording/Recording.ts"
 import type { FailedRequest, ReplayReport, SmallestLimit } from "../../observability/replay/Replay.ts"
 import * as Shown from "../Shown.ts"
 
-export type Counts = Omit<ReplayReport, "failed" | "recording">
+export interface Counts extends Omit<ReplayReport, "failed" | "recording"> {
+  /** How many requests got nothing. */
+  readonly failed: number
+}
 
 /** The smallest limits under which no request fails; null where one fails or waits without a limit too. */
 export interface Limits {
@@ -43,7 +46,10 @@ export interface Replayed extends Pick<Report, "changed" | "input" | "limits"> {
   readonly replayed: ReplayReport
 }
 
-const countsOf = (report: ReplayReport): Counts => Struct.omit(report, ["failed", "recording"])
+const countsOf = (report: ReplayReport): Counts => ({
+  ...Struct.omit(report, ["recording"]),
+  failed: report.failed.length
+})
 
 export const make = (
   { changed, input, limits, recorded, recording: { dropped, length }, replayed }: Replayed
@@ -76,7 +82,8 @@ const rows: ReadonlyArray<Row> = [
   ["not leased of that", ({ fragmentation }) => percent(fragmentation)],
   ["waits", ({ waits }) => Shown.count(waits)],
   ["waited", ({ waitedMillis }) => millis(waitedMillis)],
-  ["longest wait", ({ longestWaitMillis }) => millis(longestWaitMillis)]
+  ["longest wait", ({ longestWaitMillis }) => millis(longestWaitMillis)],
+  ["failed", ({ failed }) => Shown.count(failed)]
 ]
 
 /** Exact, since a byte less does not do. */
@@ -89,7 +96,7 @@ const limitRows = (limits: Limits | null): Array<Array<string>> =>
     ["without waiting", "", shownLimit(limits.withoutWaiting)]
   ]
 
-export const text = ({ changed, dropped, events, failed, input, limits, recorded, replayed }: Report): string => {
+export const text = ({ changed, dropped, events, input, limits, recorded, replayed }: Report): string => {
   const options = Object.entries(changed).map(([name, value]) => `${name} ${value}`)
   const columns = recorded === null ? [replayed] : [recorded, replayed]
   const head = ["", ...(recorded === null ? ["as recorded"] : ["as recorded", line(options.join(", "))])]
@@ -99,10 +106,14 @@ export const text = ({ changed, dropped, events, failed, input, limits, recorded
     colAligns: head.map((_, at) => at === 0 ? "left" : "right")
   })
   table.push(...rows.map(([name, shown]) => [name, ...columns.map(shown)]))
-  table.push(["failed", ...(recorded === null ? [] : [""]), Shown.count(failed.length)], ...limitRows(limits))
+  table.push(...limitRows(limits))
   const lost = dropped === 0 ? "" : `, after ${Shown.count(dropped)} that the recorder no longer had`
-  return `${line(input)}: ${Shown.count(events)} events${lost}\n${table.toString()}`
+  return `${line(input)}: ${Shown.count(events)} events${lost}\n${table.toString()}${difference(columns[0]!)}`
 }
+
+/** A replay under the recorded policy may do other things than its recording: docs/observability.md says when. */
+const difference = ({ differsAt }: Counts): string =>
+  differsAt === undefined ? "" : `\nAs recorded but for what follows its first ${Shown.count(differsAt)} events.`
 
 /** The first request that got nothing, and how many more. */
 export const firstFailure = ([first, ...others]: ReadonlyArray<FailedRequest>): string | undefined => {
