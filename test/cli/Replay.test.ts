@@ -64,6 +64,14 @@ describe("effect-gpu-pool replay", () => {
     assert.match(stdout, /│ failed +│ +0 │ +0 │/)
   })
 
+  it.concurrent("says where a replay does other things than the recording", async () => {
+    const told = join(home, "told.jsonl")
+    const [heading, ...others] = (await recordedFrames(2)).split("\n")
+    writeFileSync(told, [heading!.replace(/"maxBytes":\d+/, `"maxBytes":100`), ...others].join("\n"))
+    const { stdout } = await run(["replay", told])
+    assert.match(stdout, /\nAs recorded but for what follows its first \d+ events\.\n$/)
+  })
+
   it.concurrent("changes the memory alone that is named", async () => {
     const { code, report } = await replayed("--memory", "frames", "--policy", "exact")
     deepStrictEqual([code, report.replayed.hits], [0, 19])
