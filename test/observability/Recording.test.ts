@@ -163,6 +163,34 @@ describe("a recorder", () => {
       { numRuns: 200 }
     ))
 
+  it("has the budget, the family and the size of each of its events among its facts", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.oneof(fc.integer({ min: 1, max: 200 }), fc.constantFrom(500, 1000, 2000)),
+        fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 5 }),
+        (capacity, sizes) =>
+          inTest(
+            Effect.gen(function*() {
+              const pool = yield* BufferPool.BufferPool
+              const budget = yield* pool.budget(5000, { label: "tenant" })
+              for (let i = 0; i < 150; i++) {
+                yield* pool.use(64, () => Effect.void)
+                yield* budget.use(100 + sizes[i % sizes.length]! + i % 50, () => Effect.void)
+                const recording = yield* Recording.snapshot
+                const budgets = new Set(recording.budgets.map(({ number }) => number))
+                const sizesOf = new Map(recording.families.map(({ family, sizes }) => [family, sizes]))
+                for (const event of Recording.events(recording)) {
+                  if (!("request" in event)) continue
+                  assert.isTrue(sizesOf.get(event.family)?.some(([size]) => size === event.size))
+                  assert.isTrue(event.budgetNumber === undefined || budgets.has(event.budgetNumber))
+                }
+              }
+            }).pipe(Effect.provide(recorded(capacity)))
+          )
+      ),
+      { numRuns: 20 }
+    ))
+
   it.effect("knows the limits and the sizes of requests before the first event that it has", () =>
     Effect.gen(function*() {
       const budgeted = Effect.gen(function*() {

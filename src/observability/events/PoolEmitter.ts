@@ -16,14 +16,17 @@ import { type LeaseRequest, numberOf, type Patience } from "../../services/pool/
 
 type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never
 
+/** Is given each event, with the request that it is of, or else the budget. */
+type Tell = (event: PoolEvent, about: LeaseRequest | { readonly budget: ChargedBudget | undefined } | undefined) => void
+
 export class PoolEmitter implements Emitter {
   protected readonly memory: Heard
   protected readonly now: () => number
-  readonly #tell: (event: PoolEvent) => void
+  readonly #tell: Tell
   /** When those in line began to wait. */
   readonly #since = new WeakMap<LeaseRequest, number>()
 
-  constructor(memory: Heard, now: () => number, tell: (event: PoolEvent) => void) {
+  constructor(memory: Heard, now: () => number, tell: Tell) {
     this.memory = memory
     this.now = now
     this.#tell = tell
@@ -52,16 +55,16 @@ export class PoolEmitter implements Emitter {
   }
 
   driverAsked(request: LeaseRequest, capacity: number): void {
-    this.#emit({ _tag: "DriverAsked", ...this.#factsOf(request), capacity })
+    this.#emit({ _tag: "DriverAsked", ...this.#factsOf(request), capacity }, request)
   }
 
   leased(request: LeaseRequest, block: Block, from: Origin): void {
     const { capacity } = block
-    this.#emit({ _tag: "Leased", ...this.#factsOf(request), from, block: block.number, capacity })
+    this.#emit({ _tag: "Leased", ...this.#factsOf(request), from, block: block.number, capacity }, request)
   }
 
   kept(request: LeaseRequest, block: Block): void {
-    this.#emit({ _tag: "Kept", ...this.#factsOf(request), block: block.number, capacity: block.capacity })
+    this.#emit({ _tag: "Kept", ...this.#factsOf(request), block: block.number, capacity: block.capacity }, request)
   }
 
   released(lease: Lease, block: Block, why: Released["why"]): void {
@@ -80,50 +83,50 @@ export class PoolEmitter implements Emitter {
   }
 
   refused(request: LeaseRequest, capacity: number, why: string): void {
-    this.#emit({ _tag: "Refused", ...this.#factsOf(request), capacity, why })
+    this.#emit({ _tag: "Refused", ...this.#factsOf(request), capacity, why }, request)
   }
 
   roomNeeded(request: LeaseRequest, missing: number): void {
-    this.#emit({ _tag: "RoomNeeded", ...this.#factsOf(request), missing })
+    this.#emit({ _tag: "RoomNeeded", ...this.#factsOf(request), missing }, request)
   }
 
   gaveUp(request: LeaseRequest, why: GaveUp["why"]): void {
-    this.#emit({ _tag: "GaveUp", ...this.#factsOf(request), why })
+    this.#emit({ _tag: "GaveUp", ...this.#factsOf(request), why }, request)
   }
 
   waiting(request: LeaseRequest): void {
     if (!this.#since.has(request)) this.#since.set(request, this.now())
-    this.#emit({ _tag: "Waiting", ...this.#factsOf(request) })
+    this.#emit({ _tag: "Waiting", ...this.#factsOf(request) }, request)
   }
 
   waited(request: LeaseRequest, served: boolean): void {
     const since = this.#since.get(request)
     if (since === undefined) return
     this.#since.delete(request)
-    this.#emit({ _tag: "Waited", ...this.#factsOf(request), served, waitedMillis: this.now() - since })
+    this.#emit({ _tag: "Waited", ...this.#factsOf(request), served, waitedMillis: this.now() - since }, request)
   }
 
   reserved(request: LeaseRequest): void {
-    this.#emit({ _tag: "Reserved", ...this.#factsOf(request) })
+    this.#emit({ _tag: "Reserved", ...this.#factsOf(request) }, request)
   }
 
   reservationEnded(request: LeaseRequest): void {
-    this.#emit({ _tag: "ReservationEnded", ...this.#factsOf(request) })
+    this.#emit({ _tag: "ReservationEnded", ...this.#factsOf(request) }, request)
   }
 
   handlersAsked(request: LeaseRequest, freed: boolean): void {
-    this.#emit({ _tag: "HandlersAsked", ...this.#factsOf(request), freed })
+    this.#emit({ _tag: "HandlersAsked", ...this.#factsOf(request), freed }, request)
   }
 
   ranOut(request: LeaseRequest, rungs: Iterable<string>): void {
     // A part of several that are wanted together is tried again.
     if (request.patience.isPart === true) return
     const { activeBytes, heldBytes } = this.memory
-    this.#emit({ _tag: "RanOut", ...this.#factsOf(request), rungs: [...rungs], activeBytes, heldBytes })
+    this.#emit({ _tag: "RanOut", ...this.#factsOf(request), rungs: [...rungs], activeBytes, heldBytes }, request)
   }
 
   limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
-    this.#emit({ _tag: "LimitChanged", budget: budget?.owner.name, budgetNumber: budget?.number, from, to })
+    this.#emit({ _tag: "LimitChanged", budget: budget?.owner.name, budgetNumber: budget?.number, from, to }, { budget })
   }
 
   trimAsked(to: number | undefined, queue: string | undefined): void {
@@ -138,8 +141,8 @@ export class PoolEmitter implements Emitter {
     this.#emit({ _tag: "IdleStep", steps })
   }
 
-  closing(source: PoolSource | undefined, pool: ChargedBudget | undefined): void {
-    this.#emit({ _tag: "Closing", pool: source?.service, budgetNumber: pool?.number })
+  closing(source: PoolSource | undefined, budget: ChargedBudget | undefined): void {
+    this.#emit({ _tag: "Closing", pool: source?.service, budgetNumber: budget?.number }, { budget })
   }
 
   lost(): void {
@@ -150,11 +153,7 @@ export class PoolEmitter implements Emitter {
     this.#emit({ _tag: "Closed" })
   }
 
-  /** Called before a request is told. */
-  protected noteRequest(_request: LeaseRequest): void {}
-
   #factsOf(request: LeaseRequest): Omit<OfRequest, keyof Happened> {
-    this.noteRequest(request)
     const { asks, budget, callSite, label, patience, size, source, turn, wanted } = request
     const from = request.from ?? turn
     return {
@@ -173,9 +172,9 @@ export class PoolEmitter implements Emitter {
     }
   }
 
-  #emit(body: Body<PoolEvent>): void {
+  #emit(body: Body<PoolEvent>, about?: Parameters<Tell>[1]): void {
     const { device, label, number } = this.memory
-    this.#tell({ ...body, at: this.now(), memory: label, memoryNumber: number, device })
+    this.#tell({ ...body, at: this.now(), memory: label, memoryNumber: number, device }, about)
   }
 }
 

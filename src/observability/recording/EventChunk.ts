@@ -37,6 +37,7 @@ export const firstWhy = fixedPlaces.scopeClosed
 /** Where a row has the policy's answers for a size, and the place of the row of sizes before it. */
 export const sizeColumns = {
   before: columns.block,
+  pool: columns.pool,
   family: columns.family,
   size: columns.size,
   exactSize: columns.request,
@@ -70,7 +71,7 @@ export class EventChunk {
   /** How many events it has. */
   length = 0
   texts = new Texts()
-  /** What its events are about, by number; families by memory and name. */
+  /** What its events are about, by number; families by `keyOfFamily`. */
   readonly memories = new Map<number, RecordedMemory>()
   readonly budgets = new Map<number, RecordedBudget>()
   readonly families = new Map<string, FamilyNote>()

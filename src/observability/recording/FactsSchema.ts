@@ -6,7 +6,7 @@
 import * as Schema from "effect/Schema"
 import { isMemory } from "./EventChunk.ts"
 import { kinds } from "./EventShape.ts"
-import type { RecordingFacts } from "./RecordingFacts.ts"
+import { keyOfFamily, type RecordingFacts } from "./RecordingFacts.ts"
 
 const order = Schema.Literals(["byNeed", "largestFirst", "oldestFirst", "leastRecentlyUsed"])
 const maybeText = Schema.optional(Schema.String)
@@ -76,7 +76,7 @@ const contradictions = ({ blocks, budgets, families, memories }: RecordingFacts)
     if (at >= 0) issues.push({ path: [name, at], issue: "it is there twice" })
   }
   once("memories", memories, ({ number }) => `${number}`)
-  once("families", families, ({ family, memory, pool }) => `${memory} ${pool} ${family}`)
+  once("families", families, keyOfFamily)
   once("budgets", budgets, ({ number }) => `${number}`)
   once("blocks", blocks, ({ block, memory }) => `${memory} ${block}`)
   const known = new Set(memories.map(({ number }) => number))

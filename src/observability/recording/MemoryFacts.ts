@@ -11,11 +11,14 @@ import { type EventChunk, sizeColumns } from "./EventChunk.ts"
 import { EventReader, forEachSizes } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"
 import { columns, placeOf } from "./EventShape.ts"
-import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordedMemory } from "./RecordingFacts.ts"
+import {
+  keyOfFamily,
+  type RecordedBlock,
+  type RecordedBudget,
+  type RecordedFamily,
+  type RecordedMemory
+} from "./RecordingFacts.ts"
 import type { RingContent } from "./Ring.ts"
-
-/** What tells a family from those of other memories. */
-export const keyOfFamily = (memory: number, family: string): string => `${memory} ${family}`
 
 /** A memory as it is now. */
 export const memoryFacts = ({ core, device, deviceInfo, number, settings }: Heard): RecordedMemory => {
@@ -150,8 +153,9 @@ type FamilySizes = RecordedFamily["sizes"][number]
 export const familiesOf = ({ chunks }: RingContent): ReadonlyArray<RecordedFamily> => {
   const sizes = new Map<string, Map<number, FamilySizes>>()
   for (const chunk of chunks) {
-    forEachSizes(chunk, ({ memory, texts, values }) => {
-      const key = keyOfFamily(memory, texts.all[values[sizeColumns.family]!] ?? "")
+    forEachSizes(chunk, (row) => {
+      const { memory, values } = row
+      const key = keyOfFamily({ memory, pool: row.text(sizeColumns.pool), family: row.text(sizeColumns.family) })
       const known = sizes.get(key) ?? new Map<number, FamilySizes>()
       sizes.set(key, known)
       const size = values[sizeColumns.size]!

@@ -55,6 +55,15 @@ export interface RecordedFamily {
   readonly sizes: ReadonlyArray<readonly [size: number, exactSize: number, blockSize: number, mostBorrowed: number]>
 }
 
+/** What tells a family from others. @internal */
+export const keyOfFamily = (
+  { family, memory, pool }: {
+    readonly memory: number
+    readonly pool: string | undefined
+    readonly family: string | undefined
+  }
+): string => `${memory} ${pool} ${family}`
+
 /**
  * A budget, or the limit of one of several pools that share a memory.
  *

@@ -14,7 +14,8 @@ import { longestWait, PoolEmitter } from "../events/PoolEmitter.ts"
 import { type EventChunk, sizeColumns } from "./EventChunk.ts"
 import { EventRow } from "./EventRow.ts"
 import { columns, placeOf } from "./EventShape.ts"
-import { keyOfFamily, memoryFacts } from "./MemoryFacts.ts"
+import { memoryFacts } from "./MemoryFacts.ts"
+import { keyOfFamily } from "./RecordingFacts.ts"
 import type { Ring } from "./Ring.ts"
 import { fixedPlaces } from "./Texts.ts"
 
@@ -73,8 +74,13 @@ export class RingEmitter extends PoolEmitter {
   #noted: NotedFamily | undefined = undefined
 
   constructor(memory: Heard, ring: Ring, now: () => number, onRanOut: () => void) {
-    super(memory, now, (event) => {
+    super(memory, now, (event, about) => {
+      // The notes are in the chunk of their event: a recording may have no other.
       const chunk = this.#open()
+      if (about?.budget !== undefined) this.#noteBudgets(chunk, about.budget)
+      if (about !== undefined && "wanted" in about && about.asks === undefined) {
+        this.#note(chunk, about.source, about.source.family(about.wanted), about.size)
+      }
       this.#row.set(event)
       this.#place = chunk.add(this.#row)
     })
@@ -139,21 +145,6 @@ export class RingEmitter extends PoolEmitter {
     if (request.patience.isPart !== true) this.#onRanOut()
   }
 
-  override limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
-    if (budget !== undefined) this.#noteBudgets(budget)
-    super.limitChanged(budget, from, to)
-  }
-
-  override closing(source: PoolSource | undefined, pool: ChargedBudget | undefined): void {
-    if (pool !== undefined) this.#noteBudgets(pool)
-    super.closing(source, pool)
-  }
-
-  protected override noteRequest({ asks, budget, size, source, wanted }: LeaseRequest): void {
-    if (budget !== undefined) this.#noteBudgets(budget)
-    if (asks === undefined) this.#note(this.#open(), source, source.family(wanted), size)
-  }
-
   /** The row that was written last says what this lease does. */
   #know(block: number, lease: Lease, from: Origin | undefined, wait: number): void {
     const known = this.#known[slotOf(block, lease)] ??= new KnownLease()
@@ -187,6 +178,7 @@ export class RingEmitter extends PoolEmitter {
     noted.sizes[slot] = size
     const row = this.#row
     const blockSize = source.blockSize(size)
+    row.values[sizeColumns.pool] = noted.pool
     row.values[sizeColumns.family] = noted.name
     row.values[sizeColumns.size] = size
     row.values[sizeColumns.exactSize] = source.exactSize(size)
@@ -203,14 +195,13 @@ export class RingEmitter extends PoolEmitter {
     this.#families.set(family, noted)
     this.#family = family
     this.#noted = noted
-    const { number: memory } = this.memory
-    const key = keyOfFamily(memory, name)
-    if (!families.has(key)) families.set(key, { memory, pool, family: name, clears })
+    const facts = { memory: this.memory.number, pool, family: name, clears }
+    const key = keyOfFamily(facts)
+    if (!families.has(key)) families.set(key, facts)
     return noted
   }
 
-  #noteBudgets(innermost: ChargedBudget): void {
-    const { budgets } = this.#open()
+  #noteBudgets({ budgets }: EventChunk, innermost: ChargedBudget): void {
     innermost.chain.forEach(({ limit, number, owner }, at) => {
       if (budgets.has(number)) return
       const kind = owner.kind === "budget" ? "budget" : "pool"
