@@ -131,6 +131,20 @@ describe("out-of-memory handlers", () => {
       strictEqual(asked.length, 2)
     }).pipe(Effect.scoped, Effect.provide(limited(100))))
 
+  it.effect.each([undefined, patient])(
+    "are asked where a driver without memory refuses the only request: %j",
+    (options) => {
+      const faults = Host.makeFaults()
+      faults.failAllocations({ times: Infinity })
+      return Effect.gen(function*() {
+        const asked = yield* register(decline)
+        yield* outOfMemoryOf(BufferPool.allocate(50, options))
+        yield* outOfMemoryOf(BufferPool.reserve(Effect.scoped(BufferPool.allocate(50, options)), 50, options))
+        deepStrictEqual(asked.map(({ missing, requested }) => [requested, missing]), [[50, 0], [50, 0]])
+      }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 100 }, host: { faults } })))
+    }
+  )
+
   it.effect("are no rung where there are none", () =>
     Effect.gen(function*() {
       yield* BufferPool.allocate(60)

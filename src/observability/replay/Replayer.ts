@@ -140,7 +140,7 @@ export class Replayer {
       this.#step(next)
     }
     if (!isSame) this.#time.finish(() => this.#goesOn)
-    if (this.#goesOn) this.#requesting.finish()
+    this.#requesting.finish()
     for (const { simulated } of this.#memories.values()) simulated.end()
     this.#time.drain()
   }

@@ -67,6 +67,8 @@ export class Requesting implements Listening {
   readonly #options: RequestingOptions
   readonly #pending = new Set<Ticket>()
   #turnsBegun = 0
+  /** What fails from now on fails since the replay ends. */
+  #isFinished = false
   readonly #handlers = new Map<SimulatedMemory, () => void>()
 
   constructor(options: RequestingOptions) {
@@ -252,6 +254,7 @@ export class Requesting implements Listening {
   }
 
   #failed(ticket: Ticket, why: Failed["why"]): void {
+    if (this.#isFinished) return
     this.failures.push({ ticket, why, at: this.#options.time.now })
   }
 
@@ -338,10 +341,12 @@ export class Requesting implements Listening {
     return ticket.told > told
   }
 
-  /** The recording is over. */
+  /** The recording is over, or nothing more is looked for. */
   finish(): void {
-    for (const ticket of this.#pending) {
+    const pending = this.isOver ? [] : this.#pending
+    for (const ticket of pending) {
       if (ticket.fate.wasServed && ticket.endReservation === undefined) this.#failed(ticket, "NeverServed")
     }
+    this.#isFinished = true
   }
 }

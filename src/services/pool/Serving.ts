@@ -48,8 +48,9 @@ const tryServe = (blocks: Blocks, line: WaitLine, waiter: Waiter): Answer | unde
   return retry(blocks, waiter)
 }
 
-const retry = (blocks: Blocks, { refused, request, seen }: Waiter): Answer | undefined =>
-  !refused || seen !== blocks.progress || !blocks.mayRecover(request, refused) ? tryAgain : undefined
+/** One that handlers work for looks for itself, when they have ended, whether anything is left to wait for. */
+const retry = (blocks: Blocks, { isHelped, refused, request, seen }: Waiter): Answer | undefined =>
+  !refused || seen !== blocks.progress || (!isHelped && !blocks.mayRecover(request, refused)) ? tryAgain : undefined
 
 /** One that has its bytes already, and was refused by the driver for what it takes of them, tries as others do. */
 const serveReservation = (

@@ -152,6 +152,53 @@ describe("a replay", () => {
       deepStrictEqual(smaller.failed, [])
     }))
 
+  it.effect("tells each request that fails once", () =>
+    Effect.gen(function*() {
+      const both = Effect.andThen(
+        BufferPool.allocate(64),
+        Effect.andThen(BufferPool.allocate(64, { onExhausted: "wait" }), Recording.snapshot)
+      )
+      const gpu = BufferPool.layer({ sizePolicy: SizePolicy.exact }).pipe(Layer.provideMerge(Host.layer()))
+      const recording = yield* Effect.scoped(Effect.provide(both, gpu)).pipe(
+        Effect.provide(Recording.layer({ capacity: 100 }).pipe(Layer.provideMerge(PoolEvents.layer)))
+      )
+      const { failed } = yield* Replay.run(recording, { maxBytes: 64 })
+      deepStrictEqual(failed.map(({ size, why }) => [size, why]), [[64, "NeverServed"]])
+      const { failed: limit } = (yield* Replay.smallestLimit(recording, { mayWait: false }))!
+      strictEqual(limit, undefined)
+    }))
+
+  it.effect("ends, whatever the recording says", () =>
+    Effect.gen(function*() {
+      const memory = { number: 1, device: "d", kind: "pool" as const, maxBytes: 1000, maxHeldBytes: Infinity }
+      const facts = {
+        source: "made",
+        reason: "imported" as const,
+        takenAt: 0,
+        dropped: 0,
+        memories: [{ ...memory, maxOvertakes: 16, suspectAfterMillis: Infinity }],
+        families: [],
+        budgets: [],
+        blocks: []
+      }
+      const memoryOf = { memory: undefined, memoryNumber: 1, device: "d", pool: "BufferPool", family: "13", size: 500 }
+      const nothing = {
+        label: undefined,
+        budget: undefined,
+        budgetNumber: undefined,
+        queue: undefined,
+        callSite: undefined,
+        under: undefined
+      }
+      const of = (request: number) => ({ ...memoryOf, ...nothing, at: request, request, waitAtMost: 0 })
+      const recording = Recording.make(facts, [
+        { _tag: "HandlersAsked", ...of(1), freed: false },
+        { _tag: "Refused", ...of(2), capacity: 500, why: "OutOfMemory" }
+      ])
+      const { failed } = yield* Replay.run(recording, { maxBytes: 600 })
+      deepStrictEqual(failed.map(({ request, why }) => [request, why]), [[1, "OutOfMemory"], [2, "OutOfMemory"]])
+    }))
+
   it.effect("refuses what a driver without memory refused, and no more", () =>
     Effect.gen(function*() {
       const recording = yield* recorded(BufferPool.use(200, () => lease(100)), {}, { capacityBytes: 256 })

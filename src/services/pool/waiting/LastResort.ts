@@ -58,7 +58,7 @@ export class LastResort {
         if (inHandler || known?.declined === true) break
         rungs.add("handlers")
         // The request stands in line meanwhile, or a later request would take the memory that handlers free for it.
-        const served = line.enter(request, refusal)
+        const served = line.enter(request, refusal, true)
         if (served !== undefined) return yield* served
         const help = request.help = known ?? new Help(this.#owner)
         this.#lines.events?.roomNeeded(request, exhausted.missing())

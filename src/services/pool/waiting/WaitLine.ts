@@ -183,11 +183,16 @@ export class WaitLine implements Line<LeaseRequest> {
   }
 
   /** Takes a place in line, unless the request is served in this step, where it may overtake others. */
-  enter(request: LeaseRequest, refusal: { readonly seen: number } | undefined): Answer | undefined {
+  enter(
+    request: LeaseRequest,
+    refusal: { readonly seen: number } | undefined,
+    isHelped = false
+  ): Answer | undefined {
     // It may have been served, or its waiting ended, since it was looked at last.
     const answer = this.answerOf(request)
     if (answer !== undefined) return answer
     const waiter = this.#place(request, refusal)
+    waiter.isHelped = isHelped
     this.serve()
     return waiter.take()
   }

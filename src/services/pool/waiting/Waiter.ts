@@ -71,6 +71,8 @@ export class Waiter<R> implements Awaiting {
   refused = false
   /** What the pool had got back when the driver refused. */
   seen = 0
+  /** It stands in line while handlers work for it. */
+  isHelped = false
   /** The answer that its fiber gets when it is resumed. */
   answer: Answer | undefined = undefined
   resume: ((answer: Answer) => void) | undefined = undefined
