@@ -4,9 +4,12 @@
  * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -93,7 +96,10 @@ export interface Plan<A> {
   readonly holders: ReadonlyArray<PlanHolder>
   /** The bytes in use, whenever they changed. */
   readonly timeline: ReadonlyArray<PlanMoment>
-  /** The smallest limit of the pool with which the program passes; undefined where the device refused too much. */
+  /**
+   * The smallest limit of the pool with which the program passes. Undefined where a request runs out of memory whatever that limit is,
+   * by a budget of the program or by the device, and where the program does not pass when it runs again.
+   */
   readonly atAll: SmallestLimit | undefined
   /** The same, if none of its requests is to wait. */
   readonly withoutWaiting: SmallestLimit | undefined
@@ -142,7 +148,10 @@ const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<Pla
  * program does, and with InvalidRequest for wrong options.
  *
  * Limits are found by running the program again under them, mostly twice for each of the two, with all that it does. A run passes if the
- * program succeeds and none of its requests runs out of memory; one that takes ten times as long as the first, and a second more, does not.
+ * program succeeds and none of its requests runs out of memory. One does not that takes ten times as long as the first and a second more, or
+ * whose requests wait for each other as long as the first took and 50 ms more. The search for a limit ends after 64 runs, or 64 times as
+ * long as the first and 10 seconds, with the smallest that was found, and at once, without one, where the program fails by itself or
+ * cannot be ended.
  * `once` prevents that.
  *
  * **Example** (Planning a job)
@@ -172,11 +181,14 @@ export const of = <A, E, R>(
     if (isGpuError(given)) return given
     const { capacity = 1_000_000, device, once = false, pool } = given
     const checked = capacityOf({ capacity }, operation)
-    const problem = effectProblem(program) ?? booleanProblem(operation, "once", once)
+    const problem = effectProblem(program) ?? booleanProblem(operation, "once", once) ??
+      objectProblem("pool", pool) ?? objectProblem("device", device)
     if (isGpuError(checked)) return checked
     if (problem !== undefined) return problem
-    const run = (hub: EventHub, maxBytes?: number) => {
-      const limit = maxBytes === undefined ? {} : { maxBytes, maxFraction: undefined }
+    const run = (
+      hub: EventHub,
+      limit: Pick<BufferPool.BufferPoolOptions, "maxBytes" | "maxFraction" | "suspectAfter">
+    ) => {
       const gpu = BufferPool.layer({ ...pool, ...limit }).pipe(
         Layer.provideMerge(Host.layer(device)),
         Layer.provideMerge(Layer.succeed(CurrentHub, hub))
@@ -184,23 +196,48 @@ export const of = <A, E, R>(
       return Effect.provide(Effect.scoped(CallSite.track(program)), gpu, { local: true })
     }
     return Effect.gen(function*() {
+      const clock = yield* Clock.Clock
       const hub = new EventHub()
-      const begun = yield* Clock.currentTimeMillis
+      const begun = clock.currentTimeMillisUnsafe()
       const [value, recording] = yield* Effect.scoped(Effect.gen(function*() {
         const { takeUnsafe } = yield* Effect.provideService(record(checked), CurrentHub, hub)
-        return [yield* run(hub), takeUnsafe("planned")] as const
+        return [yield* run(hub, {}), takeUnsafe("planned")] as const
       }))
-      const millis = (yield* Clock.currentTimeMillis) - begun
+      const millis = clock.currentTimeMillisUnsafe() - begun
+      const patience = mostTimesAsLong * millis + 1000
+      const suspectAfter = Duration.min(
+        Duration.fromInputUnsafe(pool?.suspectAfter ?? "1 second"),
+        Duration.millis(millis + 50)
+      )
+      // The first failure that may be the program's own is one without the limit too, or it is not.
+      let isRepeatable = false
       const limitOf = Effect.fnUntraced(function*(mayWait: boolean) {
         const guess = yield* smallestLimitOf(recording, { mayWait })
         if (once || guess === undefined) return guess
-        const patience = mostTimesAsLong * millis + 1000
-        return yield* smallestLimitNear(guess, largestOf(recording) - 1, (maxBytes) => {
+        const attempt = Effect.fnUntraced(function*(maxBytes: number) {
           const hub = new EventHub()
-          return tried(run(hub, maxBytes), hub, mayWait, patience)
+          const tried = yield* tryOf(
+            run(hub, { maxBytes, maxFraction: undefined, suspectAfter }),
+            hub,
+            mayWait,
+            patience
+          )
+          if (!tried.isOwn || isRepeatable) return tried
+          const again = yield* endOf(run(new EventHub(), {}), Effect.never, patience)
+          if (again === undefined || Exit.isFailure(again)) return yield* new NotRepeatable()
+          isRepeatable = true
+          return tried
         })
+        const end = clock.currentTimeMillisUnsafe() + mostTries * millis + 10_000
+        const mayTry = (tries: number) => tries < mostTries && clock.currentTimeMillisUnsafe() < end
+        return yield* smallestLimitNear(guess, largestOf(recording) - 1, attempt, mayTry)
       })
-      return factsOf(value, recording, yield* limitOf(true), yield* limitOf(false))
+      const [atAll, withoutWaiting] = yield* Effect.catchTag(
+        Effect.all([limitOf(true), limitOf(false)]),
+        "NotRepeatable",
+        () => Effect.succeed([undefined, undefined] as const)
+      )
+      return factsOf(value, recording, atAll, withoutWaiting)
     })
   })
 
@@ -212,8 +249,19 @@ const effectProblem = (program: unknown): GpuError | undefined =>
     ? undefined
     : invalidRequest(operation, `${shown(program)} is no effect`, "Pass the program itself, as Plan.of(program).")
 
+const objectProblem = (name: string, value: unknown): GpuError | undefined =>
+  value === undefined || (typeof value === "object" && value !== null)
+    ? undefined
+    : invalidRequest(operation, `${name} ${shown(value)} is no object`, "Pass an object with options, or leave it out.")
+
 /** A run under a limit may take so many times as long as the one without. */
 const mostTimesAsLong = 10
+
+/** A limit is looked for with so many runs, and as long as so many runs without a limit take. */
+const mostTries = 64
+
+/** The program fails a second time by something else than the limit, or cannot be ended. */
+class NotRepeatable extends Data.TaggedError("NotRepeatable") {}
 
 /** The bytes of the largest request: a limit below them fails it, whether or not the program tells. */
 const largestOf = (recording: Recording): number => {
@@ -222,35 +270,57 @@ const largestOf = (recording: Recording): number => {
   return largest
 }
 
+/** Runs a program until it ends, or `until` does, or its time is over. Undefined for one that has not ended by itself. */
+const endOf = <A, E, R>(
+  program: Effect.Effect<A, E, R>,
+  until: Effect.Effect<unknown>,
+  patience: number
+): Effect.Effect<Exit.Exit<A, E> | undefined, NotRepeatable, R> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function*() {
+      const fiber = yield* Effect.forkDetach(program, { startImmediately: true })
+      const over = Effect.asVoid(Effect.raceFirst(Fiber.await(fiber), until))
+      const waited = yield* Effect.exit(restore(Effect.timeoutOption(over, patience)))
+      const end = fiber.pollUnsafe()
+      if (end !== undefined) return end
+      if (Exit.isFailure(waited)) {
+        yield* Fiber.interrupt(fiber)
+        return yield* Effect.failCause(waited.cause)
+      }
+      fiber.interruptUnsafe()
+      // One that cannot be interrupted may never end: nobody waits for it.
+      const stopped = yield* restore(Effect.timeoutOption(Fiber.await(fiber), patience))
+      return Option.isSome(stopped) ? undefined : yield* new NotRepeatable()
+    })
+  )
+
 /** Runs a program until it ends, or a request runs out of memory, or waits where it may not. */
-const tried = <A, E, R>(
+const tryOf = <A, E, R>(
   program: Effect.Effect<A, E, R>,
   hub: EventHub,
   mayWait: boolean,
   patience: number
-): Effect.Effect<Try, never, R> =>
+): Effect.Effect<Try & { /** Whether it may have failed by itself. */ readonly isOwn: boolean }, NotRepeatable, R> =>
   Effect.scoped(Effect.gen(function*() {
-    const ended = Deferred.makeUnsafe<FailedRequest | undefined>()
+    const lacking = Deferred.makeUnsafe<FailedRequest | undefined>()
     const madeAt = new Map<number, number>()
     const hear = (event: PoolEvent): void => {
       if (!("request" in event) || event._tag === "Leased") return
       const { at, callSite, label, pool, request, size } = event
       if (!madeAt.has(request)) madeAt.set(request, at)
-      if (event._tag === "Waiting" && !mayWait) Deferred.doneUnsafe(ended, Exit.succeed(undefined))
+      if (event._tag === "Waiting" && !mayWait) Deferred.doneUnsafe(lacking, Exit.succeed(undefined))
       if (event._tag !== "RanOut") return
       const failed = { request, size, pool, label, callSite, madeAt: madeAt.get(request) ?? at, failedAt: at }
-      Deferred.doneUnsafe(ended, Exit.succeed({ ...failed, why: "OutOfMemory" }))
+      Deferred.doneUnsafe(lacking, Exit.succeed({ ...failed, why: "OutOfMemory" }))
     }
     const listening = Effect.provideService(PoolEvents.listen(hear), CurrentHub, hub)
     yield* Effect.forkScoped(listening, { startImmediately: true })
-    const exit = yield* Effect.timeoutOption(
-      Effect.raceFirst(Effect.exit(program), Deferred.await(ended)),
-      patience
-    )
-    const failed = Deferred.isDoneUnsafe(ended) ? yield* Deferred.await(ended) : undefined
-    const passes = !Deferred.isDoneUnsafe(ended) && Option.isSome(exit) && Exit.isExit(exit.value) &&
-      Exit.isSuccess(exit.value)
-    return { passes, failed, peakBytes: 0 }
+    const exit = yield* endOf(program, Deferred.await(lacking), patience)
+    if (Deferred.isDoneUnsafe(lacking)) {
+      return { passes: false, isOwn: false, failed: yield* Deferred.await(lacking), peakBytes: 0 }
+    }
+    const passes = exit !== undefined && Exit.isSuccess(exit)
+    return { passes, isOwn: !passes, failed: undefined, peakBytes: 0 }
   }))
 
 const factsOf = <A>(

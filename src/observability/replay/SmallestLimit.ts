@@ -35,7 +35,10 @@ export interface SmallestLimitOptions extends Omit<ReplayOptions, "maxBytes"> {
 export interface SmallestLimit {
   /** Bytes. */
   readonly maxBytes: number
-  /** The largest limit below it that was tried, with which a request failed or waited: `within` bytes less, or 0. */
+  /**
+   * The largest limit below it that was tried, with which a request failed or waited: `within` bytes less, or 0. It is further below in a
+   * plan whose search took too long.
+   */
   readonly failsAt: number
   /** The first request that fails there; undefined where one only waits, or where a program fails by something else. */
   readonly failed: FailedRequest | undefined
@@ -62,14 +65,16 @@ class Search<E, R> {
   isMonotonic = true
   readonly #try: Attempt<E, R>
   readonly #within: number
+  readonly #mayTry: (tries: number) => boolean
   /** The smallest that passed, and the largest below it that failed. */
   #passes = Infinity
   #fails = 0
   #failed: FailedRequest | undefined
 
-  constructor(within: number, attempt: Attempt<E, R>) {
+  constructor(within: number, attempt: Attempt<E, R>, mayTry: (tries: number) => boolean = () => true) {
     this.#within = within
     this.#try = attempt
+    this.#mayTry = mayTry
   }
 
   /** Among all limits. */
@@ -105,7 +110,7 @@ class Search<E, R> {
       this.#fails = hasPassed ? least : maxBytes
       let step = 1
       let next = hasPassed ? maxBytes - step : maxBytes + step
-      for (let steps = 0; steps < mostDoublings && next > least; steps++) {
+      for (let steps = 0; steps < mostDoublings && next > least && this.#mayTry(this.tries); steps++) {
         yield* this.#narrow(next)
         if (hasPassed ? this.#fails === next : this.#passes === next) break
         step *= 2
@@ -141,7 +146,7 @@ class Search<E, R> {
 
   #bisect(): Effect.Effect<void, E, R> {
     return Effect.whileLoop({
-      while: () => this.#passes - this.#fails > this.#within,
+      while: () => this.#passes - this.#fails > this.#within && this.#mayTry(this.tries),
       body: () => this.#narrow(this.#fails + Math.floor((this.#passes - this.#fails) / 2)),
       step: () => {}
     })
@@ -162,12 +167,14 @@ class Search<E, R> {
   }
 }
 
-/** The smallest limit near a guess. @internal */
+/** The smallest limit near a guess; the smallest that was found when no more may be tried. @internal */
 export const smallestLimitNear = <E, R>(
   guess: SmallestLimit,
   least: number,
-  attempt: Attempt<E, R>
-): Effect.Effect<SmallestLimit | undefined, E, R> => Effect.suspend(() => new Search(1, attempt).near(guess, least))
+  attempt: Attempt<E, R>,
+  mayTry: (tries: number) => boolean
+): Effect.Effect<SmallestLimit | undefined, E, R> =>
+  Effect.suspend(() => new Search(1, attempt, mayTry).near(guess, least))
 
 const operation = "Replay.smallestLimit"
 

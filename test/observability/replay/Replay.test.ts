@@ -2,7 +2,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
@@ -12,7 +11,6 @@ import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../../src/host.ts"
 import * as PoolEvents from "../../../src/observability/events/PoolEvents.ts"
 import * as Recording from "../../../src/observability/recording/Recording.ts"
-import * as Plan from "../../../src/observability/replay/Plan.ts"
 import * as Replay from "../../../src/observability/replay/Replay.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
@@ -302,80 +300,5 @@ describe("the smallest limit", () => {
     Effect.gen(function*() {
       const recording = yield* recorded(BufferPool.use(200, () => lease(100)), {}, { capacityBytes: 256 })
       strictEqual(yield* Replay.smallestLimit(recording), undefined)
-    }))
-})
-
-describe("a plan", () => {
-  it.effect("says who had memory at the peak, and when", () =>
-    Effect.gen(function*() {
-      const job = Effect.gen(function*() {
-        yield* BufferPool.allocate(100, { label: "weights" })
-        yield* BufferPool.use(50, () => Effect.void, { label: "small" })
-        yield* BufferPool.useAll([30, 40], () => Effect.void, { label: "pair" })
-        return "done"
-      })
-      const { atAll, holders, peakBytes, timeline, value } = yield* Plan.of(job, {
-        pool: { sizePolicy: SizePolicy.exact }
-      })
-      deepStrictEqual([value, peakBytes, atAll?.maxBytes], ["done", 170, 170])
-      deepStrictEqual(holders.map(({ bytes, label, leases }) => [label, leases, bytes]), [["weights", 1, 100], [
-        "pair",
-        2,
-        70
-      ]])
-      assert.match(holders[0]!.callSite!, /Replay\.test/)
-      strictEqual(timeline.at(-1)?.managedBytes, 0)
-    }))
-
-  it.effect("has limits under which the program passes that keeps one lease while it waits for another", () =>
-    Effect.gen(function*() {
-      const waits = { onExhausted: "wait" as const }
-      const pair = BufferPool.use(
-        64,
-        () => Effect.andThen(Effect.yieldNow, BufferPool.use(64, () => Effect.yieldNow, waits)),
-        waits
-      )
-      const job = Effect.all([pair, pair], { concurrency: 2 })
-      const pool = { sizePolicy: SizePolicy.exact, suspectAfter: 1 }
-      const under = (maxBytes: number) => {
-        const gpu = BufferPool.layer({ ...pool, maxBytes }).pipe(Layer.provideMerge(Host.layer()))
-        return Effect.map(Effect.exit(Effect.provide(job, gpu)), Exit.isSuccess)
-      }
-      const { atAll } = yield* TestClock.withLive(Plan.of(job, { pool }))
-      const { atAll: once } = yield* TestClock.withLive(Plan.of(job, { pool, once: true }))
-      deepStrictEqual([atAll?.maxBytes, atAll?.failsAt, once?.maxBytes], [192, 191, 128])
-      deepStrictEqual([yield* TestClock.withLive(under(192)), yield* TestClock.withLive(under(191))], [true, false])
-    }))
-
-  it.effect("runs the program as often as it says", () =>
-    Effect.gen(function*() {
-      let runs = 0
-      const job = Effect.suspend(() => {
-        runs++
-        return lease(64)
-      })
-      const { atAll, withoutWaiting } = yield* Plan.of(job)
-      deepStrictEqual([runs, atAll?.maxBytes], [1 + (atAll?.tries ?? 0) + (withoutWaiting?.tries ?? 0), 64])
-      runs = 0
-      yield* Plan.of(job, { once: true })
-      strictEqual(runs, 1)
-    }))
-
-  it.effect("refuses what is no program, and wrong options, by its name", () =>
-    Effect.gen(function*() {
-      const wrong: ReadonlyArray<Effect.Effect<unknown, GpuError>> = [
-        Effect.asVoid(Plan.of(5 as never) as Effect.Effect<unknown, GpuError>),
-        Plan.of(Effect.void, { capacity: -1 }),
-        Plan.of(Effect.void, { once: 1 as never })
-      ]
-      for (const plan of wrong) assert.match((yield* Effect.flip(plan)).message, /^Plan\.of: /)
-    }))
-
-  it.effect("fails as its program does", () =>
-    Effect.gen(function*() {
-      const exit = yield* Effect.exit(Plan.of(Effect.fail("mine")))
-      deepStrictEqual(exit, Exit.fail("mine"))
-      const error = yield* Effect.flip(Plan.of(Effect.void, { pools: 1 } as never))
-      strictEqual(error.reason._tag, "InvalidRequest")
     }))
 })
