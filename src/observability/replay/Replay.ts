@@ -50,9 +50,9 @@ const replay = (
   if (isGpuError(plan)) return plan
   const replayer = new Replayer(recording, { plan, script, keepsEvents: true, endsWith: undefined })
   replayer.run()
-  const { families, memories, budgets, blocks } = recording
-  const facts = { source: "effect-gpu-pool", reason: "planned" as const, takenAt: recording.takenAt, dropped: 0 }
-  return reportOf(replayer, replayer.events.build({ ...facts, families, memories, budgets, blocks }))
+  const { budgets, takenAt } = recording
+  const facts = { source: "effect-gpu-pool", reason: "planned" as const, takenAt, dropped: 0, budgets }
+  return reportOf(replayer, replayer.events.build({ ...facts, ...replayer.facts }))
 }
 
 /**

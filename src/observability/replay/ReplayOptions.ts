@@ -93,6 +93,13 @@ export interface MemoryPlan {
   readonly hasOwnLimit: boolean
 }
 
+/** The memory as it is replayed, for the recording of the replay. @internal */
+export const memoryUnder = ({ memory, settings }: MemoryPlan): RecordedMemory => {
+  const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes, reuse, stepMillis } = settings
+  const clock = idle === undefined ? undefined : { steps: idle.steps, keepBytes: idle.keepBytes, stepMillis }
+  return { ...memory, maxBytes, maxHeldBytes, maxOvertakes, eviction, reuse, idle: clock }
+}
+
 /** How a recording is replayed. @internal */
 export interface ReplayPlan {
   /** Nothing is other than it was recorded. */

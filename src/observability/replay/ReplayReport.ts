@@ -68,10 +68,13 @@ export interface ReplayReport {
   readonly failed: ReadonlyArray<FailedRequest>
   /**
    * Under the recorded policy: how many events of the replay are as recorded before one that is not, or undefined where all are.
-   * Undefined under another policy.
+   * All that an event says is compared; blocks have numbers of their own, and must be the same ones. Undefined under another policy.
    */
   readonly differsAt: number | undefined
-  /** What the replay did, as a recording: requests have the numbers that they have in the other one, blocks have their own. */
+  /**
+   * What the replay did, as a recording under the policy that was replayed: requests have the numbers that they have in the other one,
+   * blocks have their own.
+   */
   readonly recording: Recording
 }
 

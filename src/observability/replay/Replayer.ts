@@ -12,6 +12,7 @@ import type { Lease } from "../../services/lease/Lease.ts"
 import { PoolEmitter } from "../events/PoolEmitter.ts"
 import { events, type Recording } from "../recording/Recording.ts"
 import { RecordingBuilder } from "../recording/RecordingBuilder.ts"
+import { Likeness } from "./Likeness.ts"
 import { renamed, ReplayEmitter, type Told } from "./ReplayEmitter.ts"
 import type { ReplayPlan } from "./ReplayOptions.ts"
 import { type Failed, Requesting } from "./Requesting.ts"
@@ -57,17 +58,15 @@ export class Replayer {
   readonly #events: Iterator<PoolEvent, void>
   /** The next events of the recording, as far as they were looked at. */
   readonly #ahead: Array<PoolEvent> = []
-  /** The event that has come last, and its place. */
-  #current: PoolEvent | undefined
+  /** The place of the event that has come last. */
   #at = -1
-  /** How many events of the replay were made. */
-  #made = 0
-  /** The place of the first event that is other than recorded. */
-  #differsAt: number | undefined
+  /** Under the recorded policy, if the events of the replay are wanted. */
+  readonly #likeness: Likeness | undefined
 
   constructor(recording: Recording, options: ReplayerOptions) {
     const { plan, script } = options
     this.#options = options
+    this.#likeness = plan.isSame && options.keepsEvents ? new Likeness(recording) : undefined
     this.#events = events(recording)
     this.#time = new VirtualTime(this.#peek(0)?.at ?? recording.takenAt, !plan.isSame)
     this.#turns = new Turns(this.#time, plan.isSame)
@@ -107,20 +106,22 @@ export class Replayer {
 
   #make(event: PoolEvent): void {
     this.events.add(event)
-    const place = this.#made++
-    if (!this.#options.plan.isSame || this.#differsAt !== undefined) return
-    const recorded = place === this.#at
-      ? this.#current
-      : place > this.#at
-      ? this.#peek(place - this.#at - 1)
-      : undefined
-    if (recorded === undefined || !saysTheSame(event, recorded)) this.#differsAt = place
+    this.#likeness?.take(event)
   }
 
   /** The place of the first event that is other than recorded, under the recorded policy. */
   get differsAt(): number | undefined {
-    const isShort = this.#options.plan.isSame && this.#made <= this.#at
-    return this.#differsAt ?? (isShort ? this.#made : undefined)
+    return this.#likeness?.differsAt
+  }
+
+  /** What the recording of the replay states besides its events. */
+  get facts(): SimulatedMemory["facts"] {
+    const all = Array.from(this.#memories.values(), ({ simulated }) => simulated.facts)
+    return {
+      memories: all.flatMap(({ memories }) => memories),
+      families: all.flatMap(({ families }) => families),
+      blocks: all.flatMap(({ blocks }) => blocks)
+    }
   }
 
   get failures(): ReadonlyArray<Failed> {
@@ -135,7 +136,7 @@ export class Replayer {
   run(): void {
     const { isSame } = this.#options.plan
     for (let next = this.#peek(0); next !== undefined && this.#goesOn; next = this.#peek(0)) {
-      this.#current = this.#ahead.shift()
+      this.#ahead.shift()
       this.#at++
       this.#step(next)
     }
@@ -373,17 +374,6 @@ export class Replayer {
     else simulated.trim(all ? undefined : to, queue)
   }
 }
-
-/** Blocks have numbers of their own in a replay. */
-const saysTheSame = (event: PoolEvent, recorded: PoolEvent): boolean => {
-  if (event._tag !== recorded._tag || event.memoryNumber !== recorded.memoryNumber) return false
-  const one = event as unknown as Record<string, unknown>
-  const other = recorded as unknown as Record<string, unknown>
-  for (const member of compared) if (one[member] !== other[member]) return false
-  return true
-}
-
-const compared = ["request", "size", "capacity", "from", "to", "why", "served", "freed", "steps"]
 
 /** How many events are looked at for the one who goes on. */
 const mostAhead = 8

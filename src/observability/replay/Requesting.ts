@@ -210,11 +210,12 @@ export class Requesting implements Listening {
   }
 
   #reserve(ticket: Ticket): Effect.Effect<void, GpuError> {
-    const { asked: { label, size, waitAtMost }, fate } = ticket
+    const { asked: { callSite, label, size, waitAtMost }, fate } = ticket
     const requests = this.#requestsOf(ticket)
-    if (fate.isTurn) return requests.inTurn(this.#whileReserved(ticket, undefined))
+    if (fate.isTurn) return requests.under({ label }).inTurn(this.#whileReserved(ticket, undefined))
     return requests.reserve(size, (inner) => this.#whileReserved(ticket, inner), {
       label,
+      callSite,
       onExhausted: waitAtMost === 0 ? "fail" : "wait"
     })
   }

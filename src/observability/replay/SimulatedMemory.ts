@@ -14,7 +14,7 @@ import { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { OfRequest, Released } from "../../domain/pool/PoolEvent.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
 import type { OpenQueues } from "../../services/device/queues/Queue.ts"
-import type { Lease } from "../../services/lease/Lease.ts"
+import type { Block, Lease } from "../../services/lease/Lease.ts"
 import { EventHub, type Heard } from "../../services/pool/EventHub.ts"
 import { Memory } from "../../services/pool/Memory.ts"
 import { PoolRequests } from "../../services/pool/PoolRequests.ts"
@@ -22,13 +22,18 @@ import type { Budget } from "../../services/pool/waiting/Budget.ts"
 import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
 import type { LastResort } from "../../services/pool/waiting/LastResort.ts"
 import type { Patience } from "../../services/pool/waiting/LeaseRequest.ts"
-import type { RecordedBlock, RecordedBudget, RecordedFamily, Recording } from "../recording/Recording.ts"
-import { deviceOf, type MemoryPlan } from "./ReplayOptions.ts"
+import type {
+  RecordedBlock,
+  RecordedBudget,
+  RecordedFamily,
+  Recording,
+  RecordingFacts
+} from "../recording/Recording.ts"
+import { deviceOf, type MemoryPlan, memoryUnder } from "./ReplayOptions.ts"
 import type { MemoryScript } from "./Script.ts"
 import * as SimulatedQueues from "./SimulatedQueues.ts"
 import {
-  PolicySizes,
-  RecordedSizes,
+  FamilySizes,
   SimulatedBlock,
   type SimulatedDriver,
   type SimulatedLease,
@@ -48,6 +53,12 @@ export interface EarlyLease {
   readonly lease: SimulatedLease
 }
 
+/** A block that existed before the first event, and its lease. */
+interface Restored {
+  readonly block: Block
+  readonly lease: SimulatedLease | undefined
+}
+
 export class SimulatedMemory {
   readonly plan: MemoryPlan
   readonly memory: Memory
@@ -55,6 +66,8 @@ export class SimulatedMemory {
   /** In which its requests are made. */
   readonly context: Context.Context<Scope.Scope>
   readonly earlyLeases: ReadonlyArray<EarlyLease>
+  /** The blocks before the first event, with the numbers that they have here. */
+  readonly #earlyBlocks: ReadonlyArray<RecordedBlock>
   /** The timers of the idle clock, and where it goes on after them. */
   readonly #sleeps = new Set<Timer>()
   readonly #clockTasks: Array<() => void> = []
@@ -108,10 +121,31 @@ export class SimulatedMemory {
     this.status.onLost(() => this.run(this.memory.drop()))
     // Memory that was freed comes back also before the first request.
     this.sourceOf("", "", undefined)
-    this.earlyLeases = recording.blocks
+    const restored = recording.blocks
       .filter(({ memory }) => memory === number)
-      .flatMap((block) => this.#restore(block))
+      .map((recorded) => ({ recorded, ...this.#restore(recorded) }))
+    this.earlyLeases = restored.flatMap(({ lease, recorded: { block } }) =>
+      lease === undefined ? [] : [{ block, lease }]
+    )
     this.#limitTo(plan.settings.maxBytes)
+    this.#earlyBlocks = restored
+      .filter(({ block, lease }) => lease !== undefined || block.state === "held")
+      .map(({ block, recorded }) => ({ ...recorded, block: block.number }))
+  }
+
+  /** What a recording of the replay states besides its events. */
+  get facts(): Pick<RecordingFacts, "blocks" | "families" | "memories"> {
+    const families = new Map(this.#families)
+    for (const { name, service: pool, sizes } of this.#sources.values()) {
+      const recorded = this.#families.get(name) ??
+        { memory: this.plan.memory.number, pool, family: name, clears: false }
+      if (sizes.noted.length > 0 && !name.startsWith(" ")) families.set(name, { ...recorded, sizes: sizes.noted })
+    }
+    return {
+      memories: [memoryUnder(this.plan)],
+      families: Array.from(families.values()),
+      blocks: this.#earlyBlocks
+    }
   }
 
   /** As the pool knows it, with the number and the name of the recording. */
@@ -171,7 +205,7 @@ export class SimulatedMemory {
   }
 
   /** Makes a block that existed before the first event. */
-  #restore({ block, capacity, family, lease, pool }: RecordedBlock): ReadonlyArray<EarlyLease> {
+  #restore({ block, capacity, family, lease, pool }: RecordedBlock): Restored {
     const { core, leases } = this.memory
     const source = this.sourceOf(family ?? "", pool, undefined)
     const value = new SimulatedBlock()
@@ -179,8 +213,7 @@ export class SimulatedMemory {
     value.recorded = block
     core.reserve(capacity)
     if (lease === undefined) {
-      core.addHeld(source.name, capacity, value)
-      return []
+      return { block: core.addHeld(source.name, capacity, value), lease: undefined }
     }
     const { callSite, label, size } = lease
     const active = family === undefined
@@ -188,7 +221,7 @@ export class SimulatedMemory {
       : core.addActive(family, capacity, value, size)
     const granted = leases.grant(source, leases.loans, active, size, source.name, label)
     CallSite.note(granted, callSite)
-    return [{ block, lease: granted }]
+    return { block: active, lease: granted }
   }
 
   /** The limit that a number of the recording names; the budgets around it are made first. */
@@ -219,9 +252,7 @@ export class SimulatedMemory {
     const { settings: { maxBytes }, sizePolicy } = this.plan
     const recorded = this.#families.get(name) ??
       { memory: this.plan.memory.number, pool, family: name, clears: false, sizes: [] }
-    const sizes = sizePolicy === undefined || pool === "ImagePool"
-      ? new RecordedSizes(recorded)
-      : new PolicySizes(sizePolicy, recorded)
+    const sizes = new FamilySizes(recorded, pool === "ImagePool" ? undefined : sizePolicy)
     const group = this.#pools.get(key) ?? new SimulatedPool()
     this.#pools.set(key, group)
     const source = new SimulatedSource(recorded, group, sizes, this.#driver, this.memory.core.maxBytes || maxBytes)

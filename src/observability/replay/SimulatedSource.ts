@@ -34,52 +34,7 @@ export class SimulatedLease extends Lease<SimulatedBlock> {
   }
 }
 
-/** From a size: the size rounded up, the block size, and the largest block to borrow. */
-export interface Sizes {
-  readonly borrows: boolean
-  exactSize(size: number): number
-  blockSize(size: number, maxBytes: number): number
-  mostBorrowed(blockSize: number): number
-}
-
-const nothingNoted = { exactSize: undefined, blockSize: undefined }
-
-/** The sizes of the policy that was recorded. */
-export class RecordedSizes implements Sizes {
-  readonly borrows: boolean
-  readonly #sizes = new Map<number, { readonly exactSize: number; readonly blockSize: number }>()
-  readonly #mostBorrowed = new Map<number, number>()
-  /** By how much of itself a request may borrow more, as far as the recorded sizes tell. */
-  #share = 0
-
-  constructor({ sizes }: RecordedFamily) {
-    for (const [size, exactSize, blockSize, mostBorrowed] of sizes) {
-      this.#sizes.set(size, { exactSize, blockSize })
-      this.#mostBorrowed.set(blockSize, mostBorrowed)
-      this.#share = Math.max(this.#share, mostBorrowed / blockSize - 1)
-    }
-    this.borrows = this.#share > 0
-  }
-
-  exactSize(size: number): number {
-    return this.#of(size).exactSize ?? size
-  }
-
-  /** A policy's block that is over the limit is none: the pool then asks for the size alone. */
-  blockSize(size: number, maxBytes: number): number {
-    const { blockSize, exactSize } = this.#of(size)
-    if (blockSize === undefined) return size
-    return blockSize <= maxBytes ? blockSize : exactSize
-  }
-
-  mostBorrowed(blockSize: number): number {
-    return this.#mostBorrowed.get(blockSize) ?? Math.floor(blockSize + blockSize * this.#share)
-  }
-
-  #of(size: number): { readonly exactSize: number; readonly blockSize: number } | typeof nothingNoted {
-    return this.#sizes.get(size) ?? nothingNoted
-  }
-}
+type NotedSizes = RecordedFamily["sizes"][number]
 
 /** The largest power of two, up to 256, of which all recorded sizes are multiples. */
 const granularityOf = ({ sizes }: RecordedFamily): number => {
@@ -89,34 +44,65 @@ const granularityOf = ({ sizes }: RecordedFamily): number => {
   return granularity
 }
 
-/** The sizes of another policy. */
-export class PolicySizes implements Sizes {
+/** From the requested sizes of a family to those of blocks: those that were recorded, or those of another policy. */
+export class FamilySizes {
   readonly borrows: boolean
-  readonly exactSize: (size: number) => number
-  readonly #policy: SizePolicy.SizePolicy
+  readonly #policy: SizePolicy.SizePolicy | undefined
   readonly #granularity: number
-  #ofLimit: { readonly maxBytes: number; readonly blockSize: (size: number) => number } | undefined = undefined
+  readonly #noted = new Map<number, NotedSizes>()
+  readonly #mostBorrowed = new Map<number, number>()
+  /** By how much of itself a request may borrow more, as far as the recorded sizes tell. */
+  #share = 0
 
-  constructor(policy: SizePolicy.SizePolicy, family: RecordedFamily) {
+  constructor(family: RecordedFamily, policy: SizePolicy.SizePolicy | undefined) {
     this.#policy = policy
     this.#granularity = granularityOf(family)
-    this.borrows = policy.borrow > 0
-    this.exactSize = SizePolicy.forDevice(SizePolicy.exact, {
-      granularity: this.#granularity,
-      maxBlockBytes: Infinity
-    })
+    for (const noted of family.sizes) {
+      if (policy !== undefined) this.#of(noted[0])
+      else this.#note(noted)
+    }
+    this.borrows = policy === undefined ? this.#share > 0 : policy.borrow > 0
   }
 
+  /** As a recording states them. */
+  get noted(): ReadonlyArray<NotedSizes> {
+    return Array.from(this.#noted.values())
+  }
+
+  exactSize(size: number): number {
+    return this.#of(size)?.[1] ?? size
+  }
+
+  /** A policy's block that is over the limit is none: the pool then asks for the size alone. */
   blockSize(size: number, maxBytes: number): number {
-    if (this.#ofLimit?.maxBytes !== maxBytes) {
-      const blockSize = SizePolicy.forDevice(this.#policy, { granularity: this.#granularity, maxBlockBytes: maxBytes })
-      this.#ofLimit = { maxBytes, blockSize }
-    }
-    return this.#ofLimit.blockSize(size)
+    const noted = this.#of(size)
+    if (noted === undefined) return size
+    const [, exactSize, blockSize] = noted
+    return blockSize <= maxBytes ? blockSize : exactSize
   }
 
   mostBorrowed(blockSize: number): number {
-    return SizePolicy.borrowLimit(this.#policy, blockSize)
+    if (this.#policy !== undefined) return SizePolicy.borrowLimit(this.#policy, blockSize)
+    return this.#mostBorrowed.get(blockSize) ?? Math.floor(blockSize + blockSize * this.#share)
+  }
+
+  #note(noted: NotedSizes): NotedSizes {
+    const [size, , blockSize, mostBorrowed] = noted
+    this.#noted.set(size, noted)
+    this.#mostBorrowed.set(blockSize, mostBorrowed)
+    this.#share = Math.max(this.#share, mostBorrowed / blockSize - 1)
+    return noted
+  }
+
+  /** Undefined of a size that the recording does not state. */
+  #of(size: number): NotedSizes | undefined {
+    const policy = this.#policy
+    const known = this.#noted.get(size)
+    if (known !== undefined || policy === undefined) return known
+    const device = { granularity: this.#granularity, maxBlockBytes: Infinity }
+    const blockSize = SizePolicy.forDevice(policy, device)(size)
+    const exactSize = SizePolicy.forDevice(SizePolicy.exact, device)(size)
+    return this.#note([size, exactSize, blockSize, SizePolicy.borrowLimit(policy, blockSize)])
   }
 }
 
@@ -145,14 +131,14 @@ export class SimulatedSource implements PoolSource<string, SimulatedBlock, Simul
   readonly reclaim: Effect.Effect<void, GpuError>
   readonly name: string
   readonly #pool: SimulatedPool
-  readonly #sizes: Sizes
+  readonly sizes: FamilySizes
   readonly #driver: SimulatedDriver
   #maxBytes: number
 
   constructor(
     family: RecordedFamily,
     pool: SimulatedPool,
-    sizes: Sizes,
+    sizes: FamilySizes,
     driver: SimulatedDriver,
     maxBytes: number
   ) {
@@ -160,7 +146,7 @@ export class SimulatedSource implements PoolSource<string, SimulatedBlock, Simul
     this.#pool = pool
     pool.families.add(family.family)
     this.name = family.family
-    this.#sizes = sizes
+    this.sizes = sizes
     this.borrows = sizes.borrows
     this.#driver = driver
     this.reclaim = driver.reclaim
@@ -184,15 +170,15 @@ export class SimulatedSource implements PoolSource<string, SimulatedBlock, Simul
   }
 
   blockSize(size: number): number {
-    return this.#sizes.blockSize(size, this.#maxBytes)
+    return this.sizes.blockSize(size, this.#maxBytes)
   }
 
   exactSize(size: number): number {
-    return this.#sizes.exactSize(size)
+    return this.sizes.exactSize(size)
   }
 
   mostBorrowed(blockSize: number): number {
-    return this.#sizes.mostBorrowed(blockSize)
+    return this.sizes.mostBorrowed(blockSize)
   }
 
   limitTo(maxBytes: number): void {

@@ -24,13 +24,7 @@ import { searchRungs } from "./Ladder.ts"
 import { LeaseAccount } from "./LeaseAccount.ts"
 import * as Leasing from "./Leasing.ts"
 import type { Memory } from "./Memory.ts"
-import {
-  type ExhaustedOptions,
-  knownOfRequest,
-  patienceOf,
-  type RequestOptions,
-  type ReserveOptions
-} from "./PoolOptions.ts"
+import { type ExhaustedOptions, knownOfRequest, patienceOf, type RequestOptions } from "./PoolOptions.ts"
 import type { Budget } from "./waiting/Budget.ts"
 import { Charge } from "./waiting/Charge.ts"
 import { InHandler, isWithin } from "./waiting/Handlers.ts"
@@ -163,7 +157,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   reserve<A, E, R>(
     bytes: number,
     f: (requests: PoolRequests<W, V, L>) => Effect.Effect<A, E, R>,
-    options: ReserveOptions
+    options: RequestOptions
   ): Effect.Effect<A, E | GpuError, R> {
     return Effect.withFiber((fiber) => {
       const request = this.#reservation("reserve", fiber, bytes, {
@@ -388,7 +382,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     method: string,
     fiber: AnyFiber,
     bytes: number,
-    options: ReserveOptions & RequestOptions,
+    options: RequestOptions,
     parent: SetAside | undefined = this.terms.from
   ): LeaseRequest<SetAside> | GpuError {
     const { budget, memory, source } = this

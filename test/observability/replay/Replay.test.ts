@@ -6,6 +6,8 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
+import * as EvictionPolicy from "../../../src/domain/pool/EvictionPolicy.ts"
+import type { PoolEvent } from "../../../src/domain/pool/PoolEvent.ts"
 import * as ReusePolicy from "../../../src/domain/pool/ReusePolicy.ts"
 import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../../src/host.ts"
@@ -130,6 +132,35 @@ describe("a replay", () => {
       strictEqual(differsAt, 0)
     }))
 
+  it.effect("differs where anything but the numbers of blocks is other", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(
+        BufferPool.withBudget(
+          BufferPool.inTurn(Effect.andThen(lease(64, "one"), Effect.exit(lease(200)))),
+          100,
+          { onExhausted: "wait", label: "part" }
+        )
+      )
+      const events = Array.from(Recording.events(recording))
+      const differsAt = (changed: ReadonlyArray<PoolEvent>) =>
+        Effect.map(Replay.run(Recording.make(recording, changed)), ({ differsAt }) => differsAt)
+      const at = (tag: PoolEvent["_tag"]) => events.findIndex(({ _tag }) => _tag === tag)
+      const changedAt = (place: number, change: Readonly<Record<string, unknown>>) =>
+        differsAt(events.map((event, index) => index === place ? { ...event, ...change } as PoolEvent : event))
+      strictEqual(yield* differsAt(events), undefined)
+      strictEqual(
+        yield* differsAt(events.map((event) => "block" in event ? { ...event, block: event.block + 7 } : event)),
+        undefined
+      )
+      strictEqual(yield* changedAt(at("Leased"), { budget: "other" }), at("Leased"))
+      strictEqual(yield* changedAt(at("Leased"), { label: "other" }), at("Leased"))
+      strictEqual(yield* changedAt(at("Leased"), { callSite: "other" }), at("Leased"))
+      strictEqual(yield* changedAt(at("Released"), { block: 1000 }), at("Released"))
+      strictEqual(yield* changedAt(at("ReservationEnded"), { budget: "other" }), at("ReservationEnded"))
+      // What comes after the last event of the replay, too.
+      strictEqual(yield* differsAt([...events, events[at("Released")]!]), events.length)
+    }))
+
   it.effect("tells of those that are never served", () =>
     Effect.gen(function*() {
       const recording = yield* recorded(
@@ -240,6 +271,41 @@ describe("a replay", () => {
       )
       const { hits, misses, peakActiveBytes, peakManagedBytes } = yield* Replay.run(recording)
       deepStrictEqual([hits, misses, peakActiveBytes, peakManagedBytes], [1, 1, 160, 224])
+    }))
+
+  it.effect("states the policy that was replayed, and the blocks that there were under it", () =>
+    Effect.gen(function*() {
+      const recording = yield* Effect.scoped(Effect.gen(function*() {
+        yield* BufferPool.useAll([64, 100], () => Effect.void)
+        yield* BufferPool.allocate(32)
+        const context = yield* Layer.build(Recording.layer({ capacity: 100 }))
+        yield* lease(60)
+        yield* Effect.scoped(BufferPool.allocate(128))
+        return yield* Effect.provide(Recording.snapshot, context)
+      })).pipe(
+        Effect.provide(BufferPool.layer({ sizePolicy: SizePolicy.exact }).pipe(Layer.provideMerge(Host.layer()))),
+        Effect.provide(PoolEvents.layer)
+      )
+      const policy = {
+        maxBytes: 200,
+        maxHeldBytes: 150,
+        eviction: EvictionPolicy.oldestFirst,
+        maxOvertakes: 3,
+        idleTimeToLive: 1000,
+        idleSteps: 2,
+        idleKeepBytes: 10
+      }
+      const sizePolicy = { name: "of 32", blockSize: (size: number) => 32 * Math.ceil(size / 32), borrow: 1 }
+      const { recording: replayed } = yield* Replay.run(recording, { ...policy, sizePolicy })
+      const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes } = replayed.memories[0]!
+      deepStrictEqual([maxBytes, maxHeldBytes, eviction?.name, maxOvertakes], [200, 150, "oldestFirst", 3])
+      deepStrictEqual(idle, { steps: 2, keepBytes: 10, stepMillis: 500 })
+      deepStrictEqual(replayed.families.map(({ sizes }) => sizes), [[[128, 128, 128, 256], [60, 60, 64, 128]]])
+      // Of those that were held the limit has room for one.
+      deepStrictEqual(replayed.blocks.map(({ capacity }) => capacity), [100, 32])
+      const again = yield* Replay.run(replayed)
+      deepStrictEqual([again.differsAt, again.hits, again.leases], [undefined, 1, 2])
+      deepStrictEqual(comparable(Recording.events(again.recording)), comparable(Recording.events(replayed)))
     }))
 
   it.effect("refuses what is no recording, and options that are none", () =>

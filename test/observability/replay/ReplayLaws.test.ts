@@ -178,6 +178,21 @@ const options = fc.record({
   idleTimeToLive: fc.constantFrom(undefined, 400)
 })
 
+/** What a replay has other than the recording. */
+const others = fc.record({
+  maxBytes: fc.constantFrom(undefined, 1000, 2500, 9000),
+  maxHeldBytes: fc.constantFrom(undefined, 2000),
+  eviction: fc.constantFrom(undefined, EvictionPolicy.largestFirst, EvictionPolicy.leastRecentlyUsed),
+  maxOvertakes: fc.constantFrom(undefined, 0, 2),
+  idleTimeToLive: fc.constantFrom(undefined, 1),
+  sizePolicy: fc.constantFrom(
+    undefined,
+    SizePolicy.exact,
+    { ...SizePolicy.exact, borrow: 1 },
+    SizePolicy.sizeClasses(2)
+  )
+})
+
 const recorded = <A, E>(
   program: (faults: Host.Faults) => Effect.Effect<A, E, BufferPool.BufferPool>,
   pool: BufferPool.BufferPoolOptions,
@@ -321,6 +336,19 @@ describe("a replay under the recorded policy", () => {
         ))
         const events = await Effect.runPromise(replayed(recording))
         deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
+      }),
+      { numRuns: 200 }
+    ))
+})
+
+describe("the recording of a replay under another policy", () => {
+  it("is replayed event by event under the policy that it states", () =>
+    fc.assert(
+      fc.asyncProperty(anyProgram, pools, others, async (fibers, pool, other) => {
+        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
+        const { recording: first } = await Effect.runPromise(Replay.run(recording, other))
+        const events = await Effect.runPromise(replayed(first))
+        deepStrictEqual(comparable(events), comparable(Recording.events(first)))
       }),
       { numRuns: 200 }
     ))

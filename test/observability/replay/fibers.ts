@@ -7,6 +7,7 @@ import { Host } from "../../../src/host.ts"
 import * as PoolEvents from "../../../src/observability/events/PoolEvents.ts"
 import * as Recording from "../../../src/observability/recording/Recording.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
+import * as CallSite from "../../../src/services/calls/CallSite.ts"
 
 /** What a fiber does, step by step: it takes memory, yields so many times, and goes on. Sizes are bytes. */
 export type FiberStep =
@@ -107,7 +108,10 @@ const perform = (
     case "inTurn":
       return pool.inTurn(Effect.andThen(yieldTimes(step.yields), all(step.steps)))
     case "budget":
-      return Effect.flatMap(pool.budget(step.size, waiting(step.wait)), (inner) => all(step.steps, inner))
+      return Effect.flatMap(
+        pool.budget(step.size, { ...waiting(step.wait), label: "part" }),
+        (inner) => all(step.steps, inner)
+      )
     case "all":
       return pool.useAll(step.sizes, () => yieldTimes(step.yields), waiting(step.wait))
     case "interrupted":
@@ -147,7 +151,7 @@ export const recordedFibers = (
       const run = (steps: ReadonlyArray<FiberStep>) =>
         Effect.forEach(steps, (step) => Effect.exit(perform(step, pool, faults)), { discard: true })
       yield* Effect.forEach(fibers, run, { concurrency: "unbounded", discard: true })
-    })
+    }).pipe(CallSite.track)
     const gpu = BufferPool.layer(options).pipe(Layer.provideMerge(Host.layer({ ...host, faults })))
     return Effect.andThen(Effect.exit(Effect.provide(program, gpu, { local: true })), Recording.snapshot).pipe(
       Effect.provide(Recording.layer({ capacity: 20_000 }).pipe(Layer.provideMerge(PoolEvents.layer)), { local: true })
