@@ -112,7 +112,7 @@ class Blocks {
   }
 }
 
-const textOf = (recording: Recording.Recording): Effect.Effect<string> => Stream.mkString(Recording.toLines(recording))
+const textOf = (recording: Recording.Recording) => Stream.mkString(Recording.toLines(recording))
 
 /** A text in pieces that do not end where its lines do. */
 const inPieces = (text: string, length: number): Stream.Stream<string> =>
@@ -352,6 +352,9 @@ describe("a file", () => {
         [changed(4, `["Leased",1,1]`), "line 4: it has 2 values in place of"],
         [changed(4, `["Eaten",1,1]`), `line 4: "Eaten" is no kind of event`],
         [changed(4, lines[3]!.replace(/^(\["\w+",[^,]*),\d+/, "$1,77")), "line 4: there is no memory 77"],
+        [changed(4, lines[3]!.replace(/,64\]$/, ",-7]")), "line 4: its capacity -7 is no number of bytes"],
+        [changed(1, lines[0]!.replace(/"length":\d+/, `"length":-1`)), "line 1: it is no header of version 1"],
+        [lines.slice(0, 3).join("\n") + lines.slice(3).join(","), "line 3: it is no array"],
         [changed(4, lines[3]!.replace(/^(\["\w+"),[^,]*/, "$1,1e999")), "line 4: its time Infinity is no number"],
         [changed(1, lines[0]!.replace(`"maxBytes":1000`, `"maxBytes":-1`)), "line 1: it is no header of version 1"],
         [changed(2, `["texts","a"]`), "is no place of a text"],
@@ -364,6 +367,28 @@ describe("a file", () => {
         strictEqual(error.reason._tag, "InvalidRequest")
         assert.include(error.message, told)
       }
+    }))
+
+  it.effect("is read with a mark of its order of bytes before it", () =>
+    Effect.gen(function*() {
+      const text = yield* sample
+      deepStrictEqual(
+        factsOf(yield* Recording.fromLines(Stream.make(`\ufeff${text}`))),
+        factsOf(yield* Recording.fromLines(Stream.make(text)))
+      )
+    }))
+
+  it.effect("is of a recording, and of nothing else", () =>
+    Effect.gen(function*() {
+      const wrong = 5 as never
+      const cases: ReadonlyArray<readonly [string, Effect.Effect<unknown, unknown>]> = [
+        ["Recording.toLines", Stream.runDrain(Recording.toLines(wrong))],
+        ["Recording.save", Effect.provide(Recording.save(wrong, "nowhere"), NodeFileSystem.layer)]
+      ]
+      for (const [name, effect] of cases) {
+        assert.match(String(yield* Effect.flip(effect)), new RegExp(`${name}: 5 was given for the recording`))
+      }
+      assert.throws(() => [...Recording.events(wrong)], TypeError, "Recording.events: 5 was given for the recording")
     }))
 
   it("is refused or read, whatever one changes in it", () =>
@@ -458,7 +483,114 @@ describe("facts", () => {
     assert.throws(
       () => Recording.make(right, [{ _tag: "Lost", at: 0, memory: undefined, memoryNumber: 2, device: "host" }]),
       TypeError,
-      "the facts have no memory 2"
+      "there is no memory 2 in the facts"
+    ))
+})
+
+const countOrNone = fc.nat({ max: 2 })
+const bytesOfEvent = fc.oneof(fc.nat(), fc.constantFrom(-1, 0.5, Infinity, -Infinity, Number.NaN, 2 ** 40))
+const odd = fc.constantFrom<unknown>(
+  undefined,
+  null,
+  "",
+  "nonsense",
+  "held",
+  "released",
+  "evicted",
+  "failed",
+  true,
+  1,
+  -1.5,
+  "a,b"
+)
+const oddEvent = fc.record({
+  _tag: fc.constantFrom("Leased", "Released", "Freed", "GaveUp", "RanOut", "Refused", "Waited", "LimitChanged", "Lost"),
+  at: fc.oneof({ weight: 9, arbitrary: fc.nat() }, { weight: 1, arbitrary: fc.constantFrom(Number.NaN, Infinity) }),
+  memoryNumber: fc.oneof({ weight: 9, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constant(2) }),
+  request: fc.oneof(fc.nat(), bytesOfEvent),
+  block: fc.oneof(fc.nat(), bytesOfEvent),
+  budgetNumber: countOrNone,
+  size: bytesOfEvent,
+  capacity: bytesOfEvent,
+  to: bytesOfEvent,
+  from: fc.oneof(fc.constantFrom("held", "driver", 7), odd),
+  why: odd,
+  label: fc.oneof(fc.string({ unit: "binary" }), odd),
+  served: fc.oneof(fc.boolean(), odd),
+  rungs: fc.oneof(fc.array(fc.string()), fc.array(fc.constantFrom("a,b", "", "held")), odd)
+}, { requiredKeys: ["_tag", "at", "memoryNumber"] })
+
+describe("events of a program", () => {
+  const memory = {
+    number: 1,
+    device: "host",
+    kind: "pool",
+    maxBytes: Infinity,
+    maxHeldBytes: Infinity,
+    maxOvertakes: 8,
+    suspectAfterMillis: Infinity
+  } as const
+  const facts: Recording.RecordingFacts = {
+    source: "test",
+    reason: "asked",
+    takenAt: 0,
+    dropped: 0,
+    memories: [memory],
+    families: [],
+    budgets: [{ number: 1, memory: 1, kind: "budget", maxBytes: 10 }],
+    blocks: []
+  }
+  const made = (event: object) =>
+    Recording.make(facts, [{ at: 0, memory: undefined, memoryNumber: 1, device: "host", ...event } as never])
+
+  it("are refused, or written and read again as they are", () => {
+    let taken = 0
+    return fc.assert(
+      fc.asyncProperty(oddEvent, (event) =>
+        inTest(Effect.gen(function*() {
+          let recording: Recording.Recording
+          try {
+            recording = made(event)
+          } catch (thrown) {
+            assert.instanceOf(thrown, TypeError)
+            assert.match((thrown as TypeError).message, /^Recording\.make: /)
+            return
+          }
+          taken++
+          const [kept] = Array.from(Recording.events(recording))
+          const read = yield* Recording.fromLines(Stream.make(yield* textOf(recording)))
+          deepStrictEqual(Array.from(Recording.events(read)), [kept!])
+          deepStrictEqual(Array.from(Recording.events(Recording.make(facts, [kept!]))), [kept!])
+        }))),
+      { numRuns: 3000 }
+    ).then(() => assert.isAbove(taken, 100))
+  })
+
+  const leased = {
+    _tag: "Leased",
+    pool: "BufferPool",
+    from: "driver",
+    request: 1,
+    family: "0",
+    size: 1,
+    block: 1,
+    capacity: 1
+  }
+  it.each<readonly [object, string]>([
+    [{ ...leased, block: -1.5 }, "event 1, Leased: its block -1.5 is no whole number from 0"],
+    [{ ...leased, capacity: -7 }, "its capacity -7 is no number of bytes"],
+    [{ ...leased, size: -Infinity }, "its size -Infinity is no number of bytes"],
+    [{ ...leased, from: "nonsense" }, "its from \"nonsense\" is none of held, borrowed, driver"],
+    [{ ...leased, budgetNumber: 2 }, "there is no budget 2 in the facts"],
+    [{ _tag: "RanOut", rungs: ["a,b", ""] }, "rungs have \"a,b\""],
+    [{ _tag: "RanOut", rungs: [1, null] }, "rungs have 1"]
+  ])("are refused: %j", (event, told) => assert.throws(() => made(event), TypeError, told))
+
+  it("have no rungs where they are left out", () =>
+    strictEqual(
+      Array.from(Recording.events(made({ _tag: "RanOut" })), (event) =>
+        event._tag === "RanOut" ? event.rungs.length : undefined)[0],
+      0
     ))
 })
 

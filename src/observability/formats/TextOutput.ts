@@ -7,11 +7,8 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
-import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import { EventChunk } from "../recording/EventChunk.ts"
-import type { Recording } from "../recording/Recording.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import { type Recording, recordingProblem } from "../recording/RecordingModel.ts"
 
 /** A piece has at least so many characters, but for the last one. */
 const pieceLength = 65_536
@@ -31,12 +28,6 @@ function* joined(texts: Iterable<string>): Generator<string> {
   if (length > 0) yield parts.join("")
 }
 
-const isRecording = (value: unknown): value is Recording =>
-  typeof value === "object" && value !== null &&
-  ["memories", "families", "budgets", "blocks"].every((name) => Array.isArray(Reflect.get(value, name))) &&
-  Array.isArray(Reflect.get(value, "chunks")) &&
-  (Reflect.get(value, "chunks") as ReadonlyArray<unknown>).every((chunk) => chunk instanceof EventChunk)
-
 /** The next piece; what the texts throw by `valid` is the error of the stream. */
 const next = (pieces: Iterator<string>): IteratorResult<string> | GpuError => {
   try {
@@ -54,13 +45,8 @@ export const textOf = (
   write: (recording: Recording) => Iterable<string>
 ): Stream.Stream<string, GpuError> =>
   Stream.fromPull(Effect.suspend(() => {
-    if (!satisfies(recording, isRecording)) {
-      return Effect.fail(invalidRequest(
-        operation,
-        `${shown(recording)} was given for the recording`,
-        "Pass what Recording.make or an import has made."
-      ))
-    }
+    const problem = recordingProblem(operation, recording)
+    if (problem !== undefined) return Effect.fail(problem)
     const pieces = joined(write(recording))
     return Effect.succeed(Effect.suspend((): Pull.Pull<[string], GpuError> => {
       const result = next(pieces)

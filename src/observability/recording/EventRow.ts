@@ -3,14 +3,20 @@
  *
  * @internal
  */
+import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
-import { columnCount, type Field, kinds, placeOf } from "./EventShape.ts"
+import { columnCount, columns, type Field, kinds, placeOf, ranges } from "./EventShape.ts"
 import { Texts } from "./Texts.ts"
 
 /** What events say of memories that have no name of their own in them. */
 export interface MemoryNames {
   readonly label?: string | undefined
   readonly device: string
+}
+
+/** The numbers of memories, or of budgets. */
+interface Numbers {
+  readonly has: (number: number) => boolean
 }
 
 export class EventRow {
@@ -31,9 +37,32 @@ export class EventRow {
     this.at = event.at
     const values = event as unknown as Record<string, unknown>
     for (const { as, column, isText, name } of kinds[this.kind]!.fields) {
-      const value = as === "list" ? (values[name] as ReadonlyArray<string>).join(",") : values[name]
+      const value = as === "list" ? (values[name] as ReadonlyArray<string> | undefined)?.join(",") : values[name]
       this.values[column] = isText ? this.texts.placeOf(value as string | undefined) : Number(value ?? 0)
     }
+  }
+
+  /** What is wrong with it in a recording of such memories and budgets, whoever has made it. */
+  problem(memories: Numbers, budgets: Numbers): string | undefined {
+    if (!Number.isFinite(this.at)) return `its time ${this.at} is no number of milliseconds`
+    if (!memories.has(this.memory)) return `there is no memory ${shown(this.memory)} in the facts`
+    for (const field of kinds[this.kind]!.fields) {
+      const problem = this.#problemOf(field, budgets)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+
+  #problemOf({ choices, column, isText, name, range }: Field, budgets: Numbers): string | undefined {
+    const value = this.values[column]!
+    if (isText && !this.texts.has(value)) return `${name} ${value} is no place of a text`
+    if (choices !== undefined && !choices.has(this.texts.all[value])) {
+      return `its ${name} ${shown(this.texts.all[value])} is none of ${[...choices].join(", ")}`
+    }
+    if (!ranges[range].has(value)) return `its ${name} ${value} is no ${ranges[range].name}`
+    return column === columns.budgetNumber && value !== 0 && !budgets.has(value)
+      ? `there is no budget ${value} in the facts`
+      : undefined
   }
 
   text(column: number): string | undefined {

@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
+import type { FreeReason, GaveUp, Leased, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 
 /** What events say. What one leaves out is 0; a text is a place in a list of all texts, and 0 for none. */
 const columnNames = [
@@ -39,17 +39,61 @@ export interface Field {
   readonly column: number
   readonly isText: boolean
   readonly as: "itself" | "yes or no" | "list"
+  /** Which numbers it can be; of a text those of its place. */
+  readonly range: Range
+  /** The only texts that it can be, if there are such. */
+  readonly choices: ReadonlySet<string | undefined> | undefined
   /** Whether 0 says that there is none. */
   readonly isOptional: boolean
 }
 
-const field = (name: string, column: Column = name as Column, as: Field["as"] = "itself"): Field => ({
+type Range = "count" | "bytes" | "amount" | "finite" | "yes or no"
+
+/** The numbers that events have: which ones, and how that is told. */
+export const ranges: { readonly [R in Range]: { readonly has: (value: number) => boolean; readonly name: string } } = {
+  count: { has: (value) => Number.isInteger(value) && value >= 0, name: "whole number from 0" },
+  bytes: { has: (value) => Number.isFinite(value) && value >= 0, name: "number of bytes" },
+  amount: { has: (value) => value >= 0, name: "number from 0" },
+  finite: { has: Number.isFinite, name: "finite number" },
+  "yes or no": { has: (value) => value === 0 || value === 1, name: "yes or no" }
+}
+
+const rangeOf = (column: Column): Range =>
+  column === "size" || column === "capacity" ? "bytes" : column === "waitAtMost" ? "amount" : "count"
+
+const field = (name: string, column: Column = name as Column, range: Range = rangeOf(column)): Field => ({
   name,
   column: columns[column],
   isText: columns[column] >= columns.pool,
-  as,
+  as: range === "yes or no" ? range : "itself",
+  range,
+  choices: undefined,
   isOptional: column === "budgetNumber" || column === "under"
 })
+
+/** One of some texts. The types of events name them too. */
+const choice = (name: string, all: Readonly<Record<string, true>>): Field => ({
+  ...field(name, "detail"),
+  choices: new Set(Object.keys(all))
+})
+
+const from: Record<Leased["from"], true> = { held: true, borrowed: true, driver: true }
+const ends: Record<Released["why"], true> = {
+  released: true,
+  scopeClosed: true,
+  poolClosed: true,
+  parentReleased: true
+}
+const frees: Record<FreeReason, true> = {
+  evicted: true,
+  trimmed: true,
+  heldLimit: true,
+  idle: true,
+  notKept: true,
+  closed: true,
+  lost: true
+}
+const leaves: Record<GaveUp["why"], true> = { interrupted: true, scopeClosed: true, failed: true }
 
 const ofRequest = [
   field("pool"),
@@ -66,35 +110,39 @@ const ofRequest = [
 ]
 
 const block = [field("block"), field("capacity")]
-const why = field("why", "detail")
 
 const shapes: { readonly [Tag in PoolEvent["_tag"]]: ReadonlyArray<Field> } = {
   DriverAsked: [...ofRequest, field("capacity")],
-  Leased: [...ofRequest, field("from", "detail"), ...block],
+  Leased: [...ofRequest, choice("from", from), ...block],
   Kept: [...ofRequest, ...block],
-  Released: [field("pool"), ...block, field("size"), field("label"), field("callSite"), why],
-  Freed: [field("pool"), ...block, why],
+  Released: [field("pool"), ...block, field("size"), field("label"), field("callSite"), choice("why", ends)],
+  Freed: [field("pool"), ...block, choice("why", frees)],
   Reclaimed: [],
-  Refused: [...ofRequest, field("capacity"), why],
-  RoomNeeded: [...ofRequest, field("missing", "capacity")],
-  GaveUp: [...ofRequest, why],
+  Refused: [...ofRequest, field("capacity"), field("why", "detail")],
+  RoomNeeded: [...ofRequest, field("missing", "capacity", "amount")],
+  GaveUp: [...ofRequest, choice("why", leaves)],
   Waiting: ofRequest,
-  Waited: [...ofRequest, field("served", "block", "yes or no"), field("waitedMillis", "capacity")],
+  Waited: [...ofRequest, field("served", "block", "yes or no"), field("waitedMillis", "capacity", "finite")],
   Reserved: ofRequest,
   ReservationEnded: ofRequest,
   HandlersAsked: [...ofRequest, field("freed", "block", "yes or no")],
   RanOut: [
     ...ofRequest,
-    field("rungs", "detail", "list"),
-    field("activeBytes", "block"),
+    { ...field("rungs", "detail"), as: "list" },
+    field("activeBytes", "block", "bytes"),
     field("heldBytes", "capacity")
   ],
-  LimitChanged: [field("budget"), field("budgetNumber"), field("from", "size"), field("to", "capacity")],
+  LimitChanged: [
+    field("budget"),
+    field("budgetNumber"),
+    field("from", "size", "amount"),
+    field("to", "capacity", "amount")
+  ],
   Lost: [],
   Closed: [],
-  TrimAsked: [field("to", "capacity"), field("all", "block", "yes or no"), field("queue")],
+  TrimAsked: [field("to", "capacity", "amount"), field("all", "block", "yes or no"), field("queue")],
   HoldingChanged: [field("holds", "block", "yes or no")],
-  IdleStep: [field("steps", "capacity")],
+  IdleStep: [field("steps", "capacity", "amount")],
   Closing: [field("pool"), field("budgetNumber")]
 }
 

@@ -104,7 +104,7 @@ const Facts = Members.check(Schema.makeFilter(contradictions))
 export const Header = Schema.toCodecJson(Schema.Struct({
   format: Schema.Literal("effect-gpu-pool recording"),
   version: Schema.Literal(1),
-  length: Schema.Int,
+  length: number,
   /** For each kind of event, what follows the kind, the time and the number of the memory in its lines. */
   columns: Schema.Record(Schema.String, Schema.Array(Schema.String)),
   facts: Facts

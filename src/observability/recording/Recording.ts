@@ -9,11 +9,11 @@ import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
 import { EventReader } from "./EventReader.ts"
 import type { MemoryNames } from "./EventRow.ts"
-import { kinds, placeOf } from "./EventShape.ts"
+import { type Field, kinds, placeOf } from "./EventShape.ts"
 import { decodeFacts } from "./FactsSchema.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
-import type { Recording } from "./RecordingModel.ts"
+import { type Recording, recordingProblem } from "./RecordingModel.ts"
 
 export { layer, Recorder, type RecorderOptions, snapshot } from "./Recorder.ts"
 export type { RecordedBlock, RecordedBudget, RecordedFamily, RecordedMemory, RecordingFacts } from "./RecordingFacts.ts"
@@ -26,12 +26,14 @@ const namesOf = ({ memories }: RecordingFacts): ReadonlyMap<number, MemoryNames>
   new Map(memories.map((memory) => [memory.number, memory]))
 
 /**
- * The events of a recording, from the first to the last. Each is made when it is asked for.
+ * The events of a recording, from the first to the last. Each is made when it is asked for. Throws a TypeError for what is no recording.
  *
  * @category getters
  * @since 0.1.0
  */
 export function* events(recording: Recording): Generator<PoolEvent, void> {
+  const problem = recordingProblem("Recording.events", recording)
+  if (problem !== undefined) throw new TypeError(problem.message)
   const names = namesOf(recording)
   const reader = new EventReader(recording)
   while (reader.next()) yield reader.row.event(names)
@@ -50,30 +52,31 @@ const demandFacts = (facts: RecordingFacts): RecordingFacts => {
   throw new TypeError(`${operation}: the facts are none of a recording: ${checked.failure.message}`)
 }
 
-/** Each member of an event must be of its kind, or left out, and its memory one of the facts. */
-const demandEvent = (event: PoolEvent, memories: ReadonlyMap<number, MemoryNames>): void => {
+/** Each member of an event must be of its kind, or left out. */
+const demandEvent = (event: PoolEvent): void => {
   demandMembers(operation, "an event", event, { _tag: "string", at: "number", memoryNumber: "number" })
-  if (!Number.isFinite(event.at)) {
-    throw new TypeError(`${operation}: an event's time is ${event.at}. Pass milliseconds.`)
-  }
-  if (!memories.has(event.memoryNumber)) {
-    throw new TypeError(`${operation}: the facts have no memory ${event.memoryNumber}, which an event names. Add it.`)
-  }
   const kind = placeOf(event._tag)
   if (kind === undefined) throw new TypeError(`${operation}: ${shown(event._tag)} is no kind of event. See PoolEvent.`)
   for (const { as, isText, name } of kinds[kind]!.fields) {
     const value: unknown = Reflect.get(event, name)
-    const expected = as === "list" ? "list" : as === "yes or no" ? "boolean" : isText ? "string" : "number"
-    if (value !== undefined) demand(operation, `an event's ${name}`, value, expected)
-    if (Number.isNaN(value)) {
-      throw new TypeError(`${operation}: an event's ${name} is no number. Leave it out, or pass one.`)
-    }
+    if (value === undefined) continue
+    demand(operation, `an event's ${name}`, value, as === "list" ? "list" : kindOf(as, isText))
+    if (as === "list") demandNames(name, value as ReadonlyArray<unknown>)
   }
+}
+
+const kindOf = (as: Field["as"], isText: boolean) => as === "yes or no" ? "boolean" : isText ? "string" : "number"
+
+/** They are one text, with commas between them. */
+const demandNames = (name: string, values: ReadonlyArray<unknown>): void => {
+  const wrong = values.findIndex((value) => typeof value !== "string" || value === "" || value.includes(","))
+  if (wrong < 0) return
+  throw new TypeError(`${operation}: an event's ${name} have ${shown(values[wrong])}. Pass names without commas.`)
 }
 
 /**
  * A recording of events that a program has, such as one that was imported. Throws a TypeError for facts or events that are none, and
- * for an event of a memory that the facts do not have.
+ * for an event of a memory or a budget that the facts do not have: what it makes can be saved and loaded again.
  *
  * @category constructors
  * @since 0.1.0
@@ -82,10 +85,16 @@ export const make = (facts: RecordingFacts, events: Iterable<PoolEvent>): Record
   const builder = new RecordingBuilder()
   const checked = demandFacts(facts)
   const memories = namesOf(checked)
+  const budgets = new Set(checked.budgets.map(({ number }) => number))
   demandIterable(events)
   for (const event of events) {
-    demandEvent(event, memories)
-    builder.add(event)
+    demandEvent(event)
+    builder.row.set(event)
+    const problem = builder.row.problem(memories, budgets)
+    if (problem !== undefined) {
+      throw new TypeError(`${operation}: event ${builder.length + 1}, ${event._tag}: ${problem}.`)
+    }
+    builder.addRow()
   }
   return builder.build(checked)
 }

@@ -18,7 +18,7 @@ import type { EventRow } from "./EventRow.ts"
 import { type Field, kinds, placeOf } from "./EventShape.ts"
 import { columnsOfKinds, factsOf, Header } from "./FactsSchema.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
-import type { Recording } from "./RecordingModel.ts"
+import { type Recording, recordingProblem } from "./RecordingModel.ts"
 import type { Texts } from "./Texts.ts"
 
 const linesPerPiece = 4096
@@ -66,13 +66,17 @@ function* piecesOf(recording: Recording): Generator<string, void> {
 
 /**
  * A recording as text, in pieces of whole lines: JSON Lines. The first line says the version, the facts, and the columns of each kind of
- * event. An event is an array of its kind, its time, its memory and its columns, where a text is a place in the `"texts"` before it.
+ * event. An event is an array of its kind, its time, its memory and its columns, where a text is a place in the `"texts"` before it. Fails
+ * with InvalidRequest for what is no recording.
  *
  * @category files
  * @since 0.1.0
  */
-export const toLines = (recording: Recording): Stream.Stream<string> =>
-  Stream.suspend(() => Stream.fromIterable(piecesOf(recording)))
+export const toLines = (recording: Recording): Stream.Stream<string, GpuError> =>
+  Stream.suspend(() => {
+    const problem = recordingProblem("Recording.toLines", recording)
+    return problem === undefined ? Stream.fromIterable(piecesOf(recording)) : Stream.fail(problem)
+  })
 
 const operation = "Recording.fromLines"
 const hint = "Read a file that Recording.save has written, whole and unchanged."
@@ -81,6 +85,7 @@ class Reader {
   #header: typeof Header.Type | undefined = undefined
   readonly #fields = new Map<string, { readonly kind: number; readonly fields: ReadonlyArray<Field> }>()
   #memories: ReadonlySet<number> = new Set()
+  #budgets: ReadonlySet<number> = new Set()
   readonly #builder = new RecordingBuilder()
   #lines = 0
   #rest = ""
@@ -104,9 +109,10 @@ class Reader {
       return problem ?? (end < 0 ? undefined : this.#readLines(text.slice(end + 1)))
     }
     // One call for many lines is faster; where one of them is wrong, they are read one by one to find it.
-    const rows = parsed(`[${text.replaceAll("\n", ",")}]`)
-    if (Array.isArray(rows)) return this.#addAll(rows)
-    for (const one of text.split("\n")) {
+    const lines = text.split("\n")
+    const rows = parsed(`[${lines.join(",")}]`)
+    if (Array.isArray(rows) && rows.length === lines.length) return this.#addAll(rows)
+    for (const one of lines) {
       const problem = this.#addAll([parsed(one)])
       if (problem !== undefined) return problem
     }
@@ -115,11 +121,13 @@ class Reader {
 
   #readHeader(text: string): GpuError | undefined {
     this.#lines = 1
-    const header = decodeHeader(parsed(text))
+    const header = decodeHeader(parsed(text.replace(/^\ufeff/, "")))
     if (header._tag === "Failure") return this.#wrong(`it is no header of version 1: ${header.failure.message}`)
     this.#header = header.success
     this.#builder.readTexts([])
-    this.#memories = new Set(header.success.facts.memories.map(({ number }) => number))
+    const { budgets, memories } = header.success.facts
+    this.#memories = new Set(memories.map(({ number }) => number))
+    this.#budgets = new Set(budgets.map(({ number }) => number))
     for (const [tag, names] of Object.entries(header.success.columns)) {
       const kind = placeOf(tag)
       const known = kind === undefined ? [] : kinds[kind]!.fields
@@ -152,10 +160,6 @@ class Reader {
     const { length, row: event } = this.#builder
     if (length === this.#header!.length) return this.#wrong("it is one event more than the first line says")
     const [, time, memory] = row
-    if (!Number.isFinite(time)) return this.#wrong(`its time ${shown(time)} is no number of milliseconds`)
-    if (!this.#memories.has(memory as number)) {
-      return this.#wrong(`there is no memory ${shown(memory)} in the first line`)
-    }
     // A file of an earlier version may not have all columns.
     event.values.fill(0)
     event.kind = kind
@@ -164,11 +168,12 @@ class Reader {
     for (let index = 0; index < fields.length; index++) {
       const given = row[index + 3]
       const value = given === "Infinity" ? Infinity : given
-      const { column, isText, name } = fields[index]!
+      const { column, name } = fields[index]!
       if (typeof value !== "number") return this.#wrong(`${name} ${shown(value)} is no number`)
-      if (isText && !event.texts.has(value)) return this.#wrong(`${name} ${value} is no place of a text`)
       event.values[column] = value
     }
+    const problem = event.problem(this.#memories, this.#budgets)
+    if (problem !== undefined) return this.#wrong(problem)
     this.#builder.addRow()
     return undefined
   }
@@ -231,7 +236,8 @@ export const fromLines = <E, R>(
 let parts = 0
 
 /**
- * Writes a recording to a file, as {@link toLines} says. The file is there only when it is whole.
+ * Writes a recording to a file, as {@link toLines} says. The file is there only when it is whole. Fails
+ * with InvalidRequest for what is no recording.
  *
  * @category files
  * @since 0.1.0
@@ -239,8 +245,10 @@ let parts = 0
 export const save = (
   recording: Recording,
   path: string
-): Effect.Effect<void, PlatformError, FileSystem.FileSystem> =>
+): Effect.Effect<void, GpuError | PlatformError, FileSystem.FileSystem> =>
   Effect.gen(function*() {
+    const problem = recordingProblem("Recording.save", recording)
+    if (problem !== undefined) return yield* problem
     const files = yield* FileSystem.FileSystem
     // Several may be written to one path at a time: the last one stays, and each is whole.
     const part = `${path}.${++parts}.part`

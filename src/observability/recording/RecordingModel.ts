@@ -3,7 +3,10 @@
  *
  * @since 0.1.0
  */
-import type { EventChunk } from "./EventChunk.ts"
+import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
+import { shown } from "../../domain/arguments/ShownValue.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { EventChunk } from "./EventChunk.ts"
 import { EventReader } from "./EventReader.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 
@@ -27,3 +30,22 @@ export const startOf = (recording: Recording): number => {
   const reader = new EventReader(recording)
   return reader.next() ? reader.row.at : recording.takenAt
 }
+
+const isRecording = (value: unknown): value is Recording =>
+  typeof value === "object" && value !== null &&
+  ["chunks", "memories", "families", "budgets", "blocks"].every((name) => Array.isArray(Reflect.get(value, name))) &&
+  (Reflect.get(value, "chunks") as ReadonlyArray<unknown>).every((chunk) => chunk instanceof EventChunk)
+
+/** Programs without types can pass anything. @internal */
+export const recordingProblem = (
+  operation: string,
+  value: unknown,
+  name: string = "the recording"
+): GpuError | undefined =>
+  satisfies(value, isRecording)
+    ? undefined
+    : invalidRequest(
+      operation,
+      `${shown(value)} was given for ${name}`,
+      "Pass a recording, such as one of Recording.make."
+    )

@@ -11,9 +11,6 @@ import { Addresses } from "./Addresses.ts"
 import { bytes, floats, integers } from "./Columns.ts"
 import type { Blocks, DrawnMemory, Failure, Leases, Timeline, Turn, Waits } from "./Timeline.ts"
 
-/** Bytes as they can be drawn. */
-const drawable = (bytes: number): number => Number.isFinite(bytes) && bytes > 0 ? bytes : 0
-
 const bounded = (bytes: number): number | null => Number.isFinite(bytes) ? bytes : null
 
 /** Texts, each once. */
@@ -81,11 +78,10 @@ class Reader {
   readonly #follower: BlockFollower = {
     begins: ({ capacity, family, memory, pool }) => {
       const { addresses, place } = this.#memoryOf(memory, undefined, "")
-      const bytes = drawable(capacity)
       this.#blocks.start.push(this.#state)
       this.#blocks.end.push(-1)
-      this.#blocks.capacity.push(bytes)
-      this.#blocks.address.push(addresses.take(bytes))
+      this.#blocks.capacity.push(capacity)
+      this.#blocks.address.push(addresses.take(capacity))
       this.#blocks.memory.push(place)
       this.#blocks.pool.push(this.#texts.place(pool))
       this.#blocks.family.push(this.#texts.place(family))
@@ -93,7 +89,7 @@ class Reader {
     leased: ({ callSite, label, place, size }) => {
       this.#leases.start.push(this.#state)
       this.#leases.end.push(-1)
-      this.#leases.size.push(drawable(size))
+      this.#leases.size.push(size)
       this.#leases.block.push(place)
       this.#leases.label.push(this.#texts.place(label))
       this.#leases.site.push(this.#texts.place(callSite))
@@ -128,8 +124,7 @@ class Reader {
   }
 
   #read(event: PoolEvent.PoolEvent): void {
-    const before = this.#times.length === 0 ? 0 : this.#times.get(this.#times.length - 1)
-    this.#times.push(Number.isFinite(event.at) ? event.at : before)
+    this.#times.push(event.at)
     this.#kind.push(placeOf(event._tag) ?? 0)
     this.#state++
     const memory = this.#memoryOf(event.memoryNumber, event.memory, event.device)
@@ -154,7 +149,7 @@ class Reader {
     if (this.#waiting.has(request)) return
     const place = this.#waits.start.push(this.#state)
     this.#waits.end.push(-1)
-    this.#waits.size.push(drawable(size))
+    this.#waits.size.push(size)
     this.#waits.label.push(this.#texts.place(label))
     this.#waits.site.push(this.#texts.place(callSite))
     this.#waits.memory.push(memory.place)
@@ -174,14 +169,14 @@ class Reader {
     this.#failures.push({
       state: this.#state,
       memory: memory.place,
-      size: drawable(event.size),
+      size: event.size,
       label: event.label ?? "",
       site: event.callSite ?? "",
       pool: event.pool,
       budget: event.budget ?? "",
       rungs: event.rungs,
-      activeBytes: drawable(event.activeBytes),
-      heldBytes: drawable(event.heldBytes)
+      activeBytes: event.activeBytes,
+      heldBytes: event.heldBytes
     })
   }
 

@@ -6,10 +6,10 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { optionsProblem, readValues, satisfies } from "../../domain/arguments/ArgumentProblem.ts"
+import { optionsProblem, readValues } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type { Recording } from "../recording/Recording.ts"
+import { type Recording, recordingProblem } from "../recording/RecordingModel.ts"
 import { documentOf } from "./Document.ts"
 import { compressed, pack, toText } from "./Packing.ts"
 import { readTimeline } from "./ReadTimeline.ts"
@@ -40,17 +40,6 @@ export interface HtmlOptions {
 const known = new Set(["title", "compareWith", "compareTitle", "live", "refresh"])
 const operation = "Viewer.html"
 
-const isRecording = (value: unknown): value is Recording =>
-  typeof value === "object" && value !== null &&
-  ["chunks", "memories", "blocks"].every((name) => Array.isArray(Reflect.get(value, name)))
-
-const recordingProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
-  satisfies(value, isRecording) ? undefined : invalidRequest(
-    operation,
-    `${shown(value)} was given for ${name}`,
-    "Pass a recording, such as one of Recording.make."
-  )
-
 const textProblem = (name: string, value: unknown): GpuError | undefined =>
   value === undefined || typeof value === "string"
     ? undefined
@@ -65,10 +54,10 @@ const refreshOf = ({ refresh = "1 second" }: HtmlOptions): number | GpuError => 
 }
 
 const problemOf = (recording: unknown, options: HtmlOptions): GpuError | undefined =>
-  recordingProblem(operation, "the recording", recording) ?? optionsProblem(operation, options, known) ??
+  recordingProblem(operation, recording) ?? optionsProblem(operation, options, known) ??
     textProblem("title", options.title) ?? textProblem("compareTitle", options.compareTitle) ??
     textProblem("live", options.live) ??
-    (options.compareWith === undefined ? undefined : recordingProblem(operation, "compareWith", options.compareWith))
+    (options.compareWith === undefined ? undefined : recordingProblem(operation, options.compareWith, "compareWith"))
 
 const titleOf = ({ reason, source }: Recording): string =>
   `${source}: ${reason === "outOfMemory" ? "out of memory" : "a recording of memory"}`
@@ -156,7 +145,7 @@ export const html = (recording: Recording, options: HtmlOptions = {}): Effect.Ef
  */
 export const data = (recording: Recording): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError> =>
   Effect.suspend(() => {
-    const problem = recordingProblem("Viewer.data", "the recording", recording)
+    const problem = recordingProblem("Viewer.data", recording)
     if (problem !== undefined) return problem
     const timeline = readValues("Viewer.data", () => readTimeline(recording, titleOf(recording)))
     return isGpuError(timeline) ? timeline : Effect.promise(() => compressed(pack(timeline)))

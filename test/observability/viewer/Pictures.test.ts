@@ -257,14 +257,12 @@ describe("an odd recording", () => {
     )
   })
 
-  it("takes bytes that are none as 0, and adds huge ones", () => {
+  it("adds huge bytes", () => {
     const { active } = factsOf([
-      leased({ size: -5 }, 2, "driver"),
-      leased({ size: Infinity }, 3, "driver"),
       leased({ size: 2 ** 53 }, 4, "driver"),
       leased({ size: 2 ** 53 }, 5, "driver")
     ])
-    deepStrictEqual(active, [0, 0, 0, 2 ** 53, 2 ** 54])
+    deepStrictEqual(active, [0, 2 ** 53, 2 ** 54])
   })
 
   it("has times that never go back on the axis", () => {
