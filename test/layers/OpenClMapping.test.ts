@@ -219,6 +219,8 @@ describeWith(["opencl"], "Events of an OpenCL queue", () => {
         const x = yield* allocate(64)
         yield* CommandQueue.fill(x, 1)
         const filled = yield* CommandQueue.event
+        // One native wait is outstanding for each queue, and what ends meanwhile is seen when that has ended.
+        yield* CommandQueue.finish
         const end = yield* blockQueue(yield* OpenCl.handle(x))
         const later = yield* CommandQueue.event
         const events = driverObjects.liveByKind["event"]
