@@ -238,7 +238,8 @@ export interface HandlersAsked extends OfRequest {
 }
 
 /**
- * A request fails with OutOfMemory, after everything was tried.
+ * A request fails with OutOfMemory, after everything was tried. A request that is over a limit by itself fails with LimitExceeded as it
+ * is made: nothing is tried for it, and no event tells of it.
  *
  * @category models
  * @since 0.1.0

@@ -98,7 +98,8 @@ export interface Plan<A> {
   readonly timeline: ReadonlyArray<PlanMoment>
   /**
    * The smallest limit of the pool with which the program passes. Undefined where a request runs out of memory whatever that limit is,
-   * by a budget of the program or by the device, and where the program does not pass when it runs again.
+   * by a budget of the program or by the device, and where the program does not pass when it runs again. A request of the first run that
+   * is over the limit of `pool` or of a budget by itself is not told, and counts for nothing here.
    */
   readonly atAll: SmallestLimit | undefined
   /** The same, if none of its requests is to wait. */
