@@ -233,7 +233,7 @@ export interface ReservationEnded extends OfRequest {
  */
 export interface HandlersAsked extends OfRequest {
   readonly _tag: "HandlersAsked"
-  /** Whether one of them said that it had. */
+  /** Whether one of them said that it had: not where one failed, or the request was interrupted meanwhile. */
   readonly freed: boolean
 }
 

@@ -12,20 +12,29 @@ export class Likeness {
   readonly #blocks = new Map<number, number>()
   readonly #recordedBlocks = new Map<number, number>()
   readonly #length: number
+  /** What the replay is to tell next; undefined once it has told something else. */
+  #next: PoolEvent | void
   #told = 0
   #differsAt: number | undefined = undefined
 
   constructor(recording: Recording) {
     this.#recorded = events(recording)
+    this.#next = this.#recorded.next().value
     this.#length = recording.length
   }
 
   /** The next event of the replay. */
   take(event: PoolEvent): void {
     if (this.#differsAt !== undefined) return
-    const { value } = this.#recorded.next()
-    if (value === undefined || !this.#isLike(event, value)) this.#differsAt = this.#told
+    const isLike = this.#next !== undefined && this.#isLike(event, this.#next)
+    if (!isLike) this.#differsAt = this.#told
+    this.#next = isLike ? this.#recorded.next().value : undefined
     this.#told++
+  }
+
+  /** The time of the next event. A recorder reads the clock also between two events of one step. */
+  get nextAt(): number | undefined {
+    return this.#next?.at
   }
 
   /** How many events are as recorded before one that is not; undefined where all are. */

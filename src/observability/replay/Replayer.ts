@@ -85,7 +85,17 @@ export class Replayer {
       const told = script.memory(number)
       const device = new SimulatedDevice(this.#requesting, told, plan.isSame, this.#time, () => this.#at)
       const { scheduler } = this.#turns
-      const simulated = new SimulatedMemory(memory, recording, told, plan.isSame, this.#time, scheduler, device)
+      const handlers = this.#requesting.handlersOf(number)
+      const simulated = new SimulatedMemory(
+        memory,
+        recording,
+        told,
+        plan.isSame,
+        this.#time,
+        scheduler,
+        device,
+        handlers
+      )
       device.memory = simulated.memory
       const replayed: Replayed = { simulated, device, heard: 0, count: 0, trimFollows: false }
       this.#memories.set(number, replayed)
@@ -99,7 +109,8 @@ export class Replayer {
         for (const [recorded, budget] of simulated.budgets) budgets.set(budget.number, recorded)
         this.#make(renamed(event, this.#requesting, budgets))
       }
-      const made = options.keepsEvents ? new PoolEmitter(simulated.heard, () => this.#time.now, tell) : undefined
+      const now = (): number => this.#likeness?.nextAt ?? this.#time.now
+      const made = options.keepsEvents ? new PoolEmitter(simulated.heard, now, tell) : undefined
       simulated.hear(new ReplayEmitter(this.#requesting, this.tally, replayed, made))
     }
   }
@@ -227,9 +238,7 @@ export class Replayer {
         return answer !== undefined
       }
       case "HandlersAsked":
-        if (ticket.answerHandlers === undefined) return false
-        ticket.answerHandlers(event.freed)
-        return true
+        return this.#requesting.answerHandlers(ticket, event.freed)
       default:
         return false
     }

@@ -10,14 +10,15 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import type { GpuError } from "../../domain/GpuError.ts"
+import { DriverError, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
 import type { OfRequest, Released } from "../../domain/pool/PoolEvent.ts"
 import type { Block } from "../../services/lease/Lease.ts"
-import type { Handler } from "../../services/pool/waiting/Handlers.ts"
+import type { Handlers } from "../../services/pool/waiting/Handlers.ts"
 import { CurrentTurn } from "../../services/pool/waiting/JobTurns.ts"
 import type { LeaseRequest } from "../../services/pool/waiting/LeaseRequest.ts"
 import type { Listening } from "./ReplayEmitter.ts"
 import type { Script } from "./Script.ts"
+import { SimulatedHandlers } from "./SimulatedHandlers.ts"
 import type { Requests, SimulatedMemory } from "./SimulatedMemory.ts"
 import { OnQueue } from "./SimulatedQueues.ts"
 import { SimulatedBlock, type SimulatedLease } from "./SimulatedSource.ts"
@@ -51,11 +52,26 @@ const waiterOf = ({ request }: Ticket): LeaseRequest["waiter"] => {
   return waiter?.state === "waiting" && waiter.resume !== undefined ? waiter : undefined
 }
 
+/** Whether its next event says that it asks handlers. */
+const isAsking = ({ fate, told }: Ticket): boolean => fate.asksAfter?.has(told) === true
+
 /** How long a lease or a reservation that ended at a time has lasted in the recording. */
 const millisOf = ({ asked, fate }: Ticket, end: number): number => Math.max(0, end - (fate.leasedAt ?? asked.at))
 
-/** More handlers than one answer as one. */
-const removeNothing = (): void => {}
+/** A handler failed in the recording, which does not say how. */
+const handlerFailed = Exit.fail(
+  makeError(
+    new DriverError({
+      backend: "recorded",
+      call: "onOutOfMemory",
+      codeName: "Failed",
+      code: undefined,
+      log: "",
+      commands: [],
+      hint: "A handler failed when this was recorded."
+    })
+  )
+)
 
 export class Requesting implements Listening {
   readonly tickets = new Map<number, Ticket>()
@@ -69,7 +85,6 @@ export class Requesting implements Listening {
   #turnsBegun = 0
   /** What fails from now on fails since the replay ends. */
   #isFinished = false
-  readonly #handlers = new Map<SimulatedMemory, () => void>()
 
   constructor(options: RequestingOptions) {
     this.#options = options
@@ -146,10 +161,11 @@ export class Requesting implements Listening {
   }
 
   #usualContextOf(ticket: Ticket): Context.Context<Scope.Scope> {
-    const { asked: { waitAtMost }, fate, memory } = ticket
+    const { asked: { memoryNumber, waitAtMost }, fate, memory } = ticket
     const isTimed = waitAtMost > 0 && waitAtMost < Infinity
-    const hasHandlers = this.#registersHandlers(ticket)
-    const hasTurns = this.#options.isSame && fate.events > 0
+    const { isSame, script } = this.#options
+    const hasHandlers = !isSame && script.memory(memoryNumber).lastHandlers >= 0
+    const hasTurns = isSame && fate.events > 0
     if (!isTimed && !hasHandlers && !memory.hasQueues && !hasTurns) return this.#inTurnOf(ticket)
     const own = this.#inTurnOf(ticket).pipe(
       Context.add(CurrentTicket, ticket),
@@ -157,7 +173,9 @@ export class Requesting implements Listening {
     )
     if (!isTimed) return own
     const sleeps = ticket.sleeps = new Set()
-    return Context.add(own, Clock.Clock, this.#options.time.clockOf((timer) => void sleeps.add(timer)))
+    const clock = this.#options.time.clockOf((timer) => void sleeps.add(timer))
+    // Under the recorded policy its time is over when the recording says so.
+    return Context.add(own, Clock.Clock, isSame ? { ...clock, currentTimeMillis: Exit.succeed(0) } : clock)
   }
 
   #inTurnOf(ticket: Ticket): Context.Context<Scope.Scope> {
@@ -166,37 +184,52 @@ export class Requesting implements Listening {
     return turn === undefined ? context : Context.add(context, CurrentTurn, turn)
   }
 
-  /** Who had handlers is known of those requests alone that asked them. */
-  #registersHandlers({ asked: { budgetNumber, memoryNumber }, fate, memory }: Ticket): boolean {
-    const { place, script } = this.#options
-    const registered = this.#handlers.get(memory)
-    const hasMore = script.memory(memoryNumber).lastHandlers >= place()
-    if (registered !== undefined && !hasMore) {
-      registered()
-      this.#handlers.set(memory, removeNothing)
-    }
-    if (registered === undefined && fate.lastHandlers >= 0) {
-      const removals = memory.lastResortsOf(budgetNumber).map(({ handlers }) => handlers.add(this.#handler))
-      this.#handlers.set(memory, () => removals.forEach((remove) => remove()))
-    }
-    return hasMore
+  /**
+   * The handlers of a memory. Under the recorded policy they are there when the next event of a request says that it asks them. Under
+   * another one, between the first request that asked them and the last time.
+   */
+  handlersOf(memory: number): Handlers {
+    const { isSame, place, script } = this.#options
+    const { firstHandlers, lastHandlers } = script.memory(memory)
+    return new SimulatedHandlers(
+      () => {
+        const { current } = this.turns
+        if (isSame) return current !== undefined && isAsking(current)
+        return firstHandlers <= place() && place() <= lastHandlers
+      },
+      this.#handlersAnswer
+    )
   }
 
-  /** Answers when the recording does. */
-  readonly #handler: Handler = () =>
-    Effect.withFiber((fiber) => {
-      const ticket = fiber.getRef(CurrentTicket)
-      if (ticket === undefined || ticket.fate.lastHandlers < this.#options.place()) return Effect.succeed(false)
-      return Effect.callback<boolean>((resume) => {
-        ticket.answerHandlers = (freed) => {
-          ticket.answerHandlers = undefined
-          this.turns.take(ticket, () => resume(Effect.succeed(freed)))
-        }
-        return Effect.sync(() => {
-          ticket.answerHandlers = undefined
-        })
+  /** When the recording has it. */
+  readonly #handlersAnswer: Effect.Effect<boolean, GpuError> = Effect.withFiber((fiber) => {
+    const { isSame, place } = this.#options
+    const ticket = fiber.getRef(CurrentTicket)
+    if (ticket === undefined || (!isSame && ticket.fate.lastHandlers < place())) return Exit.succeed(false)
+    return Effect.callback<boolean, GpuError>((resume) => {
+      ticket.answerHandlers = (answer) => {
+        ticket.answerHandlers = undefined
+        this.turns.take(ticket, () => resume(answer))
+      }
+      return Effect.sync(() => {
+        ticket.answerHandlers = undefined
       })
     })
+  })
+
+  /** The handlers of the recording answer a request, or one of them fails, or it waits for them no longer. False when it has not asked. */
+  answerHandlers(ticket: Ticket, freed: boolean): boolean {
+    const { answerHandlers, asked: { size }, fate } = ticket
+    if (answerHandlers === undefined) return false
+    const isLast = this.#options.isSame && ticket.told === fate.beforeLastHandlers
+    if (isLast && fate.handlersEnd === "interrupted") this.#interrupt(ticket)
+    else if (isLast && fate.handlersEnd === "failed") answerHandlers(handlerFailed)
+    // Nothing is told of it any more, and it has nothing.
+    else if (isLast && fate.last === fate.lastHandlers && !freed && ticket.live === undefined) {
+      answerHandlers(Exit.fail(outOfMemory(size)))
+    } else if (!isLast || fate.handlersEnd !== "late" || !this.endWait(ticket)) answerHandlers(Exit.succeed(freed))
+    return true
+  }
 
   #requestsOf(ticket: Ticket): Requests {
     const requests = ticket.memory.requestsFor(ticket.asked)

@@ -32,8 +32,14 @@ export class Fate {
   calls: Array<RecordedCall> | undefined = undefined
   /** How many events the recording has of it. */
   events = 0
+  /** After how many of its events handlers are asked. */
+  asksAfter: Set<number> | undefined = undefined
   /** The place of the last event that says that handlers were asked. */
   lastHandlers = -1
+  /** How many events it has before that. */
+  beforeLastHandlers = -1
+  /** How it went on then, if not with their answer. */
+  handlersEnd: "interrupted" | "late" | "failed" | undefined = undefined
   /** Its scope closed before it had a lease. */
   lostScope = false
   /** The place of its last event before that was told. */
@@ -62,7 +68,8 @@ servedAtOnce.wasServed = true
 export class MemoryScript {
   /** The events of the driver having memory back. */
   reclaims = 0
-  /** The last event of handlers being asked; -1 for none. */
+  /** Where a request begins that asks handlers first, and the last event of handlers being asked; -1 for none. */
+  firstHandlers = Infinity
   lastHandlers = -1
   readonly queues = new Set<string>()
   /** The least bytes with which the driver had no memory any more, the refused ones among them. */
@@ -81,15 +88,20 @@ export class Script {
   readonly silentTurns: Array<OfRequest> = []
   readonly #ledger: BlockLedger
   #closing: Array<number> = []
+  /** The last event says that this one needs memory. */
+  #needs: Fate | undefined = undefined
   #at = 0
 
   constructor(recording: Recording) {
     this.#ledger = new BlockLedger(recording)
     for (const event of events(recording)) {
       this.#manage(event)
+      if (event._tag !== "Freed" || event.why !== "evicted") this.#noteHandlers()
+      this.#needs = undefined
       this.#add(event)
       this.#at++
     }
+    this.#noteHandlers()
     for (const { number } of recording.memories) {
       this.memory(number).peakBytes = this.#ledger.bytesOf(number).peakManagedBytes
     }
@@ -104,6 +116,12 @@ export class Script {
   /** Most events are hits and ends of leases, which change no managed bytes: the ledger is spared them. */
   #manage(event: PoolEvent): void {
     if (event._tag !== "Released" && (event._tag !== "Leased" || event.from === "driver")) this.#ledger.take(event)
+  }
+
+  /** What needs memory evicts for it in the same step, or has asked handlers. */
+  #noteHandlers(): void {
+    const fate = this.#needs
+    if (fate !== undefined) (fate.asksAfter ??= new Set()).add(fate.events - 1)
   }
 
   #add(event: PoolEvent): void {
@@ -165,10 +183,21 @@ export class Script {
       case "GaveUp":
         fate.lostScope = event.why === "scopeClosed"
         if (fate.lostScope) fate.beforeLost = fate.last
+        else if (fate.lastHandlers >= 0 && fate.lastHandlers === fate.last) {
+          fate.handlersEnd = event.why as "interrupted" | "failed"
+        }
+        return
+      case "RoomNeeded":
+        this.#needs = fate
         return
       case "HandlersAsked":
         fate.lastHandlers = this.#at
+        fate.beforeLastHandlers = fate.events
+        memory.firstHandlers = Math.min(memory.firstHandlers, fate.first)
         memory.lastHandlers = this.#at
+        return
+      case "RanOut":
+        if (fate.lastHandlers === fate.last && event.rungs.includes("wait")) fate.handlersEnd = "late"
         return
       case "Reserved":
         fate.hasReserved = true

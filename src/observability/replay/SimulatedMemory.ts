@@ -20,7 +20,7 @@ import { Memory } from "../../services/pool/Memory.ts"
 import { PoolRequests } from "../../services/pool/PoolRequests.ts"
 import type { Budget } from "../../services/pool/waiting/Budget.ts"
 import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
-import type { LastResort } from "../../services/pool/waiting/LastResort.ts"
+import type { Handlers } from "../../services/pool/waiting/Handlers.ts"
 import type { Patience } from "../../services/pool/waiting/LeaseRequest.ts"
 import type {
   RecordedBlock,
@@ -76,6 +76,7 @@ export class SimulatedMemory {
   readonly budgets = new Map<number, Budget>()
   readonly #families: ReadonlyMap<string, RecordedFamily>
   readonly #driver: SimulatedDriver
+  readonly #handlers: Handlers
   readonly #pools = new Map<string | number, SimulatedPool>()
   readonly #sources = new Map<string, SimulatedSource>()
   readonly #requests = new Map<string, Requests>()
@@ -90,10 +91,12 @@ export class SimulatedMemory {
     isSame: boolean,
     time: VirtualTime,
     scheduler: Scheduler.Scheduler,
-    driver: SimulatedDriver
+    driver: SimulatedDriver,
+    handlers: Handlers
   ) {
     const { number } = plan.memory
     this.plan = plan
+    this.#handlers = handlers
     this.#driver = driver
     this.#families = new Map(
       recording.families.filter(({ memory }) => memory === number).map((one) => [one.family, one])
@@ -118,6 +121,7 @@ export class SimulatedMemory {
       scheduler,
       new EventHub()
     )
+    this.memory.lastResort.handlers = handlers
     this.status.onLost(() => this.run(this.memory.drop()))
     // Memory that was freed comes back also before the first request.
     this.sourceOf("", "", undefined)
@@ -233,6 +237,7 @@ export class SimulatedMemory {
     if (recorded === undefined) return undefined
     const { kind, label, maxBytes, parent } = recorded
     const budget = this.memory.budget(kind, maxBytes, this.budgetOf(parent), label)
+    budget.lastResort.handlers = this.#handlers
     this.budgets.set(number, budget)
     return budget
   }
@@ -304,12 +309,6 @@ export class SimulatedMemory {
     if (to !== undefined) this.run(memory.trimTo(to))
     else if (queue === undefined || this.#queues === undefined) this.run(memory.freeHeld)
     else this.run(memory.freeHeldOf(SimulatedQueues.queueNamed(queue, this.#queues)))
-  }
-
-  /** Whom a request asks for help: the handlers of its pool, and those of the memory. */
-  lastResortsOf(budget: number | undefined): ReadonlyArray<LastResort> {
-    const pool = this.budgetOf(this.#poolNumberOf(budget))
-    return pool === undefined ? [this.memory.lastResort] : [pool.lastResort, this.memory.lastResort]
   }
 
   /** Whether requests wait that others may meet when they come. */

@@ -4,6 +4,7 @@
  * @internal
  */
 import * as Context from "effect/Context"
+import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { GpuError } from "../../domain/GpuError.ts"
@@ -46,7 +47,7 @@ export class Ticket {
   /** The driver's answer, while it works on a call. */
   answer: ((why: string | undefined, block: number | undefined) => void) | undefined = undefined
   /** The handlers' answer, while they are asked for it. */
-  answerHandlers: ((freed: boolean) => void) | undefined = undefined
+  answerHandlers: ((answer: Exit.Exit<boolean, GpuError>) => void) | undefined = undefined
   /** The end of its time to wait. */
   sleeps: Set<Timer> | undefined = undefined
   /** The recording has told its end already: how many milliseconds after its beginning. */

@@ -255,6 +255,42 @@ describe("a replay", () => {
       deepStrictEqual(comparable(Recording.events(replayed.recording)), comparable(Recording.events(recording)))
     }))
 
+  it.effect.each(["succeeds", "dies", "never ends"] as const)(
+    "has the handlers of a budget as long as the recording, where the last one %s",
+    (how) =>
+      Effect.gen(function*() {
+        const recording = yield* recorded(
+          Effect.scoped(Effect.gen(function*() {
+            const pool = yield* BufferPool.BufferPool
+            const budget = yield* pool.budget(100, { label: "part" })
+            const cached = yield* Effect.forkChild(Effect.scoped(Effect.andThen(budget.allocate(64), Effect.never)), {
+              startImmediately: true
+            })
+            yield* Effect.scoped(Effect.andThen(
+              budget.onOutOfMemory(() => Effect.as(Fiber.interrupt(cached), true)),
+              budget.use(80, () => Effect.void)
+            ))
+            yield* budget.allocate(50)
+            // No handler is there any more.
+            yield* Effect.exit(budget.allocate(60))
+            const last = how === "succeeds" ? Effect.succeed(false) : how === "dies" ? Effect.die("over") : Effect.never
+            yield* budget.onOutOfMemory(() => Effect.andThen(Effect.yieldNow, last))
+            const asks = yield* Effect.forkChild(Effect.exit(budget.allocate(70)), { startImmediately: true })
+            yield* Effect.yieldNow
+            yield* budget.use(40, () => Effect.yieldNow)
+            yield* Effect.yieldNow
+            yield* Fiber.interrupt(asks)
+            yield* budget.use(30, () => Effect.void)
+          }))
+        )
+        const asked = Array.from(Recording.events(recording)).filter(({ _tag }) => _tag === "HandlersAsked")
+        deepStrictEqual(asked.map((event) => "freed" in event && event.freed), [true, false])
+        const { differsAt, recording: replayed } = yield* Replay.run(recording)
+        strictEqual(differsAt, undefined)
+        deepStrictEqual(comparable(Recording.events(replayed)), comparable(Recording.events(recording)))
+      })
+  )
+
   it.effect("of a recording that begins later has the blocks that there were", () =>
     Effect.gen(function*() {
       const recording = yield* Effect.scoped(Effect.gen(function*() {

@@ -276,6 +276,11 @@ const anyProgram = fc.oneof(
   programs(["nested", "reserve", "budget", "inTurn", "interrupted"], ["all", "sleep", "hold"])
 )
 
+const handlerPrograms = programs(
+  ["nested", "reserve", "budget", "inTurn", "interrupted", "handler", "failing"],
+  ["sleep", "refuse"]
+)
+
 describe("a replay under the recorded policy", () => {
   it("does what was recorded, event by event", () =>
     fc.assert(
@@ -313,6 +318,16 @@ describe("a replay under the recorded policy", () => {
   it("does so for fibers that act in one step of the event loop, on the clock of the machine", () =>
     fc.assert(
       fc.asyncProperty(anyProgram, pools, async (fibers, pool) => {
+        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
+        const events = await Effect.runPromise(replayed(recording))
+        deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
+      }),
+      { numRuns: 200 }
+    ))
+
+  it("does so for handlers of pools and budgets, which come and go, and fail", () =>
+    fc.assert(
+      fc.asyncProperty(handlerPrograms, pools, async (fibers, pool) => {
         const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
         const events = await Effect.runPromise(replayed(recording))
         deepStrictEqual(comparable(events), comparable(Recording.events(recording)))

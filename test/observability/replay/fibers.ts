@@ -1,5 +1,6 @@
 /** Random programs of several fibers, which yield between their requests as often as they like. */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as fc from "fast-check"
@@ -8,12 +9,13 @@ import * as PoolEvents from "../../../src/observability/events/PoolEvents.ts"
 import * as Recording from "../../../src/observability/recording/Recording.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CallSite from "../../../src/services/calls/CallSite.ts"
+import * as Lease from "../../../src/services/lease/Lease.ts"
 
 /** What a fiber does, step by step: it takes memory, yields so many times, and goes on. Sizes are bytes. */
 export type FiberStep =
   | { readonly do: "use" | "scoped"; readonly size: number; readonly wait: number; readonly yields: number }
   | {
-    readonly do: "nested" | "reserve" | "inTurn" | "budget" | "interrupted"
+    readonly do: "nested" | "reserve" | "inTurn" | "budget" | "interrupted" | "handler" | "failing"
     readonly size: number
     readonly wait: number
     readonly yields: number
@@ -85,6 +87,27 @@ const waiting = (wait: number) =>
 
 const yieldTimes = (times: number) => Effect.replicateEffect(Effect.yieldNow, times, { discard: true })
 
+/** While other steps run, a handler ends leases one by one, until none is left: then it frees nothing, or dies. */
+const withHandler = (
+  { size, yields }: Extract<FiberStep, { readonly steps: unknown }>,
+  pool: BufferPool.BufferPool["Service"],
+  steps: Effect.Effect<unknown, unknown>,
+  last: Effect.Effect<boolean>
+): Effect.Effect<unknown, unknown> =>
+  Effect.scoped(Effect.gen(function*() {
+    const leases: Array<Lease.Lease> = []
+    for (const part of [2, 3]) {
+      const exit = yield* Effect.exit(pool.allocate(Math.ceil(size / part)))
+      if (Exit.isSuccess(exit)) leases.push(exit.value)
+    }
+    yield* pool.onOutOfMemory(() => {
+      const lease = leases.shift()
+      return Effect.andThen(yieldTimes(yields), lease === undefined ? last : Effect.as(Lease.release(lease), true))
+    })
+    yield* yieldTimes(yields)
+    yield* steps
+  }))
+
 const perform = (
   step: FiberStep,
   pool: BufferPool.BufferPool["Service"],
@@ -119,6 +142,10 @@ const perform = (
         Effect.forkChild(all(step.steps), { startImmediately: true }),
         (fiber) => Effect.andThen(yieldTimes(step.yields), Fiber.interrupt(fiber))
       )
+    case "handler":
+      return withHandler(step, pool, all(step.steps), Effect.succeed(false))
+    case "failing":
+      return withHandler(step, pool, all(step.steps), Effect.die("failed"))
     case "limit":
       return pool.setLimit(step.bytes)
     case "trim":

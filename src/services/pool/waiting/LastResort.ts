@@ -34,7 +34,8 @@ export interface Exhausted {
 }
 
 export class LastResort {
-  readonly handlers: Handlers
+  /** A replay has its own. */
+  handlers: Handlers
   readonly #owner: LineOwner
   readonly #line: WaitLine
   readonly #lines: WaitLines
@@ -62,8 +63,10 @@ export class LastResort {
         if (served !== undefined) return yield* served
         const help = request.help = known ?? new Help(this.#owner)
         this.#lines.events?.roomNeeded(request, exhausted.missing())
-        const freed = yield* this.#askHandlers(exhausted, help)
-        this.#lines.events?.handlersAsked(request, freed === true)
+        const freed = yield* Effect.onExitPrimitive(this.#askHandlers(exhausted, help), (exit) => {
+          this.#lines.events?.handlersAsked(request, Exit.isSuccess(exit) && exit.value === true)
+          return undefined
+        })
         help.declined = freed !== true
         const answer = line.answerOf(request)
         if (answer !== undefined) return yield* answer
