@@ -47,6 +47,8 @@ export class EventRow {
     if (!Number.isFinite(this.at)) return `its time ${this.at} is no number of milliseconds`
     if (!memories.has(this.memory)) return `there is no memory ${shown(this.memory)} in the facts`
     for (const field of kinds[this.kind]!.fields) {
+      // Most columns are 0, which only a choice cannot be.
+      if (this.values[field.column] === 0 && field.choices === undefined) continue
       const problem = this.#problemOf(field, budgets)
       if (problem !== undefined) return problem
     }

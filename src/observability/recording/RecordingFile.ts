@@ -109,10 +109,9 @@ class Reader {
       return problem ?? (end < 0 ? undefined : this.#readLines(text.slice(end + 1)))
     }
     // One call for many lines is faster; where one of them is wrong, they are read one by one to find it.
-    const lines = text.split("\n")
-    const rows = parsed(`[${lines.join(",")}]`)
-    if (Array.isArray(rows) && rows.length === lines.length) return this.#addAll(rows)
-    for (const one of lines) {
+    const rows = parsed(`[${text.replaceAll("\n", ",")}]`)
+    if (Array.isArray(rows) && rows.length === countLines(text)) return this.#addAll(rows)
+    for (const one of text.split("\n")) {
       const problem = this.#addAll([parsed(one)])
       if (problem !== undefined) return problem
     }
@@ -197,6 +196,12 @@ class Reader {
   #wrong(what: string): GpuError {
     return invalidRequest(operation, `line ${this.#lines}: ${what}`, hint)
   }
+}
+
+const countLines = (text: string): number => {
+  let lines = 1
+  for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", end + 1)) lines++
+  return lines
 }
 
 const parsed = (text: string): unknown => {
