@@ -18,12 +18,20 @@ const rounds = 9
 const frames = 150
 const blocks = 64
 
-const nothing: Recording.RecordingFacts = {
+const facts: Recording.RecordingFacts = {
   source: "bench",
   reason: "asked",
   takenAt: 0,
   dropped: 0,
-  memories: [],
+  memories: [{
+    number: 1,
+    device: "host",
+    kind: "pool",
+    maxBytes: Infinity,
+    maxHeldBytes: Infinity,
+    maxOvertakes: 16,
+    suspectAfterMillis: Infinity
+  }],
   families: [],
   budgets: [],
   blocks: []
@@ -140,7 +148,7 @@ const measure = (input: { readonly browser: string; readonly events: ReadonlyArr
     const files = yield* Effect.forEach(
       input.events,
       (count) =>
-        Effect.map(Viewer.html(Recording.make(nothing, events(count))), (html) => {
+        Effect.map(Viewer.html(Recording.make(facts, events(count))), (html) => {
           const file = join(folder, `${count}.html`)
           writeFileSync(file, html)
           return file
