@@ -72,7 +72,7 @@ const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
   const interrupt = () => fiber.interruptUnsafe(fiber.id)
   process.on("SIGINT", interrupt)
   process.on("SIGTERM", interrupt)
-  // Whoever reads it may have enough, as `head` has; on a full disk there is no answer.
+  // The reader of a pipe may close it, as `head` does, and a disk may be full.
   process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
     if (code !== "EPIPE") process.stderr.write(`effect-gpu-pool: cannot write the output: ${message}\n`)
     failed = code === "EPIPE" ? unread : 1

@@ -580,7 +580,7 @@ describe("events of a program", () => {
     [{ ...leased, block: -1.5 }, "event 1, Leased: its block -1.5 is no whole number from 0"],
     [{ ...leased, capacity: -7 }, "its capacity -7 is no number of bytes"],
     [{ ...leased, size: -Infinity }, "its size -Infinity is no number of bytes"],
-    [{ ...leased, from: "nonsense" }, "its from \"nonsense\" is none of held, borrowed, driver"],
+    [{ ...leased, from: "nonsense" }, "its from \"nonsense\" is not one of held, borrowed, driver"],
     [{ ...leased, budgetNumber: 2 }, "there is no budget 2 in the facts"],
     [{ _tag: "RanOut", rungs: ["a,b", ""] }, "rungs have \"a,b\""],
     [{ _tag: "RanOut", rungs: [1, null] }, "rungs have 1"]

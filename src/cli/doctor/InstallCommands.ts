@@ -117,7 +117,7 @@ const ofNvidia = (machine: Machine, family: Family): string | undefined => {
   }
 }
 
-/** Mesa's OpenCL driver has no device until somebody says which. */
+/** Mesa's OpenCL driver has no device until the variable RUSTICL_ENABLE names one. */
 const ofRusticl = (packages: ReadonlyArray<string>): string | undefined =>
   packages.some((name) => name === "mesa-opencl-icd" || name === "mesa-rusticl")
     ? "If no device is found then, set RUSTICL_ENABLE, to radeonsi for AMD, iris for Intel, llvmpipe for the processor."

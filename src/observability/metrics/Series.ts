@@ -51,7 +51,7 @@ export class Series {
     return (value) => metric.updateUnsafe(value, this.#own)
   }
 
-  /** Of what is measured later there is no series: nobody would remove it. */
+  /** Takes all series away. A later measurement makes no new one, since nothing would remove that. */
   remove(): void {
     this.#isRemoved = true
     for (const registration of this.#registrations) registration.remove()

@@ -42,7 +42,7 @@ export class EventRow {
     }
   }
 
-  /** What is wrong with it in a recording of such memories and budgets, whoever has made it. */
+  /** What is wrong with this event in a recording of such memories and budgets. Programs and files are checked by this alike. */
   problem(memories: Numbers, budgets: Numbers): string | undefined {
     if (!Number.isFinite(this.at)) return `its time ${this.at} is no number of milliseconds`
     if (!memories.has(this.memory)) return `there is no memory ${shown(this.memory)} in the facts`
@@ -59,7 +59,7 @@ export class EventRow {
     const value = this.values[column]!
     if (isText && !this.texts.has(value)) return `${name} ${value} is no place of a text`
     if (choices !== undefined && !choices.has(this.texts.all[value])) {
-      return `its ${name} ${shown(this.texts.all[value])} is none of ${[...choices].join(", ")}`
+      return `its ${name} ${shown(this.texts.all[value])} is not one of ${[...choices].join(", ")}`
     }
     if (!ranges[range].has(value)) return `its ${name} ${value} is no ${ranges[range].name}`
     return column === columns.budgetNumber && value !== 0 && !budgets.has(value)

@@ -148,12 +148,11 @@ const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<Pla
  * passes. The program gets all that a device of the host offers, a pool of buffers and a scope, which ends with it. It fails as the
  * program does, and with InvalidRequest for wrong options.
  *
- * Limits are found by running the program again under them, mostly twice for each of the two, with all that it does. A run passes if the
- * program succeeds and none of its requests runs out of memory. One does not that takes ten times as long as the first and a second more, or
- * whose requests wait for each other as long as the first took and 50 ms more. The search for a limit ends after 64 runs, or 64 times as
- * long as the first and 10 seconds, with the smallest that was found, and at once, without one, where the program fails by itself or
- * cannot be ended.
- * `once` prevents that.
+ * The plan finds limits by running the program again under them, mostly twice for each of the two, with all that the program does; with
+ * `once` it does not. A run passes if the program succeeds and none of its requests runs out of memory. A run fails if it takes ten times
+ * as long as the first run and a second more, or if its requests wait for each other as long as the first run took and 50 ms more. The
+ * search for a limit ends after 64 runs, or after 64 times the first run and 10 seconds, with the smallest limit that was found. It ends at
+ * once, without a limit, where the program fails without a limit too or cannot be interrupted.
  *
  * **Example** (Planning a job)
  *

@@ -9,8 +9,7 @@ import { dual } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import { EventChunk } from "../recording/EventChunk.ts"
-import type { Recording } from "../recording/Recording.ts"
+import { type Recording, recordingProblem } from "../recording/RecordingModel.ts"
 import { Replayer } from "./Replayer.ts"
 import { planOf, type ReplayOptions } from "./ReplayOptions.ts"
 import { type ReplayReport, reportOf } from "./ReplayReport.ts"
@@ -20,21 +19,6 @@ import { type SmallestLimit, smallestLimitOf, type SmallestLimitOptions } from "
 export type { ReplayOptions } from "./ReplayOptions.ts"
 export type { FailedRequest, ReplayReport } from "./ReplayReport.ts"
 export type { SmallestLimit, SmallestLimitOptions } from "./SmallestLimit.ts"
-
-/** Programs without types can pass anything. */
-const recordingProblem = (operation: string, recording: unknown): GpuError | undefined =>
-  isRecording(recording) ? undefined : invalidRequest(
-    operation,
-    `${shown(recording)} is no recording`,
-    "Pass one of Recording.snapshot, Recording.make or a file."
-  )
-
-const lists = ["memories", "families", "budgets", "blocks"] as const
-
-const isRecording = (given: unknown): given is Recording =>
-  Predicate.hasProperty(given, "chunks") && Array.isArray(given.chunks) &&
-  given.chunks.every((chunk) => chunk instanceof EventChunk) &&
-  lists.every((list) => Predicate.hasProperty(given, list) && Array.isArray(given[list]))
 
 /** Alone, what is neither a recording nor options is meant for a recording. */
 const hasRecording = ({ 0: first, length }: IArguments): boolean =>
