@@ -27,6 +27,7 @@ import type { Memory } from "./Memory.ts"
 import { type ExhaustedOptions, knownOfRequest, patienceOf, type RequestOptions } from "./PoolOptions.ts"
 import type { Budget } from "./waiting/Budget.ts"
 import { Charge } from "./waiting/Charge.ts"
+import type { Emitter } from "./waiting/Emitter.ts"
 import { InHandler, isWithin } from "./waiting/Handlers.ts"
 import { CurrentTurn } from "./waiting/JobTurns.ts"
 import type { LastResort } from "./waiting/LastResort.ts"
@@ -295,11 +296,13 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const lease = this.#leases.grant(source, list, block as Block<V>, size, wanted, label)
     CallSite.note(lease, options?.callSite)
     const events = this.#blocks.leaseEvents
-    if (events !== undefined) {
-      const from = block.capacity === blockSize ? "held" : "borrowed"
-      events.hit(nextNumber(), lease, from, source, options === undefined ? this.terms.patience : this.#told(options))
-    }
+    if (events !== undefined) this.#tellHit(events, lease, block.capacity === blockSize, options)
     return lease
+  }
+
+  #tellHit(events: Emitter, lease: L, isOwn: boolean, options: RequestOptions | undefined): void {
+    const patience = options === undefined ? this.terms.patience : this.#told(options)
+    events.hit(nextNumber(), lease, isOwn ? "held" : "borrowed", this.source, patience)
   }
 
   /** What a hit would have done if nothing had fitted, which matters to nobody but those who listen. */
