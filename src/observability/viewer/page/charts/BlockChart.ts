@@ -8,7 +8,7 @@ import uPlot from "uplot"
 import type { BlockPicture, Draw } from "../model/BlockPicture.ts"
 import { leftOut, mostGroups } from "../model/Grouping.ts"
 import type { View } from "../model/Picture.ts"
-import { axesOf, type ChartHost, cursorOptions, listen, place, selecting } from "./Charts.ts"
+import { type ChartHost, listen, optionsOf, place } from "./Charts.ts"
 import { colorOf } from "./Colors.ts"
 import { Raster } from "./Raster.ts"
 
@@ -29,19 +29,10 @@ export class BlockChart {
   ) {
     this.#host = host
     this.#chart = new uPlot(
-      {
-        ...size,
-        legend: { show: false },
-        padding: [8, 8, 0, 0],
-        cursor: cursorOptions,
-        scales: {
-          x: { time: false, range: () => [host.view().from, host.view().to] },
-          y: { range: () => [0, this.#height] }
-        },
-        axes: axesOf(host),
+      optionsOf(host, size, () => [0, this.#height], {
         series: [{}, { points: { show: false } }],
-        hooks: { drawAxes: [(chart) => this.#draw(chart)], setSelect: [selecting(host)] }
-      },
+        hooks: { drawAxes: [(chart) => this.#draw(chart)] }
+      }),
       [[0, 1], [null, null]],
       parent
     )

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type uPlot from "uplot"
+import uPlot from "uplot"
 import { bytesText, countText, millisText } from "../model/Format.ts"
 import type { View } from "../model/Picture.ts"
 import type { Axis } from "../model/Run.ts"
@@ -78,7 +78,7 @@ export const place = (mark: HTMLElement, { from, to }: View, x: number): void =>
   if (!mark.hidden) mark.style.left = `${share * 100}%`
 }
 
-export const cursorOptions: uPlot.Cursor = {
+const cursorOptions: uPlot.Cursor = {
   y: false,
   points: { show: false },
   drag: { x: true, y: false, setScale: false, dist: 4 },
@@ -92,7 +92,7 @@ export const cursorOptions: uPlot.Cursor = {
 export const noSelection = { left: 0, top: 0, width: 0, height: 0 }
 
 /** A range that was selected becomes the view. */
-export const selecting = (host: ChartHost) => (chart: uPlot): void => {
+const selecting = (host: ChartHost) => (chart: uPlot): void => {
   const { left, width } = chart.select
   if (width < 4) return
   const from = chart.posToVal(left, "x")
@@ -100,6 +100,29 @@ export const selecting = (host: ChartHost) => (chart: uPlot): void => {
   chart.setSelect(noSelection, false)
   host.zoomTo(from, to)
 }
+
+/** Lines that go from one value straight to the next, where it changes. */
+export const stepped = uPlot.paths.stepped!({ align: 1 })
+
+/** A chart over the view, whose axis of bytes has this range. */
+export const optionsOf = (
+  host: ChartHost,
+  size: { width: number; height: number },
+  bytes: () => [number, number],
+  own: Pick<uPlot.Options, "series" | "hooks"> & Partial<Pick<uPlot.Options, "axes">>
+): uPlot.Options => ({
+  ...size,
+  legend: { show: false },
+  padding: [8, 8, 0, 0],
+  cursor: cursorOptions,
+  scales: {
+    x: { time: false, range: () => [host.view().from, host.view().to] },
+    y: { range: bytes }
+  },
+  axes: own.axes ?? axesOf(host),
+  series: own.series,
+  hooks: { ...own.hooks, setSelect: [selecting(host)] }
+})
 
 /** The wheel zooms, with the shift key it moves; a click moves the cursor; dragging with the shift key moves the view. */
 export const listen = (chart: uPlot, host: ChartHost): HTMLElement => {

@@ -6,9 +6,7 @@
 import uPlot from "uplot"
 import { differenceText } from "../model/Format.ts"
 import type { View } from "../model/Picture.ts"
-import { axesOf, type ChartHost, cursorOptions, listen, place, selecting } from "./Charts.ts"
-
-const stepped = uPlot.paths.stepped!({ align: 1 })
+import { axesOf, type ChartHost, listen, optionsOf, place, stepped } from "./Charts.ts"
 
 export class DifferenceChart {
   readonly #host: ChartHost
@@ -26,19 +24,10 @@ export class DifferenceChart {
       fillTo: 0
     })
     this.#chart = new uPlot(
-      {
-        ...size,
-        legend: { show: false },
-        padding: [8, 8, 0, 0],
-        cursor: cursorOptions,
-        scales: {
-          x: { time: false, range: () => [host.view().from, host.view().to] },
-          y: { range: () => [-this.#most, this.#most] }
-        },
+      optionsOf(host, size, () => [-this.#most, this.#most], {
         axes: axesOf(host, differenceText, 16),
-        series: [{}, area("more"), area("fewer")],
-        hooks: { setSelect: [selecting(host)] }
-      },
+        series: [{}, area("more"), area("fewer")]
+      }),
       [[]],
       parent
     )

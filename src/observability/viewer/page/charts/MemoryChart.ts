@@ -6,7 +6,7 @@
  */
 import uPlot from "uplot"
 import type { Picture, View } from "../model/Picture.ts"
-import { axesOf, type ChartHost, cursorOptions, listen, place, selecting } from "./Charts.ts"
+import { type ChartHost, listen, optionsOf, place, stepped } from "./Charts.ts"
 import { colorOf } from "./Colors.ts"
 import { Raster } from "./Raster.ts"
 
@@ -18,8 +18,6 @@ export interface Marks {
 
 /** Bytes of each column; null where there are none. */
 type Series = ArrayLike<number | null>
-
-const stepped = uPlot.paths.stepped!({ align: 1 })
 
 /** How high the strip of waiting requests is, in pixels. */
 const strip = 6
@@ -60,16 +58,7 @@ export class MemoryChart {
 
   #options(size: { width: number; height: number }): uPlot.Options {
     const host = this.#host
-    return {
-      ...size,
-      legend: { show: false },
-      padding: [8, 8, 0, 0],
-      cursor: cursorOptions,
-      scales: {
-        x: { time: false, range: () => [host.view().from, host.view().to] },
-        y: { range: () => [0, this.#top] }
-      },
-      axes: axesOf(host),
+    return optionsOf(host, size, () => [0, this.#top], {
       series: [{}, {
         paths: stepped,
         points: { show: false },
@@ -77,12 +66,8 @@ export class MemoryChart {
         dash: [6, 4],
         stroke: () => host.color("limit")
       }],
-      hooks: {
-        drawAxes: [(chart) => this.#drawAreas(chart)],
-        draw: [(chart) => this.#drawMarks(chart)],
-        setSelect: [selecting(host)]
-      }
-    }
+      hooks: { drawAxes: [(chart) => this.#drawAreas(chart)], draw: [(chart) => this.#drawMarks(chart)] }
+    })
   }
 
   /** The columns that there is room for. */
