@@ -11,6 +11,8 @@ const keyOf = (memory: number, block: number): string => `${memory} ${block}`
 
 /** Asserts that each event fits what was there, and answers with the bytes of all leases in the end. */
 export const checkLedger = (recording: Recording.Recording): number => {
+  // It throws for what could not be saved and loaded again.
+  assert.strictEqual(Recording.make(recording, Recording.events(recording)).length, recording.length)
   const blocks = new Map<string, Block>()
   for (const { block, capacity, lease, memory } of recording.blocks) {
     assert.isFalse(blocks.has(keyOf(memory, block)), "a block is there twice before the first event")
