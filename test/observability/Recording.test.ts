@@ -378,6 +378,24 @@ describe("a file", () => {
       )
     }))
 
+  it.effect("is read in every way in which JSON has the same values", () =>
+    Effect.gen(function*() {
+      const text = yield* sample
+      const recording = yield* Recording.fromLines(Stream.make(text))
+      const ways = [
+        text.replaceAll("\n", "\r\n"),
+        text.replaceAll(",", " , "),
+        text.replaceAll(/,(\d+)\]$/gm, ",$1.00]"),
+        text.replaceAll(/,(\d+)\]$/gm, ",$1e0]"),
+        text.replaceAll("[\"L", "[\"\\u004c"),
+        text.trimEnd()
+      ]
+      for (const way of ways) {
+        const read = yield* Recording.fromLines(Stream.make(way))
+        deepStrictEqual(Array.from(Recording.events(read)), Array.from(Recording.events(recording)))
+      }
+    }))
+
   it.effect("is of a recording, and of nothing else", () =>
     Effect.gen(function*() {
       const wrong = 5 as never

@@ -5,7 +5,7 @@
  */
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
-import { columnCount, columns, type Field, kinds, placeOf, ranges } from "./EventShape.ts"
+import { columnCount, columns, type Field, kinds, placeOf } from "./EventShape.ts"
 import { Texts } from "./Texts.ts"
 
 /** What events say of memories that have no name of their own in them. */
@@ -44,27 +44,23 @@ export class EventRow {
 
   /** What is wrong with this event in a recording of such memories and budgets. Programs and files are checked by this alike. */
   problem(memories: Numbers, budgets: Numbers): string | undefined {
+    const texts = this.texts.all
     if (!Number.isFinite(this.at)) return `its time ${this.at} is no number of milliseconds`
     if (!memories.has(this.memory)) return `there is no memory ${shown(this.memory)} in the facts`
     for (const field of kinds[this.kind]!.fields) {
+      const { choices, column, isText, name, range } = field
+      const value = this.values[column]!
       // Most columns are 0, which only a choice cannot be.
-      if (this.values[field.column] === 0 && field.choices === undefined) continue
-      const problem = this.#problemOf(field, budgets)
-      if (problem !== undefined) return problem
+      if (value === 0 && choices === undefined) continue
+      const isInRange = value >= range.least && value <= range.most && (!range.isWhole || Number.isInteger(value))
+      if (!isInRange) return `its ${name} ${value} is no ${range.name}`
+      if (isText && value >= texts.length) return `its ${name} ${value} is no place of a text`
+      if (choices !== undefined && !choices.has(texts[value])) {
+        return `its ${name} ${shown(texts[value])} is not one of ${[...choices].join(", ")}`
+      }
+      if (column === columns.budgetNumber && !budgets.has(value)) return `there is no budget ${value} in the facts`
     }
     return undefined
-  }
-
-  #problemOf({ choices, column, isText, name, range }: Field, budgets: Numbers): string | undefined {
-    const value = this.values[column]!
-    if (isText && !this.texts.has(value)) return `${name} ${value} is no place of a text`
-    if (choices !== undefined && !choices.has(this.texts.all[value])) {
-      return `its ${name} ${shown(this.texts.all[value])} is not one of ${[...choices].join(", ")}`
-    }
-    if (!ranges[range].has(value)) return `its ${name} ${value} is no ${ranges[range].name}`
-    return column === columns.budgetNumber && value !== 0 && !budgets.has(value)
-      ? `there is no budget ${value} in the facts`
-      : undefined
   }
 
   text(column: number): string | undefined {

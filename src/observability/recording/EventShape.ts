@@ -47,25 +47,28 @@ export interface Field {
   readonly isOptional: boolean
 }
 
-type Range = "count" | "bytes" | "amount" | "finite" | "yes or no"
-
-/** The numbers that events have: which ones, and how that is told. */
-export const ranges: { readonly [R in Range]: { readonly has: (value: number) => boolean; readonly name: string } } = {
-  count: { has: (value) => Number.isInteger(value) && value >= 0, name: "whole number from 0" },
-  bytes: { has: (value) => Number.isFinite(value) && value >= 0, name: "number of bytes" },
-  amount: { has: (value) => value >= 0, name: "number from 0" },
-  finite: { has: Number.isFinite, name: "finite number" },
-  "yes or no": { has: (value) => value === 0 || value === 1, name: "yes or no" }
+/** Which numbers there can be, and how that is told. Each of them has 0. */
+export interface Range {
+  readonly name: string
+  readonly least: number
+  readonly most: number
+  readonly isWhole: boolean
 }
 
+const count: Range = { name: "whole number from 0", least: 0, most: Number.MAX_VALUE, isWhole: true }
+const bytes: Range = { name: "number of bytes", least: 0, most: Number.MAX_VALUE, isWhole: false }
+const amount: Range = { name: "number from 0", least: 0, most: Infinity, isWhole: false }
+const finite: Range = { name: "finite number", least: -Number.MAX_VALUE, most: Number.MAX_VALUE, isWhole: false }
+const yesOrNo: Range = { name: "yes or no", least: 0, most: 1, isWhole: true }
+
 const rangeOf = (column: Column): Range =>
-  column === "size" || column === "capacity" ? "bytes" : column === "waitAtMost" ? "amount" : "count"
+  column === "size" || column === "capacity" ? bytes : column === "waitAtMost" ? amount : count
 
 const field = (name: string, column: Column = name as Column, range: Range = rangeOf(column)): Field => ({
   name,
   column: columns[column],
   isText: columns[column] >= columns.pool,
-  as: range === "yes or no" ? range : "itself",
+  as: range === yesOrNo ? "yes or no" : "itself",
   range,
   choices: undefined,
   isOptional: column === "budgetNumber" || column === "under"
@@ -119,30 +122,30 @@ const shapes: { readonly [Tag in PoolEvent["_tag"]]: ReadonlyArray<Field> } = {
   Freed: [field("pool"), ...block, choice("why", frees)],
   Reclaimed: [],
   Refused: [...ofRequest, field("capacity"), field("why", "detail")],
-  RoomNeeded: [...ofRequest, field("missing", "capacity", "amount")],
+  RoomNeeded: [...ofRequest, field("missing", "capacity", amount)],
   GaveUp: [...ofRequest, choice("why", leaves)],
   Waiting: ofRequest,
-  Waited: [...ofRequest, field("served", "block", "yes or no"), field("waitedMillis", "capacity", "finite")],
+  Waited: [...ofRequest, field("served", "block", yesOrNo), field("waitedMillis", "capacity", finite)],
   Reserved: ofRequest,
   ReservationEnded: ofRequest,
-  HandlersAsked: [...ofRequest, field("freed", "block", "yes or no")],
+  HandlersAsked: [...ofRequest, field("freed", "block", yesOrNo)],
   RanOut: [
     ...ofRequest,
     { ...field("rungs", "detail"), as: "list" },
-    field("activeBytes", "block", "bytes"),
+    field("activeBytes", "block", bytes),
     field("heldBytes", "capacity")
   ],
   LimitChanged: [
     field("budget"),
     field("budgetNumber"),
-    field("from", "size", "amount"),
-    field("to", "capacity", "amount")
+    field("from", "size", amount),
+    field("to", "capacity", amount)
   ],
   Lost: [],
   Closed: [],
-  TrimAsked: [field("to", "capacity", "amount"), field("all", "block", "yes or no"), field("queue")],
-  HoldingChanged: [field("holds", "block", "yes or no")],
-  IdleStep: [field("steps", "capacity", "amount")],
+  TrimAsked: [field("to", "capacity", amount), field("all", "block", yesOrNo), field("queue")],
+  HoldingChanged: [field("holds", "block", yesOrNo)],
+  IdleStep: [field("steps", "capacity", amount)],
   Closing: [field("pool"), field("budgetNumber")]
 }
 

@@ -17,6 +17,7 @@ import { EventReader } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"
 import { type Field, kinds, placeOf } from "./EventShape.ts"
 import { columnsOfKinds, factsOf, Header } from "./FactsSchema.ts"
+import { bytesOf, LineScanner } from "./LineScanner.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
 import { type Recording, recordingProblem } from "./RecordingModel.ts"
 import type { Texts } from "./Texts.ts"
@@ -81,9 +82,21 @@ export const toLines = (recording: Recording): Stream.Stream<string, GpuError> =
 const operation = "Recording.fromLines"
 const hint = "Read a file that Recording.save has written, whole and unchanged."
 
+/** What the lines of a kind of event have. */
+interface Shape {
+  readonly tag: string
+  readonly kind: number
+  /** How such a line begins. */
+  readonly head: Uint8Array
+  /** What follows its time and its memory. */
+  readonly fields: ReadonlyArray<Field>
+  /** The columns that a file of an earlier version does not have. */
+  readonly missing: ReadonlyArray<number>
+}
+
 class Reader {
   #header: typeof Header.Type | undefined = undefined
-  readonly #fields = new Map<string, { readonly kind: number; readonly fields: ReadonlyArray<Field> }>()
+  readonly #shapes: Array<Shape> = []
   #memories: ReadonlySet<number> = new Set()
   #budgets: ReadonlySet<number> = new Set()
   readonly #builder = new RecordingBuilder()
@@ -92,34 +105,31 @@ class Reader {
 
   /** Reads the whole lines of a piece; the rest waits for the next one. */
   read(piece: string): GpuError | undefined {
-    const end = piece.lastIndexOf("\n")
-    if (end < 0) {
+    const end = piece.lastIndexOf("\n") + 1
+    if (end === 0) {
       this.#rest += piece
       return undefined
     }
     const text = this.#rest + piece.slice(0, end)
-    this.#rest = piece.slice(end + 1)
+    this.#rest = piece.slice(end)
     return this.#readLines(text)
   }
 
   #readLines(text: string): GpuError | undefined {
-    if (this.#header === undefined) {
-      const end = text.indexOf("\n")
-      const problem = this.#readHeader(end < 0 ? text : text.slice(0, end))
-      return problem ?? (end < 0 ? undefined : this.#readLines(text.slice(end + 1)))
+    const lines = new LineScanner(text)
+    let problem: GpuError | undefined
+    while (lines.hasMore && problem === undefined) {
+      this.#lines++
+      problem = this.#header === undefined
+        ? this.#readHeader(lines.take())
+        : this.#scan(lines)
+        ? this.#addRow()
+        : this.#readLine(lines.take())
     }
-    // One call for many lines is faster; where one of them is wrong, they are read one by one to find it.
-    const rows = parsed(`[${text.replaceAll("\n", ",")}]`)
-    if (Array.isArray(rows) && rows.length === countLines(text)) return this.#addAll(rows)
-    for (const one of text.split("\n")) {
-      const problem = this.#addAll([parsed(one)])
-      if (problem !== undefined) return problem
-    }
-    return undefined
+    return problem
   }
 
   #readHeader(text: string): GpuError | undefined {
-    this.#lines = 1
     const header = decodeHeader(parsed(text.replace(/^\ufeff/, "")))
     if (header._tag === "Failure") return this.#wrong(`it is no header of version 1: ${header.failure.message}`)
     this.#header = header.success
@@ -130,48 +140,61 @@ class Reader {
     for (const [tag, names] of Object.entries(header.success.columns)) {
       const kind = placeOf(tag)
       const known = kind === undefined ? [] : kinds[kind]!.fields
-      const fields = names.map((name) => known.find((field) => field.name === name))
-      const unknown = kind === undefined ? tag : names.find((_, at) => fields[at] === undefined)
+      const fields = names.flatMap((name) => known.find((field) => field.name === name) ?? [])
+      const unknown = kind === undefined ? tag : names.find((name) => known.every((field) => field.name !== name))
       if (unknown !== undefined) return this.#wrong(`${shown(unknown)} is unknown to this version`)
-      this.#fields.set(tag, { kind: kind!, fields: fields.filter((field) => field !== undefined) })
+      const missing = known.filter(({ name }) => !names.includes(name)).map(({ column }) => column)
+      this.#shapes.push({ tag, kind: kind!, head: bytesOf(`["${tag}"`), fields, missing })
     }
     return undefined
   }
 
-  #addAll(rows: ReadonlyArray<unknown>): GpuError | undefined {
-    for (const row of rows) {
-      this.#lines++
-      const problem = Array.isArray(row) ? this.#add(row) : this.#wrong("it is no array in JSON")
-      if (problem !== undefined) return problem
-    }
-    return undefined
+  /** Reads a line of numbers alone, as an event mostly is. False for any other. */
+  #scan(lines: LineScanner): boolean {
+    const shape = this.#shapes.find(({ head }) => lines.begins(head))
+    if (shape === undefined) return false
+    const row = this.#rowOf(shape)
+    row.at = lines.number()
+    row.memory = lines.number()
+    for (const { column } of shape.fields) row.values[column] = lines.number()
+    return lines.ends()
   }
 
-  #add(row: ReadonlyArray<unknown>): GpuError | undefined {
-    const tag = row[0]
-    if (tag === "texts") return this.#addTexts(row.slice(1))
-    const known = this.#fields.get(tag as string)
-    if (known === undefined) return this.#wrong(`${shown(tag)} is no kind of event`)
-    const { fields, kind } = known
-    if (row.length !== fields.length + 3) {
-      return this.#wrong(`it has ${row.length - 1} values in place of ${fields.length + 2}`)
+  #rowOf({ kind, missing }: Shape): EventRow {
+    const { row } = this.#builder
+    row.kind = kind
+    for (const column of missing) row.values[column] = 0
+    return row
+  }
+
+  #readLine(text: string): GpuError | undefined {
+    const line = parsed(text)
+    if (!Array.isArray(line)) return this.#wrong("it is no array in JSON")
+    const [tag, ...values]: ReadonlyArray<unknown> = line
+    if (tag === "texts") return this.#addTexts(values)
+    const shape = this.#shapes.find((shape) => shape.tag === tag)
+    if (shape === undefined) return this.#wrong(`${shown(tag)} is no kind of event`)
+    const { fields } = shape
+    if (values.length !== fields.length + 2) {
+      return this.#wrong(`it has ${values.length} values in place of ${fields.length + 2}`)
     }
-    const { length, row: event } = this.#builder
-    if (length === this.#header!.length) return this.#wrong("it is one event more than the first line says")
-    const [, time, memory] = row
-    // A file of an earlier version may not have all columns.
-    event.values.fill(0)
-    event.kind = kind
-    event.at = time as number
-    event.memory = memory as number
+    const row = this.#rowOf(shape)
+    row.at = values[0] as number
+    row.memory = values[1] as number
     for (let index = 0; index < fields.length; index++) {
-      const given = row[index + 3]
+      const given = values[index + 2]
       const value = given === "Infinity" ? Infinity : given
       const { column, name } = fields[index]!
       if (typeof value !== "number") return this.#wrong(`${name} ${shown(value)} is no number`)
-      event.values[column] = value
+      row.values[column] = value
     }
-    const problem = event.problem(this.#memories, this.#budgets)
+    return this.#addRow()
+  }
+
+  #addRow(): GpuError | undefined {
+    const { length, row } = this.#builder
+    if (length === this.#header!.length) return this.#wrong("it is one event more than the first line says")
+    const problem = row.problem(this.#memories, this.#budgets)
     if (problem !== undefined) return this.#wrong(problem)
     this.#builder.addRow()
     return undefined
@@ -185,7 +208,7 @@ class Reader {
   }
 
   end(): Recording | GpuError {
-    const problem = this.#rest.trim() === "" ? undefined : this.#readLines(this.#rest)
+    const problem = this.#rest.trim() === "" ? undefined : this.#readLines(`${this.#rest}\n`)
     if (problem !== undefined) return problem
     if (this.#header === undefined) return this.#wrong("the file is empty")
     const { facts, length } = this.#header
@@ -196,12 +219,6 @@ class Reader {
   #wrong(what: string): GpuError {
     return invalidRequest(operation, `line ${this.#lines}: ${what}`, hint)
   }
-}
-
-const countLines = (text: string): number => {
-  let lines = 1
-  for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", end + 1)) lines++
-  return lines
 }
 
 const parsed = (text: string): unknown => {

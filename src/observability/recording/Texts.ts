@@ -25,11 +25,6 @@ export class Texts {
     return this.all.push(text) - 1
   }
 
-  /** Whether a number is the place of one of them, or of none. */
-  has(place: number): boolean {
-    return Number.isInteger(place) && place >= 0 && place < this.all.length
-  }
-
   /** From now on it has these, at these places. */
   read(texts: ReadonlyArray<string>): void {
     this.all.length = 1
