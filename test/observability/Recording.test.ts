@@ -5,6 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -336,6 +337,27 @@ describe("a file", () => {
       deepStrictEqual(Array.from(Recording.events(read)), Array.from(Recording.events(recording)))
       deepStrictEqual(factsOf(read), factsOf(recording))
     }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer)))
+
+  it.effect("is read again where the limit became less than the driver was being asked for", () =>
+    Effect.gen(function*() {
+      const asking = yield* Effect.forkChild(BufferPool.use(64, () => Effect.void), { startImmediately: true })
+      yield* BufferPool.setLimit(32)
+      yield* TestClock.adjust(10)
+      yield* Fiber.await(asking)
+      const recording = yield* Recording.snapshot
+      const trims = Array.from(Recording.events(recording)).flatMap((event) =>
+        event._tag === "TrimAsked" ? [event.to] : []
+      )
+      deepStrictEqual(trims, [0])
+      const again = yield* Recording.fromLines(Recording.toLines(recording))
+      deepStrictEqual(Array.from(Recording.events(again)), Array.from(Recording.events(recording)))
+    }).pipe(Effect.provide(
+      BufferPool.layer().pipe(
+        Layer.provide(Host.layer({ latency: 10 })),
+        Layer.provideMerge(Recording.layer()),
+        Layer.provideMerge(PoolEvents.layer)
+      )
+    )))
 
   it.effect("is refused with the line that is wrong", () =>
     Effect.gen(function*() {

@@ -216,7 +216,8 @@ export interface Reserved extends OfRequest {
 }
 
 /**
- * The effect of a `reserve` has ended, or its pool has closed: what it had set aside and did not use is free again.
+ * The effect of a `reserve` has ended, or its pool has closed: what it had set aside and did not use is free again. Or that of an
+ * `inTurn`, of 0 bytes, which tells nothing as it begins.
  *
  * @category models
  * @since 0.1.0

@@ -83,7 +83,8 @@ export class Replayer {
     for (const memory of plan.memories) {
       const { number } = memory.memory
       const told = script.memory(number)
-      const device = new SimulatedDevice(this.#requesting, told, plan.isSame, this.#time, () => this.#at)
+      const tellsReclaims = recording.reason !== "imported"
+      const device = new SimulatedDevice(this.#requesting, told, plan.isSame, tellsReclaims, this.#time, () => this.#at)
       const { scheduler } = this.#turns
       const handlers = this.#requesting.handlersOf(number)
       const simulated = new SimulatedMemory(
@@ -203,8 +204,9 @@ export class Replayer {
   /** Memory is back: for the program or the clock, or for a request, which goes on in the same step with what the recording tells next. */
   #reclaimed(event: PoolEvent, { device, simulated }: Replayed): boolean {
     const next = this.#nextOf(event.memoryNumber)
-    const asked = next === undefined ? undefined : this.#ticketOf(next)
-    if (device.reclaimed((ticket) => ticket === undefined || ticket === asked)) return true
+    const asked = next === undefined || next._tag === "GaveUp" ? undefined : this.#ticketOf(next)
+    // What tells something next has its memory back: it comes before what was freed for nobody, even if that was earlier.
+    if ((asked !== undefined && device.reclaimed(asked)) || device.reclaimed(undefined)) return true
     if (asked !== undefined) return this.#turns.goOn(asked)
     return next !== undefined && "request" in next && simulated.memory.blocks.freesAreLate && this.#begin(next)
   }

@@ -66,8 +66,6 @@ servedAtOnce.wasServed = true
 
 /** What a recording says of one memory, beside its facts. */
 export class MemoryScript {
-  /** The events of the driver having memory back. */
-  reclaims = 0
   /** Where a request begins that asks handlers first, and the last event of handlers being asked; -1 for none. */
   firstHandlers = Infinity
   lastHandlers = -1
@@ -126,7 +124,6 @@ export class Script {
 
   #add(event: PoolEvent): void {
     if ("request" in event) this.#ofRequest(event)
-    else if (event._tag === "Reclaimed") this.memory(event.memoryNumber).reclaims++
     else if (event._tag === "Closing") this.closings.set(this.#at, this.#closing = [])
     else if (event._tag === "Released") {
       if (event.why === "poolClosed") this.#closing.push(event.block)

@@ -5,7 +5,14 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { DriverError, type GpuError, LimitExceeded, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import {
+  DeviceLost,
+  DriverError,
+  type GpuError,
+  LimitExceeded,
+  make as makeError,
+  outOfMemory
+} from "../../domain/GpuError.ts"
 import type { Memory } from "../../services/pool/Memory.ts"
 import type { Listening } from "./ReplayEmitter.ts"
 import type { MemoryScript } from "./Script.ts"
@@ -16,6 +23,7 @@ import type { VirtualTime } from "./VirtualTime.ts"
 const refusal = (why: string, capacity: number): Exit.Exit<never, GpuError> => {
   if (why === "Interrupted") return Exit.interrupt()
   if (why === "OutOfMemory") return Exit.fail(outOfMemory(capacity))
+  if (why === "DeviceLost") return Exit.fail(makeError(new DeviceLost({ backend: "recorded", detail: "as recorded" })))
   if (why === "LimitExceeded") {
     const limit = { operation: "Replay.run", requested: capacity, limitName: "the recorded limit", limit: capacity - 1 }
     return Exit.fail(makeError(new LimitExceeded(limit)))
@@ -39,12 +47,13 @@ export class SimulatedDevice implements SimulatedDriver {
   readonly #replay: Listening
   readonly #script: MemoryScript
   readonly #isSame: boolean
+  /** Whether the recording decides when memory is back: files of other tools do not tell. */
+  readonly #tellsReclaims: boolean
   readonly #time: VirtualTime
   /** How many events of the recording have come. */
   readonly #place: () => number
   /** Those who wait until memory is back, in order; undefined for those that are no requests. */
   readonly #reclaiming = new Map<() => void, Ticket | undefined>()
-  #reclaims = 0
   /** Set before the first call. */
   memory: Memory | undefined = undefined
 
@@ -52,12 +61,14 @@ export class SimulatedDevice implements SimulatedDriver {
     replay: Listening,
     script: MemoryScript,
     isSame: boolean,
+    tellsReclaims: boolean,
     time: VirtualTime,
     place: () => number
   ) {
     this.#replay = replay
     this.#script = script
     this.#isSame = isSame
+    this.#tellsReclaims = isSame && tellsReclaims
     this.#time = time
     this.#place = place
   }
@@ -99,7 +110,7 @@ export class SimulatedDevice implements SimulatedDriver {
   readonly reclaim: Effect.Effect<void, GpuError> = Effect.withFiber((fiber): Effect.Effect<void, GpuError> => {
     const { error } = this.memory!.status
     if (error !== undefined) return error
-    if (!this.#isSame || this.#reclaims >= this.#script.reclaims) return Effect.void
+    if (!this.#tellsReclaims) return Effect.void
     return Effect.callback<void>((resume) => {
       const back = (): void => {
         this.#reclaiming.delete(back)
@@ -110,11 +121,10 @@ export class SimulatedDevice implements SimulatedDriver {
     })
   })
 
-  /** The memory is back for one of those that are meant, who goes on in the same step. False when none of them waits for it. */
-  reclaimed(isMeant: (ticket: Ticket | undefined) => boolean): boolean {
+  /** The memory is back for the first of those that wait for it with this ticket, who goes on in the same step. False when none does. */
+  reclaimed(meant: Ticket | undefined): boolean {
     for (const [back, ticket] of this.#reclaiming) {
-      if (!isMeant(ticket)) continue
-      this.#reclaims++
+      if (ticket !== meant) continue
       this.#replay.turns.take(ticket, back)
       return true
     }

@@ -349,7 +349,7 @@ export class Memory implements Gate, Member, Heard {
       this.core.setMaxBytes(bytes)
       for (const source of this.blocks.sources) source.limitTo(bytes)
       this.lines.end()
-      if (lowered) return this.trimTo(bytes - this.core.reservedBytes)
+      if (lowered) return this.trimTo(Math.max(0, bytes - this.core.reservedBytes))
       this.lines.serve()
       return Exit.void
     })

@@ -16,6 +16,9 @@ import * as Recording from "../../../src/observability/recording/Recording.ts"
 import * as Replay from "../../../src/observability/replay/Replay.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
+import { WebGpu } from "../../../src/webgpu.ts"
+import { decorated, layer } from "../../support/hostPool.ts"
+import { watchedGpu } from "../../support/watchedGpu.ts"
 import { comparable } from "./comparable.ts"
 import { recordedFibers } from "./fibers.ts"
 
@@ -36,6 +39,88 @@ const lease = (size: number, label?: string) => BufferPool.use(size, () => Effec
 
 const held = (size: number, millis: number, wait = false) =>
   BufferPool.use(size, () => Effect.sleep(millis), wait ? { onExhausted: "wait" } : {})
+
+/** On a driver that has what was freed back after so many milliseconds, each time after so many. */
+const recordedLate = <A, E>(
+  program: Effect.Effect<A, E, BufferPool.BufferPool>,
+  pool: BufferPool.BufferPoolOptions,
+  delays: ReadonlyArray<number>
+) => {
+  const left = delays.slice()
+  const late = decorated((allocator) => ({
+    ...allocator,
+    reclaim: Effect.andThen(allocator.reclaim, Effect.suspend(() => Effect.sleep(left.shift() ?? 0)))
+  }))
+  const gpu = layer({ pool: { suspectAfter: Infinity, ...pool }, allocator: late })
+  return Effect.gen(function*() {
+    const running = yield* Effect.forkChild(Effect.exit(Effect.provide(program, gpu)), { startImmediately: true })
+    yield* TestClock.adjust(1000)
+    yield* Fiber.join(running)
+    return yield* Recording.snapshot
+  }).pipe(
+    Effect.provide(Recording.layer({ capacity: 10_000 }).pipe(Layer.provideMerge(PoolEvents.layer)))
+  )
+}
+
+const sameAsRecorded = Effect.fnUntraced(function*(recording: Recording.Recording) {
+  const { differsAt, recording: replayed } = yield* Replay.run(recording)
+  deepStrictEqual(comparable(Recording.events(replayed)), comparable(Recording.events(recording)))
+  strictEqual(differsAt, undefined)
+})
+
+const tagsOf = (recording: Recording.Recording) => Array.from(Recording.events(recording), ({ _tag }) => _tag)
+
+describe("a replay under the recorded policy, of a driver that has memory back later", () => {
+  it.effect("ends where idle memory was not back yet", () =>
+    Effect.gen(function*() {
+      const program = Effect.andThen(lease(64), Effect.sleep(50))
+      const recording = yield* recordedLate(program, { idleTimeToLive: 10 }, [500])
+      deepStrictEqual(tagsOf(recording).filter((tag) => tag !== "IdleStep").slice(3), ["Freed", "Closing", "Closed"])
+      yield* sameAsRecorded(recording)
+    }))
+
+  it.effect("interrupts a request that waits for it", () =>
+    Effect.gen(function*() {
+      const program = Effect.andThen(lease(64), Effect.timeoutOption(lease(80), 50))
+      const recording = yield* recordedLate(program, { maxBytes: 100 }, [500])
+      deepStrictEqual(tagsOf(recording).slice(3, 6), ["RoomNeeded", "Freed", "GaveUp"])
+      yield* sameAsRecorded(recording)
+    }))
+
+  it.effect("has it back for the request that has it first, and not for who asked first", () =>
+    Effect.gen(function*() {
+      const trimmed = Effect.andThen(lease(60), BufferPool.freeHeld)
+      const asked = Effect.andThen(lease(30), lease(80))
+      const both = Effect.all([trimmed, Effect.delay(asked, 1)], { concurrency: 2 })
+      const recording = yield* recordedLate(both, { maxBytes: 100 }, [50, 5])
+      const tags = tagsOf(recording)
+      deepStrictEqual(tags.slice(tags.indexOf("RoomNeeded")).slice(0, 6), [
+        "RoomNeeded",
+        "Freed",
+        "Reclaimed",
+        "DriverAsked",
+        "Leased",
+        "Released"
+      ])
+      yield* sameAsRecorded(recording)
+    }))
+})
+
+describe("a replay of a WebGPU device that is lost", () => {
+  it.effect("loses it under the driver's calls", () =>
+    Effect.gen(function*() {
+      const gpu = BufferPool.layer({ label: "tested" }).pipe(Layer.provideMerge(WebGpu.layerFrom(watchedGpu().gpu)))
+      const program = Effect.gen(function*() {
+        const asking = yield* Effect.forkChild(lease(64), { startImmediately: true })
+        yield* WebGpu.WebGpu.useSync(({ device }) => device.destroy())
+        yield* Fiber.await(asking)
+      })
+      const recording = yield* Effect.andThen(Effect.provide(program, gpu), Recording.snapshot)
+      const refused = Array.from(Recording.events(recording)).find((event) => event._tag === "Refused")
+      strictEqual(refused?.why, "DeviceLost")
+      yield* sameAsRecorded(recording)
+    }).pipe(Effect.provide(Recording.layer().pipe(Layer.provideMerge(PoolEvents.layer)))))
+})
 
 describe("a replay", () => {
   it.effect("names the first request that fails under a smaller limit", () =>
