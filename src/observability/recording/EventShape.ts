@@ -150,7 +150,13 @@ const shapes: { readonly [Tag in PoolEvent["_tag"]]: ReadonlyArray<Field> } = {
 }
 
 /** The kinds of events. An event in memory has the place of its kind in this list. */
-export const kinds: ReadonlyArray<{ readonly tag: PoolEvent["_tag"]; readonly fields: ReadonlyArray<Field> }> = [
+export const kinds: ReadonlyArray<{
+  readonly tag: PoolEvent["_tag"]
+  readonly fields: ReadonlyArray<Field>
+  /** Whether it has all that events of requests have, and what it has beside that. */
+  readonly isOfRequest: boolean
+  readonly others: ReadonlyArray<Field>
+}> = [
   "DriverAsked" as const,
   "Leased" as const,
   "Kept" as const,
@@ -173,7 +179,11 @@ export const kinds: ReadonlyArray<{ readonly tag: PoolEvent["_tag"]; readonly fi
   "HoldingChanged" as const,
   "Closing" as const,
   "IdleStep" as const
-].map((tag) => ({ tag, fields: shapes[tag] }))
+].map((tag) => {
+  const fields = shapes[tag]
+  const others = fields.filter((field) => !ofRequest.includes(field))
+  return { tag, fields, isOfRequest: others.length + ofRequest.length === fields.length, others }
+})
 
 const places = new Map<string, number>(kinds.map(({ tag }, place) => [tag, place]))
 

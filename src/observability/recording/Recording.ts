@@ -8,12 +8,11 @@ import { demand, demandMembers } from "../../domain/arguments/Demand.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
 import { EventReader } from "./EventReader.ts"
-import type { MemoryNames } from "./EventRow.ts"
 import { type Field, kinds, placeOf } from "./EventShape.ts"
 import { decodeFacts } from "./FactsSchema.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
-import { type Recording, recordingProblem } from "./RecordingModel.ts"
+import { namesOf, type Recording, recordingProblem } from "./RecordingModel.ts"
 
 export { layer, Recorder, type RecorderOptions, snapshot } from "./Recorder.ts"
 export type { RecordedBlock, RecordedBudget, RecordedFamily, RecordedMemory, RecordingFacts } from "./RecordingFacts.ts"
@@ -21,9 +20,6 @@ export { fromLines, load, save, toLines } from "./RecordingFile.ts"
 export { type HttpOptions, layerHttp } from "./RecordingHttp.ts"
 export type { Recording } from "./RecordingModel.ts"
 export { layerSaving, type SavingOptions } from "./SavingRecorder.ts"
-
-const namesOf = ({ memories }: RecordingFacts): ReadonlyMap<number, MemoryNames> =>
-  new Map(memories.map((memory) => [memory.number, memory]))
 
 /**
  * The events of a recording, from the first to the last. Each is made when it is asked for. Throws a TypeError for what is no recording.

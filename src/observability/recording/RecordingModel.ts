@@ -8,6 +8,7 @@ import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { EventChunk } from "./EventChunk.ts"
 import { EventReader } from "./EventReader.ts"
+import type { MemoryNames } from "./EventRow.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 
 /**
@@ -24,6 +25,10 @@ export interface Recording extends RecordingFacts {
   /** How many events of the first chunk are not part of it. @internal */
   readonly skipped: number
 }
+
+/** What its events say of its memories, by their numbers. @internal */
+export const namesOf = ({ memories }: RecordingFacts): ReadonlyMap<number, MemoryNames> =>
+  new Map(memories.map((memory) => [memory.number, memory]))
 
 /** When it begins: the time of its first event. @internal */
 export const startOf = (recording: Recording): number => {

@@ -3,38 +3,40 @@
  *
  * @internal
  */
-import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
-import { events, type Recording } from "../recording/Recording.ts"
+import { EventReader } from "../recording/EventReader.ts"
+import type { EventRow } from "../recording/EventRow.ts"
+import { type Field, kinds } from "../recording/EventShape.ts"
+import type { Recording } from "../recording/Recording.ts"
 
 export class Likeness {
-  readonly #recorded: Iterator<PoolEvent, void>
+  readonly #recorded: EventReader
   /** The blocks of the replay for those of the recording, and the other way round. */
   readonly #blocks = new Map<number, number>()
   readonly #recordedBlocks = new Map<number, number>()
   readonly #length: number
-  /** What the replay is to tell next; undefined once it has told something else. */
-  #next: PoolEvent | void
+  /** Whether the replay is to tell what was read last. Not once it has told something else. */
+  #hasNext: boolean
   #told = 0
   #differsAt: number | undefined = undefined
 
   constructor(recording: Recording) {
-    this.#recorded = events(recording)
-    this.#next = this.#recorded.next().value
+    this.#recorded = new EventReader(recording)
+    this.#hasNext = this.#recorded.next()
     this.#length = recording.length
   }
 
   /** The next event of the replay. */
-  take(event: PoolEvent): void {
+  take(event: EventRow): void {
     if (this.#differsAt !== undefined) return
-    const isLike = this.#next !== undefined && this.#isLike(event, this.#next)
+    const isLike = this.#hasNext && this.#isLike(event, this.#recorded.row)
     if (!isLike) this.#differsAt = this.#told
-    this.#next = isLike ? this.#recorded.next().value : undefined
+    this.#hasNext = isLike && this.#recorded.next()
     this.#told++
   }
 
   /** The time of the next event. A recorder reads the clock also between two events of one step. */
   get nextAt(): number | undefined {
-    return this.#next?.at
+    return this.#hasNext ? this.#recorded.row.at : undefined
   }
 
   /** How many events are as recorded before one that is not; undefined where all are. */
@@ -42,19 +44,17 @@ export class Likeness {
     return this.#differsAt ?? (this.#told < this.#length ? this.#told : undefined)
   }
 
-  #isLike(event: PoolEvent, recorded: PoolEvent): boolean {
-    const one = event as unknown as Record<string, unknown>
-    const other = recorded as unknown as Record<string, unknown>
-    for (const member in one) if (!this.#isSame(member, one[member], other[member])) return false
-    for (const member in other) if (other[member] !== undefined && one[member] === undefined) return false
+  #isLike(one: EventRow, other: EventRow): boolean {
+    if (one.kind !== other.kind || one.at !== other.at || one.memory !== other.memory) return false
+    for (const field of kinds[one.kind]!.fields) if (!this.#isSame(field, one, other)) return false
     return true
   }
 
-  #isSame(member: string, one: unknown, other: unknown): boolean {
-    if (member === "block") return this.#isSameBlock(Number(one), Number(other))
-    // What a request tried, in order.
-    if (Array.isArray(one) && Array.isArray(other)) return one.join() === other.join()
-    return Object.is(one, other)
+  #isSame({ as, column, isText, name }: Field, one: EventRow, other: EventRow): boolean {
+    if (name === "block") return this.#isSameBlock(one.values[column]!, other.values[column]!)
+    if (!isText) return one.values[column] === other.values[column]
+    const [text, recorded] = [one.text(column), other.text(column)]
+    return text === recorded || (as === "list" && (text ?? "") === (recorded ?? ""))
   }
 
   /** Blocks have numbers of their own in a replay. */

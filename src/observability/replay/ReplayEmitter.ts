@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { FreeReason, GaveUp, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
+import type { FreeReason, GaveUp, Released } from "../../domain/pool/PoolEvent.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
 import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.ts"
@@ -20,8 +20,6 @@ export interface Listening {
   readonly tickets: ReadonlyMap<number, Ticket>
   /** The driver is asked for this one in this step. */
   asking: Ticket | undefined
-  /** This one hits in this step, without a request of the pool. */
-  hitting: Ticket | undefined
   /** How many events it has told: the place that the next one has. */
   told: number
   granted(ticket: Ticket, block: Block): void
@@ -68,7 +66,7 @@ export class ReplayEmitter implements Emitter {
     this.#told.count++
   }
 
-  hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {
+  hit(_request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {
     const { current } = this.#replay.turns
     if (current === undefined) return
     const block = lease.block!
@@ -76,9 +74,8 @@ export class ReplayEmitter implements Emitter {
     current.told++
     this.#tally.leased(current.asked, block.capacity, from)
     this.#replay.granted(current, block)
-    this.#replay.hitting = current
-    this.#events?.hit(request, lease, from, source, patience)
-    this.#replay.hitting = undefined
+    // A hit makes no request of the pool that could have the number of the recording.
+    this.#events?.hit(current.asked.request, lease, from, source, patience)
   }
 
   leased(request: LeaseRequest, block: Block, from: Origin): void {
@@ -202,24 +199,4 @@ export class ReplayEmitter implements Emitter {
     this.#tellOfMemory()
     this.#events?.closed()
   }
-}
-
-type Mutable<E> = { -readonly [K in keyof E]: E[K] }
-
-/** Gives an event that was made just now the numbers and names of the recording. */
-export const renamed = (
-  event: PoolEvent,
-  { hitting, tickets }: Pick<Listening, "hitting" | "tickets">,
-  budgets: ReadonlyMap<number, number>
-): PoolEvent => {
-  if ("budgetNumber" in event && event.budgetNumber !== undefined) {
-    const own: Mutable<typeof event> = event
-    own.budgetNumber = budgets.get(event.budgetNumber) ?? event.budgetNumber
-  }
-  if (!("request" in event)) return event
-  const own: Mutable<typeof event> = event
-  // A hit has made no request that could have a number.
-  if (hitting !== undefined) own.request = hitting.asked.request
-  own.queue = tickets.get(own.request)?.asked.queue
-  return own
 }

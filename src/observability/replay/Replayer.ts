@@ -9,13 +9,15 @@
  */
 import type { LimitChanged, OfRequest, PoolEvent, Released, TrimAsked } from "../../domain/pool/PoolEvent.ts"
 import type { Lease } from "../../services/lease/Lease.ts"
-import { PoolEmitter } from "../events/PoolEmitter.ts"
-import { events, type Recording } from "../recording/Recording.ts"
+import { EventReader } from "../recording/EventReader.ts"
+import type { MemoryNames } from "../recording/EventRow.ts"
 import { RecordingBuilder } from "../recording/RecordingBuilder.ts"
+import { namesOf, type Recording } from "../recording/RecordingModel.ts"
 import { Likeness } from "./Likeness.ts"
-import { renamed, ReplayEmitter, type Told } from "./ReplayEmitter.ts"
+import { ReplayEmitter, type Told } from "./ReplayEmitter.ts"
 import type { ReplayPlan } from "./ReplayOptions.ts"
 import { type Failed, Requesting } from "./Requesting.ts"
+import { RowEmitter } from "./RowEmitter.ts"
 import type { Script } from "./Script.ts"
 import { SimulatedDevice } from "./SimulatedDevice.ts"
 import { SimulatedMemory } from "./SimulatedMemory.ts"
@@ -55,7 +57,8 @@ export class Replayer {
   readonly #holders = new Map<number, number>()
   readonly #earlyLeases = new Map<number, SimulatedMemory["earlyLeases"][number]["lease"]>()
   readonly #turns: Turns
-  readonly #events: Iterator<PoolEvent, void>
+  readonly #recorded: EventReader
+  readonly #names: ReadonlyMap<number, MemoryNames>
   /** The next events of the recording, as far as they were looked at. */
   readonly #ahead: Array<PoolEvent> = []
   /** The place of the event that has come last. */
@@ -67,7 +70,8 @@ export class Replayer {
     const { plan, script } = options
     this.#options = options
     this.#likeness = plan.isSame && options.keepsEvents ? new Likeness(recording) : undefined
-    this.#events = events(recording)
+    this.#recorded = new EventReader(recording)
+    this.#names = namesOf(recording)
     this.#time = new VirtualTime(this.#peek(0)?.at ?? recording.takenAt, !plan.isSame)
     this.#turns = new Turns(this.#time, plan.isSame)
     this.tally = new Tally(() => this.#time.now)
@@ -80,6 +84,14 @@ export class Replayer {
       endsWith: options.endsWith,
       place: () => this.#at
     })
+    const { row } = this.events
+    const rows = {
+      row,
+      add: () => {
+        this.events.addRow()
+        this.#likeness?.take(row)
+      }
+    }
     for (const memory of plan.memories) {
       const { number } = memory.memory
       const told = script.memory(number)
@@ -105,20 +117,12 @@ export class Replayer {
         this.tally.activate(lease.size)
       }
       this.tally.manage(simulated.memory.core.managedBytes)
-      const budgets = new Map<number, number>()
-      const tell = (event: PoolEvent): void => {
-        for (const [recorded, budget] of simulated.budgets) budgets.set(budget.number, recorded)
-        this.#make(renamed(event, this.#requesting, budgets))
-      }
       const now = (): number => this.#likeness?.nextAt ?? this.#time.now
-      const made = options.keepsEvents ? new PoolEmitter(simulated.heard, now, tell) : undefined
+      const made = options.keepsEvents
+        ? new RowEmitter(simulated.heard, now, this.#requesting.tickets, simulated.recordedBudgets, rows)
+        : undefined
       simulated.hear(new ReplayEmitter(this.#requesting, this.tally, replayed, made))
     }
-  }
-
-  #make(event: PoolEvent): void {
-    this.events.add(event)
-    this.#likeness?.take(event)
   }
 
   /** The place of the first event that is other than recorded, under the recorded policy. */
@@ -161,9 +165,8 @@ export class Replayer {
   /** The event that comes after so many others. */
   #peek(after: number): PoolEvent | undefined {
     while (this.#ahead.length <= after) {
-      const { value } = this.#events.next()
-      if (value === undefined) return undefined
-      this.#ahead.push(value)
+      if (!this.#recorded.next()) return undefined
+      this.#ahead.push(this.#recorded.row.event(this.#names))
     }
     return this.#ahead[after]
   }

@@ -78,7 +78,6 @@ export class Requesting implements Listening {
   readonly failures: Array<Failed> = []
   readonly turns: Turns
   asking: Ticket | undefined = undefined
-  hitting: Ticket | undefined = undefined
   told = 0
   readonly #options: RequestingOptions
   readonly #pending = new Set<Ticket>()

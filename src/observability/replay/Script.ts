@@ -5,7 +5,13 @@
  */
 import type { OfRequest, PoolEvent } from "../../domain/pool/PoolEvent.ts"
 import { BlockLedger } from "../recording/BlockLedger.ts"
-import { events, type Recording } from "../recording/Recording.ts"
+import { EventReader } from "../recording/EventReader.ts"
+import type { EventRow } from "../recording/EventRow.ts"
+import { columns, placeOf } from "../recording/EventShape.ts"
+import { namesOf, type Recording } from "../recording/RecordingModel.ts"
+
+const leasedKind = placeOf("Leased")!
+const releasedKind = placeOf("Released")!
 
 /** One call of the driver for a request. */
 export interface RecordedCall {
@@ -92,12 +98,12 @@ export class Script {
 
   constructor(recording: Recording) {
     this.#ledger = new BlockLedger(recording)
-    for (const event of events(recording)) {
-      this.#manage(event)
-      if (event._tag !== "Freed" || event.why !== "evicted") this.#noteHandlers()
+    const names = namesOf(recording)
+    for (const reader = new EventReader(recording); reader.next(); this.#at++) {
+      const event = this.#isUsual(reader.row) ? undefined : reader.row.event(names)
+      if (event?._tag !== "Freed" || event.why !== "evicted") this.#noteHandlers()
       this.#needs = undefined
-      this.#add(event)
-      this.#at++
+      if (event !== undefined) this.#add(event)
     }
     this.#noteHandlers()
     for (const { number } of recording.memories) {
@@ -111,9 +117,14 @@ export class Script {
     return known
   }
 
-  /** Most events are hits and ends of leases, which change no managed bytes: the ledger is spared them. */
-  #manage(event: PoolEvent): void {
-    if (event._tag !== "Released" && (event._tag !== "Leased" || event.from === "driver")) this.#ledger.take(event)
+  /** Most events are hits and ends of leases, which change no managed bytes, and tell nothing that a replay has to know before. */
+  #isUsual(row: EventRow): boolean {
+    const { kind, values } = row
+    const why = row.text(columns.detail)
+    if (kind === releasedKind) return why !== "poolClosed"
+    // Where queues are told apart, a replay has to know which block it got.
+    const isAlone = values[columns.queue] === 0 && !this.fates.has(values[columns.request]!)
+    return kind === leasedKind && why !== "driver" && isAlone
   }
 
   /** What needs memory evicts for it in the same step, or has asked handlers. */
@@ -123,11 +134,14 @@ export class Script {
   }
 
   #add(event: PoolEvent): void {
+    if (event._tag === "Released") {
+      this.#closing.push(event.block)
+      return
+    }
+    // Usual events change no managed bytes: the ledger is spared other hits too.
+    if (event._tag !== "Leased" || event.from === "driver") this.#ledger.take(event)
     if ("request" in event) this.#ofRequest(event)
     else if (event._tag === "Closing") this.closings.set(this.#at, this.#closing = [])
-    else if (event._tag === "Released") {
-      if (event.why === "poolClosed") this.#closing.push(event.block)
-    }
   }
 
   /** What became of a request. */
@@ -136,10 +150,6 @@ export class Script {
   }
 
   #ofRequest(event: Extract<PoolEvent, OfRequest>): void {
-    // Where queues are told apart, a replay has to know which block it got.
-    if (
-      event._tag === "Leased" && event.from !== "driver" && event.queue === undefined && !this.fates.has(event.request)
-    ) return
     const fate = this.#fateOf(event)
     this.#addOfRequest(event, this.memory(event.memoryNumber), fate)
     fate.last = this.#at

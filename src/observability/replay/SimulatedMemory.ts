@@ -73,7 +73,9 @@ export class SimulatedMemory {
   readonly #clockTasks: Array<() => void> = []
   /** The time of the idle clock. */
   #idleMillis = 0
-  readonly budgets = new Map<number, Budget>()
+  /** The limits that were made so far, by the numbers of the recording, and these by their numbers here. */
+  readonly #budgets = new Map<number, Budget>()
+  readonly recordedBudgets = new Map<number, number>()
   readonly #families: ReadonlyMap<string, RecordedFamily>
   readonly #driver: SimulatedDriver
   readonly #handlers: Handlers
@@ -231,15 +233,20 @@ export class SimulatedMemory {
   /** The limit that a number of the recording names; the budgets around it are made first. */
   budgetOf(number: number | undefined): Budget | undefined {
     if (number === undefined) return undefined
-    const known = this.budgets.get(number)
+    const known = this.#budgets.get(number)
     if (known !== undefined) return known
     const recorded = this.#recordedBudgets.get(number)
     if (recorded === undefined) return undefined
     const { kind, label, maxBytes, parent } = recorded
     const budget = this.memory.budget(kind, maxBytes, this.budgetOf(parent), label)
     budget.lastResort.handlers = this.#handlers
-    this.budgets.set(number, budget)
+    this.#nameBudget(number, budget)
     return budget
+  }
+
+  #nameBudget(number: number, budget: Budget): void {
+    this.#budgets.set(number, budget)
+    this.recordedBudgets.set(budget.number, number)
   }
 
   /** The number of the pool's own limit, where several share the memory. */
@@ -327,7 +334,7 @@ export class SimulatedMemory {
       return
     }
     const limit = this.budgetOf(budget) ?? this.memory.budget("pool", Infinity, undefined, undefined)
-    if (budget !== undefined) this.budgets.set(budget, limit)
+    if (budget !== undefined) this.#nameBudget(budget, limit)
     const group = this.#pools.get(budget ?? pool)
     const sources = Array.from(this.#sources.values()).filter(({ name }) => group?.families.has(name) === true)
     const first = sources[0] ?? this.sourceOf(`none of ${budget}`, pool, budget)
