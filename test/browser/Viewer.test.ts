@@ -17,6 +17,7 @@ import {
   released,
   type StateModel,
   statesOf,
+  tooLarge,
   waiting
 } from "../support/anyRecording.ts"
 import { describeWith } from "../support/required.ts"
@@ -143,6 +144,7 @@ describeWith(["chromium"], "the viewer in Chromium", () => {
           ranOut({ at: 300, size: 4096, label: "output", callSite: "src/model.ts:5:1" }, ["hit", "evict", "handlers"]),
           released(400, 2, 600),
           ranOut({ at: 900, size: 1, label: "late" }, []),
+          tooLarge({ at: 950, size: 8192, label: "larger" }),
           released(1000, 1, 100)
         ])
         yield* promised(async () => {
@@ -161,6 +163,13 @@ describeWith(["chromium"], "the viewer in Chromium", () => {
           assert.include(await view.colorsAt(250), "#8250df")
           await view.press("n")
           assert.include(await view.text("#failure"), "late")
+          await view.press("n")
+          const larger = await view.text("#failure")
+          for (const part of ["Larger than a limit", "8 KiB", "larger", "Nothing was tried"]) {
+            assert.include(larger, part)
+          }
+          assert.notInclude(larger, "Most bytes had")
+          await view.press("p")
           await view.press("p")
           assert.include(await view.text("#failure"), "output")
         })

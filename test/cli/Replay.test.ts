@@ -55,6 +55,30 @@ describe("effect-gpu-pool replay", () => {
     assert.notMatch(stderr, /\n +at /)
   })
 
+  it.concurrent("names a request that is larger than the limit", async () => {
+    const { code, report, stderr } = await replayed("--max-bytes", "500000")
+    strictEqual(code, 2)
+    deepStrictEqual(report.failed.map(({ label, why }) => [label, why]).at(0), ["image", "LimitExceeded"])
+    assert.match(stderr, /Request \d+ failed: 976\.6 KiB "image" of BufferPool: LimitExceeded\. 19 more failed\./)
+  })
+
+  it.concurrent("has room under a larger limit for what was larger than the recorded one, and counts it", async () => {
+    const tooLarge = join(home, "too-large.jsonl")
+    writeFileSync(tooLarge, await recordedFrames(2, "900 kB"))
+    const [same, larger, bisected] = await Promise.all([
+      run(["replay", tooLarge, "--json"]),
+      run(["replay", tooLarge, "--json", "--max-bytes", "2 MB"]),
+      run(["replay", tooLarge, "--json", "--bisect"])
+    ])
+    deepStrictEqual([same.code, larger.code, bisected.code], [2, 0, 0])
+    assert.match(same.stderr, /Request \d+ failed: 976\.6 KiB "image" of BufferPool: LimitExceeded\. 1 more failed\./)
+    const { failed, recorded, replayed: counts } = JSON.parse(larger.stdout) as Report
+    deepStrictEqual([failed, recorded?.failed, recorded?.differsAt, counts.leases], [[], 2, undefined, 4])
+    const { limits } = JSON.parse(bisected.stdout) as Report
+    // both weights have a block of 106,496 bytes
+    strictEqual(limits?.atAll?.maxBytes, 106_496 + 1_000_000)
+  })
+
   it.concurrent("prints a table of both", async () => {
     const { code, stderr, stdout } = await run(["replay", frames, "--policy", "exact"])
     strictEqual(code, 0, stderr)

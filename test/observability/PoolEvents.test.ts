@@ -63,8 +63,9 @@ const told = (events: Array<PoolEvent>): ReadonlyArray<string> =>
         return event.pool === undefined ? event._tag : `${event._tag} ${event.pool}`
       case "HoldingChanged":
         return `${event._tag} ${event.holds}`
-      case "Waiting":
       case "GaveUp":
+        return `${event._tag} ${event.size}, ${event.why}`
+      case "Waiting":
       case "Reserved":
       case "ReservationEnded":
       case "RanOut":
@@ -75,6 +76,9 @@ const told = (events: Array<PoolEvent>): ReadonlyArray<string> =>
   })
 
 const lease = (size: number) => BufferPool.use(size, () => Effect.void)
+
+const ask = (requests: Pick<BufferPool.BufferPool["Service"], "use">, size: number) =>
+  Effect.forkChild(Effect.flip(requests.use(size, () => Effect.void)), { startImmediately: true })
 
 describe("a pool tells", () => {
   it.effect("of hits, borrows, misses, ends and blocks that it frees", () =>
@@ -184,13 +188,90 @@ describe("a pool tells", () => {
       deepStrictEqual(told(events), [
         "DriverAsked 64",
         "Waiting 64",
-        "GaveUp 64",
+        "GaveUp 64, interrupted",
         "Waited 64, not served after 0 ms",
-        "GaveUp 64",
+        "GaveUp 64, interrupted",
         "Kept 64"
       ])
     }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait" }, { faults })))
   })
+
+  it.effect("of a request that is larger than a limit, and of nothing else that it does", () =>
+    Effect.gen(function*() {
+      const events = yield* heard
+      const pool = yield* BufferPool.BufferPool
+      const budget = yield* pool.budget(100, { label: "tenant" })
+      const tooLarge = [
+        pool.use(300, () => Effect.void, { label: "of the pool" }),
+        // The device makes multiples of 128 bytes.
+        pool.use(257, () => Effect.void, { label: "rounded" }),
+        budget.use(101, () => Effect.void, { label: "of a budget" }),
+        pool.reserve(301, () => Effect.void, { label: "reserved" }),
+        Effect.scoped(pool.allocate(302, { label: "allocated", onExhausted: "wait" })),
+        pool.useAll([1, 303], () => Effect.void, { label: "one of several" }),
+        pool.useAll([200, 200], () => Effect.void, { label: "together" })
+      ]
+      for (const request of tooLarge) {
+        strictEqual((yield* Effect.flip(request)).reason._tag, "LimitExceeded")
+      }
+      const gaveUp = events.map((event) =>
+        event._tag === "GaveUp" ? [event.why, event.size, event.label, event.budget, event.waitAtMost] : event._tag
+      )
+      deepStrictEqual(gaveUp, [
+        ["limitExceeded", 300, "of the pool", undefined, 0],
+        ["limitExceeded", 257, "rounded", undefined, 0],
+        ["limitExceeded", 101, "of a budget", "tenant", 0],
+        ["limitExceeded", 301, "reserved", undefined, Infinity],
+        ["limitExceeded", 302, "allocated", undefined, Infinity],
+        ["limitExceeded", 303, "one of several", undefined, 0],
+        ["limitExceeded", 512, "together", undefined, 0]
+      ])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(gpu({ maxBytes: 300, sizePolicy: SizePolicy.exact }, { granularity: 128 }))
+    ))
+
+  it.effect("of one that is larger than the device's largest buffer, and not of one with options that are none", () =>
+    Effect.gen(function*() {
+      const events = yield* heard
+      strictEqual((yield* Effect.flip(lease(101))).reason._tag, "LimitExceeded")
+      deepStrictEqual(told(events), ["GaveUp 101, limitExceeded"])
+      const invalid = [
+        lease(-1),
+        lease(0.5),
+        BufferPool.use(101, () => Effect.void, { waitAtMost: -1 }),
+        BufferPool.use(8, () => Effect.void, { label: 5 as never })
+      ]
+      for (const request of invalid) strictEqual((yield* Effect.flip(request)).reason._tag, "InvalidRequest")
+      deepStrictEqual(events, [])
+    }).pipe(Effect.scoped, Effect.provide(gpu({}, { maxBufferSize: 100 }))))
+
+  it.effect("of those in line that are larger than a lower limit", () =>
+    Effect.gen(function*() {
+      const events = yield* heard
+      const pool = yield* BufferPool.BufferPool
+      const budget = yield* pool.budget(60, { label: "tenant", onExhausted: "wait" })
+      const fibers = yield* Effect.scoped(Effect.gen(function*() {
+        yield* pool.allocate(64)
+        yield* budget.allocate(32)
+        const fibers = [yield* ask(pool, 50), yield* ask(budget, 40)]
+        events.length = 0
+        yield* budget.setLimit(39)
+        yield* pool.setLimit(49)
+        return fibers
+      }))
+      const reasons = yield* Effect.forEach(fibers, Fiber.join)
+      deepStrictEqual(reasons.map(({ reason }) => reason._tag), ["LimitExceeded", "LimitExceeded"])
+      deepStrictEqual(told(events).filter((one) => !/Freed|Reclaimed|Released/.test(one)), [
+        "LimitChanged tenant 60 to 39",
+        "GaveUp 40, limitExceeded",
+        "Waited 40, not served after 0 ms",
+        "LimitChanged memory 100 to 49",
+        "GaveUp 50, limitExceeded",
+        "Waited 50, not served after 0 ms",
+        "TrimAsked 49"
+      ])
+    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 100, onExhausted: "wait", suspectAfter: Infinity }))))
 
   it.effect("that a pool on a shared memory closes, and then the memory", () =>
     Effect.gen(function*() {

@@ -50,6 +50,7 @@ const events = {
   evictions: (event: PoolEvent) => event._tag === "Freed" && event.why === "evicted",
   refusals: (event: PoolEvent) => event._tag === "Refused",
   outOfMemory: (event: PoolEvent) => event._tag === "RanOut",
+  limitExceeded: (event: PoolEvent) => event._tag === "GaveUp" && event.why === "limitExceeded",
   asked: (event: PoolEvent) => event._tag === "DriverAsked"
 }
 
@@ -64,7 +65,7 @@ describe("the metrics of a pool", () => {
     return fc.assert(
       fc.asyncProperty(steps, options, (steps, { clear, listens, maxHeldBytes, policy }) => {
         const faults = Host.makeFaults()
-        const told = { evictions: 0, refusals: 0, outOfMemory: 0, asked: 0 }
+        const told = { evictions: 0, refusals: 0, outOfMemory: 0, limitExceeded: 0, asked: 0 }
         const tell = (event: PoolEvent) => {
           for (const name of Object.keys(told) as Array<keyof typeof told>) if (events[name](event)) told[name] += 1
         }
@@ -82,7 +83,8 @@ describe("the metrics of a pool", () => {
             if (!listens) continue
             const evictions = yield* valueOf("gpu_pool_evictions_total")
             const outOfMemory = yield* valueOf("gpu_pool_out_of_memory_total")
-            deepStrictEqual({ evictions, refusals, outOfMemory, asked }, told)
+            const limitExceeded = yield* valueOf("gpu_pool_limit_exceeded_total")
+            deepStrictEqual({ evictions, refusals, outOfMemory, limitExceeded, asked }, told)
           }
           yield* Effect.forEach(scopes, (scope) => Scope.close(scope, Exit.void), { discard: true })
         })
@@ -517,8 +519,8 @@ describe("series", () => {
           for (let turn = 0; turn < 3; turn++) {
             const found = yield* series
             const scalars = found.filter(({ count }) => Number.isNaN(count))
-            // All of PoolStats, and evictions, requests that ran out and the limit.
-            assert.include([0, Object.keys(described).length + 3], scalars.length)
+            // All of PoolStats, and evictions, requests that ran out or are too large, and the limit.
+            assert.include([0, Object.keys(described).length + 4], scalars.length)
             assert.isTrue(scalars.every(({ value }) => value >= 0))
             most = Math.max(most, scalars.length)
             yield* Effect.yieldNow

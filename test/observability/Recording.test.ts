@@ -662,6 +662,17 @@ describe("a recorder that saves", () => {
       strictEqual((yield* savedIn(directory)).length, 1)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
+  it.effect("writes none for a request that is larger than the limit, whose error says it all", () =>
+    Effect.gen(function*() {
+      const files = yield* FileSystem.FileSystem
+      const directory = yield* files.makeTempDirectoryScoped()
+      const tooLarge = Effect.exit(BufferPool.use(101, () => Effect.void))
+      yield* Effect.provide(tooLarge, saving(directory, {}))
+      deepStrictEqual(yield* savedIn(directory), [])
+      yield* Effect.provide(Effect.andThen(tooLarge, tooMuch), saving(directory, {}))
+      deepStrictEqual(yield* savedIn(directory), ["outOfMemory 4"])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
   it.effect("writes a file at each signal, and leaves no listener", () =>
     Effect.gen(function*() {
       const files = yield* FileSystem.FileSystem

@@ -146,7 +146,7 @@ describe("LimitExceeded", () => {
       )
       assert.include(
         yield* messageOf(BufferPool.reserve(Effect.void, 1001)),
-        `BufferPool.reserve: 1001 bytes are over maxBytes of the pool "model", 1000 bytes`
+        `BufferPool.reserve, "model": 1001 bytes are over maxBytes of the pool "model", 1000 bytes`
       )
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 1000, label: "model" } }))))
 

@@ -79,6 +79,8 @@ export const ranOut = (asked: Asked, rungs: ReadonlyArray<string>): Event => (
   { ...request(asked), _tag: "RanOut", rungs, activeBytes: 1, heldBytes: 0 }
 )
 
+export const tooLarge = (asked: Asked): Event => ({ ...request(asked), _tag: "GaveUp", why: "limitExceeded" })
+
 export const waiting = (asked: Asked): Event => ({ ...request(asked), _tag: "Waiting" })
 
 export const waited = (asked: Asked, served: boolean): Event => (

@@ -171,15 +171,16 @@ export interface RoomNeeded extends OfRequest {
 }
 
 /**
- * A request ends before it has a lease: it is interrupted, or its scope has closed, or it has failed (`"failed"`), since it may not use
- * any more what it was given in line: the limit was lowered below its size, the device is lost, or its pool has closed.
+ * A request ends before it has a lease: it is interrupted; or its scope has closed; or it fails with LimitExceeded, since it is larger than
+ * a limit of its pool, of its budget or of the device (`"limitExceeded"`), as it is made or since the limit is lower now; or it fails since
+ * it may not use any more what it was given in line (`"failed"`): the device is lost, or its pool has closed.
  *
  * @category models
  * @since 0.1.0
  */
 export interface GaveUp extends OfRequest {
   readonly _tag: "GaveUp"
-  readonly why: "interrupted" | "scopeClosed" | "failed"
+  readonly why: "interrupted" | "scopeClosed" | "limitExceeded" | "failed"
 }
 
 /**
@@ -239,8 +240,8 @@ export interface HandlersAsked extends OfRequest {
 }
 
 /**
- * A request fails with OutOfMemory, after everything was tried. A request that is over a limit by itself fails with LimitExceeded as it
- * is made: nothing is tried for it, and no event tells of it.
+ * A request fails with OutOfMemory, after everything was tried. {@link GaveUp} tells of one that is larger than a limit, for which nothing
+ * is tried.
  *
  * @category models
  * @since 0.1.0

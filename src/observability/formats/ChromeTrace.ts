@@ -17,7 +17,7 @@ import { textOf } from "./TextOutput.ts"
  * - counters, in bytes: `bytes in use`, of which some are active and some held, `managed bytes`, and the `limit` where there is one;
  * - slices, which may overlap: each lease under its label, and what requests wait for: `waiting` in line, `reservation` and `driver`, from
  *   `DriverAsked` to its answer;
- * - instants: `RanOut`, `Refused`, `HandlersAsked`, `LimitChanged`, `Lost`, `Closed`, with what they say.
+ * - instants: `RanOut`, `Refused`, `HandlersAsked`, `LimitChanged`, `Lost`, `Closed`, and `GaveUp` of a request that is larger than a limit, with what they say.
  *
  * A slice that has no end was not over when the recording was taken; a lease from before the first event begins with it. Times are
  * microseconds since 1970. A trace has some 250 bytes for each event: above about 256 MB, Perfetto's page has

@@ -5,6 +5,7 @@
  * @internal
  */
 import type { OfRequest, PoolEvent } from "../../domain/pool/PoolEvent.ts"
+import { isTooLarge } from "../events/Failure.ts"
 import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
 import { events as eventsOf, type Recording } from "../recording/Recording.ts"
 import { startOf } from "../recording/RecordingModel.ts"
@@ -162,6 +163,8 @@ class Writer {
           "active bytes": event.activeBytes,
           "held bytes": event.heldBytes
         })
+      case "GaveUp":
+        return isTooLarge(event) ? this.#instant(event, { ...requestArgs(event), why: event.why }) : undefined
       case "LimitChanged":
         return this.#limitChanged(event)
       case "Lost":

@@ -9,6 +9,7 @@ import type * as Stream from "effect/Stream"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { isFailure } from "../events/Failure.ts"
 import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
 import { events as eventsOf, type Recording } from "../recording/Recording.ts"
 import { startOf } from "../recording/RecordingModel.ts"
@@ -241,7 +242,7 @@ class Writer {
     for (const event of eventsOf(recording)) {
       this.#at = event.at
       ledger.take(event)
-      if (event._tag === "RanOut") this.#row("allocate failure", "(nil)", event.memoryNumber, event)
+      if (isFailure(event)) this.#row("allocate failure", "(nil)", event.memoryNumber, event)
       yield this.#text.take()
     }
     yield this.#text.take()
@@ -254,7 +255,7 @@ class Writer {
 
 /**
  * A recording as a log of RMM's `logging_resource_adaptor`, in pieces: `allocate` for each lease, `free` for its end, `allocate failure`
- * for each request that ran out. RMM's own replay reads it. The thread is the number of the memory; a queue keeps its name where that is
+ * for each request that ran out or was larger than a limit. RMM's own replay reads it. The thread is the number of the memory; a queue keeps its name where that is
  * a number, and has a number of its own else; an address tells the block. What was leased before the first event is allocated at its
  * time. Labels, call sites, waits, held blocks and the date are lost.
  *

@@ -54,7 +54,7 @@ export const fromText = <E = never, R = never>(
 /**
  * A recording as a snapshot of PyTorch's memory, JSON in pieces: drop the file on https://pytorch.org/memory_viz, which uploads
  * nothing. Each block is a segment, and its lease the one block in that: `segment_alloc` and `segment_free` when the driver makes
- * and frees it, `alloc`, `free_requested` and `free_completed` for the lease, `oom` for a request that ran out. The call site is the frame, and the label
+ * and frees it, `alloc`, `free_requested` and `free_completed` for the lease, `oom` for a request that ran out or was larger than a limit. The call site is the frame, and the label
  * its function and the `user_metadata`; queues become streams, and times microseconds. Memories of one device share its trace.
  *
  * Waits, refusals of the driver, reservations, limits, and which pool it was, are lost. The viewer is slow from some 15,000 leases on.

@@ -4,6 +4,7 @@
  * @internal
  */
 import type { RanOut } from "../../domain/pool/PoolEvent.ts"
+import { isFailure, type TooLarge } from "../events/Failure.ts"
 import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
 import { events as eventsOf, type RecordedMemory, type Recording } from "../recording/Recording.ts"
 import { Addresses } from "./Addresses.ts"
@@ -46,7 +47,10 @@ interface Asked {
 const unasked = ({ pool }: LedgerBlock): Asked => ({ pool, label: undefined, callSite: undefined, queue: undefined })
 
 /** The bytes that the device may have left, as far as the recording tells. */
-const freeBytes = ({ activeBytes, heldBytes }: RanOut, memory: RecordedMemory | undefined): number => {
+const freeBytes = (
+  { activeBytes, heldBytes }: Pick<RanOut, "activeBytes" | "heldBytes">,
+  memory: RecordedMemory | undefined
+): number => {
   const most = Math.min(memory?.maxBytes ?? Number.POSITIVE_INFINITY, memory?.deviceBytes ?? Number.POSITIVE_INFINITY)
   return Number.isFinite(most) ? Math.max(0, most - activeBytes - heldBytes) : 0
 }
@@ -116,7 +120,7 @@ class DeviceWriter {
       if (!this.#has(event.memoryNumber)) continue
       this.#at = event.at
       this.#ledger.take(event)
-      if (event._tag === "RanOut") this.#ranOut(event)
+      if (isFailure(event)) this.#failed(event)
       yield this.#text.take()
     }
     yield `${this.#text.take()}]`
@@ -143,8 +147,10 @@ class DeviceWriter {
     return this.#snapshot.deviceOf(memory) === this.#device
   }
 
-  #ranOut(event: RanOut): void {
-    const free = freeBytes(event, this.#snapshot.memories.get(event.memoryNumber))
+  #failed(event: RanOut | TooLarge): void {
+    const { memoryNumber: memory } = event
+    const used = event._tag === "RanOut" ? event : this.#ledger.bytesOf(memory)
+    const free = freeBytes(used, this.#snapshot.memories.get(memory))
     this.#entry("oom", undefined, event.size, event, `"device_free":${free},`)
   }
 

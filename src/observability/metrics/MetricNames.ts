@@ -61,6 +61,8 @@ export const refusals = total("refusals", "call", "Allocations that the driver r
 
 export const outOfMemory = total("out_of_memory", "request", "Requests that failed with OutOfMemory.")
 
+export const limitExceeded = total("limit_exceeded", "request", "Requests that failed, larger than a limit.")
+
 export const waitTime: Described = {
   name: "gpu_pool_wait_duration_seconds",
   unit: "seconds",

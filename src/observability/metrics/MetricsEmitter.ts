@@ -4,6 +4,7 @@
  * @internal
  */
 import type * as Clock from "effect/Clock"
+import type { GaveUp } from "../../domain/pool/PoolEvent.ts"
 import type { PoolStats } from "../../domain/pool/PoolStats.ts"
 import type { Block } from "../../services/lease/Lease.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
@@ -45,6 +46,7 @@ export class MetricsEmitter implements Emitter {
   readonly #histograms = new Map<string, (seconds: number) => void>()
   #evictions = 0
   #outOfMemory = 0
+  #limitExceeded = 0
   #removeLimit: (() => void) | undefined = undefined
   readonly #core: Heard["core"]
 
@@ -65,6 +67,7 @@ export class MetricsEmitter implements Emitter {
     for (const [counter, of] of entries(MetricNames.counters)) series.counter(of, () => core[counter])
     series.counter(MetricNames.evictions, () => this.#evictions)
     series.counter(MetricNames.outOfMemory, () => this.#outOfMemory)
+    series.counter(MetricNames.limitExceeded, () => this.#limitExceeded)
     this.#showLimit(core.maxBytes)
   }
 
@@ -104,6 +107,10 @@ export class MetricsEmitter implements Emitter {
     if (request.patience.isPart !== true) this.#outOfMemory += 1
   }
 
+  gaveUp(_: LeaseRequest, why: GaveUp["why"]): void {
+    if (why === "limitExceeded") this.#limitExceeded += 1
+  }
+
   limitChanged(budget: object | undefined, _: number, to: number): void {
     if (budget === undefined) this.#showLimit(to)
   }
@@ -121,7 +128,6 @@ export class MetricsEmitter implements Emitter {
   reservationEnded(): void {}
   handlersAsked(): void {}
   roomNeeded(): void {}
-  gaveUp(): void {}
   trimAsked(): void {}
   holdingChanged(): void {}
   idleStep(): void {}

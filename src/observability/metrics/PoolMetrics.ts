@@ -101,7 +101,8 @@ const metered = new Once({
  * - `gpu_pool_managed_bytes`, `_held_bytes`, `_active_bytes`, `_reserved_bytes`, `_set_aside_bytes`, and so on: each counter of
  *   `PoolStats` by its name; `gpu_pool_limit_bytes` where there is a limit.
  * - `gpu_pool_hits_total`, `gpu_pool_misses_total` and the others of `PoolStats` that only grow, from the opening of the pool on.
- * - `gpu_pool_evictions_total`, `gpu_pool_out_of_memory_total` and `gpu_pool_refusals_total` by `reason`, from this layer on.
+ * - `gpu_pool_evictions_total`, `gpu_pool_out_of_memory_total`, `gpu_pool_limit_exceeded_total` and `gpu_pool_refusals_total` by `reason`,
+ *   from this layer on.
  * - `gpu_pool_wait_duration_seconds` and `gpu_pool_miss_duration_seconds`, histograms by `pool`, the service that was asked, and
  *   `outcome`: of waits `"served"` or `"ended"`; of driver calls `"made"`, `"refused"`, or `"kept"` where the request had ended.
  *

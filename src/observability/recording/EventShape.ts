@@ -96,7 +96,7 @@ const frees: Record<FreeReason, true> = {
   closed: true,
   lost: true
 }
-const leaves: Record<GaveUp["why"], true> = { interrupted: true, scopeClosed: true, failed: true }
+const leaves: Record<GaveUp["why"], true> = { interrupted: true, scopeClosed: true, limitExceeded: true, failed: true }
 
 const ofRequest = [
   field("pool"),

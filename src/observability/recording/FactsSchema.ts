@@ -29,6 +29,7 @@ const Members = Schema.Struct({
     maxBytes: amount,
     maxHeldBytes: amount,
     deviceBytes: Schema.optional(amount),
+    maxBufferSize: Schema.optional(amount),
     eviction: Schema.optional(Schema.Struct({ name: Schema.String, whenKnown: order, whenUnknown: order })),
     reuse: Schema.optional(
       Schema.Struct({ name: Schema.String, ofOtherQueues: Schema.Literals(["never", "afterEvents", "whenEnded"]) })

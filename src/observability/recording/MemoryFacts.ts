@@ -31,6 +31,7 @@ export const memoryFacts = ({ core, device, deviceInfo, number, settings }: Hear
     maxBytes: core.maxBytes,
     maxHeldBytes,
     deviceBytes: deviceInfo.limits.memoryBytes,
+    maxBufferSize: deviceInfo.limits.maxBufferSize,
     eviction,
     reuse,
     idle: idle === undefined ? undefined : { ...idle, stepMillis },

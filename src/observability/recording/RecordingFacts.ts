@@ -25,6 +25,8 @@ export interface RecordedMemory {
   readonly maxHeldBytes: number
   /** The bytes of the device, where it tells them. */
   readonly deviceBytes?: number | undefined
+  /** The bytes of the largest buffer that the device makes, where that is known. */
+  readonly maxBufferSize?: number | undefined
   readonly eviction?: EvictionPolicy | undefined
   readonly reuse?: ReusePolicy | undefined
   /** After how many steps, of how many milliseconds, idle blocks beyond so many bytes go. */

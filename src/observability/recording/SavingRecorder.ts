@@ -33,7 +33,7 @@ const signals = ["SIGUSR2", "SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"
 export interface SavingOptions extends RecorderOptions {
   /** The folder of the files. It is made if it is not there. */
   readonly directory: string
-  /** Whether it writes a file when a request first fails for want of memory. Default: true. */
+  /** Whether it writes a file when a request first runs out of memory; one that is larger than a limit does not. Default: true. */
   readonly atOutOfMemory?: boolean | undefined
   /** The signal at which it writes a file, such as `"SIGUSR2"`. Default: none. */
   readonly signal?: typeof signals[number] | undefined
@@ -160,7 +160,7 @@ const make = Effect.fnUntraced(function*(given: SavingOptions) {
 })
 
 /**
- * Records as `Recording.layer` does, and writes a file when a request first fails for want of memory, and at each signal. A file has
+ * Records as `Recording.layer` does, and writes a file when a request first runs out of memory, and at each signal. A file has
  * the events up to that moment; it is there before the layer has closed, and its name is logged. Of signals that come while another
  * file is written, the last one has a file. What cannot be written is logged as an error.
  *

@@ -22,6 +22,7 @@ import * as Host from "../../layers/Host/Host.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
 import { CurrentHub, EventHub } from "../../services/pool/EventHub.ts"
+import { isFailure } from "../events/Failure.ts"
 import * as PoolEvents from "../events/PoolEvents.ts"
 import { BlockLedger } from "../recording/BlockLedger.ts"
 import { capacityOf, record } from "../recording/Recorder.ts"
@@ -97,9 +98,8 @@ export interface Plan<A> {
   /** The bytes in use, whenever they changed. */
   readonly timeline: ReadonlyArray<PlanMoment>
   /**
-   * The smallest limit of the pool with which the program passes. Undefined where a request runs out of memory whatever that limit is,
-   * by a budget of the program or by the device, and where the program does not pass when it runs again. A request of the first run that
-   * is over the limit of `pool` or of a budget by itself is not told, and counts for nothing here.
+   * The smallest limit of the pool with which the program passes. Undefined where a request fails whatever that limit is, by a budget of
+   * the program or by the device, and where the program does not pass when it runs again.
    */
   readonly atAll: SmallestLimit | undefined
   /** The same, if none of its requests is to wait. */
@@ -149,7 +149,7 @@ const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<Pla
  * program does, and with InvalidRequest for wrong options.
  *
  * The plan finds limits by running the program again under them, mostly twice for each of the two, with all that the program does; with
- * `once` it does not. A run passes if the program succeeds and none of its requests runs out of memory. A run fails if it takes ten times
+ * `once` it does not. A run passes if the program succeeds and none of its requests runs out of memory or is larger than the limit. A run fails if it takes ten times
  * as long as the first run and a second more, or if its requests wait for each other as long as the first run took and 50 ms more. The
  * search for a limit ends after 64 runs, or after 64 times the first run and 10 seconds, with the smallest limit that was found. It ends at
  * once, without a limit, where the program fails without a limit too or cannot be interrupted.
@@ -309,9 +309,10 @@ const tryOf = <A, E, R>(
       const { at, callSite, label, pool, request, size } = event
       if (!madeAt.has(request)) madeAt.set(request, at)
       if (event._tag === "Waiting" && !mayWait) Deferred.doneUnsafe(lacking, Exit.succeed(undefined))
-      if (event._tag !== "RanOut") return
-      const failed = { request, size, pool, label, callSite, madeAt: madeAt.get(request) ?? at, failedAt: at }
-      Deferred.doneUnsafe(lacking, Exit.succeed({ ...failed, why: "OutOfMemory" }))
+      if (!isFailure(event)) return
+      const why = event._tag === "RanOut" ? "OutOfMemory" : "LimitExceeded"
+      const failed = { request, size, pool, label, callSite, madeAt: madeAt.get(request) ?? at, failedAt: at, why }
+      Deferred.doneUnsafe(lacking, Exit.succeed(failed))
     }
     const listening = Effect.provideService(PoolEvents.listen(hear), CurrentHub, hub)
     yield* Effect.forkScoped(listening, { startImmediately: true })

@@ -45,9 +45,9 @@ const replay = (
  * InvalidRequest for wrong options; a request that fails is part of the report.
  *
  * Under another policy a request is made when it was made in the recording. A lease lasts as long as it did there, from its own beginning:
- * one that begins later, since its request waited, ends later. A request that failed in the recording and does not fail here has its lease only until then. The
- * driver takes as long for a request as it did, no time for requests that did not need it, and it has as much memory as its refusals
- * tell. See [Replay](../docs/observability.md#replay).
+ * one that begins later, since its request waited, ends later. A request that failed in the recording and does not fail here has its lease
+ * only until then; one that was larger than a limit has it for no time. The driver takes as long for a request as it did, no time for
+ * requests that did not need it, and it has as much memory as its refusals tell. See [Replay](../docs/observability.md#replay).
  *
  * **Example** (The same requests with half the memory)
  *
@@ -150,8 +150,8 @@ export const compare: {
 )
 
 /**
- * The smallest limit of the memory under which all requests of a recording pass; undefined where they do not even without a limit, since
- * the driver refuses them. Errors as {@link run}.
+ * The smallest limit of the memory under which all requests of a recording pass, those too that were larger than the recorded limit;
+ * undefined where they do not even without a limit, since the driver refuses them or a budget does. Errors as {@link run}.
  *
  * It is found by bisection. A pool may fail under a limit where it passes under a smaller one, since it then evicts or borrows other
  * blocks. So limits above the one that was found are tried too, each twice as far away as the one before, up to the peak without a
@@ -180,8 +180,8 @@ export const compare: {
  */
 export const smallestLimit: {
   /**
-   * The smallest limit of the memory under which all requests of a recording pass; undefined where they do not even without a limit, since
-   * the driver refuses them. Errors as {@link run}.
+   * The smallest limit of the memory under which all requests of a recording pass, those too that were larger than the recorded limit;
+   * undefined where they do not even without a limit, since the driver refuses them or a budget does. Errors as {@link run}.
    */
   (options?: SmallestLimitOptions): (recording: Recording) => Effect.Effect<SmallestLimit | undefined, GpuError>
   (recording: Recording, options?: SmallestLimitOptions): Effect.Effect<SmallestLimit | undefined, GpuError>

@@ -63,14 +63,14 @@ const known = KnownOptions.of<ReplayOptions>({
 })
 
 /** The recorded device, as far as limits ask for it. @internal */
-export const deviceOf = ({ device, deviceBytes }: RecordedMemory): DeviceInfo => ({
+export const deviceOf = ({ device, deviceBytes, maxBufferSize = Infinity }: RecordedMemory): DeviceInfo => ({
   backend: "recorded",
   traits: BackendTraits.javaScript,
   name: device,
   vendor: "",
   driver: "",
   limits: {
-    maxBufferSize: Infinity,
+    maxBufferSize,
     maxBindingSize: Infinity,
     granularity: 1,
     regionAlignment: 4,

@@ -24,7 +24,7 @@ export interface FailedRequest {
   /** When it was made in the recording, and when it failed in the replay, in milliseconds since 1970. */
   readonly madeAt: number
   readonly failedAt: number
-  /** The reason of its error, as `"OutOfMemory"`; `"NeverServed"` of one that was served in the recording, and still waits at its end. */
+  /** The reason of its error, as `"OutOfMemory"` or `"LimitExceeded"`; `"NeverServed"` of one that was served in the recording, and still waits at its end. */
   readonly why: string
 }
 

@@ -7,8 +7,9 @@
  *
  * @internal
  */
-import type { LimitChanged, OfRequest, PoolEvent, Released, TrimAsked } from "../../domain/pool/PoolEvent.ts"
+import type { GaveUp, LimitChanged, OfRequest, PoolEvent, Released, TrimAsked } from "../../domain/pool/PoolEvent.ts"
 import type { Lease } from "../../services/lease/Lease.ts"
+import { isFailure, isTooLarge } from "../events/Failure.ts"
 import { EventReader } from "../recording/EventReader.ts"
 import type { MemoryNames } from "../recording/EventRow.ts"
 import { RecordingBuilder } from "../recording/RecordingBuilder.ts"
@@ -207,7 +208,8 @@ export class Replayer {
   /** Memory is back: for the program or the clock, or for a request, which goes on in the same step with what the recording tells next. */
   #reclaimed(event: PoolEvent, { device, simulated }: Replayed): boolean {
     const next = this.#nextOf(event.memoryNumber)
-    const asked = next === undefined || next._tag === "GaveUp" ? undefined : this.#ticketOf(next)
+    const isInterrupted = next?._tag === "GaveUp" && next.why === "interrupted"
+    const asked = next === undefined || isInterrupted ? undefined : this.#ticketOf(next)
     // What tells something next has its memory back: it comes before what was freed for nobody, even if that was earlier.
     if ((asked !== undefined && device.reclaimed(asked)) || device.reclaimed(undefined)) return true
     if (asked !== undefined) return this.#turns.goOn(asked)
@@ -226,7 +228,8 @@ export class Replayer {
   /** Begins a request before its first event, where it may meet others that wait. */
   #begin(first: Extract<PoolEvent, OfRequest>): boolean {
     const simulated = this.#memories.get(first.memoryNumber)?.simulated
-    if (simulated?.hasWaiters !== true || this.#isOver(first.request)) return false
+    // One that is too large tells that in the step in which it is made.
+    if (simulated?.hasWaiters !== true || this.#isOver(first.request) || isTooLarge(first)) return false
     this.#requesting.make(first, simulated)
     return true
   }
@@ -289,7 +292,7 @@ export class Replayer {
         if (losesScope) requesting.loseScope(ticket)
         break
       case "GaveUp":
-        if (event.why !== "failed" && !isTold()) requesting.giveUp(ticket)
+        if (isByProgram(event) && !isTold()) requesting.giveUp(ticket)
         break
       case "HandlersAsked":
         // Under another policy the handlers may be asked at another time.
@@ -300,7 +303,7 @@ export class Replayer {
         break
     }
     this.#until(isTold, event)
-    if (event._tag === "RanOut") requesting.refuseLate(ticket)
+    if (isFailure(event)) requesting.refuseLate(ticket)
     if (event._tag !== "Waited") return
     // It was to have bytes, and then its scope closed, before it could go on.
     if (losesScope && event.served) requesting.loseScope(ticket)
@@ -388,6 +391,9 @@ export class Replayer {
     else simulated.trim(all ? undefined : to, queue)
   }
 }
+
+/** Whether the program ends it, rather than the pool. */
+const isByProgram = ({ why }: GaveUp): boolean => why === "interrupted" || why === "scopeClosed"
 
 /** How many events are looked at for the one who goes on. */
 const mostAhead = 8

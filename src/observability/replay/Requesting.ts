@@ -348,9 +348,10 @@ export class Requesting implements Listening {
     if (scope !== undefined && scope.state._tag !== "Closed") memory.run(Scope.close(scope, Exit.void))
   }
 
-  /** It has failed in the recording. A lease that it has or gets here ends at once: nobody knows what it would have been for. */
+  /** It has failed in the recording. What it has or gets here ends at once: nobody knows what it would have been for. */
   refuseLate(ticket: Ticket): void {
-    if (!this.#end(ticket, "released") && !ticket.isOver) ticket.endsAfter = 0
+    if (ticket.endReservation !== undefined) ticket.endReservation()
+    else if (!this.#end(ticket, "released") && !ticket.isOver) ticket.endsAfter = 0
   }
 
   /** The time that it may wait is over in the recording. */

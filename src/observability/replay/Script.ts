@@ -4,6 +4,7 @@
  * @internal
  */
 import type { OfRequest, PoolEvent } from "../../domain/pool/PoolEvent.ts"
+import { isTooLarge } from "../events/Failure.ts"
 import { BlockLedger } from "../recording/BlockLedger.ts"
 import { EventReader } from "../recording/EventReader.ts"
 import type { EventRow } from "../recording/EventRow.ts"
@@ -190,7 +191,7 @@ export class Script {
       case "GaveUp":
         fate.lostScope = event.why === "scopeClosed"
         if (fate.lostScope) fate.beforeLost = fate.last
-        else if (fate.lastHandlers >= 0 && fate.lastHandlers === fate.last) {
+        else if (fate.lastHandlers >= 0 && fate.lastHandlers === fate.last && !isTooLarge(event)) {
           fate.handlersEnd = event.why as "interrupted" | "failed"
         }
         return

@@ -267,7 +267,8 @@ export class SimulatedMemory {
     const sizes = new FamilySizes(recorded, pool === "ImagePool" ? undefined : sizePolicy)
     const group = this.#pools.get(key) ?? new SimulatedPool()
     this.#pools.set(key, group)
-    const source = new SimulatedSource(recorded, group, sizes, this.#driver, this.memory.core.maxBytes || maxBytes)
+    const { blocks: { limits }, core } = this.memory
+    const source = new SimulatedSource(recorded, group, sizes, this.#driver, limits, core.maxBytes || maxBytes)
     this.#sources.set(name, source)
     this.memory.blocks.add(source)
     if (this.memory.closed) source.closed = true

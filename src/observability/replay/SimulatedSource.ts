@@ -7,6 +7,8 @@ import * as Deferred from "effect/Deferred"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
+import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import { type Block, type Family, type Giver, type Leasable, Lease } from "../../services/lease/Lease.ts"
@@ -124,7 +126,7 @@ export class SimulatedPool {
 export class SimulatedSource implements PoolSource<string, SimulatedBlock, SimulatedLease> {
   readonly service: string
   readonly what = undefined
-  readonly largest = Infinity
+  readonly largest: number
   readonly borrows: boolean
   readonly clears = false
   index = 0
@@ -140,8 +142,10 @@ export class SimulatedSource implements PoolSource<string, SimulatedBlock, Simul
     pool: SimulatedPool,
     sizes: FamilySizes,
     driver: SimulatedDriver,
+    { maxBufferSize, memoryBytes = Infinity }: DeviceLimits,
     maxBytes: number
   ) {
+    this.largest = family.pool === "ImagePool" ? memoryBytes : Math.min(maxBufferSize, memoryBytes)
     this.service = family.pool
     this.#pool = pool
     pool.families.add(family.family)
@@ -201,8 +205,8 @@ export class SimulatedSource implements PoolSource<string, SimulatedBlock, Simul
     return undefined
   }
 
-  limitProblem(): undefined {
-    return undefined
+  limitProblem(operation: string, bytes: number): GpuError | undefined {
+    return BufferRequest.limitProblem(operation, bytes, "the device's limit", this.largest, { kind: "device" })
   }
 
   create(_wanted: string, capacity: number): Effect.Effect<SimulatedBlock, GpuError> {

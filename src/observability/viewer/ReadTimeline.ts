@@ -4,6 +4,7 @@
  * @internal
  */
 import type * as PoolEvent from "../../domain/pool/PoolEvent.ts"
+import { isFailure, type TooLarge } from "../events/Failure.ts"
 import { type BlockFollower, BlockLedger } from "../recording/BlockLedger.ts"
 import { kinds, placeOf } from "../recording/EventShape.ts"
 import * as Recording from "../recording/Recording.ts"
@@ -135,7 +136,8 @@ class Reader {
       case "Waited":
         return this.#endWait(event)
       case "RanOut":
-        return this.#ranOut(memory, event)
+      case "GaveUp":
+        return isFailure(event) ? this.#failed(memory, event) : undefined
       case "LimitChanged":
         return event.budgetNumber === undefined ? this.#turn(memory, "limit", bounded(event.to)) : undefined
       case "Lost":
@@ -165,7 +167,9 @@ class Reader {
     this.#waiting.delete(request)
   }
 
-  #ranOut(memory: Memory, event: PoolEvent.RanOut): void {
+  #failed(memory: Memory, event: PoolEvent.RanOut | TooLarge): void {
+    const isTooLarge = event._tag === "GaveUp"
+    const { activeBytes, heldBytes } = isTooLarge ? this.#ledger.bytesOf(event.memoryNumber) : event
     this.#failures.push({
       state: this.#state,
       memory: memory.place,
@@ -174,9 +178,10 @@ class Reader {
       site: event.callSite ?? "",
       pool: event.pool,
       budget: event.budget ?? "",
-      rungs: event.rungs,
-      activeBytes: event.activeBytes,
-      heldBytes: event.heldBytes
+      isTooLarge,
+      rungs: isTooLarge ? [] : event.rungs,
+      activeBytes,
+      heldBytes
     })
   }
 

@@ -52,7 +52,7 @@ export interface DrawnMemory {
   readonly maxBytes: number | null
 }
 
-/** A request that ran out of memory. */
+/** A request that ran out of memory, or was larger than a limit. */
 export interface Failure {
   readonly state: number
   readonly memory: number
@@ -61,6 +61,7 @@ export interface Failure {
   readonly site: string
   readonly pool: string
   readonly budget: string
+  readonly isTooLarge: boolean
   readonly rungs: ReadonlyArray<string>
   readonly activeBytes: number
   readonly heldBytes: number

@@ -74,7 +74,7 @@ const timelinesOf = (recording: Recording, title: string, options: HtmlOptions):
 /**
  * A page about a recording, as the text of one HTML file: it has everything in it, loads nothing, and opens from a disk. It draws
  * memory over time as the leases of each label, call site or size over each other, with the limit; blocks, what of them is leased, and
- * the gaps between them; each request that ran out of memory, with what was tried; requests that wait; and, at the moment where its
+ * the gaps between them; each request that ran out of memory, with what was tried, or that was larger than a limit; requests that wait; and, at the moment where its
  * cursor stands, who has how many bytes.
  *
  * A text of about 100 kB, and 5 to 10 bytes more for each event. Fails with InvalidRequest for what is no recording.

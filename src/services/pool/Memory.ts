@@ -11,6 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scheduler from "effect/Scheduler"
+import { line } from "../../domain/arguments/ShownValue.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import {
@@ -49,9 +50,9 @@ import { type Waiter, WaitLine, WaitLines } from "./waiting/WaitLine.ts"
 
 let lastNumber = 0
 
-const hasRunOut = ({ cause }: Exit.Failure<unknown, unknown>): boolean => {
+const reasonOf = ({ cause }: Exit.Failure<unknown, unknown>): GpuError["reason"]["_tag"] | undefined => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-  return isGpuError(error) && error.reason._tag === "OutOfMemory"
+  return isGpuError(error) ? error.reason._tag : undefined
 }
 
 export class Memory implements Gate, Member, Heard {
@@ -278,9 +279,14 @@ export class Memory implements Gate, Member, Heard {
 
   /** It was interrupted before it had what it asked for, or its scope has closed, or it could not use what it was given in line. */
   #giveUp(request: LeaseRequest, exit: Exit.Failure<unknown, unknown>): void {
+    if (this.lines.events === undefined || request.gaveUp) return
     if (Exit.hasInterrupts(exit)) this.lines.giveUp(request, "interrupted")
     else if (request.list.closed) this.lines.giveUp(request, "scopeClosed")
-    else if (request.waiter?.wasServed === true && !hasRunOut(exit)) this.lines.giveUp(request, "failed")
+    else if (reasonOf(exit) === "LimitExceeded" && this.#neverFits(request) !== undefined) {
+      this.lines.giveUp(request, "limitExceeded")
+    } else if (request.waiter?.wasServed === true && reasonOf(exit) !== "OutOfMemory") {
+      this.lines.giveUp(request, "failed")
+    }
   }
 
   /** Gives back the bytes that a request which has ended drew from its reservation. */
@@ -372,22 +378,25 @@ export class Memory implements Gate, Member, Heard {
     return source.closed ? "poolClosed" : list.closed ? "scopeClosed" : undefined
   }
 
-  #neverFits(request: LeaseRequest): GpuError | undefined {
-    const { asks, exactSize, operation, source } = request
-    return this.limitProblem(source, operation, exactSize, asks) ?? request.budget?.limitProblem(operation, exactSize)
+  /** LimitExceeded for a request that can never fit as it is made: those who listen hear of it, and it goes no further. */
+  tooLarge(request: LeaseRequest): GpuError | undefined {
+    const { label, operation } = request
+    const problem = this.#neverFits(request, label === undefined ? operation : `${operation}, "${line(label)}"`)
+    if (problem !== undefined) this.lines.giveUp(request, "limitExceeded")
+    return problem
   }
 
   /** LimitExceeded for a request that can never fit: no single block is larger than the device allows. */
-  limitProblem(
-    source: PoolSource,
-    operation: string,
-    exactSize: number,
-    asks: LeaseRequest["asks"]
+  #neverFits(
+    { asks, budget, exactSize, operation, source }: LeaseRequest,
+    where: string = operation
   ): GpuError | undefined {
     const problem = asks === undefined
-      ? source.limitProblem(operation, exactSize)
-      : BufferRequest.deviceLimitProblem(operation, exactSize, this.blocks.limits, "memoryBytes")
-    return problem ?? BufferRequest.limitProblem(operation, exactSize, "maxBytes", this.core.maxBytes, this.#owner)
+      ? source.limitProblem(where, exactSize)
+      : BufferRequest.deviceLimitProblem(where, exactSize, this.blocks.limits, "memoryBytes")
+    return problem ??
+      BufferRequest.limitProblem(where, exactSize, "maxBytes", this.core.maxBytes, this.#owner) ??
+      budget?.limitProblem(where, exactSize)
   }
 
   /** Driver calls under way. */

@@ -13,7 +13,6 @@ import * as Scope from "effect/Scope"
 import { functionProblem, membersOf } from "../../domain/arguments/ArgumentProblem.ts"
 import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
 import * as Label from "../../domain/arguments/Label.ts"
-import { line } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, isGpuError, type Rung } from "../../domain/GpuError.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import type { Block, Leasable, Lease } from "../lease/Lease.ts"
@@ -119,7 +118,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const acquire = (list: LeaseList, fiber: AnyFiber): Effect.Effect<L, GpuError> =>
       this.#acquire(list, fiber, size, wanted, label, options)
     return Effect.withFiber((fiber) =>
-      this.#problem(size, wanted, label) ??
+      this.#problem(fiber, size, wanted, label, options) ??
         this.#leases.withList(Context.getUnsafe(fiber.context, Scope.Scope), fiber, acquire)
     )
   }
@@ -132,7 +131,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   ): Effect.Effect<A, E | GpuError, R> {
     const label = options?.label ?? this.label
     return Effect.withFiber((fiber) => {
-      const problem = functionProblem(this.#using, "f", f) ?? this.#problem(size, wanted, label)
+      const problem = functionProblem(this.#using, "f", f) ?? this.#problem(fiber, size, wanted, label, options)
       if (problem !== undefined) return problem
       let hit: L | undefined
       let request: LeaseRequest | undefined
@@ -228,28 +227,35 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   }
 
   /** Kept short for valid requests, which are nearly all. */
-  #problem(size: number, wanted: W, label: string | undefined): GpuError | undefined {
+  #problem(
+    fiber: AnyFiber,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): GpuError | undefined {
     const { memory } = this
     return !this.source.closed && memory.status.error === undefined &&
         Number.isInteger(size) && size >= 0 && this.#mayFit(size) &&
         this.source.isUsual(wanted) && Label.isLabel(label)
       ? undefined
-      : this.#reason(size, wanted, label)
+      : this.#reason(fiber, size, wanted, label, options)
   }
 
-  #reason(size: number, wanted: W, label: string | undefined): GpuError | undefined {
+  #reason(
+    fiber: AnyFiber,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): GpuError | undefined {
     const { memory, source } = this
     const operation = this.#allocating
     if (source.closed) return unavailable({ source, operation, size, label }, "poolClosed")
     const problem = memory.status.error ?? source.problem(operation, size, wanted, label)
     if (problem !== undefined || this.#mayFit(size)) return problem
-    // The error of a request that can never fit has its label.
-    return memory.limitProblem(
-      source,
-      label === undefined ? operation : `${operation}, "${line(label)}"`,
-      size,
-      undefined
-    )
+    const request = this.#request(this.#leases.loans, fiber, size, wanted, label, options)
+    return isGpuError(request) ? request : undefined
   }
 
   #mayFit(bytes: number): boolean {
@@ -331,10 +337,10 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   ): LeaseRequest<undefined> | GpuError {
     const { budget, source } = this
     const exactSize = source.exactSize(size)
-    const patience = this.#patienceOf(this.#allocating, exactSize, undefined, options)
+    const patience = this.#patienceOf(this.#allocating, options)
     if (isGpuError(patience)) return patience
     const blockSize = source.blockSize(size)
-    return new LeaseRequest(
+    const request = new LeaseRequest(
       source,
       this.#allocating,
       undefined,
@@ -351,26 +357,22 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       this.terms,
       budget === undefined ? undefined : new Charge()
     )
+    return this.#neverFits(request) ?? request
   }
 
-  /**
-   * What a request does when nothing fits; or InvalidRequest for invalid options, and LimitExceeded for a request that
-   * can never fit.
-   */
-  #patienceOf(
-    where: string,
-    exactSize: number,
-    asks: SetAside | undefined,
-    options: ExhaustedOptions | undefined
-  ): Patience | GpuError {
-    const { budget, source, terms: { patience: without } } = this
-    const patience = options?.onExhausted === undefined && options?.waitAtMost === undefined
+  /** What a request does when nothing fits; or InvalidRequest for invalid options. */
+  #patienceOf(where: string, options: ExhaustedOptions | undefined): Patience | GpuError {
+    const { patience: without } = this.terms
+    return options?.onExhausted === undefined && options?.waitAtMost === undefined
       ? without
       : patienceOf(where, options, without)
-    if ((budget === undefined && this.#mayFit(exactSize)) || isGpuError(patience)) return patience
-    return this.memory.limitProblem(source, where, exactSize, asks) ??
-      budget?.limitProblem(where, exactSize) ??
-      patience
+  }
+
+  /** LimitExceeded for a request that can never fit. */
+  #neverFits(request: LeaseRequest): GpuError | undefined {
+    const { exactSize, operation } = request
+    const mayFit = this.#mayFit(exactSize) && this.budget?.limitProblem(operation, exactSize) === undefined
+    return mayFit ? undefined : this.memory.tooLarge(request)
   }
 
   #turnOf(fiber: AnyFiber): SetAside | undefined {
@@ -403,8 +405,9 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       sequence: this.#leases.order.granted,
       registry: memory.reservations
     })
-    const patience = this.#patienceOf(where, bytes, asks, options)
-    return isGpuError(patience) ? patience : new LeaseRequest(
+    const patience = this.#patienceOf(where, options)
+    if (isGpuError(patience)) return patience
+    const request = new LeaseRequest(
       source,
       where,
       asks,
@@ -421,6 +424,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       this.terms,
       budget === undefined ? undefined : new Charge()
     )
+    return this.#neverFits(request) ?? request
   }
 
   #whileOpen<A, E, R>(
@@ -455,7 +459,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const label = options?.label ?? this.label
     let bytes = 0
     for (const { size, wanted } of wants) {
-      const problem = this.#problem(size, wanted, label)
+      const problem = this.#problem(fiber, size, wanted, label, options)
       if (problem !== undefined) return problem
       bytes += this.source.exactSize(size)
     }
@@ -485,7 +489,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     { fiber, granted, label, list, options, wants }: WantedTogether<W, L>
   ): Effect.Effect<ReadonlyArray<L>, GpuError> {
     const where = `${this.source.service}.allocateAll`
-    const patience = this.#patienceOf(where, 0, undefined, options)
+    const patience = this.#patienceOf(where, options)
     if (isGpuError(patience)) return patience
     if (list.closed) return this.#scopeClosed(where, wants[0]!.size, label)
     for (const { size, wanted } of wants) {

@@ -104,12 +104,17 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         { maxBytes: 6000 }
       ))
   }),
-  test("have who waited, and for whom memory ran out", function*() {
+  test("have who waited, for whom memory ran out, and who asked for more than the limit", function*() {
     const program = Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(600, { label: "first" })
       const waiter = yield* fork(BufferPool.use(600, () => Effect.void, { onExhausted: "wait", label: "second" }))
       yield* untilWaiting(1)
       yield* Effect.ignore(BufferPool.use(600, () => Effect.void, { onExhausted: "fail", label: "third" }))
+      yield* Expect.failsWith(
+        "more than the limit",
+        BufferPool.use(1004, () => Effect.void, { label: "fourth" }),
+        "LimitExceeded"
+      )
       yield* Lease.release(lease)
       yield* Fiber.join(waiter)
       const recording = yield* Recording.snapshot
@@ -119,6 +124,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         "Leased first",
         "Waiting second",
         "RanOut third",
+        "GaveUp fourth",
         "Released first",
         "Waited second",
         "Leased second",

@@ -7,6 +7,7 @@ import * as fc from "fast-check"
 import type { PoolEvent } from "../../../src/domain/pool/PoolEvent.ts"
 import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../../src/host.ts"
+import { isFailure } from "../../../src/observability/events/Failure.ts"
 import * as ChromeTrace from "../../../src/observability/formats/ChromeTrace.ts"
 import * as RmmLog from "../../../src/observability/formats/RmmLog.ts"
 import * as TorchSnapshot from "../../../src/observability/formats/TorchSnapshot.ts"
@@ -87,7 +88,7 @@ const rmmRowsOf = ({ blocks }: Recording.Recording, events: Iterable<PoolEvent>)
     ...before,
     ...Array.from(events).flatMap((event) => {
       if (event._tag === "Leased") return [begin(event.memoryNumber, event.block, event.size)]
-      if (event._tag === "RanOut") return [`allocate failure ${event.size}`]
+      if (isFailure(event)) return [`allocate failure ${event.size}`]
       const ended = event._tag === "Released" ? leases.get(`${event.memoryNumber} ${event.block}`) : undefined
       return ended === undefined ? [] : [`free ${ended.lease} ${ended.size}`]
     })
@@ -128,8 +129,10 @@ describe("RmmLog.toText", () => {
 /** What the format can hold of each lease and failure. */
 const told = (recording: Recording.Recording, isOf: (memory: number) => boolean) =>
   Array.from(Recording.events(recording)).flatMap((event) => {
-    if (!isOf(event.memoryNumber) || (event._tag !== "Leased" && event._tag !== "RanOut")) return []
-    const { _tag, callSite, label, pool, size } = event
+    if (!isOf(event.memoryNumber) || (event._tag !== "Leased" && !isFailure(event))) return []
+    const { callSite, label, pool, size } = event
+    // The format has one kind of failure.
+    const _tag = event._tag === "Leased" ? event._tag : "RanOut"
     const known = label === undefined || label === "" ? pool : label.replaceAll(/[\ud800-\udfff]/gu, "\ufffd")
     const place = /^(.*?:\d+)(:\d+)?$/s.exec(callSite ?? "")?.[1]
     return [{ _tag, size, label: label === "" ? "" : known, place }]
@@ -181,6 +184,7 @@ describe("a program that runs out of memory", () => {
     yield* BufferPool.use(64, () => Effect.void, { label: "before" })
     yield* BufferPool.allocate(128, { label: "weights" })
     yield* Effect.flip(BufferPool.use(200, () => Effect.void, { label: "too much" }))
+    yield* Effect.flip(BufferPool.use(300, () => Effect.void, { label: "larger than the limit" }))
     yield* BufferPool.use(128, () => Effect.void, { label: "after" })
     return yield* Recording.snapshot
   }).pipe(Effect.scoped, Effect.provide(gpu))
@@ -190,6 +194,7 @@ describe("a program that runs out of memory", () => {
       const recording = yield* recorded
       const [device] = readMemoryViz(yield* textOf(TorchSnapshot.toText(recording)))
       assert.deepStrictEqual(device?.filter(({ action }) => action === "oom"), [
+        { action: "oom", allocated: 128, reserved: 192 },
         { action: "oom", allocated: 128, reserved: 192 }
       ])
       assert.deepStrictEqual(device?.at(-1), { action: "free_completed", allocated: 128, reserved: 256 })
@@ -201,8 +206,11 @@ describe("a program that runs out of memory", () => {
         ["weights", false],
         ["after", true]
       ])
-      const [ranOut] = trace.instants.filter(({ name }) => name === "RanOut")
-      assert.deepStrictEqual([ranOut?.args["label"], ranOut?.args["size"]], ["too much", 200])
+      const failures = trace.instants.map(({ args, name }) => [name, args["label"], args["size"], args["why"]])
+      assert.deepStrictEqual(failures, [
+        ["RanOut", "too much", 200, undefined],
+        ["GaveUp", "larger than the limit", 300, "limitExceeded"]
+      ])
     }))
 })
 
@@ -233,7 +241,7 @@ describe("ChromeTrace.toText", () => {
   law("has an instant for each thing of a moment", ({ recording }) =>
     Effect.gen(function*() {
       const { instants } = readTrace(yield* textOf(ChromeTrace.toText(recording)))
-      const moments = ["RanOut", "Refused", "HandlersAsked", "LimitChanged", "Lost", "Closed"]
+      const moments = ["RanOut", "GaveUp", "Refused", "HandlersAsked", "LimitChanged", "Lost", "Closed"]
       const known = Array.from(Recording.events(recording), ({ _tag }) => _tag).filter((tag) => moments.includes(tag))
       assert.deepStrictEqual(instants.map(({ name }) => name), known)
     }))

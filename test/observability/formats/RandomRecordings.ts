@@ -41,6 +41,7 @@ const step = fc.record({
     "serve",
     "reserve",
     "runOut",
+    "exceed",
     "refuse",
     "ask",
     "limit",
@@ -205,6 +206,8 @@ class Program {
     } else if (kind === "runOut") {
       const rungs = which % 2 === 0 ? [] : ["evict", "reclaim"]
       this.events.push({ _tag: "RanOut", ...this.#asked(step), rungs, activeBytes: extra, heldBytes: which })
+    } else if (kind === "exceed") {
+      this.events.push({ _tag: "GaveUp", ...this.#asked(step), why: "limitExceeded" })
     } else if (kind === "refuse") {
       this.events.push({ _tag: "Refused", ...this.#asked(step), capacity: size + extra, why: "OutOfMemory" })
     } else if (kind === "ask") {

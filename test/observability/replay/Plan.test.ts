@@ -65,6 +65,19 @@ describe("a plan", () => {
       deepStrictEqual([yield* TestClock.withLive(under(192)), yield* TestClock.withLive(under(191))], [true, false])
     }))
 
+  it.effect("has room for a request that is larger than the limit of the pool, also where the program goes on without it", () =>
+    Effect.gen(function*() {
+      const job = Effect.exit(lease(5000))
+      const pool = { maxBytes: 4000, sizePolicy: SizePolicy.exact }
+      for (const once of [true, false]) {
+        const { atAll, peakBytes, withoutWaiting } = yield* Plan.of(job, { pool, once })
+        deepStrictEqual([peakBytes, atAll?.maxBytes, withoutWaiting?.maxBytes], [0, 5000, 5000])
+        deepStrictEqual([atAll?.failsAt, atAll?.failed?.size, atAll?.failed?.why], [4999, 5000, "LimitExceeded"])
+      }
+      const small = yield* Plan.of(Effect.exit(BufferPool.withBudget(lease(64), 32)), { pool })
+      deepStrictEqual([small.atAll, small.withoutWaiting], [undefined, undefined])
+    }))
+
   it.effect("runs the program as often as it says", () =>
     Effect.gen(function*() {
       let runs = 0

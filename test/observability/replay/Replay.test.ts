@@ -135,6 +135,62 @@ describe("a replay", () => {
       deepStrictEqual(tooSmall.failed.map(({ why }) => why), ["LimitExceeded", "LimitExceeded"])
     }))
 
+  it.effect("does what was recorded of requests that are larger than a limit of the pool, a budget or the device", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(
+        Effect.gen(function*() {
+          const pool = yield* BufferPool.BufferPool
+          const budget = yield* pool.budget(100, { label: "tenant" })
+          for (const  of of[pool, budget]) {
+            for (const size of [90, 110, 310, 1010]) yield* Effect.exit(of.use(size, () => Effect.void))
+            yield* Effect.exit(of.reserve(1020, () => Effect.void))
+            yield* Effect.exit(of.useAll([60, 250], () => Effect.void))
+          }
+          yield* Effect.exit(pool.reserve(310, (requests) => requests.use(311, () => Effect.void)))
+          yield* pool.setLimit(80)
+          yield* Effect.exit(lease(90))
+        }),
+        { maxBytes: 1000 },
+        { maxBufferSize: 300 }
+      )
+      const gaveUp = Array.from(Recording.events(recording)).filter(({ _tag }) => _tag === "GaveUp")
+      strictEqual(gaveUp.length, 10)
+      const { differsAt, failed, recording: replayed } = yield* Replay.run(recording)
+      strictEqual(differsAt, undefined)
+      deepStrictEqual(comparable(Recording.events(replayed)), comparable(Recording.events(recording)))
+      deepStrictEqual(
+        failed.map(({ size, why }) => [size, why]),
+        gaveUp.map((event) => [
+          "size" in event && event.size,
+          "LimitExceeded"
+        ])
+      )
+    }))
+
+  it.effect("ends what a larger limit has room for at once, since the program went on without it", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(
+        Effect.gen(function*() {
+          yield* Effect.exit(lease(200, "too large"))
+          yield* Effect.exit(BufferPool.use(60, () => lease(50, "ran out")))
+          yield* Effect.exit(Effect.andThen(lease(8), Effect.void).pipe(BufferPool.reserve(150)))
+          yield* lease(90, "last")
+        }),
+        { maxBytes: 100 }
+      )
+      deepStrictEqual((yield* Replay.run(recording)).failed.map(({ size, why }) => [size, why]), [
+        [200, "LimitExceeded"],
+        [50, "OutOfMemory"],
+        [150, "LimitExceeded"]
+      ])
+      const { failed, leases, peakActiveBytes, recording: replayed } = yield* Replay.run(recording, { maxBytes: 200 })
+      deepStrictEqual([failed, leases, peakActiveBytes], [[], 4, 200])
+      const ends = Array.from(Recording.events(replayed))
+        .filter(({ _tag }) => _tag === "Released" || _tag === "ReservationEnded")
+        .map((event) => "size" in event && event.size)
+      deepStrictEqual(ends, [200, 50, 60, 150, 90])
+    }))
+
   it.effect("counts what the pool counts", () =>
     Effect.gen(function*() {
       const recording = yield* recorded(
@@ -481,6 +537,21 @@ describe("the smallest limit", () => {
         217,
         false
       ])
+    }))
+
+  it.effect("has room for a request that was larger than the limit of the recording", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(
+        BufferPool.use(60, () => Effect.exit(lease(200, "too large"))),
+        { maxBytes: 100 }
+      )
+      const found = yield* Replay.smallestLimit(recording)
+      deepStrictEqual([found?.maxBytes, found?.failsAt, found?.failed?.why], [260, 259, "OutOfMemory"])
+      const ofBudget = yield* recorded(
+        Effect.exit(BufferPool.withBudget(lease(200), 100, { label: "tenant" })),
+        { maxBytes: 1000 }
+      )
+      strictEqual(yield* Replay.smallestLimit(ofBudget), undefined)
     }))
 
   it.effect("is none where the driver has too little memory", () =>

@@ -22,7 +22,7 @@ import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as ImagePool from "../../../src/services/images/ImagePool.ts"
 import * as DeviceMemory from "../../../src/services/pool/DeviceMemory.ts"
 import { comparable } from "./comparable.ts"
-import { pools, programs, recordedFibers } from "./fibers.ts"
+import { hosts, pools, programs, recordedFibers } from "./fibers.ts"
 
 type Step =
   | {
@@ -41,7 +41,11 @@ type Step =
   | { readonly do: "reserve"; readonly size: number; readonly wait: number; readonly sizes: ReadonlyArray<number> }
   | { readonly do: "all"; readonly sizes: ReadonlyArray<number>; readonly wait: number }
 
-const size = fc.integer({ min: 1, max: 300 })
+/** Few are larger than a limit of the pool, of a budget or of the device. */
+const size = fc.oneof(
+  { weight: 9, arbitrary: fc.integer({ min: 1, max: 300 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 301, max: 1500 }) }
+)
 const wait = fc.constantFrom(0, 0, 70, 1000, Infinity)
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -270,6 +274,16 @@ const sharedStep: fc.Arbitrary<SharedStep> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("pass" as const), millis: fc.constantFrom(7, 113) }) }
 )
 
+/** The last request waits for memory that is evicted for it, and its scope closes before that is back. */
+const closedAsMemoryIsBack: ReadonlyArray<SharedStep> = [
+  { do: "lease", of: 0, size: 17, wait: 0 },
+  { do: "lease", of: 1, size: 294, wait: 0 },
+  { do: "lease", of: 0, size: 16, wait: 0 },
+  { do: "lease", of: 1, size: 225, wait: 0 },
+  { do: "lease", of: 0, size: 270, wait: 0 },
+  { do: "lease", of: 0, size: 179, wait: 70 }
+]
+
 /** Not both refusals and leases that are wanted together, as above. */
 const anyProgram = fc.oneof(
   programs(["nested", "reserve", "budget", "inTurn", "interrupted"], ["limit", "refuse", "sleep", "hold", "lose"]),
@@ -284,9 +298,9 @@ const handlerPrograms = programs(
 describe("a replay under the recorded policy", () => {
   it("does what was recorded, event by event", () =>
     fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 40 }).map(oneOfBoth), options, async (steps, pool) => {
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }).map(oneOfBoth), options, hosts, async (steps, pool, host) => {
         const recording = await Effect.runPromise(
-          recorded((faults) => perform(steps, faults), { maxBytes: 1000, ...pool })
+          recorded((faults) => perform(steps, faults), { maxBytes: 1000, ...pool }, host)
         )
         const events = await Effect.runPromise(replayed(recording))
         deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
@@ -312,13 +326,13 @@ describe("a replay under the recorded policy", () => {
         const events = await Effect.runPromise(replayed(recording))
         deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
       }),
-      { numRuns: 200 }
+      { numRuns: 200, examples: [[closedAsMemoryIsBack, false]] }
     ))
 
   it("does so for fibers that act in one step of the event loop, on the clock of the machine", () =>
     fc.assert(
-      fc.asyncProperty(anyProgram, pools, async (fibers, pool) => {
-        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
+      fc.asyncProperty(anyProgram, pools, hosts, async (fibers, pool, host) => {
+        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }, host))
         const events = await Effect.runPromise(replayed(recording))
         deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
       }),
@@ -359,8 +373,8 @@ describe("a replay under the recorded policy", () => {
 describe("the recording of a replay under another policy", () => {
   it("is replayed event by event under the policy that it states", () =>
     fc.assert(
-      fc.asyncProperty(anyProgram, pools, others, async (fibers, pool, other) => {
-        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
+      fc.asyncProperty(anyProgram, pools, hosts, others, async (fibers, pool, host, other) => {
+        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }, host))
         const { recording: first } = await Effect.runPromise(Replay.run(recording, other))
         const events = await Effect.runPromise(replayed(first))
         deepStrictEqual(comparable(events), comparable(Recording.events(first)))

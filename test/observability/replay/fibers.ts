@@ -27,7 +27,11 @@ export type FiberStep =
   | { readonly do: "sleep"; readonly millis: number }
   | { readonly do: "lose" | "stop" | "resume" | "free" }
 
-const size = fc.integer({ min: 1, max: 3000 })
+/** Few are larger than a limit that a pool or a host may have. */
+const size = fc.oneof(
+  { weight: 9, arbitrary: fc.integer({ min: 1, max: 3000 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 3001, max: 12_000 }) }
+)
 const yields = fc.nat(3)
 const wait = fc.constantFrom(0, 2, Infinity)
 
@@ -36,7 +40,7 @@ const others = {
   all: fc.record({ do: fc.constant("all" as const), sizes: fc.array(size, { maxLength: 3 }), wait, yields }),
   limit: fc.record({
     do: fc.constantFrom("limit" as const, "trim" as const),
-    bytes: fc.integer({ min: 2000, max: 9000 })
+    bytes: fc.integer({ min: 500, max: 9000 })
   }),
   refuse: fc.record({ do: fc.constant("refuse" as const), nth: fc.integer({ min: 1, max: 3 }) }),
   sleep: fc.record({ do: fc.constant("sleep" as const), millis: fc.nat(2) }),
@@ -78,6 +82,12 @@ export const pools = fc.record({
   maxOvertakes: fc.constantFrom(0, 1, 16),
   idleTimeToLive: fc.constantFrom(undefined, 2),
   maxHeldBytes: fc.constantFrom(Infinity, Infinity, 3000)
+})
+
+/** What the device of a program makes at most: some requests are larger than that. */
+export const hosts: fc.Arbitrary<Host.HostOptions> = fc.record({
+  maxBufferSize: fc.constantFrom(undefined, undefined, undefined, undefined, 1200, 2500),
+  granularity: fc.constantFrom(undefined, undefined, 256)
 })
 
 const waiting = (wait: number) =>

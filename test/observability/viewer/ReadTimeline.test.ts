@@ -2,8 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as Recording from "../../../src/observability/recording/Recording.ts"
+import { Run } from "../../../src/observability/viewer/page/model/Run.ts"
+import { Totals } from "../../../src/observability/viewer/page/model/Stack.ts"
 import { readTimeline } from "../../../src/observability/viewer/ReadTimeline.ts"
-import { leased, noFacts } from "../../support/anyRecording.ts"
+import { leased, noFacts, ranOut, tooLarge } from "../../support/anyRecording.ts"
 import { stepsTaken } from "../../support/stepsTaken.ts"
 
 const memory = (number: number, label: string | undefined): Recording.RecordedMemory => ({
@@ -15,6 +17,16 @@ const memory = (number: number, label: string | undefined): Recording.RecordedMe
   maxHeldBytes: Infinity,
   maxOvertakes: 8,
   suspectAfterMillis: 1000
+})
+
+const changed = (memoryNumber: number, from: number, to: number) => ({
+  ...leased({ size: 1 }, 1, "driver"),
+  _tag: "LimitChanged" as const,
+  budget: undefined,
+  budgetNumber: undefined,
+  memoryNumber,
+  from,
+  to
 })
 
 /** So many memories of one label, each with a lease. */
@@ -43,6 +55,32 @@ describe("a recording in the viewer", () => {
     const timeline = readTimeline(Recording.make({ ...noFacts, memories }, events), "test")
     deepStrictEqual(timeline.memories.map(({ name }) => name), ["a", "a 2", "memory 3", "b"])
     deepStrictEqual([...timeline.blocks.address], [0, 10, 30, 50])
+  })
+
+  it("has a mark for what ran out and for what is larger than a limit, with the bytes of its memory then", () => {
+    const events = [
+      leased({ size: 100 }, 1, "driver", 128),
+      tooLarge({ at: 1, size: 500, label: "large", callSite: "a.ts:1" }),
+      { ...tooLarge({ at: 2, size: 64 }), _tag: "GaveUp" as const, why: "interrupted" as const },
+      ranOut({ at: 3, size: 200 }, ["bin"])
+    ]
+    const { failures } = readTimeline(
+      Recording.make({ ...noFacts, memories: [memory(1, "a")] }, events as never),
+      "test"
+    )
+    const told = failures.map((
+      { activeBytes, heldBytes, isTooLarge, label, rungs, site, size, state }
+    ) => [state, isTooLarge, size, label, site, rungs.join(), activeBytes, heldBytes])
+    deepStrictEqual(told, [[2, true, 500, "large", "a.ts:1", "", 100, 0], [4, false, 200, "", "", "bin", 1, 0]])
+  })
+
+  it("has the sum of the limits after each change of one, and none while a memory has none", () => {
+    const memories = [{ ...memory(1, "a"), maxBytes: 100 }, memory(2, "b"), { ...memory(3, "c"), maxBytes: 30 }]
+    const events = [changed(2, Infinity, 7), changed(1, 100, 50), changed(3, 30, Infinity), changed(3, Infinity, 0)]
+    const timeline = readTimeline(Recording.make({ ...noFacts, memories }, events), "test")
+    const limits = (of: number | undefined) => Array.from(new Totals(new Run(timeline), of).limit)
+    deepStrictEqual(limits(undefined), [Infinity, 137, 87, Infinity, 57])
+    deepStrictEqual(limits(2), [30, 30, 30, Infinity, 0])
   })
 
   it("takes as many steps for each memory, however many have one label", () => {

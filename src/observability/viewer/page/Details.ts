@@ -99,14 +99,17 @@ const rungText = (rung: string): string => {
 }
 
 export const failureText = (failure: Failure, { memories }: Timeline, top: HolderRow | undefined): HTMLElement => {
-  const { activeBytes, budget, heldBytes, label, memory, pool, site, size } = failure
+  const { activeBytes, budget, heldBytes, isTooLarge, label, memory, pool, site, size } = failure
+  const heading = isTooLarge ? "Larger than a limit" : "Out of memory"
+  const nothing = isTooLarge ? "Nothing was tried: it never fits under the limit." : "Nothing was tried."
   const asked = `${label === "" ? noLabel : label}, at ${site === "" ? noSite : site}`
   return element(
     "section",
-    { id: "failure", "aria-label": "Out of memory" },
-    element("h2", {}, "Out of memory"),
+    { id: "failure", "aria-label": heading },
+    element("h2", {}, heading),
     element("p", {}, `${pool} had no ${bytesText(size)} for ${asked}.`),
-    ...top === undefined ? [] : [
+    // Who has how much is not why this one failed.
+    ...top === undefined || isTooLarge ? [] : [
       element(
         "p",
         {},
@@ -123,7 +126,7 @@ export const failureText = (failure: Failure, { memories }: Timeline, top: Holde
       ["Active", bytesText(activeBytes)],
       ["Held", bytesText(heldBytes)]
     ]),
-    element("p", {}, failure.rungs.length === 0 ? "Nothing was tried." : "What was tried, in order:"),
+    element("p", {}, failure.rungs.length === 0 ? nothing : "What was tried, in order:"),
     element("ol", {}, ...failure.rungs.map((rung) => element("li", {}, rungText(rung))))
   )
 }

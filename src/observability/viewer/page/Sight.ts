@@ -127,10 +127,11 @@ export class Sight {
     this.#changed("cursor")
   }
 
-  /** To the first failure, or where the leases had the most bytes. */
+  /** To where memory first ran out, or else to the first failure, or where the leases had the most bytes. */
   begin(): void {
-    const { run, stack } = this.#runs.first
-    this.#setCursor(this.#runs.failures[0]?.state ?? stack.greatest.between(0, run.states - 1))
+    const { failures, first: { run, stack } } = this.#runs
+    const failure = failures.find(({ isTooLarge }) => !isTooLarge) ?? failures[0]
+    this.#setCursor(failure?.state ?? stack.greatest.between(0, run.states - 1))
   }
 
   #toState(state: number): void {

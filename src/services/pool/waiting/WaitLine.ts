@@ -8,7 +8,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scheduler from "effect/Scheduler"
-import type { GpuError, Rung, WaitingJob } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError, type Rung, type WaitingJob } from "../../../domain/GpuError.ts"
 import type { GaveUp } from "../../../domain/pool/PoolEvent.ts"
 import type { AskedMemory } from "../../calls/Tracing.ts"
 import type { Emitter } from "./Emitter.ts"
@@ -318,6 +318,9 @@ export class WaitLine implements Line<LeaseRequest> {
     if (problem === undefined) return
     const { request, state } = waiter
     if (request.list.closed) this.#lines.giveUp(request, "scopeClosed")
+    else if (state === "waiting" && isGpuError(problem) && problem.reason._tag === "LimitExceeded") {
+      this.#lines.giveUp(request, "limitExceeded")
+    }
     this.leave(waiter)
     if (state === "waiting") this.#lines.tell(waiter, problem)
   }

@@ -116,17 +116,24 @@ export class Totals {
 }
 
 const limitsOf = ({ states, timeline: { memories, turns } }: Run, inside: (of: number) => boolean): Float64Array => {
-  const now = memories.map(({ maxBytes }, memory) => inside(memory) ? maxBytes ?? Infinity : 0)
+  const now = memories.map(({ maxBytes }, memory) => inside(memory) ? maxBytes : 0)
   const all = new Float64Array(states)
   const changes = turns.filter(({ memory, what }) => what === "limit" && inside(memory))
+  let sum = 0
+  let unlimited = 0
+  const count = (bytes: number | null, times: 1 | -1): void => {
+    if (bytes === null) unlimited += times
+    else sum += times * bytes
+  }
+  for (const bytes of now) count(bytes, 1)
   let next = 0
-  let sum = now.reduce((sum, bytes) => sum + bytes, 0)
   for (let state = 0; state < states; state++) {
     for (; next < changes.length && changes[next]!.state <= state; next++) {
-      now[changes[next]!.memory] = changes[next]!.bytes ?? Infinity
-      sum = now.reduce((sum, bytes) => sum + bytes, 0)
+      const { bytes, memory } = changes[next]!
+      count(now[memory]!, -1)
+      count(now[memory] = bytes, 1)
     }
-    all[state] = sum
+    all[state] = unlimited > 0 ? Infinity : sum
   }
   return all
 }
