@@ -48,6 +48,14 @@ describe("effect-gpu-pool devices", () => {
     assert.include(stdout, "Nothing selects a device")
   })
 
+  it.concurrent("prints a table that a narrow terminal has room for", async () => {
+    const { code, stderr, stdout } = await run(["devices"], { COLUMNS: "72" })
+    strictEqual(code, 0, stderr)
+    const lines = stdout.split("\n").filter((line) => /^[┌│├└]/.test(line))
+    assert.isAtLeast(lines.length, 5)
+    for (const line of lines) assert.isAtMost(line.length, 72)
+  })
+
   it.concurrent("prints JSON whose shape is documented", async () => {
     const { code, stderr, stdout } = await run(["devices", "--json"])
     strictEqual(code, 0, stderr)

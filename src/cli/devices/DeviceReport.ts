@@ -4,7 +4,6 @@
  *
  * @internal
  */
-import CliTable from "cli-table3"
 import type { DeviceDetails, ImageDetails } from "../../devices/DeviceDetails.ts"
 import type { Choice } from "../../devices/Devices.ts"
 import { line } from "../../domain/arguments/ShownValue.ts"
@@ -12,6 +11,7 @@ import type { DriverFacts } from "../../domain/device/DriverFacts.ts"
 import * as DeviceSelector from "../../domain/selection/DeviceSelector.ts"
 import type { ListedDevice, Named } from "../../domain/selection/ListedDevice.ts"
 import * as Shown from "../Shown.ts"
+import * as Table from "../Table.ts"
 
 export type Device = ListedDevice
 
@@ -110,23 +110,27 @@ const reportedDetails = ({ facts, images, info, severalQueues }: DeviceDetails):
   }
 }
 
-const head = ["select", "platform", "device", "type", "memory", "usable"]
+const columns = [
+  { head: "select" },
+  { head: "platform", wraps: true },
+  { head: "device", wraps: true },
+  { head: "type" },
+  { head: "memory" },
+  { head: "usable", wraps: true }
+]
 
-export const table = ({ choice, devices }: Report): string => {
-  const table = new CliTable({ head, style: { head: [], border: [], compact: true }, wordWrap: true, colWidths })
-  table.push(...devices.map((entry) => [
+export const table = ({ choice, devices }: Report, width: number): string => {
+  const rows = devices.map((entry) => [
     line(entry.selector),
     line(entry.platform?.name ?? ""),
     line(entry.device?.name ?? ""),
     line(entry.type ?? ""),
     entry.memoryBytes === null ? "" : Shown.bytes(entry.memoryBytes),
     entry.usable ? "yes" : line(entry.reason ?? "no")
-  ]))
-  return choice === null ? table.toString() : `${table.toString()}\n${sentence(choice)}`
+  ])
+  const shown = Table.table(columns, rows, width)
+  return choice === null ? shown : `${shown}\n${sentence(choice)}`
 }
-
-/** Names of drivers are long, so these columns wrap. */
-const colWidths = [null, 24, 36, null, null, 40]
 
 const sentence = ({ selector, source }: NonNullable<Report["choice"]>): string =>
   selector === null

@@ -15,6 +15,7 @@ import * as Devices from "../../devices/Devices.ts"
 import { lines } from "../../domain/arguments/ShownValue.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { forUser } from "../Ending.ts"
+import { width } from "../Width.ts"
 import * as DeviceReport from "./DeviceReport.ts"
 import { sections } from "./DeviceSections.ts"
 
@@ -62,7 +63,9 @@ export const devicesCommand = Command.make(
       ? DeviceReport.verbose(yield* Effect.forEach(devices, opened), Result.getOrUndefined(choice))
       : DeviceReport.make(devices, Result.getOrUndefined(choice))
     yield* Console.log(
-      json ? lines(JSON.stringify(report, undefined, 2), Infinity) : `${DeviceReport.table(report)}${sections(report)}`
+      json
+        ? lines(JSON.stringify(report, undefined, 2), Infinity)
+        : `${DeviceReport.table(report, yield* width)}${sections(report)}`
     )
     yield* Effect.mapError(Effect.flatMap(Effect.fromResult(choice), selectsSomething), forUser)
   })

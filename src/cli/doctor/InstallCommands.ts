@@ -100,8 +100,8 @@ const isUbuntu = ({ distribution }: Machine): boolean => distribution?.ids.inclu
 const ofNvidia = (machine: Machine, family: Family): string | undefined => {
   if (!machine.gpus.includes("NVIDIA")) return undefined
   if (machine.isContainer) {
-    return "In a container NVIDIA's driver comes from the host: start it with --gpus all and " +
-      "NVIDIA_DRIVER_CAPABILITIES=all."
+    return "In a container NVIDIA's driver comes from the host: start it with --gpus all, or in " +
+      "Kubernetes with nvidia.com/gpu among its limits, and with NVIDIA_DRIVER_CAPABILITIES=all."
   }
   switch (family) {
     case "debian":

@@ -167,13 +167,16 @@ const backportsOf = (codename: string | undefined): boolean =>
   ["/etc/apt/sources.list", ...entriesOf("/etc/apt/sources.list.d").map((name) => `/etc/apt/sources.list.d/${name}`)]
     .some((file) => new RegExp(`^[^#]*\\b${codename}-backports\\b`, "m").test(textOf(file)))
 
+/** It sets this in every container: https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables */
+const isKubernetes = process.env.KUBERNETES_SERVICE_HOST !== undefined
+
 const onLinux = () => {
   const known = knownLibraries()
   const distribution = parseRelease(textOf("/etc/os-release"))
   return {
     distribution,
     system: distribution?.name ?? "Linux",
-    isContainer: existsSync("/.dockerenv") || existsSync("/run/.containerenv"),
+    isContainer: isKubernetes || existsSync("/.dockerenv") || existsSync("/run/.containerenv"),
     hasBackports: backportsOf(distribution?.codename),
     gpus: gpusOf("/sys/bus/pci/devices"),
     denied: renderNodes().filter((file) => !mayOpen(file)),

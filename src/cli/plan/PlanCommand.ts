@@ -15,6 +15,7 @@ import * as Option from "effect/Option"
 import { line, lines, thrownPlace } from "../../domain/arguments/ShownValue.ts"
 import * as Plan from "../../observability/replay/Plan.ts"
 import { onStderr } from "../Stderr.ts"
+import { width } from "../Width.ts"
 import * as PlanText from "./PlanText.ts"
 import { load } from "./ProgramFile.ts"
 
@@ -56,7 +57,9 @@ export const planCommand = Command.make(
   parameters,
   Effect.fnUntraced(function*({ json, name, once, program: file }) {
     const report = PlanText.make(file, yield* planned(file, Option.getOrUndefined(name), once))
-    yield* Console.log(json ? lines(JSON.stringify(report, undefined, 2), Infinity) : PlanText.text(report))
+    yield* Console.log(
+      json ? lines(JSON.stringify(report, undefined, 2), Infinity) : PlanText.text(report, yield* width)
+    )
   })
 ).pipe(
   Command.withDescription(

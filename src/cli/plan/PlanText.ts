@@ -4,11 +4,11 @@
  *
  * @internal
  */
-import CliTable from "cli-table3"
 import { line } from "../../domain/arguments/ShownValue.ts"
 import type { Plan, PlanHolder } from "../../observability/replay/Plan.ts"
 import { type Limits, millis, shownLimit } from "../replay/ReplayText.ts"
 import * as Shown from "../Shown.ts"
+import { table } from "../Table.ts"
 
 /** Sizes are bytes, and times milliseconds since the program began. */
 export interface Report
@@ -42,21 +42,25 @@ export const make = (input: string, plan: Plan<unknown>): Report => {
 /** A screen has room for so many; JSON has all. */
 const mostHolders = 20
 
-const holderTable = (holders: ReadonlyArray<PlanHolder>): string => {
-  const table = new CliTable({
-    head: ["at the peak", "leases", "label", "call site"],
-    style: { head: [], border: [], compact: true },
-    colAligns: ["right", "right", "left", "left"]
-  })
-  for (const { bytes, callSite = "", label = "", leases } of holders.slice(0, mostHolders)) {
-    table.push([Shown.bytes(bytes), Shown.count(leases), line(label), line(callSite)])
-  }
+const holderColumns = [
+  { head: "at the peak", isRight: true },
+  { head: "leases", isRight: true },
+  { head: "label", wraps: true },
+  { head: "call site", wraps: true }
+]
+
+const holderTable = (holders: ReadonlyArray<PlanHolder>, width: number): string => {
+  const rows = holders.slice(0, mostHolders).map((
+    { bytes, callSite = "", label = "", leases }
+  ) => [Shown.bytes(bytes), Shown.count(leases), line(label), line(callSite)])
+  const shown = table(holderColumns, rows, width)
   const more = holders.length - mostHolders
-  return more > 0 ? `${table.toString()}\nand ${Shown.count(more)} more` : table.toString()
+  return more > 0 ? `${shown}\nand ${Shown.count(more)} more` : shown
 }
 
 export const text = (
-  { dropped, events, holders, input, limits, peakAt, peakBytes, peakManagedBytes }: Report
+  { dropped, events, holders, input, limits, peakAt, peakBytes, peakManagedBytes }: Report,
+  width: number
 ): string => {
   const lost = dropped === 0 ? "" : `, after ${Shown.count(dropped)} that were too many to be kept`
   const rows = [
@@ -66,5 +70,5 @@ export const text = (
     `smallest limit   ${shownLimit(limits.atAll)}`,
     `without waiting  ${shownLimit(limits.withoutWaiting)}`
   ]
-  return (holders.length === 0 ? rows : [...rows, holderTable(holders)]).join("\n")
+  return (holders.length === 0 ? rows : [...rows, holderTable(holders, width)]).join("\n")
 }

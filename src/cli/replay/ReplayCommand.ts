@@ -17,6 +17,7 @@ import type { Recording } from "../../observability/recording/Recording.ts"
 import * as Replay from "../../observability/replay/Replay.ts"
 import { AnswerIsNo, forUser } from "../Ending.ts"
 import { inputs, read } from "../recordings/RecordingInput.ts"
+import { width } from "../Width.ts"
 import { evictionPolicies, sizePolicyOf } from "./PolicyText.ts"
 import * as ReplayText from "./ReplayText.ts"
 
@@ -119,7 +120,9 @@ export const replayCommand = Command.make(
       ? undefined
       : yield* Effect.mapError(Replay.run(recording), forUser)
     const report = ReplayText.make({ input, recording, changed, recorded, replayed, limits })
-    yield* Console.log(json ? lines(JSON.stringify(report, undefined, 2), Infinity) : ReplayText.text(report))
+    yield* Console.log(
+      json ? lines(JSON.stringify(report, undefined, 2), Infinity) : ReplayText.text(report, yield* width)
+    )
     const failure = ReplayText.firstFailure(replayed.failed)
     if (failure !== undefined) return yield* Effect.fail(new AnswerIsNo(failure))
   })

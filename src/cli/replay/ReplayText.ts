@@ -4,12 +4,12 @@
  *
  * @internal
  */
-import CliTable from "cli-table3"
 import * as Struct from "effect/Struct"
 import { line } from "../../domain/arguments/ShownValue.ts"
 import type { Recording } from "../../observability/recording/Recording.ts"
 import type { FailedRequest, ReplayReport, SmallestLimit } from "../../observability/replay/Replay.ts"
 import * as Shown from "../Shown.ts"
+import { table } from "../Table.ts"
 
 export interface Counts extends Omit<ReplayReport, "failed" | "recording"> {
   /** How many requests got nothing. */
@@ -96,19 +96,19 @@ const limitRows = (limits: Limits | null): Array<Array<string>> =>
     ["without waiting", "", shownLimit(limits.withoutWaiting)]
   ]
 
-export const text = ({ changed, dropped, events, input, limits, recorded, replayed }: Report): string => {
+export const text = (
+  { changed, dropped, events, input, limits, recorded, replayed }: Report,
+  width: number
+): string => {
   const options = Object.entries(changed).map(([name, value]) => `${name} ${value}`)
-  const columns = recorded === null ? [replayed] : [recorded, replayed]
-  const head = ["", ...(recorded === null ? ["as recorded"] : ["as recorded", line(options.join(", "))])]
-  const table = new CliTable({
-    head,
-    style: { head: [], border: [], compact: true },
-    colAligns: head.map((_, at) => at === 0 ? "left" : "right")
-  })
-  table.push(...rows.map(([name, shown]) => [name, ...columns.map(shown)]))
-  table.push(...limitRows(limits))
+  const counts = recorded === null ? [replayed] : [recorded, replayed]
+  const heads = recorded === null ? ["as recorded"] : ["as recorded", line(options.join(", "))]
+  const columns = [{ head: "" }, ...heads.map((head) => ({ head, isRight: true, wraps: true }))]
+  const shown = [...rows.map(([name, shown]) => [name, ...counts.map(shown)]), ...limitRows(limits)]
   const lost = dropped === 0 ? "" : `, after ${Shown.count(dropped)} that the recorder no longer had`
-  return `${line(input)}: ${Shown.count(events)} events${lost}\n${table.toString()}${difference(columns[0]!)}`
+  return `${line(input)}: ${Shown.count(events)} events${lost}\n${table(columns, shown, width)}${
+    difference(counts[0]!)
+  }`
 }
 
 /** A replay under the recorded policy may do other things than its recording: docs/observability.md says when. */

@@ -4,10 +4,10 @@
  *
  * @internal
  */
-import CliTable from "cli-table3"
 import { line } from "../../domain/arguments/ShownValue.ts"
 import * as Shown from "../Shown.ts"
 import type { Style } from "../Style.ts"
+import { table } from "../Table.ts"
 import { hitRate } from "./Memories.ts"
 import type { Told, Watched, WatchedMemory } from "./Watched.ts"
 
@@ -67,22 +67,16 @@ const fitting = (
   style: Style,
   width: number,
   [first, ...others] = dispensable,
-  head = Object.keys(columns)
+  heads = Object.keys(columns)
 ): string => {
-  const shown = table(memories, style, head)
+  const shown = table(
+    heads.map((head) => ({ head, isRight: !onTheLeft.includes(head) })),
+    memories.map((memory) => heads.map((head) => columns[head]!(memory, style))),
+    width
+  )
   return shown.indexOf("\n") <= width || first === undefined
     ? shown
-    : fitting(memories, style, width, others, head.filter((name) => name !== first))
+    : fitting(memories, style, width, others, heads.filter((head) => head !== first))
 }
 
 const onTheLeft = ["program", "memory", "device"]
-
-const table = (memories: ReadonlyArray<WatchedMemory>, style: Style, head: ReadonlyArray<string>): string => {
-  const table = new CliTable({
-    head: [...head],
-    style: { head: [], border: [], compact: true },
-    colAligns: head.map((name) => onTheLeft.includes(name) ? "left" : "right")
-  })
-  table.push(...memories.map((memory) => head.map((name) => columns[name]!(memory, style))))
-  return table.toString()
-}
