@@ -114,4 +114,4 @@ export * as Replay from "./observability/replay/Replay.ts"
  * @category recordings
  * @since 0.1.0
  */
-export * as Plan from "./observability/replay/Plan.ts"
+export * as Plan from "./observability/plan/Plan.ts"

@@ -5,7 +5,7 @@
  * @internal
  */
 import { line } from "../../domain/arguments/ShownValue.ts"
-import type { Plan, PlanHolder } from "../../observability/replay/Plan.ts"
+import type { Plan, PlanHolder } from "../../observability/plan/Plan.ts"
 import { type Limits, millis, shownLimit } from "../replay/ReplayText.ts"
 import * as Shown from "../Shown.ts"
 import { table } from "../Table.ts"

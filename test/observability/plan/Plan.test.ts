@@ -10,7 +10,7 @@ import * as TestClock from "effect/testing/TestClock"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
 import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../../src/host.ts"
-import * as Plan from "../../../src/observability/replay/Plan.ts"
+import * as Plan from "../../../src/observability/plan/Plan.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 
 const lease = (size: number) => BufferPool.use(size, () => Effect.void)
