@@ -9,6 +9,7 @@ import * as Lease from "./sections/Lease.ts"
 import * as Memory from "./sections/Memory.ts"
 import * as Policies from "./sections/Policies.ts"
 import * as Queues from "./sections/Queues.ts"
+import * as Recordings from "./sections/Recordings.ts"
 import * as SharedMemory from "./sections/SharedMemory.ts"
 import * as Staging from "./sections/Staging.ts"
 import * as TouchedWorkload from "./sections/TouchedWorkload.ts"
@@ -26,5 +27,6 @@ export const all = [
   Queues.section,
   Arrays.section,
   Policies.section,
+  Recordings.section,
   Frames.section
 ]

@@ -400,6 +400,16 @@ describe("a file", () => {
       )
     }))
 
+  it.effect("is read in pieces that end within a line, and within a character", () =>
+    Effect.gen(function*() {
+      const text = (yield* sample).replace("second", "second \u{1f600}")
+      const events = Array.from(Recording.events(yield* Recording.fromLines(Stream.make(text))))
+      assert.include(JSON.stringify(events), "second \u{1f600}")
+      for (const length of [1, 7, 100]) {
+        deepStrictEqual(Array.from(Recording.events(yield* Recording.fromLines(inPieces(text, length)))), events)
+      }
+    }))
+
   it.effect("is read in every way in which JSON has the same values", () =>
     Effect.gen(function*() {
       const text = yield* sample

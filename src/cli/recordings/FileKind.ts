@@ -4,23 +4,30 @@
  * @internal
  */
 import type * as Effect from "effect/Effect"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as CupyLog from "../../observability/formats/CupyLog.ts"
 import * as RmmLog from "../../observability/formats/RmmLog.ts"
 import * as TorchSnapshot from "../../observability/formats/TorchSnapshot.ts"
-import * as Recording from "../../observability/recording/Recording.ts"
+import type { Recording } from "../../observability/recording/Recording.ts"
+import { fromBytes } from "../../observability/recording/RecordingFile.ts"
 
 export interface FileKind {
   /** As a sentence names it; undefined for recordings of this library, which need no word. */
   readonly name: string | undefined
-  readonly read: <E>(text: Stream.Stream<string, E>) => Effect.Effect<Recording.Recording, E | GpuError>
+  readonly read: <E>(bytes: Stream.Stream<Uint8Array, E>) => Effect.Effect<Recording, E | GpuError>
 }
 
-const own: FileKind = { name: undefined, read: Recording.fromLines }
-const rmm: FileKind = { name: "a CSV log of RMM", read: RmmLog.fromText }
-const cupy: FileKind = { name: "lines of CuPy's DebugPrintHook or MemoryHook.debugPrint", read: CupyLog.fromText }
-const torch: FileKind = { name: "a snapshot of PyTorch's memory", read: TorchSnapshot.fromText }
+const own: FileKind = { name: undefined, read: fromBytes }
+const rmm: FileKind = { name: "a CSV log of RMM", read: (bytes) => RmmLog.fromText(Stream.decodeText(bytes)) }
+const cupy: FileKind = {
+  name: "lines of CuPy's DebugPrintHook or MemoryHook.debugPrint",
+  read: (bytes) => CupyLog.fromText(Stream.decodeText(bytes))
+}
+const torch: FileKind = {
+  name: "a snapshot of PyTorch's memory",
+  read: (bytes) => TorchSnapshot.fromText(Stream.decodeText(bytes))
+}
 
 /** Longer than any header of a CSV file, and than what stands before a snapshot's first list. */
 const mostCharacters = 65_536

@@ -58,13 +58,19 @@ const bytesOf = (input: string): Stream.Stream<Uint8Array, CliError.UserError> =
 export const inputs =
   `a file of this library, RMM, CuPy or PyTorch, - for standard input, or the address of a program with Recording.layerHttp()`
 
-/** The beginning of a text, and all of it. */
-const begun = Effect.fnUntraced(function*<E>(text: Stream.Stream<string, E>) {
-  const [head, rest] = yield* Stream.peel(
-    text,
-    Sink.fold(() => "", (head) => !isEnough(head), (head, piece: string) => Effect.succeed(head + piece))
+/** The beginning as a text, and all of the bytes. */
+const begun = Effect.fnUntraced(function*<E>(bytes: Stream.Stream<Uint8Array, E>) {
+  const decoder = new TextDecoder()
+  const [{ head, pieces }, rest] = yield* Stream.peel(
+    bytes,
+    Sink.fold(
+      () => ({ head: "", pieces: Array<Uint8Array>() }),
+      ({ head }) => !isEnough(head),
+      ({ head, pieces }, piece: Uint8Array) =>
+        Effect.sync(() => ({ head: head + decoder.decode(piece, { stream: true }), pieces: [...pieces, piece] }))
+    )
   )
-  return { head, all: head === "" ? rest : Stream.concat(Stream.succeed(head), rest) }
+  return { head, all: Stream.concat(Stream.fromIterable(pieces), rest) }
 })
 
 /**
@@ -73,7 +79,7 @@ const begun = Effect.fnUntraced(function*<E>(text: Stream.Stream<string, E>) {
  */
 export const read = (input: string): Effect.Effect<Recording.Recording, CliError.UserError> =>
   Effect.gen(function*() {
-    const { all, head } = yield* begun(Stream.decodeText(bytesOf(input)))
+    const { all, head } = yield* begun(bytesOf(input))
     const kind = kindOf(head)
     if (kind.name !== undefined) yield* Console.error(`${line(input)} is read as ${kind.name}.`)
     return yield* kind.read(all)

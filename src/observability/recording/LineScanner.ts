@@ -1,5 +1,5 @@
 /**
- * Reads the lines of a text in JSON. Those of events, as they are mostly written, it reads number by number, without a value for each
+ * Reads the lines of a text in JSON, from its bytes. Those of events, as they are mostly written, it reads number by number, without a value for each
  * line: JSON.parse takes twice as long, beside what it leaves to the garbage collector.
  *
  * @internal
@@ -24,6 +24,37 @@ const infinity = bytesOf("\"Infinity\"")
 /** By these a whole number is divided without an error but that of the quotient. */
 const powersOfTen = Array.from({ length: 17 }, (_, digits) => Number(`1e${digits}`))
 
+/** Cuts bytes that come in pieces of any length where lines end. */
+export class LinePieces {
+  #rest: Array<Uint8Array> = []
+
+  /** The whole lines that there are with one piece more: the one that it ends, and the others. */
+  add(piece: Uint8Array): ReadonlyArray<LineScanner> {
+    const first = piece.indexOf(newline) + 1
+    const end = piece.lastIndexOf(newline) + 1
+    this.#rest.push(piece.subarray(0, first || piece.length))
+    if (first === 0) return []
+    const begun = joined(this.#rest)
+    this.#rest = [piece.subarray(end)]
+    return [new LineScanner(begun), new LineScanner(piece.subarray(first, end))]
+  }
+
+  /** What comes after the last line that has an end. */
+  get rest(): string {
+    return decoder.decode(joined(this.#rest))
+  }
+}
+
+const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const all = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    all.set(piece, at)
+    at += piece.length
+  }
+  return all
+}
+
 export class LineScanner {
   readonly #bytes: Uint8Array
   /** Where the line begins that comes next. */
@@ -33,8 +64,8 @@ export class LineScanner {
   /** Whether all of it so far is as expected. */
   #isPlain = true
 
-  constructor(text: string) {
-    this.#bytes = bytesOf(text)
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
   }
 
   get hasMore(): boolean {

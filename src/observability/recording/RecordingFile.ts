@@ -17,7 +17,7 @@ import { EventReader } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"
 import { type Field, kinds, placeOf } from "./EventShape.ts"
 import { columnsOfKinds, factsOf, Header } from "./FactsSchema.ts"
-import { bytesOf, LineScanner } from "./LineScanner.ts"
+import { bytesOf, LinePieces, type LineScanner } from "./LineScanner.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
 import { type Recording, recordingProblem } from "./RecordingModel.ts"
 import type { Texts } from "./Texts.ts"
@@ -101,30 +101,22 @@ class Reader {
   #budgets: ReadonlySet<number> = new Set()
   readonly #builder = new RecordingBuilder()
   #lines = 0
-  #rest = ""
+  readonly #pieces = new LinePieces()
 
   /** Reads the whole lines of a piece; the rest waits for the next one. */
-  read(piece: string): GpuError | undefined {
-    const end = piece.lastIndexOf("\n") + 1
-    if (end === 0) {
-      this.#rest += piece
-      return undefined
+  read(piece: Uint8Array): GpuError | undefined {
+    for (const lines of this.#pieces.add(piece)) {
+      const problem = this.#readLines(lines)
+      if (problem !== undefined) return problem
     }
-    const text = this.#rest + piece.slice(0, end)
-    this.#rest = piece.slice(end)
-    return this.#readLines(text)
+    return undefined
   }
 
-  #readLines(text: string): GpuError | undefined {
-    const lines = new LineScanner(text)
+  #readLines(lines: LineScanner): GpuError | undefined {
     let problem: GpuError | undefined
     while (lines.hasMore && problem === undefined) {
       this.#lines++
-      problem = this.#header === undefined
-        ? this.#readHeader(lines.take())
-        : this.#scan(lines)
-        ? this.#addRow()
-        : this.#readLine(lines.take())
+      problem = this.#header !== undefined && this.#scan(lines) ? this.#addRow() : this.#readLine(lines.take())
     }
     return problem
   }
@@ -168,6 +160,7 @@ class Reader {
   }
 
   #readLine(text: string): GpuError | undefined {
+    if (this.#header === undefined) return this.#readHeader(text)
     const line = parsed(text)
     if (!Array.isArray(line)) return this.#wrong("it is no array in JSON")
     const [tag, ...values]: ReadonlyArray<unknown> = line
@@ -208,7 +201,8 @@ class Reader {
   }
 
   end(): Recording | GpuError {
-    const problem = this.#rest.trim() === "" ? undefined : this.#readLines(`${this.#rest}\n`)
+    const { rest } = this.#pieces
+    const problem = rest.trim() === "" ? undefined : this.read(bytesOf("\n"))
     if (problem !== undefined) return problem
     if (this.#header === undefined) return this.#wrong("the file is empty")
     const { facts, length } = this.#header
@@ -230,6 +224,37 @@ const parsed = (text: string): unknown => {
   }
 }
 
+/** Reads the bytes of a file. @internal */
+export const fromBytes = <E, R>(
+  bytes: Stream.Stream<Uint8Array, E, R>
+): Effect.Effect<Recording, E | GpuError, R> =>
+  Effect.suspend(() => {
+    const reader = new Reader()
+    const read = Stream.runForEach(bytes, (piece) => reader.read(piece) ?? Effect.void)
+    return Effect.andThen(
+      read,
+      Effect.suspend(() => {
+        const recording = reader.end()
+        return isGpuError(recording) ? recording : Effect.succeed(recording)
+      })
+    )
+  })
+
+/** Characters of two halves may be cut between pieces. */
+const isFirstHalf = (code: number): boolean => (code & 0xfc00) === 0xd800
+
+const encoded = <E, R>(text: Stream.Stream<string, E, R>): Stream.Stream<Uint8Array, E, R> =>
+  Stream.suspend(() => {
+    let rest = ""
+    const pieces = Stream.map(text, (piece) => {
+      const all = rest + piece
+      const end = isFirstHalf(all.charCodeAt(all.length - 1)) ? all.length - 1 : all.length
+      rest = all.slice(end)
+      return bytesOf(all.slice(0, end))
+    })
+    return Stream.concat(pieces, Stream.sync(() => bytesOf(rest)))
+  })
+
 /**
  * Reads the text that {@link toLines} writes, in pieces of any length. Fails with InvalidRequest, which names the line, for a text that
  * is no whole recording of this version.
@@ -240,20 +265,9 @@ const parsed = (text: string): unknown => {
 export const fromLines = <E, R>(
   text: Stream.Stream<string, E, R>
 ): Effect.Effect<Recording, E | GpuError, R> =>
-  Effect.suspend((): Effect.Effect<Recording, E | GpuError, R> => {
-    if (!satisfies(text, Stream.isStream)) {
-      return invalidRequest(operation, `${shown(text)} was given for the text`, "Pass a stream of text.")
-    }
-    const reader = new Reader()
-    const read = Stream.runForEach(text, (piece) => reader.read(piece) ?? Effect.void)
-    return Effect.andThen(
-      read,
-      Effect.suspend(() => {
-        const recording = reader.end()
-        return isGpuError(recording) ? recording : Effect.succeed(recording)
-      })
-    )
-  })
+  satisfies(text, Stream.isStream)
+    ? fromBytes(encoded(text))
+    : invalidRequest(operation, `${shown(text)} was given for the text`, "Pass a stream of text.")
 
 let parts = 0
 
@@ -289,5 +303,5 @@ export const save = (
 export const load = (path: string): Effect.Effect<Recording, GpuError | PlatformError, FileSystem.FileSystem> =>
   Effect.flatMap(
     FileSystem.FileSystem,
-    (files) => fromLines(Stream.decodeText(files.stream(path, { chunkSize: 1 << 20 })))
+    (files) => fromBytes(files.stream(path, { chunkSize: 1 << 20 }))
   )

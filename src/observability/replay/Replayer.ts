@@ -13,7 +13,7 @@ import { isFailure, isTooLarge } from "../events/Failure.ts"
 import { EventReader } from "../recording/EventReader.ts"
 import type { MemoryNames } from "../recording/EventRow.ts"
 import { RecordingBuilder } from "../recording/RecordingBuilder.ts"
-import { namesOf, type Recording } from "../recording/RecordingModel.ts"
+import { namesOf, type Recording, startOf } from "../recording/RecordingModel.ts"
 import { Likeness } from "./Likeness.ts"
 import { ReplayEmitter, type Told } from "./ReplayEmitter.ts"
 import type { ReplayPlan } from "./ReplayOptions.ts"
@@ -73,7 +73,7 @@ export class Replayer {
     this.#likeness = plan.isSame && options.keepsEvents ? new Likeness(recording) : undefined
     this.#recorded = new EventReader(recording)
     this.#names = namesOf(recording)
-    this.#time = new VirtualTime(this.#peek(0)?.at ?? recording.takenAt, !plan.isSame)
+    this.#time = new VirtualTime(startOf(recording), !plan.isSame)
     this.#turns = new Turns(this.#time, plan.isSame)
     this.tally = new Tally(() => this.#time.now)
     this.#requesting = new Requesting({
@@ -152,8 +152,7 @@ export class Replayer {
 
   run(): void {
     const { isSame } = this.#options.plan
-    for (let next = this.#peek(0); next !== undefined && this.#goesOn; next = this.#peek(0)) {
-      this.#ahead.shift()
+    for (let next = this.#next(); next !== undefined && this.#goesOn; next = this.#next()) {
       this.#at++
       this.#step(next)
     }
@@ -163,11 +162,20 @@ export class Replayer {
     this.#time.drain()
   }
 
+  #next(): PoolEvent | undefined {
+    return this.#ahead.length > 0 ? this.#ahead.shift() : this.#read()
+  }
+
+  #read(): PoolEvent | undefined {
+    return this.#recorded.next() ? this.#recorded.row.event(this.#names) : undefined
+  }
+
   /** The event that comes after so many others. */
   #peek(after: number): PoolEvent | undefined {
     while (this.#ahead.length <= after) {
-      if (!this.#recorded.next()) return undefined
-      this.#ahead.push(this.#recorded.row.event(this.#names))
+      const event = this.#read()
+      if (event === undefined) return undefined
+      this.#ahead.push(event)
     }
     return this.#ahead[after]
   }

@@ -8,7 +8,7 @@ const head = bytesOf("[\"x\"")
 
 /** The numbers of a line, or undefined where it is left to JSON.parse. */
 const scanned = (line: string, count: number): ReadonlyArray<number> | undefined => {
-  const lines = new LineScanner(`${line}\nnext`)
+  const lines = new LineScanner(bytesOf(`${line}\nnext`))
   const numbers = lines.begins(head) ? Array.from({ length: count }, () => lines.number()) : []
   if (lines.ends()) {
     strictEqual(lines.take(), "next")
