@@ -464,16 +464,17 @@ describe("a file", () => {
     ))
 })
 
+const memory: Recording.RecordedMemory = {
+  number: 1,
+  device: "host",
+  kind: "pool",
+  maxBytes: Infinity,
+  maxHeldBytes: Infinity,
+  maxOvertakes: 8,
+  suspectAfterMillis: Infinity
+}
+
 describe("facts", () => {
-  const memory: Recording.RecordedMemory = {
-    number: 1,
-    device: "host",
-    kind: "pool",
-    maxBytes: Infinity,
-    maxHeldBytes: Infinity,
-    maxOvertakes: 8,
-    suspectAfterMillis: Infinity
-  }
   const budget = { number: 1, memory: 1, kind: "budget", maxBytes: 10, parent: undefined } as const
   const block = { memory: 1, block: 1, capacity: 64, pool: "BufferPool" } as const
   const family = { memory: 1, pool: "BufferPool", family: "0", clears: false, sizes: [[60, 60, 64, 128]] } as const
@@ -571,15 +572,6 @@ const oddEvent = fc.record({
 }, { requiredKeys: ["_tag", "at", "memoryNumber"] })
 
 describe("events of a program", () => {
-  const memory = {
-    number: 1,
-    device: "host",
-    kind: "pool",
-    maxBytes: Infinity,
-    maxHeldBytes: Infinity,
-    maxOvertakes: 8,
-    suspectAfterMillis: Infinity
-  } as const
   const facts: Recording.RecordingFacts = {
     source: "test",
     reason: "asked",

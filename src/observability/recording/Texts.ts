@@ -14,8 +14,14 @@ export const fixedPlaces = Object.fromEntries(fixed.map((text, at) => [text, at 
 
 /** Place 0 is for none. */
 export class Texts {
-  readonly all: Array<string | undefined> = [undefined, ...fixed]
-  readonly #places = new Map<string, number>(Object.entries(fixedPlaces))
+  readonly all: Array<string | undefined>
+  readonly #places = new Map<string, number>()
+
+  /** It begins with these. */
+  constructor(all: ReadonlyArray<string | undefined> = [undefined, ...fixed]) {
+    this.all = all.slice()
+    all.forEach((text, place) => text === undefined || this.#places.set(text, place))
+  }
 
   placeOf(text: string | undefined): number {
     if (text === undefined) return 0

@@ -29,6 +29,7 @@ import type {
   Recording,
   RecordingFacts
 } from "../recording/Recording.ts"
+import { keyOfFamily } from "../recording/RecordingFacts.ts"
 import { deviceOf, type MemoryPlan, memoryUnder } from "./ReplayOptions.ts"
 import type { MemoryScript } from "./Script.ts"
 import * as SimulatedQueues from "./SimulatedQueues.ts"
@@ -101,7 +102,7 @@ export class SimulatedMemory {
     this.#handlers = handlers
     this.#driver = driver
     this.#families = new Map(
-      recording.families.filter(({ memory }) => memory === number).map((one) => [one.family, one])
+      recording.families.filter(({ memory }) => memory === number).map((one) => [keyOfFamily(one), one])
     )
     this.#recordedBudgets = new Map(
       recording.budgets.filter(({ memory }) => memory === number).map((one) => [one.number, one])
@@ -142,10 +143,9 @@ export class SimulatedMemory {
   /** What a recording of the replay states besides its events. */
   get facts(): Pick<RecordingFacts, "blocks" | "families" | "memories"> {
     const families = new Map(this.#families)
-    for (const { name, service: pool, sizes } of this.#sources.values()) {
-      const recorded = this.#families.get(name) ??
-        { memory: this.plan.memory.number, pool, family: name, clears: false }
-      if (sizes.noted.length > 0 && !name.startsWith(" ")) families.set(name, { ...recorded, sizes: sizes.noted })
+    for (const [key, { name, service: pool, sizes }] of this.#sources) {
+      const recorded = this.#families.get(key) ?? { memory: this.plan.memory.number, pool, family: name, clears: false }
+      if (sizes.noted.length > 0 && !name.startsWith(" ")) families.set(key, { ...recorded, sizes: sizes.noted })
     }
     return {
       memories: [memoryUnder(this.plan)],
@@ -256,20 +256,21 @@ export class SimulatedMemory {
   }
 
   sourceOf(family: string, pool: string, budget: number | undefined): SimulatedSource {
-    const key = this.#poolNumberOf(budget) ?? pool
+    const poolKey = this.#poolNumberOf(budget) ?? pool
+    const memory = this.plan.memory.number
     // A reservation is for requests of any family of its pool.
-    const name = family === "" ? ` ${key}` : family
-    const known = this.#sources.get(name)
+    const name = family === "" ? ` ${poolKey}` : family
+    const key = keyOfFamily({ memory, pool, family: name })
+    const known = this.#sources.get(key)
     if (known !== undefined) return known
     const { settings: { maxBytes }, sizePolicy } = this.plan
-    const recorded = this.#families.get(name) ??
-      { memory: this.plan.memory.number, pool, family: name, clears: false, sizes: [] }
+    const recorded = this.#families.get(key) ?? { memory, pool, family: name, clears: false, sizes: [] }
     const sizes = new FamilySizes(recorded, pool === "ImagePool" ? undefined : sizePolicy)
-    const group = this.#pools.get(key) ?? new SimulatedPool()
-    this.#pools.set(key, group)
+    const group = this.#pools.get(poolKey) ?? new SimulatedPool()
+    this.#pools.set(poolKey, group)
     const { blocks: { limits }, core } = this.memory
     const source = new SimulatedSource(recorded, group, sizes, this.#driver, limits, core.maxBytes || maxBytes)
-    this.#sources.set(name, source)
+    this.#sources.set(key, source)
     this.memory.blocks.add(source)
     if (this.memory.closed) source.closed = true
     return source
@@ -277,7 +278,7 @@ export class SimulatedMemory {
 
   /** What makes a request as this one was made, but for the reservation that it is made under. */
   requestsFor({ budgetNumber, family, pool, waitAtMost }: OfRequest): Requests {
-    const key = `${waitAtMost} ${budgetNumber ?? ""} ${family}`
+    const key = `${waitAtMost} ${budgetNumber ?? ""} ${pool} ${family}`
     const known = this.#requests.get(key)
     if (known !== undefined) return known
     const terms = { from: undefined, patience: this.#patienceOf(waitAtMost), label: undefined }

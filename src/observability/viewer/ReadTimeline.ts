@@ -8,25 +8,12 @@ import { isFailure, type TooLarge } from "../events/Failure.ts"
 import { type BlockFollower, BlockLedger } from "../recording/BlockLedger.ts"
 import { kinds, placeOf } from "../recording/EventShape.ts"
 import * as Recording from "../recording/Recording.ts"
+import { Texts } from "../recording/Texts.ts"
 import { Addresses } from "./Addresses.ts"
 import { bytes, floats, integers } from "./Columns.ts"
 import type { Blocks, DrawnMemory, Failure, Leases, Timeline, Turn, Waits } from "./Timeline.ts"
 
 const bounded = (bytes: number): number | null => Number.isFinite(bytes) ? bytes : null
-
-/** Texts, each once. */
-class Texts {
-  readonly all: Array<string> = [""]
-  readonly #places = new Map<string, number>([["", 0]])
-
-  place(text: string | undefined): number {
-    if (text === undefined) return 0
-    const known = this.#places.get(text)
-    if (known !== undefined) return known
-    this.#places.set(text, this.all.length)
-    return this.all.push(text) - 1
-  }
-}
 
 /** A memory, and where its blocks are drawn. */
 interface Memory {
@@ -36,7 +23,7 @@ interface Memory {
 
 class Reader {
   readonly #ledger: BlockLedger
-  readonly #texts = new Texts()
+  readonly #texts = new Texts([""])
   readonly #memories: Array<DrawnMemory> = []
   readonly #names = new Set<string>()
   readonly #byNumber = new Map<number, Memory>()
@@ -84,16 +71,16 @@ class Reader {
       this.#blocks.capacity.push(capacity)
       this.#blocks.address.push(addresses.take(capacity))
       this.#blocks.memory.push(place)
-      this.#blocks.pool.push(this.#texts.place(pool))
-      this.#blocks.family.push(this.#texts.place(family))
+      this.#blocks.pool.push(this.#texts.placeOf(pool))
+      this.#blocks.family.push(this.#texts.placeOf(family))
     },
     leased: ({ callSite, label, place, size }) => {
       this.#leases.start.push(this.#state)
       this.#leases.end.push(-1)
       this.#leases.size.push(size)
       this.#leases.block.push(place)
-      this.#leases.label.push(this.#texts.place(label))
-      this.#leases.site.push(this.#texts.place(callSite))
+      this.#leases.label.push(this.#texts.placeOf(label))
+      this.#leases.site.push(this.#texts.placeOf(callSite))
     },
     released: ({ lease }) => this.#leases.end.set(lease, this.#state),
     ends: ({ memory, place }) => {
@@ -152,8 +139,8 @@ class Reader {
     const place = this.#waits.start.push(this.#state)
     this.#waits.end.push(-1)
     this.#waits.size.push(size)
-    this.#waits.label.push(this.#texts.place(label))
-    this.#waits.site.push(this.#texts.place(callSite))
+    this.#waits.label.push(this.#texts.placeOf(label))
+    this.#waits.site.push(this.#texts.placeOf(callSite))
     this.#waits.memory.push(memory.place)
     this.#waits.served.push(0)
     this.#waiting.set(request, place)
@@ -195,7 +182,7 @@ class Reader {
       ...facts,
       strays: this.#strays,
       memories: this.#stacked(),
-      texts: this.#texts.all,
+      texts: this.#texts.all.map((text) => text ?? ""),
       failures: this.#failures,
       turns: this.#turns,
       kinds: kinds.map(({ tag }) => tag),

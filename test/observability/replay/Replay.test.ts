@@ -369,6 +369,17 @@ describe("a replay", () => {
       deepStrictEqual(failed.map(({ request, why }) => [request, why]), [[1, "OutOfMemory"], [2, "OutOfMemory"]])
     }))
 
+  it.effect("tells the families of pools apart that have one name", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(lease(100))
+      const family = recording.families[0]!
+      const staging = { ...family, pool: "StagingPool", sizes: [[100, 100, 128, 256]] as const }
+      const { recording: replayed } = yield* Replay.run(
+        Recording.make({ ...recording, families: [family, staging] }, Recording.events(recording))
+      )
+      deepStrictEqual(replayed.families, [family, staging])
+    }))
+
   it.effect("refuses what a driver without memory refused, and no more", () =>
     Effect.gen(function*() {
       const recording = yield* recorded(BufferPool.use(200, () => lease(100)), {}, { capacityBytes: 256 })

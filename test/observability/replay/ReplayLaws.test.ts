@@ -12,7 +12,6 @@ import * as BufferUsage from "../../../src/domain/BufferUsage.ts"
 import * as ImageFormat from "../../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../src/domain/images/ImageShape.ts"
 import * as EvictionPolicy from "../../../src/domain/pool/EvictionPolicy.ts"
-import type { PoolEvent } from "../../../src/domain/pool/PoolEvent.ts"
 import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../../src/host.ts"
 import * as PoolEvents from "../../../src/observability/events/PoolEvents.ts"
@@ -214,11 +213,12 @@ const recorded = <A, E>(
     Effect.provide(TestClock.layer())
   )
 
-const replayed = (recording: Recording.Recording): Effect.Effect<ReadonlyArray<PoolEvent>, unknown> =>
-  Effect.map(Replay.run(recording), ({ differsAt, recording }) => {
-    strictEqual(differsAt, undefined)
-    return Array.from(Recording.events(recording))
-  })
+/** A replay of a recording does what it has, event by event. */
+const doesTheSame = async (recording: Recording.Recording): Promise<void> => {
+  const { differsAt, recording: replayed } = await Effect.runPromise(Replay.run(recording))
+  strictEqual(differsAt, undefined)
+  deepStrictEqual(comparable(Recording.events(replayed)), comparable(Recording.events(recording)))
+}
 
 /** The same for two pools of buffers and one of images that share a memory, or for one of them alone. */
 const sharing = (steps: ReadonlyArray<SharedStep>, close: boolean) =>
@@ -302,8 +302,7 @@ describe("a replay under the recorded policy", () => {
         const recording = await Effect.runPromise(
           recorded((faults) => perform(steps, faults), { maxBytes: 1000, ...pool }, host)
         )
-        const events = await Effect.runPromise(replayed(recording))
-        deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
+        await doesTheSame(recording)
       }),
       { numRuns: 200 }
     ))
@@ -323,8 +322,7 @@ describe("a replay under the recorded policy", () => {
             Effect.provide(TestClock.layer())
           )
         )
-        const events = await Effect.runPromise(replayed(recording))
-        deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
+        await doesTheSame(recording)
       }),
       { numRuns: 200, examples: [[closedAsMemoryIsBack, false]] }
     ))
@@ -333,8 +331,7 @@ describe("a replay under the recorded policy", () => {
     fc.assert(
       fc.asyncProperty(anyProgram, pools, hosts, async (fibers, pool, host) => {
         const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }, host))
-        const events = await Effect.runPromise(replayed(recording))
-        deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
+        await doesTheSame(recording)
       }),
       { numRuns: 200 }
     ))
@@ -343,8 +340,7 @@ describe("a replay under the recorded policy", () => {
     fc.assert(
       fc.asyncProperty(handlerPrograms, pools, async (fibers, pool) => {
         const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
-        const events = await Effect.runPromise(replayed(recording))
-        deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
+        await doesTheSame(recording)
       }),
       { numRuns: 200 }
     ))
@@ -363,8 +359,7 @@ describe("a replay under the recorded policy", () => {
           }),
           TestClock.layer()
         ))
-        const events = await Effect.runPromise(replayed(recording))
-        deepStrictEqual(comparable(events), comparable(Recording.events(recording)))
+        await doesTheSame(recording)
       }),
       { numRuns: 200 }
     ))
@@ -376,8 +371,7 @@ describe("the recording of a replay under another policy", () => {
       fc.asyncProperty(anyProgram, pools, hosts, others, async (fibers, pool, host, other) => {
         const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }, host))
         const { recording: first } = await Effect.runPromise(Replay.run(recording, other))
-        const events = await Effect.runPromise(replayed(first))
-        deepStrictEqual(comparable(events), comparable(Recording.events(first)))
+        await doesTheSame(first)
       }),
       { numRuns: 200 }
     ))
