@@ -247,6 +247,7 @@ const sharing = (steps: ReadonlyArray<SharedStep>, close: boolean) =>
         yield* Effect.forkDetach(Fiber.interrupt(job.fiber), { startImmediately: true })
         yield* Scope.close(job.scope, Exit.void)
       } else if (step.do === "trim") yield* memory.trimTo(step.bytes)
+      else if (step.do === "limit") yield* [one, other, memory][step.of]!.setLimit(step.bytes)
       else yield* TestClock.adjust(step.millis)
       yield* Effect.yieldNow
     }
@@ -262,6 +263,7 @@ type SharedStep =
   | { readonly do: "lease"; readonly of: number; readonly size: number; readonly wait: number }
   | { readonly do: "end"; readonly which: number }
   | { readonly do: "trim"; readonly bytes: number }
+  | { readonly do: "limit"; readonly of: number; readonly bytes: number }
   | { readonly do: "pass"; readonly millis: number }
 
 const sharedStep: fc.Arbitrary<SharedStep> = fc.oneof(
@@ -271,6 +273,10 @@ const sharedStep: fc.Arbitrary<SharedStep> = fc.oneof(
   },
   { weight: 5, arbitrary: fc.record({ do: fc.constant("end" as const), which: fc.nat(50) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("trim" as const), bytes: fc.nat(1000) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("limit" as const), of: fc.nat(2), bytes: fc.integer({ min: 1, max: 1200 }) })
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("pass" as const), millis: fc.constantFrom(7, 113) }) }
 )
 
@@ -287,12 +293,12 @@ const closedAsMemoryIsBack: ReadonlyArray<SharedStep> = [
 /** Not both refusals and leases that are wanted together, as above. */
 const anyProgram = fc.oneof(
   programs(["nested", "reserve", "budget", "inTurn", "interrupted"], ["limit", "refuse", "sleep", "hold", "lose"]),
-  programs(["nested", "reserve", "budget", "inTurn", "interrupted"], ["all", "sleep", "hold"])
+  programs(["nested", "reserve", "budget", "inTurn", "interrupted"], ["all", "limit", "sleep", "hold"])
 )
 
 const handlerPrograms = programs(
   ["nested", "reserve", "budget", "inTurn", "interrupted", "handler", "failing"],
-  ["sleep", "refuse"]
+  ["sleep", "refuse", "limit"]
 )
 
 describe("a replay under the recorded policy", () => {
