@@ -368,7 +368,11 @@ describe("a file", () => {
         ["", "line 0: the file is empty"],
         ["{}", "line 1: it is no header"],
         ["PK\u0003", "line 1: it is no header"],
-        [changed(1, lines[0]!.replace(`"version":1`, `"version":2`)), "line 1: it is no header of version 1"],
+        [
+          changed(1, lines[0]!.replace(`"version":1`, `"version":2`)),
+          "line 1: the file is of version 2, and not of version 1. Read it with the release that wrote it."
+        ],
+        [changed(1, lines[0]!.replace(`"version":1`, `"version":"2"`)), `Expected 1 at ["version"]`],
         [changed(1, lines[0]!.replace(`"Leased":["pool"`, `"Leased":["colour"`)), `line 1: "colour" is unknown`],
         [changed(3, "[1"), "line 3: it is no array"],
         [changed(4, `["Leased",1,1]`), "line 4: it has 2 values in place of"],

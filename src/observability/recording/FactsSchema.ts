@@ -101,9 +101,14 @@ const contradictions = ({ blocks, budgets, families, memories }: RecordingFacts)
 
 const Facts = Members.check(Schema.makeFilter(contradictions))
 
+const format = Schema.Literal("effect-gpu-pool recording")
+
+/** Whether it is the first line of a file, of this version or of another one. */
+export const isHeader = Schema.is(Schema.Struct({ format, version: Schema.Number }))
+
 /** What the first line says. Numbers that are infinite are texts there. */
 export const Header = Schema.toCodecJson(Schema.Struct({
-  format: Schema.Literal("effect-gpu-pool recording"),
+  format,
   version: Schema.Literal(1),
   length: number,
   /** For each kind of event, what follows the kind, the time and the number of the memory in its lines. */

@@ -16,7 +16,7 @@ import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError
 import { EventReader } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"
 import { type Field, kinds, placeOf } from "./EventShape.ts"
-import { columnsOfKinds, factsOf, Header } from "./FactsSchema.ts"
+import { columnsOfKinds, factsOf, Header, isHeader } from "./FactsSchema.ts"
 import { bytesOf, LinePieces, type LineScanner } from "./LineScanner.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
 import { type Recording, recordingProblem } from "./RecordingModel.ts"
@@ -122,8 +122,17 @@ class Reader {
   }
 
   #readHeader(text: string): GpuError | undefined {
-    const header = decodeHeader(parsed(text.replace(/^\ufeff/, "")))
-    if (header._tag === "Failure") return this.#wrong(`it is no header of version 1: ${header.failure.message}`)
+    const line = parsed(text.replace(/^\ufeff/, ""))
+    const header = decodeHeader(line)
+    if (header._tag === "Failure") {
+      if (isHeader(line) && line.version !== 1) {
+        return this.#wrong(
+          `the file is of version ${line.version}, and not of version 1`,
+          "Read it with the release that wrote it."
+        )
+      }
+      return this.#wrong(`it is no header of version 1: ${header.failure.message.replaceAll(/\s*\n\s*/g, " ")}`)
+    }
     this.#header = header.success
     this.#builder.readTexts([])
     const { budgets, memories } = header.success.facts
@@ -210,8 +219,8 @@ class Reader {
     return read < length ? this.#wrong(`the file ends after ${read} of ${length} events`) : this.#builder.build(facts)
   }
 
-  #wrong(what: string): GpuError {
-    return invalidRequest(operation, `line ${this.#lines}: ${what}`, hint)
+  #wrong(what: string, nextStep = hint): GpuError {
+    return invalidRequest(operation, `line ${this.#lines}: ${what}`, nextStep)
   }
 }
 
