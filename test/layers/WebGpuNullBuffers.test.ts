@@ -135,6 +135,15 @@ describe("WebGpu buffers", () => {
         assert.isAbove(steps, 20)
       })))
 
+  it.live("ends requests of a pool that the driver refuses at the same time", () =>
+    onDevice({}, () =>
+      Effect.gen(function*() {
+        yield* BufferPool.allocateAll([150 * mebi, 150 * mebi])
+        const asked = [230, 240, 250].map((size) => Effect.flip(BufferPool.allocate(size * mebi)))
+        const errors = yield* Effect.all(asked, { concurrency: "unbounded" })
+        deepStrictEqual(errors.map(({ reason }) => reason._tag), ["OutOfMemory", "OutOfMemory", "OutOfMemory"])
+      }).pipe(Effect.scoped, Effect.provide(BufferPool.layer()))))
+
   it.live("rounds odd sizes up, so that every byte can be copied and bound", () =>
     onDevice({}, () =>
       Effect.gen(function*() {

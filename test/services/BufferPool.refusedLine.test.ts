@@ -1,8 +1,11 @@
-import { describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as TestClock from "effect/testing/TestClock"
+import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as LimitingAllocator from "../../src/services/buffers/allocators/LimitingAllocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
@@ -72,6 +75,31 @@ describe("a line in which the driver refused somebody", () => {
       Effect.provide(layer({ allocator: limited, pool: { onExhausted: "wait" }, host: { capacityBytes: 100_000 } }))
     )
   })
+})
+
+it.effect.each<readonly [string, BufferPool.PoolAllocateOptions]>([
+  ["fail", { onExhausted: "fail" }],
+  ["wait for a while", { waitAtMost: 20 }]
+])("requests that %s end where a slow driver refuses several at once", ([, options]) => {
+  const faults = Host.makeFaults()
+  return Effect.gen(function*() {
+    const most = yield* start(BufferPool.allocate(300))
+    yield* TestClock.adjust(1)
+    yield* Fiber.join(most)
+    const asking = yield* start(
+      Effect.all([250, 260, 270].map((size) => Effect.exit(BufferPool.allocate(size, options))), {
+        concurrency: "unbounded"
+      })
+    )
+    yield* TestClock.adjust(100)
+    strictEqual(asking.pollUnsafe() !== undefined, true)
+    for (const exit of yield* Fiber.join(asking)) strictEqual(Exit.isFailure(exit), true)
+    // Each asks once, once more for what another call had in its hands, and maybe as its time ends.
+    assert.isAtMost(faults.allocations, 1 + 3 * 4)
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(layer({ host: { capacityBytes: 512, latency: 1, faults } }))
+  )
 })
 
 it.effect("what an allocator is over its own limit for is asked of it once more, without slack", () =>

@@ -28,6 +28,9 @@ import type { Share } from "./waiting/SharedLimit.ts"
 /** What is left of a reservation, and of those around it: their effects end only after its own requests. */
 const leftOf = (from: SetAside | undefined): number => from === undefined ? 0 : from.left + leftOf(from.parent)
 
+/** A request asks for the block of its policy, and then for its own size alone. */
+const mostCallsAtOnce = 2
+
 export class Blocks implements LeaseOwner {
   readonly device: DeviceInfo
   readonly limits: DeviceLimits
@@ -317,12 +320,18 @@ export class Blocks implements LeaseOwner {
     return releases - this.#handedOver + driverFrees + driverAllocations - misses + this.#givenUp - this.#retracted
   }
 
+  /** The same without what refused calls had in their hands. */
+  get news(): number {
+    return this.progress - this.#givenUp
+  }
+
   /**
    * The driver refused a request, in a call that began when so many had been refused. Where another was refused
-   * meanwhile, it may have been for the memory that this call had in its hands.
+   * meanwhile, it may have been for the memory that this call had in its hands. A call that was made for no other news
+   * is none to others: they would ask for each other without an end.
    */
-  refused(before: number): void {
-    if (this.refusals !== before) this.#givenUp++
+  refused(before: number, { callsAtNews }: LeaseRequest): void {
+    if (this.refusals !== before && callsAtNews <= mostCallsAtOnce) this.#givenUp++
     this.refusals++
   }
 

@@ -21,7 +21,9 @@ type Answer = Effect.Effect<Effect.Effect<Lease, GpuError> | undefined, GpuError
 export const askDriver = (memory: Memory, request: LeaseRequest): Answer =>
   Effect.withFiber((fiber) => {
     const { callSite, label, reserved: capacity, source, wanted } = request
-    const { refusals } = memory.blocks
+    const { news, refusals } = memory.blocks
+    request.callsAtNews = request.newsAtCall === news ? request.callsAtNews + 1 : 1
+    request.newsAtCall = news
     // From this step on the call owns the reserved bytes, and the request does not.
     request.reserved = 0
     request.calling = true
@@ -79,7 +81,7 @@ const refuse = (
   const { blocks } = memory
   blocks.core.unreserve(capacity)
   blocks.unuse(request)
-  blocks.refused(refusals)
+  blocks.refused(refusals, request)
   blocks.events?.refused(request, capacity, reasonOf(exit.cause))
   if (!Cause.hasInterruptsOnly(exit.cause)) return Exit.failCause(exit.cause)
   // The pool's close, or the loss of the device, interrupts the driver calls under way.

@@ -76,6 +76,9 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
   number = 0
   /** The driver is at work for it. */
   calling = false
+  /** What had come back when it asked the driver last, and how often it has asked since that came. */
+  newsAtCall: number | undefined = undefined
+  callsAtNews = 0
   /** The request has ended. */
   isOver = false
   /** The program wants it no more, and who listens knows. */
