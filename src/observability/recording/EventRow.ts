@@ -4,7 +4,9 @@
  * @internal
  */
 import { shown } from "../../domain/arguments/ShownValue.ts"
-import type { OfRequest, PoolEvent } from "../../domain/pool/PoolEvent.ts"
+import type { OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
+import * as CallSite from "../../services/calls/CallSite.ts"
+import type { Block, Lease } from "../../services/lease/Lease.ts"
 import { columnCount, columns, type Field, kinds, placeOf } from "./EventShape.ts"
 import { Texts } from "./Texts.ts"
 
@@ -18,6 +20,8 @@ export interface MemoryNames {
 interface Numbers {
   readonly has: (number: number) => boolean
 }
+
+const released = placeOf("Released")!
 
 export class EventRow {
   /** The place of its kind among all kinds. */
@@ -40,6 +44,19 @@ export class EventRow {
       const value = as === "list" ? (values[name] as ReadonlyArray<string> | undefined)?.join(",") : values[name]
       this.values[column] = isText ? this.texts.placeOf(value as string | undefined) : Number(value ?? 0)
     }
+  }
+
+  /** From now on it is a hit or the end of a lease, with what both say. The pool is the place of its text. */
+  setLease(kind: number, at: number, pool: number, lease: Lease, { capacity, number }: Block): void {
+    const { texts, values } = this
+    this.kind = kind
+    this.at = at
+    values[columns.pool] = pool
+    values[columns.block] = number
+    values[columns.capacity] = capacity
+    values[columns.size] = lease.size
+    values[columns.label] = texts.placeOf(lease.label)
+    values[columns.callSite] = texts.placeOf(CallSite.of(lease))
   }
 
   /** What is wrong with this event in a recording of such memories and budgets. Programs and files are checked by this alike. */
@@ -71,20 +88,42 @@ export class EventRow {
   event(names: ReadonlyMap<number, MemoryNames>): PoolEvent {
     const { isOfRequest, others, tag } = kinds[this.kind]!
     const name = names.get(this.memory)
-    const event: Record<string, unknown> = isOfRequest ?
-      this.#ofRequest(tag, name) :
-      {
-        _tag: tag,
-        at: this.at,
-        memory: name?.label,
-        memoryNumber: this.memory,
-        device: name?.device ?? ""
-      }
+    if (this.kind === released) return this.#released(name)
+    const event: Record<string, unknown> = isOfRequest ? this.#ofRequest(tag, name) : this.#happened(tag, name)
     for (const field of others) event[field.name] = this.#value(field)
     return event as unknown as PoolEvent
   }
 
-  /** Written out: most events are of requests, and to add member after member takes three times as long. */
+  #happened(tag: string, name: MemoryNames | undefined): Record<string, unknown> {
+    return {
+      _tag: tag,
+      at: this.at,
+      memory: name?.label,
+      memoryNumber: this.memory,
+      device: name?.device ?? ""
+    }
+  }
+
+  /** Nearly all events are of requests or ends of leases. These are written out: to add member after member takes three times as long. */
+  #released(name: MemoryNames | undefined): Released {
+    const { values } = this
+    const { all } = this.texts
+    return {
+      _tag: "Released",
+      at: this.at,
+      memory: name?.label,
+      memoryNumber: this.memory,
+      device: name?.device ?? "",
+      pool: all[values[columns.pool]!]!,
+      block: values[columns.block]!,
+      capacity: values[columns.capacity]!,
+      size: values[columns.size]!,
+      label: all[values[columns.label]!],
+      callSite: all[values[columns.callSite]!],
+      why: all[values[columns.detail]!] as Released["why"]
+    }
+  }
+
   #ofRequest(tag: string, name: MemoryNames | undefined): Record<string, unknown> {
     const { values } = this
     const { all } = this.texts

@@ -101,30 +101,22 @@ export class RingEmitter extends PoolEmitter {
   }
 
   #addHit(request: number, lease: Lease, from: Origin, source: PoolSource, wait: number): void {
-    const { label, size } = lease
-    const { bin, capacity, number } = lease.block!
+    const block = lease.block!
     const chunk = this.#open()
     const row = this.#row
-    const { texts, values } = row
-    const family = this.#note(chunk, source, bin!.family, size)
-    row.kind = leased
-    row.at = this.now()
+    const { values } = row
+    const family = this.#note(chunk, source, block.bin!.family, lease.size)
+    row.setLease(leased, this.now(), family.pool, lease, block)
     values[columns.request] = request
-    values[columns.block] = number
-    values[columns.size] = size
-    values[columns.capacity] = capacity
     values[columns.waitAtMost] = wait
     values[columns.under] = 0
     values[columns.budgetNumber] = 0
-    values[columns.pool] = family.pool
     values[columns.family] = family.name
-    values[columns.label] = texts.placeOf(label)
     values[columns.budget] = 0
     values[columns.queue] = 0
-    values[columns.callSite] = texts.placeOf(CallSite.of(lease))
     values[columns.detail] = fixedPlaces[from]
     this.#place = chunk.add(row)
-    this.#know(number, lease, from, wait)
+    this.#know(block.number, lease, from, wait)
   }
 
   override leased(request: LeaseRequest, block: Block, from: Origin): void {

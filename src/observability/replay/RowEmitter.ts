@@ -5,7 +5,6 @@
  * @internal
  */
 import type { PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
-import * as CallSite from "../../services/calls/CallSite.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
@@ -48,15 +47,15 @@ export class RowEmitter extends PoolEmitter {
   }
 
   override hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {
-    const block = lease.block!
-    const { texts, values } = this.#begin(leasedKind, source.service, lease, block)
+    const family = lease.block!.bin?.family
+    const { texts, values } = this.#begin(leasedKind, source.service, lease, lease.block!)
     values[columns.request] = request
-    values[columns.family] = texts.placeOf(String(block.bin?.family))
-    values[columns.budget] = 0
-    values[columns.budgetNumber] = 0
-    values[columns.queue] = texts.placeOf(this.#tickets.get(request)?.asked.queue)
     values[columns.waitAtMost] = longestWait(patience)
     values[columns.under] = 0
+    values[columns.budgetNumber] = 0
+    values[columns.family] = texts.placeOf(String(family))
+    values[columns.budget] = 0
+    values[columns.queue] = texts.placeOf(this.#tickets.get(request)?.asked.queue)
     values[columns.detail] = texts.placeOf(from)
     this.#rows.add()
   }
@@ -67,18 +66,10 @@ export class RowEmitter extends PoolEmitter {
     this.#rows.add()
   }
 
-  #begin(kind: number, pool: string, lease: Lease, { capacity, number }: Block): EventRow {
+  #begin(kind: number, pool: string, lease: Lease, block: Block): EventRow {
     const { row } = this.#rows
-    const { texts, values } = row
-    row.kind = kind
-    row.at = this.now()
     row.memory = this.memory.number
-    values[columns.pool] = texts.placeOf(pool)
-    values[columns.block] = number
-    values[columns.capacity] = capacity
-    values[columns.size] = lease.size
-    values[columns.label] = texts.placeOf(lease.label)
-    values[columns.callSite] = texts.placeOf(CallSite.of(lease))
+    row.setLease(kind, this.now(), row.texts.placeOf(pool), lease, block)
     return row
   }
 }

@@ -41,7 +41,7 @@ export class Ticket {
   heard = 0
   told = 0
   /** Where its fibers go on that stand until it is its turn. */
-  readonly standing: Array<() => void> = []
+  standing: Array<() => void> | undefined = undefined
   /** How often it has called the driver. */
   calls = 0
   /** The driver's answer, while it works on a call. */

@@ -22,7 +22,7 @@ export class Turns {
       const stands = this.#stands
       this.#stands = undefined
       if (stands === undefined) time.add(task)
-      else stands.standing.push(task)
+      else (stands.standing ??= []).push(task)
     }
     const dispatcher: Scheduler.SchedulerDispatcher = { scheduleTask, flush: () => {} }
     this.scheduler = {
@@ -53,7 +53,7 @@ export class Turns {
 
   /** Lets a fiber of the request go on that stands. False when none does. */
   goOn(ticket: Ticket): boolean {
-    const task = ticket.standing.shift()
+    const task = ticket.standing?.shift()
     if (task === undefined) return false
     this.take(ticket, task)
     return true
