@@ -307,6 +307,18 @@ describe("a pool tells", () => {
     }).pipe(Effect.scoped, Effect.provide(gpu({}, { capacityBytes: 256, maxBufferSize: 512, faults })))
   })
 
+  it.effect("that a request ends as a handler fails", () =>
+    Effect.gen(function*() {
+      const events = yield* heard
+      yield* BufferPool.onOutOfMemory(() => Effect.die("no cache"))
+      strictEqual((yield* Effect.exit(BufferPool.use(64, () => lease(32))))._tag, "Failure")
+      deepStrictEqual(told(events.filter((event) => "size" in event && event.size === 32)), [
+        "RoomNeeded 32",
+        "HandlersAsked 32, false",
+        "GaveUp 32, failed"
+      ])
+    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64 }))))
+
   it.effect("at what time, by the clock of who listens", () =>
     Effect.gen(function*() {
       const events = yield* heard

@@ -172,8 +172,9 @@ export interface RoomNeeded extends OfRequest {
 
 /**
  * A request ends before it has a lease: it is interrupted; or its scope has closed; or it fails with LimitExceeded, since it is larger than
- * a limit of its pool, of its budget or of the device (`"limitExceeded"`), as it is made or since the limit is lower now; or it fails since
- * it may not use any more what it was given in line (`"failed"`): the device is lost, or its pool has closed.
+ * a limit of its pool, of its budget or of the device (`"limitExceeded"`), as it is made or since the limit is lower now; or it fails
+ * (`"failed"`), since a handler that it asked has failed, or since it may not use any more what it was given in line: the device is lost, or
+ * its pool has closed.
  *
  * @category models
  * @since 0.1.0

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import { DriverError, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import type { OfRequest, Released } from "../../domain/pool/PoolEvent.ts"
 import type { Block } from "../../services/lease/Lease.ts"
 import type { Handlers } from "../../services/pool/waiting/Handlers.ts"
@@ -218,15 +218,12 @@ export class Requesting implements Listening {
 
   /** The handlers of the recording answer a request, or one of them fails, or it waits for them no longer. False when it has not asked. */
   answerHandlers(ticket: Ticket, freed: boolean): boolean {
-    const { answerHandlers, asked: { size }, fate } = ticket
+    const { answerHandlers, fate } = ticket
     if (answerHandlers === undefined) return false
     const isLast = this.#options.isSame && ticket.told === fate.beforeLastHandlers
     if (isLast && fate.handlersEnd === "interrupted") this.#interrupt(ticket)
     else if (isLast && fate.handlersEnd === "failed") answerHandlers(handlerFailed)
-    // Nothing is told of it any more, and it has nothing.
-    else if (isLast && fate.last === fate.lastHandlers && !freed && ticket.live === undefined) {
-      answerHandlers(Exit.fail(outOfMemory(size)))
-    } else if (!isLast || fate.handlersEnd !== "late" || !this.endWait(ticket)) answerHandlers(Exit.succeed(freed))
+    else if (!isLast || fate.handlersEnd !== "late" || !this.endWait(ticket)) answerHandlers(Exit.succeed(freed))
     return true
   }
 

@@ -65,6 +65,7 @@ export class LastResort {
         this.#lines.events?.roomNeeded(request, exhausted.missing())
         const freed = yield* Effect.onExitPrimitive(this.#askHandlers(exhausted, help), (exit) => {
           this.#lines.events?.handlersAsked(request, Exit.isSuccess(exit) && exit.value === true)
+          if (Exit.isFailure(exit) && !Exit.hasInterrupts(exit)) this.#lines.giveUp(request, "failed")
           return undefined
         })
         help.declined = freed !== true
