@@ -1,6 +1,7 @@
 /** What a pool tells of its memory: each event by name, and the ledger that follows from all of them. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -17,6 +18,7 @@ import * as MemoryHook from "../../src/observability/events/MemoryHook.ts"
 import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CallSite from "../../src/services/calls/CallSite.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
 import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import { Ledger } from "../support/ledger.ts"
 import { run, steps } from "../support/poolPrograms.ts"
@@ -316,6 +318,25 @@ describe("a pool tells", () => {
         "RoomNeeded 32",
         "HandlersAsked 32, false",
         "GaveUp 32, failed"
+      ])
+    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64 }))))
+
+  it.effect("of a request that gets its lease while a handler works, and nothing as that fails", () =>
+    Effect.gen(function*() {
+      const events = yield* heard
+      const fails = yield* Deferred.make<void>()
+      yield* BufferPool.onOutOfMemory(() => Effect.andThen(Deferred.await(fails), Effect.die("no cache")))
+      const all = yield* BufferPool.allocate(64)
+      const request = BufferPool.use(64, () => Effect.void, { label: "waits" })
+      const waits = yield* Effect.forkChild(Effect.exit(request), { startImmediately: true })
+      yield* Lease.release(all)
+      yield* Deferred.done(fails, Exit.void)
+      strictEqual((yield* Fiber.join(waits))._tag, "Failure")
+      deepStrictEqual(told(events.filter((event) => "label" in event && event.label === "waits")), [
+        "RoomNeeded 64",
+        "Leased 64 of 64, held",
+        "HandlersAsked 64, false",
+        "Released 64, scopeClosed"
       ])
     }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64 }))))
 

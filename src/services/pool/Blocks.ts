@@ -28,8 +28,8 @@ import type { Share } from "./waiting/SharedLimit.ts"
 /** What is left of a reservation, and of those around it: their effects end only after its own requests. */
 const leftOf = (from: SetAside | undefined): number => from === undefined ? 0 : from.left + leftOf(from.parent)
 
-/** A request asks for the block of its policy, and then for its own size alone. */
-const mostCallsAtOnce = 2
+/** A request asks for the block of its policy, again when the driver has back what was freed, and then for its own size alone. */
+const callsOfOneTry = 3
 
 export class Blocks implements LeaseOwner {
   readonly device: DeviceInfo
@@ -316,22 +316,27 @@ export class Blocks implements LeaseOwner {
 
   /** What came back in this memory. */
   get ownProgress(): number {
-    const { driverAllocations, driverFrees, misses, releases } = this.core
-    return releases - this.#handedOver + driverFrees + driverAllocations - misses + this.#givenUp - this.#retracted
+    return this.ownNews + this.#givenUp
   }
 
   /** The same without what refused calls had in their hands. */
+  get ownNews(): number {
+    const { driverAllocations, driverFrees, misses, releases } = this.core
+    return releases - this.#handedOver + driverFrees + driverAllocations - misses - this.#retracted
+  }
+
+  /** Of this memory and of others under the limits of the allocator. */
   get news(): number {
-    return this.progress - this.#givenUp
+    return this.shares.reduce((sum, { news }) => sum + news, this.ownNews)
   }
 
   /**
    * The driver refused a request, in a call that began when so many had been refused. Where another was refused
-   * meanwhile, it may have been for the memory that this call had in its hands. A call that was made for no other news
-   * is none to others: they would ask for each other without an end.
+   * meanwhile, it may have been for the memory that this call had in its hands. What it asks for after a whole try for no
+   * news is none to others: they would ask for each other without an end.
    */
   refused(before: number, { callsAtNews }: LeaseRequest): void {
-    if (this.refusals !== before && callsAtNews <= mostCallsAtOnce) this.#givenUp++
+    if (this.refusals !== before && callsAtNews <= callsOfOneTry) this.#givenUp++
     this.refusals++
   }
 

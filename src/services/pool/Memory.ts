@@ -41,7 +41,7 @@ import { Budget } from "./waiting/Budget.ts"
 import type { Emitter } from "./waiting/Emitter.ts"
 import { JobTurns } from "./waiting/JobTurns.ts"
 import { LastResort } from "./waiting/LastResort.ts"
-import { type LeaseRequest, unavailable, undraw } from "./waiting/LeaseRequest.ts"
+import { hasGot, type LeaseRequest, unavailable, undraw } from "./waiting/LeaseRequest.ts"
 import type { SetAside } from "./waiting/SetAside.ts"
 import type { Member, SharedLimit } from "./waiting/SharedLimit.ts"
 import { StandstillWatch, type Watched } from "./waiting/Standstill.ts"
@@ -130,6 +130,10 @@ export class Memory implements Gate, Member, Heard {
 
   get progress(): number {
     return this.blocks.ownProgress
+  }
+
+  get news(): number {
+    return this.blocks.ownNews
   }
 
   evict(bytes: number): Effect.Effect<void> {
@@ -256,7 +260,7 @@ export class Memory implements Gate, Member, Heard {
   /** Cleans up after a request that has ended: its place in line, its reserved bytes, and a lease that no fiber got. */
   letGo(request: LeaseRequest, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined {
     const { charge, granted, reserved, waiter } = request
-    if (Exit.isFailure(exit) && granted === undefined && request.asks?.hasBegun !== true) this.#giveUp(request, exit)
+    if (Exit.isFailure(exit) && !hasGot(request)) this.#giveUp(request, exit)
     if (waiter !== undefined) {
       waiter.take()
       waiter.line.leave(waiter)

@@ -12,7 +12,7 @@ import type { GpuError, Rung } from "../../../domain/GpuError.ts"
 import { traced } from "../../calls/Tracing.ts"
 import { Handlers, InHandler, isWithin, type Need } from "./Handlers.ts"
 import { Help } from "./Help.ts"
-import type { LeaseRequest } from "./LeaseRequest.ts"
+import { hasGot, type LeaseRequest } from "./LeaseRequest.ts"
 import { type Answer, type Outcome, tryAgain } from "./Waiter.ts"
 import type { LineOwner, WaitLine, WaitLines } from "./WaitLine.ts"
 
@@ -65,7 +65,9 @@ export class LastResort {
         this.#lines.events?.roomNeeded(request, exhausted.missing())
         const freed = yield* Effect.onExitPrimitive(this.#askHandlers(exhausted, help), (exit) => {
           this.#lines.events?.handlersAsked(request, Exit.isSuccess(exit) && exit.value === true)
-          if (Exit.isFailure(exit) && !Exit.hasInterrupts(exit)) this.#lines.giveUp(request, "failed")
+          // In line it may have got meanwhile what it asks for.
+          const hasFailed = Exit.isFailure(exit) && !Exit.hasInterrupts(exit) && !hasGot(request)
+          if (hasFailed) this.#lines.giveUp(request, "failed")
           return undefined
         })
         help.declined = freed !== true

@@ -185,6 +185,9 @@ export const goesFirst = (request: LeaseRequest): boolean => isCertain(request) 
  */
 export const waitsFirst = (request: LeaseRequest): boolean => goesFirst(request) || request.from?.isOpen === true
 
+/** Whether it has got what it asks for, as its fiber may not know yet. */
+export const hasGot = ({ asks, granted }: LeaseRequest): boolean => granted !== undefined || asks?.hasBegun === true
+
 /**
  * Draws the bytes that the request still lacks from its reservation, as far as that has them: for the step that serves
  * it, or while budgets are charged with the rest.

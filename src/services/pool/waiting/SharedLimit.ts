@@ -18,6 +18,8 @@ export interface Member extends Watched {
   readonly heldBytes: number
   /** Grows with each block that comes back to the member, except blocks that an attempt took and gave back. */
   readonly progress: number
+  /** The same without what calls that the driver refused had in their hands. */
+  readonly news: number
   /** Frees held blocks of so many bytes for a request of another member. They do not count as progress. */
   readonly evict: (bytes: number) => Effect.Effect<void>
   /** Requests begin to wait in any line, or the last one ends. Between, the member reports each block that comes back. */
@@ -45,6 +47,10 @@ export class Share {
   /** A count that grows when bytes come back from outside the member. */
   get progress(): number {
     return this.others.reduce((sum, { member }) => sum + member.progress, this.heard)
+  }
+
+  get news(): number {
+    return this.others.reduce((sum, { member }) => sum + member.news, this.heard)
   }
 
   /** An attempt to get several leases. If it cannot get all, it releases those that it has, and returns the reason. */
