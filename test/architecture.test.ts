@@ -98,7 +98,7 @@ const rules: ReadonlyArray<Rule> = [
   {
     part: "src/cli",
     inside: [...services, "src/devices", "src/observability", "src/cli"],
-    packages: ["effect", "node", "cli-table3", "ws"]
+    packages: ["effect", "node", "cli-table3", "wrap-ansi", "ws"]
   },
   { part: "src/index.ts", inside: services, packages: [] },
   { part: "src/images.ts", inside: services, packages: [] },

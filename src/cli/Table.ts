@@ -4,6 +4,7 @@
  * @internal
  */
 import CliTable from "cli-table3"
+import wrapAnsi from "wrap-ansi"
 
 export interface Column {
   readonly head: string
@@ -33,51 +34,43 @@ const shares = (needs: ReadonlyArray<number>, room: number): ReadonlyArray<numbe
   return found
 }
 
-/** The width of each column of a table that has room for so many characters in a line. */
-const widthsOf = (
+/** Texts that have lines of so many characters at most in columns that wrap: as many as the table has room for. */
+const wrapped = (
   columns: ReadonlyArray<Column>,
   rows: ReadonlyArray<ReadonlyArray<string>>,
   room: number
-): Array<number> => {
-  const widths = columns.map((column, at) => widthOf(drawn([column], rows.map((row) => [row[at]!]))) - around - 1)
+): ReadonlyArray<ReadonlyArray<string>> => {
+  const needs = columns.map((_, at) => widthOf(drawn(rows.map((row) => [row[at]!]))) - around - 1)
   const wrapping = columns.map((_, at) => at).filter((at) => columns[at]!.wraps === true)
-  const others = widths.reduce((sum, width, at) => wrapping.includes(at) ? sum : sum + width, 0)
-  const found = shares(wrapping.map((at) => widths[at]!), room - 1 - columns.length * around - others)
-  wrapping.forEach((at, place) => {
-    widths[at] = found[place]!
-  })
-  return widths
+  const others = needs.reduce((sum, need, at) => wrapping.includes(at) ? sum : sum + need, 0)
+  const found = shares(wrapping.map((at) => needs[at]!), room - 1 - columns.length * around - others)
+  return rows.map((row) =>
+    row.map((text, at) =>
+      columns[at]!.wraps === true ? wrapAnsi(text, found[wrapping.indexOf(at)]!, { hard: true }) : text
+    )
+  )
 }
 
 const drawn = (
-  columns: ReadonlyArray<Column>,
-  rows: ReadonlyArray<ReadonlyArray<string>>,
-  widths: ReadonlyArray<number> = []
+  [head = [], ...rows]: ReadonlyArray<ReadonlyArray<string>>,
+  columns: ReadonlyArray<Column> = []
 ): string => {
-  // A word that is longer than its column goes on in the next line.
-  const fits = (text: string, at: number): boolean =>
-    text.split(/\s/).every((word) => word.length <= (widths[at] ?? Infinity))
-  const head = columns.map((column) => column.head)
   const table = new CliTable({
-    head,
+    head: [...head],
     style: { head: [], border: [], compact: true },
-    colAligns: columns.map(({ isRight }) => isRight === true ? "right" : "left"),
-    colWidths: widths.map((width) => width + 2),
-    wordWrap: true,
-    wrapOnWordBoundary: head.every(fits)
+    colAligns: columns.map(({ isRight }) => isRight === true ? "right" : "left")
   })
-  const cellsOf = (row: ReadonlyArray<string>) =>
-    row.map((content, at) => ({ content, wrapOnWordBoundary: fits(content, at) }))
-  table.push(...rows.map(cellsOf))
+  table.push(...rows.map((row) => [...row]))
   return table.toString()
 }
 
-/** A table with a line of heads. Its lines have so many characters at most, where columns wrap that are wide. */
+/** A table with a line of heads. Its lines are no longer than there is room, as far as columns can wrap. */
 export const table = (
   columns: ReadonlyArray<Column>,
   rows: ReadonlyArray<ReadonlyArray<string>>,
   room: number
 ): string => {
-  const whole = drawn(columns, rows)
-  return widthOf(whole) <= room ? whole : drawn(columns, rows, widthsOf(columns, rows, room))
+  const all = [columns.map(({ head }) => head), ...rows]
+  const whole = drawn(all, columns)
+  return widthOf(whole) <= room ? whole : drawn(wrapped(columns, all, room), columns)
 }

@@ -38,6 +38,16 @@ describe("table", () => {
     )
   })
 
+  it("cuts wide characters and those of two halves nowhere", () => {
+    const shown = table([{ head: "label", wraps: true }], [["漢字漢字漢字漢字漢字"], ["😀😀😀😀😀😀😀😀😀😀"]], 16)
+    strictEqual(said(shown, 0), "label漢字漢字漢字漢字漢字😀😀😀😀😀😀😀😀😀😀")
+  })
+
+  it("leaves columns that do not wrap as they are, also where there is no room", () => {
+    const strong = "\u001b[1m3\u001b[22m"
+    assert.include(table([{ head: "waiting", isRight: true }], [[strong]], 5), `      ${strong} │`)
+  })
+
   it("takes no line more than it must, and leaves narrow columns as they are", () => {
     const columns = [{ head: "name" }, { head: "path", wraps: true }, { head: "why", wraps: true }]
     strictEqual(

@@ -67,7 +67,10 @@ const begun = Effect.fnUntraced(function*<E>(bytes: Stream.Stream<Uint8Array, E>
       () => ({ head: "", pieces: Array<Uint8Array>() }),
       ({ head }) => !isEnough(head),
       ({ head, pieces }, piece: Uint8Array) =>
-        Effect.sync(() => ({ head: head + decoder.decode(piece, { stream: true }), pieces: [...pieces, piece] }))
+        Effect.sync(() => {
+          pieces.push(piece)
+          return { head: head + decoder.decode(piece, { stream: true }), pieces }
+        })
     )
   )
   return { head, all: Stream.concat(Stream.fromIterable(pieces), rest) }
