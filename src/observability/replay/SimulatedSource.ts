@@ -75,7 +75,7 @@ export class FamilySizes {
     return this.#of(size)?.[1] ?? size
   }
 
-  /** A policy's block that is over the limit is none: the pool then asks for the size alone. */
+  /** A policy's block that is over the limit, or that the device does not make, is none: the pool then asks for the size alone. */
   blockSize(size: number, maxBytes: number): number {
     const noted = this.#of(size)
     if (noted === undefined) return size
@@ -174,7 +174,7 @@ export class SimulatedSource implements PoolSource<string, SimulatedBlock, Simul
   }
 
   blockSize(size: number): number {
-    return this.sizes.blockSize(size, this.#maxBytes)
+    return this.sizes.blockSize(size, Math.min(this.#maxBytes, this.largest))
   }
 
   exactSize(size: number): number {

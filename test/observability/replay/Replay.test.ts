@@ -70,6 +70,15 @@ const sameAsRecorded = Effect.fnUntraced(function*(recording: Recording.Recordin
 
 const tagsOf = (recording: Recording.Recording) => Array.from(Recording.events(recording), ({ _tag }) => _tag)
 
+describe("a replay under another size policy", () => {
+  it.effect("has no blocks that the device does not make", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(lease(200), {}, { maxBufferSize: 300 })
+      const coarse = { name: "coarse", borrow: 0, blockSize: (size: number) => Math.max(size, 400) }
+      strictEqual((yield* Replay.run(recording, { sizePolicy: coarse })).peakManagedBytes, 200)
+    }))
+})
+
 describe("a replay under the recorded policy, of a driver that has memory back later", () => {
   it.effect("ends where idle memory was not back yet", () =>
     Effect.gen(function*() {

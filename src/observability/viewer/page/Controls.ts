@@ -58,8 +58,8 @@ export class Controls {
     this.#memory = select([], (value) => commands.setMemory(value === "" ? undefined : Number(value)))
     this.#ofMemories = named("Memory", this.#memory)
     this.#ofFailures = [
-      button("◀ !", "Previous out of memory", () => commands.toFailure(-1)),
-      button("! ▶", "Next out of memory", () => commands.toFailure(1))
+      button("◀ !", "Previous failure", () => commands.toFailure(-1)),
+      button("! ▶", "Next failure", () => commands.toFailure(1))
     ]
     this.root = element(
       "div",

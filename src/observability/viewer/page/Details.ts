@@ -101,7 +101,7 @@ const rungText = (rung: string): string => {
 export const failureText = (failure: Failure, { memories }: Timeline, top: HolderRow | undefined): HTMLElement => {
   const { activeBytes, budget, heldBytes, isTooLarge, label, memory, pool, site, size } = failure
   const heading = isTooLarge ? "Larger than a limit" : "Out of memory"
-  const nothing = isTooLarge ? "Nothing was tried: it never fits under the limit." : "Nothing was tried."
+  const nothing = isTooLarge ? "It is larger than the limit." : "Nothing was tried."
   const asked = `${label === "" ? noLabel : label}, at ${site === "" ? noSite : site}`
   return element(
     "section",

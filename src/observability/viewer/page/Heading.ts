@@ -44,7 +44,7 @@ export const legendOf = ({ grouping, run, totals }: Analysis, compares: boolean)
     ["leases too short to be seen", "var(--busy)", true],
     ["limit", "var(--limit)", totals.limit.some((bytes) => bytes !== Infinity)],
     ["requests wait", "var(--waiting)", totals.waiting.some((count) => count > 0)],
-    ["out of memory", "var(--failure)", run.timeline.failures.length > 0],
+    ["failure", "var(--failure)", run.timeline.failures.length > 0],
     ["the other run", "var(--other-run)", compares]
   ]
   return entries.flatMap(([name, color, when]) => when ? [element("li", {}, swatch(color), name)] : [])
