@@ -137,6 +137,13 @@ export class RingEmitter extends PoolEmitter {
     if (request.patience.isPart !== true) this.#onRanOut()
   }
 
+  override limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
+    super.limitChanged(budget, from, to)
+    // A policy's block that was over the limit may not be so now: sizes are noted anew.
+    this.#families.clear()
+    this.#family = undefined
+  }
+
   /** The row that was written last says what this lease does. */
   #know(block: number, lease: Lease, from: Origin | undefined, wait: number): void {
     const known = this.#known[slotOf(block, lease)] ??= new KnownLease()

@@ -70,6 +70,24 @@ const sameAsRecorded = Effect.fnUntraced(function*(recording: Recording.Recordin
 
 const tagsOf = (recording: Recording.Recording) => Array.from(Recording.events(recording), ({ _tag }) => _tag)
 
+describe("a replay under the recorded policy, of a limit that is raised", () => {
+  it.effect("has the blocks of sizes that were larger than the limit before", () =>
+    Effect.gen(function*() {
+      const blockSize = (size: number) => Math.max(size, 400)
+      const program = Effect.gen(function*() {
+        yield* Effect.exit(lease(350))
+        yield* (yield* BufferPool.BufferPool).setLimit(400)
+        yield* lease(350)
+      })
+      const recording = yield* recorded(program, {
+        maxBytes: 300,
+        sizePolicy: { name: "coarse", borrow: 0, blockSize }
+      })
+      strictEqual((yield* Replay.run(recording)).peakManagedBytes, 400)
+      yield* sameAsRecorded(recording)
+    }))
+})
+
 describe("a replay under another size policy", () => {
   it.effect("has no blocks that the device does not make", () =>
     Effect.gen(function*() {
