@@ -37,6 +37,8 @@ const recorded = <A, E>(
 
 const lease = (size: number, label?: string) => BufferPool.use(size, () => Effect.void, { label })
 
+const coarse: SizePolicy.SizePolicy = { name: "coarse", borrow: 0, blockSize: (size) => Math.max(size, 400) }
+
 const held = (size: number, millis: number, wait = false) =>
   BufferPool.use(size, () => Effect.sleep(millis), wait ? { onExhausted: "wait" } : {})
 
@@ -73,7 +75,6 @@ const tagsOf = (recording: Recording.Recording) => Array.from(Recording.events(r
 describe("a replay under the recorded policy, of a limit that is raised", () => {
   it.effect("has the blocks of sizes that were larger than the limit before", () =>
     Effect.gen(function*() {
-      const blockSize = (size: number) => Math.max(size, 400)
       const program = Effect.gen(function*() {
         yield* Effect.exit(lease(350))
         yield* (yield* BufferPool.BufferPool).setLimit(400)
@@ -81,7 +82,7 @@ describe("a replay under the recorded policy, of a limit that is raised", () => 
       })
       const recording = yield* recorded(program, {
         maxBytes: 300,
-        sizePolicy: { name: "coarse", borrow: 0, blockSize }
+        sizePolicy: coarse
       })
       strictEqual((yield* Replay.run(recording)).peakManagedBytes, 400)
       yield* sameAsRecorded(recording)
@@ -92,7 +93,6 @@ describe("a replay under another size policy", () => {
   it.effect("has no blocks that the device does not make", () =>
     Effect.gen(function*() {
       const recording = yield* recorded(lease(200), {}, { maxBufferSize: 300 })
-      const coarse = { name: "coarse", borrow: 0, blockSize: (size: number) => Math.max(size, 400) }
       strictEqual((yield* Replay.run(recording, { sizePolicy: coarse })).peakManagedBytes, 200)
     }))
 })
