@@ -134,7 +134,7 @@ const endOf = <A, E, R>(
         return yield* Effect.failCause(waited.cause)
       }
       fiber.interruptUnsafe()
-      // One that cannot be interrupted may never end: nobody waits for it.
+      // A program that cannot be interrupted may never end, so the plan does not wait for it.
       const stopped = yield* restore(Effect.timeoutOption(Fiber.await(fiber), patience))
       return Option.isSome(stopped) ? undefined : yield* new NotRepeatable()
     })

@@ -218,7 +218,7 @@ export class Replayer {
     const next = this.#nextOf(event.memoryNumber)
     const isInterrupted = next?._tag === "GaveUp" && next.why === "interrupted"
     const asked = next === undefined || isInterrupted ? undefined : this.#ticketOf(next)
-    // What tells something next has its memory back: it comes before what was freed for nobody, even if that was earlier.
+    // The request whose event is next has its memory back now, before memory that no request waits for, even if that was freed earlier.
     if ((asked !== undefined && device.reclaimed(asked)) || device.reclaimed(undefined)) return true
     if (asked !== undefined) return this.#turns.goOn(asked)
     return next !== undefined && "request" in next && simulated.memory.blocks.freesAreLate && this.#begin(next)

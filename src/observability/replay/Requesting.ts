@@ -345,7 +345,7 @@ export class Requesting implements Listening {
     if (scope !== undefined && scope.state._tag !== "Closed") memory.run(Scope.close(scope, Exit.void))
   }
 
-  /** It has failed in the recording. What it has or gets here ends at once: nobody knows what it would have been for. */
+  /** The request has failed in the recording. The replay ends its lease or reservation at once: the recording does not say how long it would last. */
   refuseLate(ticket: Ticket): void {
     if (ticket.endReservation !== undefined) ticket.endReservation()
     else if (!this.#end(ticket, "released") && !ticket.isOver) ticket.endsAfter = 0

@@ -75,7 +75,7 @@ export class FamilySizes {
     return this.#of(size)?.[1] ?? size
   }
 
-  /** A policy's block that is over the limit, or that the device does not make, is none: the pool then asks for the size alone. */
+  /** The policy's block, or the request's own size where that block is larger than the limit or than the device makes. */
   blockSize(size: number, maxBytes: number): number {
     const noted = this.#of(size)
     if (noted === undefined) return size
