@@ -21,6 +21,17 @@ interface Numbers {
   readonly has: (number: number) => boolean
 }
 
+/** What a hit says beside its lease. */
+interface Hit {
+  readonly pool: number
+  readonly request: number
+  readonly family: number
+  readonly queue: number
+  readonly from: number
+  readonly waitAtMost: number
+}
+
+const leased = placeOf("Leased")!
 const released = placeOf("Released")!
 
 export class EventRow {
@@ -57,6 +68,20 @@ export class EventRow {
     values[columns.size] = lease.size
     values[columns.label] = texts.placeOf(lease.label)
     values[columns.callSite] = texts.placeOf(CallSite.of(lease))
+  }
+
+  /** From now on it is a hit. Texts are given by their places. */
+  setHit(at: number, lease: Lease, block: Block, { family, from, pool, queue, request, waitAtMost }: Hit): void {
+    const { values } = this
+    this.setLease(leased, at, pool, lease, block)
+    values[columns.request] = request
+    values[columns.waitAtMost] = waitAtMost
+    values[columns.under] = 0
+    values[columns.budgetNumber] = 0
+    values[columns.family] = family
+    values[columns.budget] = 0
+    values[columns.queue] = queue
+    values[columns.detail] = from
   }
 
   /** What is wrong with this event in a recording of such memories and budgets. Programs and files are checked by this alike. */

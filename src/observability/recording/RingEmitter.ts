@@ -13,13 +13,10 @@ import type { LeaseRequest, Patience } from "../../services/pool/waiting/LeaseRe
 import { longestWait, PoolEmitter } from "../events/PoolEmitter.ts"
 import { type EventChunk, sizeColumns } from "./EventChunk.ts"
 import { EventRow } from "./EventRow.ts"
-import { columns, placeOf } from "./EventShape.ts"
 import { memoryFacts } from "./MemoryFacts.ts"
 import { keyOfFamily } from "./RecordingFacts.ts"
 import type { Ring } from "./Ring.ts"
 import { fixedPlaces } from "./Texts.ts"
-
-const leased = placeOf("Leased")!
 
 /** Looking up a name that varies is slow, and mostly it is this one. */
 const { scopeClosed } = fixedPlaces
@@ -104,17 +101,9 @@ export class RingEmitter extends PoolEmitter {
     const block = lease.block!
     const chunk = this.#open()
     const row = this.#row
-    const { values } = row
-    const family = this.#note(chunk, source, block.bin!.family, lease.size)
-    row.setLease(leased, this.now(), family.pool, lease, block)
-    values[columns.request] = request
-    values[columns.waitAtMost] = wait
-    values[columns.under] = 0
-    values[columns.budgetNumber] = 0
-    values[columns.family] = family.name
-    values[columns.budget] = 0
-    values[columns.queue] = 0
-    values[columns.detail] = fixedPlaces[from]
+    const { name: family, pool } = this.#note(chunk, source, block.bin!.family, lease.size)
+    const hit = { pool, request, family, queue: 0, from: fixedPlaces[from], waitAtMost: wait }
+    row.setHit(this.now(), lease, block, hit)
     this.#place = chunk.add(row)
     this.#know(block.number, lease, from, wait)
   }

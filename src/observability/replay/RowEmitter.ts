@@ -15,7 +15,6 @@ import type { EventRow } from "../recording/EventRow.ts"
 import { columns, placeOf } from "../recording/EventShape.ts"
 import type { Ticket } from "./Ticket.ts"
 
-const leasedKind = placeOf("Leased")!
 const releasedKind = placeOf("Released")!
 
 type Mutable<E> = { -readonly [K in keyof E]: E[K] }
@@ -47,30 +46,26 @@ export class RowEmitter extends PoolEmitter {
   }
 
   override hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {
-    const family = lease.block!.bin?.family
-    const { texts, values } = this.#begin(leasedKind, source.service, lease, lease.block!)
-    values[columns.request] = request
-    values[columns.waitAtMost] = longestWait(patience)
-    values[columns.under] = 0
-    values[columns.budgetNumber] = 0
-    values[columns.family] = texts.placeOf(String(family))
-    values[columns.budget] = 0
-    values[columns.queue] = texts.placeOf(this.#tickets.get(request)?.asked.queue)
-    values[columns.detail] = texts.placeOf(from)
+    const block = lease.block!
+    const { row, row: { texts } } = this.#rows
+    row.memory = this.memory.number
+    row.setHit(this.now(), lease, block, {
+      pool: texts.placeOf(source.service),
+      request,
+      family: texts.placeOf(String(block.bin?.family)),
+      queue: texts.placeOf(this.#tickets.get(request)?.asked.queue),
+      from: texts.placeOf(from),
+      waitAtMost: longestWait(patience)
+    })
     this.#rows.add()
   }
 
   override released(lease: Lease, block: Block, why: Released["why"]): void {
-    const { texts, values } = this.#begin(releasedKind, poolOf(block), lease, block)
+    const { row, row: { texts, values } } = this.#rows
+    row.memory = this.memory.number
+    row.setLease(releasedKind, this.now(), texts.placeOf(poolOf(block)), lease, block)
     values[columns.detail] = texts.placeOf(why)
     this.#rows.add()
-  }
-
-  #begin(kind: number, pool: string, lease: Lease, block: Block): EventRow {
-    const { row } = this.#rows
-    row.memory = this.memory.number
-    row.setLease(kind, this.now(), row.texts.placeOf(pool), lease, block)
-    return row
   }
 }
 
