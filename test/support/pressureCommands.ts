@@ -89,6 +89,11 @@ const handlerFailed = (error: unknown, history: History): boolean =>
     ((error.reason._tag === "DriverError" && history.driverErrors) ||
       (error.reason._tag === "Released" && error.reason.operation === "Lease.release")))
 
+/** The driver refused it, the handlers that were at work then freed nothing, and no lease is left that could end. */
+const ranOut = (error: unknown, history: History): boolean =>
+  history.driverRefuses && isGpuError(error) && error.reason._tag === "OutOfMemory" &&
+  error.reason.rungs.includes("handlers") && error.reason.activeBytes === 0
+
 /** Each request that ended did so with a lease or with a typed error for which there is a reason. */
 export const endedWell = (request: Request, history: History): void => {
   const exit = request.fiber.pollUnsafe()
@@ -464,8 +469,8 @@ export const drain = Effect.fnUntraced(function*(real: Pressed) {
     const exit = fiber.pollUnsafe()!
     // A limit may have been lowered while its driver was at work, and a handler that was at work may have failed.
     const isTooLarge = Exit.isFailure(exit) && String(exit.cause).includes("can never fit")
-    const isOfHandler = Exit.isFailure(exit) && handlerFailed(Cause.squash(exit.cause), real.history)
-    if (!real.history.lost && !isTooLarge && !isOfHandler) {
+    const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+    if (!real.history.lost && !isTooLarge && !handlerFailed(error, real.history) && !ranOut(error, real.history)) {
       assert(lease() !== undefined, `${shown(asked)}: ${String(exit)}`)
     }
   }
