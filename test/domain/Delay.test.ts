@@ -10,9 +10,35 @@ describe("a delay", () => {
     strictEqual(millis(Delay.parse("2 seconds")), 2000)
     strictEqual(millis(Delay.parse(0)), 0)
     strictEqual(millis(Delay.parse(7)), 7)
+    strictEqual(millis(Delay.parse({ seconds: 1, milliseconds: 5 })), 1005)
+    strictEqual(millis(Delay.parse({ seconds: 0 })), 0)
+    strictEqual(millis(Delay.parse([1, 500_000_000])), 1500)
+    strictEqual(millis(Delay.parse(Duration.seconds(2))), 2000)
   })
 
-  it.each([NaN, -1])("is not %d", (input) => {
+  it.each([
+    NaN,
+    -1,
+    "soon" as never,
+    null as never,
+    {},
+    { seconds: undefined } as never,
+    { seconds: NaN },
+    { second: 1 } as never,
+    { seconds: "1" } as never,
+    { seconds: -1 },
+    [NaN, 1] as const,
+    [] as never
+  ])("is not %j", (input) => {
     strictEqual(Delay.parse(input), undefined)
+  })
+
+  it("is not an object whose members cannot be read", () => {
+    const closed = new Proxy({}, {
+      ownKeys: () => {
+        throw new Error("no keys")
+      }
+    })
+    strictEqual(Delay.parse(closed), undefined)
   })
 })

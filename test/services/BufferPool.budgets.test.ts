@@ -103,7 +103,7 @@ describe("a budget", () => {
 
   it.effect("whose options make no sense is refused", () =>
     Effect.gen(function*() {
-      for (const options of [{ onExhausted: "sleep" }, { waitAtMost: "soon" }]) {
+      for (const options of [{ onExhausted: "sleep" }, { waitAtMost: "soon" }, { waitAtMost: {} }]) {
         const reason = yield* reasonOf(BufferPool.withBudget(Effect.void, 10, options as BufferPool.BudgetOptions))
         strictEqual(reason._tag, "InvalidRequest")
         assert.include(reason.message, "BufferPool.withBudget")

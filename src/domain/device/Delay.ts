@@ -7,19 +7,34 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 
 /**
- * The duration, or `undefined` for a value that is none: NaN, a negative one, or another text. Effect's Duration takes
- * NaN for 0.
+ * The duration, or `undefined` for a value that is none: NaN, a negative one, another text, or an object without a unit.
+ * Effect's Duration takes NaN for 0, and an object for the sum of the units that it knows.
  */
 export const parse = (input: Duration.Input): Duration.Duration | undefined => {
-  const duration = Number.isNaN(input) ? undefined : durationOf(input)
-  return duration === undefined || Duration.isNegative(duration) ? undefined : duration
-}
-
-/** Duration reads members of objects, which may throw. */
-const durationOf = (input: Duration.Input): Duration.Duration | undefined => {
   try {
-    return Option.getOrUndefined(Duration.fromInput(input))
+    if (!saysHowLong(input)) return undefined
+    const duration = Option.getOrUndefined(Duration.fromInput(input))
+    return duration === undefined || Duration.isNegative(duration) ? undefined : duration
   } catch {
+    // Members of objects are read, which may throw.
     return undefined
   }
+}
+
+const units: ReadonlySet<string> = new Set<keyof Duration.DurationObject>([
+  "weeks",
+  "days",
+  "hours",
+  "minutes",
+  "seconds",
+  "milliseconds",
+  "microseconds",
+  "nanoseconds"
+])
+
+const saysHowLong = (input: unknown): boolean => {
+  if (typeof input !== "object" || input === null || Duration.isDuration(input)) return !Number.isNaN(input)
+  const given = Object.entries(input).filter(([, value]) => value !== undefined)
+  return given.length > 0 && given.every(([, value]) => typeof value === "number" && !Number.isNaN(value)) &&
+    (Array.isArray(input) || given.every(([unit]) => units.has(unit)))
 }
