@@ -39,7 +39,7 @@ const holderText = ({ age, callSite, label, size }: Holder): string =>
   }`
 
 /**
- * A job of a standstill: it has memory, and waits for memory of other jobs that wait too. All sizes are bytes.
+ * A job of a standstill: it waits for memory of other jobs that wait too, and mostly has some. All sizes are bytes.
  *
  * @category models
  * @since 0.1.0
@@ -125,14 +125,14 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   readonly waitedMillis: number | undefined
   /**
    * The jobs that waited for each other when the pool failed this one, the youngest; empty otherwise. A retry can
-   * succeed when it first gives back this job's memory.
+   * succeed when it first gives back this job's memory. One job alone has waited for its own memory, and would do so again.
    */
   readonly standstill: ReadonlyArray<WaitingJob>
   /** The largest active leases, largest first. */
   readonly holders: ReadonlyArray<Holder>
 }> {
   get isRetryable(): boolean {
-    return this.activeBytes > 0 || this.reservedBytes > 0 || this.setAsideBytes > 0
+    return this.standstill.length !== 1 && (this.activeBytes > 0 || this.reservedBytes > 0 || this.setAsideBytes > 0)
   }
   get message(): string {
     if (this.pooled) return this.pooledMessage
@@ -155,6 +155,11 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   }
   private get standstillMessage(): string {
     const jobs = this.standstill.map(jobText).join("; ")
+    if (this.standstill.length === 1) {
+      return `Out of memory: ${this.requested} bytes requested, ${this.limitText}, and all that is in use belongs to the ` +
+        `job that asks, so it waits for its own memory: ${jobs}. A retry comes to the same end: give leases back first, ` +
+        `ask for less at a time, or raise ${this.raise}.`
+    }
     return `Out of memory: ${this.requested} bytes requested, ${this.limitText}, and every lease belongs to a ` +
       `job that waits too, so no memory can come back: ${jobs}. This is the youngest of them. Close its scope and retry ` +
       "the whole job (isRetryable is true), or let each job reserve what it needs before its first lease: " +

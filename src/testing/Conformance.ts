@@ -44,6 +44,7 @@ import * as BadRequests from "./memory/BadRequests.ts"
 import * as EmptyBuffers from "./memory/EmptyBuffers.ts"
 import * as HostAccess from "./memory/HostAccess.ts"
 import * as Mappings from "./memory/Mappings.ts"
+import * as OneLimit from "./memory/OneLimit.ts"
 import * as Openings from "./memory/Openings.ts"
 import * as Ownership from "./memory/Ownership.ts"
 import * as Regions from "./memory/Regions.ts"
@@ -89,6 +90,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Mappings.tests,
   ...Staging.tests,
   ...StreamedTransfers.tests,
+  ...OneLimit.tests,
   ...Events.tests,
   ...Queues.tests,
   ...EndedLeases.tests,

@@ -119,6 +119,18 @@ export const lawsOfSeveral = (
   }
 
   law(
+    "an array of any size passes through less staging memory, without a word about chunks",
+    Effect.gen(function*() {
+      for (const [from, to] of pairs) {
+        const x = yield* on(from, DeviceArray.fromHost(Uint32Array.from({ length: 1001 }, (_, index) => index)))
+        const moved = yield* DeviceArray.to(x, to)
+        deepStrictEqual(yield* read(moved), yield* read(x), `from ${from} to ${to}`)
+      }
+    }),
+    scarce
+  )
+
+  law(
     "a recorded array is computed for it, and stays recorded",
     Effect.gen(function*() {
       const x = yield* on(first, numbers("f32"))

@@ -20,6 +20,7 @@ import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import type { MemoryControls } from "../../src/services/pool/Pool.ts"
+import * as StagingPool from "../../src/services/staging/StagingPool.ts"
 import { Schedules } from "../../src/testing.ts"
 import * as Expect from "../../src/testing/Expect.ts"
 import { Ledger } from "../support/ledger.ts"
@@ -32,7 +33,7 @@ export interface Scene {
   readonly host?: Host.HostOptions | undefined
   /** The policy is `SizePolicy.exact` unless named. */
   readonly pool?: BufferPool.BufferPoolOptions | undefined
-  /** A pool of images stands beside that of buffers, on one memory with this limit, and the requests of both wait. */
+  /** Pools of images and of staging memory stand beside that of buffers, on one memory with this limit, and all requests wait. */
   readonly sharedBytes?: number | undefined
   /** Fails with an error of the library only as an intruder may make it; its own checks throw. */
   readonly run: (stage: Stage) => Effect.Effect<unknown, GpuError, Services | Scope.Scope>
@@ -51,6 +52,8 @@ export interface Stage {
   readonly memory: MemoryControls
   /** The pool of images on that memory. */
   readonly images: ImagePool.Pool | undefined
+  /** The pool of staging memory on it, which reads take from too. */
+  readonly staging: Context.Context<StagingPool.StagingPool> | undefined
   /** The pool of images alone. */
   readonly closeImages: Effect.Effect<void>
   readonly closePool: Effect.Effect<void>
@@ -76,14 +79,14 @@ const openPools = Effect.fnUntraced(function*(
   { pool: options, sharedBytes }: Scene,
   host: Context.Context<Host.Services>,
   scopes: { readonly pool: Scope.Closeable; readonly images: Scope.Closeable }
-): Effect.fn.Return<Pick<Stage, "pool" | "memory" | "images">, GpuError> {
+): Effect.fn.Return<Pick<Stage, "pool" | "memory" | "images" | "staging">, GpuError> {
   const build = <A>(layer: Layer.Layer<A, GpuError, Host.Services>, scope: Scope.Scope) =>
     Effect.provideContext(Layer.buildWithScope(Layer.fresh(layer), scope), host)
   const sizePolicy = SizePolicy.exact
   if (sharedBytes === undefined) {
     const built = yield* build(BufferPool.layer({ sizePolicy, ...options }), scopes.pool)
     const pool = Context.get(built, BufferPool.BufferPool)
-    return { pool, memory: pool, images: undefined }
+    return { pool, memory: pool, images: undefined, staging: undefined }
   }
   const built = yield* build(
     BufferPool.layerShared({ sizePolicy, ...waiting }).pipe(
@@ -99,7 +102,11 @@ const openPools = Effect.fnUntraced(function*(
   return {
     pool: Context.get(built, BufferPool.BufferPool),
     memory: Context.get(memory, DeviceMemory.DeviceMemory),
-    images: Context.get(images, ImagePool.ImagePool)
+    images: Context.get(images, ImagePool.ImagePool),
+    staging: yield* build(
+      Layer.provide(StagingPool.layerShared({ sizePolicy, ...waiting }), Layer.succeedContext(memory)),
+      scopes.pool
+    )
   }
 })
 

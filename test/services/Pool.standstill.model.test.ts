@@ -1,19 +1,22 @@
 /**
  * The rule of standstills against its definition, over all sets of waiting requests: programs of holders, waiters, loans,
- * children that share a scope, and budgets.
+ * children that share a scope, budgets, and operations that ask on fibers of their own for who waits for them.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Pull from "effect/Pull"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { DeviceStatus } from "../../src/domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import type { MemoryOptions } from "../../src/services/pool/PoolOptions.ts"
+import { InOrder } from "../../src/services/staging/InOrder.ts"
 import { nextTurn } from "../support/hostPool.ts"
 import { type Kind, modelled, open, openMemory, type SizedLease, type SizedPool } from "../support/sizedPools.ts"
 
@@ -21,7 +24,14 @@ import { type Kind, modelled, open, openMemory, type SizedLease, type SizedPool 
 const scopeOfAgent = [0, 1, 2, 2]
 
 type Command =
-  | { readonly kind: "allocate" | "lend"; readonly agent: number; readonly place: number; readonly size: number }
+  | {
+    readonly kind: "allocate" | "lend"
+    readonly agent: number
+    readonly place: number
+    readonly size: number
+    /** An operation asks, and uses one of the leases meanwhile. */
+    readonly operation: { readonly uses: number } | undefined
+  }
   | { readonly kind: "endLoan"; readonly agent: number }
   | { readonly kind: "release"; readonly nth: number }
   | { readonly kind: "pass"; readonly millis: number }
@@ -35,7 +45,8 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       kind: fc.constantFrom("allocate" as const, "allocate" as const, "lend" as const),
       agent,
       place: fc.nat(1),
-      size: fc.integer({ min: 10, max: 60 })
+      size: fc.integer({ min: 10, max: 60 }),
+      operation: fc.option(fc.record({ uses: fc.nat(10) }), { nil: undefined, freq: 2 })
     })
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("endLoan" as const), agent }) },
@@ -48,6 +59,7 @@ interface Request {
   readonly scope: number
   readonly place: number
   readonly size: number
+  readonly uses: SizedLease | undefined
   readonly arrival: number
 }
 
@@ -55,7 +67,7 @@ interface Lease {
   readonly lease: SizedLease
   readonly place: number
   /** The scope that owns it, or the agent that it is lent to. */
-  readonly owner: { readonly scope: number; readonly firstAgent: number } | { readonly borrower: number }
+  readonly owner: { readonly scope: number; readonly firstAgent: number | undefined } | { readonly borrower: number }
 }
 
 interface Agent {
@@ -71,8 +83,8 @@ class World {
   readonly scopes: ReadonlyArray<Scope.Closeable>
   readonly agents: ReadonlyArray<Agent>
   readonly leases: Array<Lease> = []
-  /** The agent that first asked for a lease in a scope. */
-  readonly firstAgents = new Map<number, number>()
+  /** The agent that first asked for a lease in a scope; `undefined` if that was an operation. */
+  readonly firstAgents = new Map<number, number | undefined>()
   #arrivals = 0
 
   constructor(places: ReadonlyArray<SizedPool>, isOneLine: boolean, agents: ReadonlyArray<Agent>) {
@@ -90,17 +102,32 @@ class World {
     return this.agents.flatMap(({ waits }) => waits ?? [])
   }
 
-  ask(agent: number, place: number, size: number): Request {
-    const request = { agent, scope: scopeOfAgent[agent]!, place, size, arrival: this.#arrivals++ }
+  ask(agent: number, place: number, size: number, uses: SizedLease | undefined): Request {
+    const request = { agent, scope: scopeOfAgent[agent]!, place, size, uses, arrival: this.#arrivals++ }
     this.agents[agent]!.waits = request
     return request
   }
 }
 
-const isHeldBy = (requests: ReadonlyArray<Request>, { owner }: Lease): boolean =>
-  "borrower" in owner
+const isHeldBy = (requests: ReadonlyArray<Request>, { lease, owner }: Lease): boolean =>
+  requests.some(({ uses }) => uses === lease) || ("borrower" in owner
     ? requests.some(({ agent }) => agent === owner.borrower)
-    : requests.some(({ agent, scope }) => scope === owner.scope || agent === owner.firstAgent)
+    : requests.some(({ agent, scope }) => scope === owner.scope || agent === owner.firstAgent))
+
+/** An operation asks on a fiber of its own, and the one that asked for it waits. */
+const operated = <A, E, R>(asked: Effect.Effect<A, E, R>, uses: SizedLease | undefined) =>
+  Effect.scopedWith((scope) =>
+    Effect.gen(function*() {
+      const results = yield* InOrder.begin<A, E, R>((hand) => hand.hand(() => asked), {
+        most: 1,
+        scope,
+        status: new DeviceStatus("model"),
+        uses: uses === undefined ? [] : [uses.block!.value.wholeMemory]
+      })
+      const [result] = yield* results.pipe(Pull.catchDone(() => Effect.die("an operation without a result")))
+      return result
+    })
+  )
 
 /** A set of requests is stuck when every lease of every line that one of them stands in is held by one of them. */
 const isStuck = (world: World, requests: ReadonlyArray<Request>): boolean =>
@@ -135,10 +162,13 @@ const run = (world: World, self: number): Effect.Effect<void> => {
   const step = (command: Command): Effect.Effect<boolean> => {
     if (command.kind === "endLoan") return Effect.succeed(false)
     if (command.kind !== "allocate" && command.kind !== "lend") return Effect.succeed(true)
-    const { place, size } = command
-    const request = world.ask(self, place, size)
+    const { operation, place, size } = command
+    const used = operation === undefined
+      ? undefined
+      : world.live[operation.uses % Math.max(1, world.live.length)]?.lease
+    const request = world.ask(self, place, size, used)
     const pool = world.places[place]!
-    if (command.kind === "lend") {
+    if (command.kind === "lend" && operation === undefined) {
       const loan = pool.use(size, (lease) => {
         me.waits = undefined
         world.leases.push({ lease, place, owner: { borrower: self } })
@@ -150,9 +180,12 @@ const run = (world: World, self: number): Effect.Effect<void> => {
         Effect.provideService(Scope.Scope, world.scopes[request.scope]!)
       )
     }
-    if (!world.firstAgents.has(request.scope)) world.firstAgents.set(request.scope, self)
-    const firstAgent = world.firstAgents.get(request.scope)!
-    return pool.allocate(size).pipe(
+    if (!world.firstAgents.has(request.scope)) {
+      world.firstAgents.set(request.scope, operation === undefined ? self : undefined)
+    }
+    const firstAgent = world.firstAgents.get(request.scope)
+    const asked = pool.allocate(size)
+    return (operation === undefined ? asked : operated(asked, used)).pipe(
       Effect.map((lease) => {
         me.waits = undefined
         world.leases.push({ lease, place, owner: { scope: request.scope, firstAgent } })

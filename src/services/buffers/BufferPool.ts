@@ -905,6 +905,8 @@ export const withBudget: {
  * - A request beyond what is left takes the rest of the reservation and asks the pool for the difference, as any other
  *   request: it may wait.
  * - It nests: in a reservation it draws from that one first, and in a budget it is charged to the budget whole.
+ * - Where pools share a `DeviceMemory`, the effect's images and staging memory draw from it too. Their pools' own
+ *   limits hold besides.
  * - It sets bytes of the limit aside, and no blocks: held blocks are evicted as they are asked for. Where the driver has
  *   less memory than the limit says, or a pool has no limit on a device that does not report its memory (WebGPU), nothing
  *   is certain: give the pool `maxBytes`.

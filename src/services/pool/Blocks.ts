@@ -19,7 +19,7 @@ import type { Block, Family, Leasable, Lease, LeaseOwner } from "../lease/Lease.
 import { allOf, LeaseTable, together } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { LeaseAccount } from "./LeaseAccount.ts"
-import type { Origin } from "./waiting/Charge.ts"
+import type { ChargedBudget, Origin } from "./waiting/Charge.ts"
 import type { Emitter } from "./waiting/Emitter.ts"
 import { isCertain, type LeaseRequest } from "./waiting/LeaseRequest.ts"
 import type { SetAside } from "./waiting/SetAside.ts"
@@ -27,6 +27,9 @@ import type { Share } from "./waiting/SharedLimit.ts"
 
 /** What is left of a reservation, and of those around it: their effects end only after its own requests. */
 const leftOf = (from: SetAside | undefined): number => from === undefined ? 0 : from.left + leftOf(from.parent)
+
+/** The budgets that it is charged to. */
+const chainOf = ({ budget }: LeaseRequest): ReadonlyArray<ChargedBudget> => budget?.chain ?? []
 
 /** A request asks for the block of its policy, again when the driver has back what was freed, and then for its own size alone. */
 const callsOfOneTry = 3
@@ -286,7 +289,7 @@ export class Blocks implements LeaseOwner {
   #use(request: LeaseRequest): void {
     const { drawn, from } = request
     if (drawn === 0) return
-    from?.use(drawn)
+    from?.use(drawn, chainOf(request))
     request.used += drawn
     request.drawn = 0
   }
@@ -295,7 +298,7 @@ export class Blocks implements LeaseOwner {
   unuse(request: LeaseRequest): void {
     const { from, used } = request
     if (used === 0) return
-    from?.use(-used)
+    from?.use(-used, chainOf(request))
     request.drawn += used
     request.used = 0
   }

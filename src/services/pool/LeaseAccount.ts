@@ -28,7 +28,7 @@ export class LeaseAccount implements Lease.LeaseAccount {
   /** The lease has ended. The reservation gets its bytes back before the budgets' lines are served. */
   end(size: number, capacity: number): void {
     this.#budget?.leaseEnded(size, capacity)
-    this.#from?.giveBack(this.#drawn)
+    this.#from?.giveBack(this.#drawn, this.budgets)
     this.#budget?.serveChain()
   }
 }

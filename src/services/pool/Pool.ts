@@ -262,7 +262,10 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
 /** The facts of a pool that its line shows. */
 const insides = new WeakMap<object, Shown>()
 
-type Shown = Pick<PoolRequests<never, Leasable, Lease>, "budget" | "label" | "memory" | "source" | "terms">
+type Shown = Pick<
+  PoolRequests<never, Leasable, Lease>,
+  "budget" | "label" | "memory" | "reserveForAll" | "source" | "terms"
+>
 
 /** By the service. Prototypes, since a reservation, which is a pool too, is made for every job. */
 const prototypes = new Map<string, object>()
@@ -282,6 +285,42 @@ export const shownAsPool = <P extends object>(requests: Shown, members: P): P =>
   const pool: P = Object.assign(Object.create(prototypeOf(requests.source.service)), members)
   insides.set(pool, requests)
   return pool
+}
+
+/**
+ * Runs an effect that holds leases of one pool while it asks another one for more. Where both have one memory it begins when
+ * that has room for all of it: else such effects could have memory and wait for each other.
+ *
+ * @internal
+ */
+export const reserveTogether = <A, E, R>(
+  operation: string,
+  wants: ReadonlyArray<{ readonly pool: object; readonly bytes: number }>,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, R> => {
+  const pools = wants.flatMap(({ bytes, pool }) => {
+    const inside = insides.get(pool)
+    return inside === undefined ? [] : [{ inside, bytes: inside.source.exactSize(bytes) }]
+  })
+  const [first, ...others] = pools
+  if (first === undefined || pools.length < wants.length) return effect
+  if (others.some(({ inside }) => inside.memory !== first.inside.memory)) return effect
+  const bytes = pools.reduce((sum, { bytes }) => sum + bytes, 0)
+  const budgets = pools.flatMap(({ inside }) => inside.budget?.chain ?? [])
+  return first.inside.reserveForAll(operation, bytes, budgets, effect)
+}
+
+/**
+ * The most bytes that each of these pools can lease at a time, all of them together, under the limits that they have now.
+ *
+ * @internal
+ */
+export const mostTogether = (pools: ReadonlyArray<object>): number => {
+  const inside = pools.flatMap((pool) => insides.get(pool) ?? [])
+  return Math.min(...inside.map(({ budget, memory, source }) => {
+    const sharing = inside.filter((other) => other.memory === memory).length
+    return Math.min(source.largest, memory.core.maxBytes / sharing, ...(budget?.chain ?? []).map(({ limit }) => limit))
+  }))
 }
 
 const poolLine = ({ budget, label, memory, source, terms: { from } }: Shown): string => {

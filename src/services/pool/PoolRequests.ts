@@ -40,7 +40,7 @@ import {
   unavailable,
   undraw
 } from "./waiting/LeaseRequest.ts"
-import { SetAside } from "./waiting/SetAside.ts"
+import { CurrentReservations, SetAside } from "./waiting/SetAside.ts"
 
 /** More are looked at one by one, after their bytes are set aside. */
 const mostHitTogether = 16
@@ -159,15 +159,51 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     f: (requests: PoolRequests<W, V, L>) => Effect.Effect<A, E, R>,
     options: RequestOptions
   ): Effect.Effect<A, E | GpuError, R> {
+    return this.#reserved(
+      this.#nameOf("reserve"),
+      this.source,
+      bytes,
+      (asks) => f(this.under({ from: asks, label: asks.label })),
+      { ...options, onExhausted: options.onExhausted ?? "wait" }
+    )
+  }
+
+  /**
+   * Runs an effect as soon as so many bytes are set aside for all pools on the memory. A reservation around it gives them, and is
+   * charged to one of these budgets or to none; the limits of the pools hold besides.
+   */
+  reserveForAll<A, E, R>(
+    operation: string,
+    bytes: number,
+    budgets: ReadonlyArray<Budget>,
+    effect: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | GpuError, R> {
     return Effect.withFiber((fiber) => {
-      const request = this.#reservation("reserve", fiber, bytes, {
-        ...options,
-        onExhausted: options.onExhausted ?? "wait"
-      })
+      const { memory, source, terms } = this
+      const from = this.#fromOf(fiber)
+      const budget = budgets.find((one) => one === from?.budgets[0])
+      const requests = new PoolRequests(memory, source, { ...terms, from }, budget)
+      return requests.#reserved(operation, memory, bytes, () => effect, { onExhausted: "wait" })
+    })
+  }
+
+  #reserved<A, E, R>(
+    operation: string,
+    owner: object,
+    bytes: number,
+    f: (asks: SetAside) => Effect.Effect<A, E, R>,
+    options: RequestOptions
+  ): Effect.Effect<A, E | GpuError, R> {
+    return Effect.withFiber((fiber) => {
+      const request = this.#reservation(operation, owner, fiber, bytes, options)
       if (isGpuError(request)) return request
       const { asks } = request
-      const requests = this.under({ from: asks, label: asks.label })
-      return this.#whileOpen(request, this.#setAside(request), () => f(requests))
+      const reservations = [asks, ...fiber.getRef(CurrentReservations)]
+      return this.#whileOpen(
+        request,
+        this.#setAside(request),
+        () => Effect.provideService(f(asks), CurrentReservations, reservations)
+      )
     })
   }
 
@@ -175,10 +211,10 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   inTurn<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R> {
     if (this.terms.patience.onExhausted === "fail") return effect
     return Effect.withFiber((fiber) => {
-      const isCovered = this.terms.from?.isOpen === true || this.#turnOf(fiber) !== undefined
+      const isCovered = this.#fromOf(fiber)?.isOpen === true || this.#turnOf(fiber) !== undefined
       // A handler works for a request, maybe one of the job whose turn it is.
       if (isCovered || isWithin(fiber.getRef(InHandler), this.memory.lines)) return effect
-      const request = this.#reservation("inTurn", fiber, 0, {}, fiber.getRef(CurrentTurn))
+      const request = this.#reservation(this.#nameOf("inTurn"), this.source, fiber, 0, {}, fiber.getRef(CurrentTurn))
       if (isGpuError(request)) return request
       const turn = Effect.provideService(effect, CurrentTurn, request.asks)
       return this.#whileOpen(request, Leasing.awaitTurn(this.memory, request), () => turn)
@@ -222,8 +258,12 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     known: KnownOptions = knownOfRequest
   ): Partial<O> | CallSite.Located | GpuError | undefined {
     if (given === undefined) return CallSite.locate(given, entry)
-    const read = membersOf(`${this.source.service}.${method}`, given, known)
+    const read = membersOf(this.#nameOf(method), given, known)
     return isGpuError(read) ? read : CallSite.locate(read, entry)
+  }
+
+  #nameOf(method: string): string {
+    return `${this.source.service}.${method}`
   }
 
   /** Kept short for valid requests, which are nearly all. */
@@ -354,7 +394,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       fiber,
       this.#turnOf(fiber),
       patience,
-      this.terms,
+      this.#termsOf(fiber),
       budget === undefined ? undefined : new Charge()
     )
     return this.#neverFits(request) ?? request
@@ -375,6 +415,24 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     return mayFit ? undefined : this.memory.tooLarge(request)
   }
 
+  /**
+   * What a fiber's requests draw from: the innermost reservation around it, of the whole memory or of this pool; or of another pool
+   * on the memory, where this one has none.
+   */
+  #fromOf(fiber: AnyFiber): SetAside | undefined {
+    const { memory, source, terms: { from } } = this
+    if (memory.reservations.size === 0) return from
+    const isOwn = (one: SetAside): boolean =>
+      one === from || one.owner === memory || (from === undefined && one.owner !== source)
+    return fiber.getRef(CurrentReservations).find((one) => one.isOf(memory.core) && isOwn(one)) ?? from
+  }
+
+  #termsOf(fiber: AnyFiber): Terms {
+    const { terms } = this
+    const from = this.#fromOf(fiber)
+    return from === terms.from ? terms : { ...terms, from }
+  }
+
   #turnOf(fiber: AnyFiber): SetAside | undefined {
     if (this.memory.reservations.size === 0) return undefined
     let turn = fiber.getRef(CurrentTurn)
@@ -384,19 +442,20 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
 
   /** A request that asks for a reservation. */
   #reservation(
-    method: string,
+    where: string,
+    owner: object,
     fiber: AnyFiber,
     bytes: number,
     options: RequestOptions,
-    parent: SetAside | undefined = this.terms.from
+    parent: SetAside | undefined = this.#fromOf(fiber)
   ): LeaseRequest<SetAside> | GpuError {
     const { budget, memory, source } = this
-    const where = `${source.service}.${method}`
     if (source.closed) return unavailable({ source, operation: where, size: bytes, label: options.label }, "poolClosed")
     const problem = memory.status.error ?? Label.problem(where, options.label)
     if (problem !== undefined) return problem
     const label = options.label ?? this.label
     const asks = new SetAside({
+      owner,
       core: memory.core,
       parent,
       budgets: budget?.chain ?? [],
@@ -421,7 +480,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       fiber,
       this.#turnOf(fiber),
       patience,
-      this.terms,
+      this.#termsOf(fiber),
       budget === undefined ? undefined : new Charge()
     )
     return this.#neverFits(request) ?? request
@@ -488,7 +547,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   #hitAll(
     { fiber, granted, label, list, options, wants }: WantedTogether<W, L>
   ): Effect.Effect<ReadonlyArray<L>, GpuError> {
-    const where = `${this.source.service}.allocateAll`
+    const where = this.#nameOf("allocateAll")
     const patience = this.#patienceOf(where, options)
     if (isGpuError(patience)) return patience
     if (list.closed) return this.#scopeClosed(where, wants[0]!.size, label)
@@ -505,7 +564,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     { fiber, granted, label, list, options, wants }: WantedTogether<W, L>,
     bytes: number
   ): Effect.Effect<ReadonlyArray<L>, GpuError> {
-    const request = this.#reservation("allocateAll", fiber, bytes, { ...options, label })
+    const request = this.#reservation(this.#nameOf("allocateAll"), this.source, fiber, bytes, { ...options, label })
     if (isGpuError(request)) return request
     const requests = this.under({
       from: request.asks,

@@ -12,18 +12,18 @@ import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../do
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
- * Bytes of a stream, in one part or several. They are valid until the next chunk is asked for: a stream may use the memory of a
- * piece again, and so does what is kept here of pieces before.
+ * Bytes of a stream, in one part or several. They are valid until the next chunk is asked for: a stream may use the memory of its
+ * pieces again for the next ones, and so does what is kept here of pieces before.
  */
 export class Chunk {
-  readonly #parts: ReadonlyArray<Bytes>
+  readonly #parts: ReadonlyArray<readonly [part: Bytes, length: number]>
   /** Bytes. */
   readonly size: number
   /** How many bytes of the stream were before it. */
   readonly offset: number
 
   constructor(parts: ReadonlyArray<Bytes>, size: number, offset: number) {
-    this.#parts = parts
+    this.#parts = parts.map((part) => [part, part.length])
     this.size = size
     this.offset = offset
   }
@@ -31,18 +31,21 @@ export class Chunk {
   /** Copies the bytes. The program may have transferred or resized the memory of a piece meanwhile. */
   copyTo(operation: string, target: Bytes): GpuError | undefined {
     let at = 0
-    for (const part of this.#parts) {
-      if (HostData.isDetached(part.buffer)) break
+    for (const [part, length] of this.#parts) {
+      if (part.length !== length) return changed(operation)
       target.set(part, at)
-      at += part.length
+      at += length
     }
-    return at === this.size ? undefined : invalidRequest(
-      operation,
-      "a piece of the stream has changed its length, or was transferred, while it was copied",
-      "Leave the memory of a piece alone until the stream is asked for the next one."
-    )
+    return undefined
   }
 }
+
+const changed = (operation: string): GpuError =>
+  invalidRequest(
+    operation,
+    "a piece of the stream has changed its length, or was transferred, while it was copied",
+    "Leave the memory of a piece alone until the stream is asked for the next one."
+  )
 
 /** What a piece does not fill a chunk with is kept for the next piece: all else is copied from the piece itself. */
 class Chunks {
@@ -59,12 +62,15 @@ class Chunks {
 
   /** The chunks that a piece completes, one at a time. */
   *add(piece: HostData.HostData): Generator<Chunk, void> {
-    const bytes = valid(HostData.bytes(this.#operation, piece, "a piece of the stream"))
+    const bytes = valid(HostData.bytes(this.#operation, piece, "piece of the stream"))
+    const { length } = bytes
     let at = 0
-    while (this.#keptBytes + bytes.length - at >= this.#chunkBytes) {
+    while (this.#keptBytes + length - at >= this.#chunkBytes) {
       const part = bytes.subarray(at, at + this.#chunkBytes - this.#keptBytes)
       at += part.length
       yield this.#take(part)
+      // The program had the processor meanwhile, and may have shrunk the memory or transferred it.
+      if (bytes.length !== length) throw changed(this.#operation)
     }
     this.#keep(bytes.subarray(at))
   }

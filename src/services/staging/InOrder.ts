@@ -15,6 +15,17 @@ import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
+import { type AnyFiber, CurrentJob, type Job } from "../pool/waiting/Job.ts"
+
+interface Terms {
+  /** So many are under way at a time. */
+  readonly most: number
+  /** Ends all of it. */
+  readonly scope: Scope.Scope
+  readonly status: DeviceStatus
+  /** The memory that all of it uses. */
+  readonly uses: ReadonlyArray<object>
+}
 
 /** Work that was handed out, and its result. */
 interface Handed<A, E> {
@@ -24,30 +35,36 @@ interface Handed<A, E> {
 /** Where one fiber waits at a time, until something holds that other fibers change. */
 class WaitingPlace {
   #look = constVoid
+  /** The fiber that waits here now. */
+  fiber: AnyFiber | undefined = undefined
 
   /** Whoever changes something calls this. */
   readonly wake = (): void => this.#look()
 
   until(holds: () => boolean): Effect.Effect<void> {
     // It looks again in the step in which it begins to wait: another fiber may have run before that.
-    const waits = Effect.callback<void>((resume) => {
-      const look = (): void => {
-        if (!holds()) return
-        this.#look = constVoid
-        resume(Exit.void)
-      }
-      this.#look = look
-      look()
-      return Effect.sync(() => {
-        this.#look = constVoid
+    return Effect.withFiber((fiber) =>
+      holds() ? Exit.void : Effect.callback<void>((resume) => {
+        const leave = (): void => {
+          this.#look = constVoid
+          this.fiber = undefined
+        }
+        this.fiber = fiber
+        this.#look = () => {
+          if (!holds()) return
+          leave()
+          resume(Exit.void)
+        }
+        this.#look()
+        return Effect.sync(leave)
       })
-    })
-    return Effect.suspend(() => holds() ? Exit.void : waits)
+    )
   }
 }
 
-/** One producer, and one consumer that takes the results. */
-export class InOrder<A, E> {
+/** One producer, and one consumer that takes the results. Either waits for what the other or the work does. */
+export class InOrder<A, E> implements Job {
+  readonly uses: ReadonlyArray<object>
   readonly #most: number
   readonly #scope: Scope.Scope
   readonly #producer = new WaitingPlace()
@@ -58,10 +75,14 @@ export class InOrder<A, E> {
   #end: Exit.Exit<never, E | Cause.Done> | undefined
   #lost: Exit.Exit<never, GpuError> | undefined
 
-  private constructor(most: number, scope: Scope.Scope) {
+  private constructor({ most, scope, uses }: Terms) {
     this.#most = most
     this.#scope = scope
+    this.uses = uses
   }
+
+  readonly waiting = (): ReadonlyArray<AnyFiber> =>
+    [this.#consumer.fiber, this.#producer.fiber].filter((fiber) => fiber !== undefined)
 
   /**
    * Runs a producer, which hands out work. The pull gives the results in order, then fails as the producer did. The first work
@@ -69,14 +90,11 @@ export class InOrder<A, E> {
    */
   static begin<A, E, R>(
     produce: (hand: InOrder<A, E>) => Effect.Effect<void, E, R>,
-    { most, scope, status }: {
-      readonly most: number
-      readonly scope: Scope.Scope
-      readonly status: DeviceStatus
-    }
+    terms: Terms
   ): Effect.Effect<Pull.Pull<readonly [A], E | GpuError>, never, R> {
     return Effect.suspend(() => {
-      const self = new InOrder<A, E>(most, scope)
+      const { scope, status } = terms
+      const self = new InOrder<A, E>(terms)
       const listening = Effect.suspend(() =>
         Scope.addFinalizer(
           scope,
@@ -86,7 +104,9 @@ export class InOrder<A, E> {
           }))
         )
       )
-      const producer = Effect.forkIn(Effect.suspend(() => produce(self)), scope, { startImmediately: true })
+      // The work inherits it.
+      const produced = Effect.provideService(Effect.suspend(() => produce(self)), CurrentJob, self)
+      const producer = Effect.forkIn(produced, scope, { startImmediately: true })
       return Effect.map(Effect.andThen(listening, producer), (fiber) => {
         fiber.addObserver((exit) => {
           self.#end = Exit.isSuccess(exit) ? Exit.fail(Cause.Done()) : Exit.failCause(exit.cause)

@@ -19,7 +19,10 @@ import * as BufferLike from "../buffers/BufferLike.ts"
  * @since 0.1.0
  */
 export interface ChunkOptions {
-  /** Bytes of a chunk, a multiple of 4: `"4 MiB"` without it. */
+  /**
+   * Bytes of a chunk, a multiple of 4. Without it `"4 MiB"`, or less where the limits of the pools have no room for as many chunks as
+   * may be under way.
+   */
   readonly chunkSize?: MemoryLimit.Input | undefined
   /** How many chunks may be under way at a time, from 1 to 64: 2 without it, so that one is filled while one is copied. */
   readonly inFlight?: number | undefined
@@ -77,16 +80,32 @@ export interface Cut {
   readonly inFlight: number
 }
 
+/** Checked options of chunks that pass through a buffer. @internal */
+export interface ReservingCut extends Cut {
+  readonly reserve: number | undefined
+}
+
 /** Checked options of chunks in a buffer. @internal */
 export interface Plan extends Cut {
   readonly offset: number
   readonly size: number
 }
 
+/** Through what a stream goes. @internal */
+export interface Means {
+  readonly device: DeviceInfo
+  /** So many bytes the pools have at a time, for all chunks under way. */
+  readonly most: number
+}
+
+/** Of a chunk. */
+const usualBytes = 4 * 2 ** 20
+
 /** For code that `readValues` runs, as the others here. @internal */
-export const cutOf = (operation: string, options: ChunkOptions | undefined, device: DeviceInfo): Cut => {
-  const { chunkSize = "4 MiB", inFlight = 2 } = options ?? {}
-  const chunkBytes = valid(MemoryLimit.resolve(operation, "chunkSize", { bytes: chunkSize }, device) ?? Infinity)
+export const cutOf = (operation: string, options: ChunkOptions | undefined, { device, most }: Means): Cut => {
+  const { chunkSize, inFlight = 2 } = options ?? {}
+  const given = valid(MemoryLimit.resolve(operation, "chunkSize", { bytes: chunkSize }, device))
+  const chunkBytes = given ?? Math.max(4, 4 * Math.floor(Math.min(usualBytes, most / inFlight) / 4))
   if (chunkBytes === 0 || chunkBytes % 4 !== 0) {
     throw invalidRequest(
       operation,
@@ -121,11 +140,11 @@ export const planOfUpload = (
   operation: string,
   target: BufferLike.BufferLike,
   options: TransferOptions | undefined,
-  device: DeviceInfo
+  means: Means
 ): Plan => {
   valid(optionsProblem(operation, options, knownOfUpload))
-  const offset = offsetIn(operation, target, options, device)
-  return { ...cutOf(operation, options, device), offset, size: target.size - offset }
+  const offset = offsetIn(operation, target, options, means.device)
+  return { ...cutOf(operation, options, means), offset, size: target.size - offset }
 }
 
 /** @internal */
@@ -133,24 +152,22 @@ export const planOfDownload = (
   operation: string,
   source: BufferLike.BufferLike,
   options: DownloadOptions | undefined,
-  device: DeviceInfo
+  means: Means
 ): Plan => {
   valid(optionsProblem(operation, options, knownOfDownload))
-  const offset = offsetIn(operation, source, options, device)
+  const offset = offsetIn(operation, source, options, means.device)
   const size = options?.size ?? source.size - offset
   valid(BufferRange.lengthProblem(operation, source, offset, size, BufferRange.portableAlignment))
-  return { ...cutOf(operation, options, device), offset, size }
+  return { ...cutOf(operation, options, means), offset, size }
 }
 
 /** @internal */
 export const cutOfThrough = (
   operation: string,
   options: ThroughOptions | undefined,
-  device: DeviceInfo
-): Cut => {
+  means: Means
+): ReservingCut => {
   valid(optionsProblem(operation, options, knownOfThrough))
-  if (options?.reserve !== undefined) {
-    valid(MemoryLimit.resolve(operation, "reserve", { bytes: options.reserve }, device))
-  }
-  return cutOf(operation, options, device)
+  const reserve = valid(MemoryLimit.resolve(operation, "reserve", { bytes: options?.reserve }, means.device))
+  return { ...cutOf(operation, options, means), reserve }
 }

@@ -16,11 +16,12 @@ import { functionProblem, readValues, satisfies, valid } from "../../domain/argu
 import { line, shown } from "../../domain/arguments/ShownValue.ts"
 import type * as HostData from "../../domain/data/HostData.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferPool from "../buffers/BufferPool.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
 import { startsWithSubject } from "../buffers/SubjectFirst.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
+import { mostTogether, reserveTogether } from "../pool/Pool.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"
 import * as Chunks from "./Chunks.ts"
 import { InOrder } from "./InOrder.ts"
@@ -48,7 +49,7 @@ export type Services = DeviceContext | CommandQueue | StagingPool.StagingPool
 /**
  * Writes a stream of bytes into a buffer, and returns how many there were. It completes when the device has all of them. The
  * stream's pieces may have any size; each chunk of them goes through staging memory, and waits while the staging pool has no
- * memory for it. A piece is copied before the stream is asked for the next one.
+ * memory for it. The pieces that the stream gives together are copied before it is asked for the next ones.
  *
  * Fails as the stream does; with InvalidRequest when there are more bytes than the buffer has from `offset` on, when their
  * number is no multiple of 4 and they do not end with the buffer, and for a piece that is no bytes; with LimitExceeded for
@@ -148,8 +149,8 @@ const sendAll = <E, R>(
 ): Effect.Effect<number, E | GpuError, R | Services> =>
   Effect.scopedWith((scope) =>
     Effect.gen(function*() {
-      const { info, status } = yield* DeviceContext
-      const plan = readValues(operation, () => planOfUpload(operation, target, options, info))
+      const { status, ...means } = yield* meansOf([yield* StagingPool.StagingPool])
+      const plan = readValues(operation, () => planOfUpload(operation, target, options, means))
       if (isGpuError(plan)) return yield* plan
       const { inFlight, size } = plan
       const chunkBytes = Math.min(plan.chunkBytes, Math.max(size, 4))
@@ -160,7 +161,8 @@ const sendAll = <E, R>(
             : sends.hand((taken) => send(operation, chunk, target, plan.offset + chunk.offset, taken))), {
         most: inFlight,
         scope,
-        status
+        status,
+        uses: memoryOf(target)
       })
       let bytes = 0
       const count = Effect.map(sent, ([part]) => {
@@ -173,6 +175,16 @@ const sendAll = <E, R>(
       return bytes
     })
   )
+
+/** What a stream goes through: a device, and pools that have each chunk at a time. */
+const meansOf = (pools: ReadonlyArray<object>) =>
+  DeviceContext.useSync(({ info, status }) => ({ device: info, most: mostTogether(pools), status }))
+
+/** What no lease of the buffer gives back while a transfer uses it. */
+const memoryOf = (buffer: BufferLike.BufferLike): ReadonlyArray<object> => {
+  const memory = BufferLike.deviceBuffer(buffer)
+  return memory === undefined ? [] : [memory.wholeMemory]
+}
 
 const tooLong = (operation: string, { label, size }: BufferLike.BufferLike, { offset }: Plan): GpuError =>
   invalidRequest(
@@ -241,13 +253,13 @@ export const download: {
   ): Stream.Stream<Uint8Array<ArrayBuffer>, GpuError, Services> =>
     Stream.unwrap(Effect.gen(function*() {
       const operation = "Transfers.download"
-      const { info, status } = yield* DeviceContext
-      const plan = readValues(operation, () => planOfDownload(operation, source, options, info))
+      const { status, ...means } = yield* meansOf([yield* StagingPool.StagingPool])
+      const plan = readValues(operation, () => planOfDownload(operation, source, options, means))
       if (isGpuError(plan)) return yield* plan
       const scope = yield* Effect.scope
       const chunks = InOrder.begin<Uint8Array<ArrayBuffer>, GpuError, Services>(
         (reads) => readAll(reads, source, plan),
-        { most: plan.inFlight, scope, status }
+        { most: plan.inFlight, scope, status, uses: memoryOf(source) }
       )
       return Stream.fromPull(chunks)
     }))
@@ -341,10 +353,11 @@ export const through: {
   ): Through<E, R, E2, R2> =>
     Stream.unwrap(Effect.gen(function*() {
       const operation = "Transfers.through"
-      const { info, status } = yield* DeviceContext
+      const pools = [yield* BufferPool.BufferPool, yield* StagingPool.StagingPool]
+      const { status, ...means } = yield* meansOf(pools)
       const cut = readValues(operation, () => {
         valid(functionProblem(operation, "f", f))
-        return { ...cutOfThrough(operation, options, info), reserve: options?.reserve }
+        return cutOfThrough(operation, options, means)
       })
       if (isGpuError(cut)) return yield* cut
       // Scopes close in the reverse order: the fibers that use the stream end before the stream does.
@@ -354,15 +367,31 @@ export const through: {
       const results = InOrder.begin<Uint8Array<ArrayBuffer>, E | E2 | GpuError, R | UseServices<R2>>(
         (uses) =>
           Chunks.forEach(operation, pieces, cut.chunkBytes, (chunk) =>
-            uses.hand((taken) => {
-              const used = useOn(operation, chunk, f, taken)
-              return cut.reserve === undefined ? used : BufferPool.reserve(used, cut.reserve)
-            })),
-        { most: cut.inFlight, scope, status }
+            uses.hand((taken) =>
+              reserving(operation, chunk.size, cut.reserve, useOn(operation, chunk, f, taken))
+            )),
+        { most: cut.inFlight, scope, status, uses: [] }
       )
       return Stream.fromPull(results)
     }))
 )
+
+/** A chunk has its buffer while it asks for staging memory. */
+const reserving = <A, E, R>(
+  operation: string,
+  size: number,
+  reserve: number | undefined,
+  used: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, R | BufferPool.BufferPool | StagingPool.StagingPool> =>
+  Effect.gen(function*() {
+    const buffers = { pool: yield* BufferPool.BufferPool, bytes: reserve ?? size }
+    const staging = { pool: yield* StagingPool.StagingPool, bytes: size }
+    return yield* reserveTogether(
+      operation,
+      [buffers, staging],
+      reserve === undefined ? used : BufferPool.reserve(used, reserve)
+    )
+  })
 
 type Use<E, R> = (chunk: PooledBuffer, offset: number) => Effect.Effect<BufferLike.BufferLike | void, E, R>
 

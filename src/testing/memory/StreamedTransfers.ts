@@ -113,7 +113,8 @@ const failures = Effect.gen(function*() {
   yield* Expect.failsWith("more bytes than there is room for", tooLong, "InvalidRequest")
   const early = yield* Effect.flip(Transfers.upload(Stream.forever(pieces(96, [96])), x, { chunkSize: 32, offset: 4 }))
   Expect.isTrue(early.message, early.message.includes("more bytes than the 60 of the buffer from 4 on"))
-  yield* Expect.failsWith("no bytes", Transfers.upload(Stream.make(wrong<Uint8Array>("x")), x), "InvalidRequest")
+  const noBytes = yield* Effect.flip(Transfers.upload(Stream.make(wrong<Uint8Array>("x")), x))
+  Expect.isTrue(noBytes.message, noBytes.message.includes("was given for the piece of the stream"))
   const own = Stream.concat(Stream.make(new Uint8Array(32)), Stream.fail("enough"))
   Expect.equal("the stream's own", String(yield* Effect.flip(Transfers.upload(own, x, { chunkSize: 16 }))), "enough")
   const { activeBlocks } = yield* StagingPool.stats
@@ -161,6 +162,48 @@ const borrowedPieces = Effect.gen(function*() {
     return piece
   })
   yield* Expect.failsWith("a piece without memory", Transfers.upload(gone, x), "InvalidRequest")
+  for (const piece of [(memory: ArrayBuffer) => memory, (memory: ArrayBuffer) => new Uint8Array(memory)]) {
+    const memory = resizable(96)
+    const through = Transfers.through(
+      Stream.make(piece(memory)),
+      (_, offset) => Effect.sync(() => offset === 0 ? memory.resize(48) : undefined),
+      { chunkSize: 32, inFlight: 1 }
+    )
+    const shrunk = yield* Effect.flip(Stream.runDrain(through))
+    Expect.isTrue(shrunk.message, shrunk.message.includes("has changed its length"))
+  }
+})
+
+/** ES2024 has it; the library's target does not. */
+interface Resizable extends ArrayBuffer {
+  readonly resize: (bytes: number) => undefined
+}
+
+const resizable = (bytes: number): Resizable =>
+  Reflect.construct(ArrayBuffer, [bytes, { maxByteLength: bytes }]) as Resizable
+
+/** Streams of pieces that come together, with memory for each. */
+const severalAtOnce = Effect.gen(function*() {
+  const x = yield* BufferPool.allocate(48)
+  const together = Stream.map(Stream.range(1, 12), (n) => new Uint8Array(4).fill(n))
+  yield* Transfers.upload(together, x, { chunkSize: 16 })
+  const expected = Uint8Array.from({ length: 48 }, (_, at) => 1 + Math.floor(at / 4))
+  Expect.numbers("pieces that come together", yield* CommandQueue.read(x, Uint8Array), expected)
+  const memory = new Uint8Array(4)
+  const again = Stream.map(Stream.rechunk(Stream.range(1, 12), 1), (n) => memory.fill(n))
+  yield* Transfers.upload(again, x, { chunkSize: 16 })
+  Expect.numbers("pieces in one memory, one by one", yield* CommandQueue.read(x, Uint8Array), expected)
+})
+
+/** Chunks of 4 MiB would be larger than the pool. */
+const boundByPool = Effect.gen(function*() {
+  const x = yield* written(counted(500))
+  yield* Transfers.upload(pieces(500, [100]), x)
+  Expect.numbers("what comes back", joined(yield* Stream.runCollect(Transfers.download(x))), counted(500))
+  const { peakManagedBytes } = yield* StagingPool.stats
+  Expect.isTrue(`${peakManagedBytes} bytes of staging memory at most`, peakManagedBytes <= 64)
+  const named = yield* Effect.flip(Transfers.upload(pieces(500, [100]), x, { chunkSize: 128 }))
+  yield* Expect.failsWith("larger than the pool", Effect.fail(named), "LimitExceeded")
 })
 
 const asSink = Effect.gen(function*() {
@@ -308,6 +351,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     staged(waitingStream, { maxBytes: 64, suspectAfter: "1 hour" })
   ),
   test("pieces are any views, and are copied before the next one is made", staged(borrowedPieces)),
+  test("pieces that come together have memory of their own, or come one by one", staged(severalAtOnce)),
+  test(
+    "chunks are as large as the pool has room for, unless they are told",
+    staged(boundByPool, { maxBytes: 64, onExhausted: "wait" })
+  ),
   test("a buffer is a sink, as often as one likes", staged(asSink)),
   test("a stream comes through kernels in order, in chunks that may be short at the end", staged(throughKernels)),
   test("a stream through a kernel waits for its consumer", staged(throughWaits)),

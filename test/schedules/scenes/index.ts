@@ -9,6 +9,7 @@ import { layers } from "./Layers.ts"
 import { leases } from "./Leases.ts"
 import { limitedAllocators } from "./LimitedAllocators.ts"
 import { lostDevices } from "./LostDevices.ts"
+import { oneLimit } from "./OneLimit.ts"
 import { queues } from "./Queues.ts"
 import { randomPrograms } from "./RandomPrograms.ts"
 import { reading } from "./Reading.ts"
@@ -31,6 +32,7 @@ export const scenes = {
   leases,
   limitedAllocators,
   lostDevices,
+  oneLimit,
   queues,
   randomPrograms,
   reading,

@@ -54,13 +54,13 @@ export const copied = <I>(
       () => planOf(operation, { buffer: source, ...from }, { buffer: target, ...to }, given)
     )
     if (isGpuError(plan)) return yield* plan
-    const { cut, size, sourceOffset, targetOffset } = plan
+    const { size, sourceOffset, targetOffset } = plan
     if (from.device === to.device) {
       return yield* Context.get(ofSource, CommandQueue).copy(source, target, { sourceOffset, targetOffset, size })
     }
     // A chunk is read before it asks for staging memory of the target: copies in both directions could otherwise wait for each
     // other for ever.
-    const chunks = { chunkSize: cut.chunkBytes, inFlight: cut.inFlight }
+    const chunks = { chunkSize: given?.chunkSize, inFlight: given?.inFlight }
     const read = Stream.provideContext(Transfers.download(source, { offset: sourceOffset, size, ...chunks }), ofSource)
     const written = Transfers.upload(read, target, { offset: targetOffset, ...chunks })
     yield* Effect.provideContext(written, ofTarget)
@@ -80,5 +80,6 @@ const planOf = (operation: string, source: Side, target: Side, options: CopyOpti
   const size = options?.size ?? source.buffer.size - sourceOffset
   valid(BufferRange.lengthProblem(operation, source.buffer, sourceOffset, size, alignment, "source"))
   valid(BufferRange.lengthProblem(operation, target.buffer, targetOffset, size, alignment, "target"))
-  return { sourceOffset, targetOffset, size, cut: cutOf(operation, options, source.device) }
+  cutOf(operation, options, { device: source.device, most: Infinity })
+  return { sourceOffset, targetOffset, size }
 }

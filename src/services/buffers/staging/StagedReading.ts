@@ -14,6 +14,7 @@ import { giveBackUnsafe, logged } from "../../device/GivingBack.ts"
 import type { DriverMapping, QueueDriver } from "../../device/QueueDriver.ts"
 import { inSpan } from "../../device/Reading.ts"
 import { distrustUnproven } from "../../device/UnprovenMemory.ts"
+import { using } from "../../pool/waiting/Job.ts"
 import type { Check, Lend, Part } from "./StagingLender.ts"
 
 /**
@@ -31,11 +32,12 @@ export const through = <A, E, R>(
     const asked = readValues(operation, () => check(operation))
     if (asked === undefined) return empty
     if (isGpuError(asked)) return asked
-    return lend(asked.bytes, (staging): Effect.Effect<A, E | GpuError, R> => {
+    const lent = lend(asked.bytes, (staging): Effect.Effect<A, E | GpuError, R> => {
       const part = readValues(operation, () => check(operation))
       if (isGpuError(part)) return part
       return part?.bytes === asked.bytes ? f(part, staging) : changed(operation)
     })
+    return using(asked.memory.wholeMemory, lent)
   })
 
 const changed = (operation: string): GpuError =>

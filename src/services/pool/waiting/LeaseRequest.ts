@@ -4,7 +4,6 @@
  * @internal
  */
 import * as Context from "effect/Context"
-import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { type GpuError, make as makeError, Released } from "../../../domain/GpuError.ts"
 import type { Lease } from "../../lease/Lease.ts"
@@ -12,6 +11,7 @@ import type { LeaseList } from "../../lease/LeaseTable.ts"
 import type { PoolSource } from "../../lease/PoolSource.ts"
 import type { Charge, ChargedBudget } from "./Charge.ts"
 import type { Help } from "./Help.ts"
+import type { AnyFiber } from "./Job.ts"
 import type { SetAside } from "./SetAside.ts"
 import type { Waiter } from "./Waiter.ts"
 
@@ -36,9 +36,6 @@ export interface Terms {
   readonly collect?: Array<Lease> | undefined
 }
 
-/** The fiber that makes a request. */
-type Maker = Pick<Fiber.Fiber<unknown, unknown>, "id" | "context">
-
 /** One request for a lease, or (with `asks`) for a reservation: then all its sizes are the bytes of that. */
 export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefined> {
   /** The kind of memory that it is for. */
@@ -59,7 +56,7 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
   readonly callSite: string | undefined
   /** The list that will own the lease. */
   readonly list: LeaseList
-  readonly maker: Maker
+  readonly maker: AnyFiber
   /** The turn of its pool in which it is made. */
   readonly turn: SetAside | undefined
   readonly patience: Patience
@@ -106,7 +103,7 @@ export class LeaseRequest<Asks extends SetAside | undefined = SetAside | undefin
     label: string | undefined,
     callSite: string | undefined,
     list: LeaseList,
-    maker: Maker,
+    maker: AnyFiber,
     turn: SetAside | undefined,
     patience: Patience,
     terms: Terms,

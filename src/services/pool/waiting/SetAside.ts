@@ -6,11 +6,25 @@
  * Every byte is counted in one place at a time: here, or in a request that was made under the reservation, or in the
  * capacity of that request's lease. When the lease ends the bytes come back here, as long as the effect runs.
  *
+ * Other pools on the same memory draw from it too. Budgets that it is charged to, and such a request is not, stay
+ * charged with what that request uses: the bytes are theirs again when the lease ends.
+ *
  * @internal
  */
+import * as Context from "effect/Context"
 import type { ChargedBudget } from "./Charge.ts"
 
+/**
+ * In the context of an effect that runs within reservations, the innermost first. Where a pool was asked for one, the
+ * effect is given that pool as one that draws from it; the other pools on the memory find it here.
+ */
+export const CurrentReservations = Context.Reference<ReadonlyArray<SetAside>>("effect-gpu-pool/CurrentReservations", {
+  defaultValue: () => []
+})
+
 export interface SetAsideOptions {
+  /** Whose bytes they are: a pool, by its source, or a memory, with all its pools. */
+  readonly owner: object
   /** What counts the bytes of the pool that are set aside. */
   readonly core: { setAsideBytes: number }
   /** The reservation around it, which it draws from first. */
@@ -34,6 +48,7 @@ export class SetAside {
   hasBegun = false
   /** 0 until somebody who listens asks for it. */
   number = 0
+  readonly owner: object
   readonly parent: SetAside | undefined
   readonly budgets: ReadonlyArray<ChargedBudget>
   readonly label: string | undefined
@@ -43,10 +58,13 @@ export class SetAside {
   readonly #registry: Set<SetAside>
   /** Bytes of the reservation around it, which get back to that one. */
   #owed = 0
+  /** Bytes that requests use which are not charged to a budget, and with which it stays charged. */
+  readonly #elsewhere = new Map<ChargedBudget, number>()
 
-  constructor({ budgets, core, fiberId, label, parent, registry, sequence }: SetAsideOptions) {
+  constructor({ budgets, core, fiberId, label, owner, parent, registry, sequence }: SetAsideOptions) {
     this.#core = core
     this.#registry = registry
+    this.owner = owner
     this.parent = parent
     this.budgets = budgets
     this.label = label
@@ -70,6 +88,7 @@ export class SetAside {
     for (const budget of this.budgets) {
       budget.setAsideBytes += this.parent?.budgets.includes(budget) ? bytes - drawn : bytes
     }
+    if (this.parent !== undefined) this.parent.#useElsewhere(drawn, this.budgets)
   }
 
   /** Draws up to so many bytes for a request. They still count as set aside. */
@@ -79,27 +98,34 @@ export class SetAside {
     return drawn
   }
 
-  /** What a request has drawn counts as reserved or leased from now on, and as set aside no more; negative: again. */
-  use(bytes: number): void {
+  /**
+   * What a request under these budgets has drawn counts as reserved or leased from now on, and as set aside no more;
+   * negative: again.
+   */
+  use(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
     this.#core.setAsideBytes -= bytes
-    for (const budget of this.budgets) budget.setAsideBytes -= bytes
+    for (const budget of this.budgets) if (chain.includes(budget)) budget.setAsideBytes -= bytes
+    this.#useElsewhere(bytes, chain)
   }
 
   /** A request has failed: the bytes that it had drawn come back. */
   undraw(bytes: number): void {
-    this.#count(-bytes)
-    this.giveBack(bytes)
-  }
-
-  /** Bytes that neither the pool nor a budget counts any more, as those of a lease that has ended. */
-  giveBack(bytes: number): void {
-    if (bytes === 0) return
     if (this.isOpen) {
       this.left += bytes
-      this.#count(bytes)
-    } else {
-      this.#repay(bytes)
+      return
     }
+    this.#core.setAsideBytes -= bytes
+    for (const budget of this.budgets) this.#uncharge(budget, bytes)
+    this.#repay(bytes)
+  }
+
+  /** Bytes that neither the pool nor these budgets count any more, as those of a lease that has ended. */
+  giveBack(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
+    if (bytes === 0) return
+    if (!this.isOpen) return this.#repay(bytes)
+    this.left += bytes
+    this.use(-bytes, chain)
+    for (const budget of this.budgets) if (chain.includes(budget)) budget.charge(bytes)
   }
 
   /** The effect has ended: other requests may have the bytes that it does not use. False if it had never begun. */
@@ -108,20 +134,40 @@ export class SetAside {
     const { left } = this
     this.isOpen = false
     this.#registry.delete(this)
+    this.#core.setAsideBytes -= left
+    for (const budget of this.budgets) this.#uncharge(budget, left + this.#usedElsewhere(budget))
     this.left = 0
-    this.#count(-left)
+    this.#elsewhere.clear()
     this.#repay(left)
     return true
+  }
+
+  /** The bytes with which it is charged to a budget, and which come back to that at the latest when the effect ends. */
+  setAsideOf(budget: ChargedBudget): number {
+    return this.left + this.#usedElsewhere(budget)
+  }
+
+  /** Budgets that do not count them stay charged, while the effect runs. */
+  #useElsewhere(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
+    for (const budget of this.budgets) {
+      if (chain.includes(budget)) continue
+      if (this.isOpen) this.#elsewhere.set(budget, this.#usedElsewhere(budget) + bytes)
+      else this.#uncharge(budget, bytes)
+    }
+  }
+
+  #usedElsewhere(budget: ChargedBudget): number {
+    return this.#elsewhere.get(budget) ?? 0
+  }
+
+  #uncharge(budget: ChargedBudget, bytes: number): void {
+    budget.setAsideBytes -= bytes
+    budget.charge(-bytes)
   }
 
   #repay(bytes: number): void {
     const repaid = Math.min(bytes, this.#owed)
     this.#owed -= repaid
-    this.parent?.giveBack(repaid)
-  }
-
-  #count(bytes: number): void {
-    this.use(-bytes)
-    for (const budget of this.budgets) budget.charge(bytes)
+    this.parent?.giveBack(repaid, this.budgets)
   }
 }

@@ -4,7 +4,8 @@
  * scope closes.
  *
  * A lease is stuck when its scope, or the fiber that acquired the first lease of its scope, or the fiber that it is
- * lent to, has a request that is stuck. A request is stuck when it waits in a line to which only stuck leases, stuck
+ * lent to, has a request that is stuck. A fiber has the requests of the operations that it waits for, and an operation
+ * the memory that it uses (`Job`). A request is stuck when it waits in a line to which only stuck leases, stuck
  * reservations and the charges of stuck requests can give anything back. The requests that are left when all others are
  * removed, again and again, are a standstill. The rule does not see a release that another fiber would still do, so it
  * must hold twice, `suspectAfter` apart, with nothing given back in between.
@@ -17,6 +18,7 @@ import type * as Scope from "effect/Scope"
 import type { WaitingJob } from "../../../domain/GpuError.ts"
 import type { Lease } from "../../lease/Lease.ts"
 import type { LeaseTable } from "../../lease/LeaseTable.ts"
+import { partyOf } from "./Job.ts"
 import type { JobTurns } from "./JobTurns.ts"
 import type { SetAside } from "./SetAside.ts"
 import type { Waiter, WaitLine, WaitLines } from "./WaitLine.ts"
@@ -41,17 +43,21 @@ class Parties {
   readonly #fibers = new Set<number>()
   readonly #scopes = new Set<Scope.Scope>()
   readonly #reservations = new Set<SetAside>()
+  readonly #used = new Set<object>()
 
   constructor(waiters: Iterable<Waiter>) {
     for (const { request } of waiters) {
-      this.#fibers.add(request.fiberId)
-      if (request.scope !== undefined) this.#scopes.add(request.scope)
+      const { fiberIds, scopes, uses } = partyOf(request)
+      for (const id of fiberIds) this.#fibers.add(id)
+      for (const scope of scopes) this.#scopes.add(scope)
+      for (const memory of uses) this.#used.add(memory)
       if (request.turn !== undefined) this.#reservations.add(request.turn)
       for (let from = request.from; from !== undefined; from = from.parent) this.#reservations.add(from)
     }
   }
 
-  holdsLease({ borrowerId, list }: Lease): boolean {
+  holdsLease({ block, borrowerId, list }: Lease): boolean {
+    if (this.#used.size > 0 && block !== undefined && this.#used.has(block.value.wholeMemory)) return true
     if (list?.scope === undefined) return this.#fibers.has(borrowerId)
     return this.#scopes.has(list.scope) || this.#fibers.has(list.fiberId)
   }
@@ -93,7 +99,8 @@ const bytesByLine = (
     }
     for (const one of pool.reservations) {
       if (!parties.holdsReservation(one)) continue
-      addCharged(one.budgets, one.left)
+      add(pool.line, one.left)
+      for (const budget of one.budgets) add(budget.line, one.setAsideOf(budget))
       if (pool.turns.isRunning(one)) add(pool.turns.line, 1)
     }
     const ownLines: ReadonlySet<object> = pool.lines.filled
@@ -123,10 +130,12 @@ const havingAmong = (
     }
     for (const { fiberId } of pool.reservations) fibers.add(fiberId)
   }
-  return waiters.filter(({ request }) =>
-    fibers.has(request.fiberId) || scopes.has(request.scope) ||
-    request.from !== undefined || request.turn !== undefined || request.charge !== undefined
-  )
+  return waiters.filter(({ request }) => {
+    if (request.from !== undefined || request.turn !== undefined || request.charge !== undefined) return true
+    const party = partyOf(request)
+    return party.uses.length > 0 || party.fiberIds.some((id) => fibers.has(id)) ||
+      party.scopes.some((scope) => scopes.has(scope))
+  })
 }
 
 /** A line, and those of its waiters that may be stuck. */
@@ -167,6 +176,7 @@ const blocksBudget = ({ request: { budget, charge } }: Waiter): boolean =>
 class Ages {
   readonly #ofFibers = new Map<number, number>()
   readonly #ofScopes = new Map<Scope.Scope, number>()
+  readonly #ofMemory = new Map<object, number>()
 
   constructor(pools: ReadonlyArray<Looked>) {
     for (const { live, pool } of pools) {
@@ -174,6 +184,7 @@ class Ages {
         if (block === undefined || list === undefined) continue
         lower(this.#ofFibers, list.scope === undefined ? borrowerId : list.fiberId, sequence)
         if (list.scope !== undefined) lower(this.#ofScopes, list.scope, sequence)
+        lower(this.#ofMemory, block.value.wholeMemory, sequence)
       }
       for (const { fiberId, left, sequence } of pool.reservations) {
         if (left > 0) lower(this.#ofFibers, fiberId, sequence)
@@ -182,11 +193,13 @@ class Ages {
   }
 
   /** Infinity for a job without memory. */
-  of({ request: { fiberId, from, scope } }: Waiter): number {
+  of({ request }: Waiter): number {
+    const { fiberIds, scopes, uses } = partyOf(request)
     return Math.min(
-      this.#ofFibers.get(fiberId) ?? Infinity,
-      (scope && this.#ofScopes.get(scope)) ?? Infinity,
-      from?.isOpen === true ? from.sequence : Infinity
+      ...fiberIds.map((id) => this.#ofFibers.get(id) ?? Infinity),
+      ...scopes.map((scope) => this.#ofScopes.get(scope) ?? Infinity),
+      ...uses.map((memory) => this.#ofMemory.get(memory) ?? Infinity),
+      request.from?.isOpen === true ? request.from.sequence : Infinity
     )
   }
 }
@@ -299,7 +312,13 @@ export class StandstillWatch {
     const holding = holdersAmong(pools, stuck)
     const victim = this.#victimOf(holding, stuck)
     if (victim === undefined) return
-    const jobs = holding.slice(0, mostNamed).map((waiter) => jobOf(pools, waiter))
+    // One that lacks nothing but what it has itself would come to the same end again.
+    const isAlone = !victim.line.hasRoomFor(victim.request) &&
+      findStuck(pools, (waiter) => waiter === victim).length > 0
+    // One without memory may stand before it in line, and wait for what it has.
+    const others = stuck.filter((waiter) => !holding.includes(waiter))
+    const named = isAlone ? [victim] : [...holding, ...others].slice(0, mostNamed)
+    const jobs = named.map((waiter) => jobOf(pools, waiter))
     this.#suspects = new Map()
     // The memory of the failed job goes to the others, the oldest first. Requests of jobs without memory would take it,
     // and then wait for each other too.

@@ -283,6 +283,11 @@ export class WaitLine implements Line<LeaseRequest> {
     return this.#owner.returned()
   }
 
+  /** Whether a request would fit if it were the first in line. */
+  hasRoomFor({ drawn, exactSize }: LeaseRequest): boolean {
+    return exactSize - drawn <= this.#owner.room()
+  }
+
   /** Puts a waiter at the head: it holds what all others wait for, so they can only gain by it. */
   promote(waiter: Waiter): void {
     const first = this.#first

@@ -52,6 +52,8 @@ export interface Line<R> {
   readonly fail: (waiter: Waiter<R>, jobs: ReadonlyArray<WaitingJob>) => void
   /** Grows with everything that comes back, and changes with the limit. */
   readonly returned: () => number
+  /** Whether a request would fit if it were the first in line. */
+  readonly hasRoomFor: (request: R) => boolean
 }
 
 export class Waiter<R> implements Awaiting {

@@ -1,0 +1,3 @@
+import { exploreScenes } from "./explored.ts"
+
+exploreScenes("oneLimit")
