@@ -59,7 +59,8 @@ interface Request {
   readonly scope: number
   readonly place: number
   readonly size: number
-  readonly uses: SizedLease | undefined
+  /** The memory that an operation uses, whoever leases it. */
+  readonly uses: object | undefined
   readonly arrival: number
 }
 
@@ -102,27 +103,29 @@ class World {
     return this.agents.flatMap(({ waits }) => waits ?? [])
   }
 
-  ask(agent: number, place: number, size: number, uses: SizedLease | undefined): Request {
+  ask(agent: number, place: number, size: number, uses: object | undefined): Request {
     const request = { agent, scope: scopeOfAgent[agent]!, place, size, uses, arrival: this.#arrivals++ }
     this.agents[agent]!.waits = request
     return request
   }
 }
 
+const memoryOf = ({ block }: SizedLease): object | undefined => block?.value.wholeMemory
+
 const isHeldBy = (requests: ReadonlyArray<Request>, { lease, owner }: Lease): boolean =>
-  requests.some(({ uses }) => uses === lease) || ("borrower" in owner
+  requests.some(({ uses }) => uses !== undefined && uses === memoryOf(lease)) || ("borrower" in owner
     ? requests.some(({ agent }) => agent === owner.borrower)
     : requests.some(({ agent, scope }) => scope === owner.scope || agent === owner.firstAgent))
 
 /** An operation asks on a fiber of its own, and the one that asked for it waits. */
-const operated = <A, E, R>(asked: Effect.Effect<A, E, R>, uses: SizedLease | undefined) =>
+const operated = <A, E, R>(asked: Effect.Effect<A, E, R>, uses: object | undefined) =>
   Effect.scopedWith((scope) =>
     Effect.gen(function*() {
       const results = yield* InOrder.begin<A, E, R>((hand) => hand.hand(() => asked), {
         most: 1,
         scope,
         status: new DeviceStatus("model"),
-        uses: uses === undefined ? [] : [uses.block!.value.wholeMemory]
+        uses: uses === undefined ? [] : [uses]
       })
       const [result] = yield* results.pipe(Pull.catchDone(() => Effect.die("an operation without a result")))
       return result

@@ -92,9 +92,11 @@ describe("streams", () => {
       const x = yield* BufferPool.allocate(256)
       const stream = Stream.make(new Uint8Array(256))
       const small = { maxBytes: 64, onExhausted: "wait" } as const
-      const upload = Transfers.upload(stream, x).pipe(Effect.provide(StagingPool.layer(small)))
+      const upload = Transfers.upload(stream, x, { chunkSize: 256 }).pipe(
+        Effect.provide(StagingPool.layer(small))
+      )
       strictEqual(yield* tagOf(upload), "LimitExceeded")
-      const through = Stream.runDrain(Transfers.through(stream, () => Effect.void)).pipe(
+      const through = Stream.runDrain(Transfers.through(stream, () => Effect.void, { chunkSize: 256 })).pipe(
         Effect.provide(BufferPool.layer(small))
       )
       strictEqual(yield* tagOf(through), "LimitExceeded")
