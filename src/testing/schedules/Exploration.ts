@@ -6,6 +6,8 @@
 import * as Effect from "effect/Effect"
 import * as LoadedPart from "../../services/calls/LoadedPart.ts"
 import { type Chooser, following } from "./Chooser.ts"
+import { print } from "./Columns.ts"
+import { interleavingOf } from "./Interleaving.ts"
 import { type Problem, ScheduledRun } from "./ScheduledRun.ts"
 import { format, type SchedulePath } from "./SchedulePath.ts"
 import { ScheduleViolation } from "./ScheduleViolation.ts"
@@ -19,6 +21,8 @@ export interface Limits {
   readonly maxSchedules: number
   /** Its name in the message of a bad schedule. */
   readonly seed: number | undefined
+  /** Characters in a line of a trace. */
+  readonly width: number
 }
 
 /**
@@ -91,6 +95,34 @@ export const explore = Effect.fnUntraced(function*(
   return { schedules, complete: true, steps }
 })
 
+/** How many steps at the begin, around each deviation and at the end of a long schedule are looked at. */
+const wantedSteps = { first: 500, around: 500, last: 1_000, deviations: 8 }
+
+/** Runs the schedule of a path once more, and says what its fibers did. `before` is the same schedule without a trace. */
+const traced = (
+  program: Effect.Effect<unknown, unknown>,
+  path: SchedulePath,
+  { maxSteps, width }: Limits,
+  before: ScheduledRun
+): { readonly problem: Problem | undefined; readonly text: string } => {
+  const { deviationSteps, steps } = before
+  const half = wantedSteps.deviations / 2
+  const near = deviationSteps.length <= wantedSteps.deviations
+    ? deviationSteps
+    : [...deviationSteps.slice(0, half), ...deviationSteps.slice(-half)]
+  const trace = new Trace((step) =>
+    step <= wantedSteps.first || step > steps - wantedSteps.last ||
+    near.some((at) => Math.abs(step - at) <= wantedSteps.around)
+  )
+  try {
+    const run = new ScheduledRun({ choose: following(path), maxSteps, trace })
+    const problem = run.execute(program)
+    return { problem, text: print(interleavingOf(trace, run.waiting), width) }
+  } finally {
+    trace.close()
+  }
+}
+
 /** Runs the schedule of a path, and records a trace. @internal */
 export const replay = (
   program: Effect.Effect<unknown, unknown>,
@@ -98,12 +130,11 @@ export const replay = (
   limits: Limits
 ): Effect.Effect<string, ScheduleViolation> =>
   Effect.flatMap(Effect.orDie(LoadedPart.all), () => {
-    const trace = new Trace()
-    const run = new ScheduledRun({ choose: following(path), maxSteps: limits.maxSteps, trace })
-    const problem = run.execute(program)
+    const { run } = attempt(program, following(path), limits.maxSteps)
+    const { problem, text } = traced(program, path, limits, run)
     return problem === undefined
-      ? Effect.succeed(trace.toString())
-      : Effect.fail(describe({ problem, path }, limits, 0, trace))
+      ? Effect.succeed(text)
+      : Effect.fail(describe({ problem, path }, limits, 0, text))
   })
 
 /** A program that depends only on its schedule has the same decisions again. */
@@ -134,11 +165,10 @@ const violation = (
       return problem === undefined ? undefined : { problem, path: run.deviations }
     }
     const { path, problem } = bad.problem.kind === "diverged" ? bad : smallest(program, shrink(bad, along), limits)
-    const trace = new Trace()
-    const run = new ScheduledRun({ choose: following(path), maxSteps: limits.maxSteps, trace })
+    const { run } = attempt(program, following(path), limits.maxSteps)
     // Runs it again, for the trace and the stack traces of errors.
-    const again = run.execute(program)
-    return Effect.fail(describe({ path, problem: again ?? problem }, limits, schedules, trace))
+    const again = traced(program, path, limits, run)
+    return Effect.fail(describe({ path, problem: again.problem ?? problem }, limits, schedules, again.text))
   })
 
 /** Searches all schedules with fewer deviations for a bad one. */
@@ -163,18 +193,18 @@ const titles: Readonly<Record<Problem["kind"], string>> = {
   diverged: "the program depends on more than its schedule"
 }
 
-const describe = ({ path, problem }: Bad, limits: Limits, schedules: number, trace: Trace): ScheduleViolation => {
+const describe = ({ path, problem }: Bad, limits: Limits, schedules: number, trace: string): ScheduleViolation => {
   const text = format(path)
   const seed = limits.seed === undefined ? "" : ` of seed ${limits.seed}`
   const message = `${titles[problem.kind]}: ${problem.detail}\n` +
     `after ${schedules} other schedules${seed}, at the path "${text}": ` +
-    `Schedules.replay(program, "${text}") runs it again.\n${trace}`
+    `Schedules.replay(program, "${text}") runs it again.\n\n${trace}`
   return new ScheduleViolation({
     kind: problem.kind,
     path: text,
     seed: limits.seed,
     schedules,
-    trace: String(trace),
+    trace,
     message
   })
 }

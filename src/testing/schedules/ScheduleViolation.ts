@@ -14,8 +14,8 @@ import * as Data from "effect/Data"
 export type ViolationKind = "failed" | "defect" | "waiting" | "endless" | "thrown" | "diverged"
 
 /**
- * A schedule in which the program does not end well. The message says what happened, how to run the schedule again, and
- * step by step what the fibers did.
+ * A schedule in which the program does not end well. The message says what happened, how to run the schedule again, which
+ * lines of the program raced, and in a column for each fiber what it ran.
  *
  * **Details**
  *
@@ -61,7 +61,7 @@ export class ScheduleViolation extends Data.TaggedError("ScheduleViolation")<{
   readonly seed: number | undefined
   /** How many good schedules ran before it. */
   readonly schedules: number
-  /** What the fibers did, step by step. */
+  /** The lines of the program that raced, and those that each fiber ran, in columns. */
   readonly trace: string
   readonly message: string
 }> {}

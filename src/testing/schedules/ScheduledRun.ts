@@ -9,7 +9,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
+import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as EffectRandom from "effect/Random"
 import * as Scheduler from "effect/Scheduler"
@@ -17,9 +17,11 @@ import * as Tracer from "effect/Tracer"
 import { Turns } from "../../services/calls/Turns.ts"
 import { Random } from "../Random.ts"
 import type { Chooser } from "./Chooser.ts"
-import type { Deviation } from "./SchedulePath.ts"
+import { nameOfFiber } from "./Interleaving.ts"
+import { type Deviation, format } from "./SchedulePath.ts"
 import type { ViolationKind } from "./ScheduleViolation.ts"
-import { describe, type Trace } from "./Trace.ts"
+import { withoutEngine } from "./SourceFiles.ts"
+import type { Origin, Trace } from "./Trace.ts"
 import { VirtualClock, type Woken } from "./VirtualClock.ts"
 
 type AnyFiber = Fiber.Fiber<unknown, unknown>
@@ -42,6 +44,8 @@ interface Task {
   readonly run: () => void
   /** The stopped fiber that this task resumes. */
   readonly stopped: Known | undefined
+  /** With a trace, who scheduled the task, and in which event: if it begins a fiber, that fiber was started there. */
+  readonly by: Origin | undefined
 }
 
 /** What a decision can choose: a task, or that time passes. */
@@ -62,6 +66,8 @@ export class ScheduledRun implements Scheduler.Scheduler {
   /** How many options each decision had. */
   readonly options: Array<number> = []
   readonly deviations: Array<Deviation> = []
+  /** The step before which each deviation was made. */
+  readonly deviationSteps: Array<number> = []
   steps = 0
   readonly #choose: Chooser
   readonly #maxSteps: number
@@ -87,6 +93,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
   /** The fiber of the current task. It may wake others, which run inside its step. */
   #outer: AnyFiber | undefined
   #seen: Known | undefined
+  #task: Task | undefined
   /** How many fibers this moment has woken. They run before the ready ones, because time passed for them. */
   #woken = 0
 
@@ -107,7 +114,9 @@ export class ScheduledRun implements Scheduler.Scheduler {
   }
 
   nameFiber(fiber: AnyFiber, name: string): void {
-    this.#know(fiber).name = name
+    const known = this.#know(fiber)
+    known.name = name
+    this.#trace?.name(known.number, name)
   }
 
   /** Runs the task when nothing else can run, or at any step before. */
@@ -171,11 +180,11 @@ export class ScheduledRun implements Scheduler.Scheduler {
     // An interruption has resumed the fiber, so the task that would resume it does nothing.
     if (known.stopped !== undefined) this.#forget(known.stopped)
     if (++this.steps > this.#maxSteps) this.#end("endless", `more than ${this.#maxSteps} steps`)
-    if (this.#over || (this.#mayStop(fiber) && (this.#decided !== undefined || this.#switches(known)))) {
+    if (this.#over || (this.#mayStop(fiber) && (this.#decided !== undefined || this.#switches(known, primitive)))) {
       this.#stopping = known
       return true
     }
-    if (primitive !== undefined) this.#trace?.step(this.#nameOf(known), this.steps, () => describe(primitive))
+    this.#trace?.step(fiber, known.number, this.steps, primitive)
     return false
   }
 
@@ -185,14 +194,14 @@ export class ScheduledRun implements Scheduler.Scheduler {
   }
 
   /** Decides whether the current fiber goes on, and what runs if it does not. */
-  #switches(known: Known): boolean {
+  #switches(known: Known, primitive: Primitive | undefined): boolean {
     const others = this.#ready.length + (this.#clock.isWaiting ? 1 : 0) + this.#last.length
     const inside = this.#outer !== known.fiber && this.#outer?.pollUnsafe() === undefined
     const options = 1 + others + (inside ? 1 : 0)
     if (options === 1) return false
     const option = this.#decide(options)
     if (option === 0) return false
-    this.#trace?.note(`stopped here (decision ${this.options.length - 1}, option ${option})`)
+    this.#trace?.stop(known.fiber, known.number, this.steps, primitive, this.#lastDeviation())
     if (option <= others) this.#decided = this.#candidate(option - 1)
     return true
   }
@@ -204,7 +213,14 @@ export class ScheduledRun implements Scheduler.Scheduler {
     if (decided !== undefined) return decided
     const options = this.#ready.length + (this.#clock.isWaiting ? 1 : 0) + this.#last.length
     if (options === 0) return this.#afterAll[0]
-    return this.#candidate(options === 1 ? 0 : this.#decide(options))
+    if (options === 1) return this.#candidate(0)
+    const option = this.#decide(options)
+    if (option !== 0) this.#trace?.choice(this.#lastDeviation())
+    return this.#candidate(option)
+  }
+
+  #lastDeviation(): string {
+    return format(this.deviations.slice(-1))
   }
 
   #candidate(index: number): Next | undefined {
@@ -218,7 +234,10 @@ export class ScheduledRun implements Scheduler.Scheduler {
     const decision = this.options.length
     const option = this.#choose(options, decision)
     this.options.push(options)
-    if (option !== 0) this.deviations.push({ decision, option })
+    if (option !== 0) {
+      this.deviations.push({ decision, option })
+      this.deviationSteps.push(this.steps)
+    }
     return option
   }
 
@@ -226,13 +245,14 @@ export class ScheduledRun implements Scheduler.Scheduler {
     if (next === "time") {
       this.#woken = 0
       this.#clock.advance()
-      this.#trace?.note(`time passes: ${this.#clock.now} ms`)
+      this.#trace?.time(this.#clock.now)
       return
     }
     this.#forget(next)
     // To resume after a stop is one more step, and the chosen fiber must not decide again at once.
     this.#skipped = next.stopped === undefined ? 1 : 2
     this.#outer = undefined
+    this.#task = next
     try {
       next.run()
     } catch (cause) {
@@ -244,13 +264,13 @@ export class ScheduledRun implements Scheduler.Scheduler {
     const stopped = this.#stopping
     this.#stopping = undefined
     if (this.#over) return
-    const entry: Task = { run: task, stopped }
+    const entry: Task = { run: task, stopped, by: this.#scheduling() }
     if (stopped !== undefined) stopped.stopped = entry
     this.#ready.push(entry)
   }
 
   #wake(task: () => void): Woken {
-    const entry: Task = { run: task, stopped: undefined }
+    const entry: Task = { run: task, stopped: undefined, by: undefined }
     this.#ready.splice(this.#woken++, 0, entry)
     return { cancel: () => remove(this.#ready, entry) }
   }
@@ -273,13 +293,30 @@ export class ScheduledRun implements Scheduler.Scheduler {
     if (known === undefined) {
       known = { fiber, number: this.#fibers.size + 1, name: undefined, stopped: undefined }
       this.#fibers.set(fiber, known)
+      this.#follow(known)
     }
     this.#seen = known
     return known
   }
 
-  #nameOf({ name, number }: Known): string {
-    return name === undefined ? `fiber ${number}` : `${name} (fiber ${number})`
+  #follow({ fiber, number }: Known): void {
+    const trace = this.#trace
+    if (trace === undefined) return
+    trace.begin(fiber, number, this.#task?.by)
+    fiber.addObserver((exit) => trace.end(number, exit))
+  }
+
+  #scheduling(): Task["by"] {
+    const current = this.#trace === undefined ? undefined : Fiber.getCurrent()
+    const known = current === undefined ? undefined : this.#fibers.get(current)
+    return known === undefined ? undefined : this.#trace?.originIn(known.number)
+  }
+
+  /** The fibers that have not ended. */
+  get waiting(): ReadonlyArray<number> {
+    return [...this.#fibers.values()].filter(({ fiber }) => fiber.pollUnsafe() === undefined).map(({ number }) =>
+      number
+    )
   }
 
   /** No fiber can run any more: the schedule is good if every fiber has ended without a defect. */
@@ -287,15 +324,15 @@ export class ScheduledRun implements Scheduler.Scheduler {
     const waiting: Array<string> = []
     for (const known of this.#fibers.values()) {
       const exit = known.fiber.pollUnsafe()
-      if (exit === undefined) waiting.push(this.#nameOf(known))
+      if (exit === undefined) waiting.push(nameOfFiber(known))
       else if (known.fiber !== main && Exit.isFailure(exit) && Cause.hasDies(exit.cause)) {
-        return { kind: "defect", detail: `${this.#nameOf(known)}: ${show(Cause.squash(exit.cause))}` }
+        return { kind: "defect", detail: `${nameOfFiber(known)}: ${show(Cause.squash(exit.cause))}` }
       }
     }
     const end = main.pollUnsafe()
     if (end !== undefined && Exit.isFailure(end)) {
       const kind = Cause.hasDies(end.cause) ? "defect" : "failed"
-      return { kind, detail: Cause.pretty(end.cause) }
+      return { kind, detail: withoutEngine(Cause.pretty(end.cause)) }
     }
     return waiting.length === 0 ? undefined : { kind: "waiting", detail: waiting.join(", ") }
   }
@@ -304,7 +341,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
 const silent: ReadonlySet<Logger.Logger<unknown, unknown>> = new Set()
 
 const add = (tasks: Array<Task>, task: () => void): Woken => {
-  const entry: Task = { run: task, stopped: undefined }
+  const entry: Task = { run: task, stopped: undefined, by: undefined }
   tasks.push(entry)
   return { cancel: () => remove(tasks, entry) }
 }
@@ -314,4 +351,5 @@ const remove = (tasks: Array<Task>, task: Task): void => {
   if (index >= 0) tasks.splice(index, 1)
 }
 
-const show = (cause: unknown): string => cause instanceof Error ? cause.stack ?? cause.message : String(cause)
+const show = (cause: unknown): string =>
+  cause instanceof Error ? withoutEngine(cause.stack ?? cause.message) : String(cause)

@@ -49,6 +49,8 @@ export interface ExploreOptions {
   readonly maxSchedules?: number | undefined
   /** A schedule with more steps than this does not end: 10,000 when left out. */
   readonly maxSteps?: number | undefined
+  /** Characters in a line of the trace: 120 when left out, at least 60. */
+  readonly width?: number | undefined
 }
 
 /**
@@ -66,13 +68,34 @@ export interface RandomOptions {
   readonly deviations?: number | undefined
   /** A schedule with more steps than this does not end: 10,000 when left out. */
   readonly maxSteps?: number | undefined
+  /** Characters in a line of the trace: 120 when left out, at least 60. */
+  readonly width?: number | undefined
 }
 
-const knownOfExploring = KnownOptions.of<ExploreOptions>({ deviations: true, maxSchedules: true, maxSteps: true })
+/**
+ * How a schedule is run again.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ReplayOptions = Pick<ExploreOptions, "maxSteps" | "width">
 
-const knownOfRandom = KnownOptions.of<RandomOptions>({ seed: true, schedules: true, deviations: true, maxSteps: true })
+const knownOfExploring = KnownOptions.of<ExploreOptions>({
+  deviations: true,
+  maxSchedules: true,
+  maxSteps: true,
+  width: true
+})
 
-const knownOfReplay = KnownOptions.of<Pick<ExploreOptions, "maxSteps">>({ maxSteps: true })
+const knownOfRandom = KnownOptions.of<RandomOptions>({
+  seed: true,
+  schedules: true,
+  deviations: true,
+  maxSteps: true,
+  width: true
+})
+
+const knownOfReplay = KnownOptions.of<ReplayOptions>({ maxSteps: true, width: true })
 
 /** Programs without types can pass anything, and a run of 0 schedules would look like success. */
 const count = (operation: string, name: string, value: number | undefined, without: number, least: number): number => {
@@ -83,6 +106,9 @@ const count = (operation: string, name: string, value: number | undefined, witho
 
 const stepsOf = (operation: string, options: { readonly maxSteps?: number | undefined }): number =>
   count(operation, "maxSteps", options.maxSteps, 10_000, 1)
+
+const widthOf = (operation: string, options: { readonly width?: number | undefined }): number =>
+  count(operation, "width", options.width, 120, 60)
 
 /**
  * Runs every schedule of a program with at most `deviations` deviations from the usual order, the fewest first. Fails
@@ -136,7 +162,8 @@ export const explore: {
       return Exploration.explore(program, everySchedule(deviations), {
         maxSteps: stepsOf(operation, options),
         maxSchedules: count(operation, "maxSchedules", options.maxSchedules, 100_000, 1),
-        seed: undefined
+        seed: undefined,
+        width: widthOf(operation, options)
       })
     })
 )
@@ -191,13 +218,14 @@ export const random: {
       return Exploration.explore(program, randomSchedules(seed, deviations), {
         maxSteps: stepsOf(operation, options),
         maxSchedules: count(operation, "schedules", options.schedules, 1000, 1),
-        seed
+        seed,
+        width: widthOf(operation, options)
       })
     })
 )
 
 /**
- * Runs one schedule again, from the path that an error named, and returns what the fibers did in it, step by step.
+ * Runs one schedule again, from the path that an error named, and returns its trace: which lines each fiber ran.
  * Fails with the same violation. Dies with a TypeError for an unknown option.
  *
  * **Example** (The usual schedule)
@@ -216,24 +244,24 @@ export const random: {
  */
 export const replay: {
   /**
-   * Runs one schedule again, from the path that an error named, and returns what the fibers did in it, step by step.
+   * Runs one schedule again, from the path that an error named, and returns its trace: which lines each fiber ran.
    * Fails with the same violation. Dies with a TypeError for an unknown option.
    */
   (
     path: string,
-    options?: Pick<ExploreOptions, "maxSteps">
+    options?: ReplayOptions
   ): (program: Effect.Effect<unknown, unknown>) => Effect.Effect<string, ScheduleViolation>
   (
     program: Effect.Effect<unknown, unknown>,
     path: string,
-    options?: Pick<ExploreOptions, "maxSteps">
+    options?: ReplayOptions
   ): Effect.Effect<string, ScheduleViolation>
 } = dual(
   subjectFirst(2, Effect.isEffect),
   (
     program: Effect.Effect<unknown, unknown>,
     path: string,
-    options: Pick<ExploreOptions, "maxSteps"> = {}
+    options: ReplayOptions = {}
   ): Effect.Effect<string, ScheduleViolation> =>
     Effect.suspend(() => {
       const operation = "Schedules.replay"
@@ -245,7 +273,8 @@ export const replay: {
       return Exploration.replay(program, parsed, {
         maxSteps: stepsOf(operation, options),
         maxSchedules: 1,
-        seed: undefined
+        seed: undefined,
+        width: widthOf(operation, options)
       })
     })
 )

@@ -1,85 +1,184 @@
 /**
- * A readable trace of one schedule: which fiber ran from which step to which, and where it stopped.
+ * What the fibers of one run did, as it happened: each step with what the fiber stood in then. It is read only after the
+ * run, because the engine's answers about places would take most of the time.
  *
  * @internal
  */
+import type * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import { type GeneratorPlace, Inspector } from "./Inspector.ts"
+
+type AnyFiber = Fiber.Fiber<unknown, unknown>
+
+/** What a fiber has to go back to when the effect that it runs has ended. */
+export interface Frame {
+  /** Effect's own object for it. */
+  readonly entry: object
+  /** Of a generator. */
+  readonly generator: GeneratorPlace | undefined
+}
+
+/** A fiber evaluates one effect. */
+export interface Step {
+  readonly tag: "step"
+  readonly fiber: number
+  readonly step: number
+  /** Counts the steps of its fiber, so that left out ones show. */
+  readonly nth: number
+  readonly effect: object | undefined
+  /** From the inside out. */
+  readonly frames: ReadonlyArray<Frame>
+  readonly span: string | undefined
+}
+
+export type Event =
+  | Step
+  /** The explorer stops a fiber before this step, by the deviation `path`; `undefined` for a step that nobody looks at. */
+  | { readonly tag: "stop"; readonly path: string; readonly before: Step | undefined }
+  /** The explorer lets something else run next than usual. */
+  | { readonly tag: "choice"; readonly path: string }
+  | { readonly tag: "time"; readonly millis: number }
+  | { readonly tag: "end"; readonly fiber: number; readonly nth: number; readonly exit: Exit.Exit<unknown, unknown> }
+
+/** The fiber that started another one, and its event of that time. */
+export interface Origin {
+  readonly fiber: number
+  readonly event: number
+}
+
+/** A fiber of the run. */
+export interface Traced {
+  readonly id: number
+  readonly number: number
+  name: string | undefined
+  readonly by: Origin | undefined
+  /** How many steps it did. */
+  steps: number
+}
+
+/** As much of Effect's fibers and generators as is looked at here. Without it a trace tells less. */
+interface Inside {
+  readonly _stack?: ReadonlyArray<object>
+  readonly _running?: boolean
+}
+interface MaybeIterator {
+  readonly iterator?: unknown
+}
+
+export const operationOf = (effect: object): string =>
+  (effect as { readonly "~effect/Effect/identifier"?: string })["~effect/Effect/identifier"] ?? "an effect"
 
 export class Trace {
-  readonly #parts: Array<Part> = []
-  readonly #notes: Array<string> = []
+  readonly events: Array<Event> = []
+  readonly fibers = new Map<number, Traced>()
+  readonly inspector: Inspector | undefined
+  readonly #isWanted: (step: number) => boolean
+  /** The fibers whose steps are under way, from the outside in: one may wake another within its own. */
+  readonly #running: Array<{ readonly fiber: AnyFiber; readonly number: number }> = []
+  /** The generators that the last step found its fiber in: only the innermost of them can have moved since. */
+  #found = new Map<object, GeneratorPlace>()
+  #seen: { readonly fiber: number; readonly nth: number } | undefined
 
-  /** Records one step of a fiber. */
-  step(fiber: string, step: number, operation: () => string): void {
-    let part = this.#parts.at(-1)
-    if (part?.fiber !== fiber || part.closed) {
-      part = { fiber, from: step, to: step, operations: [], closed: false, note: undefined }
-      this.#parts.push(part)
+  /** Keeps the steps that are wanted. Whoever makes one closes it. */
+  constructor(isWanted: (step: number) => boolean) {
+    this.#isWanted = isWanted
+    this.inspector = Inspector.open()
+  }
+
+  close(): void {
+    this.inspector?.close()
+  }
+
+  /** A fiber begins: in the step of the innermost one that runs, or in a task that another one has scheduled. */
+  begin(fiber: AnyFiber, number: number, scheduled: Origin | undefined): void {
+    const parent = this.#innermost()
+    const by = parent === undefined ? scheduled : this.originIn(parent.number)
+    this.fibers.set(number, { id: fiber.id, number, name: undefined, by, steps: 0 })
+  }
+
+  /** The place in the trace for what this fiber starts now. */
+  originIn(fiber: number): Origin {
+    return { fiber, event: this.events.length - 1 }
+  }
+
+  name(number: number, name: string): void {
+    const traced = this.fibers.get(number)
+    if (traced !== undefined) traced.name = name
+  }
+
+  step(fiber: AnyFiber, number: number, step: number, effect: object | undefined): void {
+    const traced = this.fibers.get(number)
+    if (traced === undefined) return
+    traced.steps++
+    if (this.#innermost()?.number !== number) this.#running.push({ fiber, number })
+    if (this.#isWanted(step)) this.events.push(this.#look(fiber, traced, step, effect))
+  }
+
+  stop(fiber: AnyFiber, number: number, step: number, effect: object | undefined, path: string): void {
+    const traced = this.fibers.get(number)
+    if (traced === undefined) return
+    const before = this.#isWanted(step) ? this.#look(fiber, traced, step, effect) : undefined
+    this.events.push({ tag: "stop", path, before })
+  }
+
+  choice(path: string): void {
+    this.events.push({ tag: "choice", path })
+  }
+
+  time(millis: number): void {
+    this.events.push({ tag: "time", millis })
+  }
+
+  end(number: number, exit: Exit.Exit<unknown, unknown>): void {
+    const traced = this.fibers.get(number)
+    if (traced !== undefined) this.events.push({ tag: "end", fiber: number, nth: traced.steps, exit })
+  }
+
+  #innermost(): { readonly number: number } | undefined {
+    while ((this.#running.at(-1)?.fiber as Inside | undefined)?._running === false) this.#running.pop()
+    return this.#running.at(-1)
+  }
+
+  #look(fiber: AnyFiber, { number, steps: nth }: Traced, step: number, effect: object | undefined): Step {
+    const { _stack: stack = [] } = fiber as Inside
+    const starts = effect !== undefined && operationOf(effect) === "Iterator"
+    const frames = this.#framesOf(starts ? [...stack, effect] : stack, { fiber: number, nth })
+    const { span } = fiber.cache
+    return {
+      tag: "step",
+      fiber: number,
+      step,
+      nth,
+      effect,
+      frames,
+      span: span?._tag === "Span" ? span.name : undefined
     }
-    part.to = step
-    part.operations.push(operation())
   }
 
-  /** Records a decision or an event after the last step. */
-  note(text: string): void {
-    const part = this.#parts.at(-1)
-    if (part === undefined) {
-      this.#notes.push(text)
-      return
+  #framesOf(stack: ReadonlyArray<object>, now: { readonly fiber: number; readonly nth: number }): ReadonlyArray<Frame> {
+    const known = this.#seen?.fiber === now.fiber && now.nth - this.#seen.nth <= 1
+      ? this.#found
+      : new Map<object, GeneratorPlace>()
+    const frames: Array<Frame> = []
+    this.#found = new Map()
+    this.#seen = now
+    let innermost = true
+    for (let at = stack.length - 1; at >= 0; at--) {
+      const entry = stack[at]!
+      const generator = this.#generatorOf(entry, known.get(entry), innermost)
+      if (generator !== undefined) {
+        innermost = false
+        this.#found.set(entry, generator)
+      }
+      frames.push({ entry, generator })
     }
-    part.note = part.note === undefined ? text : `${part.note}; ${text}`
-    part.closed = true
+    this.inspector?.forget()
+    return frames
   }
 
-  toString(): string {
-    const width = Math.max(0, ...this.#parts.map(({ fiber }) => fiber.length))
-    return [
-      ...this.#notes,
-      ...this.#parts.flatMap((part) => {
-        const steps = part.from === part.to ? `${part.from}` : `${part.from}-${part.to}`
-        const begin = `${steps.padStart(11)}  ${part.fiber.padEnd(width)}`
-        const indent = " ".repeat(begin.length)
-        return [
-          ...shown(part.operations).map((operation, index) => `${index === 0 ? begin : indent}  ${operation}`),
-          ...(part.note === undefined ? [] : [`${indent}  -> ${part.note}`])
-        ]
-      })
-    ].join("\n")
+  #generatorOf(entry: object, known: GeneratorPlace | undefined, innermost: boolean): GeneratorPlace | undefined {
+    const { iterator } = entry as MaybeIterator
+    if (this.inspector === undefined || typeof iterator !== "object" || iterator === null) return undefined
+    return known !== undefined && !innermost ? known : this.inspector.generatorAt(iterator, known)
   }
-}
-
-interface Part {
-  readonly fiber: string
-  readonly from: number
-  to: number
-  readonly operations: Array<string>
-  closed: boolean
-  note: string | undefined
-}
-
-/** How many operations a trace shows at the beginning and at the end of a part. */
-const ends = 3
-
-const shown = (operations: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const left = operations.length - 2 * ends
-  return left <= 1
-    ? operations
-    : [...operations.slice(0, ends), `... ${left} more`, ...operations.slice(-ends)]
-}
-
-/** How many characters of a function's source code a trace shows. */
-const longest = 100
-
-/** Describes an effect by the function in it. */
-export const describe = (primitive: object): string => {
-  const { "~effect/Effect/args": own, "~effect/Effect/identifier": name } = primitive as Primitive
-  const code = [own, ...Object.values(primitive)].find((value) => typeof value === "function")
-  if (code === undefined) return name ?? "an effect"
-  const text = String(code).replace(/\s+/g, " ")
-  return `${name ?? "an effect"} ${text.length > longest ? `${text.slice(0, longest)}...` : text}`
-}
-
-/** The names of members of Effect's primitives. Without them a trace tells less. */
-interface Primitive {
-  readonly "~effect/Effect/identifier"?: string | undefined
-  readonly "~effect/Effect/args"?: unknown
 }
