@@ -51,6 +51,7 @@ import * as Regions from "./memory/Regions.ts"
 import * as Staging from "./memory/Staging.ts"
 import * as StreamedTransfers from "./memory/StreamedTransfers.ts"
 import * as WrongValues from "./memory/WrongValues.ts"
+import * as AllocatorRules from "./pool/AllocatorRules.ts"
 import * as DecoratedAllocators from "./pool/DecoratedAllocators.ts"
 import * as EndedLeases from "./pool/EndedLeases.ts"
 import * as Interruption from "./pool/Interruption.ts"
@@ -116,6 +117,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...EachProduct.tests,
   ...RandomPrograms.tests,
   ...Loops.tests,
+  ...AllocatorRules.tests,
   ...PoolOnDevice.tests,
   ...Recordings.tests,
   ...Ownership.tests,

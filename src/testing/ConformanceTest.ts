@@ -19,6 +19,7 @@ import { KernelCache } from "../services/device/KernelCache.ts"
 import * as CommandQueue from "../services/queue/CommandQueue.ts"
 import * as Kernels from "./commands/Kernels.ts"
 import * as Expect from "./Expect.ts"
+import { AllocatorWatch, broken, watched } from "./pool/AllocatorWatch.ts"
 
 /**
  * The services that the layer of every backend provides.
@@ -109,7 +110,8 @@ export const replay: Context.Reference<Replay | undefined> = Context.Reference<R
 
 /**
  * The allocator of the tests' pools: `Allocator.layerImmediate` when nothing is provided. With it the suite tests
- * another allocator, for example one of shared memory.
+ * another allocator, for example one of shared memory or a decorator of your own. Every test then watches whether it obeys
+ * the rules of an {@link Allocator.Allocator}, and the failure of one that does not begins with the rule.
  *
  * **Example** (The pool's tests on another allocator)
  *
@@ -188,7 +190,7 @@ const checked = (
   Effect.gen(function*() {
     const baseline = yield* warmBaseline
     yield* withLedger(body, options)
-    yield* expectNothingLeft(baseline)
+    yield* expectNothingLeft(baseline, (yield* allocator) === Allocator.layerImmediate)
   })
 
 const withLedger = (
@@ -196,16 +198,27 @@ const withLedger = (
   options: Pick<TestOptions, "pool" | "interrupts">
 ): Effect.Effect<void, unknown, Device> =>
   Effect.gen(function*() {
-    const ledger = yield* Effect.scoped(Effect.gen(function*() {
+    const watch = new AllocatorWatch(yield* DeviceContext)
+    const layer = yield* allocator
+    const exit = yield* Effect.exit(Effect.scoped(Effect.gen(function*() {
+      const below = yield* Layer.build(Layer.fresh(watch.layer(layer)))
+      const service = Context.get(below, Allocator.Allocator)
       const context = yield* Layer.build(
-        Layer.fresh(Layer.provide(BufferPool.layerNoDeps(options.pool), yield* allocator))
+        Layer.fresh(Layer.provide(BufferPool.layerNoDeps(options.pool), Layer.succeedContext(below)))
       )
       const ledger = new Ledger(Context.get(context, BufferPool.BufferPool))
-      yield* Effect.provideService(Effect.scoped(body), BufferPool.BufferPool, ledger.service)
+      yield* Effect.scoped(body).pipe(
+        Effect.provideService(BufferPool.BufferPool, ledger.service),
+        Effect.provideService(watched, { service, watch, isUsual: layer === Allocator.layerImmediate })
+      )
       yield* ledger.expectIdle(options.interrupts ?? false)
       return ledger
-    }))
+    })))
+    // A rule that the allocator broke says more than what came of it.
+    yield* watch.expectKept
+    const ledger = yield* exit
     yield* ledger.expectClosed
+    yield* watch.expectClosed
   })
 
 /** A pool that counts the leases that the test received, also through budgets. */
@@ -315,13 +328,11 @@ const idleObjects: Effect.Effect<ObjectCounts, unknown, Device> = Effect.gen(fun
   return yield* DeviceContext.useSync((device) => device.driverObjects.liveByKind)
 })
 
-const expectNothingLeft = (baseline: ObjectCounts): Effect.Effect<void, unknown, Device> =>
+const expectNothingLeft = (baseline: ObjectCounts, isUsual: boolean): Effect.Effect<void, unknown, Device> =>
   Effect.map(idleObjects, (live) => {
     for (const [kind, count] of Object.entries(live)) {
       const before = baseline[kind] ?? 0
-      Expect.isTrue(
-        `${count} driver objects of the kind "${kind}" are alive, ${before} before the test`,
-        count <= before
-      )
+      const what = `${count} driver objects of the kind "${kind}" are alive, ${before} before the test`
+      Expect.isTrue(isUsual ? what : broken("return", what), count <= before)
     }
   })

@@ -170,3 +170,50 @@ describe("a buffer without a pool", () => {
       )
   )
 })
+
+/** Gives buffers that may not be used, so many before each that may. */
+const tainted = (many: number) =>
+  Layer.effect(
+    Allocator.Allocator,
+    Effect.map(Allocator.Allocator, (inner) => {
+      let calls = 0
+      return Allocator.Allocator.of({
+        ...inner,
+        allocate: (bytes, options) =>
+          Effect.tap(inner.allocate(bytes, options), (buffer) =>
+            Effect.sync(() => {
+              buffer.recyclable = calls++ % (many + 1) === many
+            }))
+      })
+    })
+  ).pipe(Layer.provide(Allocator.layerImmediate), Layer.provideMerge(Host.layer()))
+
+describe("memory whose recyclable is false", () => {
+  it.effect.each([1, 5, 64])(
+    "is put aside until the allocator gives other memory, here after %d",
+    (many) =>
+      Effect.gen(function*() {
+        yield* Effect.scoped(Effect.gen(function*() {
+          const buffer = yield* Allocator.allocate(64)
+          deepStrictEqual([buffer.recyclable, yield* buffersOf], [true, 1])
+        }))
+        yield* Effect.provide(
+          Effect.gen(function*() {
+            yield* BufferPool.use(64, (lease) => CommandQueue.fill(lease, 1))
+            const { driverAllocations, managedBlocks } = yield* BufferPool.stats
+            deepStrictEqual([driverAllocations, managedBlocks, yield* buffersOf], [1, 1, 1])
+          }),
+          BufferPool.layerNoDeps()
+        )
+        strictEqual(yield* buffersOf, 0)
+      }).pipe(Effect.provide(tainted(many)))
+  )
+
+  it.effect("is OutOfMemory when an allocator gives no other, and nothing of it stays", () =>
+    Effect.gen(function*() {
+      strictEqual(yield* tagOf(Effect.scoped(Allocator.allocate(64))), "OutOfMemory")
+      const pooled = Effect.provide(BufferPool.use(64, () => Effect.void), BufferPool.layerNoDeps())
+      strictEqual(yield* tagOf(pooled), "OutOfMemory")
+      strictEqual(yield* buffersOf, 0)
+    }).pipe(Effect.provide(tainted(Infinity))))
+})

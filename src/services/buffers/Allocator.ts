@@ -20,6 +20,7 @@ import { DeviceContext } from "../device/DeviceContext.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
 import { giveBackUnsafe, logged } from "../device/GivingBack.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
+import { allocateFrom, freeOf } from "./AllocatorCalls.ts"
 
 /**
  * The options of one `allocate`.
@@ -41,6 +42,22 @@ export interface AllocateOptions {
 
 /**
  * The service. Decorators are layers from Allocator to Allocator.
+ *
+ * **Details**
+ *
+ * An allocator obeys these rules, and `Conformance.allocator` of `effect-gpu-pool/testing` checks them:
+ *
+ * - size: it gives at least the bytes that it was asked for, and for 0 bytes always a buffer of 0, which takes no memory;
+ * - usage: it gives exactly the usage that it was asked for;
+ * - owner: it gives no memory again that it did not get back, and nobody else writes to that;
+ * - alive: what it gives is of its own device, and lives until `freeUnsafe` gets it back;
+ * - order: commands that were recorded before `freeUnsafe` do their work;
+ * - once: it gives each buffer back once, to the device or to the allocator below;
+ * - return: it has given back everything when its layer has closed;
+ * - answer: it fails with a GpuError, and neither dies nor throws.
+ *
+ * So it may keep buffers and give them again, give more bytes, and refuse. docs/pool.md has more of it, and an example that
+ * keeps a spare.
  *
  * **Example** (Logging what the driver is asked for)
  *
@@ -202,8 +219,8 @@ export const allocate = (
   const located = CallSite.locate(options, allocate)
   return Effect.flatMap(Allocator, (allocator) =>
     Effect.acquireRelease(
-      allocator.allocate(bytes, located),
-      (buffer) => giveBack(allocator.freeUnsafe, buffer)
+      allocateFrom(allocator, bytes, located),
+      (buffer) => logged(() => freeOf(allocator, buffer))
     ))
 }
 

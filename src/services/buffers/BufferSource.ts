@@ -19,6 +19,7 @@ import type { Block, Family } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentShares, type Share } from "../pool/waiting/SharedLimit.ts"
 import type { Allocator } from "./Allocator.ts"
+import { allocateFrom, freeOf } from "./AllocatorCalls.ts"
 import { PooledBuffer } from "./PooledBuffer.ts"
 
 /** Every usage is below it. */
@@ -109,12 +110,12 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     callSite: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> {
     const { allocator, shares } = this.#options
-    const allocated = allocator.allocate(capacity, { usage: usage | this.added, label, callSite })
+    const allocated = allocateFrom(allocator, capacity, { usage: usage | this.added, label, callSite })
     return shares.length === 0 ? allocated : Effect.provideService(allocated, CurrentShares, shares)
   }
 
   destroyUnsafe(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {
-    return this.#options.allocator.freeUnsafe(buffer)
+    return freeOf(this.#options.allocator, buffer)
   }
 
   clearUnsafe(buffer: DeviceBuffer, capacity: number): Exit.Exit<void, GpuError> {

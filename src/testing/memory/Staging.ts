@@ -278,7 +278,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       onExhausted: "wait"
     })
   ),
-  test("no owner gets memory that another one still uses", staged(owners, { maxBytes: 4096, onExhausted: "wait" })),
+  test(
+    "no owner gets memory that another one still uses",
+    { pool: { onExhausted: "wait" } },
+    staged(owners, { maxBytes: 4096, onExhausted: "wait" })
+  ),
   test("a pool that clears shows no owner what another one wrote", staged(cleared, { clear: "acquire" })),
   test("wrong values are InvalidRequest", staged(badRequests)),
   ...interruptions

@@ -20,6 +20,7 @@ import { type ConformanceTest, expectInvariants, inGroup, scaled, type TestServi
 import * as Expect from "../Expect.ts"
 import { expectUsable } from "../memory/BadRequests.ts"
 import { filled } from "./Leases.ts"
+import { untilAnswered } from "./Waiters.ts"
 
 const test = inGroup("interruption")
 
@@ -139,6 +140,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Expect.equal("active blocks", stats.activeBlocks, 0)
     }
     yield* expectUsable
+    yield* untilAnswered
     yield* BufferPool.freeHeld
     const { managedBlocks, reservedBytes } = yield* BufferPool.stats
     Expect.same("nothing stays", { managedBlocks, reservedBytes }, { managedBlocks: 0, reservedBytes: 0 })

@@ -10,15 +10,14 @@ import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as EvictionPolicy from "../../domain/pool/EvictionPolicy.ts"
 import type { PoolStats } from "../../domain/pool/PoolStats.ts"
 import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
-import * as Allocator from "../../services/buffers/Allocator.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
-import { DeviceContext } from "../../services/device/DeviceContext.ts"
 import * as Lease from "../../services/lease/Lease.ts"
 import * as LeaseHolder from "../../services/lease/LeaseHolder.ts"
 import * as CommandQueue from "../../services/queue/CommandQueue.ts"
 import { type ConformanceTest, expectInvariants, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
+import { liveBuffers, onAllocator } from "./AllocatorWatch.ts"
 
 const test = inGroup("pool", { counting: true })
 const exact = { sizePolicy: SizePolicy.exact }
@@ -31,9 +30,6 @@ export const expectStats = (what: string, expected: Partial<PoolStats>) =>
     const names = Object.keys(expected) as Array<keyof PoolStats>
     Expect.same(what, Object.fromEntries(names.map((name) => [name, stats[name]])), expected)
   })
-
-/** The buffers that the driver counts. */
-export const liveBuffers = DeviceContext.useSync((device) => device.driverObjects.liveByKind.buffer ?? 0)
 
 const stopHolding = Effect.gen(function*() {
   const kept = yield* BufferPool.allocate(64)
@@ -214,7 +210,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const before = yield* liveBuffers
     const leases = yield* Scope.make()
     const lease = yield* Effect.scoped(Effect.gen(function*() {
-      const pool = yield* BufferPool.make().pipe(Effect.provide(Allocator.layerImmediate))
+      const pool = yield* onAllocator(BufferPool.make())
       const lease = yield* Scope.provide(pool.allocate(64, { label: "orphan" }), leases)
       yield* CommandQueue.fill(lease, 1)
       return lease

@@ -8,7 +8,6 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
 import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
-import * as Allocator from "../../services/buffers/Allocator.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../../services/buffers/PooledBuffer.ts"
 import * as Lease from "../../services/lease/Lease.ts"
@@ -16,7 +15,8 @@ import * as LeaseHolder from "../../services/lease/LeaseHolder.ts"
 import * as CommandQueue from "../../services/queue/CommandQueue.ts"
 import { type ConformanceTest, expectInvariants, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
-import { expectStats, liveBuffers } from "./PoolOnDevice.ts"
+import { liveBuffers, onAllocator } from "./AllocatorWatch.ts"
+import { expectStats } from "./PoolOnDevice.ts"
 import { expectOwn, fork, ownWork, untilWaiting, writeOwn } from "./Waiters.ts"
 
 const test = inGroup("pressure", { counting: true })
@@ -188,7 +188,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const before = yield* liveBuffers
     const clock = yield* Layer.build(TestClock.layer({ warningDelay: "1 hour" }))
     const pool = yield* BufferPool.make({ ...exact, idleTimeToLive: "10 seconds", idleSteps: 1 }).pipe(
-      Effect.provide(Allocator.layerImmediate),
+      onAllocator,
       Effect.provide(clock)
     )
     const expectHeld = (what: string, heldBytes: number) =>

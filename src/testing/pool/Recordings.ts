@@ -16,7 +16,7 @@ import * as CommandQueue from "../../services/queue/CommandQueue.ts"
 import { type ConformanceTest, inGroup, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { forSeeds, type Random, seeds } from "../Random.ts"
-import { liveBuffers } from "./PoolOnDevice.ts"
+import { liveBuffers, onAllocator } from "./AllocatorWatch.ts"
 import { fork, untilWaiting } from "./Waiters.ts"
 
 const test = inGroup("recordings")
@@ -26,11 +26,11 @@ const recorded = <A, E>(
   program: Effect.Effect<A, E, TestServices | Recording.Recorder>,
   options: BufferPool.BufferPoolOptions
 ) => {
-  const pool = BufferPool.layer(options).pipe(
+  const pool = BufferPool.layerNoDeps(options).pipe(
     Layer.provideMerge(Recording.layer()),
     Layer.provideMerge(PoolEvents.layer)
   )
-  return Effect.flatMap(Layer.build(pool), (context) => Effect.provide(Effect.scoped(program), context))
+  return Effect.flatMap(onAllocator(Layer.build(pool)), (context) => Effect.provide(Effect.scoped(program), context))
 }
 
 interface Ledger {
@@ -99,7 +99,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
           }
           yield* CommandQueue.finish
           const { managedBlocks } = yield* BufferPool.stats
-          Expect.equal("buffers of the driver", (yield* liveBuffers) - before, managedBlocks)
+          Expect.equal("buffers in use", (yield* liveBuffers) - before, managedBlocks)
         }),
         { maxBytes: 6000 }
       ))

@@ -39,16 +39,32 @@ export const fork = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Fib
 /** More turns than a fiber needs until it waits in a line. */
 const turns = 1000
 
+const untilStats = (
+  what: string,
+  expected: number,
+  count: (stats: PoolStats) => number,
+  stats: Effect.Effect<PoolStats, never, BufferPool.BufferPool>
+) =>
+  Effect.gen(function*() {
+    let found = count(yield* stats)
+    for (let turn = 0; turn < turns && found !== expected; turn++) {
+      yield* Effect.yieldNow
+      yield* CommandQueue.finish
+      found = count(yield* stats)
+    }
+    Expect.equal(what, found, expected)
+  })
+
 /** Lets other fibers run until so many requests wait. A request may first wait for the device, for any number of turns. */
-export const untilWaiting = Effect.fnUntraced(function*(
+export const untilWaiting = (
   waiters: number,
   stats: Effect.Effect<PoolStats, never, BufferPool.BufferPool> = BufferPool.stats
-) {
-  let found = (yield* stats).waiters
-  for (let turn = 0; turn < turns && found !== waiters; turn++) {
-    yield* Effect.yieldNow
-    yield* CommandQueue.finish
-    found = (yield* stats).waiters
-  }
-  Expect.equal("waiting requests", found, waiters)
-})
+) => untilStats("waiting requests", waiters, (found) => found.waiters, stats)
+
+/** Lets other fibers run until no call of the allocator is under way: one goes on when its request was interrupted. */
+export const untilAnswered = untilStats(
+  "bytes that are asked for",
+  0,
+  ({ reservedBytes }) => reservedBytes,
+  BufferPool.stats
+)

@@ -1,0 +1,100 @@
+/**
+ * `Conformance.allocator` on allocators of a program's own: those that obey the rules pass whatever they do, and those that
+ * break one fail with a message that names it and says where it is written.
+ */
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { Host } from "effect-gpu-pool/host"
+import { OpenCl } from "effect-gpu-pool/opencl"
+import { Conformance } from "effect-gpu-pool/testing"
+import { WebGpu } from "effect-gpu-pool/webgpu"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import { type AllocatorLayer, keepsSpare, lawful, lawless, withoutOrder } from "../support/allocators.ts"
+import { type Backend, describeWith } from "../support/required.ts"
+
+/** Those whose programs allocate of a pool; what needs no memory is the same on any. */
+const groups = [
+  "allocator",
+  "pool",
+  "ended leases",
+  "ownership",
+  "waiting",
+  "pressure",
+  "reservations",
+  "tenants",
+  "queue order",
+  "interruption",
+  "empty buffers",
+  "recordings"
+]
+
+const onAllocator =
+  (allocator: AllocatorLayer) => (test: Conformance.ConformanceTest): Conformance.ConformanceTest => ({
+    ...test,
+    run: Effect.provideService(test.run, Conformance.allocator, allocator)
+  })
+
+const light = Conformance.tests.filter(({ heavy }) => !heavy)
+const concerned = light.filter(({ group }) => groups.includes(group))
+
+interface Platform {
+  readonly name: string
+  readonly needs: ReadonlyArray<Backend>
+  readonly layer: Layer.Layer<Conformance.Device, unknown>
+  readonly tests: ReadonlyArray<Conformance.ConformanceTest>
+}
+
+const platforms: ReadonlyArray<Platform> = [
+  { name: "the host", needs: [], layer: Host.layer(), tests: concerned },
+  {
+    name: "the host with late memory",
+    needs: [],
+    layer: Host.layer({ lateFree: true, granularity: 4 }),
+    tests: concerned
+  },
+  { name: "OpenCL", needs: ["opencl"], layer: OpenCl.layer({ kernelCacheCapacity: 4 }), tests: concerned },
+  { name: "WebGPU", needs: ["webgpu"], layer: WebGpu.layer({ kernelCacheCapacity: 4 }), tests: concerned },
+  {
+    name: "Dawn's null backend",
+    needs: [],
+    layer: WebGpu.layer({ flags: ["backend=null"] }),
+    tests: Conformance.counting(concerned)
+  }
+]
+
+/** What fails of the tests of an allocator alone. */
+const failures = ({ layer, tests }: Platform, allocator: AllocatorLayer) =>
+  Effect.map(
+    Conformance.runAll(layer, tests.filter(({ group }) => group === "allocator").map(onAllocator(allocator))),
+    (outcomes) => outcomes.flatMap(({ problem }) => problem === undefined ? [] : [problem])
+  )
+
+describe("an allocator that keeps a spare conforms in everything", () => {
+  const suite = light.map(onAllocator(keepsSpare))
+  Conformance.register({ describe, it, afterAll }, Host.layer(), suite, { workScale: 0.01 })
+})
+
+for (const platform of platforms) {
+  const { layer, name, needs, tests } = platform
+  describeWith(needs, `on ${name}`, () => {
+    for (const [what, allocator] of Object.entries(lawful)) {
+      describe(`an allocator that ${what} conforms`, () => {
+        Conformance.register({ describe, it, afterAll }, layer, tests.map(onAllocator(allocator)), { workScale: 0.01 })
+      })
+    }
+
+    // OpenCL keeps released memory for the commands that use it.
+    const broken = needs.includes("opencl") ? lawless : [...lawless, withoutOrder]
+
+    it.live.each(broken)(
+      `the rule "%s" is broken by an allocator that %s`,
+      ([rule, , allocator]) =>
+        Effect.gen(function*() {
+          const problems = yield* failures(platform, allocator)
+          const message = `The allocator breaks the rule "${rule}": `
+          assert.isTrue(problems.some((problem) => problem.includes(message)), problems.join("\n"))
+          assert.include(problems.join(), `docs/pool.md has the rules, under "An allocator of your own".`)
+        })
+    )
+  })
+}
