@@ -290,6 +290,17 @@ describe("a trace", () => {
       assert.include(message, "package.json (compiled):3:")
     }))
 
+  it.effect("of a script in one long line shows what stands at each place", () =>
+    Effect.gen(function*() {
+      const bundle = `/*${"(".repeat(100_000)}*/ ${
+        racy.replaceAll(/\n(?= {2}(?:const|return))/g, ";").replaceAll(/\s+/g, " ")
+      }`
+      const { message, trace } = yield* violationOf(fromScript(bundle, "/bundle.js"))
+      assert.match(message, /\/bundle\.js:1:1\d{5} `\(seen\) => Effect\.sync/)
+      assert.include(squeezed(trace), squeezed("() => { count = seen + 1 }"))
+      assert.isBelow(message.length, 20_000)
+    }))
+
   it.effect("of a compiled script shows what was written", () =>
     Effect.gen(function*() {
       const written = racy.replaceAll("count", "written")
@@ -354,7 +365,7 @@ describe("a trace", () => {
         yield* Fiber.interrupt(worker)
         orders.push(order.join())
       })
-      for (let decision = 0; decision < 40; decision++) {
+      for (let decision = 0; decision < 20; decision++) {
         orders.length = 0
         yield* Schedules.replay(program, `${decision}:1 ${decision + 3}:1`)
         assert.strictEqual(new Set(orders).size, 1, orders.join(" | "))

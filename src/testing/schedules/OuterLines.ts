@@ -24,22 +24,27 @@ const closing = ")]}"
 /** With these an expression goes on from the line before, or on the next one. */
 const opensLine = /^[.?:&|+*/%<>=,)\]}-]/
 const endsOpen = /(?:=>|[.?:&|+*/%<=,([{-])$/
+/** Further it does not look, for the end of a function that it takes wrongly. */
+const mostLines = 1_000
+const mostCharacters = 2_000
 const quotes = "\"'`"
 
 /** The lines of the function that begins there, up to its end and no further than `last`, without its parameters and those of functions inside. */
 export const outerLines = (
   source: ReadonlyArray<string>,
   begin: Begin,
-  last = source.length
+  last = Infinity
 ): ReadonlyArray<number> => {
   const scanner = new Scanner()
   const lines: Array<number> = []
-  for (let line = begin.line; line <= last; line++) {
+  const end = Math.min(last, source.length, begin.line + mostLines)
+  for (let line = begin.line; line <= end; line++) {
     const text = source[line - 1] ?? ""
     const isInside = scanner.begin(text.trim())
     if (scanner.isOver) break
     if (!isInside && (line === begin.line || scanner.hasBegun)) lines.push(line)
-    scanner.read(line === begin.line ? text.slice(begin.column) : text)
+    const column = line === begin.line ? begin.column : 0
+    scanner.read(text.slice(column, column + mostCharacters))
   }
   return lines
 }

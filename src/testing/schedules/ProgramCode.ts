@@ -50,6 +50,9 @@ type Continuation = typeof onSuccess | typeof onFailure
 /** At most so many lines of a function, and of a generator's way from one `yield*` to the next. */
 const mostLines = 5
 
+/** Of a longer line the beginning is shown, or what comes after the place in it. */
+const longLine = 500
+
 export class ProgramCode {
   readonly #trace: Trace
   readonly #files: SourceFiles | undefined
@@ -193,11 +196,14 @@ const beginOf = ({ column, line }: Place): { readonly line: number; readonly col
 })
 
 /** These lines, without comments and those that have only brackets; of many the first ones and the last. */
-const linesOf = ({ source }: Place, numbers: ReadonlyArray<number>): Code["lines"] => {
+const linesOf = (place: Place, numbers: ReadonlyArray<number>): Code["lines"] => {
   const lines = numbers.flatMap((line) => {
-    const text = (source[line - 1] ?? "").trim().replace(/\s+/g, " ")
+    const whole = place.source[line - 1] ?? ""
+    // What a bundler writes has all code on one line.
+    const begin = line === place.line && whole.length > longLine ? place.column - 1 : 0
+    const text = whole.slice(begin, begin + longLine).trim().replace(/\s+/g, " ")
     const isCode = /[\p{L}\p{N}]/u.test(text) && !/^(?:\/\/|\/\*|\*)/.test(text)
-    return isCode ? [{ line, text: printable(text, 1000) }] : []
+    return isCode ? [{ line, text: printable(text, longLine) }] : []
   })
   return lines.length <= mostLines ? lines : [...lines.slice(0, mostLines - 1), lines.at(-1)!]
 }

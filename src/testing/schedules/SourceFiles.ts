@@ -90,8 +90,8 @@ const hasPlacesOf = (script: string, file: string): boolean => {
   return file.split("\n").every((line, index) => lines[index]?.length === line.length)
 }
 
-/** Files of the explorer, unless a bundler has put all code into one. */
-const ownFolder = /^(.*\/)SourceFiles\.[jt]s$/.exec(pathOf(import.meta.url))?.[1]
+/** Files of the explorer, unless a bundler has put all code into one file, which may have no URL. */
+const ownFolder = /^(.*\/)SourceFiles\.[jt]s$/.exec(pathOf(String(import.meta.url)))?.[1]
 
 const ofEffect = /\/node_modules\/(?:effect|@effect\/[^/]+)\//
 
