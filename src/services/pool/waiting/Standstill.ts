@@ -315,10 +315,9 @@ export class StandstillWatch {
     // One that lacks nothing but what it has itself would come to the same end again.
     const isAlone = !victim.line.hasRoomFor(victim.request) &&
       findStuck(pools, (waiter) => waiter === victim).length > 0
-    // One without memory may stand before it in line, and wait for what it has.
-    const others = stuck.filter((waiter) => !holding.includes(waiter))
-    const named = isAlone ? [victim] : [...holding, ...others].slice(0, mostNamed)
-    const jobs = named.map((waiter) => jobOf(pools, waiter))
+    // One without memory may stand before the only one that has some, and wait for that.
+    const named = isAlone ? [victim] : holding.length > 1 ? holding : [victim, ...stuck.filter((one) => one !== victim)]
+    const jobs = named.slice(0, mostNamed).map((waiter) => jobOf(pools, waiter))
     this.#suspects = new Map()
     // The memory of the failed job goes to the others, the oldest first. Requests of jobs without memory would take it,
     // and then wait for each other too.
