@@ -11,24 +11,20 @@ describe("DriverObjects", () => {
     assert.deepStrictEqual(objects.liveByKind, {})
   })
 
-  it("counts what was added and removed, in all and by kind", () => {
-    fc.assert(fc.property(fc.array(fc.tuple(kinds, fc.boolean())), (steps) => {
+  it("counts what was added and removed, and what was left to the program, in all and by kind", () => {
+    fc.assert(fc.property(fc.array(fc.tuple(kinds, fc.constantFrom("add", "remove", "leave"))), (steps) => {
       const objects = new DriverObjects()
       const live: Array<string> = []
-      let created = 0
-      for (const [kind, adds] of steps) {
+      const counts = { add: 0, remove: 0, leave: 0 }
+      for (const [kind, step] of steps) {
         const at = live.indexOf(kind)
-        if (adds) {
-          objects.add(kind)
-          live.push(kind)
-          created++
-        } else if (at >= 0) {
-          objects.remove(kind)
-          live.splice(at, 1)
-        }
-        assert.strictEqual(objects.created, created)
+        if (step !== "add" && at < 0) continue
+        objects[step](kind)
+        counts[step] += 1
+        if (step === "add") live.push(kind)
+        else live.splice(at, 1)
+        assert.deepStrictEqual([objects.created, objects.released, objects.taken], Object.values(counts))
         assert.strictEqual(objects.live, live.length)
-        assert.strictEqual(objects.created - objects.released, objects.live)
         assert.sameDeepMembers(
           Object.entries(objects.liveByKind),
           [...new Set(live)].map((each) => [each, live.filter((other) => other === each).length])

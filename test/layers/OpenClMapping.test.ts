@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { markAsUntransferable } from "node:worker_threads"
-import { OpenCl } from "../../src/opencl.ts"
+import { OpenCl, OpenClMemory } from "../../src/opencl.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
@@ -78,6 +78,31 @@ describeWith(["opencl"], "Mapping an OpenCL buffer", () => {
           }
           yield* CommandQueue.finish
           deepStrictEqual([...kept], [...new Uint8Array(64).fill(1)])
+        }),
+      undefined,
+      { clCreateBuffer: 1, clEnqueueMapBuffer: 1 }
+    ))
+
+  it.live("leaves memory that was taken through its handle as well, and lets no command use it", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const { transfer } = ArrayBuffer.prototype as unknown as { readonly transfer: () => ArrayBuffer }
+          const x = yield* allocate(64, "x")
+          const twin = yield* OpenClMemory.adopt(yield* OpenCl.handle(x))
+          const { driverObjects } = yield* DeviceContext
+          const mapped = yield* Mapping.map(twin, Uint8Array)
+          transfer.call(mapped.data.buffer as ArrayBuffer)
+          strictEqual(yield* reasonOf(Mapping.unmap(mapped)), "InvalidRequest")
+          strictEqual(x.recyclable, false)
+          for (const buffer of [x, twin]) {
+            const error = yield* Effect.flip(CommandQueue.fill(buffer, 0))
+            assert.include(error.message, "was transferred to another ArrayBuffer")
+            strictEqual(yield* reasonOf(Effect.scoped(Mapping.map(buffer, Uint8Array))), "InvalidRequest")
+          }
+          strictEqual(driverObjects.taken, 1)
+          yield* (yield* DeviceContext).destroyBufferUnsafe(x)
+          strictEqual(driverObjects.taken, 2)
         }),
       undefined,
       { clCreateBuffer: 1, clEnqueueMapBuffer: 1 }

@@ -121,7 +121,7 @@ const byEsbuild = async (program: string): Promise<Loaded> => {
 }
 
 /** What it is now: whoever makes it less lowers the limit. */
-const most = 61.8
+const most = 61.7
 
 describe("a minimal WebGPU program", () => {
   install()
@@ -161,6 +161,7 @@ describe("a minimal WebGPU program", () => {
       "layers/WebGpu/opening/UnavailableGpu",
       "layers/WebGpu/kernels/WebGpuKernel",
       "layers/WebGpu/kernels/WgslSource",
+      "layers/WebGpu/StagingBuffer",
       "services/device/CompiledKernels",
       "services/queue/DispatchArguments",
       "services/queue/RectangleCommands"

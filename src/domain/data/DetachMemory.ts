@@ -15,8 +15,11 @@ const byteLength = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, "byteL
   this: ArrayBuffer
 ) => number
 
+/** Whether memory of some bytes is detached. */
+export const isDetached = (memory: ArrayBuffer): boolean => byteLength.call(memory) === 0
+
 const move = (memory: ArrayBuffer, newLength?: number): ArrayBuffer | undefined => {
-  if (byteLength.call(memory) === 0) return undefined
+  if (isDetached(memory)) return undefined
   try {
     return transfer === undefined
       ? structuredClone(memory, { transfer: [memory] })

@@ -32,6 +32,7 @@ export class DriverObjects {
   readonly #live = new Map<string, number>()
   #created = 0
   #released = 0
+  #taken = 0
 
   /** Objects that the driver has created. */
   get created(): number {
@@ -43,9 +44,17 @@ export class DriverObjects {
     return this.#released
   }
 
+  /**
+   * Objects that are never released: the program has transferred their memory out of a mapping, and may use it for as long as the
+   * process lives. They are not {@link live}.
+   */
+  get taken(): number {
+    return this.#taken
+  }
+
   /** Objects that are alive now. */
   get live(): number {
-    return this.#created - this.#released
+    return this.#created - this.#released - this.#taken
   }
 
   /** Live objects by kind, as `buffer` or `kernel`; kinds without live objects are left out. */
@@ -62,13 +71,24 @@ export class DriverObjects {
   /** To be called next to the driver's release call. */
   remove(kind: string): void {
     this.#released += 1
+    this.#end(kind)
+  }
+
+  /** To be called instead of `remove`, where the object stays for good because the program has taken its memory. */
+  leave(kind: string): void {
+    this.#taken += 1
+    this.#end(kind)
+  }
+
+  #end(kind: string): void {
     this.#live.set(kind, (this.#live.get(kind) ?? 0) - 1)
   }
 }
 
-showing<DriverObjects>(({ created, live, liveByKind }) =>
+showing<DriverObjects>(({ created, live, liveByKind, taken }) =>
   inOneLine("DriverObjects", undefined, [
     `${live} live of ${created} created`,
+    taken === 0 ? undefined : `${taken} taken by the program`,
     ...Object.entries(liveByKind).map(([kind, count]) => `${kind} ${count}`)
   ])
 )(DriverObjects.prototype)

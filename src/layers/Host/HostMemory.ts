@@ -130,7 +130,7 @@ export class HostBuffer extends DeviceBuffer {
     this.#piece.moves -= 1
     if (bytes === undefined || this.root.pinned !== undefined) return
     this.#piece.bytes = moveMemory(bytes) ?? allocate(this.root.size)
-    if (this.#piece.bytes === undefined) this.root.recyclable = false
+    if (this.#piece.bytes === undefined) this.distrust()
   }
 }
 

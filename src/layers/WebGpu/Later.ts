@@ -1,5 +1,5 @@
 /**
- * What is loaded with the first image, sampler or kernel, or where there is no device. It is one piece, since bundlers make a file
+ * What is loaded with the first image, sampler, kernel or staging buffer, or where there is no device. It is one piece, since bundlers make a file
  * of whatever several pieces share.
  *
  * @internal
@@ -8,3 +8,4 @@ export { adoptImage, adoptSampler } from "./images/AdoptedImages.ts"
 export { textureUnsafe, WebGpuImages } from "./images/WebGpuImages.ts"
 export { compile } from "./kernels/WebGpuKernel.ts"
 export { noDevice, noNavigatorGpu, noPackage } from "./opening/UnavailableGpu.ts"
+export { StagingBuffer } from "./StagingBuffer.ts"

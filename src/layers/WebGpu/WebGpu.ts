@@ -293,7 +293,7 @@ const services = Effect.fnUntraced(function*(
       opened.status.lose("its layer is closed")
     })
   )
-  const device = new WebGpuDevice(opened)
+  const device = new WebGpuDevice(opened, later)
   const images = ImageDriver.imagesOf(opened, queue)
   const driver = ImageDriver.make(opened, images)
   ownSide.add(opened.info, { device, queue, images, driver })

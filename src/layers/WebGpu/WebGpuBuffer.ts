@@ -3,9 +3,12 @@
  *
  * @internal
  */
+import type * as Effect from "effect/Effect"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import { DeviceBuffer, type Part } from "../../services/device/DeviceBuffer.ts"
+import type { DriverMapping } from "../../services/device/QueueDriver.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 let buffers = 0
@@ -17,8 +20,6 @@ export class WebGpuBuffer extends DeviceBuffer {
   readonly id = ++buffers
   /** Regions that were not destroyed. */
   regions = 0
-  /** Settles when the device has answered the mapping that is under way. */
-  mapping: Promise<unknown> | undefined = undefined
   /** It stays with the program that made it. */
   readonly isBorrowed: boolean
 
@@ -35,6 +36,9 @@ export class WebGpuBuffer extends DeviceBuffer {
     this.isBorrowed = isBorrowed
   }
 
+  /** Maps bytes in place, in the step that has submitted the work before; `recorded` waits for its failures. Staging memory can. */
+  readonly mapUnsafe?: (from: number, bytes: number, recorded: Effect.Effect<void, GpuError>) => DriverMapping
+
   override get identity(): object {
     return this.gpu
   }
@@ -44,13 +48,10 @@ export class WebGpuBuffer extends DeviceBuffer {
     return this.parent === undefined ? "buffer" : "region"
   }
 
-  /**
-   * Destroys the GPUBuffer. A mapping under way is waited for: when one is cut short, Dawn's binding may settle its promise
-   * twice, which ends the process.
-   */
-  destroyGpu(): void {
-    if (this.mapping === undefined) this.gpu.destroy()
-    else void this.mapping.then(() => this.gpu.destroy())
+  /** Destroys the GPUBuffer. False where it must stay, because a program has taken its memory. */
+  destroyGpu(): boolean {
+    this.gpu.destroy()
+    return true
   }
 }
 

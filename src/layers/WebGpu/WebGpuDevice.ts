@@ -6,12 +6,13 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
-import type { BufferUsage } from "../../domain/BufferUsage.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import { type GpuError, outOfMemory, unsupported } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
+import type { LoadedPart } from "../../services/calls/LoadedPart.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
 import { driverError, inScopes, isOutOfMemory, thrown } from "./commands/ErrorScopes.ts"
 import { DestroyedMemory } from "./DestroyedMemory.ts"
@@ -20,33 +21,48 @@ import type { OpenDevice } from "./opening/OpenDevice.ts"
 import { gpuUsage, roundUp4, WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
+/** What staging memory needs, which is loaded before the first of it is made. */
+export interface StagingPart {
+  readonly StagingBuffer: new(
+    opened: OpenDevice,
+    size: number,
+    usage: BufferUsage.BufferUsage,
+    label: string | undefined,
+    gpu: WebGpuHandle.Buffer
+  ) => WebGpuBuffer
+}
+
 export class WebGpuDevice {
   readonly info: DeviceInfo
   readonly status: DeviceStatus
   readonly driverObjects: DriverObjects
+  readonly #opened: OpenDevice
   readonly #device: WebGpuHandle.Device
   /** Buffers that were not destroyed. */
   readonly #live: Set<WebGpuBuffer>
   #liveBytes = 0
   readonly #destroyed: DestroyedMemory
+  readonly #staging: LoadedPart<StagingPart>
 
-  constructor(opened: OpenDevice) {
+  constructor(opened: OpenDevice, staging: LoadedPart<StagingPart>) {
     const { buffers, device, driverObjects, info, status } = opened
     this.info = info
     this.status = status
     this.driverObjects = driverObjects
+    this.#opened = opened
+    this.#staging = staging
     this.#device = device
     this.#live = buffers
     this.#destroyed = new DestroyedMemory(opened)
   }
 
   readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>
-    this.#within(() => this.#request(bytes, usage, label))
+    this.#within(usage, () => this.#request(bytes, usage, label))
 
   readonly createFromHost: DeviceContext["Service"]["createFromHost"] = (data, mode, usage, label) =>
     mode === "copy"
       ? BufferRequest.problem("DeviceContext.createFromHost", data.byteLength, usage, label) ??
-        this.#within(() => this.#request(data.byteLength, usage, label, data))
+        this.#within(usage, () => this.#request(data.byteLength, usage, label, data))
       : unsupported(
         "MemoryObjects.fromHost",
         "webgpu",
@@ -68,7 +84,7 @@ export class WebGpuDevice {
   adoptUnsafe(
     gpu: WebGpuHandle.Buffer,
     size: number,
-    usage: BufferUsage,
+    usage: BufferUsage.BufferUsage,
     label: string | undefined,
     isBorrowed: boolean
   ): WebGpuBuffer {
@@ -89,17 +105,18 @@ export class WebGpuDevice {
     }
   }
 
-  #within(make: () => Effect.Effect<WebGpuBuffer, GpuError>): Effect.Effect<WebGpuBuffer, GpuError> {
-    return Effect.suspend(() => {
+  #within(usage: BufferUsage.BufferUsage, make: () => Effect.Effect<WebGpuBuffer, GpuError>) {
+    const made = Effect.suspend(() => {
       const request = make()
       const room = this.#destroyed.room(this.#liveBytes)
       return room === undefined ? request : Effect.andThen(room, request)
     })
+    return BufferUsage.isStaging(usage) ? this.#staging.use(() => made) : made
   }
 
   #request(
     bytes: number,
-    usage: BufferUsage,
+    usage: BufferUsage.BufferUsage,
     label: string | undefined,
     data?: Uint8Array<ArrayBuffer> | undefined
   ): Effect.Effect<WebGpuBuffer, GpuError> {
@@ -127,14 +144,16 @@ export class WebGpuDevice {
     })
   }
 
-  #create(bytes: number, usage: BufferUsage, label: string | undefined, mapped: boolean): WebGpuBuffer {
+  #create(bytes: number, usage: BufferUsage.BufferUsage, label: string | undefined, mapped: boolean): WebGpuBuffer {
     const gpu = this.#device.createBuffer({
       size: roundUp4(bytes),
       usage: gpuUsage(usage),
       mappedAtCreation: mapped,
       ...(label === undefined ? {} : { label })
     })
-    const buffer = new WebGpuBuffer(this.info, bytes, usage, label, gpu)
+    const buffer = BufferUsage.isStaging(usage)
+      ? new this.#staging.value!.StagingBuffer(this.#opened, bytes, usage, label, gpu)
+      : new WebGpuBuffer(this.info, bytes, usage, label, gpu)
     this.#add(buffer)
     return buffer
   }
@@ -160,10 +179,11 @@ export class WebGpuDevice {
   /** The memory goes with the last that stands on it; a buffer counts until then. */
   #release(buffer: WebGpuBuffer): void {
     this.#live.delete(buffer)
-    this.driverObjects.remove("buffer")
-    buffer.destroyGpu()
     this.#liveBytes -= buffer.gpu.size
-    this.#destroyed.add(buffer.gpu.size)
+    if (buffer.destroyGpu()) {
+      this.driverObjects.remove("buffer")
+      this.#destroyed.add(buffer.gpu.size)
+    } else this.driverObjects.leave("buffer")
   }
 }
 

@@ -82,6 +82,12 @@ export abstract class DeviceBuffer extends DriverMemory {
     return this.root.identity
   }
 
+  /** @internal */
+  override distrust(): void {
+    if (this.parent === undefined) super.distrust()
+    else this.parent.distrust()
+  }
+
   /** Whether a write to the one may show in the other: all sub-regions of one buffer count as that buffer. */
   sharesMemory(that: DeviceBuffer): boolean {
     return isInstance(that, DeviceBuffer) && this.root.identity === that.root.identity

@@ -64,10 +64,10 @@ export abstract class DeviceImage extends DriverMemory {
     return this.identity === that.identity || (that.beneath !== undefined && this.sharesMemory(that.beneath))
   }
 
-  /** Its memory may not exist: no pool leases it again. @internal */
-  distrust(): void {
-    this.recyclable = false
-    if (this.beneath !== undefined) this.beneath.root.recyclable = false
+  /** @internal */
+  override distrust(): void {
+    super.distrust()
+    this.beneath?.distrust()
   }
 
   [Equal.symbol](that: Equal.Equal): boolean {

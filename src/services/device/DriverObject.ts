@@ -43,8 +43,8 @@ export abstract class DriverObject implements Equal.Equal {
 /** An object of a driver that has memory. */
 export abstract class DriverMemory extends DriverObject {
   /**
-   * False after a command on it was refused for lack of memory or by the driver, or failed on OpenCL. Its memory may
-   * not exist, so no pool leases it again.
+   * False after a command on it was refused for lack of memory or by the driver, or failed on OpenCL, and after a program
+   * has taken its memory: no pool leases it again.
    */
   recyclable = true
 
@@ -58,6 +58,13 @@ export abstract class DriverMemory extends DriverObject {
   /** What stands for the memory: the same for all buffers and images over it. @internal */
   get wholeMemory(): object {
     return this.identity
+  }
+
+  /** No pool leases its memory again, also where it was adopted by its handle: that may be one of a pool's. @internal */
+  distrust(): void {
+    this.recyclable = false
+    const { identity } = this
+    if (identity instanceof DriverMemory) identity.recyclable = false
   }
 }
 

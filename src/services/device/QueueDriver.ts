@@ -86,7 +86,8 @@ export interface DriverMapping {
   readonly memory: Effect.Effect<ArrayBuffer, GpuError>
   /**
    * Ends the mapping when called, once, also while `memory` is awaited or after that failed. Later commands see what
-   * the program has stored, and the memory is detached. On a lost device it succeeds.
+   * the program has stored, and the memory is detached. On a lost device it succeeds. Where the program has transferred the
+   * memory, it fails with InvalidRequest and leaves the memory to the program: the driver must never get it back.
    */
   readonly unmapUnsafe: () => Exit.Exit<void, GpuError>
 }

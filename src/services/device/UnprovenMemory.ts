@@ -7,7 +7,7 @@
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { DeviceBuffer } from "./DeviceBuffer.ts"
+import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 
 /**
@@ -23,9 +23,6 @@ export const distrustUnproven = <A>(
   ...memory: ReadonlyArray<DeviceBuffer | DeviceImage>
 ): Exit.Exit<A, GpuError> => {
   if (Exit.isSuccess(exit) || !exit.cause.reasons.some(isAboutMemory)) return exit
-  for (const used of memory) {
-    if (used instanceof DeviceBuffer) used.root.recyclable = false
-    else used.distrust()
-  }
+  for (const used of memory) used.distrust()
   return exit
 }

@@ -5,7 +5,6 @@
  * @internal
  */
 import type { HostAccess } from "../../domain/BufferUsage.ts"
-import type { Claim } from "../../domain/data/MappedParts.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
@@ -15,7 +14,7 @@ import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
 /** A region of an image that is about to be mapped. */
-export const claim = (image: DeviceImage, region: ImageRegion, writes: boolean): Claim => {
+export const claim = (image: DeviceImage, region: ImageRegion, writes: boolean): Claims.ObjectClaim => {
   if (image.beneath === undefined) return Claims.claim(image.identity, { ...region, writes })
   const { bytes, offset } = bytesBeneath(image, region)
   return Claims.claimBytes(image.beneath, offset, bytes, writes)

@@ -334,7 +334,8 @@ export const readInto: {
  * Lends the bytes of a buffer to `f` as a typed array, after everything recorded before: in the memory that the device
  * gives the program, without a copy by the program. `offset` is bytes, a multiple of an element's, and `length` elements.
  * When `f` ends, or the buffer's lease before, the view is detached: its length is 0. What `f` stores into it goes nowhere,
- * or into the buffer: do not.
+ * or into the buffer: do not. To keep the bytes, copy them with `slice()`: where a view is the driver's memory, one that `f` has
+ * transferred fails the read with InvalidRequest.
  *
  * Meanwhile the bytes are mapped for reading: commands can read and copy from the buffer, and not change it.
  *

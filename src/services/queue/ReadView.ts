@@ -78,21 +78,28 @@ class View<A extends Elements, B, E, R> {
 
   readonly empty: Effect.Effect<B, E, R> = Effect.suspend(() => this.#f(new this.#type(new ArrayBuffer(0))))
 
-  /** Lends what `map` maps, and claims the bytes of the source meanwhile. */
+  /**
+   * Lends what `map` maps, and claims the bytes of the source meanwhile. It fails where the program has transferred the view; a
+   * scope alone could only log that.
+   */
   lend(map: (part: Part) => Exit.Exit<DriverMapping, GpuError>): Effect.Effect<B, E | GpuError, R> {
     return Effect.scopedWith((scope) => {
-      const mapped = ScopedMapping.acquire(operation, (mapping) => this.#begin(mapping, map))
-      return Effect.flatMap(Effect.provideService(mapped, Scope.Scope, scope), this.#f)
+      const lent = ScopedMapping.acquire(operation, (mapping) => this.#begin(mapping, map))
+      return Effect.flatMap(Effect.provideService(lent, Scope.Scope, scope), ({ mapping, view }) =>
+        Effect.tap(
+          this.#f(view),
+          () => Effect.suspend(() => mapping.endUnsafe("scopeClosed"))
+        ))
     })
   }
 
   #begin(
     mapping: ScopedMapping,
     map: (part: Part) => Exit.Exit<DriverMapping, GpuError>
-  ): Effect.Effect<A, GpuError> {
+  ): Effect.Effect<{ readonly mapping: ScopedMapping; readonly view: A }, GpuError> {
     const part = this.check(operation)
     if (isGpuError(part)) return part
-    if (part === undefined) return Effect.succeed(new this.#type(new ArrayBuffer(0)))
+    if (part === undefined) return Effect.succeed({ mapping, view: new this.#type(new ArrayBuffer(0)) })
     const { bytes, memory, offset } = part
     const mapped = {
       label: this.#source.label,
@@ -106,7 +113,7 @@ class View<A extends Elements, B, E, R> {
       operation,
       mapped,
       () => map(part),
-      (contents) => new type(contents, 0, bytes / type.BYTES_PER_ELEMENT)
+      (contents) => ({ mapping, view: new type(contents, 0, bytes / type.BYTES_PER_ELEMENT) })
     )
   }
 }

@@ -133,7 +133,35 @@ const mistakes: ReadonlyArray<Mistake> = [
   })
 ]
 
+const { transfer } = ArrayBuffer.prototype as { readonly transfer?: (this: ArrayBuffer) => ArrayBuffer }
+
+/** Where the engine has no way to take it, or forbids that, the mapping ends as any other. */
+const taken = Effect.gen(function*() {
+  for (const access of ["read", "write", "readwrite"] as const) {
+    const image = yield* AnyImage.make(ImageShape.image2d(8, 4), ImageFormat.rgba8, { usage: copies })
+    const mapped = yield* Images.map(image, Uint8Array, { access })
+    const kept = transfer?.call(mapped.data.buffer as ArrayBuffer)
+    if (kept === undefined) {
+      yield* Mapping.unmap(mapped)
+      continue
+    }
+    const found = new Uint8Array(kept).slice()
+    const exit = yield* Effect.exit(Mapping.unmap(mapped))
+    // A copy that was only read is the program's own.
+    if (access !== "read") yield* Expect.failsWith(`the end of a mapping to ${access}`, exit, "InvalidRequest")
+    yield* Effect.scoped(
+      Effect.gen(function*() {
+        const next = yield* AnyImage.make(ImageShape.image2d(8, 4), ImageFormat.rgba8, { usage: copies })
+        yield* Images.write(next, new Uint8Array(128).fill(2))
+        Expect.numbers("the next image", yield* Images.read(next, Uint8Array), new Uint8Array(128).fill(2))
+      })
+    )
+    Expect.numbers("what was taken", new Uint8Array(kept), found)
+  }
+})
+
 export const tests: ReadonlyArray<ConformanceTest> = [
+  test("memory that a program moved out of a mapped image is its own, and the end says so", taken),
   test("a mapping of any part has its elements, and stores change no others", { heavy: true }, trials),
   test("a mapping has the class, axes and pitches that its part has", function*() {
     const image = yield* numbered

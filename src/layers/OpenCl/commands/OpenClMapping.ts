@@ -138,7 +138,7 @@ export class OpenClMapping implements DriverMapping {
     const { driverObjects, status } = this.#device
     if (!this.#cutOff()) {
       // The program has transferred the memory.
-      driverObjects.remove("mapping")
+      driverObjects.leave("mapping")
       return Exit.fail(leaveUnsafe(this.#device, memory))
     }
     const name = memory.label

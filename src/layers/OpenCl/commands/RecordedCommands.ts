@@ -207,7 +207,7 @@ export class RecordedCommands {
   }
 
   #failed(command: Command, code: number): void {
-    for (const buffer of command.buffers ?? []) buffer.root.recyclable = false
+    for (const buffer of command.buffers ?? []) buffer.distrust()
     for (const image of command.images ?? []) image.distrust()
     command.failed?.(code)
     this.#addFailure({ call: "a command", code, labels: [command.label()] })

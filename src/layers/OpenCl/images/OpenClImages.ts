@@ -15,6 +15,7 @@ import { type GpuError, LimitExceeded, make as makeError, outOfMemory, unsupport
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import { isTaken } from "../../../services/buffers/mapping/MappedMemory.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
@@ -194,7 +195,8 @@ export class OpenClImages implements Driver {
     if (image.pinned !== undefined) this.#device.keepUntilEnded(image.pinned.buffer)
     const code = this.#api.clReleaseMemObject(image.memory)
     if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
-    this.#device.driverObjects.remove("image")
+    if (isTaken(image)) this.#device.driverObjects.leave("image")
+    else this.#device.driverObjects.remove("image")
     return Exit.void
   }
 

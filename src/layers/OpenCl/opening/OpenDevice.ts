@@ -15,6 +15,7 @@ import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import type { TriedDevice } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import { isTaken } from "../../../services/buffers/mapping/MappedMemory.ts"
 import type { DeviceContext } from "../../../services/device/DeviceContext.ts"
 import { DeviceQueues } from "../../../services/device/queues/QueueOrder.ts"
 import {
@@ -183,7 +184,8 @@ export class OpenDevice {
     if (pinned !== undefined) this.keepUntilEnded(pinned.buffer)
     const code = this.api.clReleaseMemObject(buffer.memory)
     if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
-    this.driverObjects.remove(kindOf(buffer))
+    if (isTaken(buffer)) this.driverObjects.leave("buffer")
+    else this.driverObjects.remove(kindOf(buffer))
     return buffer.beneath?.releaseUnsafe() ?? Exit.void
   }
 

@@ -104,7 +104,7 @@ export class SvmMemory {
     shown.clear()
     const { atClose, closed, driverObjects, status } = this.device
     if (allocation.taken) {
-      driverObjects.remove("svm")
+      driverObjects.leave("svm")
       return Exit.void
     }
     const freed = abandoned || status.error !== undefined ? undefined : this.#recordFree(address)

@@ -180,7 +180,7 @@ class QueueBinding implements Attachments.Attachment {
     const ordered = status.error === undefined ? orderBeforeRecorded(this.#svm, this.#queue, buffer) : Exit.void
     if (Exit.isFailure(ordered)) {
       // The next owner would share the memory with commands that still run there.
-      buffer.root.recyclable = false
+      buffer.distrust()
       allocation.abandoned = true
     }
     api.clReleaseCommandQueue(this.#queue)

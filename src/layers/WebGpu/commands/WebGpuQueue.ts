@@ -8,21 +8,19 @@ import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
-import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import type { UniformRing } from "../kernels/UniformRing.ts"
 import type { WebGpuKernel } from "../kernels/WebGpuKernel.ts"
 import { awaitDevice } from "../opening/AwaitDevice.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import { gpuOf } from "../WebGpuBuffer.ts"
+import { gpuOf, type WebGpuBuffer } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import * as Commands from "./Commands.ts"
 import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
 import { FillPattern, type Words } from "./FillPattern.ts"
 import * as Readback from "./Readback.ts"
 import * as RectangleCommands from "./RectangleCommands.ts"
-import { StagingMapping } from "./StagingMapping.ts"
 import { submitNothing, SubmittedWork } from "./SubmittedWork.ts"
 import { Temporaries } from "./Temporaries.ts"
 
@@ -199,11 +197,10 @@ export class WebGpuQueue implements Driver {
     this.inOrderUnsafe((answer) => Readback.readUnsafe(this.#opened, source, offset, bytes, answer), answer)
 
   readonly mapUnsafe: NonNullable<Driver["mapUnsafe"]> = (buffer, offset, bytes) => {
-    if (!BufferUsage.isStaging(buffer.root.usage)) return Exit.succeed(undefined)
-    return Exit.map(
-      this.flushUnsafe(),
-      () => new StagingMapping(this.#opened, buffer, offset, bytes, this.recorded)
-    )
+    const root = buffer.root as WebGpuBuffer
+    return root.mapUnsafe === undefined
+      ? Exit.succeed(undefined)
+      : Exit.map(this.flushUnsafe(), () => root.mapUnsafe?.(buffer.origin + offset, bytes, this.recorded))
   }
 
   readonly touch = (): Effect.Effect<void> => Effect.void

@@ -33,6 +33,8 @@ export interface OpenDevice {
   readonly failures: RecordedFailures
   /** Buffers that are not destroyed yet. */
   readonly buffers: Set<WebGpuBuffer>
+  /** Buffers whose memory a program has taken: they and the device are never destroyed. */
+  readonly taken: Set<WebGpuBuffer>
   /** The same for images. */
   readonly images: Set<WebGpuImage>
   /** The same for samplers. */
@@ -159,6 +161,7 @@ export const unwatched = (device: WebGpuHandle.Device, info: WebGpuHandle.Adapte
   driverObjects: new DriverObjects(),
   failures: new RecordedFailures(),
   buffers: new Set<WebGpuBuffer>(),
+  taken: new Set<WebGpuBuffer>(),
   images: new Set<WebGpuImage>(),
   samplers: new Set<WebGpuSampler>()
 })
@@ -171,6 +174,7 @@ const close = (opened: OpenDevice): void => {
   destroyAll(opened)
   const { device, driverObjects } = opened
   device.onuncapturederror = null
+  if (opened.taken.size > 0) return driverObjects.leave("device")
   device.destroy()
   driverObjects.remove("device")
 }
@@ -183,9 +187,9 @@ export const destroyAll = ({ buffers, driverObjects, images, samplers, status }:
   status.lose("its layer is closed")
   for (const buffer of buffers) {
     buffer.destroyed = true
-    // A region of an adopted buffer is the program's memory.
-    if (!(buffer.root as WebGpuBuffer).isBorrowed) buffer.destroyGpu()
-    driverObjects.remove(buffer.kind)
+    // A region goes with the whole buffer, which is here too, or is the program's.
+    if (buffer.parent !== undefined || buffer.destroyGpu()) driverObjects.remove(buffer.kind)
+    else driverObjects.leave(buffer.kind)
   }
   buffers.clear()
   for (const image of images) {

@@ -21,6 +21,9 @@ export interface Elements extends ArrayBufferView {
   [index: number]: number | bigint
 }
 
+/** What a mapped array knows of its mapping. @internal */
+export type LiveMapping = Pick<ScopedMapping, "label" | "ended" | "problem" | "endUnsafe">
+
 const dtypes: Readonly<Record<string, DType>> = {
   Float32Array: "f32",
   Int32Array: "i32",
@@ -40,8 +43,9 @@ const dtypes: Readonly<Record<string, DType>> = {
  *
  * **Gotchas**
  *
- * Do not transfer the ArrayBuffer of `data`: the end of the mapping then fails with InvalidRequest. On OpenCL, where it
- * is the driver's memory, that memory is never used or freed again. Copy with `slice()`, and transfer the copy.
+ * Do not transfer the ArrayBuffer of `data`: its own methods refuse, and after any other way the end of the mapping fails with
+ * InvalidRequest, unless it was a copy to read. Where it is the driver's memory, as on OpenCL, that memory is never used or freed
+ * again. Copy with `slice()`, and transfer the copy.
  *
  * **Example** (Rows and columns)
  *
@@ -69,10 +73,10 @@ export class MappedArray<A extends Elements> {
   /** Elements from one to the next along each axis. */
   readonly strides: ReadonlyArray<number>
   /** @internal */
-  readonly mapping: ScopedMapping
+  readonly mapping: LiveMapping
 
   /** @internal */
-  constructor(data: A, { shape, strides }: StridedShape, mapping: ScopedMapping) {
+  constructor(data: A, { shape, strides }: StridedShape, mapping: LiveMapping) {
     this.data = data
     this.shape = shape
     this.strides = strides

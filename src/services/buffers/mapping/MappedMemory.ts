@@ -21,6 +21,23 @@ export const partsOf = (object: object, make: () => MappedParts): MappedParts =>
   return parts
 }
 
+/** Those whose mapped memory a program has transferred: they are never unmapped, and never freed. */
+const taken = new WeakSet<object>()
+
+export const take = (object: object): void => {
+  taken.add(object)
+}
+
+export const isTaken = (object: object): boolean => isUsed && taken.has(object)
+
+/** Why nothing can use memory that a program has taken. `name` is what messages call it. */
+export const takenProblem = (operation: string, name: string): GpuError =>
+  invalidRequest(
+    operation,
+    `the mapped array of ${name} was transferred to another ArrayBuffer, or marked as untransferable: its memory is the program's`,
+    "Allocate another. Copy mapped arrays with slice(), and transfer the copies."
+  )
+
 /**
  * Why a command cannot use the memory of a driver's object as it is mapped now, or `undefined`. `reads` says that it does
  * nothing but read or copy from it, and `name` what messages call it.
@@ -31,6 +48,7 @@ export const problem = (
   reads: boolean,
   name: () => string
 ): GpuError | undefined => {
+  if (isTaken(object)) return takenProblem(operation, name())
   const state = (isUsed ? mapped.get(object)?.state : undefined) ?? "unmapped"
   return state === "unmapped" || (state === "reading" && reads) ? undefined : invalidRequest(
     operation,

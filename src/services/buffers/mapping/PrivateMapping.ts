@@ -9,8 +9,9 @@ import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import { detachMemory } from "../../../domain/data/DetachMemory.ts"
 import * as HostData from "../../../domain/data/HostData.ts"
+import { lend } from "../../../domain/data/LentMemory.ts"
 import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
-import { type GpuError, isGpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, outOfMemory } from "../../../domain/GpuError.ts"
 import type { DriverMapping, MapAccess } from "../../device/QueueDriver.ts"
 import type { Begin } from "../../device/Reading.ts"
 
@@ -45,7 +46,7 @@ export class PrivateMapping implements DriverMapping {
   readonly memory: Effect.Effect<ArrayBuffer, GpuError> = Effect.map(Deferred.await(this.#contents), (copy) => {
     // The mapping may have ended meanwhile: then nothing is written back, and no program gets the copy.
     if (this.#ended) detachMemory(copy)
-    else this.#copy = copy
+    else this.#copy = lend(copy)
     return copy
   })
 
@@ -66,17 +67,22 @@ export class PrivateMapping implements DriverMapping {
     return written
   }
 
+  /** The program may have transferred the copy, as to a worker: then it is the program's own, and its memory nobody else's. */
+  #writeBack(copy: ArrayBuffer): Exit.Exit<void, GpuError> {
+    return copy.byteLength > 0 ? this.#part.writeUnsafe(new Uint8Array(copy)) : Exit.fail(
+      invalidRequest(
+        "Mapping.unmap",
+        "the mapped array was transferred to another ArrayBuffer, and what was stored in it is lost",
+        "Copy it with slice(), and transfer the copy."
+      )
+    )
+  }
+
   /** A mapping for `"write"` begins with zeros. */
   #beginEmpty(): () => void {
     const { bytes } = this.#part
     const copy = HostData.allocate(bytes)
     Deferred.doneUnsafe(this.#contents, copy === undefined ? outOfMemory(bytes) : Exit.succeed(copy))
     return constVoid
-  }
-
-  /** The program may have transferred the copy, as to a worker. */
-  #writeBack(copy: ArrayBuffer): Exit.Exit<void, GpuError> {
-    const bytes = HostData.bytes("Mapping.unmap", copy)
-    return isGpuError(bytes) ? Exit.fail(bytes) : this.#part.writeUnsafe(bytes)
   }
 }

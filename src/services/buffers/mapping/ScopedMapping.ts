@@ -7,11 +7,12 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import type { Claim } from "../../../domain/data/MappedParts.ts"
 import { type GpuError, invalidRequest, make as makeError, Released } from "../../../domain/GpuError.ts"
 import type { DriverMapping } from "../../device/QueueDriver.ts"
 import { ScopedAttachment } from "../../device/ScopedAttachment.ts"
 import type { Attachable } from "../../lease/Attachments.ts"
+import type { ObjectClaim } from "./Claims.ts"
+import { isTaken, takenProblem } from "./MappedMemory.ts"
 
 /** What is mapped. */
 export interface Mapped {
@@ -21,7 +22,7 @@ export interface Mapped {
   readonly size: number
   readonly owner: Attachable
   /** Nothing where the memory may be used while it is mapped. */
-  readonly claim?: Claim | undefined
+  readonly claim?: ObjectClaim | undefined
   /** What messages call the part. */
   readonly name: string
 }
@@ -48,6 +49,7 @@ export class ScopedMapping {
     map: () => Exit.Exit<M, GpuError>,
     show: (memory: ArrayBuffer, mapped: M) => A
   ): Effect.Effect<A, GpuError> {
+    if (claim !== undefined && isTaken(claim.object)) return takenProblem(operation, name)
     if (claim?.conflicts === true) {
       return invalidRequest(
         operation,
