@@ -65,7 +65,8 @@ export const bytes = (
     return invalidRequest(
       operation,
       `the ${name}'s ArrayBuffer is detached`,
-      "Write the data before it is transferred elsewhere."
+      "Use it before it is transferred elsewhere. A mapped array has its memory until the mapping ends, and a staged array while no " +
+        "upload or download uses it: take its data anew."
     )
   }
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)

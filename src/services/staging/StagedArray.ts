@@ -5,16 +5,23 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { inOneLine, showing, state } from "../../domain/arguments/Showing.ts"
+import { detachMemory } from "../../domain/data/DetachMemory.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
+import * as HostData from "../../domain/data/HostData.ts"
+import { lend } from "../../domain/data/LentMemory.ts"
 import type { StridedShape } from "../../domain/data/StridedShape.ts"
-import { type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
-import type { Elements, MappedArray } from "../buffers/mapping/MappedArray.ts"
+import { type GpuError, make as makeError, outOfMemory, Released } from "../../domain/GpuError.ts"
+import * as BufferLike from "../buffers/BufferLike.ts"
+import { type Elements, type LiveMapping, MappedArray } from "../buffers/mapping/MappedArray.ts"
+import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
+import * as Attachments from "../lease/Attachments.ts"
 import { LeaseHolder } from "../lease/LeaseHolder.ts"
 
 /**
@@ -28,6 +35,43 @@ export type Direction = "upload" | "download"
 /** The device whose memory it is. @internal */
 export type Services = Context.Context<DeviceContext | QueueDriver>
 
+/** Zeros of the program, for an array that no download has filled yet. They end with the lease, as a mapping does. */
+class FirstElements implements LiveMapping {
+  readonly memory: ArrayBuffer
+  readonly #lease: PooledBuffer
+  #ended: Released["why"] | undefined = undefined
+
+  constructor(lease: PooledBuffer, bytes: number) {
+    const memory = HostData.allocate(bytes)
+    if (memory === undefined) throw outOfMemory(bytes)
+    this.memory = lend(memory)
+    this.#lease = lease
+    Attachments.attach(lease, this)
+  }
+
+  get label(): string | undefined {
+    return this.#lease.label
+  }
+
+  get ended(): Released["why"] | undefined {
+    return this.#ended
+  }
+
+  problem(operation: string): GpuError | undefined {
+    return this.#ended === undefined ? undefined : released(operation, this.#lease, this.#ended)
+  }
+
+  readonly endUnsafe = (why: Released["why"]): Exit.Exit<void, GpuError> => {
+    this.#ended = why
+    Attachments.detach(this.#lease, this)
+    detachMemory(this.memory)
+    return Exit.void
+  }
+}
+
+const released = (operation: string, { label, size }: PooledBuffer, why: Released["why"]): GpuError =>
+  makeError(new Released({ operation, label, size, why, what: "mapping" }))
+
 /**
  * An array of the program in staging memory: PyCUDA's page-locked array, for as long as its lease lives. `StagingPool.upload`
  * and `StagingPool.download` move its elements to and from buffers.
@@ -36,7 +80,8 @@ export type Services = Context.Context<DeviceContext | QueueDriver>
  *
  * While the device uses the memory the array has no elements: the length of `data` is 0. After an upload, and after a
  * download, `data` is another typed array than before. The elements of a fresh array to upload are unspecified, unless the pool
- * clears; those of an array to download come with its first download.
+ * clears. Those of a fresh array to download are zeros, in memory of the program that is made when they are asked for, so that
+ * `CommandQueue.readInto(x, staged.data)` reads into it as into any array; `StagingPool.download` leaves out the copy by the program.
  *
  * **Example** (Rows to upload)
  *
@@ -71,15 +116,20 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
   /** Of its mappings, each of which ends with the lease at the latest. */
   readonly #scope: Scope.Scope = Scope.makeUnsafe()
   #mapped: MappedArray<A> | undefined = undefined
+  /** What it has before the first download. */
+  #first: { readonly array: MappedArray<A>; readonly elements: FirstElements } | undefined = undefined
+  readonly #layout: StridedShape
 
   /** @internal */
   constructor(
     lease: PooledBuffer,
     direction: Direction,
     type: ViewType<A>,
-    { shape, span, strides }: StridedShape,
+    layout: StridedShape,
     services: Services
   ) {
+    const { shape, span, strides } = layout
+    this.#layout = layout
     this.lease = lease
     this.direction = direction
     this.type = type
@@ -89,9 +139,12 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
     this.#services = services
   }
 
-  /** All elements, in memory order. */
+  /**
+   * All elements, in memory order. Throws OutOfMemory when the process has no memory for the elements of a fresh array to
+   * download.
+   */
   get data(): A {
-    return this.#mapped?.data ?? new this.type(new ArrayBuffer(0))
+    return this.#array.data
   }
 
   /** The element at these indices, one for each axis. Throws Released without elements, and InvalidRequest outside the shape. */
@@ -108,12 +161,12 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
     return [this.lease]
   }
 
-  /** Whether it has elements now. @internal */
+  /** Whether its elements are the staging memory now. @internal */
   get isMapped(): boolean {
     return this.#mapped !== undefined && this.#mapped.mapping.ended === undefined
   }
 
-  /** Gives it elements again: waits until the device no longer uses the memory. @internal */
+  /** Shows the staging memory as its elements: waits until the device no longer uses it. @internal */
   map(): Effect.Effect<void, GpuError> {
     const { lease, shape, strides } = this
     const access = this.direction === "upload" ? "write" : "read"
@@ -121,27 +174,45 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
     return Effect.asVoid(
       Effect.map(
         Effect.provideContext(mapped, Context.add(this.#services, Scope.Scope, this.#scope)),
-        (array) => this.#mapped = array
+        (array) => {
+          this.#first?.elements.endUnsafe("released")
+          this.#first = undefined
+          this.#mapped = array
+        }
       )
     )
   }
 
   /** The device may use the memory from now on. @internal */
   unmap(): Effect.Effect<void, GpuError> {
-    return this.#mapped === undefined ? Effect.void : Mapping.unmap(this.#mapped)
+    return this.#mapped !== undefined && this.isMapped ? Mapping.unmap(this.#mapped) : Effect.void
+  }
+
+  get #array(): MappedArray<A> {
+    return this.#mapped ?? (this.#first ??= this.#begin()).array
+  }
+
+  /** For a lease that has ended they end in this step: the array has no elements, as one whose mapping has ended. */
+  #begin() {
+    const elements = new FirstElements(this.lease, this.size)
+    const array = new MappedArray(new this.type(elements.memory, 0, this.#layout.span), this.#layout, elements)
+    if (this.lease.ended !== undefined) elements.endUnsafe(this.lease.ended)
+    return { array, elements }
   }
 
   #elements(operation: string): MappedArray<A> {
-    const mapped = this.#mapped
-    if (mapped !== undefined && this.isMapped) return mapped
-    throw this.released(operation)
+    const array = this.#array
+    if (array.mapping.ended === undefined) return array
+    throw this.problem(operation)
   }
 
   /** The error of using its elements while it has none. @internal */
-  released(operation: string): GpuError {
-    const { label, size } = this.lease
-    const why = this.lease.ended ?? "released"
-    return makeError(new Released({ operation, label, size, why, what: "mapping" }))
+  problem(operation: string): GpuError {
+    const { block, ended = "released" } = this.lease
+    const isTaken = block !== undefined && MappedMemory.isTaken(block.value.identity)
+    return isTaken
+      ? MappedMemory.takenProblem(operation, BufferLike.named(this.lease))
+      : released(operation, this.lease, ended)
   }
 }
 

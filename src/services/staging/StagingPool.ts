@@ -14,6 +14,7 @@
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -618,19 +619,20 @@ export const upload: {
       checkedStep("StagingPool.upload", (operation) => {
         valid(stagedProblem(operation, staged, "upload"))
         valid(optionsProblem(operation, options, knownOfPlace))
-        if (!staged.isMapped) return staged.released(operation)
-        const copied = Effect.andThen(
+        if (!staged.isMapped) return staged.problem(operation)
+        const copy = queue.copy(staged.lease, target, { targetOffset: options?.offset, size: staged.size })
+        return Effect.andThen(
           staged.unmap(),
-          queue.copy(staged.lease, target, { targetOffset: options?.offset, size: staged.size })
+          Effect.flatMap(Effect.exit(copy), (exit) => Effect.andThen(staged.map(), exit))
         )
-        return Effect.flatMap(Effect.exit(copied), (exit) => Effect.andThen(staged.map(), exit))
       })
     )
 )
 
 /**
  * Copies a buffer's bytes to a staged array, after everything recorded before, and waits for them: then the array has them as its
- * elements.
+ * elements. The device writes to the memory that the array shows, so this is the fast way; `CommandQueue.readInto(source,
+ * staged.data)` reads too, with one copy more.
  *
  * Fails with InvalidRequest for an array of the other direction and for bounds (as of `CommandQueue.copy`); with Released,
  * ForeignDevice, DeviceLost; with DriverError, also for the failures of recorded work.
@@ -678,9 +680,16 @@ export const download: {
       checkedStep("StagingPool.download", (operation) => {
         valid(stagedProblem(operation, staged, "download"))
         valid(optionsProblem(operation, options, knownOfPlace))
-        const unmapped = staged.isMapped ? staged.unmap() : Effect.void
         const copy = queue.copy(source, staged.lease, { sourceOffset: options?.offset, size: staged.size })
-        return unmapped.pipe(Effect.andThen(copy), Effect.andThen(staged.map()))
+        // A download that is refused leaves the elements that there were.
+        const { isMapped } = staged
+        return Effect.andThen(
+          staged.unmap(),
+          Effect.flatMap(
+            Effect.exit(copy),
+            (exit) => isMapped || Exit.isSuccess(exit) ? Effect.andThen(staged.map(), exit) : exit
+          )
+        )
       })
     )
 )

@@ -205,7 +205,7 @@ const send = (
 ): Effect.Effect<number, GpuError, CommandQueue | StagingPool.StagingPool> =>
   StagingPool.use(chunk.size, Uint8Array, (array) => {
     // The pool or the device may have ended since.
-    if (!array.isMapped) return array.released(operation)
+    if (!array.isMapped) return array.problem(operation)
     const problem = chunk.copyTo(operation, array.data)
     if (problem !== undefined) return problem
     taken()

@@ -8,7 +8,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import type { GpuError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as Mapping from "../../services/buffers/mapping/Mapping.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
@@ -77,10 +77,12 @@ const uploads = Effect.gen(function*() {
 const downloads = Effect.gen(function*() {
   const x = yield* written(counted(64, 7))
   const array = yield* StagingPool.allocate(8, Uint32Array, { direction: "download" })
-  Expect.equal("elements before the first download", array.data.length, 0)
+  const first = array.data
+  Expect.numbers("elements before the first download", first, new Uint32Array(8))
   yield* CommandQueue.fill(x, 5, { offset: 32, size: 16 })
   yield* StagingPool.download(x, array, { offset: 32 })
   Expect.numbers("the second half", array.data.subarray(0, 4), [5, 5, 5, 5])
+  Expect.equal("the elements before it", first.length, 0)
   const before = array.data
   yield* StagingPool.download(x, array)
   Expect.equal("the elements of the first download", before.length, 0)
@@ -89,6 +91,62 @@ const downloads = Effect.gen(function*() {
   yield* Lease.release(lease)
   Expect.equal("the elements of a released array", data.length, 0)
   yield* Expect.failsWith("a download to it", StagingPool.download(x, array), "Released")
+})
+
+const thrownBy = (call: () => unknown): Effect.Effect<unknown, GpuError> =>
+  Effect.suspend(() => {
+    try {
+      return Effect.succeed(call())
+    } catch (error) {
+      return isGpuError(error) ? error : Effect.die(error)
+    }
+  })
+
+/** As a PyCUDA user has it, who reads into a page-locked array as into any other. */
+const readsInto = Effect.gen(function*() {
+  const x = yield* written(counted(32, 7))
+  const array = yield* StagingPool.allocate([2, 4], Uint32Array, { direction: "download" })
+  const { data } = array
+  Expect.numbers("the elements of a fresh array", data, new Uint32Array(8))
+  Expect.equal("one of them", array.getUnsafe(1, 3), 0)
+  array.setUnsafe(5, 1, 3)
+  Expect.equal("one that was stored", array.getUnsafe(1, 3), 5)
+  yield* CommandQueue.readInto(x, array.data)
+  Expect.numbers("what was read", new Uint8Array(data.buffer), counted(32, 7))
+  yield* CommandQueue.fill(x, 9)
+  yield* CommandQueue.readInto(x, array.data)
+  Expect.numbers("what was read again", data, new Uint32Array(8).fill(9))
+  yield* Expect.failsWith(
+    "a download from past the end",
+    StagingPool.download(x, array, { offset: 4 }),
+    "InvalidRequest"
+  )
+  Expect.numbers("what a refused download leaves", array.data, new Uint32Array(8).fill(9))
+  yield* CommandQueue.fill(x, 10)
+  yield* StagingPool.download(x, array)
+  Expect.numbers("what was downloaded", array.data, new Uint32Array(8).fill(10))
+  yield* Expect.failsWith("a read into the array of before", CommandQueue.readInto(x, data), "InvalidRequest")
+  yield* Expect.failsWith("a download from past it", StagingPool.download(x, array, { offset: 4 }), "InvalidRequest")
+  Expect.numbers("what a refused download of a mapped array leaves", array.data, new Uint32Array(8).fill(10))
+  yield* CommandQueue.fill(x, 11)
+  yield* CommandQueue.readInto(x, array.data)
+  Expect.numbers("what was read into a mapped array", array.data, new Uint32Array(8).fill(11))
+})
+
+/** Elements that are over are no target: a read into them would find no room for a byte, and say nothing. */
+const endedElements = Effect.gen(function*() {
+  const x = yield* written(counted(32, 7))
+  for (const first of ["untouched", "read into", "downloaded"] as const) {
+    const array = yield* StagingPool.allocate(8, Uint32Array, { direction: "download" })
+    if (first === "read into") yield* CommandQueue.readInto(x, array.data)
+    if (first === "downloaded") yield* StagingPool.download(x, array)
+    const data = first === "untouched" ? undefined : array.data
+    yield* Lease.release(array.lease)
+    Expect.equal(`elements of a released array, ${first}`, (data ?? array.data).length, 0)
+    yield* Expect.failsWith(`a read into it, ${first}`, CommandQueue.readInto(x, array.data), "InvalidRequest")
+    yield* Expect.failsWith(`an element of it, ${first}`, thrownBy(() => array.getUnsafe(0)), "Released")
+    yield* Expect.failsWith(`a store to it, ${first}`, thrownBy(() => array.setUnsafe(1, 0)), "Released")
+  }
 })
 
 /** The numbers of the pool's requests for memory. */
@@ -266,6 +324,8 @@ const badRequests = Effect.gen(function*() {
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("what is uploaded arrives, in rows and columns", staged(uploads)),
   test("what is downloaded was recorded before", staged(downloads)),
+  test("an array to download has elements before its first download, which reads go into", staged(readsInto)),
+  test("elements that are over are no target of a read", staged(endedElements)),
   test("reads use the pool in context", staged(reads)),
   test("a read for which the pool is too small makes its own memory", staged(largeReads, { maxBytes: 1024 })),
   test("a view shows the bytes while it is lent, and nothing later", staged(views)),
