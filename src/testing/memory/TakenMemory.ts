@@ -247,18 +247,30 @@ const accounts = Effect.gen(function*() {
   for (const usage of [BufferUsage.upload, BufferUsage.download]) {
     yield* onPools(Effect.gen(function*() {
       const before = driverObjects.taken
-      yield* Effect.scoped(Effect.gen(function*() {
+      const all = yield* Effect.scoped(Effect.gen(function*() {
         const lease = yield* BufferPool.allocate(bytes, { usage })
         const mapped = yield* Mapping.map(lease, Uint8Array)
-        if (moved(mapped.data) === undefined) return yield* Mapping.unmap(mapped)
+        const all = moved(mapped.data)
         const exit = yield* Effect.exit(Mapping.unmap(mapped))
         // A backend that lends copies has its memory still.
-        if (lease.block!.value.recyclable) return
+        if (all === undefined || lease.block!.value.recyclable) return all
         yield* Expect.failsWith("the end", exit, "InvalidRequest")
         yield* Expect.failsWith("a second mapping", Mapping.map(lease, Uint8Array), "InvalidRequest")
         const x = yield* BufferPool.allocate(bytes)
         const copy = usage === BufferUsage.upload ? CommandQueue.copy(lease, x) : CommandQueue.copy(x, lease)
         yield* Expect.failsWith("a copy", copy, "InvalidRequest")
+        return all
+      }))
+      yield* Effect.scoped(Effect.gen(function*() {
+        const { data } = yield* Mapping.map(yield* BufferPool.allocate(bytes, { usage }), Uint8Array)
+        const found = data.slice()
+        for (const value of [8, 9]) all?.fill(value)
+        Expect.numbers("the next owner's array after a store to what was taken", data, found)
+        if (usage === BufferUsage.upload) data.fill(2)
+        Expect.isTrue(
+          "what was taken shows none of the next owner's",
+          all === undefined || all.every((byte) => byte === 9)
+        )
       }))
       const { heldBlocks } = yield* Effect.tap(BufferPool.stats, () => BufferPool.freeHeld)
       const isHeld = heldBlocks > 0 && driverObjects.taken === before
