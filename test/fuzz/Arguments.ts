@@ -150,10 +150,12 @@ export class Arguments {
   }
 
   /** Answers the same value each time, as made now. */
-  #callback({ result }: Signature, depth: number): () => unknown {
+  #callback({ result }: Signature, depth: number): (...args: ReadonlyArray<unknown>) => unknown {
     const answer = result === undefined || depth > deepest ? undefined : this.#right(result, depth + 1)
     const fails = this.#random.chance(0.05)
-    return () => {
+    const steals = this.#random.chance(0.1)
+    return (...args) => {
+      if (steals) { for (const value of args) this.#world.thief.take(value, "a call of the program's function") }
       if (fails) throw new OwnFailure("the program's function")
       return answer
     }
@@ -173,11 +175,11 @@ export class Arguments {
   #special(key: string): unknown {
     const random = this.#random
     switch (key) {
-      case "src/services/DispatchArguments.ts#DispatchArguments": {
-        const lease = () => random.pick(this.#world.of("src/services/PooledBuffer.ts#PooledBuffer"))
+      case "src/services/queue/DispatchArguments.ts#DispatchArguments": {
+        const lease = () => random.pick(this.#world.of("src/services/buffers/PooledBuffer.ts#PooledBuffer"))
         return random.pick([() => ({ x: lease(), a: 2 }), () => ({ x: lease(), y: lease() }), () => ({})])()
       }
-      case "src/services/CommandQueue.ts#ElementType":
+      case "src/domain/data/ElementClass.ts#ElementType":
         return random.pick(typedArrays)
       case "src/layers/OpenCl/OpenClApi.ts#OpenClApi":
         // functions that never answer are no driver

@@ -75,12 +75,15 @@ export const run = async (
     const address = { ...at, call }
     const args = (): string => described(prepared.args)
     reporter.begin(address, entry.id, args)
-    const breach = await perform(prepared, seed, context, inner, world, makes)
+    if (random.chance(0.1)) world.thief.take(random.pick(world.lent), "the world")
+    const breach = await perform(prepared, seed, context, inner, world, makes) ?? world.thief.look()
     if (breach !== undefined) reporter.breach(address, entry.id, args, breach)
   }
   const address = { ...at, call: callsPerEpoch }
   reporter.begin(address, "closing", () => "")
   for (const each of [inner, scope]) await Effect.runPromise(Scope.close(each, Exit.void))
+  const touched = world.thief.look()
+  if (touched !== undefined) reporter.breach(address, "closing", () => "", touched)
   const left = JSON.stringify(device.driverObjects.liveByKind)
   if (left !== "{}") {
     reporter.breach(address, "closing", () => "", { kind: "left behind", detail: left, place: "" })

@@ -5,7 +5,16 @@ import { OwnFailure, Unreadable } from "./OddValues.ts"
 
 /** A promise that a call broke. */
 export interface Breach {
-  readonly kind: "defect" | "untyped failure" | "thrown" | "message" | "hang" | "uncaught" | "left behind" | "process"
+  readonly kind:
+    | "defect"
+    | "untyped failure"
+    | "thrown"
+    | "message"
+    | "hang"
+    | "uncaught"
+    | "left behind"
+    | "taken memory"
+    | "process"
   readonly detail: string
   /** The first place in the library's sources, to tell breaches apart. */
   readonly place: string

@@ -2,6 +2,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import { join } from "node:path"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
@@ -29,8 +30,11 @@ import * as Images from "../../src/services/images/Images.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
+import * as StagingPool from "../../src/services/staging/StagingPool.ts"
 import { foreign } from "./Backends.ts"
 import type { Random } from "./Random.ts"
+import { declaring, moduleOf, root } from "./SourceModule.ts"
+import { Thief } from "./Thief.ts"
 
 /** y[i] = x[i] * a, in each language. */
 const scale = Kernel.make({
@@ -70,11 +74,14 @@ const deepKernels = [
 
 /** The values of a running program that arguments are taken from: right ones, ended ones, and ones of elsewhere. */
 export class World {
+  readonly thief = new Thief()
   readonly #values = new Map<string, Array<unknown>>()
   readonly #most = 24
 
+  /** A key is the file and the name that declare the values' type: by another one nobody would find them. */
   put(key: string, ...values: ReadonlyArray<unknown>): void {
     const known = this.#values.get(key) ?? []
+    if (!this.#values.has(key)) demandDeclared(key)
     this.#values.set(key, known)
     for (const value of values) {
       if (known.length < this.#most && !known.includes(value)) known.push(value)
@@ -85,21 +92,33 @@ export class World {
     return this.#values.get(key) ?? []
   }
 
+  /** What has an array over memory of the library. */
+  get lent(): ReadonlyArray<unknown> {
+    return [...this.of(keys.mapped), ...this.of(keys.staged)]
+  }
+
   any(random: Random): unknown {
     return random.pick(random.pick([...this.#values.values()]))
   }
 }
 
+const demandDeclared = (key: string): void => {
+  const [path = "", name = ""] = key.split("#")
+  const found = declaring(moduleOf(join(root, path)), name)
+  if (found?.module.key(found.name) !== key) throw new Error(`no source declares ${key}`)
+}
+
 const keys = {
-  lease: "src/services/PooledBuffer.ts#PooledBuffer",
-  buffer: "src/services/DeviceBuffer.ts#DeviceBuffer",
-  image: "src/services/images/DeviceImage.ts#DeviceImage",
+  lease: "src/services/buffers/PooledBuffer.ts#PooledBuffer",
+  buffer: "src/services/device/DeviceBuffer.ts#DeviceBuffer",
+  image: "src/services/device/DeviceImage.ts#DeviceImage",
   pooledImage: "src/services/images/PooledImage.ts#PooledImage",
-  sampler: "src/services/images/DeviceSampler.ts#DeviceSampler",
+  sampler: "src/services/device/DeviceSampler.ts#DeviceSampler",
   array: "src/array/ArrayValue.ts#DeviceArray",
   kernel: "src/domain/kernel/Kernel.ts#Kernel",
-  mapped: "src/services/mapping/MappedArray.ts#MappedArray",
-  event: "src/services/QueueEvent.ts#QueueEvent"
+  mapped: "src/services/buffers/mapping/MappedArray.ts#MappedArray",
+  staged: "src/services/staging/StagedArray.ts#StagedArray",
+  event: "src/services/device/QueueEvent.ts#QueueEvent"
 }
 
 /** Everything that a program may have at hand, made on the device under test. */
@@ -107,21 +126,21 @@ export const populate = (scope: Scope.Scope) =>
   Effect.gen(function*() {
     const world = new World()
     const pool = yield* BufferPool.BufferPool
-    world.put("src/services/BufferPool.ts#BufferPool", pool)
-    world.put("src/services/BufferPool.ts#Pool", pool, yield* pool.budget(4 << 20))
-    world.put("src/services/CommandQueue.ts#CommandQueue", yield* CommandQueue.CommandQueue)
+    world.put("src/services/buffers/BufferPool.ts#BufferPool", pool)
+    world.put("src/services/buffers/BufferPool.ts#Pool", pool, yield* pool.budget(4 << 20))
+    world.put("src/services/queue/CommandQueue.ts#CommandQueue", yield* CommandQueue.CommandQueue)
     world.put("src/services/images/Images.ts#Images", yield* Images.Images)
     const imagePool = yield* ImagePool.ImagePool
     world.put("src/services/images/ImagePool.ts#ImagePool", imagePool)
-    world.put("src/services/KernelCache.ts#KernelCache", yield* KernelCache.KernelCache)
-    world.put("src/services/Allocator.ts#Allocator", yield* Allocator.Allocator)
-    world.put("src/services/allocators/FaultyAllocator.ts#Faults", FaultyAllocator.makeFaults())
+    world.put("src/services/device/KernelCache.ts#KernelCache", yield* KernelCache.KernelCache)
+    world.put("src/services/buffers/Allocator.ts#Allocator", yield* Allocator.Allocator)
+    world.put("src/services/buffers/allocators/FaultyAllocator.ts#Faults", FaultyAllocator.makeFaults())
     world.put(
-      "src/services/allocators/StatisticsAllocator.ts#AllocatorStatistics",
+      "src/services/buffers/allocators/StatisticsAllocator.ts#AllocatorStatistics",
       yield* StatisticsAllocator.AllocatorStatistics
     )
     world.put(
-      "src/services/allocators/TrackingAllocator.ts#AllocationTracker",
+      "src/services/buffers/allocators/TrackingAllocator.ts#AllocationTracker",
       yield* TrackingAllocator.AllocationTracker
     )
     world.put("src/layers/Host/Faults.ts#Faults", new HostFaults())
@@ -131,6 +150,7 @@ export const populate = (scope: Scope.Scope) =>
     const device = yield* DeviceContext
     world.put("src/domain/device/DeviceInfo.ts#DeviceInfo", device.info)
     yield* leases(world, pool)
+    yield* staging(world, pool)
     yield* images(world)
     yield* arrays(world)
     world.put(keys.kernel, scale, add, Kernel.make({ name: "no", args: [], body: {} }), ...deepKernels)
@@ -165,6 +185,21 @@ const leases = (world: World, pool: BufferPool.Pool) =>
     world.put(keys.lease, ...live, narrow, uniform, empty, ended, released, charged, mapped, parent)
     world.put(keys.buffer, raw, data, region)
     world.put(keys.mapped, mapping, unmapped)
+  })
+
+/** Memory that the program maps in place. */
+const staging = (world: World, pool: BufferPool.Pool) =>
+  Effect.gen(function*() {
+    world.put("src/services/staging/StagingPool.ts#StagingPool", yield* StagingPool.StagingPool)
+    const { download, upload } = BufferUsage
+    for (const [direction, usage] of [["upload", upload], ["download", download]] as const) {
+      const mapped = yield* Mapping.map(yield* pool.allocate(256, { usage }), Float32Array)
+      const unmapped = yield* pool.allocate(64, { usage })
+      world.put(keys.mapped, mapped)
+      world.put(keys.lease, unmapped)
+      world.put(keys.staged, yield* StagingPool.allocate([4, 4], Float32Array, { direction }))
+      world.put(keys.staged, yield* Effect.scoped(StagingPool.allocate(4, Float32Array, { direction })))
+    }
   })
 
 const images = (world: World) =>
