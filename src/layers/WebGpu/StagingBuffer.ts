@@ -131,6 +131,8 @@ class StagingMapping implements DriverMapping {
       call: "GPUBuffer.mapAsync",
       start: async () => {
         const failures = await buffer.map(from, size)
+        // As for one that was unmapped: what destroyed it has ended the mapping.
+        if (buffer.destroyed) return Exit.succeed(new ArrayBuffer(0))
         if (failures.length > 0) return Exit.fail(failureOf(failures, bytes))
         this.#isMapped = true
         return Exit.succeed(buffer.lend(from, size))

@@ -6,8 +6,10 @@
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as Mapping from "../../services/buffers/mapping/Mapping.ts"
@@ -291,6 +293,24 @@ const interruptions = operations.map(([name, make]) =>
   )
 )
 
+/** A read whose staging pool closes a few turns later has the bytes, or is told that its staging memory is Released. */
+const closedUnderReads = Effect.gen(function*() {
+  const data = counted(4096, 3)
+  const x = yield* written(data)
+  for (let turns = 0; turns < 40; turns++) {
+    const scope = yield* Scope.make()
+    const pool = yield* Layer.buildWithScope(Layer.fresh(StagingPool.layer()), scope)
+    const reads = Effect.forEach([0, 1, 2], () => CommandQueue.read(x, Uint8Array), { concurrency: "unbounded" })
+    const fiber = yield* Effect.forkChild(Effect.provide(reads, pool), { startImmediately: true })
+    yield* Effect.replicateEffect(Effect.yieldNow, turns, { discard: true })
+    yield* Scope.close(scope, Exit.void)
+    const exit = yield* Fiber.await(fiber)
+    if (Exit.isSuccess(exit)) {
+      for (const found of exit.value) Expect.numbers(`closed after ${turns} turns`, found, data)
+    } else yield* Expect.failsWith(`closed after ${turns} turns`, exit, "Released")
+  }
+})
+
 const isWrong = (what: string, effect: Effect.Effect<unknown, unknown, Services>) =>
   Expect.failsWith(what, effect, "InvalidRequest")
 
@@ -338,6 +358,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       onExhausted: "wait"
     })
   ),
+  test("a read ends with its bytes or an error when its pool closes", closedUnderReads),
   test(
     "no owner gets memory that another one still uses",
     { pool: { onExhausted: "wait" } },

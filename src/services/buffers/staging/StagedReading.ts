@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { readValues } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, make as makeError, Released } from "../../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../../device/DeviceContext.ts"
 import { giveBackUnsafe, logged } from "../../device/GivingBack.ts"
@@ -39,6 +39,9 @@ export const through = <A, E, R>(
     })
     return using(asked.memory.wholeMemory, lent)
   })
+
+const ended = (operation: string, size: number): GpuError =>
+  makeError(new Released({ operation, label: "staging memory", size, why: "poolClosed", what: undefined }))
 
 const changed = (operation: string): GpuError =>
   invalidRequest(
@@ -73,7 +76,11 @@ export const read = (
       const begun = stageUnsafe(driver, part, staging)
       if (Exit.isFailure(begun)) return Exit.failCause(begun.cause)
       mapping = begun.value
-      return Effect.map(mapping.memory, (memory) => memory.slice(0, part.bytes))
+      return Effect.flatMap(mapping.memory, (memory) => {
+        // The pool of the staging memory may have closed since, or its device.
+        if (memory.byteLength < part.bytes) return ended(operation, part.bytes)
+        return Effect.succeed(memory.slice(0, part.bytes))
+      })
     })
     return Effect.onExitPrimitive(staged, () => mapping?.unmapUnsafe())
   })
