@@ -214,14 +214,24 @@ const openPool = (memory: Memory, settings: Settings, maxBytes: number | undefin
 
 /** What a read needs that the pool does not have, it makes for itself: as without a pool. */
 const lendOf = (requests: StagingRequests, fresh: Lend): Lend => (bytes, f) =>
-  Effect.suspend(() => {
-    let hasBegun = false
-    const lent = requests.use(bytes, BufferUsage.download, (lease) => {
-      hasBegun = true
-      return f(lease.block!.value)
-    }, undefined)
-    return Effect.catch(lent, (error) => hasBegun ? Effect.fail(error) : fresh(bytes, f))
-  })
+  Effect.suspend(() => lendOne(requests, fresh, bytes, f))
+
+const lendOne = <A, E, R>(
+  requests: StagingRequests,
+  fresh: Lend,
+  bytes: number,
+  f: (staging: DeviceBuffer) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, R> => {
+  let hasBegun = false
+  const lent = requests.use(bytes, BufferUsage.download, (lease): Effect.Effect<A, E | GpuError, R> => {
+    const { block } = lease
+    // The pool may have closed since.
+    if (block === undefined) return Lease.releasedError("StagingPool.use", lease)
+    hasBegun = true
+    return f(block.value)
+  }, undefined)
+  return Effect.catch(lent, (error) => hasBegun ? Effect.fail(error) : fresh(bytes, f))
+}
 
 /** A checked request. */
 interface Asked<A extends Elements> {

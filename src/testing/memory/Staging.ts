@@ -297,12 +297,15 @@ const interruptions = operations.map(([name, make]) =>
 const closedUnderReads = Effect.gen(function*() {
   const data = counted(4096, 3)
   const x = yield* written(data)
-  for (let turns = 0; turns < 40; turns++) {
+  for (let turns = 0; turns < 80; turns++) {
     const scope = yield* Scope.make()
-    const pool = yield* Layer.buildWithScope(Layer.fresh(StagingPool.layer()), scope)
+    // In every second one the reads wait for each other's memory.
+    const maxBytes = turns % 2 === 0 ? undefined : 4096
+    const layer = StagingPool.layer({ maxBytes, onExhausted: "wait" })
+    const pool = yield* Layer.buildWithScope(Layer.fresh(layer), scope)
     const reads = Effect.forEach([0, 1, 2], () => CommandQueue.read(x, Uint8Array), { concurrency: "unbounded" })
     const fiber = yield* Effect.forkChild(Effect.provide(reads, pool), { startImmediately: true })
-    yield* Effect.replicateEffect(Effect.yieldNow, turns, { discard: true })
+    yield* Effect.replicateEffect(Effect.yieldNow, Math.floor(turns / 2), { discard: true })
     yield* Scope.close(scope, Exit.void)
     const exit = yield* Fiber.await(fiber)
     if (Exit.isSuccess(exit)) {
