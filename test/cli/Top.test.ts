@@ -189,6 +189,8 @@ describe("effect-gpu-pool top", () => {
   })
 })
 
+const endless = { width: Infinity, height: Infinity }
+
 const counter = (id: string, count: number, own: Record<string, string> = {}): DevToolsSchema.Metric => ({
   id,
   type: "Counter",
@@ -215,6 +217,24 @@ describe("what top reads", () => {
     }]])
   })
 
+  it("counts what it was told, by any name and without what is no number", () => {
+    const memories = memoriesOf(snapshot(
+      counter("gpu_pool_constructor_total", 2),
+      counter("gpu_pool_hit_rate", 5),
+      counter("gpu_pool_memory", 6),
+      counter("gpu_pool_hits_total", NaN),
+      counter("gpu_pool_misses_total", Infinity)
+    ))
+    deepStrictEqual(Object.entries(memories[0]!.counts), [["constructor", 2], ["hitRate", 5], ["memory", 6]])
+    const text = TopReport.json({ program: 1, time: 0, memories })
+    deepStrictEqual(JSON.parse(text), {
+      version: 1,
+      time: 0,
+      program: 1,
+      memories: [{ constructor: 2, memory: "frames", device: "host process memory", number: 1, hitRate: null }]
+    })
+  })
+
   it("tells how fast a memory leases, from the second time on", () => {
     const watched = new Watched()
     const told = (program: number, time: number, hits: number) =>
@@ -227,19 +247,44 @@ describe("what top reads", () => {
     watched.go(program)
     strictEqual(watched.come(), 2)
     deepStrictEqual(watched.memories, [])
-    strictEqual(TopReport.text(watched, none, Infinity), "No program is connected.")
+    strictEqual(TopReport.text(watched, none, endless), "No program is connected.")
+  })
+
+  it("draws as many memories as the screen has lines for, those that manage the most", () => {
+    const watched = new Watched()
+    const told = (program: number, count: number) =>
+      watched.tell({
+        program,
+        time: 0,
+        memories: Array.from({ length: count }, (_, at) => ({
+          memory: `pool ${at}`,
+          device: "d",
+          number: 1,
+          // the largest are told in the middle
+          counts: { managedBytes: Math.min(at, count - at) }
+        }))
+      })
+    told(watched.come(), 60_000)
+    const lines = (height: number) => TopReport.text(watched, none, { width: Infinity, height }).split("\n")
+    deepStrictEqual([24, 50, 2, Infinity].map((height) => lines(height).length), [23, 49, 6, 105])
+    const pools = lines(16).flatMap((line) => /pool (\d+)/.exec(line)?.[1] ?? [])
+    deepStrictEqual(pools, ["29995", "29996", "29997", "29998", "29999", "30000", "30001", "30002", "30003", "30004"])
+    strictEqual(lines(16).at(-1), "and 59,990 smaller ones, which --json has too")
+    for (let program = 2; program < 62; program++) told(program, 0)
+    assert.include(lines(24).at(-1), "Programs 2, 3, 4, 5, 6, 7, 8, 9, and 52 more tell of no pool")
+    strictEqual(lines(24).length, 23)
   })
 
   it("says what a program lacks that tells of no pool, and shows no text of others as it is", () => {
     const watched = new Watched()
     watched.tell({ program: watched.come(), time: 0, memories: [] })
-    assert.include(TopReport.text(watched, none, Infinity), "Program 1 tells of no pool: it needs PoolMetrics.layer()")
+    assert.include(TopReport.text(watched, none, endless), "Program 1 tells of no pool: it needs PoolMetrics.layer()")
     const memory = "a\u001b[2Jb"
     watched.tell({
       program: 1,
       time: 1,
       memories: memoriesOf(snapshot(counter("gpu_pool_hits_total", 1, { memory })))
     })
-    assert.include(TopReport.text(watched, none, Infinity), "a\\u001b[2Jb")
+    assert.include(TopReport.text(watched, none, endless), "a\\u001b[2Jb")
   })
 })

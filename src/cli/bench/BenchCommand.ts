@@ -9,7 +9,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Devices from "../../devices/Devices.ts"
-import { lines } from "../../domain/arguments/ShownValue.ts"
+import { json as asJson } from "../../domain/arguments/ShownValue.ts"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
 import { AnswerIsNo, forUser } from "../Ending.ts"
 import { style } from "../Style.ts"
@@ -50,7 +50,7 @@ export const benchCommand = Command.make(
       (device) => Effect.tap(measure(device), (one) => json ? Effect.void : Console.log(BenchReport.text(one, shownAs)))
     )
     const report: BenchReport.Report = { version: 1, devices: measured }
-    if (json) yield* Console.log(lines(JSON.stringify(report, undefined, 2), Infinity))
+    if (json) yield* Console.log(asJson(report, 2))
     if (measured.every(({ figures }) => figures === null)) {
       return yield* Effect.fail(new AnswerIsNo("No device could be measured: effect-gpu-pool doctor says why."))
     }

@@ -34,7 +34,7 @@ export const measured = (device: ListedDevice, figures: DeviceFigures | string):
 })
 
 export const text = ({ figures, name, selector, type, why }: MeasuredDevice, style: Style): string => {
-  const head = `${style.strong(line(selector))}  ${line(name)}${type === null ? "" : ` (${type})`}`
+  const head = `${style.strong(line(selector))}  ${line(name)}${type === null ? "" : ` (${line(type)})`}`
   if (figures === null) return `${head}\n  ${style.bad("not measured")}: ${line(why, 400)}\n`
   const rows = [...figures.allocations.map(allocationRow(style)), ...figures.transfers.map(transferRow)]
   const width = Math.max(...rows.map(([what]) => what.length))

@@ -24,14 +24,14 @@ const section = (device: ReportedDevice, details: ReportedDetails): string => {
 const rowsOf = (details: ReportedDetails): ReadonlyArray<Row> => [
   ["vendor", line(details.vendor)],
   ["driver", line(details.driver)],
-  ["kernels in", details.language],
+  ["kernels in", line(details.language)],
   ["types of elements", list(details.dtypes)],
-  ...Object.entries(details.missingDtypes).map(([dtype, advice]): Row => [`${dtype} needs`, line(advice)]),
+  ...Object.entries(details.missingDtypes).map(([dtype, advice]): Row => [`${line(dtype)} needs`, line(advice)]),
   ["queues", details.severalQueues ? "several" : "one"],
   ...factRows(details.limits),
   ...factRows(details.kernelImages ?? {}),
   ...Object.entries(details.images).map(([kind, { depth, height, layers, read, width, written }]): Row => [
-    `images ${kind}`,
+    `images ${line(kind)}`,
     `up to ${
       [width, height, depth, layers].map(Shown.count).join(" × ")
     }, ${read.length} formats read, ${written.length} written`
@@ -48,7 +48,7 @@ const isGroup = (value: DriverFact | Group): value is Group =>
 
 /** The names in a group are the driver's own, by which its documents are searched. */
 const groupRows = (group: string, facts: Group): ReadonlyArray<Row> =>
-  Object.entries(facts).flatMap(([name, value]) => rowOf(`${Shown.words(group)}: ${line(name)}`, name, value))
+  Object.entries(facts).flatMap(([name, value]) => rowOf(`${line(Shown.words(group))}: ${line(name)}`, name, value))
 
 const factRows = (facts: Group): ReadonlyArray<Row> =>
   Object.entries(facts).flatMap(([name, value]) => rowOf(line(Shown.words(name)), name, value))

@@ -12,10 +12,10 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { detailsOf } from "../../devices/DeviceDetails.ts"
 import * as Devices from "../../devices/Devices.ts"
-import { lines } from "../../domain/arguments/ShownValue.ts"
+import { json as asJson } from "../../domain/arguments/ShownValue.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { forUser } from "../Ending.ts"
-import { width } from "../Width.ts"
+import { width } from "../Room.ts"
 import * as DeviceReport from "./DeviceReport.ts"
 import { sections } from "./DeviceSections.ts"
 
@@ -64,7 +64,7 @@ export const devicesCommand = Command.make(
       : DeviceReport.make(devices, Result.getOrUndefined(choice))
     yield* Console.log(
       json
-        ? lines(JSON.stringify(report, undefined, 2), Infinity)
+        ? asJson(report, 2)
         : `${DeviceReport.table(report, yield* width)}${sections(report)}`
     )
     yield* Effect.mapError(Effect.flatMap(Effect.fromResult(choice), selectsSomething), forUser)

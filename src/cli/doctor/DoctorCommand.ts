@@ -8,7 +8,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { Backends } from "../../devices/Backends.ts"
-import { lines } from "../../domain/arguments/ShownValue.ts"
+import { json as asJson } from "../../domain/arguments/ShownValue.ts"
 import { AnswerIsNo } from "../Ending.ts"
 import { style } from "../Style.ts"
 import { diagnose } from "./Diagnosis.ts"
@@ -33,7 +33,7 @@ export const doctorCommand = Command.make(
     )
     const report = DoctorReport.make(machine, diagnoses)
     yield* Console.log(
-      json ? lines(JSON.stringify(report, undefined, 2), Infinity) : DoctorReport.text(report, yield* style)
+      json ? asJson(report, 2) : DoctorReport.text(report, yield* style)
     )
     if (!report.works) return yield* Effect.fail(new AnswerIsNo(DoctorReport.unusable))
   })

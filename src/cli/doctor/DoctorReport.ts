@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { line } from "../../domain/arguments/ShownValue.ts"
+import { line, list } from "../../domain/arguments/ShownValue.ts"
 import type { Style } from "../Style.ts"
 import type { Diagnosis, Part } from "./Diagnosis.ts"
 import type { Remedy } from "./InstallCommands.ts"
@@ -37,9 +37,9 @@ export const make = (machine: Machine, backends: ReadonlyArray<Diagnosis>): Repo
 }
 
 export const text = ({ backends, machine, works }: Report, style: Style): string => {
-  const gpus = machine.gpus.length === 0 ? "" : `, GPU by ${machine.gpus.join(" and ")}`
+  const gpus = machine.gpus.length === 0 ? "" : `, GPU by ${list(machine.gpus, " and ")}`
   return [
-    `${line(machine.system)}, ${machine.arch}, ${machine.runtime}${gpus}`,
+    `${list([machine.system, machine.arch, machine.runtime])}${gpus}`,
     ...backends.flatMap((diagnosis) => ["", ...backendLines(diagnosis, style)]),
     ...(works ? ["", "Programs can use a backend for GPUs."] : [])
   ].join("\n")
@@ -55,7 +55,7 @@ const backendLines = (diagnosis: Diagnosis, style: Style): ReadonlyArray<string>
     ? `${style.good("works")}  ${working.map(nameOf).join("; ")}`
     : `${style.bad("does not work")}  ${line(why, 600)}`
   return [
-    `${style.strong(backend.padEnd(8))}${head}`,
+    `${style.strong(line(backend).padEnd(8))}${head}`,
     ...(works ? devices.filter((device) => device.why !== null).map(brokenLine) : parts.map(partLine(style))),
     ...remedies.flatMap(remedyLines(style))
   ]
@@ -64,15 +64,15 @@ const backendLines = (diagnosis: Diagnosis, style: Style): ReadonlyArray<string>
 const indent = " ".repeat(8)
 
 const nameOf = ({ name, selector, type }: TriedDevice): string =>
-  `${line(selector)} ${line(name)}${type === null ? "" : ` (${type})`}`
+  `${line(selector)} ${line(name)}${type === null ? "" : ` (${line(type)})`}`
 
 const brokenLine = (device: TriedDevice): string => `${indent}${nameOf(device)}: ${line(device.why, 400)}`
 
 const partLine = (style: Style) => ({ detail, found, name }: Part): string =>
-  `${indent}${found ? style.good("found  ") : style.bad("missing")} ${name}: ${line(detail)}`
+  `${indent}${found ? style.good("found  ") : style.bad("missing")} ${line(name)}: ${line(detail)}`
 
 const remedyLines = (style: Style) => ({ advice, commands, why }: Remedy): ReadonlyArray<string> => [
   `${indent}${line(why, 400)}`,
   ...(advice === undefined ? [] : [`${indent}${line(advice, 400)}`]),
-  ...commands.map((command) => `${indent}  ${style.strong(command)}`)
+  ...commands.map((command) => `${indent}  ${style.strong(line(command, 1000))}`)
 ]

@@ -12,10 +12,10 @@ import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { line, lines, thrownPlace } from "../../domain/arguments/ShownValue.ts"
+import { json as asJson, line, thrownPlace } from "../../domain/arguments/ShownValue.ts"
 import * as Plan from "../../observability/plan/Plan.ts"
+import { width } from "../Room.ts"
 import { onStderr } from "../Stderr.ts"
-import { width } from "../Width.ts"
 import * as PlanText from "./PlanText.ts"
 import { load } from "./ProgramFile.ts"
 
@@ -58,7 +58,7 @@ export const planCommand = Command.make(
   Effect.fnUntraced(function*({ json, name, once, program: file }) {
     const report = PlanText.make(file, yield* planned(file, Option.getOrUndefined(name), once))
     yield* Console.log(
-      json ? lines(JSON.stringify(report, undefined, 2), Infinity) : PlanText.text(report, yield* width)
+      json ? asJson(report, 2) : PlanText.text(report, yield* width)
     )
   })
 ).pipe(

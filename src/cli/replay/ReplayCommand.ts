@@ -10,14 +10,14 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { lines } from "../../domain/arguments/ShownValue.ts"
+import { json as asJson } from "../../domain/arguments/ShownValue.ts"
 import type { EvictionOrder } from "../../domain/pool/EvictionPolicy.ts"
 import type { SizePolicy } from "../../domain/pool/SizePolicy.ts"
 import type { Recording } from "../../observability/recording/Recording.ts"
 import * as Replay from "../../observability/replay/Replay.ts"
 import { AnswerIsNo, forUser } from "../Ending.ts"
 import { inputs, read } from "../recordings/RecordingInput.ts"
-import { width } from "../Width.ts"
+import { width } from "../Room.ts"
 import { evictionPolicies, sizePolicyOf } from "./PolicyText.ts"
 import * as ReplayText from "./ReplayText.ts"
 
@@ -121,7 +121,7 @@ export const replayCommand = Command.make(
       : yield* Effect.mapError(Replay.run(recording), forUser)
     const report = ReplayText.make({ input, recording, changed, recorded, replayed, limits })
     yield* Console.log(
-      json ? lines(JSON.stringify(report, undefined, 2), Infinity) : ReplayText.text(report, yield* width)
+      json ? asJson(report, 2) : ReplayText.text(report, yield* width)
     )
     const failure = ReplayText.firstFailure(replayed.failed)
     if (failure !== undefined) return yield* Effect.fail(new AnswerIsNo(failure))

@@ -23,15 +23,17 @@ const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter
 const nameOf = (id: string): string => camelCase(id.slice(prefix.length).replace(/_total$/, ""))
 
 const valueOf = (metric: DevToolsSchema.Metric): number | undefined => {
-  switch (metric.type) {
-    case "Gauge":
-      return Number(metric.state.value)
-    case "Counter":
-      return Number(metric.state.count)
-    default:
-      return undefined
-  }
+  const value = metric.type === "Gauge"
+    ? Number(metric.state.value)
+    : metric.type === "Counter"
+    ? Number(metric.state.count)
+    : undefined
+  return Number.isFinite(value) ? value : undefined
 }
+
+/** Tells the memories of one program apart. */
+export const keyOf = ({ device, memory, number }: Pick<ReportedMemory, "device" | "memory" | "number">): string =>
+  JSON.stringify([memory, device, number])
 
 /** In the order in which the program tells them, which is that of their opening. */
 export const memoriesOf = (snapshot: DevToolsSchema.MetricsSnapshot): ReadonlyArray<ReportedMemory> => {
@@ -40,11 +42,12 @@ export const memoriesOf = (snapshot: DevToolsSchema.MetricsSnapshot): ReadonlyAr
     const value = metric.id.startsWith(prefix) ? valueOf(metric) : undefined
     if (value === undefined) continue
     const { device = "", memory = null, number = "1" } = metric.attributes ?? {}
-    const key = JSON.stringify([memory, device, number])
-    const known = found.get(key) ?? { memory, device, number: Number(number), counts: {} }
+    const place = { memory, device, number: Number(number) }
+    const key = keyOf(place)
+    const known = found.get(key) ?? { ...place, counts: {} }
     const name = nameOf(metric.id)
-    // Counters by reason are one number here.
-    known.counts[name] = (known.counts[name] ?? 0) + value
+    // Counters by reason are one number here. Any program names them, also as what every object has.
+    known.counts[name] = (Object.hasOwn(known.counts, name) ? known.counts[name]! : 0) + value
     found.set(key, known)
   }
   return [...found.values()]

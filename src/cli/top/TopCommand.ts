@@ -11,19 +11,22 @@ import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Deferred from "effect/Deferred"
+import type * as DevToolsSchema from "effect/devtools/DevToolsSchema"
 import * as DevToolsServer from "effect/devtools/DevToolsServer"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as NetAddress from "effect/net/NetAddress"
 import * as Queue from "effect/Queue"
 import * as SocketServer from "effect/socket/SocketServer"
+import process from "node:process"
 import { line, messageOf } from "../../domain/arguments/ShownValue.ts"
+import { height, width } from "../Room.ts"
+import * as WebSocketServer from "../serving/WebSocketServer.ts"
 import { style } from "../Style.ts"
-import { width } from "../Width.ts"
 import { memoriesOf } from "./Memories.ts"
 import * as TopReport from "./TopReport.ts"
 import { type Told, Watched } from "./Watched.ts"
-import * as WebSocketServer from "./WebSocketServer.ts"
 
 const flags = {
   json: Flag.Boolean("json").pipe(
@@ -54,6 +57,13 @@ const flags = {
     // Node listens at every address of the machine for an empty one, as a variable is that is not set.
     Flag.filter((host) => host !== "", () => "an address, as localhost, or 0.0.0.0 for every one of this machine"),
     Flag.withDescription("The address to listen at; without it this machine's own programs alone can connect")
+  ),
+  origins: Flag.String("origin").pipe(
+    Flag.filter((origin) => /^https?:\/\/[^/\s]+$/.test(origin), () => "the origin of a page, as https://app.example"),
+    Flag.atLeast(0),
+    Flag.withDescription(
+      "Pages of this origin can connect, besides those of this machine; it can be given several times"
+    )
   )
 }
 
@@ -65,7 +75,7 @@ interface Options {
   readonly onGone: Effect.Effect<unknown>
 }
 
-/** Asks a program again and again, until it goes. */
+/** Asks a program again and again, until it goes: each time when it has answered. What it tells more often is not heard. */
 const follow = (
   client: DevToolsServer.Client,
   watched: Watched,
@@ -73,23 +83,47 @@ const follow = (
 ): Effect.Effect<never> =>
   Effect.suspend(() => {
     const program = watched.come()
-    const asking = Effect.forever(Effect.andThen(client.send({ _tag: "MetricsRequest" }), Effect.sleep(every)))
+    const answered = Latch.makeUnsafe(false)
+    // A program tells once unasked, at its end.
+    let due = 1
+    const ask = Effect.suspend(() => {
+      due++
+      answered.closeUnsafe()
+      return client.send({ _tag: "MetricsRequest" })
+    })
+    const asking = written.pipe(
+      Effect.andThen(ask),
+      Effect.andThen(answered.await),
+      Effect.andThen(Effect.sleep(every)),
+      Effect.forever
+    )
+    const hear = (snapshot: DevToolsSchema.MetricsSnapshot) => {
+      if (due === 0) return Effect.void
+      due--
+      answered.openUnsafe()
+      return Effect.flatMap(Clock.currentTimeMillis, (time) => {
+        const told = { program, time, memories: memoriesOf(snapshot) }
+        watched.tell(told)
+        return onTold(told)
+      })
+    }
     const listening = Queue.take(client.queue).pipe(
-      Effect.flatMap((request) =>
-        request._tag === "MetricsSnapshot"
-          ? Effect.flatMap(Clock.currentTimeMillis, (time) => {
-            const told = { program, time, memories: memoriesOf(request) }
-            watched.tell(told)
-            return onTold(told)
-          })
-          : Effect.void
-      ),
+      Effect.flatMap((request) => request._tag === "MetricsSnapshot" ? hear(request) : Effect.void),
       Effect.forever
     )
     return Effect.andThen(Effect.forkChild(asking), listening).pipe(
       Effect.ensuring(Effect.andThen(Effect.sync(() => watched.go(program)), onGone))
     )
   })
+
+/** Waits until the reader of the output has taken what was written: who reads slowly is asked for less. */
+const written: Effect.Effect<void> = Effect.callback((resume) => {
+  const { stdout } = process
+  if (!stdout.writableNeedDrain) return resume(Effect.void)
+  const onDrain = () => resume(Effect.void)
+  stdout.once("drain", onDrain)
+  return Effect.sync(() => stdout.off("drain", onDrain))
+})
 
 const notListening = ({ reason }: SocketServer.SocketServerError, place: string): CliError.UserError => {
   const cause = messageOf(reason.cause)
@@ -107,28 +141,50 @@ const clear = "\u001b[H\u001b[J"
 /** The whole screen on a terminal, and one table after another elsewhere. */
 const draw = Effect.fnUntraced(function*(watched: Watched) {
   const { canAnimate } = yield* TerminalCapabilities
-  const text = TopReport.text(watched, yield* style, yield* width)
+  const text = TopReport.text(watched, yield* style, { width: yield* width, height: yield* height })
   yield* Console.log(canAnimate ? `${clear}${text}` : text)
 })
+
+/** Draws when it is asked, and what is asked for meanwhile once. */
+const drawing = (watched: Watched, asked: Queue.Dequeue<void>): Effect.Effect<never> =>
+  Queue.take(asked).pipe(Effect.andThen(written), Effect.andThen(draw(watched)), Effect.forever)
+
+/** Of one kind is told once, and of many kinds no more. */
+const mostNotes = 16
+
+/** Tells who was refused. Any page can ask again and again, by any name. */
+const refusals = (note: (text: string) => void): (why: string) => void => {
+  const told = new Set<string>()
+  return (why) => {
+    if (told.has(why) || told.size === mostNotes) return
+    told.add(why)
+    note(`Refused: ${why}.${why.startsWith("a page") ? " --origin lets pages of another origin connect." : ""}`)
+  }
+}
 
 export const topCommand = Command.make(
   "top",
   flags,
-  Effect.fnUntraced(function*({ every, host, json, once, port }) {
+  Effect.fnUntraced(function*({ every, host, json, once, origins, port }) {
+    const place = `${line(host)}:${port}`
+    const console = yield* Console.Console
+    const onRefused = refusals((text) => console.error(text))
     const server = yield* Effect.mapError(
-      WebSocketServer.make({ host, port }),
-      (error) => notListening(error, `${line(host)}:${port}`)
+      WebSocketServer.make({ host, port, origins, onRefused }),
+      (error) => notListening(error, place)
     )
     yield* Console.error(`Listening at ws://${NetAddress.formatSocketAddress(server.address)}: ${advice}`)
     const watched = new Watched()
     const first = yield* Deferred.make<void>()
-    const print = (told: Told) => json ? Console.log(TopReport.json(told)) : draw(watched)
+    const frames = yield* Queue.sliding<void>(1)
+    const drawSoon = Queue.offer(frames, undefined)
+    const print = (told: Told) => json ? Console.log(TopReport.json(told)) : once ? draw(watched) : drawSoon
     const poolless = new Set<number>()
     /** Who waits for a pool is told once that this program has none. */
     const onPoolless = (told: Told) => {
       if (poolless.has(told.program)) return Effect.void
       poolless.add(told.program)
-      return Console.error(TopReport.poolless(told))
+      return Console.error(TopReport.poolless([told]))
     }
     const onTold = (told: Told) =>
       once && told.memories.length === 0
@@ -136,15 +192,15 @@ export const topCommand = Command.make(
         : Effect.andThen(print(told), once ? Deferred.succeed(first, undefined) : Effect.void)
     const { canAnimate } = yield* TerminalCapabilities
     // What is gone may not stand on a screen that shows what is there now.
-    const onGone = canAnimate && !json ? draw(watched) : Effect.void
+    const onGone = canAnimate && !json ? drawSoon : Effect.void
     const serving = DevToolsServer.run((client) =>
       follow(client, watched, { every: Duration.seconds(every), onGone, onTold })
     )
       .pipe(
         Effect.provideService(SocketServer.SocketServer, server),
-        Effect.mapError((error) => notListening(error, `${line(host)}:${port}`))
+        Effect.mapError((error) => notListening(error, place))
       )
-    yield* Effect.raceFirst(serving, Deferred.await(first))
+    yield* Effect.raceAllFirst([serving, drawing(watched, frames), Deferred.await(first)])
   }, Effect.scoped)
 ).pipe(
   Command.withDescription(

@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { line } from "../../domain/arguments/ShownValue.ts"
+import { json as asJson, line, list } from "../../domain/arguments/ShownValue.ts"
 import * as Shown from "../Shown.ts"
 import type { Style } from "../Style.ts"
 import { table } from "../Table.ts"
@@ -13,31 +13,59 @@ import type { Told, Watched, WatchedMemory } from "./Watched.ts"
 
 /** What one program told, on one line. */
 export const json = ({ memories, program, time }: Told): string =>
-  JSON.stringify({
+  asJson({
     version: 1,
     time,
     program,
     memories: memories.map((memory) => ({
+      ...memory.counts,
       memory: memory.memory,
       device: memory.device,
       number: memory.number,
-      hitRate: hitRate(memory),
-      ...memory.counts
+      hitRate: hitRate(memory)
     }))
   })
 
-export const text = (watched: Watched, style: Style, width: number): string => {
+/** Where there is no terminal: more take long to draw, and JSON has all. */
+const mostRows = 100
+
+/** The lines of a table around its rows, a line under it, and the one of the cursor. */
+const otherLines = 6
+
+export interface Room {
+  /** Characters of a line. */
+  readonly width: number
+  readonly height: number
+}
+
+export const text = (watched: Watched, style: Style, { height, width }: Room): string => {
   const { memories, programs } = watched
   const silent = programs.filter((told) => told.memories.length === 0)
+  const most = Math.max(1, Math.min(mostRows, height - otherLines - Math.min(1, silent.length)))
   return [
     ...(programs.length === 0 ? ["No program is connected."] : []),
-    ...(memories.length === 0 ? [] : [fitting(memories, style, width)]),
-    ...silent.map(poolless)
+    ...(memories.length === 0 ? [] : [fitting(largest(memories, most), style, width)]),
+    ...(memories.length > most
+      ? [`and ${Shown.count(memories.length - most)} smaller ones, which --json has too`]
+      : []),
+    ...(silent.length === 0 ? [] : [poolless(silent)])
   ].join("\n")
 }
 
-export const poolless = ({ program }: Told): string =>
-  `Program ${program} tells of no pool: it needs PoolMetrics.layer(), or has opened none.`
+/** Those that manage the most bytes, in the order in which they are told. */
+const largest = (memories: ReadonlyArray<WatchedMemory>, most: number): ReadonlyArray<WatchedMemory> => {
+  if (memories.length <= most) return memories
+  const bytes = memories.map(({ counts }) => counts.managedBytes ?? 0)
+  const shown = bytes.map((_, at) => at).sort((one, other) => bytes[other]! - bytes[one]!).slice(0, most)
+  return shown.sort((one, other) => one - other).map((at) => memories[at]!)
+}
+
+export const poolless = (told: ReadonlyArray<Told>): string =>
+  told.length === 1
+    ? `Program ${told[0]!.program} tells of no pool: it needs PoolMetrics.layer(), or has opened none.`
+    : `Programs ${
+      list(told.map(({ program }) => String(program)), ", ", 8)
+    } tell of no pool: each needs PoolMetrics.layer(), or has opened none.`
 
 type Cell = (memory: WatchedMemory, style: Style) => string
 

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { leases, type ReportedMemory } from "./Memories.ts"
+import { keyOf, leases, type ReportedMemory } from "./Memories.ts"
 
 /** What a program told at a time. */
 export interface Told {
@@ -20,10 +20,28 @@ export interface WatchedMemory extends ReportedMemory {
   readonly leasesPerSecond: number | undefined
 }
 
+/** What a program told last. */
+export interface Seen extends Told {
+  readonly memories: ReadonlyArray<WatchedMemory>
+}
+
+const byKey = (memories: ReadonlyArray<ReportedMemory> = []): ReadonlyMap<string, ReportedMemory> =>
+  new Map(memories.map((memory) => [keyOf(memory), memory]))
+
+/** What is told, compared with what was told before. */
+const compared = ({ memories, program, time }: Told, before: Told | undefined): ReadonlyArray<WatchedMemory> => {
+  const known = byKey(before?.memories)
+  const seconds = (time - (before?.time ?? time)) / 1000
+  return memories.map((memory) => {
+    const same = known.get(keyOf(memory))
+    const leasesPerSecond = same === undefined || seconds <= 0 ? undefined : (leases(memory) - leases(same)) / seconds
+    return { ...memory, program, leasesPerSecond }
+  })
+}
+
 export class Watched {
   #programs = 0
-  readonly #last = new Map<number, Told>()
-  readonly #before = new Map<number, Told>()
+  readonly #seen = new Map<number, Seen>()
 
   /** The number of a program that came. */
   come(): number {
@@ -31,32 +49,18 @@ export class Watched {
   }
 
   go(program: number): void {
-    this.#last.delete(program)
-    this.#before.delete(program)
+    this.#seen.delete(program)
   }
 
   tell(told: Told): void {
-    const last = this.#last.get(told.program)
-    if (last !== undefined) this.#before.set(told.program, last)
-    this.#last.set(told.program, told)
+    this.#seen.set(told.program, { ...told, memories: compared(told, this.#seen.get(told.program)) })
   }
 
-  get programs(): ReadonlyArray<Told> {
-    return [...this.#last.values()]
+  get programs(): ReadonlyArray<Seen> {
+    return [...this.#seen.values()]
   }
 
   get memories(): ReadonlyArray<WatchedMemory> {
-    return this.programs.flatMap((told) => told.memories.map((memory) => this.#watched(told, memory)))
-  }
-
-  #watched({ program, time }: Told, memory: ReportedMemory): WatchedMemory {
-    const before = this.#before.get(program)
-    const same = before?.memories.find((other) =>
-      other.memory === memory.memory && other.device === memory.device && other.number === memory.number
-    )
-    const leasesPerSecond = before === undefined || same === undefined || time <= before.time
-      ? undefined
-      : (leases(memory) - leases(same)) * 1000 / (time - before.time)
-    return { ...memory, program, leasesPerSecond }
+    return this.programs.flatMap(({ memories }) => memories)
   }
 }

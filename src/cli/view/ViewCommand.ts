@@ -17,7 +17,7 @@ import { line, messageOf } from "../../domain/arguments/ShownValue.ts"
 import * as Viewer from "../../observability/viewer/Viewer.ts"
 import { forUser } from "../Ending.ts"
 import { inputs, isAddress, read } from "../recordings/RecordingInput.ts"
-import { type Answer, serve } from "./PageServer.ts"
+import { type Answer, serve } from "../serving/PageServer.ts"
 
 const parameters = {
   recording: Argument.String("recording").pipe(Argument.withDescription(`What to look at: ${inputs}`)),

@@ -36,6 +36,10 @@ export const lines = (text: unknown, most = 8000): string =>
     ? shortened(text, most).replaceAll("\r\n", "\n").replaceAll("\t", "  ").replace(unprintableInLines, escaped)
     : shown(text)
 
+/** JSON that parses back to the same value: what could control a terminal is escaped, as `\u009b`. */
+export const json = (value: object, indent?: number): string =>
+  JSON.stringify(value, undefined, indent).replace(unprintableInLines, escaped)
+
 /** Texts from outside as a list on one line; of a long list the rest is counted. */
 export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16, mostEach = 200): string => {
   const written = texts.slice(0, most).map((text) => line(text, mostEach)).join(separator)

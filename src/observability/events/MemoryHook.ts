@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { membersOf, satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
+import { json, shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { DriverAsked, Freed, Kept, Leased, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import * as PoolEvents from "./PoolEvents.ts"
@@ -128,7 +128,7 @@ const call = ({ onAllocate, onAsk, onFree, onLease, onRelease }: MemoryHook, eve
  */
 export const debugPrint = (print: (line: string) => void): MemoryHook => {
   const write = (hook: string, { device, pool, ...sizes }: Line): void =>
-    print(JSON.stringify({ hook, device_id: device, pool, ...sizes }))
+    print(json({ hook, device_id: device, pool, ...sizes }))
   return {
     onAllocate: ({ block, capacity, device, pool }) => write("alloc", { device, pool, mem_size: capacity, block }),
     onLease: ({ block, capacity, device, pool, size }) =>

@@ -1,5 +1,5 @@
 /**
- * How wide output may be.
+ * How much room output has.
  *
  * @internal
  */
@@ -10,3 +10,6 @@ import process from "node:process"
 export const width: Effect.Effect<number> = Effect.sync(() =>
   [process.stdout.columns, Number(process.env.COLUMNS)].find((columns) => columns > 0) ?? Infinity
 )
+
+/** The lines of the terminal; elsewhere there is no end of them. */
+export const height: Effect.Effect<number> = Effect.sync(() => process.stdout.rows > 0 ? process.stdout.rows : Infinity)
