@@ -1,6 +1,7 @@
 /** Spans around what takes long: which there are, what they tell, and that each one ends. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -9,6 +10,8 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as Tracer from "effect/Tracer"
+import * as fc from "fast-check"
+import * as GpuError from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import * as KernelArgument from "../../src/domain/kernel/KernelArgument.ts"
 import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
@@ -36,6 +39,18 @@ class Told {
     return this.spans.map(({ name, status }) => `${name}: ${status._tag === "Ended" ? status.exit._tag : status._tag}`)
   }
 
+  /** The spans that failed, each with its error. */
+  get failures(): ReadonlyArray<{ readonly name: string; readonly error: GpuError.GpuError | undefined }> {
+    return this.spans.flatMap(({ name, status }) =>
+      status._tag === "Ended" && Exit.isFailure(status.exit)
+        ? [{
+          name,
+          error: Option.getOrUndefined(Option.filter(Cause.findErrorOption(status.exit.cause), GpuError.isGpuError))
+        }]
+        : []
+    )
+  }
+
   /** Runs an effect with spans. */
   readonly around = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     effect.pipe(Effect.provide(GpuTraces.layer), Effect.withTracer(this.tracer))
@@ -47,6 +62,8 @@ const gpu = (pool: BufferPool.BufferPoolOptions = {}, host: Host.HostOptions = {
   )
 
 const lease = (size: number) => BufferPool.use(size, () => Effect.void)
+
+const use = (size: number, options: BufferPool.PoolAllocateOptions) => BufferPool.use(size, () => Effect.void, options)
 
 const attributesOf = (span: Tracer.NativeSpan | undefined) => Object.fromEntries(span?.attributes ?? [])
 
@@ -139,6 +156,44 @@ describe("a span", () => {
       deepStrictEqual(attributesOf(told.spans.at(-1))["gpu.budget.label"], "tenant")
     }).pipe(Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", suspectAfter: Infinity }))))
 
+  it.effect("fails with the error of a request that waited too long, or was refused at once", () =>
+    Effect.gen(function*() {
+      const told = new Told()
+      yield* BufferPool.allocate(64)
+      const refused = (effect: Effect.Effect<unknown, GpuError.GpuError, BufferPool.BufferPool>) =>
+        Effect.forkChild(Effect.flip(told.around(effect)), { startImmediately: true })
+      const fibers = [
+        yield* refused(use(8, { waitAtMost: "1 second" })),
+        yield* refused(use(8, { waitAtMost: 0 })),
+        yield* refused(BufferPool.reserve(Effect.void, 8, { waitAtMost: "1 second" })),
+        yield* refused(BufferPool.useAll([8, 8], () => Effect.void, { waitAtMost: "1 second" })),
+        yield* refused(use(8, { onExhausted: "fail" })),
+        yield* refused(BufferPool.withBudget(use(8, {}), 4)),
+        yield* refused(use(65, {}))
+      ]
+      yield* TestClock.adjust("1 second")
+      const errors = yield* Effect.forEach(fibers, Fiber.join)
+      deepStrictEqual(told.failures.map(({ name }) => name), [
+        "gpu.pool.wait",
+        "gpu.pool.wait",
+        "gpu.pool.wait",
+        "gpu.pool.wait",
+        "gpu.pool.refused",
+        "gpu.pool.refused",
+        "gpu.pool.refused"
+      ])
+      deepStrictEqual(errors.map(({ reason }) => reason._tag), [
+        "OutOfMemory",
+        "OutOfMemory",
+        "OutOfMemory",
+        "OutOfMemory",
+        "OutOfMemory",
+        "LimitExceeded",
+        "LimitExceeded"
+      ])
+      told.failures.forEach(({ error }, at) => strictEqual(error, errors[at]))
+    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", suspectAfter: Infinity }))))
+
   it.effect("is around compilations and reads", () =>
     Effect.gen(function*() {
       const told = new Told()
@@ -186,6 +241,92 @@ describe("a span", () => {
     }))
 })
 
+type Tested = Effect.Effect<unknown, GpuError.GpuError, BufferPool.BufferPool>
+
+/** What one fiber of a random program does. */
+interface Job {
+  readonly kind: "use" | "useAll" | "reserve" | "budget"
+  readonly size: number
+  readonly startsAt: number
+  readonly lasts: number
+  readonly onExhausted: "fail" | "wait"
+  readonly waitAtMost: number
+  readonly isInterrupted: boolean
+}
+
+const job = fc.record<Job>({
+  kind: fc.constantFrom("use", "use", "useAll", "reserve", "budget"),
+  size: fc.integer({ min: 1, max: 80 }),
+  startsAt: fc.integer({ min: 0, max: 20 }),
+  lasts: fc.integer({ min: 0, max: 20 }),
+  onExhausted: fc.constantFrom("fail", "wait", "wait"),
+  waitAtMost: fc.integer({ min: 0, max: 20 }),
+  isInterrupted: fc.boolean()
+})
+
+const requestOf = ({ kind, lasts, onExhausted, size, waitAtMost }: Job): Tested => {
+  const options = { onExhausted, waitAtMost }
+  const body = Effect.sleep(lasts)
+  switch (kind) {
+    case "use":
+      return BufferPool.use(size, () => body, options)
+    case "useAll":
+      return BufferPool.useAll([size, 8], () => body, options)
+    case "reserve":
+      return BufferPool.reserve(body, size, options)
+    case "budget":
+      return BufferPool.withBudget(
+        Effect.all([BufferPool.use(size, () => body, options), BufferPool.use(8, () => body, options)], {
+          concurrency: 2,
+          discard: true
+        }),
+        40
+      )
+  }
+}
+
+const isRefusal = (error: GpuError.GpuError): boolean => ["OutOfMemory", "LimitExceeded"].includes(error.reason._tag)
+
+describe("the spans of a random program", () => {
+  it.effect("have, for each request that got no memory, one that failed with its error", () =>
+    Effect.promise(() =>
+      fc.assert(
+        fc.asyncProperty(fc.array(job, { minLength: 1, maxLength: 12 }), fc.boolean(), async (jobs, isLate) => {
+          const told = new Told()
+          const errors: Array<GpuError.GpuError> = []
+          const program = Effect.gen(function*() {
+            const fibers = jobs.map((one) =>
+              told.around(requestOf(one)).pipe(
+                Effect.catch((error) => Effect.sync(() => void errors.push(error))),
+                Effect.delay(one.startsAt),
+                one.isInterrupted ? Effect.timeoutOption(30) : (effect) => effect
+              )
+            )
+            const all = yield* Effect.forkChild(Effect.all(fibers, { concurrency: "unbounded" }))
+            yield* TestClock.adjust(1000)
+            yield* Fiber.join(all)
+          })
+          const host = isLate ? { capacityBytes: 100, lateFree: true } : {}
+          await program.pipe(
+            Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", suspectAfter: 5 }, host)),
+            Effect.provide(TestClock.layer()),
+            Effect.runPromise
+          )
+          const refusals = errors.filter(isRefusal)
+          const failed = told.failures.filter(({ name }) => name !== "gpu.pool.miss")
+          for (const error of refusals) {
+            strictEqual(failed.filter((span) => span.error === error).length, 1, error.message)
+          }
+          // Of several requests in one effect the others may have failed too.
+          if (jobs.every(({ kind }) => kind === "use" || kind === "reserve")) {
+            strictEqual(failed.filter(({ error }) => error !== undefined).length, refusals.length)
+          }
+        }),
+        { numRuns: 300 }
+      )
+    ))
+})
+
 describe("a hit", () => {
   it("takes exactly as many steps in a program with spans as in others", async () => {
     const steps = await Effect.runPromise(
@@ -195,7 +336,8 @@ describe("a hit", () => {
         const hits = (around: Told["around"]): number =>
           stepsTaken("/src/services/", () => Effect.runSync(Effect.provide(around(lease(64)), context)))
         yield* lease(64)
-        for (let warm = 0; warm < 3; warm++) Effect.runSync(Effect.provide(told.around(lease(64)), context))
+        // In what it counts first, the engine may have a call of before.
+        for (let warm = 0; warm < 3; warm++) hits(told.around)
         return { with: hits(told.around), without: hits((effect) => effect), spans: told.ends }
       }).pipe(Effect.provide(gpu()))
     )

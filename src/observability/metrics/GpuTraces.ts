@@ -11,6 +11,7 @@ import { CurrentTracing, type Slow, type Tracing } from "../../services/calls/Tr
 const nameOf: { readonly [what in Slow[0]]: string } = {
   miss: "gpu.pool.miss",
   wait: "gpu.pool.wait",
+  refused: "gpu.pool.refused",
   compile: "gpu.kernel.compile",
   read: "gpu.read"
 }
@@ -61,7 +62,9 @@ const around: Tracing = (effect, slow) =>
  * **Details**
  *
  * - `gpu.pool.miss`: the driver is asked for a block; it fails where the driver refuses, also when the pool then finds another way.
- * - `gpu.pool.wait`: a request waits in line, for memory, for its budget, for a reservation or for its turn.
+ * - `gpu.pool.wait`: a request waits in line, for memory, for its budget, for a reservation or for its turn; it fails where the
+ *   request fails, also when it has waited for as long as it may.
+ * - `gpu.pool.refused`: a request fails without waiting, for want of memory or at a limit. It takes no time.
  * - `gpu.kernel.compile`: a kernel is compiled.
  * - `gpu.read`: bytes come back to the host.
  *

@@ -25,9 +25,9 @@ export interface AskedMemory {
   readonly device: string
 }
 
-/** What takes long: a driver call for bytes that are reserved, a wait in line, a compilation, a read. */
+/** What takes long: a driver call for bytes that are reserved, a wait in line, a compilation, a read; or a request that is refused. */
 export type Slow =
-  | readonly [what: "miss" | "wait", request: Asked, memory: AskedMemory]
+  | readonly [what: "miss" | "wait" | "refused", request: Asked, memory: AskedMemory]
   | readonly [what: "compile", kernel: string, device: DeviceInfo]
   | readonly [what: "read", operation: string]
 

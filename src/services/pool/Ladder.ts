@@ -187,7 +187,7 @@ export const climb = Effect.fnUntraced(function*(
     if (outcome !== undefined) yield* state.accept(outcome)
     outcome = undefined
     const problem = memory.problem(request)
-    if (problem !== undefined) return yield* problem
+    if (problem !== undefined) return yield* memory.lines.refuse(request, problem)
     if (request.reserved === 0) drawMore(request)
     const found = request.reserved > 0 ? undefined : memory.blocks.search(request)
     if (found !== undefined) return yield* found

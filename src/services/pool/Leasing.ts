@@ -44,8 +44,11 @@ export const setAside = (
 const leaseUncharged = (memory: Memory, request: LeaseRequest): Effect.Effect<Lease, GpuError> =>
   memory.hasWaiters && !goesFirst(request) ? leaseInTurn(memory, request) : leaseAtOnce(memory, request)
 
-const leaseAtOnce = (memory: Memory, request: LeaseRequest): Effect.Effect<Lease, GpuError> =>
-  memory.problem(request) ?? memory.blocks.search(request) ?? climb(memory, request, undefined)
+const leaseAtOnce = (memory: Memory, request: LeaseRequest): Effect.Effect<Lease, GpuError> => {
+  const problem = memory.problem(request)
+  if (problem !== undefined) return memory.lines.refuse(request, problem)
+  return memory.blocks.search(request) ?? climb(memory, request, undefined)
+}
 
 /** While others wait, a request goes to the end of the line, and may overtake them within the bound. */
 const leaseInTurn = (memory: Memory, request: LeaseRequest): Effect.Effect<Lease, GpuError> =>

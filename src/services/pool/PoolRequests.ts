@@ -144,7 +144,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
             return f(hit)
           }
           const made = this.#request(this.#leases.loans, fiber, size, wanted, label, options)
-          if (isGpuError(made)) return made
+          if (!(made instanceof LeaseRequest)) return made
           request = made
           return Effect.flatMap(asOf<L>(Leasing.lease(this.memory, made, this.budget?.chain)), f)
         }),
@@ -196,7 +196,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   ): Effect.Effect<A, E | GpuError, R> {
     return Effect.withFiber((fiber) => {
       const request = this.#reservation(operation, owner, fiber, bytes, options)
-      if (isGpuError(request)) return request
+      if (!(request instanceof LeaseRequest)) return request
       const { asks } = request
       const reservations = [asks, ...fiber.getRef(CurrentReservations)]
       return this.#whileOpen(
@@ -215,7 +215,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       // A handler works for a request, maybe one of the job whose turn it is.
       if (isCovered || isWithin(fiber.getRef(InHandler), this.memory.lines)) return effect
       const request = this.#reservation(this.#nameOf("inTurn"), this.source, fiber, 0, {}, fiber.getRef(CurrentTurn))
-      if (isGpuError(request)) return request
+      if (!(request instanceof LeaseRequest)) return request
       const turn = Effect.provideService(effect, CurrentTurn, request.asks)
       return this.#whileOpen(request, Leasing.awaitTurn(this.memory, request), () => turn)
     })
@@ -273,7 +273,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     wanted: W,
     label: string | undefined,
     options: RequestOptions | undefined
-  ): GpuError | undefined {
+  ): Effect.Effect<never, GpuError> | undefined {
     const { memory } = this
     return !this.source.closed && memory.status.error === undefined &&
         Number.isInteger(size) && size >= 0 && this.#mayFit(size) &&
@@ -288,14 +288,14 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     wanted: W,
     label: string | undefined,
     options: RequestOptions | undefined
-  ): GpuError | undefined {
+  ): Effect.Effect<never, GpuError> | undefined {
     const { memory, source } = this
     const operation = this.#allocating
     if (source.closed) return unavailable({ source, operation, size, label }, "poolClosed")
     const problem = memory.status.error ?? source.problem(operation, size, wanted, label)
     if (problem !== undefined || this.#mayFit(size)) return problem
     const request = this.#request(this.#leases.loans, fiber, size, wanted, label, options)
-    return isGpuError(request) ? request : undefined
+    return request instanceof LeaseRequest ? undefined : request
   }
 
   #mayFit(bytes: number): boolean {
@@ -314,7 +314,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const hit = this.#hit(list, size, wanted, label, options)
     if (hit !== undefined) return Exit.succeed(hit)
     const request = this.#request(list, fiber, size, wanted, label, options)
-    return isGpuError(request) ? request : asOf(this.#lease(request))
+    return request instanceof LeaseRequest ? asOf(this.#lease(request)) : request
   }
 
   #scopeClosed(operation: string, size: number, label: string | undefined): GpuError {
@@ -374,7 +374,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     wanted: W,
     label: string | undefined,
     options: RequestOptions | undefined
-  ): LeaseRequest<undefined> | GpuError {
+  ): LeaseRequest<undefined> | Effect.Effect<never, GpuError> {
     const { budget, source } = this
     const exactSize = source.exactSize(size)
     const patience = this.#patienceOf(this.#allocating, options)
@@ -409,10 +409,11 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   }
 
   /** LimitExceeded for a request that can never fit. */
-  #neverFits(request: LeaseRequest): GpuError | undefined {
+  #neverFits(request: LeaseRequest): Effect.Effect<never, GpuError> | undefined {
     const { exactSize, operation } = request
     const mayFit = this.#mayFit(exactSize) && this.budget?.limitProblem(operation, exactSize) === undefined
-    return mayFit ? undefined : this.memory.tooLarge(request)
+    const problem = mayFit ? undefined : this.memory.tooLarge(request)
+    return problem === undefined ? undefined : this.memory.lines.refuse(request, problem)
   }
 
   /**
@@ -448,7 +449,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     bytes: number,
     options: RequestOptions,
     parent: SetAside | undefined = this.#fromOf(fiber)
-  ): LeaseRequest<SetAside> | GpuError {
+  ): LeaseRequest<SetAside> | Effect.Effect<never, GpuError> {
     const { budget, memory, source } = this
     if (source.closed) return unavailable({ source, operation: where, size: bytes, label: options.label }, "poolClosed")
     const problem = memory.status.error ?? Label.problem(where, options.label)
@@ -565,7 +566,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     bytes: number
   ): Effect.Effect<ReadonlyArray<L>, GpuError> {
     const request = this.#reservation(this.#nameOf("allocateAll"), this.source, fiber, bytes, { ...options, label })
-    if (isGpuError(request)) return request
+    if (!(request instanceof LeaseRequest)) return request
     const requests = this.under({
       from: request.asks,
       patience: { onExhausted: "fail", waitAtMost: Infinity, isPart: true },

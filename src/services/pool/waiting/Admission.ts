@@ -52,7 +52,7 @@ const admitSlowly = Effect.fnUntraced(function*(
     const rungs = new Set<Rung>()
     while (!gate.hasAdmitted(request)) {
       const problem = lines.ended(request)
-      if (problem !== undefined) return yield* problem
+      if (problem !== undefined) return yield* lines.refuse(request, problem)
       if (pass(request, gate) || (request.inHandler && gate.tryAdmit(request))) continue
       const answer = gate.line.tryNow(request)
       if (answer !== undefined) {

@@ -84,7 +84,7 @@ export class LastResort {
         const answer = this.#lastLook(exhausted)
         if (answer !== undefined) return yield* answer
         // The search may have served other waiters.
-        if (!waits || !exhausted.mayWait()) return yield* this.#owner.outOfMemory(request, rungs)
+        if (!waits || !exhausted.mayWait()) return yield* this.#refuse(request, rungs)
       }
       rungs.add("wait")
       return yield* this.wait(request, rungs, exhausted.refusal)
@@ -94,10 +94,10 @@ export class LastResort {
   /** Waits in line, for as long as the request allows. */
   wait(request: LeaseRequest, rungs: ReadonlySet<Rung>, refusal: Refusal | undefined): Answer {
     const line = this.#line.wait(request, refusal)
-    const waiting = traced(request.maker.context, line, "wait", request, this.#lines.memory)
-    return request.patience.waitAtMost === Infinity
-      ? waiting
-      : this.#limited(() => waiting, request, () => this.#timedOut(request, rungs))
+    const waiting = request.patience.waitAtMost === Infinity
+      ? line
+      : this.#limited(() => line, request, () => this.#timedOut(request, rungs))
+    return traced(request.maker.context, waiting, "wait", request, this.#lines.memory)
   }
 
   /** The same for something else that a request waits for. */
@@ -146,14 +146,23 @@ export class LastResort {
 
   #timedOut(request: LeaseRequest, rungs: ReadonlySet<Rung>): Answer {
     // It may have been served in the meantime and not know yet.
-    return this.#line.answerOf(request) ?? this.#tooLate(request, rungs)
+    return this.#line.answerOf(request) ?? Effect.flip(this.#waited(request, rungs))
   }
 
+  /** What it waited for last was no place in line. */
   #tooLate(request: LeaseRequest, rungs: ReadonlySet<Rung>): Effect.Effect<never, GpuError> {
-    return Effect.flatMap(
+    return Effect.flatMap(this.#waited(request, rungs), (error) => this.#lines.refuse(request, error))
+  }
+
+  #waited(request: LeaseRequest, rungs: ReadonlySet<Rung>): Effect.Effect<GpuError> {
+    return Effect.map(
       Clock.currentTimeMillis,
       (now) => this.#owner.outOfMemory(request, rungs, now - (request.waitingSince ?? now))
     )
+  }
+
+  #refuse(request: LeaseRequest, rungs: ReadonlySet<Rung>): Effect.Effect<never, GpuError> {
+    return this.#lines.refuse(request, this.#owner.outOfMemory(request, rungs))
   }
 }
 

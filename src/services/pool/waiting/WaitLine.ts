@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as Scheduler from "effect/Scheduler"
 import { type GpuError, isGpuError, type Rung, type WaitingJob } from "../../../domain/GpuError.ts"
 import type { GaveUp } from "../../../domain/pool/PoolEvent.ts"
-import type { AskedMemory } from "../../calls/Tracing.ts"
+import { type AskedMemory, traced } from "../../calls/Tracing.ts"
 import type { Emitter } from "./Emitter.ts"
 import type { Shortage } from "./Help.ts"
 import { type LeaseRequest, rest, waitsFirst } from "./LeaseRequest.ts"
@@ -63,6 +63,13 @@ export class WaitLines {
     this.events?.gaveUp(request, why)
   }
 
+  /** Why a request fails that is in no line: programs that trace see it where there was no memory, or a limit was too low. */
+  refuse(request: LeaseRequest, why: Effect.Effect<never, GpuError>): Effect.Effect<never, GpuError> {
+    return isGpuError(why) && refusals.has(why.reason._tag)
+      ? traced(request.maker.context, why, "refused", request, this.memory)
+      : why
+  }
+
   nextArrival(): number {
     return this.#arrivals++
   }
@@ -109,6 +116,8 @@ export class WaitLines {
     }
   }
 }
+
+const refusals: ReadonlySet<GpuError["reason"]["_tag"]> = new Set(["OutOfMemory", "LimitExceeded"])
 
 /** Between so many the event loop turns: the end of a pool, or a limit that is raised, may answer very many. */
 const mostToldAtOnce = 256
