@@ -92,7 +92,7 @@ export const missing = (backend: string, { hint, tried }: GpuError.DeviceUnavail
   _tag: "Missing",
   backend,
   why: tried.map(({ device, why }) => `${device}: ${why}`).join("; "),
-  hint
+  hint: `${hint} In this repository \`npm run drivers\` installs drivers on Debian and Ubuntu.`
 })
 
 const measure = Effect.fn("Comparison.measure")(function*(

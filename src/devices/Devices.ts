@@ -12,6 +12,7 @@ import * as Scope from "effect/Scope"
 import { membersOf, valid } from "../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../domain/arguments/KnownOptions.ts"
 import { line } from "../domain/arguments/ShownValue.ts"
+import { doctor } from "../domain/device/DriverHint.ts"
 import { DeviceUnavailable, type GpuError, isGpuError, make, type TriedDevice } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
@@ -138,7 +139,7 @@ export const select = (
     })
   })
 
-const lookUp = "Run `npx effect-gpu-pool devices` to see what there is."
+const lookUp = `Run \`npx effect-gpu-pool devices\` to see what there is. ${doctor}`
 
 const triedOf = ({ backend, selector, why }: DeviceSelector.Miss): TriedDevice => ({
   backend,

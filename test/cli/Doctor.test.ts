@@ -123,6 +123,7 @@ const machine = (own: Partial<Machine>): Machine => ({
   arch: "x64",
   system: own.distribution?.name ?? "a system",
   runtime: "Node 24",
+  canDetach: true,
   distribution: undefined,
   isRoot: false,
   isContainer: false,
@@ -283,6 +284,28 @@ describe("what doctor says to install", () => {
     const own = { distribution: arch, packageManager, packages: {} }
     deepStrictEqual(commandsFor("opencl", own), [command, "sudo pacman -S --needed ocl-icd pocl"])
   })
+
+  it.each([{}, { packages: {} }, { openCl: complete }, { openCl: complete, packages: {} }])(
+    "names nothing to install for a runtime that is too old, with %j",
+    (own) => {
+      const { parts, remedies } = diagnose(
+        "opencl",
+        machine({ ...own, runtime: "Node 20.20.2", canDetach: false }),
+        noDevice
+      )
+      deepStrictEqual(remedies, [{
+        why: "Node 20.20.2 is too old for OpenCL: use Node 22.19 or newer, and run doctor with that",
+        commands: []
+      }])
+      deepStrictEqual(parts[0], {
+        name: "a newer runtime",
+        found: false,
+        detail: "Node 20.20.2: it has no ArrayBuffer.prototype.transfer"
+      })
+      const webGpu = diagnose("webgpu", machine({ packages: {}, vulkan: complete, canDetach: false }), noDevice)
+      deepStrictEqual(webGpu.remedies.flatMap(({ commands }) => commands), ["npm install webgpu"])
+    }
+  )
 
   it("names the package alone where the rest is there", () => {
     deepStrictEqual(commandsFor("webgpu", { packages: {}, vulkan: complete }), ["npm install webgpu"])

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scheduler from "effect/Scheduler"
+import { doctor } from "../../src/domain/device/DriverHint.ts"
 import type { DriverObjects } from "../../src/domain/device/DriverObjects.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { libraryNames } from "../../src/layers/OpenCl/OpenClApi.ts"
@@ -28,6 +29,7 @@ it.effect("says that koffi is not installed", () =>
     )
     strictEqual(error.reason._tag, "DeviceUnavailable")
     assert.include(error.message, "opencl npm koffi: the package is not installed: npm install koffi")
+    assert.include(error.message, doctor)
   }))
 
 it.effect("says that koffi does not load, and not to install what is installed", () =>
@@ -55,6 +57,8 @@ it.effect("says that there is no loader of the system's, and what to install", (
     assert.include(error.message, "no such file")
     assert.include(error.message, "Install an OpenCL loader")
     assert.include(error.message, "ocl-icd-libopencl1")
+    assert.include(error.message, doctor)
+    assert.notInclude(error.message, "checkout")
     assert.notInclude(error.message, "koffi")
   }))
 
@@ -190,6 +194,7 @@ describeWith(["opencl"], "Opening an OpenCL device", () => {
       strictEqual(error.reason._tag, "DeviceUnavailable")
       assert.include(error.message, "it finds no platform")
       assert.include(error.message, "Install an OpenCL driver")
+      assert.include(error.message, doctor)
       assert.notInclude(error.message, "koffi")
     }))
 

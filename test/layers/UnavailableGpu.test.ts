@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { doctor } from "../../src/domain/device/DriverHint.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import { currentRuntime } from "../../src/layers/WebGpu/opening/Runtime.ts"
 import * as Unavailable from "../../src/layers/WebGpu/opening/UnavailableGpu.ts"
@@ -78,17 +79,24 @@ describe("without WebGPU", () => {
 
   it("a package that is not installed is told to be installed, one that is broken is not", () => {
     const missing = new Error("Cannot find package 'webgpu' imported from /app/main.js")
-    says(Unavailable.noPackage(missing), "the package is not installed: npm install webgpu")
+    says(Unavailable.noPackage(missing), "the package is not installed: npm install webgpu", doctor)
     const broken = Object.assign(new Error("Cannot find module '/app/node_modules/webgpu/dist/sunos-x64/dawn.node'"), {
       code: "MODULE_NOT_FOUND"
     })
     const error = Unavailable.noPackage(broken)
-    says(error, "the package is installed and does not load", "sunos-x64/dawn.node", "there is a build for this system")
+    says(
+      error,
+      "the package is installed and does not load",
+      "sunos-x64/dawn.node",
+      "there is a build for this system",
+      doctor
+    )
     assert.notInclude(error.message, "npm install webgpu")
   })
 
   it("an adapter that was narrowed down is advised to be left open, any other one to have a driver", () => {
-    says(noAdapter({}), "requestAdapter found none that fits", "Dawn needs a graphics driver")
+    says(noAdapter({}), "requestAdapter found none that fits", "Dawn needs a graphics driver", doctor)
+    assert.notInclude(noAdapter({}).message, "checkout")
     says(noAdapter({ powerPreference: "low-power" }), `for powerPreference "low-power"`, "graphics driver")
     const software = noAdapter({ forceFallbackAdapter: true })
     says(software, "found none for forceFallbackAdapter", "Leave forceFallbackAdapter out")

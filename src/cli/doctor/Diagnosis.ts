@@ -38,6 +38,8 @@ interface Needs {
   /** What drivers are called: Vulkan's, OpenCL's. */
   readonly drivers: string
   readonly parts: (machine: Machine) => SystemParts | undefined
+  /** What the runtime lacks, if anything: then nothing that is installed helps. */
+  readonly runtime: (machine: Machine) => string | undefined
   readonly driver: (machine: Machine) => Omit<Remedy, "why">
   /** What stands before a command that is to load one driver alone, for one that crashes. */
   readonly alone: (file: string) => string
@@ -50,6 +52,7 @@ const webGpu: Needs = {
   package: "webgpu",
   drivers: "Vulkan",
   parts: ({ vulkan }) => vulkan,
+  runtime: () => undefined,
   driver: InstallCommands.webGpuDriver,
   alone: (file) => `VK_DRIVER_FILES=${file}`,
   refused: "Dawn takes none of the drivers that are there; Mesa must be version 23 or newer"
@@ -60,6 +63,7 @@ const openCl: Needs = {
   package: "koffi",
   drivers: "OpenCL",
   parts: ({ openCl }) => openCl,
+  runtime: ({ canDetach }) => canDetach ? undefined : "it has no ArrayBuffer.prototype.transfer",
   driver: InstallCommands.openClDriver,
   // A file is enough for ocl-icd alone; Khronos' loader takes a folder.
   alone: (file) => `folder=$(mktemp -d) && cp ${file} $folder && OCL_ICD_VENDORS=$folder`,
@@ -92,7 +96,13 @@ const partsOf = (wants: Needs, machine: Machine): ReadonlyArray<Part> => {
   const folder = machine.packages[wants.package]
   const system = wants.parts(machine)
   const npm = { name: `npm ${wants.package}`, found: folder !== undefined, detail: folder ?? "not installed" }
-  return system === undefined ? [npm] : [npm, ...systemParts(wants, system)]
+  return [...runtimeParts(wants, machine), npm, ...(system === undefined ? [] : systemParts(wants, system))]
+}
+
+/** Named only where it is at fault: a runtime can do all that most backends need. */
+const runtimeParts = (wants: Needs, machine: Machine): ReadonlyArray<Part> => {
+  const lacks = wants.runtime(machine)
+  return lacks === undefined ? [] : [{ name: "a newer runtime", found: false, detail: `${machine.runtime}: ${lacks}` }]
 }
 
 const systemParts = ({ drivers }: Needs, system: SystemParts): ReadonlyArray<Part> => [
@@ -106,6 +116,7 @@ const systemParts = ({ drivers }: Needs, system: SystemParts): ReadonlyArray<Par
 
 /** How to install all that is missing, so that the user need not run `doctor` again after each part. */
 const remedied = (wants: Needs, machine: Machine, tried: Tried | string): ReadonlyArray<Remedy> => {
+  if (wants.runtime(machine) !== undefined) return [newer(machine)]
   const [npm, ...system] = partsOf(wants, machine)
   const missing = system.filter(({ found }) => !found).map(({ name }) => name)
   const ofPackage = npm?.found === false
@@ -114,6 +125,12 @@ const remedied = (wants: Needs, machine: Machine, tried: Tried | string): Readon
   if (missing.length > 0) return [...ofPackage, misled(wants, machine) ?? installed(wants, machine, missing)]
   return ofPackage.length > 0 ? ofPackage : present(wants, machine, tried)
 }
+
+/** What can be installed for this runtime would not help. */
+const newer = ({ runtime }: Machine): Remedy => ({
+  why: `${runtime} is too old for OpenCL: use Node 22.19 or newer, and run doctor with that`,
+  commands: []
+})
 
 const installed = (wants: Needs, machine: Machine, missing: ReadonlyArray<string>): Remedy => ({
   why: `install ${missing.join(" and ")}`,

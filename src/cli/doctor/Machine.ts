@@ -40,6 +40,8 @@ export interface Machine {
   readonly system: string
   /** As `Node 24.21.0`. */
   readonly runtime: string
+  /** Whether it can take memory of a driver away from a program, without which there is no OpenCL. */
+  readonly canDetach: boolean
   readonly distribution: Distribution | undefined
   readonly isRoot: boolean
   readonly isContainer: boolean

@@ -200,6 +200,7 @@ export const readMachine: Effect.Effect<Machine> = Effect.sync(() => ({
   platform: process.platform,
   arch: process.arch,
   runtime: runtime(),
+  canDetach: "transfer" in ArrayBuffer.prototype,
   isRoot: process.getuid?.() === 0,
   packageManager: packageManagerOf(process.cwd(), process.env.npm_config_user_agent),
   packages: { webgpu: packageFolder("webgpu"), koffi: packageFolder("koffi") },

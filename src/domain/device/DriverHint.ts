@@ -1,8 +1,20 @@
 /**
- * What to do next about a driver's error, the same words on every backend.
+ * What to do next about a driver's error, or without a driver: the same words on every backend.
  *
  * @internal
  */
+
+/** What a device is called to which memory of a device of the same name was given. */
+export const anotherOpening = (device: string): string => `another opening of ${device}`
+
+export const openedTwice =
+  "Perhaps a layer was built twice: each call of a backend's layer() makes a layer that opens a device of its " +
+  "own. Keep one in a constant and provide that everywhere, or provide the pool together with its device, as " +
+  "BufferPool.layer().pipe(Layer.provideMerge(gpu))."
+
+/** For programs that run where the command does. */
+export const doctor =
+  "`npx effect-gpu-pool doctor` says what is missing on this machine, and the commands that install it."
 
 export const compile = "Correct the kernel's body or preamble at the line that the log names, and ask for it again."
 

@@ -4,6 +4,7 @@
  * @internal
  */
 import { list, messageOf, shown } from "../../../domain/arguments/ShownValue.ts"
+import * as DriverHint from "../../../domain/device/DriverHint.ts"
 import { isMissing } from "../../../domain/device/OptionalPackage.ts"
 import { DeviceUnavailable, type GpuError, make as makeError, type TriedDevice } from "../../../domain/GpuError.ts"
 import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
@@ -19,16 +20,16 @@ export const noPackage = (cause: unknown): GpuError =>
   isMissing("koffi", cause)
     ? unavailable(
       [{ device: "npm koffi", why: "the package is not installed: npm install koffi" }],
-      `Install it, or ${otherBackends}.`
+      `Install it, or ${otherBackends}. ${DriverHint.doctor}`
     )
     : unavailable(
       [{ device: "npm koffi", why: `the package is installed and does not load: ${messageOf(cause)}` }],
       "It is built for each system and version of Node: install it anew on this machine, with the Node that runs this " +
-        `program. Or ${otherBackends}.`
+        `program. Or ${otherBackends}. ${DriverHint.doctor}`
     )
 
-const driverPackages = "on Debian and Ubuntu pocl-opencl-icd, or `npm run drivers` in a checkout of effect-gpu-pool; " +
-  "elsewhere the driver of your GPU's vendor, or PoCL"
+const driverPackages = "the one of your GPU's vendor, or PoCL, which computes on the processor (on Debian and Ubuntu " +
+  "pocl-opencl-icd)"
 
 /** The error where no file is an OpenCL loader; `library` is the one that the program named. */
 export const noLoader = (tried: ReadonlyArray<Omit<TriedDevice, "backend">>, library: string | undefined): GpuError =>
@@ -36,7 +37,8 @@ export const noLoader = (tried: ReadonlyArray<Omit<TriedDevice, "backend">>, lib
     tried,
     library === undefined
       ? "Install an OpenCL loader, on Debian and Ubuntu the package ocl-icd-libopencl1, and a driver: " +
-        `${driverPackages}. Where the loader has another name, pass it as the option library. Or ${otherBackends}.`
+        `${driverPackages}. ${DriverHint.doctor} Where the loader has another name, pass it as the option library. ` +
+        `Or ${otherBackends}.`
       : "Check the option library, which is the path or name of an OpenCL loader, or leave it out for the system's own. " +
         `Or ${otherBackends}.`
   )
@@ -51,7 +53,7 @@ export const noDevice = (
     ? unavailable(
       [{ device: "loader", why: "it finds no platform: no driver is installed" }],
       `Install an OpenCL driver: ${driverPackages}. If one is installed, see that its .icd file is in ` +
-        "/etc/OpenCL/vendors, or where OCL_ICD_VENDORS points."
+        `/etc/OpenCL/vendors, or where OCL_ICD_VENDORS points. ${DriverHint.doctor}`
     )
     : unavailable(tried, hintFor(platforms, selection))
 
@@ -66,7 +68,7 @@ const hintFor = (platforms: ReadonlyArray<OpenClPlatform>, { device, platform }:
   const devices = fitting.flatMap((one) => one.devices)
   if (devices.length === 0) {
     return "The driver is installed and finds no device: see that the device is there, and that this user may use it, as " +
-      `by the group render or video on Linux. Or ${otherBackends}.`
+      `by the group render or video on Linux. ${DriverHint.doctor} Or ${otherBackends}.`
   }
   const chosen = devices.filter((one) => matches(device, one))
   if (chosen.length === 0) {

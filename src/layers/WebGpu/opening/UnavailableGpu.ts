@@ -4,6 +4,7 @@
  * @internal
  */
 import { messageOf, shown } from "../../../domain/arguments/ShownValue.ts"
+import * as DriverHint from "../../../domain/device/DriverHint.ts"
 import { isMissing } from "../../../domain/device/OptionalPackage.ts"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
 import type { Options } from "./GivenOptions.ts"
@@ -51,19 +52,18 @@ export const noPackage = (cause: unknown): GpuError =>
     ? unavailable(
       "npm webgpu",
       "this runtime has no navigator.gpu, and the package is not installed: npm install webgpu",
-      `Install it, or ${otherBackends}.`
+      `Install it, or ${otherBackends}. ${DriverHint.doctor}`
     )
     : unavailable(
       "npm webgpu",
       `the package is installed and does not load: ${messageOf(cause)}`,
       "It brings Dawn built for Linux, macOS and Windows: see that there is a build for this system, and install it " +
-        `anew on this machine. Or ${otherBackends}.`
+        `anew on this machine. Or ${otherBackends}. ${DriverHint.doctor}`
     )
 
 const driverHint =
   "Dawn needs a graphics driver: on Linux a Vulkan driver such as Mesa 23 or newer (its lavapipe needs " +
-  "no GPU; Debian 12 has a new enough Mesa in bookworm-backports). In a checkout of effect-gpu-pool, `npm run drivers` " +
-  `installs one on Debian and Ubuntu. Or ${otherBackends}.`
+  `no GPU). ${DriverHint.doctor} Or ${otherBackends}.`
 
 const browserHint = "Enable WebGPU and hardware acceleration in this browser, or use Host.layer()."
 
