@@ -152,7 +152,7 @@ export const make = <const Args extends ReadonlyArray<NumericArgument>>(
   const outputs = optionsProblem(operation, options, known) ??
     declarationProblem(operation, options?.name, options?.args) ?? outputsOf(operation, options)
   if (!isGpuError(outputs)) return generate({ ...options, outputs })
-  return Kernel.make({
+  return Kernel.define({
     name: options?.name,
     args: Array.isArray(options?.args) ? options.args : [] as never,
     body: {},
@@ -204,10 +204,10 @@ export const generate = <const Args extends ReadonlyArray<NumericArgument>>(opti
 }): Kernel.Kernel<Args> => {
   const { args, name, workgroupSize } = options
   const problem = outputsProblem(operationOf(maker, name), args, options.outputs)
-  if (problem !== undefined) return Kernel.make({ name, args, body: {}, workgroupSize, problem })
+  if (problem !== undefined) return Kernel.define({ name, args, body: {}, workgroupSize, problem })
   const stores = storesOf(args, options.outputs)
   const expressions = stores.map(({ value }) => value)
-  return Kernel.make({
+  return Kernel.define({
     name,
     args,
     workgroupSize,

@@ -5,6 +5,7 @@ import { invalidRequest } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ImageArg, type KernelArgument, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { reservedBy } from "../../src/domain/kernel/ReservedWords.ts"
+import { here } from "../support/callSites.ts"
 
 const isReserved = (word: string): boolean => reservedBy(word) !== undefined
 
@@ -244,6 +245,41 @@ describe("Kernel.make", () => {
       access: "read",
       withOffset: true
     })
+  })
+
+  it.each(["target", "half", "while", "array", "rgba8unorm", "i", "count"])(
+    "finds the mistake of an argument named %s at once, and shows where the kernel is defined",
+    (word) => {
+      const [made, place] = [kernel([VectorArg("f32", word)]), here()]
+      assert.strictEqual(made.problem?.reason._tag, "InvalidRequest")
+      assert.include(made.problem?.message, `"${word}"`)
+      assert.strictEqual(Kernel.check(made), made.problem)
+      const definition = (made.problem?.stack ?? "").split("\n").filter((line) => line.includes("Kernel.test.ts"))
+      // the helper above, and this line
+      assert.include(definition[1], place)
+    }
+  )
+
+  it("is refused by TypeScript with an argument of a name that is taken, and of no other", () => {
+    const body = {}
+    // @ts-expect-error: WGSL reserves it
+    Kernel.make({ name: "k", args: [VectorArg("f32", "x"), VectorArg("f32", "target")], body })
+    // @ts-expect-error: OpenCL C reserves it
+    Kernel.make({ name: "k", args: [ScalarArg("f32", "half")], body })
+    // @ts-expect-error: the generated WGSL uses it
+    Kernel.make({ name: "k", args: [ImageArg("rgba8unorm")], body })
+    // @ts-expect-error: a body has it
+    Kernel.make({ name: "k", args: [ScalarArg("u32", "count")], body })
+    const unknown: string = "x"
+    const any: any = [VectorArg("f32", "x")] // oxlint-disable-line typescript/no-explicit-any
+    for (
+      const good of [
+        Kernel.make({ name: "target", args: [], body }),
+        Kernel.make({ name: "k", args: [VectorArg("f32", "targets"), ScalarArg("u32", "x")], body }),
+        Kernel.make({ name: "k", args: [VectorArg("f32", unknown)], body }),
+        Kernel.make({ name: "k", args: any, body })
+      ]
+    ) assert.isUndefined(good.problem)
   })
 
   it("stays what it is, whatever its program does to what it gave", () => {

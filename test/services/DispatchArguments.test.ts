@@ -132,10 +132,10 @@ describe("DispatchArguments.bind", () => {
   })
 
   it("rounds scalars to their types once, for every backend", () => {
-    const args = dtypes.map((dtype) => ScalarArg(dtype, dtype))
+    const args = dtypes.map((dtype) => ScalarArg(dtype, `a_${dtype}`))
     const kernel: Kernel.Kernel = Kernel.make({ name: "k", args, body: {} })
     const third = 1 / 3
-    const { scalars } = accepted(bound(kernel, { f32: third, i32: -1, u32: 1, f16: third, f64: third }, 1))
+    const { scalars } = accepted(bound(kernel, { a_f32: third, a_i32: -1, a_u32: 1, a_f16: third, a_f64: third }, 1))
     assert.deepStrictEqual(scalars, [Math.fround(third), -1, 1, DType.f16round(third), third])
   })
 

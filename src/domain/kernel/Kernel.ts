@@ -17,7 +17,7 @@ import { kinds as imageKinds } from "../images/ImageShape.ts"
 import type { ReadableImage, Sampler, WritableImage } from "../images/KernelImage.ts"
 import type { Access, ImageAccess, ImageArg, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
 import { showingKernel } from "./KernelLine.ts"
-import { reservedBy } from "./ReservedWords.ts"
+import { reservedBy, type ReservedWord } from "./ReservedWords.ts"
 
 /**
  * What a host body gets: a typed array per vector, and `<name>_offset` per vector with an offset; per scalar a number, a
@@ -96,13 +96,37 @@ export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = Readonl
    * backend divides its range of items by it, so that a task of the event loop stays short. It changes no result.
    */
   readonly workPerItem: string | undefined
-  /** What is wrong with the definition of a generated kernel: its first dispatch fails with it. */
+  /** What is wrong with the definition, if anything: {@link make} finds it, and the first dispatch fails with it. */
   readonly problem: GpuError | undefined
 }
 
+/** What a kernel is made of. */
+interface KernelOptions<Args extends ReadonlyArray<KernelArgument>> {
+  readonly name: string
+  readonly args: Args
+  readonly body: KernelBodies<Args>
+  readonly preamble?: { readonly wgsl?: string | undefined; readonly opencl?: string | undefined } | undefined
+  readonly workgroupSize?: number | undefined
+  readonly buildOptions?: string | undefined
+  readonly dtypes?: ReadonlyArray<DType> | undefined
+  readonly itemwise?: ReadonlyArray<Args[number]["name"]> | undefined
+  readonly workPerItem?: Args[number]["name"] | undefined
+  readonly problem?: GpuError | undefined
+}
+
+type Taken<Args extends ReadonlyArray<KernelArgument>> = Extract<Args[number]["name"], ReservedWord | "count" | "i">
+
+/** What TypeScript refuses, as far as it knows the names: words that a language reserves, and those that a body has already. */
+type FreeNames<Args extends ReadonlyArray<KernelArgument>> = [Taken<Args>] extends [never] ? unknown
+  // of arguments without types nothing is known
+  : unknown extends Taken<Args> ? unknown
+  : {
+    readonly args: `"${Taken<Args>}" is taken: a language of kernels or the generated code keeps this word for itself`
+  }
+
 /**
- * Defines a kernel. Mistakes in a definition (a name that no language accepts, a name twice) are InvalidRequest when it
- * is first dispatched. `dtypes` lists element types that bodies use beyond those of the arguments, `itemwise` vectors
+ * Defines a kernel. A mistake in a definition (a name that a language reserves, a name twice) is `problem` of the kernel, and
+ * InvalidRequest when it is dispatched; TypeScript refuses names that are reserved. `dtypes` lists element types that bodies use beyond those of the arguments, `itemwise` vectors
  * of which item `i` touches element `i`. `workPerItem` names the scalar that says how many elements an item works
  * through, for kernels whose items loop. `problem` is what is wrong with a generated kernel.
  *
@@ -128,23 +152,23 @@ export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = Readonl
  * @category constructors
  * @since 0.1.0
  */
-export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: {
-  readonly name: string
-  readonly args: Args
-  readonly body: KernelBodies<Args>
-  readonly preamble?: { readonly wgsl?: string | undefined; readonly opencl?: string | undefined } | undefined
-  readonly workgroupSize?: number | undefined
-  readonly buildOptions?: string | undefined
-  readonly dtypes?: ReadonlyArray<DType> | undefined
-  readonly itemwise?: ReadonlyArray<Args[number]["name"]> | undefined
-  readonly workPerItem?: Args[number]["name"] | undefined
-  readonly problem?: GpuError | undefined
-}): Kernel<Args> => {
+export const make = <const Args extends ReadonlyArray<KernelArgument>>(
+  options: KernelOptions<Args> & FreeNames<Args>
+): Kernel<Args> => define(options)
+
+/**
+ * The same for a list of arguments that is a parameter of the caller's own types: their names are known only to who calls that.
+ *
+ * @internal
+ */
+export const define = <const Args extends ReadonlyArray<KernelArgument>>(
+  options: KernelOptions<Args>
+): Kernel<Args> => {
   const { args, body, buildOptions = "", dtypes = [], itemwise = [], name, preamble, problem, workPerItem } = given(
     options
   )
   const { workgroupSize = 64 } = options
-  const kernel: Kernel<Args> = Object.freeze(shownKernel<Kernel<Args>>({
+  const made = {
     name,
     args: fixedList(args),
     body: Object.freeze({ wgsl: body.wgsl, opencl: body.opencl, host: body.host }),
@@ -155,7 +179,8 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(options: 
     itemwise: fixedList(itemwise),
     workPerItem,
     problem: problem ?? namesProblem(options)
-  }))
+  }
+  const kernel: Kernel<Args> = Object.freeze(shownKernel<Kernel<Args>>({ ...made, problem: check(made) }))
   fixedForms.set(kernel, kernel)
   return kernel
 }
@@ -266,7 +291,7 @@ const given = <O extends { readonly body: object }>(options: O): O => {
   )
 }
 
-const known: KnownOptions.KnownOptions = KnownOptions.of<Parameters<typeof make>[0]>({
+const known: KnownOptions.KnownOptions = KnownOptions.of<KernelOptions<ReadonlyArray<KernelArgument>>>({
   name: true,
   args: true,
   body: true,
@@ -286,7 +311,7 @@ const knownOfBody = KnownOptions.of<KernelBodies<ReadonlyArray<KernelArgument>>>
 const knownOfPreamble = KnownOptions.of<Kernel["preamble"]>({ wgsl: true, opencl: true })
 
 /** Under an unknown language name the kernel would have no body. */
-const namesProblem = (options: Parameters<typeof make>[0]): GpuError | undefined => {
+const namesProblem = (options: KernelOptions<ReadonlyArray<KernelArgument>>): GpuError | undefined => {
   const called = typeof options.name === "string" ? `${operation}, kernel "${options.name}"` : operation
   return optionsProblem(called, options, known) ?? optionsProblem(`${called}, body`, options.body, knownOfBody) ??
     optionsProblem(`${called}, preamble`, options.preamble, knownOfPreamble)

@@ -9,7 +9,7 @@ import { type KernelArgument, ScalarArg, VectorArg } from "../../domain/kernel/K
 /** A kernel, by its body for one item: in WGSL and OpenCL, or the same code for both, and as a function on the host. */
 export const perItem = <const Args extends ReadonlyArray<KernelArgument>>(
   { code, item, opencl = code, wgsl = code, ...options }:
-    & Omit<Parameters<typeof Kernel.make<Args>>[0], "body">
+    & Omit<Parameters<typeof Kernel.define<Args>>[0], "body">
     & { readonly code?: string; readonly wgsl?: string; readonly opencl?: string }
     & { readonly item: (i: number, args: Kernel.HostArguments<Args>) => void }
 ): Kernel.Kernel<Args> => {
@@ -17,7 +17,7 @@ export const perItem = <const Args extends ReadonlyArray<KernelArgument>>(
   const host = Kernel.hostFunction({ item }, ({ item }): Kernel.HostBody<Args> => (from, to, args) => {
     for (let i = from; i < to; i++) item(i, args)
   })
-  return Kernel.make({ ...options, body: { wgsl, opencl, host } })
+  return Kernel.define({ ...options, body: { wgsl, opencl, host } })
 }
 
 /** y[i] = i + start. */
