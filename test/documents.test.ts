@@ -1,7 +1,7 @@
 /** What the documents promise of themselves: a short README, an index of all pages, and one meaning for each word. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
-import { readdirSync, readFileSync } from "node:fs"
+import { globSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
 const root = join(import.meta.dirname, "..")
@@ -43,6 +43,14 @@ describe("the documents", () => {
 
   it("would tell a page that the index lacks, and one that it has twice", () => {
     deepStrictEqual(listed("- [A](a.md): one.\n- [A](a.md): again.\n[B](b.md): no entry.\n"), ["a.md", "a.md"])
+  })
+
+  it("no example gives a device to a pool alone: a second layer for the queue would be a second device", () => {
+    const examples = [
+      "README.md",
+      ...globSync(["docs/*.md", "src/**/*.ts", "examples/**/*.{md,ts}"], { cwd: root })
+    ].filter((file) => /Layer\.provide\((?:Host|WebGpu|OpenCl)\.layer/.test(textOf(file)))
+    deepStrictEqual(examples, [])
   })
 
   it("the glossary gives each word one meaning", () => {

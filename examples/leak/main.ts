@@ -13,7 +13,7 @@ import { Previews, serve } from "./Previews.ts"
 /** A pool of its own, and a recorder that hears of that pool alone. */
 const layer = () =>
   BufferPool.layer({ maxBytes: "32 MiB" }).pipe(
-    Layer.provide(Host.layer()),
+    Layer.provideMerge(Host.layer()),
     Layer.provideMerge(Recording.layer()),
     Layer.provideMerge(PoolEvents.layer)
   )

@@ -3,15 +3,10 @@
  *
  * @internal
  */
-
-const units = ["B", "KiB", "MiB", "GiB", "TiB"]
+import { shownBytes as bytes } from "../domain/arguments/ShownBytes.ts"
 
 /** As `512 B` and `1.5 GiB`. */
-export const bytes = (count: number): string => {
-  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 10))
-  const value = count / 2 ** (10 * power)
-  return `${Number.isInteger(value) ? value : value.toFixed(1)} ${units[power]}`
-}
+export { bytes }
 
 /** As `1,048,576`. */
 export const count = (value: number): string => value.toLocaleString("en-US", { maximumFractionDigits: 3 })

@@ -10,7 +10,11 @@ import * as Data from "effect/Data"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import { shownBytes } from "./arguments/ShownBytes.ts"
 import { line, lines, list } from "./arguments/ShownValue.ts"
+import * as DriverHint from "./device/DriverHint.ts"
+import { describe } from "./ErrorStack.ts"
+import type { HolderGroup } from "./pool/HolderSums.ts"
 
 const TypeId = "~effect-gpu-pool/GpuError"
 
@@ -33,10 +37,21 @@ export interface Holder {
   readonly callSite?: string | undefined
 }
 
-const holderText = ({ age, callSite, label, size }: Holder): string =>
-  `${label === undefined ? "(no label)" : line(label)} ${size} B, ${age} leases ago${
-    callSite === undefined ? "" : ` at ${line(callSite)}`
-  }`
+const groupText = ({ bytes, callSite, label, leases }: HolderGroup): string =>
+  `${label === undefined ? "(no label)" : line(label)}${callSite === undefined ? "" : ` at ${line(callSite)}`}: ` +
+  `${leases} ${leases === 1 ? "lease" : "leases"}, ${shownBytes(bytes)}`
+
+/** A message lists so many. */
+const mostGroups = 3
+
+/** What every reason has in common. */
+interface Tagged {
+  readonly _tag: string
+  readonly message: string
+}
+
+/** As any other error shows itself. */
+const reasonText = ({ _tag, message }: Tagged): string => `${_tag}: ${message}`
 
 /**
  * A job of a standstill: it waits for memory of other jobs that wait too, and mostly has some. All sizes are bytes.
@@ -85,7 +100,7 @@ export type Rung = "bin" | "borrow" | "driver" | "reclaim" | "evict" | "exact" |
  * const image = BufferPool.allocate(1 << 28, { label: "image" }).pipe(
  *   Effect.tapError(({ reason }) =>
  *     reason._tag === "OutOfMemory"
- *       ? Effect.logWarning(reason.holders.map(({ label, size }) => `${label ?? "?"}: ${size} bytes`))
+ *       ? Effect.logWarning(reason.holderGroups.map(({ bytes, label }) => `${label ?? "?"}: ${bytes} bytes`))
  *       : Effect.void
  *   )
  * )
@@ -128,11 +143,16 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
    * succeed when it first gives back this job's memory. One job alone has waited for its own memory, and would do so again.
    */
   readonly standstill: ReadonlyArray<WaitingJob>
-  /** The largest active leases, largest first. */
+  /** The largest active leases, at most three, largest first. */
   readonly holders: ReadonlyArray<Holder>
+  /** All active leases summed by label and call site: the five groups with the most bytes, from the most. */
+  readonly holderGroups: ReadonlyArray<HolderGroup>
 }> {
   get isRetryable(): boolean {
     return this.standstill.length !== 1 && (this.activeBytes > 0 || this.reservedBytes > 0 || this.setAsideBytes > 0)
+  }
+  override toString(): string {
+    return reasonText(this)
   }
   get message(): string {
     if (this.pooled) return this.pooledMessage
@@ -168,14 +188,14 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   private get pooledMessage(): string {
     const tried = this.rungs.length === 0 ? "" : `; tried ${this.rungs.join(", ")}`
     const waited = this.waitedMillis === undefined ? "" : `, waited ${this.waitedMillis} ms`
-    const holders = this.holders.map(holderText).join("; ")
+    const holders = this.holderGroups.slice(0, mostGroups).map(groupText).join("; ")
     if (this.standstill.length > 0) return this.standstillMessage
     return `Out of memory: ${this.requested} bytes requested (block of ${this.blockSize} B), ${this.limitText}, ` +
       `active ${this.activeBytes} B, held ${this.heldBytes} B, managed ${this.managedBytes} B, ` +
       `reserved ${this.reservedBytes} B, ` +
       (this.setAsideBytes === 0 ? "" : `set aside ${this.setAsideBytes} B, `) +
       `largest held block ${this.largestHeldBytes} B${tried}${waited}` +
-      (holders === "" ? ". " : `; largest holders: ${holders}. `) +
+      (holders === "" ? ". " : `; held by ${holders}. `) +
       (this.isRetryable
         ? `Release leases and retry (isRetryable is true), or raise ${this.raise}.`
         : `There is no lease to release: ask for less, raise ${this.raise} or choose a device with more ` +
@@ -226,6 +246,9 @@ export class LimitExceeded extends Data.TaggedClass("LimitExceeded")<{
 }> {
   get isRetryable(): boolean {
     return false
+  }
+  override toString(): string {
+    return reasonText(this)
   }
   get message(): string {
     const unit = line(this.unit ?? "bytes")
@@ -285,6 +308,9 @@ export class InvalidRequest extends Data.TaggedClass("InvalidRequest")<{
   get isRetryable(): boolean {
     return false
   }
+  override toString(): string {
+    return reasonText(this)
+  }
   get message(): string {
     return `${line(this.operation)}: ${line(this.problem, 1000)}. ${lines(this.hint, 2000)}`
   }
@@ -322,7 +348,7 @@ const mostTried = 24
  *
  * const onHost = (error: GpuError.GpuError) =>
  *   error.reason._tag === "DeviceUnavailable" ? Host.layer() : Layer.effectDiscard(Effect.fail(error))
- * const gpu = BufferPool.layer().pipe(Layer.provide(OpenCl.layer().pipe(Layer.catch(onHost))))
+ * const gpu = BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layer().pipe(Layer.catch(onHost))))
  * ```
  *
  * @category errors
@@ -335,6 +361,9 @@ export class DeviceUnavailable extends Data.TaggedClass("DeviceUnavailable")<{
 }> {
   get isRetryable(): boolean {
     return false
+  }
+  override toString(): string {
+    return reasonText(this)
   }
   get message(): string {
     const tried = list(
@@ -375,6 +404,9 @@ export class DeviceLost extends Data.TaggedClass("DeviceLost")<{
   get isRetryable(): boolean {
     return false
   }
+  override toString(): string {
+    return reasonText(this)
+  }
   get message(): string {
     return `The ${line(this.backend)} device was lost (${line(this.detail, 1000)}). Its buffers are lost: ` +
       `build the device layer again and upload your data anew.`
@@ -411,6 +443,9 @@ export class Released extends Data.TaggedClass("Released")<{
 }> {
   get isRetryable(): boolean {
     return false
+  }
+  override toString(): string {
+    return reasonText(this)
   }
   get message(): string {
     if (this.what === "queue") {
@@ -473,11 +508,17 @@ export class ForeignDevice extends Data.TaggedClass("ForeignDevice")<{
   get isRetryable(): boolean {
     return false
   }
+  override toString(): string {
+    return reasonText(this)
+  }
   get message(): string {
-    return `${line(this.operation)}: the ${this.what ?? "buffer"} ${
+    const what = `${line(this.operation)}: the ${this.what ?? "buffer"} ${
       this.label === undefined ? "" : `"${line(this.label)}" `
-    }belongs to ${line(this.owner)}, ` +
-      `not to ${line(this.expected)}. Read it on its own device and write the data to the other one.`
+    }belongs to ${line(this.owner)}, not to ${line(this.expected)}`
+    const bringOver = "ead it on its own device and write the data to the other one."
+    return this.expected === DriverHint.anotherOpening(this.owner)
+      ? `${what}. ${DriverHint.openedTwice} If there are to be two, r${bringOver}`
+      : `${what}. R${bringOver}`
   }
 }
 
@@ -511,6 +552,9 @@ export class Unsupported extends Data.TaggedClass("Unsupported")<{
 }> {
   get isRetryable(): boolean {
     return false
+  }
+  override toString(): string {
+    return reasonText(this)
   }
   get message(): string {
     return `${line(this.operation)}: ${line(this.feature)} is not supported on ${line(this.backend)}. ${
@@ -559,6 +603,9 @@ export class DriverError extends Data.TaggedClass("DriverError")<{
 }> {
   get isRetryable(): boolean {
     return false
+  }
+  override toString(): string {
+    return reasonText(this)
   }
   get message(): string {
     const code = this.codeName === undefined && this.code === undefined
@@ -614,6 +661,11 @@ export type Reason =
  */
 export class GpuError extends Data.TaggedError("GpuError")<{ readonly reason: Reason }> {
   readonly [TypeId] = TypeId
+
+  constructor(props: { readonly reason: Reason }) {
+    super(props)
+    describe(this)
+  }
 
   /** Says what happened, with the values, and what to do next. */
   override get message(): string {
@@ -749,6 +801,7 @@ export const outOfMemory = (
       waitedMillis: undefined,
       standstill: [],
       holders: [],
+      holderGroups: [],
       ...evidence
     })
   )

@@ -74,7 +74,9 @@ describe("out of memory for real", () => {
       )
       const { error, reason } = yield* outOfMemory(64 * MiB)
       strictEqual(error.isRetryable, true)
-      deepStrictEqual({ ...reason, holders: reason.holders.map(({ label, size }) => [label, size / MiB]) }, {
+      const holders = reason.holders.map(({ label, size }) => [label, size / MiB])
+      const holderGroups = reason.holderGroups.map(({ bytes, label, leases }) => [label, leases, bytes / MiB])
+      deepStrictEqual({ ...reason, holders, holderGroups }, {
         _tag: "OutOfMemory",
         requested: 64 * MiB,
         blockSize: 64 * MiB,
@@ -90,7 +92,8 @@ describe("out of memory for real", () => {
         rungs: ["bin", "driver", "reclaim"],
         waitedMillis: undefined,
         standstill: [],
-        holders: [["120 MiB", 120], ["110 MiB", 110], ["100 MiB", 100]]
+        holders: [["120 MiB", 120], ["110 MiB", 110], ["100 MiB", 100]],
+        holderGroups: [["100 MiB", 2, 200], ["120 MiB", 1, 120], ["110 MiB", 1, 110], ["60 MiB", 1, 60]]
       })
       yield* Lease.release(leases[2]!)
       yield* Effect.scoped(BufferPool.allocate(64 * MiB))

@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
+import { shownBytes } from "../../src/domain/arguments/ShownBytes.ts"
 import * as GpuError from "../../src/domain/GpuError.ts"
+import type { HolderGroup } from "../../src/domain/pool/HolderSums.ts"
 
 type Tag = GpuError.Reason["_tag"]
 
@@ -20,6 +22,12 @@ const given = (...values: ReadonlyArray<string | number | undefined>): ReadonlyA
   values.filter((value) => value !== undefined)
 
 const holder: fc.Arbitrary<GpuError.Holder> = fc.record({ label, size: bytes, capacity: bytes, age: fc.nat() })
+const group: fc.Arbitrary<HolderGroup> = fc.record({
+  label,
+  callSite: fc.option(word, { nil: undefined }),
+  leases: fc.integer({ min: 1, max: 1e6 }),
+  bytes
+})
 const rungs = fc.subarray<GpuError.Rung>(["bin", "driver", "reclaim", "evict", "exact"], { minLength: 1 })
 
 const evidence = fc.record({
@@ -38,7 +46,8 @@ const evidence = fc.record({
   rungs,
   waitedMillis: fc.option(fc.nat(), { nil: undefined }),
   standstill: fc.constant([]),
-  holders: fc.array(holder, { maxLength: 3 })
+  holders: fc.array(holder, { maxLength: 3 }),
+  holderGroups: fc.array(group, { maxLength: 3 })
 })
 
 const outOfMemory = evidence.map((fields): Case => ({
@@ -56,7 +65,9 @@ const outOfMemory = evidence.map((fields): Case => ({
     fields.largestHeldBytes,
     ...fields.rungs,
     ...(fields.waitedMillis === undefined ? [] : [`waited ${fields.waitedMillis} ms`]),
-    ...fields.holders.flatMap(({ age, label, size }) => [label ?? "(no label)", size, age])
+    ...fields.holderGroups.flatMap(({ bytes, callSite, label, leases }) =>
+      given(label ?? "(no label)", callSite, leases, shownBytes(bytes))
+    )
   ],
   next: /Release leases and retry|ask for less, raise (maxBytes|the budget)/
 }))
@@ -124,6 +135,13 @@ const foreignBuffer = fc.record({ operation: word, label, owner: word, expected:
   next: /Read it on its own device/
 }))
 
+const secondOpening = fc.record({ operation: word, label, owner: word }).map((fields): Case => ({
+  reason: new GpuError.ForeignDevice({ ...fields, expected: `another opening of ${fields.owner}` }),
+  values: given(fields.operation, fields.label, fields.owner, "another opening"),
+  next:
+    /a layer was built twice.*Keep one in a constant.*provideMerge\(gpu\)\)\. If there are to be two, read it on its own device/
+}))
+
 const unsupported = fc.record({ operation: word, backend: word, feature: word, hint: word }).map((fields): Case => ({
   reason: new GpuError.Unsupported(fields),
   values: Object.values(fields),
@@ -151,7 +169,7 @@ const cases: Readonly<Record<Tag, fc.Arbitrary<Case>>> = {
   DeviceUnavailable: deviceUnavailable,
   DeviceLost: deviceLost,
   Released: bufferReleased,
-  ForeignDevice: foreignBuffer,
+  ForeignDevice: fc.oneof(foreignBuffer, secondOpening),
   Unsupported: unsupported,
   DriverError: driverError
 }
@@ -237,6 +255,13 @@ describe("GpuError", () => {
     }))
     fc.assert(fc.property(fc.anything(), (value) => assert.isFalse(GpuError.isGpuError(value))))
     assert.isFalse(GpuError.isGpuError(new Error("GpuError")))
+  })
+
+  it("has a reason that shows its tag and its message as a text", () => {
+    fc.assert(fc.property(anyCase, ({ reason }) => {
+      assert.strictEqual(String(reason), `${reason._tag}: ${reason.message}`)
+      assert.strictEqual(`${GpuError.make(reason).reason}`, String(reason))
+    }))
   })
 
   it("is an Error that shows its message and keeps its reason", () => {

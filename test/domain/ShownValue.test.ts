@@ -121,7 +121,8 @@ const reasons = (text: string): ReadonlyArray<GpuError.Reason> => [
   new GpuError.OutOfMemory({
     ...(GpuError.outOfMemory(1).reason as GpuError.OutOfMemory),
     pooled: true,
-    holders: [{ label: text, size: 1, capacity: 1, age: 1, callSite: text }]
+    holders: [{ label: text, size: 1, capacity: 1, age: 1, callSite: text }],
+    holderGroups: [{ label: text, callSite: text, leases: 1, bytes: 1 }]
   })
 ]
 

@@ -2,14 +2,17 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as fc from "fast-check"
 import * as GpuError from "../../src/domain/GpuError.ts"
 import { Host } from "../../src/host.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as LimitingAllocator from "../../src/services/buffers/allocators/LimitingAllocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
 import * as CallSite from "../../src/services/calls/CallSite.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import { hold, layer, outOfMemoryOf } from "../support/hostPool.ts"
+import { stepsTaken } from "../support/stepsTaken.ts"
 
 describe("OutOfMemory", () => {
   const layout = Effect.gen(function*() {
@@ -45,12 +48,21 @@ describe("OutOfMemory", () => {
           { label: "frames", size: 300, capacity: 300, age: 3 },
           { label: undefined, size: 200, capacity: 200, age: 1 },
           { label: "weights", size: 100, capacity: 100, age: 4 }
+        ],
+        holderGroups: [
+          { label: "frames", callSite: undefined, leases: 1, bytes: 300 },
+          { label: undefined, callSite: undefined, leases: 1, bytes: 200 },
+          { label: "weights", callSite: undefined, leases: 1, bytes: 100 },
+          { label: "scratch", callSite: undefined, leases: 1, bytes: 50 }
         ]
       }
       deepStrictEqual<object>({ ...error }, evidence)
       deepStrictEqual(JSON.parse(JSON.stringify(error)), JSON.parse(JSON.stringify(evidence)))
       assert.include(error.message, "400 bytes requested (block of 400 B), maxBytes 1000 B")
-      assert.include(error.message, "frames 300 B, 3 leases ago; (no label) 200 B, 1 leases ago; weights 100 B")
+      assert.include(
+        error.message,
+        "held by frames: 1 lease, 300 B; (no label): 1 lease, 200 B; weights: 1 lease, 100 B"
+      )
       assert.include(error.message, "Release leases and retry")
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 1000 } }))))
 
@@ -103,6 +115,86 @@ describe("OutOfMemory", () => {
   })
 })
 
+/** What a random program does with a lease of one label. */
+interface Step {
+  readonly begins: boolean
+  readonly label: string
+  readonly size: number
+  readonly inBudget: boolean
+  readonly ends: number | undefined
+  readonly fails: number
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  begins: fc.boolean(),
+  label: fc.constantFrom("a", "b", "c", "d", "e", "f", "g"),
+  size: fc.integer({ min: 0, max: 50 }),
+  inBudget: fc.boolean(),
+  ends: fc.option(fc.nat({ max: 40 }), { nil: undefined }),
+  fails: fc.integer({ min: 0, max: 2 })
+})
+
+/** The sums by their definition. */
+const sumsOf = (leases: ReadonlyArray<{ readonly label: string | undefined; readonly size: number }>) => {
+  const labels = new Set(leases.filter(({ size }) => size > 0).map(({ label }) => label))
+  const sums = [...labels].map((label) => {
+    const sizes = leases.filter((lease) => lease.label === label && lease.size > 0).map(({ size }) => size)
+    return { label, callSite: undefined, leases: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) }
+  })
+  return sums.sort((one, other) => other.bytes - one.bytes)
+}
+
+const expectGroups = (error: GpuError.OutOfMemory, all: ReturnType<typeof sumsOf>): void => {
+  const { holderGroups } = error
+  deepStrictEqual(holderGroups.map(({ bytes }) => bytes), all.slice(0, 5).map(({ bytes }) => bytes))
+  for (const group of holderGroups) deepStrictEqual(group, all.find(({ label }) => label === group.label))
+}
+
+/** Steps of a request that fails beside so many leases, when one has failed before. */
+const steps = (leases: number) =>
+  Effect.gen(function*() {
+    const context = yield* Effect.context<BufferPool.BufferPool>()
+    yield* Effect.replicateEffect(BufferPool.allocate(1), leases)
+    const failing = Effect.provide(Effect.exit(BufferPool.use(2, () => Effect.void)), context)
+    Effect.runSync(failing)
+    return stepsTaken("/src/", () => Effect.runSync(failing))
+  }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: leases + 1 } })), Effect.runPromise)
+
+describe("leases summed by label", () => {
+  it("are those of now, of a pool and of a budget, however often requests fail and whatever came between", () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), (steps) =>
+        Effect.gen(function*() {
+          const pool = yield* BufferPool.BufferPool
+          const budget = yield* BufferPool.withBudget(BufferPool.BufferPool, 4000, { label: "budget" })
+          // With these none of the requests below can be served.
+          const first = [yield* pool.allocate(100), yield* budget.allocate(2)]
+          const live: Array<{ readonly lease: PooledBuffer; readonly inBudget: boolean }> = []
+          for (const { begins, ends, fails, inBudget, label, size } of steps) {
+            if (begins) live.push({ lease: yield* (inBudget ? budget : pool).allocate(size, { label }), inBudget })
+            if (ends !== undefined && ends < live.length) yield* Lease.release(live.splice(ends, 1)[0]!.lease)
+            for (let time = 0; time < fails; time++) {
+              const all = [...first, ...live.map(({ lease }) => lease)]
+              expectGroups(yield* outOfMemoryOf(pool.allocate(4001)), sumsOf(all))
+              const charged = live.filter(({ inBudget }) => inBudget).map(({ lease }) => lease)
+              expectGroups(yield* outOfMemoryOf(budget.allocate(3999)), sumsOf([first[1]!, ...charged]))
+            }
+          }
+        }).pipe(
+          Effect.scoped,
+          Effect.provide(layer({ pool: { maxBytes: 4100, onExhausted: "fail" } })),
+          Effect.runPromise
+        )),
+      { numRuns: 100 }
+    ))
+
+  it("are looked at once for any number of requests that fail while nothing comes or goes", async () => {
+    const [few, many] = [await steps(10), await steps(2000)]
+    assert.isAbove(few, 0)
+    assert.isBelow(many, few + 100)
+  })
+})
+
 describe("call sites", () => {
   it.effect("tell where the largest holders were asked for, hits included", () =>
     Effect.gen(function*() {
@@ -112,7 +204,7 @@ describe("call sites", () => {
       assert(error.reason._tag === "OutOfMemory")
       const [recycled] = error.reason.holders
       assert.match(recycled?.callSite ?? "", /BufferPool\.evidence\.test\.ts:\d+:\d+$/)
-      assert.include(error.message, `recycled 400 B, 0 leases ago at ${recycled?.callSite}`)
+      assert.include(error.message, `recycled at ${recycled?.callSite}: 1 lease, 400 B`)
     }).pipe(
       Effect.scoped,
       CallSite.track,

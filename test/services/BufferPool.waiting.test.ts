@@ -578,7 +578,7 @@ describe("a wait that takes too long", () => {
       const { activeBytes, limit, limitName, rungs, waitedMillis } = error.reason
       deepStrictEqual([limitName, limit, activeBytes, waitedMillis], ["maxBytes", 100, 95, 1500])
       deepStrictEqual(rungs, ["bin", "wait"])
-      assert.include(error.message, "waited 1500 ms; largest holders: weights 50 B, 3 leases ago; frames 30 B")
+      assert.include(error.message, "waited 1500 ms; held by weights: 1 lease, 50 B; frames: 1 lease, 30 B")
       yield* hasStats({ waiters: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 

@@ -27,7 +27,7 @@ describe("the rungs of an image pool", () => {
         deepStrictEqual([error.requested, error.blockSize, error.pooled, error.isRetryable], [50, 50, true, true])
         deepStrictEqual([error.activeBytes, error.heldBytes, error.managedBytes, error.reservedBytes], [5, 0, 5, 0])
         deepStrictEqual(error.holders, [{ label: "mine", size: 5, capacity: 5, age: 0 }])
-        assert.include(error.message, "largest holders: mine 5 B")
+        assert.include(error.message, "held by mine: 1 lease, 5 B")
       })))
 
   it.effect("end at the first that helps", () =>

@@ -61,7 +61,7 @@ describe("the pool's label", () => {
       yield* BufferPool.allocate(40, { label: "own" })
       const { holders, message } = yield* outOfMemoryOf(BufferPool.allocate(60))
       deepStrictEqual(holders.map(({ label }) => label), ["frames", "own"])
-      assert.include(message, "frames 50 B")
+      assert.include(message, "frames: 1 lease, 50 B")
     }).pipe(Effect.scoped, Effect.provide(layer(frames))))
 
   it.effect("also when they are used late, or asked for too late", () =>

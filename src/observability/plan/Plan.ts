@@ -12,6 +12,7 @@ import { booleanProblem, membersOf } from "../../domain/arguments/ArgumentProble
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type HolderGroup, holderGroups } from "../../domain/pool/HolderSums.ts"
 import * as Host from "../../layers/Host/Host.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
@@ -49,13 +50,7 @@ export interface PlanOptions {
  * @category models
  * @since 0.1.0
  */
-export interface PlanHolder {
-  readonly label: string | undefined
-  readonly callSite: string | undefined
-  /** How many leases, and the bytes that they asked for. */
-  readonly leases: number
-  readonly bytes: number
-}
+export type PlanHolder = HolderGroup
 
 /**
  * How much memory is in use from a moment on. Sizes are bytes.
@@ -125,14 +120,10 @@ const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<Pla
     if (ledger.bytes.activeBytes === activeBytes) break
     ledger.take(event)
   }
-  const holders = new Map<string, PlanHolder>()
-  for (const { callSite, label, lease, size } of ledger.blocks()) {
-    if (lease === -1) continue
-    const key = `${label}\n${callSite}`
-    const { bytes, leases } = holders.get(key) ?? { leases: 0, bytes: 0 }
-    holders.set(key, { label, callSite, leases: leases + 1, bytes: bytes + size })
-  }
-  return Array.from(holders.values()).sort((a, b) => b.bytes - a.bytes)
+  const blocks = ledger.blocks()
+  return holderGroups((add) => {
+    for (const { callSite, label, lease, size } of blocks) if (lease !== -1) add(label, callSite, size)
+  }, Infinity)
 }
 
 /**

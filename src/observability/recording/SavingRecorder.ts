@@ -178,7 +178,7 @@ const make = Effect.fnUntraced(function*(given: SavingOptions) {
  *
  * const Recorded = Recording.layerSaving({ directory: "recordings", signal: "SIGUSR2" })
  * const Gpu = BufferPool.layer({ maxBytes: "512 MiB" }).pipe(
- *   Layer.provide(Host.layer()),
+ *   Layer.provideMerge(Host.layer()),
  *   Layer.provideMerge(Recorded),
  *   Layer.provide(NodeServices.layer)
  * )

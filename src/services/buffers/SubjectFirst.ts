@@ -9,6 +9,7 @@ import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
+import * as CallSite from "../calls/CallSite.ts"
 import { isBufferLike } from "./BufferLike.ts"
 
 /** Whether a call begins with the subject, for functions whose other arguments are only options, or a class and options. */
@@ -61,9 +62,16 @@ type Method = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknow
 /** The methods of the service in context, as functions that take their subject first or last. */
 export const methodsOf =
   <Self, Shape extends object>(service: Context.Service<Self, Shape>) =>
-  <F>(name: keyof Shape, isSubjectFirst: (args: ArrayLike<unknown>) => boolean): F =>
-    dual(
+  <F>(name: keyof Shape & string, isSubjectFirst: (args: ArrayLike<unknown>) => boolean): F => {
+    const operation = `${service.key.replace(/^.*\//, "")}.${name}`
+    const method: Method = dual(
       isSubjectFirst,
       (...args: ReadonlyArray<unknown>) =>
-        service.use((methods) => Reflect.apply(methods[name] as Method, methods, args))
-    ) as F
+        CallSite.framed(
+          service.use((methods) => Reflect.apply(methods[name] as Method, methods, args)),
+          operation,
+          method
+        )
+    )
+    return method as F
+  }

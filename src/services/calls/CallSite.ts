@@ -6,6 +6,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as References from "effect/References"
 
 /** Whether calls in this context look where they stand. */
 const Tracking = Context.Reference<boolean>("effect-gpu-pool/CallSite/Tracking", { defaultValue: () => false })
@@ -75,6 +76,17 @@ export const locate = <Options extends Located>(
   if (!isTracked() || options?.callSite !== undefined) return options
   const callSite = look?.(entry)
   return callSite === undefined ? options : { ...options, callSite }
+}
+
+/** The effect of a call whose errors name its place, while that is tracked, as those of a function of `Effect.fn` do. @internal */
+export const framed = <A, E, R>(effect: Effect.Effect<A, E, R>, name: string, entry: Entry): Effect.Effect<A, E, R> => {
+  const callSite = isTracked() ? look?.(entry) : undefined
+  if (callSite === undefined) return effect
+  return Effect.updateService(
+    effect,
+    References.CurrentStackFrame,
+    (parent) => ({ name, stack: () => callSite, parent })
+  )
 }
 
 /** Made when there is a place to note, since looking for a lease in vain is a thirtieth of it. */

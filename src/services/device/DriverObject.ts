@@ -6,6 +6,7 @@
 import type * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
+import { anotherOpening } from "../../domain/device/DriverHint.ts"
 import { ForeignDevice, type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
 import type { Attachments } from "../lease/Attachments.ts"
 import type { Giver } from "../lease/Lease.ts"
@@ -81,7 +82,7 @@ export const foreign = (
       operation,
       label,
       owner: own,
-      expected: own === asked ? `another opening of ${asked}` : asked,
+      expected: own === asked ? anotherOpening(asked) : asked,
       what
     })
   )

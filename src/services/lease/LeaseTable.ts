@@ -7,7 +7,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { GpuError, Holder, Released } from "../../domain/GpuError.ts"
+import type { GpuError, Holder, OutOfMemory, Released } from "../../domain/GpuError.ts"
+import { holderGroups } from "../../domain/pool/HolderSums.ts"
 import { Largest } from "../../domain/pool/Largest.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import type { Block, Leasable, Lease, LeaseOwner, OwningList } from "./Lease.ts"
@@ -130,6 +131,15 @@ export class LeaseList implements OwningList {
 
 const always = (): boolean => true
 
+/** What leases may be charged to. */
+type Budget = { readonly line: object }
+
+type Evidence = Pick<OutOfMemory, "holderGroups" | "holders">
+
+/** What an out-of-memory error lists. */
+const mostHolders = 3
+const mostGroups = 5
+
 export class LeaseTable {
   readonly owner: LeaseOwner
   /** The live leases that are lent to functions. */
@@ -140,6 +150,11 @@ export class LeaseTable {
   #recentList: LeaseList | undefined = undefined
   /** The other lists, by scope. */
   readonly #lists = new Map<LeaseList["scope"], LeaseList>()
+  /** What was found last, of all leases and of those of a budget. */
+  readonly #evidence = new WeakMap<
+    object,
+    { readonly granted: number; readonly gone: number; readonly evidence: Evidence }
+  >()
 
   constructor(owner: LeaseOwner) {
     this.owner = owner
@@ -170,25 +185,49 @@ export class LeaseTable {
   /** All live leases. */
   live(): Array<Lease> {
     const live: Array<Lease> = []
-    for (const list of this.#openLists()) {
-      for (let lease = list.last; lease !== undefined; lease = lease.previousInList) live.push(lease)
-    }
+    this.#forEach(undefined, (lease) => live.push(lease))
     return live
   }
 
-  /** The largest live leases, or those of them that are charged to a budget: the evidence of an out-of-memory error. */
-  largestHolders(count: number, budget?: { readonly line: object }): ReadonlyArray<Holder> {
+  /** The largest live leases, or those of them that are charged to a budget. */
+  largestHolders(count: number, budget?: Budget): ReadonlyArray<Holder> {
     // A lease of 0 bytes has no memory.
     const largest = new Largest<Lease>(count, ({ size }) => size)
-    for (const lease of this.live()) {
-      if (budget === undefined || lease.account?.budgets.includes(budget)) largest.add(lease)
-    }
+    this.#forEach(budget, (lease) => largest.add(lease))
     return largest.sorted().map((lease) => {
       const { capacity, label, sequence, size } = lease
       const callSite = CallSite.of(lease)
       const holder = { label, size, capacity, age: this.order.granted - sequence - 1 }
       return callSite === undefined ? holder : { ...holder, callSite }
     })
+  }
+
+  /**
+   * The same as an out-of-memory error has them. They are looked for again only when leases have come or gone since, and `gone`
+   * counts those that went: a program that tries again and again does not look at all its leases each time.
+   */
+  evidence(gone: number, budget?: Budget): Evidence {
+    const { granted } = this.order
+    const known = this.#evidence.get(budget ?? this)
+    if (known !== undefined && known.granted === granted && known.gone === gone) return known.evidence
+    const groups = holderGroups(
+      (add) =>
+        this.#forEach(budget, (lease) => {
+          if (lease.size > 0) add(lease.label, CallSite.of(lease), lease.size)
+        }),
+      mostGroups
+    )
+    const evidence = { holders: this.largestHolders(mostHolders, budget), holderGroups: groups }
+    this.#evidence.set(budget ?? this, { granted, gone, evidence })
+    return evidence
+  }
+
+  #forEach(budget: Budget | undefined, f: (lease: Lease) => void): void {
+    for (const list of this.#openLists()) {
+      for (let lease = list.last; lease !== undefined; lease = lease.previousInList) {
+        if (budget === undefined || lease.account?.budgets.includes(budget) === true) f(lease)
+      }
+    }
   }
 
   /** The open list of a scope, if it has one. */

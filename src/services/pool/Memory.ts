@@ -14,6 +14,7 @@ import type * as Scheduler from "effect/Scheduler"
 import { line } from "../../domain/arguments/ShownValue.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
+import { place } from "../../domain/ErrorStack.ts"
 import {
   type GpuError,
   isGpuError,
@@ -386,8 +387,9 @@ export class Memory implements Gate, Member, Heard {
   tooLarge(request: LeaseRequest): GpuError | undefined {
     const { label, operation } = request
     const problem = this.#neverFits(request, label === undefined ? operation : `${operation}, "${line(label)}"`)
-    if (problem !== undefined) this.lines.giveUp(request, "limitExceeded")
-    return problem
+    if (problem === undefined) return undefined
+    this.lines.giveUp(request, "limitExceeded")
+    return place(problem, operation, request.callSite)
   }
 
   /** LimitExceeded for a request that can never fit: no single block is larger than the device allows. */
@@ -454,7 +456,7 @@ export class Memory implements Gate, Member, Heard {
     standstill: ReadonlyArray<WaitingJob> = []
   ): GpuError {
     this.blocks.events?.ranOut(request, rungs)
-    return makeError(
+    const error = makeError(
       new OutOfMemory({
         requested: request.size,
         blockSize: request.blockSize,
@@ -465,8 +467,9 @@ export class Memory implements Gate, Member, Heard {
         rungs: [...rungs],
         waitedMillis,
         standstill,
-        holders: this.leases.largestHolders(3)
+        ...this.leases.evidence(this.core.releases)
       })
     )
+    return place(error, request.operation, request.callSite)
   }
 }

@@ -13,6 +13,7 @@ import * as Scope from "effect/Scope"
 import { functionProblem, membersOf } from "../../domain/arguments/ArgumentProblem.ts"
 import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
 import * as Label from "../../domain/arguments/Label.ts"
+import { place } from "../../domain/ErrorStack.ts"
 import { type GpuError, isGpuError, type Rung } from "../../domain/GpuError.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import type { Block, Leasable, Lease } from "../lease/Lease.ts"
@@ -291,9 +292,12 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   ): Effect.Effect<never, GpuError> | undefined {
     const { memory, source } = this
     const operation = this.#allocating
-    if (source.closed) return unavailable({ source, operation, size, label }, "poolClosed")
-    const problem = memory.status.error ?? source.problem(operation, size, wanted, label)
-    if (problem !== undefined || this.#mayFit(size)) return problem
+    if (!source.closed && memory.status.error !== undefined) return memory.status.error
+    const problem = source.closed
+      ? unavailable({ source, operation, size, label }, "poolClosed")
+      : source.problem(operation, size, wanted, label)
+    if (problem !== undefined) return place(problem, operation, options?.callSite)
+    if (this.#mayFit(size)) return undefined
     const request = this.#request(this.#leases.loans, fiber, size, wanted, label, options)
     return request instanceof LeaseRequest ? undefined : request
   }

@@ -223,6 +223,8 @@ export const tests = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<Conforman
     const two = yield* open(layer)
     const lease = yield* one.pool.allocate(64, { label: "of one" })
     const own = yield* two.pool.allocate(64)
+    const { message } = yield* Effect.flip(two.queue.write(lease, new Uint8Array(64)))
+    Expect.isTrue(`the error says how to share one device: ${message}`, message.includes("a layer was built twice"))
     yield* Expect.failsWith("a write on the other device", two.queue.write(lease, new Uint8Array(64)), "ForeignDevice")
     yield* Expect.failsWith("a copy to the other device", two.queue.copy(lease, own), "ForeignDevice")
     yield* Expect.failsWith("a copy from the other device", two.queue.copy(own, lease), "ForeignDevice")

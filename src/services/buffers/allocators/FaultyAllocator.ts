@@ -54,7 +54,7 @@ export type AllocationFault = "OutOfMemory" | "LimitExceeded" | "DriverError"
  * const pool = BufferPool.layerNoDeps().pipe(
  *   Layer.provide(FaultyAllocator.layer({ faults })),
  *   Layer.provide(Allocator.layerImmediate),
- *   Layer.provide(Host.layer())
+ *   Layer.provideMerge(Host.layer())
  * )
  * const program = Effect.scoped(Effect.all([BufferPool.allocate(64), BufferPool.allocate(4096)])).pipe(
  *   Effect.andThen(BufferPool.freeHeld),
@@ -299,7 +299,7 @@ const decorate = (inner: Allocator["Service"], faults: Faults): Allocator["Servi
  * const pool = BufferPool.layerNoDeps().pipe(
  *   Layer.provideMerge(FaultyAllocator.layer()),
  *   Layer.provide(Allocator.layerImmediate),
- *   Layer.provide(Host.layer())
+ *   Layer.provideMerge(Host.layer())
  * )
  * const program = Effect.gen(function*() {
  *   const faults = yield* FaultyAllocator.AllocatorFaults

@@ -5,6 +5,7 @@
  * @internal
  */
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
+import { place } from "../../../domain/ErrorStack.ts"
 import {
   type GpuError,
   type LimitOwner,
@@ -199,6 +200,12 @@ export class Budget implements Gate, ChargedBudget {
     return this.#counters.hits + this.#counters.misses - this.#toHandlers
   }
 
+  /** Leases that have ended. */
+  get #gone(): number {
+    const { activeBlocks, hits, misses } = this.#counters
+    return hits + misses - activeBlocks
+  }
+
   outOfMemory(
     request: LeaseRequest,
     rungs: ReadonlySet<Rung>,
@@ -207,7 +214,7 @@ export class Budget implements Gate, ChargedBudget {
   ): GpuError {
     const { activeBytes, managedBytes, reservedBytes, setAsideBytes } = this.stats()
     this.#lines.events?.ranOut(request, rungs)
-    return makeError(
+    const error = makeError(
       new OutOfMemory({
         requested: request.size,
         blockSize: request.blockSize,
@@ -224,8 +231,9 @@ export class Budget implements Gate, ChargedBudget {
         rungs: [...rungs],
         waitedMillis,
         standstill,
-        holders: this.#leases.largestHolders(3, this)
+        ...this.#leases.evidence(this.#gone, this)
       })
     )
+    return place(error, request.operation, request.callSite)
   }
 }
