@@ -65,9 +65,9 @@ const undocumented = (editor: Editor): ReadonlyArray<string> => {
 
 const nameIn = (code: string): string => /(?:DeviceArray|Expr)\.\w+/.exec(code)![0]
 
-describe("what an editor shows", () => {
-  const editor = installed()
+const editor = installed()
 
+describe("what an editor shows", () => {
   it("sees every entry point", () => {
     const exports = editor.exports()
     assert.isAbove(exports.length, 600)
@@ -136,6 +136,40 @@ declare const e: Expr.Expr<"f32">`
     codes.forEach((code, index) =>
       assert(shown[index]!.startsWith(beginnings[nameIn(code)]!), `${code}: ${shown[index]}`)
     )
+  })
+})
+
+const forms = "number | bigint | `${number} MiB` | `${number} GiB` | `${number}%` | \"unlimited\" | (string & {})"
+
+/** The option that a call names. */
+const at = (code: string): string => /\w+(?=: 1)/.exec(code)![0]
+
+describe("the types that an editor shows", () => {
+  it("tell the forms of a limit", () => {
+    const given = `import { BufferPool, LimitingAllocator, StagingPool } from "effect-gpu-pool"`
+    const options = [
+      "BufferPool.layer({ maxBytes: 1 })",
+      "BufferPool.layer({ maxHeldBytes: 1 })",
+      "BufferPool.layer({ idleKeepBytes: 1 })",
+      "LimitingAllocator.layer({ maxBytes: 1 })",
+      "StagingPool.layer({ maxBytes: 1 })"
+    ]
+    const shown = editor.types(given, options.map((code) => ({ code: `void ${code}`, at: at(code) })))
+    shown.forEach((text, index) => assert(text.endsWith(`.${at(options[index]!)}?: ${forms} | undefined`), text))
+    const [limit] = editor.types(given, [{ code: `void BufferPool.setLimit("1 GiB")`, at: "BufferPool.setLimit" }])
+    assert.include(limit, "limit: ByteAmount | ")
+  })
+
+  it("name the services of each backend by names of their own", () => {
+    const given = `import { Host } from "effect-gpu-pool/host"
+import { OpenCl } from "effect-gpu-pool/opencl"
+import { WebGpu } from "effect-gpu-pool/webgpu"
+declare const backend: "host" | "opencl" | "webgpu"`
+    const code =
+      `const gpu = backend === "host" ? Host.layer() : backend === "opencl" ? OpenCl.layer() : WebGpu.layer()`
+    const [shown] = editor.types(given, [{ code, at: "gpu" }])
+    const layers = ["Host", "OpenCl", "WebGpu"].map((name) => `Layer<${name}Services, GpuError`)
+    for (const layer of layers) assert.include(shown, layer)
   })
 })
 

@@ -58,7 +58,7 @@ export interface RegionOptions {
    * then waits for no other program (`BufferPool.reserve`). Without it, array scopes in a pool whose requests wait run
    * one after the other (`BufferPool.inTurn`).
    */
-  readonly reserve?: MemoryLimit.Input | undefined
+  readonly reserve?: MemoryLimit.ByteAmount | undefined
 }
 
 const known = KnownOptions.of<RegionOptions>({ reserve: true })

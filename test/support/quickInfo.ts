@@ -89,6 +89,21 @@ export class Editor {
     imports: string,
     statements: ReadonlyArray<{ readonly code: string; readonly at: string }>
   ): ReadonlyArray<string> {
+    return this.#infos(imports, statements).map((info) => ts.displayPartsToString(info?.documentation))
+  }
+
+  /** The names and types that it shows there. */
+  types(
+    imports: string,
+    statements: ReadonlyArray<{ readonly code: string; readonly at: string }>
+  ): ReadonlyArray<string> {
+    return this.#infos(imports, statements).map((info) => ts.displayPartsToString(info?.displayParts))
+  }
+
+  #infos(
+    imports: string,
+    statements: ReadonlyArray<{ readonly code: string; readonly at: string }>
+  ): ReadonlyArray<ts.QuickInfo | undefined> {
     this.#version++
     const starts: Array<number> = []
     this.#code = `${imports}\n`
@@ -97,9 +112,6 @@ export class Editor {
       this.#code += `${code}\n`
     }
     const file = join(this.#folder, "written.ts")
-    return starts.map((start) => {
-      const info = this.#service.getQuickInfoAtPosition(file, start)
-      return ts.displayPartsToString(info?.documentation)
-    })
+    return starts.map((start) => this.#service.getQuickInfoAtPosition(file, start))
   }
 }

@@ -8,7 +8,7 @@ import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
 import * as Recording from "../../src/observability/recording/Recording.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 
-const pool = (maxBytes: MemoryLimit.Input) =>
+const pool = (maxBytes: MemoryLimit.ByteAmount) =>
   BufferPool.layer({ label: "frames", maxBytes }).pipe(
     Layer.provideMerge(Host.layer()),
     Layer.provideMerge(Recording.layer()),
@@ -21,7 +21,7 @@ const frame = (index: number) =>
     Effect.exit(BufferPool.allocate(1_000_000, { label: "image" }))
   ))
 
-export const recordedFrames = (frames: number, maxBytes: MemoryLimit.Input = "8 MiB"): Promise<string> =>
+export const recordedFrames = (frames: number, maxBytes: MemoryLimit.ByteAmount = "8 MiB"): Promise<string> =>
   Effect.forEach(Array.from({ length: frames }, (_, index) => index), frame).pipe(
     Effect.andThen(Recording.snapshot),
     Effect.flatMap((recording) => Stream.mkString(Recording.toLines(recording))),

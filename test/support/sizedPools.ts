@@ -87,7 +87,7 @@ export const stopHolding = Sized.use((pool) => pool.stopHolding)
 
 export const resumeHolding = Sized.use((pool) => pool.resumeHolding)
 
-export const trimTo = (bytes: MemoryLimit.Input) => Sized.use((pool) => pool.trimTo(bytes))
+export const trimTo = (bytes: MemoryLimit.ByteAmount) => Sized.use((pool) => pool.trimTo(bytes))
 
 export const setLimit = (limit: PoolLimit) => Sized.use((pool) => pool.setLimit(limit))
 

@@ -27,13 +27,18 @@ import { type GpuError, invalidRequest, make, Unsupported } from "../GpuError.ts
  * ```ts
  * import type { MemoryLimit } from "effect-gpu-pool"
  *
- * const limits: ReadonlyArray<MemoryLimit.Input> = [2 ** 30, 1073741824n, "1 GiB", "12.5%", "unlimited"]
+ * const limits: ReadonlyArray<MemoryLimit.ByteAmount> = [2 ** 30, 1073741824n, "1 GiB", "12.5%", "unlimited"]
  * ```
  *
  * @category models
  * @since 0.1.0
  */
-export type Input = number | bigint | string
+export type ByteAmount = Forms["amount"]
+
+/** Of a member's type editors show the forms, and of an alias its name alone. */
+interface Forms {
+  readonly amount: number | bigint | `${number} MiB` | `${number} GiB` | `${number}%` | "unlimited" | (string & {})
+}
 
 /**
  * A limit as options take it: bytes, or a share of the device's memory, or neither.
@@ -41,7 +46,7 @@ export type Input = number | bigint | string
  * @internal
  */
 export interface MemoryLimit {
-  readonly bytes?: Input | undefined
+  readonly bytes?: ByteAmount | undefined
   /** From 0 to 1, taken as it is written: 0.29 of 100 bytes are 29. Rounded down to whole bytes. */
   readonly fraction?: number | undefined
 }

@@ -64,17 +64,17 @@ export { type Delays, Faults, type FaultWindow, makeFaults } from "./Faults.ts"
  */
 export interface HostOptions {
   /** All memory of the device in bytes, 4 GiB when left out. Beyond it allocations fail with OutOfMemory. */
-  readonly capacityBytes?: MemoryLimit.Input | undefined
+  readonly capacityBytes?: MemoryLimit.ByteAmount | undefined
   /** The largest single buffer in bytes, 1 GiB when left out; "25%" is a share of the device's memory. */
-  readonly maxBufferSize?: MemoryLimit.Input | undefined
+  readonly maxBufferSize?: MemoryLimit.ByteAmount | undefined
   /** The largest range of a buffer that a kernel argument can see, `maxBufferSize` when left out. */
-  readonly maxBindingSize?: MemoryLimit.Input | undefined
+  readonly maxBindingSize?: MemoryLimit.ByteAmount | undefined
   /** Block sizes are rounded up to a multiple of this, 1 when left out; 4 behaves as WebGPU does. */
   readonly granularity?: number | undefined
   /** Sub-regions begin at a multiple of this, 4 when left out, and itself one of 4; 256 behaves as WebGPU mostly does. */
   readonly regionAlignment?: number | undefined
   /** The byte limit of a pool that names none; no limit when left out. */
-  readonly defaultMaxBytes?: MemoryLimit.Input | undefined
+  readonly defaultMaxBytes?: MemoryLimit.ByteAmount | undefined
   /** How many buffers a kernel can take: 8 when left out, as every WebGPU device has. */
   readonly maxVectorArguments?: number | undefined
   /**
@@ -177,13 +177,16 @@ export const bytes = (buffer: BufferLike.BufferLike): Effect.Effect<Uint8Array<A
  */
 export const usedBytes: Effect.Effect<number, never, Host> = Host.use((host) => host.usedBytes)
 
+/** By this name editors show it, and so tell it from the services of others. */
+type HostServices = Device.Services | Host
+
 /**
  * Everything that the layer provides.
  *
  * @category models
  * @since 0.1.0
  */
-export type Services = Device.Services | Host
+export type Services = HostServices
 
 /**
  * Opens a host device. Fails with InvalidRequest for an option that is no number of bytes or items, and with

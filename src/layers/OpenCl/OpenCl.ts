@@ -120,13 +120,16 @@ const ownSide = new OwnSide<OpenClDevice, Opened>()
  */
 export const own: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ device }) => ownSide.of(device))
 
+/** By this name editors show it, and so tell it from the services of others. */
+type OpenClServices = Device.Services | OpenCl
+
 /**
  * What an OpenCL layer provides.
  *
  * @category models
  * @since 0.1.0
  */
-export type Services = Device.Services | OpenCl
+export type Services = OpenClServices
 
 /**
  * Opens an OpenCL device: by default the first usable one of the first platform that has any. npm `koffi`, an optional

@@ -103,13 +103,16 @@ const ownSide = new OwnSide<DeviceInfo, Opened>()
 /** What this backend's modules know of the program's device. */
 const own: Effect.Effect<Opened, never, WebGpu> = WebGpu.useSync(({ info }) => ownSide.of(info))
 
+/** By this name editors show it, and so tell it from the services of others. */
+type WebGpuServices = Device.Services | WebGpu
+
 /**
  * What a WebGPU layer provides.
  *
  * @category models
  * @since 0.1.0
  */
-export type Services = Device.Services | WebGpu
+export type Services = WebGpuServices
 
 /**
  * Opens a WebGPU device: the browser's or Deno's own when `navigator.gpu` is there, else Dawn's through npm `webgpu`, an

@@ -19,13 +19,16 @@ import { CheckedQueue } from "../queue/CheckedQueue.ts"
 import { CommandQueue, type OnQueue } from "../queue/CommandQueue.ts"
 import type * as FurtherQueues from "./FurtherQueues.ts"
 
+/** By this name editors show it, and so tell it from the services of others. */
+type DeviceServices = DeviceContext | CommandQueue | KernelCache | Images | QueueDriver | ImageDriver
+
 /**
  * What every backend's layer provides: what programs use, and the drivers that pools and allocators stand on.
  *
  * @category models
  * @since 0.1.0
  */
-export type Services = DeviceContext | CommandQueue | KernelCache | Images | QueueDriver | ImageDriver
+export type Services = DeviceServices
 
 /**
  * What a backend gives for an open device.

@@ -76,7 +76,7 @@ export interface PoolAllocateOptions extends Allocator.AllocateOptions, Exhauste
 
 /**
  * How a pool of buffers behaves. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"` where
- * the backend reports it: see `MemoryLimit.Input`.
+ * the backend reports it: see `MemoryLimit.ByteAmount`.
  *
  * **Example** (A patient pool that gives idle memory back)
  *
@@ -694,7 +694,7 @@ export const resumeHolding: Effect.Effect<void, never, BufferPool> = BufferPool.
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, BufferPool> =>
+export const trimTo = (bytes: MemoryLimit.ByteAmount): Effect.Effect<void, GpuError, BufferPool> =>
   BufferPool.use((pool) => pool.trimTo(bytes))
 
 /**
@@ -720,7 +720,7 @@ export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, 
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<void, GpuError, BufferPool> =>
+export const setLimit = (limit: MemoryLimit.ByteAmount | PoolLimit): Effect.Effect<void, GpuError, BufferPool> =>
   BufferPool.use((pool) => pool.setLimit(limit))
 
 /**
@@ -822,7 +822,7 @@ export const onOutOfMemory = <R>(
  * @since 0.1.0
  */
 export const budget = (
-  limit: MemoryLimit.Input,
+  limit: MemoryLimit.ByteAmount,
   options?: BudgetOptions
 ): Effect.Effect<Pool, GpuError, BufferPool> => BufferPool.use((pool) => pool.budget(limit, options))
 
@@ -868,19 +868,19 @@ export const withBudget: {
    * the pool around it. Budgets nest to any depth; effects outside of them pay nothing for them.
    */
   (
-    limit: MemoryLimit.Input,
+    limit: MemoryLimit.ByteAmount,
     options?: BudgetOptions
   ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | BufferPool>
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
-    limit: MemoryLimit.Input,
+    limit: MemoryLimit.ByteAmount,
     options?: BudgetOptions
   ): Effect.Effect<A, E | GpuError, R | BufferPool>
 } = dual(
   (args) => satisfies(args[0], Effect.isEffect),
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
-    limit: MemoryLimit.Input,
+    limit: MemoryLimit.ByteAmount,
     options?: BudgetOptions
   ): Effect.Effect<A, E | GpuError, R | BufferPool> =>
     BufferPool.use((pool) =>
@@ -943,19 +943,19 @@ export const reserve: {
    * back are set aside for it again, until the effect ends. Leases that outlive it stay.
    */
   (
-    bytes: MemoryLimit.Input,
+    bytes: MemoryLimit.ByteAmount,
     options?: ReserveOptions
   ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | BufferPool>
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
-    bytes: MemoryLimit.Input,
+    bytes: MemoryLimit.ByteAmount,
     options?: ReserveOptions
   ): Effect.Effect<A, E | GpuError, R | BufferPool>
 } = dual(
   (args) => satisfies(args[0], Effect.isEffect),
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
-    bytes: MemoryLimit.Input,
+    bytes: MemoryLimit.ByteAmount,
     options?: ReserveOptions
   ): Effect.Effect<A, E | GpuError, R | BufferPool> =>
     BufferPool.use((pool) =>

@@ -528,7 +528,7 @@ export const resumeHolding: Effect.Effect<void, never, ImagePool> = ImagePool.us
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, ImagePool> =>
+export const trimTo = (bytes: MemoryLimit.ByteAmount): Effect.Effect<void, GpuError, ImagePool> =>
   ImagePool.use((pool) => pool.trimTo(bytes))
 
 /**
@@ -581,7 +581,7 @@ export const maxBytes: Effect.Effect<number, never, ImagePool> = ImagePool.use((
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<void, GpuError, ImagePool> =>
+export const setLimit = (limit: MemoryLimit.ByteAmount | PoolLimit): Effect.Effect<void, GpuError, ImagePool> =>
   ImagePool.use((pool) => pool.setLimit(limit))
 
 /**
@@ -627,7 +627,7 @@ export const onOutOfMemory = <R>(
  * @since 0.1.0
  */
 export const budget = (
-  limit: MemoryLimit.Input,
+  limit: MemoryLimit.ByteAmount,
   options?: BudgetOptions
 ): Effect.Effect<Pool, GpuError, ImagePool> => ImagePool.use((pool) => pool.budget(limit, options))
 
@@ -654,19 +654,19 @@ export const withBudget: {
    * the pool around it. See `BufferPool.withBudget`.
    */
   (
-    limit: MemoryLimit.Input,
+    limit: MemoryLimit.ByteAmount,
     options?: BudgetOptions
   ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | ImagePool>
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
-    limit: MemoryLimit.Input,
+    limit: MemoryLimit.ByteAmount,
     options?: BudgetOptions
   ): Effect.Effect<A, E | GpuError, R | ImagePool>
 } = dual(
   (args) => satisfies(args[0], Effect.isEffect),
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
-    limit: MemoryLimit.Input,
+    limit: MemoryLimit.ByteAmount,
     options?: BudgetOptions
   ): Effect.Effect<A, E | GpuError, R | ImagePool> =>
     ImagePool.use((pool) =>
@@ -696,19 +696,19 @@ export const withBudget: {
 export const reserve: {
   /** Sets `bytes` (or "64 MiB", or "25%") aside for an effect's images, and then runs it. See `BufferPool.reserve`. */
   (
-    bytes: MemoryLimit.Input,
+    bytes: MemoryLimit.ByteAmount,
     options?: ReserveOptions
   ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | ImagePool>
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
-    bytes: MemoryLimit.Input,
+    bytes: MemoryLimit.ByteAmount,
     options?: ReserveOptions
   ): Effect.Effect<A, E | GpuError, R | ImagePool>
 } = dual(
   (args) => satisfies(args[0], Effect.isEffect),
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
-    bytes: MemoryLimit.Input,
+    bytes: MemoryLimit.ByteAmount,
     options?: ReserveOptions
   ): Effect.Effect<A, E | GpuError, R | ImagePool> =>
     ImagePool.use((pool) =>

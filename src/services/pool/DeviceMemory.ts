@@ -165,7 +165,7 @@ export const maxBytes: Effect.Effect<number, never, DeviceMemory> = DeviceMemory
  * @since 0.1.0
  */
 export const setLimit = (
-  limit: MemoryLimit.Input | PoolLimit
+  limit: MemoryLimit.ByteAmount | PoolLimit
 ): Effect.Effect<void, GpuError, DeviceMemory> => DeviceMemory.use((memory) => memory.setLimit(limit))
 
 /**
@@ -259,5 +259,5 @@ export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, 
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, DeviceMemory> =>
+export const trimTo = (bytes: MemoryLimit.ByteAmount): Effect.Effect<void, GpuError, DeviceMemory> =>
   DeviceMemory.use((memory) => memory.trimTo(bytes))

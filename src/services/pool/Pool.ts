@@ -65,9 +65,9 @@ export interface MemoryControls {
   /** The limit now, in bytes; `Infinity` without one. */
   readonly maxBytes: Effect.Effect<number>
   /** Changes the limit, of the pool or of the budget. See `BufferPool.setLimit`. */
-  readonly setLimit: (limit: MemoryLimit.Input | PoolLimit) => Effect.Effect<void, GpuError>
+  readonly setLimit: (limit: MemoryLimit.ByteAmount | PoolLimit) => Effect.Effect<void, GpuError>
   /** Frees held blocks until at most so many bytes are managed. See `BufferPool.trimTo`. */
-  readonly trimTo: (bytes: MemoryLimit.Input) => Effect.Effect<void, GpuError>
+  readonly trimTo: (bytes: MemoryLimit.ByteAmount) => Effect.Effect<void, GpuError>
   /** Frees all held blocks, and waits until the driver has their memory. Active leases stay. */
   readonly freeHeld: Effect.Effect<void, GpuError>
   /** The same for the held blocks of one queue of the device. See `BufferPool.freeHeldOf`. */
@@ -99,7 +99,7 @@ export interface MemoryControls {
 export interface PoolControls<P> extends MemoryControls {
   /** Runs `f` with a pool that has set so many bytes aside for it. See `BufferPool.reserve`. */
   readonly reserve: <A, E, R>(
-    bytes: MemoryLimit.Input,
+    bytes: MemoryLimit.ByteAmount,
     f: (pool: P) => Effect.Effect<A, E, R>,
     options?: ReserveOptions
   ) => Effect.Effect<A, E | GpuError, R>
@@ -110,7 +110,7 @@ export interface PoolControls<P> extends MemoryControls {
     handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
   ) => Effect.Effect<void, GpuError, R | Scope.Scope>
   /** A pool on the same memory that leases no more than so many bytes at a time. See `BufferPool.withBudget`. */
-  readonly budget: (limit: MemoryLimit.Input, options?: BudgetOptions) => Effect.Effect<P, GpuError>
+  readonly budget: (limit: MemoryLimit.ByteAmount, options?: BudgetOptions) => Effect.Effect<P, GpuError>
 }
 
 /**
@@ -348,7 +348,7 @@ const countOf = (count: number): number => typeof count === "number" ? Math.max(
 const requiredBytes = (
   operation: string,
   name: string,
-  bytes: MemoryLimit.Input,
+  bytes: MemoryLimit.ByteAmount,
   device: DeviceInfo
 ): number | GpuError =>
   MemoryLimit.resolve(operation, name, { bytes }, device) ??
@@ -356,7 +356,7 @@ const requiredBytes = (
 
 const changedLimit = (
   operation: string,
-  limit: MemoryLimit.Input | PoolLimit,
+  limit: MemoryLimit.ByteAmount | PoolLimit,
   device: DeviceInfo,
   budget: Budget | undefined
 ): number | GpuError => {

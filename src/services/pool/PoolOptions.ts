@@ -104,23 +104,23 @@ export interface ReserveOptions extends ExhaustedOptions {
  */
 export interface PoolLimit {
   /** Bytes, or "512 MiB", or "50%"; `Infinity` for no limit. */
-  readonly maxBytes?: MemoryLimit.Input | undefined
+  readonly maxBytes?: MemoryLimit.ByteAmount | undefined
   readonly maxFraction?: number | undefined
 }
 
 /**
  * The options of a pool's memory. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"`
- * where the backend reports it: see `MemoryLimit.Input`.
+ * where the backend reports it: see `MemoryLimit.ByteAmount`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface MemoryOptions extends PoolLimit {
   /**
-   * The most bytes that may be managed and reserved together. Without it, and without `maxFraction`, the device's own
-   * default: OpenCL's global memory size, no limit elsewhere.
+   * The most bytes that may be managed and reserved together: a number, or `"512 MiB"`, or `"50%"` of the device's memory. Without
+   * it, and without `maxFraction`, the device's own default: OpenCL's global memory size, no limit elsewhere.
    */
-  readonly maxBytes?: MemoryLimit.Input | undefined
+  readonly maxBytes?: MemoryLimit.ByteAmount | undefined
   /** The same as a share of the device's memory, from 0 to 1. Give one of the two. */
   readonly maxFraction?: number | undefined
   /**
@@ -134,14 +134,14 @@ export interface MemoryOptions extends PoolLimit {
    */
   readonly reuse?: ReusePolicy.ReusePolicy | undefined
   /** The most held bytes. Above it held blocks are freed, the longest held first. Default: no limit. */
-  readonly maxHeldBytes?: MemoryLimit.Input | undefined
+  readonly maxHeldBytes?: MemoryLimit.ByteAmount | undefined
   /**
    * How long a held block may be idle. Idle blocks are freed over that time in `idleSteps` steps, the longest idle
    * first, and all of them after that time and one more step. Default: held blocks stay.
    */
   readonly idleTimeToLive?: Duration.Input | undefined
   /** Held bytes that stay however long they are idle. Default 0. */
-  readonly idleKeepBytes?: MemoryLimit.Input | undefined
+  readonly idleKeepBytes?: MemoryLimit.ByteAmount | undefined
   /** The steps in which idle memory is freed, from 1 to 1000. Default 4. */
   readonly idleSteps?: number | undefined
   /**
@@ -195,7 +195,7 @@ export interface PoolOptions extends MemoryOptions, LeasingOptions {
  */
 export interface SharedPoolOptions extends LeasingOptions, PoolLimit {
   /** The most bytes that the pool may lease at a time, within the limit of the memory. Default: all of it. */
-  readonly maxBytes?: MemoryLimit.Input | undefined
+  readonly maxBytes?: MemoryLimit.ByteAmount | undefined
   /** The same as a share of the device's memory, from 0 to 1. Give one of the two. */
   readonly maxFraction?: number | undefined
 }

@@ -28,7 +28,7 @@ export interface RecordingLimits {
    * Bytes of the program's data that recorded writes have copied, and the device has not used: `"64 MiB"` without it. A
    * larger write goes alone.
    */
-  readonly maxBytes?: MemoryLimit.Input | undefined
+  readonly maxBytes?: MemoryLimit.ByteAmount | undefined
   /** Commands that were recorded, and are not known to have ended: writes, copies, fills, dispatches. No limit without it. */
   readonly maxCommands?: number | undefined
 }

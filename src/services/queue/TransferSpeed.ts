@@ -101,7 +101,7 @@ const transferOf = (
  */
 export const measure = (
   direction: Direction,
-  amount: MemoryLimit.Input,
+  amount: MemoryLimit.ByteAmount,
   options?: MeasureOptions
 ): Effect.Effect<TransferSpeed, GpuError, BufferPool.BufferPool | CommandQueue> =>
   Effect.scoped(Effect.gen(function*() {

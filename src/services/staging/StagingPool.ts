@@ -782,7 +782,7 @@ export const maxBytes: Effect.Effect<number, never, StagingPool> = StagingPool.u
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<void, GpuError, StagingPool> =>
+export const setLimit = (limit: MemoryLimit.ByteAmount | PoolLimit): Effect.Effect<void, GpuError, StagingPool> =>
   StagingPool.use((pool) => pool.setLimit(limit))
 
 /**
@@ -799,7 +799,7 @@ export const setLimit = (limit: MemoryLimit.Input | PoolLimit): Effect.Effect<vo
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo = (bytes: MemoryLimit.Input): Effect.Effect<void, GpuError, StagingPool> =>
+export const trimTo = (bytes: MemoryLimit.ByteAmount): Effect.Effect<void, GpuError, StagingPool> =>
   StagingPool.use((pool) => pool.trimTo(bytes))
 
 /**

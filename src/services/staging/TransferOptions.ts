@@ -23,7 +23,7 @@ export interface ChunkOptions {
    * Bytes of a chunk, a multiple of 4. Without it `"4 MiB"`, or less where the limits of the pools have no room for as many chunks as
    * may be under way.
    */
-  readonly chunkSize?: MemoryLimit.Input | undefined
+  readonly chunkSize?: MemoryLimit.ByteAmount | undefined
   /** How many chunks may be under way at a time, from 1 to 64: 2 without it, so that one is filled while one is copied. */
   readonly inFlight?: number | undefined
 }
@@ -62,7 +62,7 @@ export interface ThroughOptions extends ChunkOptions {
    * these are set aside (`BufferPool.reserve`), so chunks never have memory and wait for each other. Without it a chunk begins
    * when there is memory for itself.
    */
-  readonly reserve?: MemoryLimit.Input | undefined
+  readonly reserve?: MemoryLimit.ByteAmount | undefined
 }
 
 const ofChunks = { chunkSize: true, inFlight: true } as const

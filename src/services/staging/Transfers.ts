@@ -38,13 +38,16 @@ import {
 
 export type { ChunkOptions, DownloadOptions, ThroughOptions, TransferOptions } from "./TransferOptions.ts"
 
+/** By this name editors show it, and so tell it from the services of others. */
+type TransferServices = DeviceContext | CommandQueue | StagingPool.StagingPool
+
 /**
  * The services that streams to and from buffers take: those of every backend, and a pool of staging memory.
  *
  * @category models
  * @since 0.1.0
  */
-export type Services = DeviceContext | CommandQueue | StagingPool.StagingPool
+export type Services = TransferServices
 
 /**
  * Writes a stream of bytes into a buffer, and returns how many there were. It completes when the device has all of them. The

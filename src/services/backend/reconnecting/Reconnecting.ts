@@ -146,13 +146,16 @@ export const Service =
     })
   }
 
+/** By this name editors show it, and so tell it from the services of others. */
+type ReconnectingServices = Device.Services | BufferPool.BufferPool
+
 /**
  * What a generation of {@link Reconnecting} has: a device of any backend, and a pool of buffers on it.
  *
  * @category models
  * @since 0.1.0
  */
-export type Services = Device.Services | BufferPool.BufferPool
+export type Services = ReconnectingServices
 
 /**
  * The service that the `layerReconnecting` of each backend provides, so that tests put the host in the place of a GPU.

@@ -37,13 +37,16 @@ import { type Located, placeOf } from "./Place.ts"
 export type { CopyOptions } from "./DeviceCopy.ts"
 export type { Located } from "./Place.ts"
 
+/** By this name editors show it, and so tell it from the services of others. */
+type BufferPoolsServices = Device.Services | BufferPool.BufferPool | StagingPool.StagingPool
+
 /**
  * What each device has: the services of its backend, a pool of buffers and a pool of staging memory.
  *
  * @category models
  * @since 0.1.0
  */
-export type Services = Device.Services | BufferPool.BufferPool | StagingPool.StagingPool
+export type Services = BufferPoolsServices
 
 /**
  * The counters of both pools of a device, or of all devices.

@@ -27,7 +27,7 @@ import { type AllocateOptions, Allocator } from "../Allocator.ts"
  */
 export interface LimitingOptions {
   /** The most bytes that may be allocated and not freed. `Infinity` is no limit. */
-  readonly maxBytes?: MemoryLimit.Input | undefined
+  readonly maxBytes?: MemoryLimit.ByteAmount | undefined
   /** The same as a share of the device's memory, from 0 to 1, where the device tells it. */
   readonly maxFraction?: number | undefined
 }
