@@ -236,6 +236,16 @@ describe("a budget", () => {
 })
 
 describe("budgets within budgets", () => {
+  it.effect("are 256 at most, and one more is refused", () =>
+    Effect.gen(function*() {
+      let innermost = yield* budget(1000)
+      for (let within = 1; within < 256; within++) innermost = yield* innermost.budget(1000)
+      yield* innermost.use(100, () => Effect.void)
+      const reason = yield* reasonOf(innermost.budget(1000))
+      assert(reason._tag === "InvalidRequest")
+      assert.include(reason.problem, "the budget would be within 256 others, and 255 are the most")
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+
   it.effect("each count what is leased under them, to any depth", () =>
     Effect.gen(function*() {
       const outer = yield* budget(100)

@@ -828,7 +828,7 @@ export const budget = (
 
 /**
  * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
- * the pool around it. Budgets nest to any depth; effects outside of them pay nothing for them.
+ * the pool around it. Up to 256 budgets may be within each other; effects outside of them pay nothing for them.
  *
  * **Details**
  *
@@ -843,8 +843,8 @@ export const budget = (
  * Programs that each have a lease and wait for another one can fill a budget and wait for each other, until the pool
  * fails one of them. Let them {@link reserve} what they need, or ask for all leases at once with {@link allocateAll}.
  *
- * Fails with InvalidRequest for a value that is no limit, and Unsupported for a share of memory that the device does
- * not report.
+ * Fails with InvalidRequest for a value that is no limit and for a budget within 256 others, and with Unsupported for a share of
+ * memory that the device does not report.
  *
  * **Example** (A tenant with a share of its own)
  *
@@ -865,7 +865,7 @@ export const budget = (
 export const withBudget: {
   /**
    * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
-   * the pool around it. Budgets nest to any depth; effects outside of them pay nothing for them.
+   * the pool around it. Up to 256 budgets may be within each other; effects outside of them pay nothing for them.
    */
   (
     limit: MemoryLimit.ByteAmount,

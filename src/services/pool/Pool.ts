@@ -38,7 +38,7 @@ import {
   type ReserveOptions
 } from "./PoolOptions.ts"
 import { PoolRequests } from "./PoolRequests.ts"
-import type { Budget } from "./waiting/Budget.ts"
+import { type Budget, mostNested } from "./waiting/Budget.ts"
 import type { Need } from "./waiting/Handlers.ts"
 
 /**
@@ -252,12 +252,20 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
         if (isGpuError(bytes)) return bytes
         const patience = termsOf(operation, options)
         if (isGpuError(patience)) return patience
+        if (budget !== undefined && budget.chain.length >= mostNested) return nestedTooDeep(operation)
         const { label = terms.label } = options
         const inner = memory.budget("budget", bytes, budget, options.label)
         return Exit.succeed(poolOf(requests.under({ patience, label }, inner)))
       })
   }
 }
+
+const nestedTooDeep = (operation: string): GpuError =>
+  invalidRequest(
+    operation,
+    `the budget would be within ${mostNested} others, and ${mostNested - 1} are the most`,
+    "Make it within an outer one: each request is charged to all budgets around it."
+  )
 
 /** The facts of a pool that its line shows. */
 const insides = new WeakMap<object, Shown>()

@@ -23,6 +23,9 @@ import { drawMore, type LeaseRequest } from "./LeaseRequest.ts"
 import { type Answer, passed } from "./Waiter.ts"
 import { type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
 
+/** How many budgets there may be from one out, itself among them: each request is charged to all of them. */
+export const mostNested = 256
+
 let lastNumber = 0
 
 export class Budget implements Gate, ChargedBudget {
