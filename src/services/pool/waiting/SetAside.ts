@@ -116,13 +116,13 @@ export class SetAside {
     }
     this.#core.setAsideBytes -= bytes
     for (const budget of this.budgets) this.#uncharge(budget, bytes)
-    this.#repay(bytes)
+    SetAside.#repay(this, bytes)
   }
 
   /** Bytes that neither the pool nor these budgets count any more, as those of a lease that has ended. */
   giveBack(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
     if (bytes === 0) return
-    if (!this.isOpen) return this.#repay(bytes)
+    if (!this.isOpen) return SetAside.#repay(this, bytes)
     this.left += bytes
     this.use(-bytes, chain)
     for (const budget of this.budgets) if (chain.includes(budget)) budget.charge(bytes)
@@ -138,7 +138,7 @@ export class SetAside {
     for (const budget of this.budgets) this.#uncharge(budget, left + this.#usedElsewhere(budget))
     this.left = 0
     this.#elsewhere.clear()
-    this.#repay(left)
+    SetAside.#repay(this, left)
     return true
   }
 
@@ -165,9 +165,16 @@ export class SetAside {
     budget.charge(-bytes)
   }
 
-  #repay(bytes: number): void {
-    const repaid = Math.min(bytes, this.#owed)
-    this.#owed -= repaid
-    this.parent?.giveBack(repaid, this.budgets)
+  /** To the reservation around it, or to the next one further out whose effect runs: there may be very many of them. */
+  static #repay(ended: SetAside, bytes: number): void {
+    let repaid = bytes
+    let last = ended
+    let to: SetAside | undefined = ended
+    for (; repaid > 0 && to !== undefined && !to.isOpen; to = to.parent) {
+      repaid = Math.min(repaid, to.#owed)
+      to.#owed -= repaid
+      last = to
+    }
+    to?.giveBack(repaid, last.budgets)
   }
 }

@@ -164,6 +164,8 @@ export class WaitLine implements Line<LeaseRequest> {
   readonly #maxOvertakes: number
   #first: Waiter | undefined = undefined
   #last: Waiter | undefined = undefined
+  /** The last of those at the head that go first. */
+  #lastFirst: Waiter | undefined = undefined
 
   constructor(owner: LineOwner, lines: WaitLines, maxOvertakes: number) {
     this.#owner = owner
@@ -368,8 +370,10 @@ export class WaitLine implements Line<LeaseRequest> {
   #insert(waiter: Waiter): void {
     let next: Waiter | undefined = undefined
     if (waitsFirst(waiter.request)) {
-      next = this.#first
+      const before = this.#lastFirst
+      next = before !== undefined && waitsFirst(before.request) ? before.next : this.#first
       while (next !== undefined && waitsFirst(next.request)) next = next.next
+      this.#lastFirst = waiter
     } else if (this.#last !== undefined && this.#last.arrival > waiter.arrival) {
       next = this.#first
       while (next !== undefined && next.arrival < waiter.arrival) next = next.next
@@ -394,6 +398,7 @@ export class WaitLine implements Line<LeaseRequest> {
 
   #unlink(waiter: Waiter): void {
     const { next, previous } = waiter
+    if (this.#lastFirst === waiter) this.#lastFirst = previous
     if (next === undefined) this.#last = previous
     else next.previous = previous
     if (previous === undefined) this.#first = next
