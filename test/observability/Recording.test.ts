@@ -378,7 +378,7 @@ describe("a file", () => {
         [changed(4, `["Leased",1,1]`), "line 4: it has 2 values in place of"],
         [changed(4, `["Eaten",1,1]`), `line 4: "Eaten" is no kind of event`],
         [changed(4, lines[3]!.replace(/^(\["\w+",[^,]*),\d+/, "$1,77")), "line 4: there is no memory 77"],
-        [changed(4, lines[3]!.replace(/,64\]$/, ",-7]")), "line 4: its capacity -7 is no number of bytes"],
+        [changed(4, lines[3]!.replace(/,64\]$/, ",-7]")), "line 4: its capacity -7 is no whole number of bytes"],
         [changed(1, lines[0]!.replace(/"length":\d+/, `"length":-1`)), "line 1: it is no header of version 1"],
         [lines.slice(0, 3).join("\n") + lines.slice(3).join(","), "line 3: it is no array"],
         [changed(4, lines[3]!.replace(/^(\["\w+"),[^,]*/, "$1,1e999")), "line 4: its time Infinity is no number"],
@@ -624,8 +624,8 @@ describe("events of a program", () => {
   }
   it.each<readonly [object, string]>([
     [{ ...leased, block: -1.5 }, "event 1, Leased: its block -1.5 is no whole number from 0"],
-    [{ ...leased, capacity: -7 }, "its capacity -7 is no number of bytes"],
-    [{ ...leased, size: -Infinity }, "its size -Infinity is no number of bytes"],
+    [{ ...leased, capacity: -7 }, "its capacity -7 is no whole number of bytes"],
+    [{ ...leased, size: -Infinity }, "its size -Infinity is no whole number of bytes"],
     [{ ...leased, from: "nonsense" }, "its from \"nonsense\" is not one of held, borrowed, driver"],
     [{ ...leased, budgetNumber: 2 }, "there is no budget 2 in the facts"],
     [{ _tag: "RanOut", rungs: ["a,b", ""] }, "rungs have \"a,b\""],

@@ -31,6 +31,9 @@ interface Hit {
   readonly waitAtMost: number
 }
 
+/** The times that a Date has, in milliseconds before and after 1970. */
+const longestTime = 8.64e15
+
 const leased = placeOf("Leased")!
 const released = placeOf("Released")!
 
@@ -87,7 +90,10 @@ export class EventRow {
   /** What is wrong with this event in a recording of such memories and budgets. Programs and files are checked by this alike. */
   problem(memories: Numbers, budgets: Numbers): string | undefined {
     const texts = this.texts.all
-    if (!Number.isFinite(this.at)) return `its time ${this.at} is no number of milliseconds`
+    const { at } = this
+    if (!(Math.abs(at) <= longestTime)) {
+      return `its time ${at} is no number of milliseconds from -${longestTime} to ${longestTime}`
+    }
     if (!memories.has(this.memory)) return `there is no memory ${shown(this.memory)} in the facts`
     for (const field of kinds[this.kind]!.fields) {
       const { choices, column, isText, name, range } = field

@@ -55,8 +55,9 @@ export interface Range {
   readonly isWhole: boolean
 }
 
-const count: Range = { name: "whole number from 0", least: 0, most: Number.MAX_VALUE, isWhole: true }
-const bytes: Range = { name: "number of bytes", least: 0, most: Number.MAX_VALUE, isWhole: false }
+const most = Number.MAX_SAFE_INTEGER
+const count: Range = { name: `whole number from 0 to ${most}`, least: 0, most, isWhole: true }
+const bytes: Range = { name: `whole number of bytes up to ${most}`, least: 0, most, isWhole: true }
 const amount: Range = { name: "number from 0", least: 0, most: Infinity, isWhole: false }
 const finite: Range = { name: "finite number", least: -Number.MAX_VALUE, most: Number.MAX_VALUE, isWhole: false }
 const yesOrNo: Range = { name: "yes or no", least: 0, most: 1, isWhole: true }
@@ -145,7 +146,7 @@ const shapes: { readonly [Tag in PoolEvent["_tag"]]: ReadonlyArray<Field> } = {
   Closed: [],
   TrimAsked: [field("to", "capacity", amount), field("all", "block", yesOrNo), field("queue")],
   HoldingChanged: [field("holds", "block", yesOrNo)],
-  IdleStep: [field("steps", "capacity", amount)],
+  IdleStep: [field("steps", "capacity", count)],
   Closing: [field("pool"), field("budgetNumber")]
 }
 

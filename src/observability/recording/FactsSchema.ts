@@ -4,6 +4,8 @@
  * @internal
  */
 import * as Schema from "effect/Schema"
+import { mostIdleSteps } from "../../services/pool/PoolOptions.ts"
+import { mostNested } from "../../services/pool/waiting/Budget.ts"
 import { isMemory } from "./EventChunk.ts"
 import { kinds } from "./EventShape.ts"
 import { keyOfFamily, type RecordingFacts } from "./RecordingFacts.ts"
@@ -12,9 +14,16 @@ const order = Schema.Literals(["byNeed", "largestFirst", "oldestFirst", "leastRe
 const maybeText = Schema.optional(Schema.String)
 /** Neither negative nor NaN; infinite where there is no limit. */
 const amount = Schema.Number.check(Schema.isGreaterThanOrEqualTo(0))
-const bytes = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
+const bytes = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const number = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const memory = number.check(Schema.makeFilter(isMemory, { expected: "the number of a memory, below 2 ** 27" }))
+
+/** As the options of a pool may have it: a time to live is 1 ms at least. */
+const Idle = Schema.Struct({
+  steps: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mostIdleSteps })),
+  keepBytes: amount,
+  stepMillis: Schema.Number.check(Schema.isGreaterThanOrEqualTo(1 / mostIdleSteps))
+})
 
 const Members = Schema.Struct({
   source: Schema.String,
@@ -34,7 +43,7 @@ const Members = Schema.Struct({
     reuse: Schema.optional(
       Schema.Struct({ name: Schema.String, ofOtherQueues: Schema.Literals(["never", "afterEvents", "whenEnded"]) })
     ),
-    idle: Schema.optional(Schema.Struct({ steps: amount, keepBytes: amount, stepMillis: amount })),
+    idle: Schema.optional(Idle),
     maxOvertakes: amount,
     suspectAfterMillis: amount
   })),
@@ -69,6 +78,30 @@ const again = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): number => {
   return all.findIndex((one) => known.size === known.add(keyOf(one)).size)
 }
 
+/** The first budget that is within one that is not there, within itself, or within too many. */
+const nestingProblem = (budgets: RecordingFacts["budgets"]): Schema.FilterIssue | undefined => {
+  const parents = new Map(budgets.map(({ number, parent }) => [number, parent]))
+  /** How many budgets there are from each one out, itself among them. */
+  const depths = new Map<number, number>()
+  for (const [at, budget] of budgets.entries()) {
+    const path = ["budgets", at]
+    const passed = new Set<number>()
+    let number: number | undefined = budget.number
+    for (; number !== undefined && !depths.has(number); number = parents.get(number)) {
+      if (!parents.has(number)) return { path, issue: `there is no budget ${number}` }
+      if (passed.has(number)) return { path, issue: "it is within itself" }
+      passed.add(number)
+    }
+    const around = number === undefined ? 0 : depths.get(number)!
+    const depth = around + passed.size
+    for (const [inward, inner] of Array.from(passed).entries()) depths.set(inner, depth - inward)
+    if (depth > mostNested) {
+      return { path, issue: `it is within ${depth - 1} budgets, and ${mostNested - 1} are the most` }
+    }
+  }
+  return undefined
+}
+
 /** Nothing comes twice, and what is named is there. */
 const contradictions = ({ blocks, budgets, families, memories }: RecordingFacts): ReadonlyArray<Schema.FilterIssue> => {
   const issues: Array<Schema.FilterIssue> = []
@@ -85,17 +118,8 @@ const contradictions = ({ blocks, budgets, families, memories }: RecordingFacts)
     const at = all.findIndex(({ memory }) => !known.has(memory))
     if (at >= 0) issues.push({ path: [name, at], issue: `there is no memory ${all[at]!.memory}` })
   }
-  const parents = new Map(budgets.map(({ number, parent }) => [number, parent]))
-  budgets.forEach((budget, at) => {
-    let steps = 0
-    let { parent } = budget
-    while (parent !== undefined && parents.has(parent) && steps++ < budgets.length) parent = parents.get(parent)
-    if (parent === undefined) return
-    issues.push({
-      path: ["budgets", at],
-      issue: parents.has(parent) ? "it is within itself" : `there is no budget ${parent}`
-    })
-  })
+  const problem = nestingProblem(budgets)
+  if (problem !== undefined) issues.push(problem)
   return issues
 }
 

@@ -71,8 +71,9 @@ const demandNames = (name: string, values: ReadonlyArray<unknown>): void => {
 }
 
 /**
- * A recording of events that a program has, such as one that was imported. Throws a TypeError for facts or events that are none, and
- * for an event of a memory or a budget that the facts do not have: what it makes can be saved and loaded again.
+ * A recording of events that a program has, such as one that was imported. Throws a TypeError for facts or events that are none, for an
+ * event of a memory or a budget that the facts do not have, and for more than 256 budgets within each other: what it makes can be saved
+ * and loaded again.
  *
  * @category constructors
  * @since 0.1.0

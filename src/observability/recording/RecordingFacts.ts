@@ -29,7 +29,7 @@ export interface RecordedMemory {
   readonly maxBufferSize?: number | undefined
   readonly eviction?: EvictionPolicy | undefined
   readonly reuse?: ReusePolicy | undefined
-  /** After how many steps, of how many milliseconds, idle blocks beyond so many bytes go. */
+  /** After how many steps, from 1 to 1000, of how many milliseconds, from 0.001, idle blocks beyond so many bytes go. */
   readonly idle?: { readonly steps: number; readonly keepBytes: number; readonly stepMillis: number } | undefined
   readonly maxOvertakes: number
   readonly suspectAfterMillis: number
@@ -80,7 +80,7 @@ export interface RecordedBudget {
   readonly label?: string | undefined
   /** Bytes, when its first event was recorded. */
   readonly maxBytes: number
-  /** The number of the budget around it. */
+  /** The number of the budget around it. Up to 256 are within each other. */
   readonly parent?: number | undefined
 }
 

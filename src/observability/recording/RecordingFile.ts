@@ -181,14 +181,16 @@ class Reader {
       return this.#wrong(`it has ${values.length} values in place of ${fields.length + 2}`)
     }
     const row = this.#rowOf(shape)
-    row.at = values[0] as number
-    row.memory = values[1] as number
-    for (let index = 0; index < fields.length; index++) {
-      const given = values[index + 2]
+    for (let index = 0; index < values.length; index++) {
+      const given = values[index]
       const value = given === "Infinity" ? Infinity : given
-      const { column, name } = fields[index]!
-      if (typeof value !== "number") return this.#wrong(`${name} ${shown(value)} is no number`)
-      row.values[column] = value
+      const field = fields[index - 2]
+      if (typeof value !== "number") {
+        return this.#wrong(`${field?.name ?? ["time", "memory"][index]} ${shown(value)} is no number`)
+      }
+      if (field !== undefined) row.values[field.column] = value
+      else if (index === 0) row.at = value
+      else row.memory = value
     }
     return this.#addRow()
   }

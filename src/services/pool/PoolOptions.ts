@@ -227,6 +227,9 @@ export interface LeasingSettings {
   readonly label: string | undefined
 }
 
+/** The most `idleSteps`. @internal */
+export const mostIdleSteps = 1000
+
 /** The names of the options of what waits. @internal */
 export const ofExhausted = { onExhausted: true, waitAtMost: true } as const
 
@@ -385,7 +388,7 @@ export const memorySettingsOf = (
   const problem = Label.problem(operation, label) ??
     EvictionPolicy.problem(operation, eviction) ??
     ReusePolicy.problem(operation, reuse) ??
-    countProblem(operation, "idleSteps", idleSteps, 1, 1000) ??
+    countProblem(operation, "idleSteps", idleSteps, 1, mostIdleSteps) ??
     countProblem(operation, "maxOvertakes", maxOvertakes, 0, Number.MAX_SAFE_INTEGER)
   if (problem !== undefined) return problem
   const maxBytes = limitOf(operation, options, device)
