@@ -33,7 +33,8 @@ const replay = (
   const plan = planOf(operation, recording, options)
   if (isGpuError(plan)) return plan
   const replayer = new Replayer(recording, { plan, script, keepsEvents: true, endsWith: undefined })
-  replayer.run()
+  const problem = replayer.run(operation)
+  if (problem !== undefined) return problem
   const { budgets, takenAt } = recording
   const facts = { source: "effect-gpu-pool", reason: "planned" as const, takenAt, dropped: 0, budgets }
   return reportOf(replayer, replayer.events.build({ ...facts, ...replayer.facts }))
@@ -42,7 +43,8 @@ const replay = (
 /**
  * Makes the requests of a recording again, with their times, and answers what became of them. Without options the policies are those
  * that were recorded, and the replay does what was recorded, event by event; `differsAt` says where it does not. Fails with
- * InvalidRequest for wrong options; a request that fails is part of the report.
+ * InvalidRequest for wrong options, for more than 16,384 memories at one time, and for blocks of more than 2^53−1 bytes before the first
+ * event; a request that fails is part of the report.
  *
  * Under another policy a request is made when it was made in the recording. A lease lasts as long as it did there, from its own beginning:
  * one that begins later, since its request waited, ends later. A request that failed in the recording and does not fail here has its lease
@@ -72,7 +74,8 @@ export const run: {
   /**
    * Makes the requests of a recording again, with their times, and answers what became of them. Without options the policies are those
    * that were recorded, and the replay does what was recorded, event by event; `differsAt` says where it does not. Fails with
-   * InvalidRequest for wrong options; a request that fails is part of the report.
+   * InvalidRequest for wrong options, for more than 16,384 memories at one time, and for blocks of more than 2^53−1 bytes before the first
+   * event; a request that fails is part of the report.
    */
   (options?: ReplayOptions): (recording: Recording) => Effect.Effect<ReplayReport, GpuError>
   (recording: Recording, options?: ReplayOptions): Effect.Effect<ReplayReport, GpuError>
@@ -155,7 +158,8 @@ export const compare: {
  *
  * It is found by bisection. A pool may fail under a limit where it passes under a smaller one, since it then evicts or borrows other
  * blocks. So limits above the one that was found are tried too, each twice as far away as the one before, up to the peak without a
- * limit; where one of them fails, the search goes on above it. What is found passes, and `within` bytes less do not; no more is certain.
+ * limit; where one of them fails, the search goes on above it, up to 64 times. What is found passes, and `within` bytes less do not; no
+ * more is certain.
  *
  * **Example** (How much memory a job needs, and how much if it is not to wait)
  *

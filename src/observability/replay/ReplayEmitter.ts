@@ -113,6 +113,7 @@ export class ReplayEmitter implements Emitter {
   reclaimed(): void {
     this.#tellOfMemory()
     this.#events?.reclaimed()
+    this.#replay.turns.told()
   }
 
   refused(request: LeaseRequest, capacity: number, why: string): void {

@@ -149,6 +149,21 @@ const settingsOf = (
   }
 }
 
+/** No counter of a pool counts more bytes exactly than 2^53−1. */
+const blocksProblem = (operation: string, { blocks }: Recording): GpuError | undefined => {
+  const bytes = new Map<number, number>()
+  for (const { capacity, memory } of blocks) {
+    const sum = (bytes.get(memory) ?? 0) + capacity
+    if (sum > Number.MAX_SAFE_INTEGER) {
+      const problem =
+        `the blocks of memory ${memory} before the first event have more than ${Number.MAX_SAFE_INTEGER} B`
+      return invalidRequest(operation, problem, "Take a recording as Recording.save has written it.")
+    }
+    bytes.set(memory, sum)
+  }
+  return undefined
+}
+
 /** @internal */
 export const planOf = (
   operation: string,
@@ -157,7 +172,7 @@ export const planOf = (
 ): ReplayPlan | GpuError => {
   const options = membersOf(operation, given, known)
   if (isGpuError(options)) return options
-  const problem = policyProblem(operation, options.sizePolicy)
+  const problem = policyProblem(operation, options.sizePolicy) ?? blocksProblem(operation, recording)
   if (problem !== undefined) return problem
   const { memory: meant, sizePolicy, ...others } = options
   if (meant !== undefined && !recording.memories.some((memory) => isMeant(memory, meant))) {

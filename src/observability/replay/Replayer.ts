@@ -7,6 +7,7 @@
  *
  * @internal
  */
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { GaveUp, LimitChanged, OfRequest, PoolEvent, Released, TrimAsked } from "../../domain/pool/PoolEvent.ts"
 import type { Lease } from "../../services/lease/Lease.ts"
 import { isFailure, isTooLarge } from "../events/Failure.ts"
@@ -15,27 +16,15 @@ import type { MemoryNames } from "../recording/EventRow.ts"
 import { RecordingBuilder } from "../recording/RecordingBuilder.ts"
 import { namesOf, type Recording, startOf } from "../recording/RecordingModel.ts"
 import { Likeness } from "./Likeness.ts"
-import { ReplayEmitter, type Told } from "./ReplayEmitter.ts"
+import { mostMemories, type Replayed, ReplayedMemories } from "./ReplayedMemories.ts"
 import type { ReplayPlan } from "./ReplayOptions.ts"
 import { type Failed, Requesting } from "./Requesting.ts"
-import { RowEmitter } from "./RowEmitter.ts"
 import type { Script } from "./Script.ts"
-import { SimulatedDevice } from "./SimulatedDevice.ts"
-import { SimulatedMemory } from "./SimulatedMemory.ts"
+import { StepBound } from "./StepBound.ts"
 import { Tally } from "./Tally.ts"
 import type { Ticket } from "./Ticket.ts"
 import { Turns } from "./Turns.ts"
 import { VirtualTime } from "./VirtualTime.ts"
-
-/** One memory of the recording, with what the replay has to know of it. */
-interface Replayed extends Told {
-  readonly simulated: SimulatedMemory
-  readonly device: SimulatedDevice
-  /** Events of no request that the recording has told. */
-  heard: number
-  /** A trim that was asked for with a limit or the end of holding follows. */
-  trimFollows: boolean
-}
 
 export interface ReplayerOptions {
   readonly plan: ReplayPlan
@@ -51,17 +40,18 @@ export class Replayer {
   /** The events of the replay, if they are wanted. */
   readonly events = new RecordingBuilder()
   readonly #options: ReplayerOptions
+  readonly #length: number
+  readonly #bound: StepBound
   readonly #time: VirtualTime
-  readonly #memories = new Map<number, Replayed>()
+  readonly #memories: ReplayedMemories
   readonly #requesting: Requesting
-  /** The requests that have the blocks of the recording, by the numbers of these. */
-  readonly #holders = new Map<number, number>()
-  readonly #earlyLeases = new Map<number, SimulatedMemory["earlyLeases"][number]["lease"]>()
   readonly #turns: Turns
   readonly #recorded: EventReader
   readonly #names: ReadonlyMap<number, MemoryNames>
   /** The next events of the recording, as far as they were looked at. */
   readonly #ahead: Array<PoolEvent> = []
+  /** Those of them for which a request has begun before its first event, which may be over already. */
+  readonly #begun = new WeakSet<PoolEvent>()
   /** The place of the event that has come last. */
   #at = -1
   /** Under the recorded policy, if the events of the replay are wanted. */
@@ -73,8 +63,11 @@ export class Replayer {
     this.#likeness = plan.isSame && options.keepsEvents ? new Likeness(recording) : undefined
     this.#recorded = new EventReader(recording)
     this.#names = namesOf(recording)
-    this.#time = new VirtualTime(startOf(recording), !plan.isSame)
-    this.#turns = new Turns(this.#time, plan.isSame)
+    this.#length = recording.length
+    const idleSteps = plan.memories.reduce((most, { settings: { idle } }) => Math.max(most, idle?.steps ?? 0), 0)
+    this.#bound = new StepBound(recording.blocks.length, idleSteps)
+    this.#time = new VirtualTime(startOf(recording), !plan.isSame, this.#bound, () => this.#requesting.length)
+    this.#turns = new Turns(this.#time, plan.isSame, this.#bound)
     this.tally = new Tally(() => this.#time.now)
     this.#requesting = new Requesting({
       script,
@@ -85,45 +78,17 @@ export class Replayer {
       endsWith: options.endsWith,
       place: () => this.#at
     })
-    const { row } = this.events
-    const rows = {
-      row,
-      add: () => {
-        this.events.addRow()
-        this.#likeness?.take(row)
-      }
-    }
-    for (const memory of plan.memories) {
-      const { number } = memory.memory
-      const told = script.memory(number)
-      const tellsReclaims = recording.reason !== "imported"
-      const device = new SimulatedDevice(this.#requesting, told, plan.isSame, tellsReclaims, this.#time, () => this.#at)
-      const { scheduler } = this.#turns
-      const handlers = this.#requesting.handlersOf(number)
-      const simulated = new SimulatedMemory(
-        memory,
-        recording,
-        told,
-        plan.isSame,
-        this.#time,
-        scheduler,
-        device,
-        handlers
-      )
-      device.memory = simulated.memory
-      const replayed: Replayed = { simulated, device, heard: 0, count: 0, trimFollows: false }
-      this.#memories.set(number, replayed)
-      for (const { block, lease } of simulated.earlyLeases) {
-        this.#earlyLeases.set(block, lease)
-        this.tally.activate(lease.size)
-      }
-      this.tally.manage(simulated.memory.core.managedBytes)
-      const now = (): number => this.#likeness?.nextAt ?? this.#time.now
-      const made = options.keepsEvents
-        ? new RowEmitter(simulated.heard, now, this.#requesting.tickets, simulated.recordedBudgets, rows)
-        : undefined
-      simulated.hear(new ReplayEmitter(this.#requesting, this.tally, replayed, made))
-    }
+    this.#memories = new ReplayedMemories(recording, {
+      plan,
+      script,
+      requesting: this.#requesting,
+      time: this.#time,
+      turns: this.#turns,
+      tally: this.tally,
+      likeness: this.#likeness,
+      events: options.keepsEvents ? this.events : undefined,
+      place: () => this.#at
+    })
   }
 
   /** The place of the first event that is other than recorded, under the recorded policy. */
@@ -132,34 +97,44 @@ export class Replayer {
   }
 
   /** What the recording of the replay states besides its events. */
-  get facts(): SimulatedMemory["facts"] {
-    const all = Array.from(this.#memories.values(), ({ simulated }) => simulated.facts)
-    return {
-      memories: all.flatMap(({ memories }) => memories),
-      families: all.flatMap(({ families }) => families),
-      blocks: all.flatMap(({ blocks }) => blocks)
-    }
+  get facts(): ReplayedMemories["facts"] {
+    return this.#memories.facts
   }
 
   get failures(): ReadonlyArray<Failed> {
     return this.#requesting.failures
   }
 
-  /** Whether the requests so far leave anything to look for. */
+  /** Whether the requests so far leave anything to look for, and may go on. */
   get #goesOn(): boolean {
-    return !this.#requesting.isOver
+    return !this.#requesting.isOver && !this.#bound.isSpent && !this.#memories.areTooMany
   }
 
-  run(): void {
+  /** Replays all events. Who waits at the end goes on no more. Fails where something repeats itself and leads nowhere. */
+  run(operation: string): GpuError | undefined {
     const { isSame } = this.#options.plan
     for (let next = this.#next(); next !== undefined && this.#goesOn; next = this.#next()) {
       this.#at++
+      this.#bound.event(this.#requesting.length)
       this.#step(next)
     }
     if (!isSame) this.#time.finish(() => this.#goesOn)
     this.#requesting.finish()
-    for (const { simulated } of this.#memories.values()) simulated.end()
-    this.#time.drain()
+    return this.#problem(operation)
+  }
+
+  #problem(operation: string): GpuError | undefined {
+    const place = `event ${this.#at + 1} of ${this.#length}`
+    if (this.#memories.areTooMany) {
+      const problem = `it has more than ${mostMemories} memories at ${place}, and a replay has no more at one time`
+      return invalidRequest(operation, problem, "Record fewer pools at a time.")
+    }
+    if (!this.#bound.isSpent) return undefined
+    return invalidRequest(
+      operation,
+      `the replay repeats itself at ${place}, and comes to no end`,
+      "Please report this with the recording: whatever a recording has, its replay ends."
+    )
   }
 
   #next(): PoolEvent | undefined {
@@ -182,18 +157,21 @@ export class Replayer {
 
   #step(event: PoolEvent): void {
     this.#time.advance(event.at)
-    const replayed = this.#memories.get(event.memoryNumber)
+    const replayed = this.#memories.of(event.memoryNumber)
     if (replayed === undefined) return
     if ("request" in event) this.#ofRequest(event, replayed)
     else this.#ofMemory(event, replayed)
     this.#time.drain()
+    this.#memories.passed(event.memoryNumber, this.#at)
   }
 
   /** Lets others go on until the pool has told what the recording tells now. */
   #until(isTold: () => boolean, event: PoolEvent, act?: () => boolean): void {
     if (!this.#options.plan.isSame) return
     let goesOn = true
-    while (goesOn && !isTold()) goesOn = act?.() === true || this.#time.runOne() || this.#goOn(event)
+    while (goesOn && !isTold() && this.#bound.step()) {
+      goesOn = act?.() === true || this.#time.runOne() || this.#goOn(event)
+    }
   }
 
   /** Lets one go on that the event may come of: the request that it is of, or another one, where it tells of that first. */
@@ -220,8 +198,21 @@ export class Replayer {
     const asked = next === undefined || isInterrupted ? undefined : this.#ticketOf(next)
     // The request whose event is next has its memory back now, before memory that no request waits for, even if that was freed earlier.
     if ((asked !== undefined && device.reclaimed(asked)) || device.reclaimed(undefined)) return true
-    if (asked !== undefined) return this.#turns.goOn(asked)
-    return next !== undefined && "request" in next && simulated.memory.blocks.freesAreLate && this.#begin(next)
+    if (asked !== undefined && this.#turns.goOn(asked)) return true
+    const { freesAreLate } = simulated.memory.blocks
+    if (next !== undefined && "request" in next && freesAreLate && this.#begin(next)) return true
+    // It is back for one that tells nothing of it in this step, since another fiber went on then.
+    return device.reclaimedFirst() || this.#letWait()
+  }
+
+  /** Lets the first one go on that stands, of those whose events are next: it waits for its memory then. */
+  #letWait(): boolean {
+    for (let after = 0; after < mostAhead; after++) {
+      const next = this.#peek(after)
+      const ticket = next === undefined ? undefined : this.#ticketOf(next)
+      if (ticket !== undefined && this.#turns.goOn(ticket)) return true
+    }
+    return false
   }
 
   /** The next event of a memory. */
@@ -233,11 +224,13 @@ export class Replayer {
     return undefined
   }
 
-  /** Begins a request before its first event, where it may meet others that wait. */
+  /** Begins a request before its first event, where it may meet others that wait. False when it has begun, or may not yet. */
   #begin(first: Extract<PoolEvent, OfRequest>): boolean {
-    const simulated = this.#memories.get(first.memoryNumber)?.simulated
+    if (this.#ticketOf(first) !== undefined || this.#begun.has(first)) return false
+    const simulated = this.#memories.known(first.memoryNumber)?.simulated
     // One that is too large tells that in the step in which it is made.
     if (simulated?.hasWaiters !== true || this.#isOver(first.request) || isTooLarge(first)) return false
+    this.#begun.add(first)
     this.#requesting.make(first, simulated)
     return true
   }
@@ -287,7 +280,7 @@ export class Replayer {
     const recorded = this.#options.script.fates.get(event.request)
     // It is over, and the replay has forgotten it.
     if (known === undefined && recorded !== undefined && recorded.first < this.#at) return
-    if (event._tag === "Leased") this.#holders.set(event.block, event.request)
+    if (event._tag === "Leased") replayed.holders.set(event.block, event.request)
     const losesScope = recorded?.beforeLost === this.#at
     const ticket = known ?? requesting.make(event, replayed.simulated)
     ticket.heard++
@@ -312,11 +305,13 @@ export class Replayer {
     }
     this.#until(isTold, event)
     if (isFailure(event)) requesting.refuseLate(ticket)
-    if (event._tag !== "Waited") return
-    // It was to have bytes, and then its scope closed, before it could go on.
-    if (losesScope && event.served) requesting.loseScope(ticket)
-    // It has left the line without a word: its scope has closed.
-    if (!event.served && !isTold()) requesting.giveUp(ticket)
+    if (event._tag === "Waited") {
+      // It was to have bytes, and then its scope closed, before it could go on.
+      if (losesScope && event.served) requesting.loseScope(ticket)
+      // It has left the line without a word: its scope has closed.
+      if (!event.served && !isTold()) requesting.giveUp(ticket)
+    }
+    requesting.passed(ticket)
   }
 
   #ofMemory(event: Exclude<PoolEvent, OfRequest>, replayed: Replayed): void {
@@ -349,34 +344,38 @@ export class Replayer {
         break
       case "Closing":
         this.#requesting.beginTurn(simulated)
-        simulated.putFirst(this.#closingLeases())
+        simulated.putFirst(this.#closingLeases(replayed))
         simulated.close(event.pool, event.budgetNumber)
         break
     }
   }
 
-  #holderOf(block: number): Ticket | undefined {
-    const holder = this.#holders.get(block)
+  #holderOf({ holders }: Replayed, block: number): Ticket | undefined {
+    const holder = holders.get(block)
     return holder === undefined ? undefined : this.#requesting.tickets.get(holder)
   }
 
   /** The leases that end now, in order: a recording does not know the scopes that have them. */
-  #closingLeases(): ReadonlyArray<Lease> {
-    const blocks = this.#options.script.closings.get(this.#at) ?? []
-    const leases = blocks.map((block) => this.#earlyLeases.get(block) ?? this.#holderOf(block)?.live)
+  #closingLeases(replayed: Replayed): ReadonlyArray<Lease> {
+    const { simulated } = replayed
+    const leases = (this.#options.script.closings.get(this.#at) ?? []).map((block) => {
+      const holder = this.#holderOf(replayed, block)
+      return simulated.earlyLeases.get(block) ?? (holder?.memory === simulated ? holder.live : undefined)
+    })
     return leases.filter((lease) => lease !== undefined)
   }
 
   #released(event: Released, replayed: Replayed): void {
-    const early = this.#earlyLeases.get(event.block)
+    const { holders, simulated } = replayed
+    const early = simulated.earlyLeases.get(event.block)
     if (early !== undefined) {
-      this.#earlyLeases.delete(event.block)
-      if (early.list !== undefined) replayed.simulated.endLease(early, event.why)
+      simulated.earlyLeases.delete(event.block)
+      if (early.list !== undefined) simulated.endLease(early, event.why)
       return
     }
-    const ticket = this.#holderOf(event.block)
+    const ticket = this.#holderOf(replayed, event.block)
     if (ticket === undefined) return
-    this.#holders.delete(event.block)
+    holders.delete(event.block)
     while (ticket.live === undefined && !ticket.isOver && this.#turns.goOn(ticket));
     this.#requesting.release(ticket, event.why, event.at)
   }

@@ -18,10 +18,10 @@ import { CurrentTurn } from "../../services/pool/waiting/JobTurns.ts"
 import type { LeaseRequest } from "../../services/pool/waiting/LeaseRequest.ts"
 import type { Listening } from "./ReplayEmitter.ts"
 import type { Script } from "./Script.ts"
-import { SimulatedHandlers } from "./SimulatedHandlers.ts"
-import type { Requests, SimulatedMemory } from "./SimulatedMemory.ts"
-import { OnQueue } from "./SimulatedQueues.ts"
-import { SimulatedBlock, type SimulatedLease } from "./SimulatedSource.ts"
+import { SimulatedHandlers } from "./simulated/SimulatedHandlers.ts"
+import type { Requests, SimulatedMemory } from "./simulated/SimulatedMemory.ts"
+import { OnQueue } from "./simulated/SimulatedQueues.ts"
+import { SimulatedBlock, type SimulatedLease } from "./simulated/SimulatedSource.ts"
 import type { Tally } from "./Tally.ts"
 import { CurrentTicket, Ticket } from "./Ticket.ts"
 import type { Turns } from "./Turns.ts"
@@ -82,12 +82,19 @@ export class Requesting implements Listening {
   readonly #options: RequestingOptions
   readonly #pending = new Set<Ticket>()
   #turnsBegun = 0
+  /** Those behind a reservation that start now. */
+  #ready: Array<Ticket> = []
   /** What fails from now on fails since the replay ends. */
   #isFinished = false
 
   constructor(options: RequestingOptions) {
     this.#options = options
     this.turns = options.turns
+  }
+
+  /** How many requests have begun and not ended. */
+  get length(): number {
+    return this.#pending.size
   }
 
   /** Whether nothing more is looked for. */
@@ -131,12 +138,16 @@ export class Requesting implements Listening {
     return this.#options.script.silentTurns[this.#turnsBegun]
   }
 
-  /** The requests under a reservation that has begun, or failed. */
+  /** The requests under a reservation that has begun, or failed. One after the other: each may let those behind itself start. */
   #startBehind(ticket: Ticket): void {
     const { behind } = ticket
     if (behind === undefined) return
     ticket.behind = undefined
-    for (const one of behind) if (!one.isOver) this.#start(one)
+    const isStarting = this.#ready.length > 0
+    for (const one of behind) this.#ready.push(one)
+    if (isStarting) return
+    for (let at = 0; at < this.#ready.length; at++) if (!this.#ready[at]!.isOver) this.#start(this.#ready[at]!)
+    this.#ready = []
   }
 
   #start(ticket: Ticket): void {
@@ -275,12 +286,18 @@ export class Requesting implements Listening {
     ticket.fiber = undefined
     this.#pending.delete(ticket)
     this.#startBehind(ticket)
-    if (Exit.isSuccess(exit)) {
-      if (!ticket.fate.isReservation) ticket.lease = exit.value as SimulatedLease
-      return
-    }
-    const error = Cause.findErrorOption(exit.cause)
+    const error = Exit.isSuccess(exit) ? Option.none() : Cause.findErrorOption(exit.cause)
     if (Option.isSome(error)) this.#failed(ticket, error.value.reason._tag)
+    if (Exit.isSuccess(exit) && !ticket.fate.isReservation) ticket.lease = exit.value as SimulatedLease
+    this.passed(ticket)
+  }
+
+  /** It is forgotten if it has ended, and the recording tells no more of it, as is known of all but those that were served at once. */
+  passed(ticket: Ticket): void {
+    const { asked, fate, isOver, live, request } = ticket
+    if (!isOver || live !== undefined || request?.calling === true) return
+    if (fate.last < 0 || fate.last > this.#options.place()) return
+    if (this.tickets.get(asked.request) === ticket) this.tickets.delete(asked.request)
   }
 
   #failed(ticket: Ticket, why: Failed["why"]): void {

@@ -9,6 +9,7 @@ import { BlockLedger } from "../recording/BlockLedger.ts"
 import { EventReader } from "../recording/EventReader.ts"
 import type { EventRow } from "../recording/EventRow.ts"
 import { columns, placeOf } from "../recording/EventShape.ts"
+import type { RecordedBlock, RecordedBudget, RecordedFamily } from "../recording/RecordingFacts.ts"
 import { namesOf, type Recording } from "../recording/RecordingModel.ts"
 
 const leasedKind = placeOf("Leased")!
@@ -37,6 +38,8 @@ export class Fate {
   leasedAt: number | undefined = undefined
   wasServed = false
   calls: Array<RecordedCall> | undefined = undefined
+  /** How many of these have an answer: they are answered in order. */
+  answers = 0
   /** How many events the recording has of it. */
   events = 0
   /** After how many of its events handlers are asked. */
@@ -71,8 +74,14 @@ export class Fate {
 const servedAtOnce = new Fate(-1, false, 0)
 servedAtOnce.wasServed = true
 
-/** What a recording says of one memory, beside its facts. */
+/** What a recording says of one memory. */
 export class MemoryScript {
+  readonly families: Array<RecordedFamily> = []
+  readonly budgets: Array<RecordedBudget> = []
+  /** Those before the first event. */
+  readonly blocks: Array<RecordedBlock> = []
+  /** The place of its last event. */
+  last = -1
   /** Where a request begins that asks handlers first, and the last event of handlers being asked; -1 for none. */
   firstHandlers = Infinity
   lastHandlers = -1
@@ -99,8 +108,12 @@ export class Script {
 
   constructor(recording: Recording) {
     this.#ledger = new BlockLedger(recording)
+    for (const family of recording.families) this.memory(family.memory).families.push(family)
+    for (const budget of recording.budgets) this.memory(budget.memory).budgets.push(budget)
+    for (const block of recording.blocks) this.memory(block.memory).blocks.push(block)
     const names = namesOf(recording)
     for (const reader = new EventReader(recording); reader.next(); this.#at++) {
+      this.memory(reader.row.memory).last = this.#at
       const event = this.#isUsual(reader.row) ? undefined : reader.row.event(names)
       if (event?._tag !== "Freed" || event.why !== "evicted") this.#noteHandlers()
       this.#needs = undefined
@@ -113,9 +126,11 @@ export class Script {
   }
 
   memory(number: number): MemoryScript {
-    const known = this.memories.get(number) ?? new MemoryScript()
-    this.memories.set(number, known)
-    return known
+    const known = this.memories.get(number)
+    if (known !== undefined) return known
+    const made = new MemoryScript()
+    this.memories.set(number, made)
+    return made
   }
 
   /** Most events are hits and ends of leases, which change no managed bytes, and tell nothing that a replay has to know before. */
@@ -222,8 +237,9 @@ export class Script {
     fate: Fate,
     why: string | undefined
   ): void {
-    const call = fate.calls?.find(({ answer }) => answer === Infinity)
+    const call = fate.calls?.[fate.answers]
     if (call === undefined) return
+    fate.answers++
     call.answer = this.#at
     call.answeredAt = at
     call.why = why

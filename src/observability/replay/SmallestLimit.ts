@@ -60,6 +60,9 @@ type Attempt<E, R> = (maxBytes: number) => Effect.Effect<Try, E, R>
 
 const mostDoublings = 53
 
+/** So often the search goes on above a limit that fails, which each doubling may find anew. */
+const mostRounds = 64
+
 class Search<E, R> {
   tries = 0
   isMonotonic = true
@@ -89,13 +92,14 @@ class Search<E, R> {
         most *= 2
       }
       let least = 0
-      while (true) {
+      for (let round = 1;; round++) {
         this.#fails = least
         this.#passes = most
         yield* this.#bisect()
         const above = yield* this.#failureAbove(most)
         if (above === undefined) return this.#found
         this.isMonotonic = false
+        if (round === mostRounds) return this.#found
         least = above
       }
     })
@@ -167,6 +171,12 @@ class Search<E, R> {
   }
 }
 
+/** The smallest limit of all. @internal */
+export const smallestLimitOfAll = <E, R>(
+  within: number,
+  attempt: Attempt<E, R>
+): Effect.Effect<SmallestLimit | undefined, E, R> => Effect.suspend(() => new Search(within, attempt).run())
+
 /** The smallest limit near a guess; the smallest that was found when no more may be tried. @internal */
 export const smallestLimitNear = <E, R>(
   guess: SmallestLimit,
@@ -192,11 +202,12 @@ export const smallestLimitOf = (
     }
     const script = new Script(recording)
     const endsWith = mayWait ? "failure" : "wait"
-    const search = new Search(within, (maxBytes): Effect.Effect<Try, GpuError> => {
+    return smallestLimitOfAll(within, (maxBytes): Effect.Effect<Try, GpuError> => {
       const plan = planOf(operation, recording, { ...options, maxBytes })
       if (isGpuError(plan)) return plan
       const replayer = new Replayer(recording, { plan, script, keepsEvents: false, endsWith })
-      replayer.run()
+      const problem = replayer.run(operation)
+      if (problem !== undefined) return problem
       const { failures, tally: { peakManagedBytes, waits } } = replayer
       const [first] = failures
       const tried = {
@@ -206,5 +217,4 @@ export const smallestLimitOf = (
       }
       return Effect.as(Effect.yieldNow, tried)
     })
-    return search.run()
   })

@@ -13,7 +13,7 @@ import type { Lease } from "../../services/lease/Lease.ts"
 import type { LeaseRequest } from "../../services/pool/waiting/LeaseRequest.ts"
 import type { SetAside } from "../../services/pool/waiting/SetAside.ts"
 import type { Fate } from "./Script.ts"
-import type { SimulatedMemory } from "./SimulatedMemory.ts"
+import type { SimulatedMemory } from "./simulated/SimulatedMemory.ts"
 import type { Timer } from "./VirtualTime.ts"
 
 export class Ticket {

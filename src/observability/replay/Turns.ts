@@ -7,6 +7,7 @@
  */
 import type * as Fiber from "effect/Fiber"
 import type * as Scheduler from "effect/Scheduler"
+import type { StepBound } from "./StepBound.ts"
 import { CurrentTicket, type Ticket } from "./Ticket.ts"
 import type { VirtualTime } from "./VirtualTime.ts"
 
@@ -16,9 +17,13 @@ export class Turns {
   readonly scheduler: Scheduler.Scheduler
   /** The one whose fiber is about to stand. */
   #stands: Ticket | undefined = undefined
+  /** Its turn ends with what it tells next. */
+  #isUntilTold = false
 
-  constructor(time: VirtualTime, isSame: boolean) {
+  constructor(time: VirtualTime, isSame: boolean, bound: StepBound) {
     const scheduleTask = (task: () => void): void => {
+      // Whose steps lead nowhere goes on no more.
+      if (bound.isSpent) return
       const stands = this.#stands
       this.#stands = undefined
       if (stands === undefined) time.add(task)
@@ -27,7 +32,7 @@ export class Turns {
     const dispatcher: Scheduler.SchedulerDispatcher = { scheduleTask, flush: () => {} }
     this.scheduler = {
       executionMode: "sync",
-      shouldYield: isSame ? (fiber) => this.#mustStand(fiber) : () => false,
+      shouldYield: (fiber) => !bound.step() || (isSame && this.#mustStand(fiber)),
       makeDispatcher: () => dispatcher
     }
   }
@@ -49,6 +54,20 @@ export class Turns {
     } finally {
       this.current = before
     }
+  }
+
+  /** Does something for a request until it tells something. Then it stands. */
+  takeUntilTold(ticket: Ticket | undefined, act: () => void): void {
+    this.#isUntilTold = true
+    this.take(ticket, act)
+    this.#isUntilTold = false
+  }
+
+  /** Something is told in the turn that there is. */
+  told(): void {
+    if (!this.#isUntilTold) return
+    this.#isUntilTold = false
+    this.current = undefined
   }
 
   /** Lets a fiber of the request go on that stands. False when none does. */

@@ -6,6 +6,7 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type { StepBound } from "./StepBound.ts"
 
 export class Timer {
   readonly due: number
@@ -86,12 +87,17 @@ export class VirtualTime {
   /** Whether timers run by the time. Under the recorded policy the recording says itself when one ran, since one may be late. */
   readonly #runsTimers: boolean
   readonly #timers = new Timers()
+  readonly #bound: StepBound
+  /** How many requests have not ended. */
+  readonly #requests: () => number
   #sequence = 0
   #tasks: Array<() => void> = []
   #run = 0
 
-  constructor(now: number, runsTimers: boolean) {
+  constructor(now: number, runsTimers: boolean, bound: StepBound, requests: () => number) {
     this.now = now
+    this.#bound = bound
+    this.#requests = requests
     this.#runsTimers = runsTimers
   }
 
@@ -99,10 +105,10 @@ export class VirtualTime {
     this.#tasks.push(task)
   }
 
-  /** Runs the next task. False when there is none. */
+  /** Runs the next task. False when there is none, or when no more may run. */
   runOne(): boolean {
     const task = this.#tasks[this.#run]
-    if (task === undefined) return false
+    if (task === undefined || !this.#bound.step()) return false
     this.#run++
     if (this.#run === this.#tasks.length) {
       this.#tasks = []
@@ -129,6 +135,7 @@ export class VirtualTime {
     for (let timer = this.#timers.first; timer !== undefined && timer.due <= to; timer = this.#timers.first) {
       this.#timers.removeFirst()
       if (timer.isOver) continue
+      if (!this.#bound.timer(this.#requests())) return
       this.now = Math.max(this.now, timer.due)
       timer.fire()
       this.drain()

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Scheduler from "effect/Scheduler"
 import * as fc from "fast-check"
 import { Host } from "../../../src/host.ts"
 import * as PoolEvents from "../../../src/observability/events/PoolEvents.ts"
@@ -76,6 +77,32 @@ export const programs = (
   )
   return fc.array(steps, { minLength: 1, maxLength: 4 })
 }
+
+/** Of no more than 3,000 bytes at a time: nearly every request evicts, and many are interrupted where memory is on its way back. */
+export const crowds: fc.Arbitrary<ReadonlyArray<ReadonlyArray<FiberStep>>> = (() => {
+  const use = fc.record({
+    do: fc.constantFrom("use" as const, "scoped" as const),
+    size: fc.integer({ min: 1000, max: 3000 }),
+    wait: fc.constantFrom(0, 2, Infinity, Infinity),
+    yields
+  })
+  const interrupted = fc.record({
+    do: fc.constant("interrupted" as const),
+    size: fc.constant(0),
+    wait: fc.constant(0),
+    yields,
+    steps: fc.array(use, { minLength: 1, maxLength: 2 })
+  })
+  const step = fc.oneof<Array<fc.MaybeWeightedArbitrary<FiberStep>>>(
+    { weight: 2, arbitrary: use },
+    { weight: 3, arbitrary: interrupted },
+    { weight: 1, arbitrary: fc.constant({ do: "free" }) }
+  )
+  return fc.array(fc.array(step, { minLength: 2, maxLength: 8 }), { minLength: 2, maxLength: 4 })
+})()
+
+/** After how many steps others go on, as they do after 2,048 by default: most are so few that this is in the middle of a request. */
+export const paces = fc.constantFrom(2048, 3, 4, 5, 7, 9, 13)
 
 export const pools = fc.record({
   maxBytes: fc.integer({ min: 3000, max: 9000 }),
@@ -175,11 +202,13 @@ const perform = (
   }
 }
 
-/** Records a program of several fibers. */
+/** Records a program of several fibers, whose pool may close after so many yields, whatever they do then. */
 export const recordedFibers = (
   fibers: ReadonlyArray<ReadonlyArray<FiberStep>>,
   options: BufferPool.BufferPoolOptions,
-  host: Host.HostOptions = {}
+  host: Host.HostOptions = {},
+  pace: number = 2048,
+  closesAfter?: number
 ): Effect.Effect<Recording.Recording, unknown> =>
   Effect.suspend(() => {
     const faults = Host.makeFaults()
@@ -187,10 +216,14 @@ export const recordedFibers = (
       const pool = yield* BufferPool.BufferPool
       const run = (steps: ReadonlyArray<FiberStep>) =>
         Effect.forEach(steps, (step) => Effect.exit(perform(step, pool, faults)), { discard: true })
-      yield* Effect.forEach(fibers, run, { concurrency: "unbounded", discard: true })
+      const all = Effect.forEach(fibers, run, { concurrency: "unbounded", discard: true })
+      if (closesAfter === undefined) return yield* all
+      yield* Effect.forkDetach(all, { startImmediately: true })
+      yield* yieldTimes(closesAfter)
     }).pipe(CallSite.track)
     const gpu = BufferPool.layer(options).pipe(Layer.provideMerge(Host.layer({ ...host, faults })))
     return Effect.andThen(Effect.exit(Effect.provide(program, gpu, { local: true })), Recording.snapshot).pipe(
-      Effect.provide(Recording.layer({ capacity: 20_000 }).pipe(Layer.provideMerge(PoolEvents.layer)), { local: true })
+      Effect.provide(Recording.layer({ capacity: 20_000 }).pipe(Layer.provideMerge(PoolEvents.layer)), { local: true }),
+      Effect.provideService(Scheduler.MaxOpsBeforeYield, pace)
     )
   })

@@ -6,32 +6,26 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
-import { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
-import type { OfRequest, Released } from "../../domain/pool/PoolEvent.ts"
-import * as CallSite from "../../services/calls/CallSite.ts"
-import type { OpenQueues } from "../../services/device/queues/Queue.ts"
-import type { Block, Lease } from "../../services/lease/Lease.ts"
-import { EventHub, type Heard } from "../../services/pool/EventHub.ts"
-import { Memory } from "../../services/pool/Memory.ts"
-import { PoolRequests } from "../../services/pool/PoolRequests.ts"
-import type { Budget } from "../../services/pool/waiting/Budget.ts"
-import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
-import type { Handlers } from "../../services/pool/waiting/Handlers.ts"
-import type { Patience } from "../../services/pool/waiting/LeaseRequest.ts"
-import type {
-  RecordedBlock,
-  RecordedBudget,
-  RecordedFamily,
-  Recording,
-  RecordingFacts
-} from "../recording/Recording.ts"
-import { keyOfFamily } from "../recording/RecordingFacts.ts"
-import { deviceOf, type MemoryPlan, memoryUnder } from "./ReplayOptions.ts"
-import type { MemoryScript } from "./Script.ts"
+import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
+import type { OfRequest, Released } from "../../../domain/pool/PoolEvent.ts"
+import * as CallSite from "../../../services/calls/CallSite.ts"
+import type { OpenQueues } from "../../../services/device/queues/Queue.ts"
+import type { Block, Lease } from "../../../services/lease/Lease.ts"
+import { EventHub, type Heard } from "../../../services/pool/EventHub.ts"
+import { Memory } from "../../../services/pool/Memory.ts"
+import { PoolRequests } from "../../../services/pool/PoolRequests.ts"
+import type { Budget } from "../../../services/pool/waiting/Budget.ts"
+import type { Emitter } from "../../../services/pool/waiting/Emitter.ts"
+import type { Handlers } from "../../../services/pool/waiting/Handlers.ts"
+import type { Patience } from "../../../services/pool/waiting/LeaseRequest.ts"
+import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordingFacts } from "../../recording/Recording.ts"
+import { keyOfFamily } from "../../recording/RecordingFacts.ts"
+import { deviceOf, type MemoryPlan, memoryUnder } from "../ReplayOptions.ts"
+import type { MemoryScript } from "../Script.ts"
+import { fireAll, type Timer, type VirtualTime } from "../VirtualTime.ts"
 import * as SimulatedQueues from "./SimulatedQueues.ts"
 import {
   FamilySizes,
@@ -41,18 +35,11 @@ import {
   SimulatedPool,
   SimulatedSource
 } from "./SimulatedSource.ts"
-import { fireAll, type Timer, type VirtualTime } from "./VirtualTime.ts"
 
 /** Rounded, it is nothing. */
 const littleOfStep = 1e-6
 
 export type Requests = PoolRequests<string, SimulatedBlock, SimulatedLease>
-
-/** A lease of a block that existed before the first event. */
-export interface EarlyLease {
-  readonly block: number
-  readonly lease: SimulatedLease
-}
 
 /** A block that existed before the first event, and its lease. */
 interface Restored {
@@ -66,7 +53,8 @@ export class SimulatedMemory {
   readonly status = new DeviceStatus("recorded")
   /** In which its requests are made. */
   readonly context: Context.Context<Scope.Scope>
-  readonly earlyLeases: ReadonlyArray<EarlyLease>
+  /** Those of blocks that existed before the first event, by their recorded numbers. */
+  readonly earlyLeases = new Map<number, SimulatedLease>()
   /** The blocks before the first event, with the numbers that they have here. */
   readonly #earlyBlocks: ReadonlyArray<RecordedBlock>
   /** The timers of the idle clock, and where it goes on after them. */
@@ -89,24 +77,18 @@ export class SimulatedMemory {
 
   constructor(
     plan: MemoryPlan,
-    recording: Recording,
-    { queues }: MemoryScript,
+    { blocks, budgets, families, queues }: MemoryScript,
     isSame: boolean,
     time: VirtualTime,
     scheduler: Scheduler.Scheduler,
     driver: SimulatedDriver,
     handlers: Handlers
   ) {
-    const { number } = plan.memory
     this.plan = plan
     this.#handlers = handlers
     this.#driver = driver
-    this.#families = new Map(
-      recording.families.filter(({ memory }) => memory === number).map((one) => [keyOfFamily(one), one])
-    )
-    this.#recordedBudgets = new Map(
-      recording.budgets.filter(({ memory }) => memory === number).map((one) => [one.number, one])
-    )
+    this.#families = new Map(families.map((one) => [keyOfFamily(one), one]))
+    this.#recordedBudgets = new Map(budgets.map((one) => [one.number, one]))
     const clock = time.clockOf((timer) => void this.#sleeps.add(timer))
     const base = Context.empty().pipe(Context.add(Clock.Clock, clock), Context.add(Scheduler.Scheduler, scheduler))
     const told = Context.empty().pipe(
@@ -125,15 +107,15 @@ export class SimulatedMemory {
       new EventHub()
     )
     this.memory.lastResort.handlers = handlers
+    this.memory.leases.namesHolders = false
     this.status.onLost(() => this.run(this.memory.drop()))
     // Memory that was freed comes back also before the first request.
     this.sourceOf("", "", undefined)
-    const restored = recording.blocks
-      .filter(({ memory }) => memory === number)
+    // One of no bytes is none.
+    const restored = blocks
+      .filter(({ capacity }) => capacity > 0)
       .map((recorded) => ({ recorded, ...this.#restore(recorded) }))
-    this.earlyLeases = restored.flatMap(({ lease, recorded: { block } }) =>
-      lease === undefined ? [] : [{ block, lease }]
-    )
+    for (const { lease, recorded: { block } } of restored) if (lease !== undefined) this.earlyLeases.set(block, lease)
     this.#limitTo(plan.settings.maxBytes)
     this.#earlyBlocks = restored
       .filter(({ block, lease }) => lease !== undefined || block.state === "held")
@@ -205,7 +187,7 @@ export class SimulatedMemory {
   #limitTo(maxBytes: number): void {
     const { blocks, core } = this.memory
     core.setMaxBytes(maxBytes)
-    for (const source of this.#sources.values()) source.limitTo(maxBytes)
+    for (const pool of this.#pools.values()) pool.maxBytes = maxBytes
     this.run(blocks.freeAll(core.trim(maxBytes), "trimmed"))
     this.memory.trimming?.trimExcess()
   }
@@ -266,13 +248,14 @@ export class SimulatedMemory {
     const { settings: { maxBytes }, sizePolicy } = this.plan
     const recorded = this.#families.get(key) ?? { memory, pool, family: name, clears: false, sizes: [] }
     const sizes = new FamilySizes(recorded, pool === "ImagePool" ? undefined : sizePolicy)
-    const group = this.#pools.get(poolKey) ?? new SimulatedPool()
+    const { blocks, closed, core } = this.memory
+    const group = this.#pools.get(poolKey) ?? new SimulatedPool(core.maxBytes || maxBytes)
     this.#pools.set(poolKey, group)
-    const { blocks: { limits }, core } = this.memory
-    const source = new SimulatedSource(recorded, group, sizes, this.#driver, limits, core.maxBytes || maxBytes)
+    const source = new SimulatedSource(recorded, group, sizes, this.#driver, blocks.limits)
     this.#sources.set(key, source)
-    this.memory.blocks.add(source)
-    if (this.memory.closed) source.closed = true
+    // What a memory does to a pool concerns all families of it.
+    if (group.sources.length === 1) blocks.add(source)
+    if (closed) source.closed = true
     return source
   }
 
@@ -325,6 +308,12 @@ export class SimulatedMemory {
     return this.memory.lines.filled.size > 0
   }
 
+  /** Whether no request and no lease goes on. */
+  get isIdle(): boolean {
+    const { core, reservations } = this.memory
+    return core.activeBlocks === 0 && core.reservedBytes === 0 && reservations.size === 0 && !this.hasWaiters
+  }
+
   get hasQueues(): boolean {
     return this.#queues !== undefined
   }
@@ -337,17 +326,7 @@ export class SimulatedMemory {
     }
     const limit = this.budgetOf(budget) ?? this.memory.budget("pool", Infinity, undefined, undefined)
     if (budget !== undefined) this.#nameBudget(budget, limit)
-    const group = this.#pools.get(budget ?? pool)
-    const sources = Array.from(this.#sources.values()).filter(({ name }) => group?.families.has(name) === true)
-    const first = sources[0] ?? this.sourceOf(`none of ${budget}`, pool, budget)
-    for (const source of sources.slice(1)) this.memory.blocks.remove(source)
-    this.run(this.memory.closePool(first, limit))
-  }
-
-  /** Nobody hears of it any more, and nothing of it goes on. */
-  end(): void {
-    this.memory.hear(undefined, undefined)
-    this.run(this.memory.close)
-    this.run(Scope.close(Context.get(this.context, Scope.Scope) as Scope.Closeable, Exit.void))
+    const source = this.#pools.get(budget ?? pool)?.sources[0] ?? this.sourceOf(`none of ${budget}`, pool, budget)
+    this.run(this.memory.closePool(source, limit))
   }
 }

@@ -7,13 +7,13 @@ import * as Deferred from "effect/Deferred"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import * as BufferRequest from "../../domain/BufferRequest.ts"
-import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
-import type { GpuError, Released } from "../../domain/GpuError.ts"
-import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
-import { type Block, type Family, type Giver, type Leasable, Lease } from "../../services/lease/Lease.ts"
-import type { PoolSource } from "../../services/lease/PoolSource.ts"
-import type { RecordedFamily } from "../recording/Recording.ts"
+import * as BufferRequest from "../../../domain/BufferRequest.ts"
+import type { DeviceLimits } from "../../../domain/device/DeviceInfo.ts"
+import type { GpuError, Released } from "../../../domain/GpuError.ts"
+import * as SizePolicy from "../../../domain/pool/SizePolicy.ts"
+import { type Block, type Family, type Giver, type Leasable, Lease } from "../../../services/lease/Lease.ts"
+import type { PoolSource } from "../../../services/lease/PoolSource.ts"
+import type { RecordedFamily } from "../../recording/Recording.ts"
 
 /** A block, as far as the pool sees it. */
 export class SimulatedBlock implements Leasable {
@@ -59,9 +59,14 @@ export class FamilySizes {
   constructor(family: RecordedFamily, policy: SizePolicy.SizePolicy | undefined) {
     this.#policy = policy
     this.#granularity = granularityOf(family)
-    for (const noted of family.sizes) {
-      if (policy !== undefined) this.#of(noted[0])
-      else this.#note(noted)
+    for (const [size, exactSize, blockSize, mostBorrowed] of family.sizes) {
+      if (policy !== undefined) {
+        this.#of(size)
+        continue
+      }
+      // Whatever a file says: a block is as large as its request at least.
+      const least = Math.max(size, exactSize)
+      this.#note([size, least, Math.max(least, blockSize), mostBorrowed])
     }
     this.borrows = policy === undefined ? this.#share > 0 : policy.borrow > 0
   }
@@ -92,7 +97,7 @@ export class FamilySizes {
     const [size, , blockSize, mostBorrowed] = noted
     this.#noted.set(size, noted)
     this.#mostBorrowed.set(blockSize, mostBorrowed)
-    this.#share = Math.max(this.#share, mostBorrowed / blockSize - 1)
+    if (blockSize > 0) this.#share = Math.max(this.#share, mostBorrowed / blockSize - 1)
     return noted
   }
 
@@ -114,12 +119,18 @@ export interface SimulatedDriver {
   readonly reclaim: Effect.Effect<void, GpuError>
 }
 
-/** One of the pools on a memory: its families close together. */
+/** One of the pools on a memory: its families have one limit, and close together. */
 export class SimulatedPool {
   closed = false
+  readonly sources: Array<SimulatedSource> = []
+  maxBytes: number
   readonly over = Deferred.makeUnsafe<void>()
   readonly inFlight = new Set<Fiber.Fiber<SimulatedBlock, GpuError>>()
   readonly families = new Set<string>()
+
+  constructor(maxBytes: number) {
+    this.maxBytes = maxBytes
+  }
 }
 
 /** The blocks of one recorded family. */
@@ -135,26 +146,24 @@ export class SimulatedSource implements PoolSource<string, SimulatedBlock, Simul
   readonly #pool: SimulatedPool
   readonly sizes: FamilySizes
   readonly #driver: SimulatedDriver
-  #maxBytes: number
 
   constructor(
     family: RecordedFamily,
     pool: SimulatedPool,
     sizes: FamilySizes,
     driver: SimulatedDriver,
-    { maxBufferSize, memoryBytes = Infinity }: DeviceLimits,
-    maxBytes: number
+    { maxBufferSize, memoryBytes = Infinity }: DeviceLimits
   ) {
     this.largest = family.pool === "ImagePool" ? memoryBytes : Math.min(maxBufferSize, memoryBytes)
     this.service = family.pool
     this.#pool = pool
     pool.families.add(family.family)
+    pool.sources.push(this)
     this.name = family.family
     this.sizes = sizes
     this.borrows = sizes.borrows
     this.#driver = driver
     this.reclaim = driver.reclaim
-    this.#maxBytes = maxBytes
   }
 
   get closed(): boolean {
@@ -174,7 +183,7 @@ export class SimulatedSource implements PoolSource<string, SimulatedBlock, Simul
   }
 
   blockSize(size: number): number {
-    return this.sizes.blockSize(size, Math.min(this.#maxBytes, this.largest))
+    return this.sizes.blockSize(size, Math.min(this.#pool.maxBytes, this.largest))
   }
 
   exactSize(size: number): number {
@@ -186,7 +195,7 @@ export class SimulatedSource implements PoolSource<string, SimulatedBlock, Simul
   }
 
   limitTo(maxBytes: number): void {
-    this.#maxBytes = maxBytes
+    this.#pool.maxBytes = maxBytes
   }
 
   family(): string {

@@ -4,8 +4,8 @@
  * @internal
  */
 import type * as Effect from "effect/Effect"
-import type { GpuError } from "../../domain/GpuError.ts"
-import { Handlers } from "../../services/pool/waiting/Handlers.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
+import { Handlers } from "../../../services/pool/waiting/Handlers.ts"
 
 export class SimulatedHandlers extends Handlers {
   readonly #areThere: () => boolean

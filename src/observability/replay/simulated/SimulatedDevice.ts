@@ -12,13 +12,13 @@ import {
   LimitExceeded,
   make as makeError,
   outOfMemory
-} from "../../domain/GpuError.ts"
-import type { Memory } from "../../services/pool/Memory.ts"
-import type { Listening } from "./ReplayEmitter.ts"
-import type { MemoryScript } from "./Script.ts"
+} from "../../../domain/GpuError.ts"
+import type { Memory } from "../../../services/pool/Memory.ts"
+import type { Listening } from "../ReplayEmitter.ts"
+import type { MemoryScript } from "../Script.ts"
+import { CurrentTicket, type Ticket } from "../Ticket.ts"
+import type { VirtualTime } from "../VirtualTime.ts"
 import { SimulatedBlock, type SimulatedDriver } from "./SimulatedSource.ts"
-import { CurrentTicket, type Ticket } from "./Ticket.ts"
-import type { VirtualTime } from "./VirtualTime.ts"
 
 const refusal = (why: string, capacity: number): Exit.Exit<never, GpuError> => {
   if (why === "Interrupted") return Exit.interrupt()
@@ -126,6 +126,15 @@ export class SimulatedDevice implements SimulatedDriver {
     for (const [back, ticket] of this.#reclaiming) {
       if (ticket !== meant) continue
       this.#replay.turns.take(ticket, back)
+      return true
+    }
+    return false
+  }
+
+  /** The same for whoever waits first, and whom the recording does not let go on yet. */
+  reclaimedFirst(): boolean {
+    for (const [back, ticket] of this.#reclaiming) {
+      this.#replay.turns.takeUntilTold(ticket, back)
       return true
     }
     return false

@@ -6,13 +6,13 @@
  */
 import * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
-import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import type { PoolBlock, PoolCore } from "../../domain/pool/PoolCore.ts"
-import type { QueueStats } from "../../domain/pool/QueueStats.ts"
-import type { ReusePolicy } from "../../domain/pool/ReusePolicy.ts"
-import * as KnownQueues from "../../services/device/queues/KnownQueues.ts"
-import type { UsedMemory } from "../../services/device/queues/MemoryUses.ts"
-import type { OpenQueues, Queue } from "../../services/device/queues/Queue.ts"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
+import type { PoolBlock, PoolCore } from "../../../domain/pool/PoolCore.ts"
+import type { QueueStats } from "../../../domain/pool/QueueStats.ts"
+import type { ReusePolicy } from "../../../domain/pool/ReusePolicy.ts"
+import * as KnownQueues from "../../../services/device/queues/KnownQueues.ts"
+import type { UsedMemory } from "../../../services/device/queues/MemoryUses.ts"
+import type { OpenQueues, Queue } from "../../../services/device/queues/Queue.ts"
 import { SimulatedBlock } from "./SimulatedSource.ts"
 
 /** What is recorded of the request that a fiber makes: its queue, and the block that it got. */

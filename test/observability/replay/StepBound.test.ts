@@ -1,0 +1,87 @@
+/** Whatever repeats itself in a replay comes to its end, after so many steps. */
+import { assert, describe, it } from "@effect/vitest"
+import { strictEqual } from "@effect/vitest/utils"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Scheduler from "effect/Scheduler"
+import { smallestLimitOfAll } from "../../../src/observability/replay/SmallestLimit.ts"
+import { StepBound } from "../../../src/observability/replay/StepBound.ts"
+import { Turns } from "../../../src/observability/replay/Turns.ts"
+import { VirtualTime } from "../../../src/observability/replay/VirtualTime.ts"
+
+const noRequest = (): number => 0
+
+const replay = (bound: StepBound) => {
+  const time = new VirtualTime(0, true, bound, noRequest)
+  return { time, scheduler: new Turns(time, true, bound).scheduler }
+}
+
+describe("a replay comes to an end", () => {
+  it("where a task makes itself anew", () => {
+    const bound = new StepBound(0, 0)
+    const { time } = replay(bound)
+    let runs = 0
+    const again = (): void => {
+      runs++
+      time.add(again)
+    }
+    again()
+    time.drain()
+    assert.isTrue(bound.isSpent)
+    assert.isAtMost(runs, 200_001)
+  })
+
+  it("where a fiber takes steps for ever", () => {
+    const bound = new StepBound(0, 0)
+    const { scheduler, time } = replay(bound)
+    const forever = Effect.forever(Effect.void, { disableYield: true })
+    const fiber = Effect.runForkWith(Context.make(Scheduler.Scheduler, scheduler))(forever)
+    time.drain()
+    assert.isTrue(bound.isSpent)
+    strictEqual(fiber.pollUnsafe(), undefined)
+  })
+
+  it("where a timer sets itself again, however much time passes", () => {
+    for (const millis of [0, 5e-324, 1]) {
+      const bound = new StepBound(0, 1)
+      const { time } = replay(bound)
+      let runs = 0
+      const again = (): void => {
+        runs++
+        time.after(millis, again)
+      }
+      again()
+      time.finish(() => !bound.isSpent)
+      assert.isTrue(bound.isSpent)
+      assert.isAtMost(runs, 100)
+    }
+  })
+
+  it("not before each event has had its steps and timers", () => {
+    const bound = new StepBound(1, 4)
+    for (let event = 0; event < 10; event++) {
+      bound.event(1000)
+      for (let step = 0; step < 1_200_000; step++) bound.step()
+    }
+    assert.isFalse(bound.isSpent)
+    bound.step()
+    assert.isTrue(bound.isSpent)
+  })
+})
+
+/** In each of 64 rounds, at most, the doublings and the halvings of a number of 53 bits. */
+const mostTries = 64 * 2 * 53
+
+describe("the search for the smallest limit", () => {
+  it("comes to an end where every second limit fails", () => {
+    let tries = 0
+    const attempt = (maxBytes: number) =>
+      Effect.sync(() => {
+        if (++tries > mostTries) throw new Error("it goes on and on")
+        return { passes: maxBytes % 2 === 0 || maxBytes >= 2 ** 40, failed: undefined, peakBytes: 2 ** 40 }
+      })
+    const found = Effect.runSync(smallestLimitOfAll(1, attempt))
+    strictEqual(found?.isMonotonic, false)
+    strictEqual(found === undefined ? undefined : found.maxBytes - found.failsAt, 1)
+  })
+})
