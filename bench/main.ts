@@ -79,19 +79,28 @@ const soak = Command.make(
     minutes: Flag.Finite("minutes").pipe(
       Flag.filter((minutes) => minutes > 0, (minutes) => `${minutes} minutes are no time`),
       Flag.withDefault(10),
-      Flag.withDescription("How long the load lasts")
+      Flag.withDescription("How long each load lasts")
+    ),
+    load: Flag.Literals("load", Soak.allLoads).pipe(
+      Flag.optional,
+      Flag.withDescription("Only this one: pools of buffers, or the chaos of every kind of memory under one limit")
     ),
     seed: Flag.Int("seed").pipe(Flag.optional, Flag.withDescription("Of the random load; a new one without it"))
   },
-  Effect.fn("bench.soak")(function*({ backends, minutes, seed }) {
+  Effect.fn("bench.soak")(function*({ backends, load, minutes, seed }) {
     const first = Option.getOrElse(seed, () => crypto.getRandomValues(new Uint16Array(1))[0]!)
     const chosen = backends.length === 0 ? Backend.Name.literals : backends
     yield* Console.log(`${Report.machineText(machine())}\n`)
-    yield* Console.error(`soaking ${chosen.join(", ")} for ${minutes} minutes, seeds from ${first} ...`)
-    const found = yield* Soak.run({ minutes, seed: first, backends: chosen })
-    yield* Console.log(Report.sectionText(found))
-    const missed = found.checks.filter((check) => !Report.isMet(check)).map(({ name }) => `missed: ${name}`)
-    const failures = [...found.failures, ...missed]
+    const loads = Option.match(load, { onNone: () => Soak.allLoads, onSome: (one) => [one] })
+    yield* Console.error(
+      `soaking ${chosen.join(", ")} for ${minutes} minutes of ${loads.join(" and ")}, seeds from ${first} ...`
+    )
+    const sections = yield* Soak.run({ minutes, seed: first, backends: chosen, loads })
+    for (const section of sections) yield* Console.log(Report.sectionText(section))
+    const failures = sections.flatMap(({ checks, failures }) => [
+      ...failures,
+      ...checks.filter((check) => !Report.isMet(check)).map(({ name }) => `missed: ${name}`)
+    ])
     if (failures.length > 0) return yield* new BenchFailed({ failures })
   })
 ).pipe(Command.withDescription("Random load on pools of all backends at the same time; nothing may be left of it"))

@@ -10,6 +10,7 @@ import * as Heap from "../Heap.ts"
 import * as Random from "../Random.ts"
 import * as Actions from "../soak/Actions.ts"
 import * as Devices from "../soak/Devices.ts"
+import { Figures } from "../soak/Figures.ts"
 import { limitBytes, watched } from "../soak/Ground.ts"
 import * as Meddling from "../soak/Meddling.ts"
 import { Watch } from "../soak/Watch.ts"
@@ -26,21 +27,6 @@ const fibers = 32
 const patience = "30 seconds"
 
 const Input = Schema.Struct({ backend: Backend.Name, seconds: Schema.Finite, seed: Schema.Int })
-
-export const Figures = Schema.Struct({
-  /** How often things ended so, or happened. */
-  counts: Schema.Record(Schema.String, Schema.Int),
-  /** The first of what should not be, and how much of it there was. */
-  problems: Schema.Array(Schema.String),
-  problemCount: Schema.Int,
-  /** The most that a pool had beyond its limit. */
-  excessBytes: Schema.Finite,
-  /** After each round without the first pool's: the heap after collection, and the resident memory. */
-  heapBytes: Schema.Array(Schema.Finite),
-  residentBytes: Schema.Array(Schema.Finite),
-  /** Driver objects after everything was closed, by kind. */
-  left: Schema.Record(Schema.String, Schema.Int)
-})
 
 const randomOptions = (next: () => number): BufferPool.BufferPoolOptions => ({
   maxBytes: limitBytes,

@@ -3,16 +3,37 @@ import { Effect } from "effect"
 import type * as Backend from "../Backend.ts"
 import * as ChildProgram from "../ChildProgram.ts"
 import * as Contender from "../Contender.ts"
-import * as Child from "../contenders/soak.ts"
+import * as Chaos from "../contenders/chaos.ts"
+import * as Pools from "../contenders/soak.ts"
 import * as Measure from "../Measure.ts"
 import type * as Report from "../Report.ts"
 import * as Section from "../Section.ts"
+import type { Figures } from "./Figures.ts"
+
+/** What happens all the time. */
+const loads = {
+  pools: {
+    contender: Pools.contender,
+    title: "random load on pools of buffers, faults, interruptions and changes of limits"
+  },
+  chaos: {
+    contender: Chaos.contender,
+    title: "every kind of memory under one limit, by all operations, while devices are lost"
+  }
+}
+
+export type Load = keyof typeof loads
+
+export const allLoads: ReadonlyArray<Load> = ["pools", "chaos"]
 
 export interface SoakOptions {
+  /** Of each load. */
   readonly minutes: number
   /** The first of the seeds; each backend has its own. */
   readonly seed: number
   readonly backends: ReadonlyArray<Backend.Name>
+  /** One after the other. */
+  readonly loads: ReadonlyArray<Load>
 }
 
 /** What the last tenth may have over the first; a leak of a hundred bytes in each lease would be far above. */
@@ -30,7 +51,7 @@ const graceMinutes = 3
 interface Soaked {
   readonly backend: Backend.Name
   readonly seed: number
-  readonly figures: typeof Child.Figures.Type
+  readonly figures: typeof Figures.Type
 }
 
 const mebibytes = (bytes: ReadonlyArray<number>): Measure.Measure =>
@@ -104,28 +125,32 @@ const remarks = ({ backend, figures, seed }: Soaked): ReadonlyArray<string> => [
   ...(Object.keys(figures.left).length === 0 ? [] : [`${backend}: left: ${JSON.stringify(figures.left)}`])
 ]
 
-const on = (backend: Backend.Name, seed: number, minutes: number) =>
-  Contender.run(Child.contender, { backend, seconds: 60 * minutes, seed }).pipe(
+const on = (load: Load, backend: Backend.Name, seed: number, minutes: number) =>
+  Contender.run(loads[load].contender, { backend, seconds: 60 * minutes, seed }).pipe(
     Effect.timeoutOrElse({
       duration: `${minutes + graceMinutes} minutes`,
       orElse: () =>
-        Effect.fail(new ChildProgram.ChildFailed({ program: `soak on ${backend}`, how: `seed ${seed}: did not end` }))
+        Effect.fail(
+          new ChildProgram.ChildFailed({ program: `${load} on ${backend}`, how: `seed ${seed}: did not end` })
+        )
     }),
     Effect.map((figures): Soaked => ({ backend, seed, figures })),
     Section.optional,
     Effect.catchTag("ChildFailed", ({ message }) => Effect.succeed(message))
   )
 
-export const run = ({ backends, minutes, seed }: SoakOptions): Section.Part<Report.Section, never> =>
+const under = (load: Load, { backends, minutes, seed }: SoakOptions): Section.Part<Report.Section, never> =>
   Effect.map(
-    Effect.forEach(backends, (backend, index) => on(backend, seed + index, minutes), { concurrency: "unbounded" }),
+    Effect.forEach(backends, (backend, index) => on(load, backend, seed + index, minutes), {
+      concurrency: "unbounded"
+    }),
     (ends) => {
       const failures = ends.filter((end) => typeof end === "string")
       const others = ends.filter((end) => typeof end !== "string")
       const soaked = others.flatMap(({ figures }) => figures === undefined ? [] : [figures])
       return {
-        name: "soak",
-        title: `${minutes} minutes of random load, faults, interruptions and changes of limits`,
+        name: load,
+        title: `${minutes} minutes of ${loads[load].title}`,
         ...Section.findings({
           tables: soaked.length === 0 ? [] : [countsTable(soaked), memoryTable(soaked)],
           checks: soaked.flatMap(checks),
@@ -135,3 +160,7 @@ export const run = ({ backends, minutes, seed }: SoakOptions): Section.Part<Repo
       }
     }
   )
+
+/** A section for each load. */
+export const run = (options: SoakOptions): Section.Part<ReadonlyArray<Report.Section>, never> =>
+  Effect.forEach(options.loads, (load) => under(load, options))
