@@ -319,7 +319,9 @@ describeWith(["chromium"], "the viewer in Chromium", () => {
       "events of unknown blocks": [released(0, 5), released(1, 6)],
       "equal times": Array.from({ length: 50 }, (_, at) => leased({ at: 0, size: at }, at, "driver")),
       "times that go back": Array.from({ length: 50 }, (_, at) => leased({ at: -at, size: at }, at, "driver")),
-      "huge bytes": [1, 2, 3].map((block) => leased({ at: block, size: 2 ** 53, label: "huge" }, block, "driver")),
+      "huge bytes": [1, 2, 3].map((block) =>
+        leased({ at: block, size: Number.MAX_SAFE_INTEGER, label: "huge" }, block, "driver")
+      ),
       "markup in texts": [
         leased({ size: 1, label: markup, callSite: markup }, 1, "driver"),
         ranOut({ size: 1, label: markup }, [markup])

@@ -14,6 +14,7 @@ import * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import * as StagingPool from "../../src/services/staging/StagingPool.ts"
+import { actAt } from "../../src/testing/StoppedFiber.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { type Bends, watchedGpu } from "../support/watchedGpu.ts"
 
@@ -150,4 +151,36 @@ describe("staging memory on WebGPU", () => {
         strictEqual((yield* Effect.flip(StagingPool.allocate(4, Uint8Array))).reason._tag, "DeviceLost")
       })
     ))
+
+  it.live("ends with DeviceLost or Released when the device is destroyed at any step", () => {
+    const jobs = [
+      StagingPool.use(64, Uint8Array, () => Effect.void),
+      StagingPool.use(
+        64,
+        Uint8Array,
+        (array) => Effect.flatMap(BufferPool.allocate(64), (x) => StagingPool.upload(array, x))
+      ),
+      Effect.flatMap(BufferPool.allocate(64), CommandQueue.read(Uint8Array)),
+      Effect.flatMap(BufferPool.allocate(64), CommandQueue.readView(Uint8Array, () => Effect.void))
+    ]
+    const destroyedAt = (job: (typeof jobs)[number], step: number) =>
+      onPools(
+        {},
+        Effect.gen(function*() {
+          const { device } = yield* WebGpu.WebGpu
+          const exit = yield* actAt(Effect.scoped(job), step, Effect.sync(() => device.destroy()))
+          if (exit === undefined || Exit.isSuccess(exit)) return exit !== undefined
+          const error = yield* Effect.flip(exit)
+          assert.include(["DeviceLost", "Released"], error.reason._tag, `step ${step}: ${error.message}`)
+          return true
+        })
+      )
+    return Effect.gen(function*() {
+      for (const job of jobs) {
+        let steps = 0
+        while (yield* destroyedAt(job, steps)) steps++
+        assert.isAbove(steps, 20)
+      }
+    })
+  })
 })

@@ -71,7 +71,8 @@ export class StagingBuffer extends WebGpuBuffer {
   /** Nobody waits for the driver any more. Until it answers, no other owner may have the memory. */
   abandon(): void {
     this.distrust()
-    void this.#mapping?.then(() => this.gpu.unmap())
+    // Deno refuses to unmap what is destroyed.
+    void this.#mapping?.then(() => this.destroyed ? undefined : this.gpu.unmap())
   }
 
   /** Gives mapped memory back to the driver, which detaches it. False where the program has taken it. */

@@ -41,11 +41,12 @@ export const readView = <A extends Elements, B, E, R>(
     const lender = fiber.getRef(CurrentLender)
     const lend = lender?.info === info ? lender.lend : StagedReading.fresh(device, driver)
     return StagedReading.through(
+      driver,
       lend,
       operation,
       view.check,
       view.empty,
-      (_, staging) => view.lend((part) => StagedReading.stageUnsafe(driver, part, staging))
+      (stageUnsafe) => view.lend(stageUnsafe)
     )
   })
 }

@@ -306,7 +306,8 @@ class Staging {
     if (direction === "download") return Effect.succeed(array)
     return Effect.map(array.map(), () => {
       const { data } = array
-      if (this.#clears) new Uint8Array(data.buffer, data.byteOffset, data.byteLength).fill(0)
+      // It has no elements any more where the pool has closed since.
+      if (this.#clears && data.length > 0) new Uint8Array(data.buffer, data.byteOffset, data.byteLength).fill(0)
       return array
     })
   }

@@ -27,7 +27,7 @@ import * as StagingPool from "../../services/staging/StagingPool.ts"
 import * as Transfers from "../../services/staging/Transfers.ts"
 import { type ConformanceTest, expectInvariants, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
-import { ownWork } from "../pool/Waiters.ts"
+import { ownWork, untilAnswered } from "../pool/Waiters.ts"
 import { forSeeds, type Random, seeds } from "../Random.ts"
 
 const test = inGroup("one limit")
@@ -224,7 +224,9 @@ const sharing = <A, E>(maxBytes: number, program: Effect.Effect<A, E, Pools>) =>
     )
     const built = yield* Layer.build(Layer.provideMerge(pools, memory))
     yield* Effect.provide(program, built)
-    const stats = yield* Context.get(built, DeviceMemory.DeviceMemory).stats
+    const { stats: counters } = Context.get(built, DeviceMemory.DeviceMemory)
+    yield* untilAnswered(counters)
+    const stats = yield* counters
     expectInvariants(stats)
     Expect.same("in use afterwards", inUse(stats), [0, 0, 0, 0, 0])
     const ofPools = yield* Effect.all([BufferPool.stats, ImagePool.stats, StagingPool.stats]).pipe(

@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -22,17 +23,13 @@ import { type ConformanceTest, expectInvariants, inGroup, scaled, type TestServi
 import * as Expect from "../Expect.ts"
 import { expectNoFailure, interruptedAt } from "../pool/Interruption.ts"
 import { written } from "../pool/Leases.ts"
+import { untilAnswered } from "../pool/Waiters.ts"
+import { actAt } from "../StoppedFiber.ts"
 import { wrong } from "./WrongValues.ts"
 
 const test = inGroup("staging memory")
 
 type Services = TestServices | StagingPool.StagingPool
-
-/** The counters when the driver has answered: a call goes on when its request was interrupted. */
-const settled = Effect.gen(function*() {
-  for (let turns = 0; turns < 10_000 && (yield* StagingPool.stats).reservedBytes > 0; turns++) yield* Effect.yieldNow
-  return yield* StagingPool.stats
-})
 
 /** In a scope of its own, with a staging pool that has leased nothing at its end. */
 const staged = <A, E>(
@@ -44,10 +41,10 @@ const staged = <A, E>(
     return yield* Effect.provide(
       Effect.gen(function*() {
         const result = yield* Effect.scoped(program)
-        const stats = yield* settled
+        yield* untilAnswered(StagingPool.stats)
+        const stats = yield* StagingPool.stats
         expectInvariants(stats)
         Expect.equal("leased staging blocks", stats.activeBlocks, 0)
-        Expect.equal("reserved staging bytes", stats.reservedBytes, 0)
         return result
       }),
       context
@@ -293,6 +290,36 @@ const interruptions = operations.map(([name, make]) =>
   )
 )
 
+/**
+ * The buffer is released, or the staging pool closes, at any step: the operation succeeds, or is told that something is Released.
+ * A command on memory that is gone would fail the next finish.
+ */
+const endings = operations.map(([name, make]) =>
+  test(
+    `${name} is Released at most, whatever ends at any of its steps`,
+    Effect.gen(function*() {
+      const most = yield* scaled(400, 40)
+      for (const ends of ["the buffer", "the staging pool"]) {
+        for (let step = 0; step < most; step++) {
+          const scope = yield* Scope.make()
+          const pool = yield* Layer.buildWithScope(Layer.fresh(StagingPool.layer({ clear: "acquire" })), scope)
+          const x = yield* written(counted(64, 0))
+          const close = Scope.close(scope, Exit.void)
+          // A pool that closes waits for what the stopped fiber asks of the driver.
+          const act = ends === "the buffer" ? Lease.release(x) : Effect.forkChild(close, { startImmediately: true })
+          const exit = yield* actAt(Effect.provide(make(x), pool), step, act)
+          const what = `${name}: ${ends} ends at step ${step}`
+          if (exit !== undefined && Exit.isFailure(exit)) yield* Expect.failsWith(what, exit, "Released")
+          const finished = yield* Effect.exit(CommandQueue.finish)
+          if (Exit.isFailure(finished)) Expect.fail(`${what}: the next finish: ${Cause.pretty(finished.cause)}`)
+          yield* Effect.andThen(close, Effect.ignore(Lease.release(x)))
+          if (exit === undefined) break
+        }
+      }
+    })
+  )
+)
+
 /** A read whose staging pool closes a few turns later has the bytes, or is told that its staging memory is Released. */
 const closedUnderReads = Effect.gen(function*() {
   const data = counted(4096, 3)
@@ -369,5 +396,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ),
   test("a pool that clears shows no owner what another one wrote", staged(cleared, { clear: "acquire" })),
   test("wrong values are InvalidRequest", staged(badRequests)),
+  ...endings,
   ...interruptions
 ]

@@ -140,7 +140,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Expect.equal("active blocks", stats.activeBlocks, 0)
     }
     yield* expectUsable
-    yield* untilAnswered
+    yield* untilAnswered(BufferPool.stats)
     yield* BufferPool.freeHeld
     const { managedBlocks, reservedBytes } = yield* BufferPool.stats
     Expect.same("nothing stays", { managedBlocks, reservedBytes }, { managedBlocks: 0, reservedBytes: 0 })

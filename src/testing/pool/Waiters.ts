@@ -39,11 +39,11 @@ export const fork = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Fib
 /** More turns than a fiber needs until it waits in a line. */
 const turns = 1000
 
-const untilStats = (
+const untilStats = <R>(
   what: string,
   expected: number,
   count: (stats: PoolStats) => number,
-  stats: Effect.Effect<PoolStats, never, BufferPool.BufferPool>
+  stats: Effect.Effect<PoolStats, never, R>
 ) =>
   Effect.gen(function*() {
     let found = count(yield* stats)
@@ -62,9 +62,5 @@ export const untilWaiting = (
 ) => untilStats("waiting requests", waiters, (found) => found.waiters, stats)
 
 /** Lets other fibers run until no call of the allocator is under way: one goes on when its request was interrupted. */
-export const untilAnswered = untilStats(
-  "bytes that are asked for",
-  0,
-  ({ reservedBytes }) => reservedBytes,
-  BufferPool.stats
-)
+export const untilAnswered = <R>(stats: Effect.Effect<PoolStats, never, R>) =>
+  untilStats("bytes that are asked for", 0, ({ reservedBytes }) => reservedBytes, stats)

@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import { isDetached } from "../../../domain/data/DetachMemory.ts"
 import { type GpuError, invalidRequest, make as makeError, Released } from "../../../domain/GpuError.ts"
 import type { DriverMapping } from "../../device/QueueDriver.ts"
 import { ScopedAttachment } from "../../device/ScopedAttachment.ts"
@@ -66,9 +67,12 @@ export class ScopedMapping {
       claim?.remove()
       return unmapUnsafe()
     })
-    return Effect.flatMap(memory, (contents) =>
-      // What is mapped may have ended while the device was busy.
-      this.problem(operation) ?? Effect.succeed(show(contents, mapped.value)))
+    return Effect.flatMap(memory, (contents) => {
+      // What is mapped may have ended while the device was busy. A GPUDevice that was destroyed detaches what it has mapped, and
+      // tells that it is lost later.
+      const why = this.ended ?? (isDetached(contents) ? "released" : undefined)
+      return why === undefined ? Effect.succeed(show(contents, mapped.value)) : this.#released(operation, why)
+    })
   }
 
   /** What errors call the memory that is mapped. */
@@ -84,7 +88,11 @@ export class ScopedMapping {
   /** Why the mapping cannot be used, or `undefined` while it can. */
   problem(operation: string): GpuError | undefined {
     const why = this.ended
-    return why === undefined ? undefined : makeError(new Released({ operation, ...this.#part, why, what: "mapping" }))
+    return why === undefined ? undefined : this.#released(operation, why)
+  }
+
+  #released(operation: string, why: Released["why"]): GpuError {
+    return makeError(new Released({ operation, ...this.#part, why, what: "mapping" }))
   }
 
   /** Ends it. A second call does nothing. */

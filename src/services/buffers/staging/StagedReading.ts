@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import { readValues } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError, make as makeError, Released } from "../../../domain/GpuError.ts"
+import { checkedStep } from "../../calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../../device/DeviceContext.ts"
 import { giveBackUnsafe, logged } from "../../device/GivingBack.ts"
@@ -18,25 +19,34 @@ import { using } from "../../pool/waiting/Job.ts"
 import type { Check, Lend, Part } from "./StagingLender.ts"
 
 /**
- * Lends staging memory for the bytes that `check` finds, and runs `f` with both. It checks again in that step: another fiber
- * may have ended the source while this one waited for the memory.
+ * Copies a part to the staging memory that is lent, and begins to map that; all in this step, in which the caller has checked the
+ * part.
+ */
+type StageUnsafe = (part: Part | undefined) => Exit.Exit<DriverMapping, GpuError>
+
+/**
+ * Lends staging memory for the bytes that `check` finds, and runs `f`, which checks again in the step in which it stages: another
+ * fiber may have ended the source since.
  */
 export const through = <A, E, R>(
+  driver: QueueDriver["Service"],
   lend: Lend,
   operation: string,
   check: Check,
   empty: Effect.Effect<A, E, R>,
-  f: (part: Part, staging: DeviceBuffer) => Effect.Effect<A, E, R>
+  f: (stageUnsafe: StageUnsafe) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GpuError, R> =>
   Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
     const asked = readValues(operation, () => check(operation))
     if (asked === undefined) return empty
     if (isGpuError(asked)) return asked
-    const lent = lend(asked.bytes, (staging): Effect.Effect<A, E | GpuError, R> => {
-      const part = readValues(operation, () => check(operation))
-      if (isGpuError(part)) return part
-      return part?.bytes === asked.bytes ? f(part, staging) : changed(operation)
-    })
+    const { bytes } = asked
+    const lent = lend(bytes, (staging) =>
+      f((part) => {
+        if (part?.bytes !== bytes) return Exit.fail(changed(operation))
+        // The pool may have closed since it lent.
+        return staging.destroyed ? Exit.fail(ended(operation, bytes)) : stageUnsafe(driver, part, staging)
+      }))
     return using(asked.memory.wholeMemory, lent)
   })
 
@@ -50,8 +60,7 @@ const changed = (operation: string): GpuError =>
     "Pass an object of their own."
   )
 
-/** Records the copy to staging memory, and begins to map that, in this step. */
-export const stageUnsafe = (
+const stageUnsafe = (
   driver: QueueDriver["Service"],
   { bytes, memory, offset }: Part,
   staging: DeviceBuffer
@@ -69,17 +78,19 @@ export const read = (
   operation: string,
   check: Check
 ): Effect.Effect<ArrayBuffer, GpuError> => {
-  const bytes = through(lend, operation, check, Effect.sync(() => new ArrayBuffer(0)), (part, staging) => {
+  const bytes = through(driver, lend, operation, check, Effect.sync(() => new ArrayBuffer(0)), (stageUnsafe) => {
     let mapping: DriverMapping | undefined
     // It begins inside, after the finalizer is on the fiber's stack, so that no interruption can lose the mapping.
-    const staged = Effect.suspend(() => {
-      const begun = stageUnsafe(driver, part, staging)
+    const staged = checkedStep(operation, () => {
+      const part = check(operation)
+      if (isGpuError(part)) return part
+      const begun = stageUnsafe(part)
       if (Exit.isFailure(begun)) return Exit.failCause(begun.cause)
       mapping = begun.value
       return Effect.flatMap(mapping.memory, (memory) => {
+        const { bytes } = part!
         // The pool of the staging memory may have closed since, or its device.
-        if (memory.byteLength < part.bytes) return ended(operation, part.bytes)
-        return Effect.succeed(memory.slice(0, part.bytes))
+        return memory.byteLength < bytes ? ended(operation, bytes) : Effect.succeed(memory.slice(0, bytes))
       })
     })
     return Effect.onExitPrimitive(staged, () => mapping?.unmapUnsafe())
