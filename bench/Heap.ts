@@ -1,4 +1,4 @@
-/** The heap of this process once everything that can go has gone. */
+/** What a process has in memory, without what can go and without what is kept for later. */
 import { Effect } from "effect"
 
 /** Bytes in use, buffers outside the heap included. Compiled code and the like may settle in several collections. */
@@ -8,3 +8,9 @@ export const bytes: Effect.Effect<number> = Effect.sync(() => {
   const { external, heapUsed } = process.memoryUsage()
   return heapUsed + external
 })
+
+/** A process whose resident memory tells what is in use, rather than what V8 and the C library keep for later. */
+export const keepingLittle = {
+  args: ["--min-semi-space-size=8", "--max-semi-space-size=8"],
+  env: { MALLOC_MMAP_THRESHOLD_: "65536" }
+}

@@ -76,10 +76,7 @@ export const contender = Contender.make({
   input: Input,
   figures: Figures,
   measure: chaos,
-  process: {
-    args: ["--min-semi-space-size=8", "--max-semi-space-size=8"],
-    env: { MALLOC_MMAP_THRESHOLD_: "65536" }
-  }
+  process: Heap.keepingLittle
 })
 
 if (import.meta.main) Contender.main(contender)

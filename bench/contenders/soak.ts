@@ -194,11 +194,7 @@ export const contender = Contender.make({
   input: Input,
   figures: Figures,
   measure: soak,
-  // Or resident memory would tell more of what V8 and the C library keep for later than of what is in use.
-  process: {
-    args: ["--min-semi-space-size=8", "--max-semi-space-size=8"],
-    env: { MALLOC_MMAP_THRESHOLD_: "65536" }
-  }
+  process: Heap.keepingLittle
 })
 
 if (import.meta.main) Contender.main(contender)

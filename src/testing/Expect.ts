@@ -5,7 +5,7 @@
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import type { GpuError, Reason } from "../domain/GpuError.ts"
+import { type GpuError, isGpuError, type Reason } from "../domain/GpuError.ts"
 
 /**
  * A backend breaks a rule of the contract. The test dies with this error.
@@ -101,3 +101,13 @@ const isHelpful = (reason: Reason): boolean => {
   if (reason._tag === "LimitExceeded" && !/\d [a-z]+ are over .+, \d+ [a-z]+, so/.test(reason.message)) return false
   return /[.)!?] [A-Z]/.test(reason.message)
 }
+
+/** Turns what an array throws into a failure. @internal */
+export const thrownBy = (call: () => unknown): Effect.Effect<unknown, GpuError> =>
+  Effect.suspend(() => {
+    try {
+      return Effect.succeed(call())
+    } catch (error) {
+      return isGpuError(error) ? error : Effect.die(error)
+    }
+  })

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import type { BufferLike } from "../../services/buffers/BufferLike.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as Mapping from "../../services/buffers/mapping/Mapping.ts"
@@ -102,23 +102,13 @@ const trials = Effect.flatMap(
   (count) => forSeeds(seeds(count), (random) => Effect.scoped(trial(random)))
 )
 
-/** Turns what an array throws into a failure. */
-const thrownBy = (call: () => unknown): Effect.Effect<unknown, GpuError> =>
-  Effect.suspend(() => {
-    try {
-      return Effect.succeed(call())
-    } catch (error) {
-      return isGpuError(error) ? error : Effect.die(error)
-    }
-  })
-
 const expectEnded = (what: string, mapped: Mapping.MappedArray<Uint32Array<ArrayBuffer>>) =>
   Effect.gen(function*() {
     Expect.equal(`elements of ${what}`, mapped.data.length, 0)
     mapped.data[0] = 1
     Expect.equal(`a stray store to ${what}`, mapped.data[0], undefined)
-    yield* Expect.failsWith(`get of ${what}`, thrownBy(() => mapped.getUnsafe(0)), "Released")
-    yield* Expect.failsWith(`set of ${what}`, thrownBy(() => mapped.setUnsafe(1, 0)), "Released")
+    yield* Expect.failsWith(`get of ${what}`, Expect.thrownBy(() => mapped.getUnsafe(0)), "Released")
+    yield* Expect.failsWith(`set of ${what}`, Expect.thrownBy(() => mapped.setUnsafe(1, 0)), "Released")
     yield* Expect.failsWith(`unmap of ${what}`, Mapping.unmap(mapped), "Released")
   })
 
@@ -157,11 +147,11 @@ const mistakes: ReadonlyArray<Mistake> = [
   ...failing("InvalidRequest", {
     "an element outside the shape": Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
-      (mapped) => thrownBy(() => mapped.getUnsafe(0, 2))
+      (mapped) => Expect.thrownBy(() => mapped.getUnsafe(0, 2))
     ),
     "an element with too few indices": Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),
-      (mapped) => thrownBy(() => mapped.setUnsafe(1, 0))
+      (mapped) => Expect.thrownBy(() => mapped.setUnsafe(1, 0))
     )
   })
 ]

@@ -11,7 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as Mapping from "../../services/buffers/mapping/Mapping.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
@@ -92,15 +92,6 @@ const downloads = Effect.gen(function*() {
   yield* Expect.failsWith("a download to it", StagingPool.download(x, array), "Released")
 })
 
-const thrownBy = (call: () => unknown): Effect.Effect<unknown, GpuError> =>
-  Effect.suspend(() => {
-    try {
-      return Effect.succeed(call())
-    } catch (error) {
-      return isGpuError(error) ? error : Effect.die(error)
-    }
-  })
-
 /** As a PyCUDA user has it, who reads into a page-locked array as into any other. */
 const readsInto = Effect.gen(function*() {
   const x = yield* written(counted(32, 7))
@@ -143,8 +134,8 @@ const endedElements = Effect.gen(function*() {
     yield* Lease.release(array.lease)
     Expect.equal(`elements of a released array, ${first}`, (data ?? array.data).length, 0)
     yield* Expect.failsWith(`a read into it, ${first}`, CommandQueue.readInto(x, array.data), "InvalidRequest")
-    yield* Expect.failsWith(`an element of it, ${first}`, thrownBy(() => array.getUnsafe(0)), "Released")
-    yield* Expect.failsWith(`a store to it, ${first}`, thrownBy(() => array.setUnsafe(1, 0)), "Released")
+    yield* Expect.failsWith(`an element of it, ${first}`, Expect.thrownBy(() => array.getUnsafe(0)), "Released")
+    yield* Expect.failsWith(`a store to it, ${first}`, Expect.thrownBy(() => array.setUnsafe(1, 0)), "Released")
   }
 })
 

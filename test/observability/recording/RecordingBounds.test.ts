@@ -8,27 +8,11 @@ import type { PoolEvent } from "../../../src/domain/pool/PoolEvent.ts"
 import * as Recording from "../../../src/observability/recording/Recording.ts"
 import * as Replay from "../../../src/observability/replay/Replay.ts"
 import { WaitLine } from "../../../src/services/pool/waiting/WaitLine.ts"
+import { noFacts } from "../../support/anyRecording.ts"
 
-const memory: Recording.RecordedMemory = {
-  number: 1,
-  device: "",
-  kind: "pool",
-  maxBytes: 100,
-  maxHeldBytes: 100,
-  maxOvertakes: 16,
-  suspectAfterMillis: 1000
-}
-
-const facts: Recording.RecordingFacts = {
-  source: "test",
-  reason: "asked",
-  takenAt: 0,
-  dropped: 0,
-  memories: [memory],
-  families: [],
-  budgets: [],
-  blocks: []
-}
+// JSON has no Infinity.
+const memory = { ...noFacts.memories[0]!, maxBytes: 100, maxHeldBytes: 100, maxOvertakes: 16, suspectAfterMillis: 1000 }
+const facts = { ...noFacts, memories: [memory] }
 
 const lost = { at: 0, memory: undefined, memoryNumber: 1, device: "" }
 const events: ReadonlyArray<PoolEvent> = [{ _tag: "Lost", ...lost }]

@@ -7,6 +7,7 @@ import type { OfRequest, PoolEvent } from "../../../src/domain/pool/PoolEvent.ts
 import * as Recording from "../../../src/observability/recording/Recording.ts"
 import * as Replay from "../../../src/observability/replay/Replay.ts"
 import { readTimeline } from "../../../src/observability/viewer/ReadTimeline.ts"
+import { noFacts } from "../../support/anyRecording.ts"
 import { stepsTaken } from "../../support/stepsTaken.ts"
 
 // Steps of compiled code are not counted.
@@ -14,26 +15,8 @@ setFlagsFromString("--no-opt")
 setFlagsFromString("--no-maglev")
 setFlagsFromString("--no-sparkplug")
 
-const memory: Recording.RecordedMemory = {
-  number: 1,
-  device: "",
-  kind: "pool",
-  maxBytes: Infinity,
-  maxHeldBytes: Infinity,
-  maxOvertakes: 16,
-  suspectAfterMillis: 1000
-}
-
-const facts: Recording.RecordingFacts = {
-  source: "test",
-  reason: "asked",
-  takenAt: 0,
-  dropped: 0,
-  memories: [memory],
-  families: [],
-  budgets: [],
-  blocks: []
-}
+const facts = noFacts
+const memory = noFacts.memories[0]!
 
 const happened = { at: 0, memory: undefined, memoryNumber: 1, device: "" }
 
