@@ -61,8 +61,7 @@ export const actAt = <A, E, R, B, E2, R2>(
     )
     fiber.addObserver(() => Deferred.doneUnsafe(scheduler.stopped, Effect.succeed(false)))
     if (!(yield* Deferred.await(scheduler.stopped))) return undefined
-    yield* act
-    scheduler.goOn()
+    yield* Effect.ensuring(act, Effect.sync(() => scheduler.goOn()))
     return yield* Fiber.await(fiber)
   })
 

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as Mapping from "../../services/buffers/mapping/Mapping.ts"
@@ -17,6 +17,7 @@ import { type ConformanceTest, inGroup, scaled, type TestServices } from "../Con
 import * as Expect from "../Expect.ts"
 import { wrong } from "../memory/WrongValues.ts"
 import { forSeeds, seeds } from "../Random.ts"
+import { actAt } from "../StoppedFiber.ts"
 import * as Kernels from "./Kernels.ts"
 import * as ReuseRace from "./ReuseRace.ts"
 
@@ -157,6 +158,25 @@ export const tests: ReadonlyArray<ConformanceTest> = [
           const error = yield* Effect.flip(exit)
           Expect.equal("the reason", isGpuError(error) ? error.reason._tag : error, "Released")
         }
+      })
+    )
+  }),
+  test("memory is freed while a queue closes, at any step of that", function*() {
+    const free = Effect.all([BufferPool.freeHeld, Effect.scoped(BufferPool.allocate(512)), BufferPool.freeHeld])
+    yield* withQueues(
+      1,
+      Effect.fnUntraced(function*() {
+        const x = yield* BufferPool.allocate(64)
+        let step = 0
+        for (let isOver = false; !isOver; step++) {
+          yield* Effect.scoped(BufferPool.allocate(256))
+          const scope = yield* Scope.make()
+          const queue = yield* Scope.provide(CommandQueue.make(), scope)
+          yield* queue.fill(x, step)
+          isOver = (yield* actAt(Scope.close(scope, Exit.void), step, free)) === undefined
+        }
+        Expect.isTrue(`${step} steps`, step > 10)
+        Expect.equal("what the last queue wrote", (yield* CommandQueue.read(x, Uint32Array))[0], step - 1)
       })
     )
   }),

@@ -359,6 +359,8 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
 
   /** Ends a further queue in the same way, and gives it back to the driver. */
   readonly closeFurther: Effect.Effect<void> = Effect.suspend(() => {
+    // Whoever frees memory submits what all open queues have recorded. This one refuses that from now on, and is open until it is empty.
+    this.#submitAll()
     this.#status.end(queueClosed(this.order.label))
     return Effect.andThen(
       this.#drained,
@@ -371,12 +373,17 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   })
 
   readonly #drained: Effect.Effect<void> = Effect.suspend(() => {
-    this.mappings.endAll()
-    if (this.#unflushed > 0) this.#flush()
+    this.#submitAll()
     return Effect.callback<void>((resume) => {
       this.#wait.start(() => resume(Exit.void))
     })
   })
+
+  /** Ends what is mapped, and submits what is recorded. */
+  #submitAll(): void {
+    this.mappings.endAll()
+    if (this.#unflushed > 0) this.#flush()
+  }
 
   /** Memory that commands on any queue may use. */
   readonly #keepUntilEnded = (memory: ArrayBuffer): void => {
