@@ -1,6 +1,7 @@
 /** What the documents promise of themselves: a short README, an index of all pages, and one meaning for each word. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
+import { Conformance } from "effect-gpu-pool/testing"
 import { globSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -51,6 +52,16 @@ describe("the documents", () => {
       ...globSync(["docs/*.md", "src/**/*.ts", "examples/**/*.{md,ts}"], { cwd: root })
     ].filter((file) => /Layer\.provide\((?:Host|WebGpu|OpenCl)\.layer/.test(textOf(file)))
     deepStrictEqual(examples, [])
+  })
+
+  it("the table of the conformance suite has every group; those of wrong requests are one", () => {
+    const listed = textOf("docs/conformance.md").split("\n").filter((line) => line.startsWith("| ")).map((line) =>
+      line.split("|")[1]
+    ).join()
+    const groups = new Set(
+      Conformance.tests.map(({ group }) => group).filter((group) => !/^(?:wrong|bad|unknown) /.test(group))
+    )
+    deepStrictEqual(Array.from(groups).filter((group) => !listed.includes(group)), [])
   })
 
   it("the glossary gives each word one meaning", () => {

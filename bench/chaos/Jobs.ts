@@ -212,6 +212,18 @@ const around: Readonly<Record<string, Around>> = {
     })
 }
 
+/** Every job and every way has worked out now and then: a chaos in which all is refused would tell nothing. */
+export const demandSuccesses = (watch: Watch): void => {
+  const done = Object.keys(watch.counts)
+  for (const name of Object.keys(jobs)) {
+    if (!done.some((what) => what.startsWith(`${name} `))) watch.problem(`no ${name} has succeeded`)
+  }
+  for (const way of Object.keys(around)) {
+    if (!done.some((what) => what.endsWith(` ${way}`))) watch.problem(`nothing has succeeded ${way}`)
+  }
+  for (const what of ["compared", "replayed"]) if (!done.includes(what)) watch.problem(`nothing was ${what}`)
+}
+
 /** How often a job begins anew that waited for others which waited for it. */
 const mostTries = 5
 

@@ -5,7 +5,7 @@
 import { Effect, Fiber, Logger, Scheduler, Schema } from "effect"
 import { Replay } from "effect-gpu-pool/observability"
 import * as Backend from "../Backend.ts"
-import { worker } from "../chaos/Jobs.ts"
+import { demandSuccesses, worker } from "../chaos/Jobs.ts"
 import { meddle } from "../chaos/Meddling.ts"
 import * as World from "../chaos/World.ts"
 import * as Contender from "../Contender.ts"
@@ -59,6 +59,7 @@ const chaos = Effect.fnUntraced(function*({ backend, seconds, seed }: typeof Inp
     yield* life(device, seed + 100 * number, watch)
     samples.push({ heap: yield* Heap.bytes, resident: process.memoryUsage().rss })
   }
+  demandSuccesses(watch)
   const settled = samples.slice(Math.ceil(samples.length / 10))
   return {
     counts: watch.counts,

@@ -163,7 +163,16 @@ const program = async (address: string, text: string): Promise<WebSocket> => {
 
 describe("what top takes", () => {
   it.concurrent("lets pages of other origins connect where its user says so, and says once how", async () => {
-    const listening = await top("--origin", elsewhere, "--origin", "https://other.example:8080")
+    // Browsers write origins in small letters, and without the usual port.
+    const listening = await top(
+      "--origin",
+      elsewhere,
+      "--origin",
+      "https://Other.example:8080",
+      "--origin",
+      "https://usual.example:443"
+    )
+    strictEqual((await listening.ask({ origin: "https://usual.example" })).status, 101)
     strictEqual((await listening.ask({ origin: elsewhere })).status, 101)
     strictEqual((await listening.ask({ origin: "https://other.example:8080" })).status, 101)
     for (let time = 0; time < 3; time++) {

@@ -16,6 +16,18 @@ describe("a delay", () => {
     strictEqual(millis(Delay.parse(Duration.seconds(2))), 2000)
   })
 
+  it("is an object like a Temporal.Duration, whose units are getters of its class", () => {
+    class Lasting {
+      get years() {
+        return 0
+      }
+      get seconds() {
+        return 3
+      }
+    }
+    strictEqual(millis(Delay.parse(new Lasting())), 3000)
+  })
+
   it.each([
     NaN,
     -1,

@@ -3,6 +3,7 @@
  * explorer stopped it.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { strictEqual } from "@effect/vitest/utils"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -267,6 +268,29 @@ describe("a trace", () => {
       const [sleeps] = shownIn(cells, "sleeper (fiber 2)", [lineWith("sleeps")])
       assert.isAtLeast(sleeps!, 0)
       assert.isTrue(cells.some(({ text }) => text.includes("-> is interrupted by main (fiber 1)")))
+    }))
+
+  it.effect("tells of what a fiber fails with or dies of, also where that has no text", () =>
+    Effect.gen(function*() {
+      const unspeakable = Object.assign(new Error("no"), {
+        toString: () => {
+          throw new Error("no text")
+        }
+      })
+      for (const odd of [Object.create(null), { toString: 7 }, unspeakable]) {
+        for (const end of [Effect.fail(odd), Effect.die(odd)]) {
+          const child = Effect.flatMap(Effect.forkChild(end), Fiber.await)
+          const violation = yield* Effect.flip(
+            Schedules.explore(Effect.andThen(child, Effect.andThen(Effect.yieldNow, end)))
+          )
+          assert.include(["failed", "defect"], violation.kind)
+          assert.include(violation.trace, "main (fiber 1)")
+        }
+      }
+      // One line of a message may be long.
+      const long = new Error("x")
+      long.stack = `   at ${"(".repeat(50_000)}`
+      strictEqual((yield* Effect.flip(Schedules.explore(Effect.die(long)))).kind, "defect")
     }))
 
   it.effect("shows that time passed too early", () =>

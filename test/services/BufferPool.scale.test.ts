@@ -121,6 +121,23 @@ describe("the heap stays flat", () => {
     }).pipe(Effect.provide(layer({ pool: { maxBytes: 100 } }))))
 })
 
+const heapWithin = (depth: number) =>
+  Effect.suspend(() => {
+    let nested: Effect.Effect<number, GpuError, BufferPool.BufferPool> = heapBytes
+    for (let level = 0; level < depth; level++) nested = BufferPool.reserve(nested, 1)
+    return nested
+  })
+
+describe("reservations within each other", () => {
+  it.live("take as much of the heap for each, however many there are", () =>
+    Effect.gen(function*() {
+      const before = yield* heapWithin(100)
+      const few = (yield* heapWithin(1000)) - before
+      const many = (yield* heapWithin(8000)) - before
+      assert.isBelow(many / few, 8 * 1.25)
+    }).pipe(Effect.provide(layer({ pool: { maxBytes: 10_000 } }))))
+})
+
 /** Looks at the ledger whenever the driver is asked or gets something back. */
 const watched = (check: () => void): AllocatorLayer =>
   decorated((allocator) => ({

@@ -4,11 +4,15 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
+import * as StagingPool from "../../src/services/staging/StagingPool.ts"
+import * as Transfers from "../../src/services/staging/Transfers.ts"
 import { hasStats, layer, nextTurn, type OpenOptions, outOfMemoryOf } from "../support/hostPool.ts"
 
 const limited = (maxBytes: number, pool?: BufferPool.BufferPoolOptions): OpenOptions => ({
@@ -96,6 +100,31 @@ const twice = (waitAtMost?: "10 seconds") =>
     yield* Effect.yieldNow
     yield* BufferPool.allocate(50, { waitAtMost })
   }))
+
+/** A fiber that the stream of an upload starts asks for the memory that the upload fills, or that had been filled. */
+const startedByStream = (goesOn: boolean) =>
+  Effect.gen(function*() {
+    const [isAsked, isOver] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const worker = Effect.andThen(Deferred.await(isAsked), BufferPool.use(100, () => Effect.void))
+    const started = yield* Deferred.make<Fiber.Fiber<void, GpuError>>()
+    const pieces = Stream.fromEffect(Effect.gen(function*() {
+      yield* Deferred.succeed(started, yield* Effect.forkDetach(worker))
+      if (goesOn) yield* Deferred.await(isOver)
+      return new Uint8Array(100)
+    }))
+    const uploading = yield* Effect.forkChild(BufferPool.use(100, (x) => Transfers.upload(pieces, x)))
+    const asking = yield* Deferred.await(started)
+    if (!goesOn) yield* Fiber.join(uploading)
+    const next = yield* Effect.forkChild(BufferPool.use(100, () => Deferred.await(isOver)))
+    yield* nextTurn
+    yield* Deferred.succeed(isAsked, undefined)
+    yield* nextTurn
+    yield* TestClock.adjust("10 seconds")
+    strictEqual(asking.pollUnsafe(), undefined)
+    yield* Deferred.succeed(isOver, undefined)
+    yield* Fiber.joinAll([uploading, next, asking])
+    yield* nothingIsLeft
+  }).pipe(Effect.provide(Layer.provideMerge(StagingPool.layer(), layer(limited(100)))))
 
 describe("requests that wait for each other", () => {
   for (const [name, job] of Object.entries(forms)) {
@@ -216,4 +245,7 @@ describe("requests that wait for each other", () => {
       }))
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100)))))
+
+  it.effect("are none of an upload's that a fiber of its stream makes, while it goes on", () => startedByStream(true))
+  it.effect("are none of an upload's that a fiber of its stream makes when it has ended", () => startedByStream(false))
 })

@@ -237,6 +237,31 @@ export const lawless: ReadonlyArray<readonly [rule: string, what: string, layer:
   ],
   [
     "answer",
+    "dies of what has no text",
+    over((inner) => ({
+      allocate: (bytes, options) => bytes > 1000 ? Effect.die(Object.create(null)) : inner.allocate(bytes, options)
+    }))
+  ],
+  [
+    "answer",
+    "succeeds without a buffer",
+    over((inner) => ({
+      allocate: (bytes, options) =>
+        bytes > 1000 ? Effect.succeed(undefined as unknown as Buffer) : inner.allocate(bytes, options)
+    }))
+  ],
+  [
+    "answer",
+    "throws what has no text in freeUnsafe",
+    over((inner) => ({
+      freeUnsafe: (buffer) => {
+        inner.freeUnsafe(buffer)
+        throw Object.create(null)
+      }
+    }))
+  ],
+  [
+    "answer",
     "throws in freeUnsafe",
     over((inner) => ({
       freeUnsafe: (buffer) => {

@@ -60,6 +60,8 @@ const flags = {
   ),
   origins: Flag.String("origin").pipe(
     Flag.filter((origin) => /^https?:\/\/[^/\s]+$/.test(origin), () => "the origin of a page, as https://app.example"),
+    // As browsers write it: in small letters, and without the usual port.
+    Flag.map((origin) => URL.parse(origin)?.origin ?? origin),
     Flag.atLeast(0),
     Flag.withDescription(
       "Pages of this origin can connect, besides those of this machine; it can be given several times"

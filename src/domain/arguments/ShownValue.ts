@@ -108,6 +108,15 @@ export const thrownText = (thrown: unknown): string => {
   }
 }
 
+/** The text of a value as it says it itself, which programs without types can make impossible. */
+export const asText = (value: unknown): string => {
+  try {
+    return String(value)
+  } catch {
+    return thrownText(value)
+  }
+}
+
 /** The innermost frame of a stack, as V8 writes it, or the others. */
 const innermost = /^\s+at (?:.*\()?(.+?:\d+:\d+)\)?$|^[^@\n]*@(.+?:\d+:\d+)$/m
 

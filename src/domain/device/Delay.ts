@@ -21,7 +21,7 @@ export const parse = (input: Duration.Input): Duration.Duration | undefined => {
   }
 }
 
-const units: ReadonlySet<string> = new Set<keyof Duration.DurationObject>([
+const units: ReadonlyArray<keyof Duration.DurationObject> = [
   "weeks",
   "days",
   "hours",
@@ -30,11 +30,16 @@ const units: ReadonlySet<string> = new Set<keyof Duration.DurationObject>([
   "milliseconds",
   "microseconds",
   "nanoseconds"
-])
+]
 
-const saysHowLong = (input: unknown): boolean => {
+const isNumber = (value: unknown): boolean => typeof value === "number" && !Number.isNaN(value)
+
+const saysHowLong = (input: Duration.Input): boolean => {
   if (typeof input !== "object" || input === null || Duration.isDuration(input)) return !Number.isNaN(input)
-  const given = Object.entries(input).filter(([, value]) => value !== undefined)
-  return given.length > 0 && given.every(([, value]) => typeof value === "number" && !Number.isNaN(value)) &&
-    (Array.isArray(input) || given.every(([unit]) => units.has(unit)))
+  if (Array.isArray(input)) return input.length > 0 && input.every(isNumber)
+  // Those of a Temporal.Duration are getters of its class.
+  const object = input as Duration.DurationObject
+  const given = units.filter((unit) => object[unit] !== undefined)
+  return given.length > 0 && given.every((unit) => isNumber(object[unit])) &&
+    Object.entries(input).every(([key, value]) => value === undefined || units.some((unit) => unit === key))
 }

@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
+import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { logged } from "../device/GivingBack.ts"
 import * as Attachments from "../lease/Attachments.ts"
@@ -25,16 +25,30 @@ export const freeOf = (allocator: Allocating<never>, buffer: DeviceBuffer): Exit
 
 /**
  * Allocates memory that may be used. Memory that may not exist, or which others can reach, is put aside until the allocator
- * has given another one, and then freed. An allocator that has only such memory, after so many, has none.
+ * has given another one, and then freed: it would give the same again. What is put aside is in no pool's limit, so it is little.
  */
 export const allocateFrom = <Options>(
   allocator: Allocating<Options>,
   bytes: number,
   options: Options | undefined,
-  most = 64
+  most = 8
 ): Effect.Effect<DeviceBuffer, GpuError> =>
   Effect.flatMap(allocator.allocate(bytes, options), (buffer) => {
     if (buffer.recyclable) return Exit.succeed(buffer)
-    const another = most > 0 ? allocateFrom(allocator, bytes, options, most - 1) : outOfMemory(bytes)
+    const another = most > 1 ? allocateFrom(allocator, bytes, options, most - 1) : untrusted(buffer)
     return Effect.ensuring(another, logged(() => allocator.freeUnsafe(buffer)))
   })
+
+const untrusted = ({ owner, size }: DeviceBuffer): GpuError =>
+  makeError(
+    new DriverError({
+      backend: owner.backend,
+      call: "Allocator.allocate",
+      codeName: undefined,
+      code: undefined,
+      log:
+        `the allocator gave one buffer of ${size} bytes after the other that may not exist, or that others can reach`,
+      commands: [],
+      hint: "Let the allocator keep no buffer that it gets back with recyclable: false."
+    })
+  )

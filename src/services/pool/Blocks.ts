@@ -26,7 +26,11 @@ import type { SetAside } from "./waiting/SetAside.ts"
 import type { Share } from "./waiting/SharedLimit.ts"
 
 /** What is left of a reservation, and of those around it: their effects end only after its own requests. */
-const leftOf = (from: SetAside | undefined): number => from === undefined ? 0 : from.left + leftOf(from.parent)
+const leftOf = (from: SetAside | undefined): number => {
+  let left = 0
+  for (let next = from; next !== undefined; next = next.parent) left += next.left
+  return left
+}
 
 /** The budgets that it is charged to. */
 const chainOf = ({ budget }: LeaseRequest): ReadonlyArray<ChargedBudget> => budget?.chain ?? []

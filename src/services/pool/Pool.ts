@@ -267,10 +267,10 @@ const nestedTooDeep = (operation: string): GpuError =>
     "Make it within an outer one: each request is charged to all budgets around it."
   )
 
-/** The facts of a pool that its line shows. */
-const insides = new WeakMap<object, Shown>()
+/** What is behind a pool of the program: for the line that shows it, and for what several pools do together. */
+const insides = new WeakMap<object, Inside>()
 
-type Shown = Pick<
+type Inside = Pick<
   PoolRequests<never, Leasable, Lease>,
   "budget" | "label" | "memory" | "reserveForAll" | "source" | "terms"
 >
@@ -289,7 +289,7 @@ const prototypeOf = (service: string): object => {
  *
  * @internal
  */
-export const shownAsPool = <P extends object>(requests: Shown, members: P): P => {
+export const shownAsPool = <P extends object>(requests: Inside, members: P): P => {
   const pool: P = Object.assign(Object.create(prototypeOf(requests.source.service)), members)
   insides.set(pool, requests)
   return pool
@@ -331,7 +331,7 @@ export const mostTogether = (pools: ReadonlyArray<object>): number => {
   }))
 }
 
-const poolLine = ({ budget, label, memory, source, terms: { from } }: Shown): string => {
+const poolLine = ({ budget, label, memory, source, terms: { from } }: Inside): string => {
   const maxBytes = maxBytesOf(memory, budget)
   const limit = budget?.limitName ?? "maxBytes"
   const closed = source.closed ? "closed" : from?.isOpen === false ? "its effect has ended" : undefined

@@ -199,7 +199,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       const request = this.#reservation(operation, owner, fiber, bytes, options)
       if (!(request instanceof LeaseRequest)) return request
       const { asks } = request
-      const reservations = [asks, ...fiber.getRef(CurrentReservations)]
+      const reservations = { inner: asks, outer: fiber.getRef(CurrentReservations) }
       return this.#whileOpen(
         request,
         this.#setAside(request),
@@ -429,7 +429,10 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     if (memory.reservations.size === 0) return from
     const isOwn = (one: SetAside): boolean =>
       one === from || one.owner === memory || (from === undefined && one.owner !== source)
-    return fiber.getRef(CurrentReservations).find((one) => one.isOf(memory.core) && isOwn(one)) ?? from
+    for (let next = Context.get(fiber.context, CurrentReservations); next !== undefined; next = next.outer) {
+      if (next.inner.isOf(memory.core) && isOwn(next.inner)) return next.inner
+    }
+    return from
   }
 
   #termsOf(fiber: AnyFiber): Terms {

@@ -10,12 +10,13 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { type AnyFiber, CurrentJob, type Job } from "../pool/waiting/Job.ts"
+import { type AnyFiber, CurrentOperation, type Operation } from "../pool/waiting/Operation.ts"
 
 interface Terms {
   /** So many are under way at a time. */
@@ -63,7 +64,7 @@ class WaitingPlace {
 }
 
 /** One producer, and one consumer that takes the results. Either waits for what the other or the work does. */
-export class InOrder<A, E> implements Job {
+export class InOrder<A, E> implements Operation {
   readonly uses: ReadonlyArray<object>
   readonly #most: number
   readonly #scope: Scope.Scope
@@ -80,6 +81,11 @@ export class InOrder<A, E> implements Job {
     this.#scope = scope
     this.uses = uses
   }
+
+  /** The producer and the work. */
+  readonly #own = new Set<number>()
+
+  readonly runsOn = (fiberId: number): boolean => this.#own.has(fiberId)
 
   readonly waiting = (): ReadonlyArray<AnyFiber> =>
     [this.#consumer.fiber, this.#producer.fiber].filter((fiber) => fiber !== undefined)
@@ -105,9 +111,10 @@ export class InOrder<A, E> implements Job {
         )
       )
       // The work inherits it.
-      const produced = Effect.provideService(Effect.suspend(() => produce(self)), CurrentJob, self)
+      const produced = Effect.provideService(Effect.suspend(() => produce(self)), CurrentOperation, self)
       const producer = Effect.forkIn(produced, scope, { startImmediately: true })
       return Effect.map(Effect.andThen(listening, producer), (fiber) => {
+        self.#runOn(fiber)
         fiber.addObserver((exit) => {
           self.#end = Exit.isSuccess(exit) ? Exit.fail(Cause.Done()) : Exit.failCause(exit.cause)
           self.#consumer.wake()
@@ -132,6 +139,7 @@ export class InOrder<A, E> implements Job {
       }
       return Effect.flatMap(Effect.forkIn(work(taken), this.#scope, { startImmediately: true }), (fiber) => {
         this.#handed.push(handed)
+        this.#runOn(fiber)
         fiber.addObserver((exit) => {
           handed.exit = exit
           this.#producer.wake()
@@ -140,6 +148,11 @@ export class InOrder<A, E> implements Job {
         return this.#producer.until(() => isTaken || handed.exit !== undefined)
       })
     })
+  }
+
+  #runOn(fiber: Fiber.Fiber<unknown, unknown>): void {
+    this.#own.add(fiber.id)
+    fiber.addObserver(() => this.#own.delete(fiber.id))
   }
 
   readonly #hasNext = (): boolean => {

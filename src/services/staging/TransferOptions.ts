@@ -104,6 +104,13 @@ const usualBytes = 4 * 2 ** 20
 /** For code that `readValues` runs, as the others here. @internal */
 export const cutOf = (operation: string, options: ChunkOptions | undefined, { device, most }: Means): Cut => {
   const { chunkSize, inFlight = 2 } = options ?? {}
+  if (!Number.isInteger(inFlight) || inFlight < 1 || inFlight > 64) {
+    throw invalidRequest(
+      operation,
+      `inFlight ${shown(inFlight)} is no whole number from 1 to 64`,
+      "Pass 2, or leave it out."
+    )
+  }
   const given = valid(MemoryLimit.resolve(operation, "chunkSize", { bytes: chunkSize }, device))
   const chunkBytes = given ?? Math.max(4, 4 * Math.floor(Math.min(usualBytes, most / inFlight) / 4))
   if (chunkBytes === 0 || chunkBytes % 4 !== 0) {
@@ -111,13 +118,6 @@ export const cutOf = (operation: string, options: ChunkOptions | undefined, { de
       operation,
       `chunkSize ${shown(chunkSize)} is no multiple of 4 bytes`,
       `Pass bytes, as "1 MiB".`
-    )
-  }
-  if (!Number.isInteger(inFlight) || inFlight < 1 || inFlight > 64) {
-    throw invalidRequest(
-      operation,
-      `inFlight ${shown(inFlight)} is no whole number from 1 to 64`,
-      "Pass 2, or leave it out."
     )
   }
   return { chunkBytes, inFlight }

@@ -125,15 +125,17 @@ const failures = Effect.gen(function*() {
     { chunkSize: "x" },
     { inFlight: 0 },
     { inFlight: 1.5 },
-    {
-      inFlight: 65
-    },
+    { inFlight: 65 },
+    { inFlight: NaN },
+    { inFlight: {} },
     { offset: 2 },
     { offset: 128 },
     { wrong: 1 }
   ]
   for (const option of options) {
     const named = JSON.stringify(option)
+    const { message } = yield* Effect.flip(Transfers.upload(Stream.empty, x, wrong(option)))
+    Expect.isTrue(`${named}: ${message}`, Object.keys(option).every((name) => message.includes(name)))
     yield* Expect.failsWith(named, Transfers.upload(Stream.empty, x, wrong(option)), "InvalidRequest")
     yield* Expect.failsWith(named, Stream.runDrain(Transfers.download(x, wrong(option))), "InvalidRequest")
   }

@@ -9,13 +9,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { line } from "../../domain/arguments/ShownValue.ts"
+import { shown, thrownText } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { Allocator, layerImmediate } from "../../services/buffers/Allocator.ts"
-import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
+import { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import { DeviceContext } from "../../services/device/DeviceContext.ts"
 import type { QueueDriver } from "../../services/device/QueueDriver.ts"
 import * as Expect from "../Expect.ts"
@@ -34,8 +34,8 @@ export class AllocatorWatch {
   readonly #info: DeviceInfo
   /** Given, and not got back. */
   readonly #given = new Set<DeviceBuffer>()
-  /** Taken from the device, and not given back to it. */
-  readonly #taken = new Set<DeviceBuffer>()
+  /** What the device gave it, and did not get back. */
+  readonly #fromDevice = new Set<DeviceBuffer>()
   readonly #returned = new WeakSet<DeviceBuffer>()
   #problem: string | undefined
 
@@ -50,8 +50,8 @@ export class AllocatorWatch {
   }
 
   /** How many buffers of the device it has. */
-  get taken(): number {
-    return this.#taken.size
+  get fromDevice(): number {
+    return this.#fromDevice.size
   }
 
   /** The allocator, watched. */
@@ -69,9 +69,10 @@ export class AllocatorWatch {
   /** What holds when the allocator's layer has closed. */
   readonly expectClosed: Effect.Effect<void> = Effect.suspend(() => {
     // Nobody gives buffers back to a device that is lost.
-    if (this.#taken.size > 0 && this.#status.error === undefined) {
-      const bytes = [...this.#taken].map(({ size }) => size)
-      this.#breaks("return", `its layer has closed, and it never gave back buffers of ${bytes.join(", ")} bytes`)
+    if (this.#fromDevice.size > 0 && this.#status.error === undefined) {
+      const bytes = Array.from(this.#fromDevice).reduce((sum, { size }) => sum + size, 0)
+      const kept = `${this.#fromDevice.size} buffers of ${bytes} bytes together`
+      this.#breaks("return", `its layer has closed, and it never gave back ${kept}`)
     }
     return this.expectKept
   })
@@ -103,7 +104,7 @@ export class AllocatorWatch {
       if (Exit.isExit(exit)) return exit
       this.#breaks("answer", "freeUnsafe returned no Exit")
     } catch (error) {
-      this.#breaks("answer", `freeUnsafe threw ${line(String(error))}`)
+      this.#breaks("answer", `freeUnsafe threw ${thrownText(error)}`)
     }
     return Exit.void
   }
@@ -115,7 +116,7 @@ export class AllocatorWatch {
       if (Cause.isInterruptReason(reason)) continue
       if (!Cause.isFailReason(reason) || !isGpuError(reason.error)) {
         const what = Cause.isFailReason(reason) ? reason.error : reason.defect
-        this.#breaks("answer", `an allocation of ${bytes} bytes ended with ${line(String(what))}, and no GpuError`)
+        this.#breaks("answer", `an allocation of ${bytes} bytes ended with ${thrownText(what)}, and no GpuError`)
       } else if (reason.error.reason._tag === "OutOfMemory") {
         this.refusals++
         if (bytes === 0) this.#breaks("size", "it had no memory for 0 bytes, which take none")
@@ -124,6 +125,12 @@ export class AllocatorWatch {
   }
 
   #expectRight(bytes: number, usage: BufferUsage.BufferUsage, buffer: DeviceBuffer): void {
+    if (!(buffer instanceof DeviceBuffer)) {
+      return this.#breaks(
+        "answer",
+        `an allocation of ${bytes} bytes succeeded with ${shown(buffer)}, and no DeviceBuffer`
+      )
+    }
     const { destroyed, owner, size } = buffer
     if (bytes === 0 ? size !== 0 : size < bytes) {
       this.#breaks("size", `it gave a buffer of ${size} bytes when asked for ${bytes}`)
@@ -159,7 +166,7 @@ export class AllocatorWatch {
       createBuffer: (bytes, usage, label) =>
         Effect.onExit(device.createBuffer(bytes, usage, label), (exit) =>
           Effect.sync(() => {
-            if (Exit.isSuccess(exit)) this.#taken.add(exit.value)
+            if (Exit.isSuccess(exit)) this.#fromDevice.add(exit.value)
           })),
       createFromHost: (data, mode, usage, label) => device.createFromHost(data, mode, usage, label),
       createRegionUnsafe: (part, size, usage, label) => device.createRegionUnsafe(part, size, usage, label),
@@ -167,7 +174,7 @@ export class AllocatorWatch {
         if (this.#returned.has(buffer)) {
           this.#breaks("once", `it gave a buffer of ${buffer.size} bytes back to the device twice`)
         }
-        if (this.#taken.delete(buffer)) this.#returned.add(buffer)
+        if (this.#fromDevice.delete(buffer)) this.#returned.add(buffer)
         return device.destroyBufferUnsafe(buffer)
       }
     }

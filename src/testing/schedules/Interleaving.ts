@@ -5,7 +5,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
-import { line as printable } from "../../domain/arguments/ShownValue.ts"
+import { asText, line as printable } from "../../domain/arguments/ShownValue.ts"
 import { cut } from "./PrintedText.ts"
 import { type Code, ProgramCode, type Ran } from "./ProgramCode.ts"
 import { format, type Place } from "./SourceFiles.ts"
@@ -331,7 +331,7 @@ const oneLine = ({ lines, place }: Code): string => {
     : `${place.file}:${first.line}-${last.line} \`${from}\` to \`${cut(last.text, 80)}\``
 }
 
-const textOf = (error: unknown): string => cut(printable(String(error).split("\n")[0], 400), 60)
+const textOf = (error: unknown): string => cut(printable(asText(error).split("\n")[0], 400), 60)
 
 /** What each step's fiber stood in at its next one, by the index of the event. */
 const framesAfter = (events: ReadonlyArray<Event>): ReadonlyMap<number, ReadonlyArray<Frame>> => {

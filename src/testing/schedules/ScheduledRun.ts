@@ -14,6 +14,7 @@ import * as Logger from "effect/Logger"
 import * as EffectRandom from "effect/Random"
 import * as Scheduler from "effect/Scheduler"
 import * as Tracer from "effect/Tracer"
+import { asText, thrownText } from "../../domain/arguments/ShownValue.ts"
 import { Turns } from "../../services/calls/Turns.ts"
 import { Random } from "../Random.ts"
 import type { Chooser } from "./Chooser.ts"
@@ -351,5 +352,10 @@ const remove = (tasks: Array<Task>, task: Task): void => {
   if (index >= 0) tasks.splice(index, 1)
 }
 
-const show = (cause: unknown): string =>
-  cause instanceof Error ? withoutEngine(cause.stack ?? cause.message) : String(cause)
+const show = (cause: unknown): string => {
+  try {
+    return cause instanceof Error ? withoutEngine(asText(cause.stack ?? cause.message)) : asText(cause)
+  } catch {
+    return thrownText(cause)
+  }
+}

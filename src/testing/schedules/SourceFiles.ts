@@ -106,7 +106,8 @@ export const ownerOf = (url: string): Owner => {
 /** A stack trace without the frames of Effect, the runtime and the explorer. */
 export const withoutEngine = (stack: string): string =>
   stack.split("\n").filter((line) => {
-    const file = /^\s+at (?:.*\()?(.+):\d+:\d+\)?$/.exec(line)?.[1]
+    // The expression takes quadratic time, and a message may be one long line.
+    const file = line.length > 1000 ? undefined : /^\s+at (?:.*\()?(.+):\d+:\d+\)?$/.exec(line)?.[1]
     return file === undefined || ownerOf(file) !== "engine"
   }).join("\n")
 

@@ -11,7 +11,7 @@ import type { LeaseList } from "../../lease/LeaseTable.ts"
 import type { PoolSource } from "../../lease/PoolSource.ts"
 import type { Charge, ChargedBudget } from "./Charge.ts"
 import type { Help } from "./Help.ts"
-import type { AnyFiber } from "./Job.ts"
+import type { AnyFiber } from "./Operation.ts"
 import type { SetAside } from "./SetAside.ts"
 import type { Waiter } from "./Waiter.ts"
 

@@ -18,9 +18,15 @@ import type { ChargedBudget } from "./Charge.ts"
  * In the context of an effect that runs within reservations, the innermost first. Where a pool was asked for one, the
  * effect is given that pool as one that draws from it; the other pools on the memory find it here.
  */
-export const CurrentReservations = Context.Reference<ReadonlyArray<SetAside>>("effect-gpu-pool/CurrentReservations", {
-  defaultValue: () => []
+export const CurrentReservations = Context.Reference<Reservations | undefined>("effect-gpu-pool/CurrentReservations", {
+  defaultValue: () => undefined
 })
+
+/** A reservation, and those around it. */
+export interface Reservations {
+  readonly inner: SetAside
+  readonly outer: Reservations | undefined
+}
 
 export interface SetAsideOptions {
   /** Whose bytes they are: a pool, by its source, or a memory, with all its pools. */
@@ -58,7 +64,7 @@ export class SetAside {
   readonly #registry: Set<SetAside>
   /** Bytes of the reservation around it, which get back to that one. */
   #owed = 0
-  /** Bytes that requests use which are not charged to a budget, and with which it stays charged. */
+  /** For each budget of this reservation: the bytes that requests use which do not charge that budget. It stays charged with them. */
   readonly #elsewhere = new Map<ChargedBudget, number>()
 
   constructor({ budgets, core, fiberId, label, owner, parent, registry, sequence }: SetAsideOptions) {

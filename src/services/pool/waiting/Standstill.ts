@@ -5,7 +5,7 @@
  *
  * A lease is stuck when its scope, or the fiber that acquired the first lease of its scope, or the fiber that it is
  * lent to, has a request that is stuck. A fiber has the requests of the operations that it waits for, and an operation
- * the memory that it uses (`Job`). A request is stuck when it waits in a line to which only stuck leases, stuck
+ * the memory that it uses (`Operation`). A request is stuck when it waits in a line to which only stuck leases, stuck
  * reservations and the charges of stuck requests can give anything back. The requests that are left when all others are
  * removed, again and again, are a standstill. The rule does not see a release that another fiber would still do, so it
  * must hold twice, `suspectAfter` apart, with nothing given back in between.
@@ -18,8 +18,8 @@ import type * as Scope from "effect/Scope"
 import type { WaitingJob } from "../../../domain/GpuError.ts"
 import type { Lease } from "../../lease/Lease.ts"
 import type { LeaseTable } from "../../lease/LeaseTable.ts"
-import { partyOf } from "./Job.ts"
 import type { JobTurns } from "./JobTurns.ts"
+import { partyOf } from "./Operation.ts"
 import type { SetAside } from "./SetAside.ts"
 import type { Waiter, WaitLine, WaitLines } from "./WaitLine.ts"
 

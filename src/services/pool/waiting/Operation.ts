@@ -1,6 +1,6 @@
 /**
- * For whom an operation of the library works: the fibers that wait for it, and who has the memory that it uses. Its
- * requests are theirs where the pool looks for jobs that wait for each other.
+ * For whom an operation of the library works, as an upload or a read: the fibers that wait for it. Its requests are theirs where
+ * the pool looks for jobs that wait for each other, and so is the memory that it uses.
  *
  * @internal
  */
@@ -14,7 +14,12 @@ export type AnyFiber = Pick<Fiber.Fiber<unknown, unknown>, "id" | "context">
 const none: ReadonlyArray<never> = []
 
 /** An operation of the library, which may run on fibers of its own. */
-export interface Job {
+export interface Operation {
+  /**
+   * Whether it runs on a fiber now. Fibers that the program starts meanwhile inherit the context, and may go on when the operation
+   * has ended: they are none of its own.
+   */
+  readonly runsOn: (fiberId: number) => boolean
   /** The fibers that wait for it now. */
   readonly waiting: () => ReadonlyArray<AnyFiber>
   /** The memory that comes back only when it has ended, as `Leasable.wholeMemory` stands for it. */
@@ -22,17 +27,23 @@ export interface Job {
 }
 
 /** In the context of what an operation does. */
-export const CurrentJob = Context.Reference<Job | undefined>("effect-gpu-pool/CurrentJob", {
+export const CurrentOperation = Context.Reference<Operation | undefined>("effect-gpu-pool/CurrentOperation", {
   defaultValue: () => undefined
 })
+
+const operationOf = ({ context, id }: AnyFiber): Operation | undefined => {
+  const operation = Context.get(context, CurrentOperation)
+  return operation?.runsOn(id) === true ? operation : undefined
+}
 
 const nobody = (): ReadonlyArray<never> => none
 
 /** Runs what uses some memory for as long as it lasts, whoever has a lease of that. */
 export const using = <A, E, R>(memory: object, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
-    const { uses = none, waiting = nobody } = fiber.getRef(CurrentJob) ?? {}
-    return Effect.provideService(effect, CurrentJob, { waiting, uses: [memory, ...uses] })
+    const { uses = none, waiting = nobody } = operationOf(fiber) ?? {}
+    const runsOn = (id: number): boolean => id === fiber.id
+    return Effect.provideService(effect, CurrentOperation, { runsOn, waiting, uses: [memory, ...uses] })
   })
 
 /** Who waits when a request does. */
@@ -51,15 +62,15 @@ interface Asked {
 /** The fiber and the scope of a request; and, of one that belongs to an operation, all who wait for that, and what it uses. */
 export const partyOf = ({ maker, scope }: Asked): Party => {
   const scopes = scope === undefined ? none : [scope]
-  if (Context.get(maker.context, CurrentJob) === undefined) return { fiberIds: [maker.id], scopes, uses: none }
+  if (operationOf(maker) === undefined) return { fiberIds: [maker.id], scopes, uses: none }
   const fibers = new Map([[maker.id, maker]])
   const uses: Array<object> = []
   // A map goes on to what is added meanwhile.
-  for (const { context } of fibers.values()) {
-    const job = Context.get(context, CurrentJob)
-    if (job === undefined) continue
-    uses.push(...job.uses)
-    for (const other of job.waiting()) fibers.set(other.id, other)
+  for (const fiber of fibers.values()) {
+    const operation = operationOf(fiber)
+    if (operation === undefined) continue
+    uses.push(...operation.uses)
+    for (const other of operation.waiting()) fibers.set(other.id, other)
   }
   const others = Array.from(fibers.values()).slice(1).map(({ context }) => Context.getOrUndefined(context, Scope.Scope))
   return {
