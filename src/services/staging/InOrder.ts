@@ -65,7 +65,7 @@ class WaitingPlace {
 
 /** One producer, and one consumer that takes the results. Either waits for what the other or the work does. */
 export class InOrder<A, E> implements Operation {
-  readonly uses: ReadonlyArray<object>
+  readonly using: () => ReadonlyArray<object>
   readonly #most: number
   readonly #scope: Scope.Scope
   readonly #producer = new WaitingPlace()
@@ -79,7 +79,7 @@ export class InOrder<A, E> implements Operation {
   private constructor({ most, scope, uses }: Terms) {
     this.#most = most
     this.#scope = scope
-    this.uses = uses
+    this.using = () => uses
   }
 
   /** The producer and the work. */

@@ -23,7 +23,7 @@ export interface Operation {
   /** The fibers that wait for it now. */
   readonly waiting: () => ReadonlyArray<AnyFiber>
   /** The memory that comes back only when it has ended, as `Leasable.wholeMemory` stands for it. */
-  readonly uses: ReadonlyArray<object>
+  readonly using: () => ReadonlyArray<object>
 }
 
 /** In the context of what an operation does. */
@@ -36,14 +36,17 @@ const operationOf = ({ context, id }: AnyFiber): Operation | undefined => {
   return operation?.runsOn(id) === true ? operation : undefined
 }
 
-const nobody = (): ReadonlyArray<never> => none
-
 /** Runs what uses some memory for as long as it lasts, whoever has a lease of that. */
 export const using = <A, E, R>(memory: object, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
-    const { uses = none, waiting = nobody } = operationOf(fiber) ?? {}
-    const runsOn = (id: number): boolean => id === fiber.id
-    return Effect.provideService(effect, CurrentOperation, { runsOn, waiting, uses: [memory, ...uses] })
+    // A fiber may begin before the operation around it knows that it runs there.
+    const around = fiber.getRef(CurrentOperation)
+    const outer = (): Operation | undefined => around?.runsOn(fiber.id) === true ? around : undefined
+    return Effect.provideService(effect, CurrentOperation, {
+      runsOn: (id) => id === fiber.id,
+      waiting: () => outer()?.waiting() ?? none,
+      using: () => [memory, ...outer()?.using() ?? none]
+    })
   })
 
 /** Who waits when a request does. */
@@ -69,7 +72,7 @@ export const partyOf = ({ maker, scope }: Asked): Party => {
   for (const fiber of fibers.values()) {
     const operation = operationOf(fiber)
     if (operation === undefined) continue
-    uses.push(...operation.uses)
+    uses.push(...operation.using())
     for (const other of operation.waiting()) fibers.set(other.id, other)
   }
   const others = Array.from(fibers.values()).slice(1).map(({ context }) => Context.getOrUndefined(context, Scope.Scope))
