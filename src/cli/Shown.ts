@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { shownBytes as bytes } from "../domain/arguments/ShownBytes.ts"
+import { shownBytes as bytes } from "../domain/arguments/ShownValue.ts"
 
 /** As `512 B` and `1.5 GiB`. */
 export { bytes }

@@ -1,8 +1,8 @@
 /**
  * The stack of an error. An engine keeps ten frames, and those of an operation that fails are the library's and Effect's own. Here
  * they are few, and the program's come after them: where it ran the effect, and the functions of `Effect.fn` and spans that it is
- * in. An error costs a second look at the stack, of some more frames: some 40 µs where it took 13. They are put into words when
- * somebody reads them.
+ * in. An error costs a second look at the stack, of some more frames: some 40 µs where it took 13. The text is made when
+ * the program first reads `stack`.
  *
  * @internal
  */

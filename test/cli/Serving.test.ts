@@ -92,7 +92,7 @@ const requests: ReadonlyArray<readonly [headers: Headers, why: string | undefine
   [{ origin: elsewhere }, "a page of http://elsewhere.example"],
   [{ origin: "https://localhost.elsewhere.example" }, "a page of https://localhost.elsewhere.example"],
   [{ origin: "https://elsewhere.example/localhost" }, "a page of https://elsewhere.example/localhost"],
-  // A frame in a sandbox, and a file: any page can make one.
+  // Browsers send "null" for a sandboxed frame and for a local file; any page can make such a frame.
   [{ origin: "null" }, "a page of null"],
   [{ origin: "" }, "a page of "],
   [{ origin: "http://localhost, http://elsewhere.example" }, "a page of http://localhost, http://elsewhere.example"],

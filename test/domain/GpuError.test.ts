@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
-import { shownBytes } from "../../src/domain/arguments/ShownBytes.ts"
+import { shownBytes } from "../../src/domain/arguments/ShownValue.ts"
 import * as GpuError from "../../src/domain/GpuError.ts"
 import type { HolderGroup } from "../../src/domain/pool/HolderSums.ts"
 

@@ -271,13 +271,13 @@ describe("Kernel.make", () => {
     // @ts-expect-error: a body has it
     Kernel.make({ name: "k", args: [ScalarArg("u32", "count")], body })
     const unknown: string = "x"
-    const any: any = [VectorArg("f32", "x")] // oxlint-disable-line typescript/no-explicit-any
+    const args: ReadonlyArray<KernelArgument> = [VectorArg("f32", "x")]
     for (
       const good of [
         Kernel.make({ name: "target", args: [], body }),
         Kernel.make({ name: "k", args: [VectorArg("f32", "targets"), ScalarArg("u32", "x")], body }),
         Kernel.make({ name: "k", args: [VectorArg("f32", unknown)], body }),
-        Kernel.make({ name: "k", args: any, body })
+        Kernel.make({ name: "k", args, body })
       ]
     ) assert.isUndefined(good.problem)
   })

@@ -52,6 +52,11 @@ const request = ({ at = 0, callSite, label, request = 0, size }: Asked) => (
   { ...ofRequest, at: begun + at, size, label, callSite, request }
 )
 
+/** What events of a request of 10 bytes in the first memory say of it. */
+export const requestNumbered = (request: number) => (
+  { ...ofRequest, at: 0, family: "1", request, size: 10, label: undefined, callSite: undefined }
+)
+
 export const leased = (asked: Asked, block: number, from: PoolEvent.Leased["from"], capacity = asked.size): Event => (
   { ...request(asked), _tag: "Leased", from, block, capacity }
 )

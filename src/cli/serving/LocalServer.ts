@@ -26,7 +26,7 @@ export interface ListenOptions {
 
 export interface Answering {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
-  /** Takes what becomes a WebSocket; without it there is none. */
+  /** Takes over the connection of a request for a WebSocket; a server without it refuses those. */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 

@@ -16,6 +16,6 @@ const transfers = { transfer: stays, transferToFixedLength: stays, transferToImm
 /**
  * Hides the methods that transfer the memory: a program that moved the bytes to an ArrayBuffer of its own would still see them
  * after the driver has the memory back. A program can transfer it all the same, with the methods of the prototype or a stream
- * that takes arrays, so whoever ends the mapping looks whether it can still be detached.
+ * that takes arrays. So the backend checks, before it unmaps the memory, whether the program has done that.
  */
 export const lend = (memory: ArrayBuffer): ArrayBuffer => Object.defineProperties(memory, transfers)

@@ -191,7 +191,8 @@ const cut = (text: string, start: number, between: string): readonly [before: st
   return at === -1 ? ["", text.slice(start)] : [text.slice(start, at), text.slice(at + between.length)]
 }
 
-const pathOf = (file: string): string => {
+/** The path in a file's URL, with slashes; any other address as it is. @internal */
+export const pathOf = (file: string): string => {
   if (!file.startsWith("file://")) return file
   const path = file.slice("file://".length).replace(/^\/(?=[A-Za-z]:)/, "")
   try {

@@ -4,8 +4,9 @@
  * @internal
  */
 import { line as printable } from "../../domain/arguments/ShownValue.ts"
+import { pathOf } from "../../services/calls/CallSite.ts"
 import type { Position, Script } from "./Inspector.ts"
-import { fileAt, type Mapping, ofScript, ofStackTraces, pathOf } from "./SourceMaps.ts"
+import { fileAt, type Mapping, ofScript, ofStackTraces } from "./SourceMaps.ts"
 
 /** Whose code a file has: this program's, a package's, or that of Effect, the runtime and the explorer. */
 export type Owner = "program" | "package" | "engine"

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { pathOf } from "../../services/calls/CallSite.ts"
 import { builtin } from "./Inspector.ts"
 
 /** A place in a file that somebody wrote. The line and the column count from 0. */
@@ -180,16 +181,5 @@ export const fileAt = (url: string): string | undefined => {
     return builtin<FileSystem>("node:fs")?.readFileSync(pathOf(url), "utf8")
   } catch {
     return undefined
-  }
-}
-
-/** The path in a file's URL, with slashes; any other address as it is. */
-export const pathOf = (url: string): string => {
-  if (!url.startsWith("file://")) return url
-  const path = url.slice("file://".length).replace(/^\/(?=[A-Za-z]:)/, "")
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return path
   }
 }

@@ -8,7 +8,7 @@ import type { PoolEvent } from "../../../src/domain/pool/PoolEvent.ts"
 import * as Recording from "../../../src/observability/recording/Recording.ts"
 import * as Replay from "../../../src/observability/replay/Replay.ts"
 import { WaitLine } from "../../../src/services/pool/waiting/WaitLine.ts"
-import { noFacts } from "../../support/anyRecording.ts"
+import { noFacts, requestNumbered } from "../../support/anyRecording.ts"
 
 // JSON has no Infinity.
 const memory = { ...noFacts.memories[0]!, maxBytes: 100, maxHeldBytes: 100, maxOvertakes: 16, suspectAfterMillis: 1000 }
@@ -130,20 +130,9 @@ const many = (count: number, more: (number: number) => ReadonlyArray<PoolEvent>)
 
 /** A request that waits for the driver. */
 const waiting = (request: number, memoryNumber = 1): Extract<PoolEvent, { readonly _tag: "DriverAsked" }> => ({
+  ...requestNumbered(request),
   _tag: "DriverAsked",
-  ...lost,
   memoryNumber,
-  pool: "BufferPool",
-  request,
-  family: "1",
-  size: 10,
-  label: undefined,
-  budget: undefined,
-  budgetNumber: undefined,
-  queue: undefined,
-  callSite: undefined,
-  waitAtMost: 0,
-  under: undefined,
   capacity: 10
 })
 

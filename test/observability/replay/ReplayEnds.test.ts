@@ -8,6 +8,7 @@ import type { OfRequest, PoolEvent } from "../../../src/domain/pool/PoolEvent.ts
 import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
 import * as Recording from "../../../src/observability/recording/Recording.ts"
 import * as Replay from "../../../src/observability/replay/Replay.ts"
+import { noFacts } from "../../support/anyRecording.ts"
 import { changed, changes, randomRecordings } from "./changedRecordings.ts"
 import { crowds, hosts, paces, pools, programs, recordedFibers } from "./fibers.ts"
 
@@ -142,28 +143,15 @@ const twoWait: ReadonlyArray<PoolEvent> = [
 
 const recordingOf = (events: ReadonlyArray<PoolEvent>): Recording.Recording =>
   Recording.make({
-    source: "test",
-    reason: "asked",
-    takenAt: 0,
-    dropped: 0,
-    memories: [{
-      number: 1,
-      device: "",
-      kind: "pool",
-      maxBytes: 100,
-      maxHeldBytes: Infinity,
-      maxOvertakes: 16,
-      suspectAfterMillis: 1000
-    }],
+    ...noFacts,
+    memories: [{ ...noFacts.memories[0]!, maxBytes: 100, maxOvertakes: 16, suspectAfterMillis: 1000 }],
     families: [{
       memory: 1,
       pool: "BufferPool",
       family: "1",
       clears: false,
       sizes: [[60, 60, 60, 60], [80, 80, 80, 80]]
-    }],
-    budgets: [],
-    blocks: []
+    }]
   }, events)
 
 describe("a replay, as memory is back and a request is interrupted in one step,", () => {

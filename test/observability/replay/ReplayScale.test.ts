@@ -7,7 +7,7 @@ import type { OfRequest, PoolEvent } from "../../../src/domain/pool/PoolEvent.ts
 import * as Recording from "../../../src/observability/recording/Recording.ts"
 import * as Replay from "../../../src/observability/replay/Replay.ts"
 import { readTimeline } from "../../../src/observability/viewer/ReadTimeline.ts"
-import { noFacts } from "../../support/anyRecording.ts"
+import { noFacts, requestNumbered } from "../../support/anyRecording.ts"
 import { stepsTaken } from "../../support/stepsTaken.ts"
 
 // Steps of compiled code are not counted.
@@ -20,21 +20,7 @@ const memory = noFacts.memories[0]!
 
 const happened = { at: 0, memory: undefined, memoryNumber: 1, device: "" }
 
-const asked = (request: number, more: Partial<OfRequest> = {}): OfRequest => ({
-  ...happened,
-  pool: "BufferPool",
-  request,
-  family: "1",
-  size: 10,
-  label: undefined,
-  budget: undefined,
-  budgetNumber: undefined,
-  queue: undefined,
-  callSite: undefined,
-  waitAtMost: 0,
-  under: undefined,
-  ...more
-})
+const asked = (request: number, more: Partial<OfRequest> = {}): OfRequest => ({ ...requestNumbered(request), ...more })
 
 const leaseOf = (request: number, more: Partial<OfRequest> = {}): ReadonlyArray<PoolEvent> => [
   { _tag: "DriverAsked", ...asked(request, more), capacity: 10 },

@@ -359,7 +359,8 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
 
   /** Ends a further queue in the same way, and gives it back to the driver. */
   readonly closeFurther: Effect.Effect<void> = Effect.suspend(() => {
-    // Whoever frees memory submits what all open queues have recorded. This one refuses that from now on, and is open until it is empty.
+    // A fiber that frees memory flushes every open queue, this one too until its commands have ended. A flush with commands left
+    // would fail from now on.
     this.#submitAll()
     this.#status.end(queueClosed(this.order.label))
     return Effect.andThen(
