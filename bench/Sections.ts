@@ -5,6 +5,7 @@ import * as Clear from "./sections/Clear.ts"
 import * as Contention from "./sections/Contention.ts"
 import * as Core from "./sections/Core.ts"
 import * as Frames from "./sections/Frames.ts"
+import * as Hit from "./sections/Hit.ts"
 import * as Lease from "./sections/Lease.ts"
 import * as Memory from "./sections/Memory.ts"
 import * as Policies from "./sections/Policies.ts"
@@ -17,6 +18,7 @@ import * as TouchedWorkload from "./sections/TouchedWorkload.ts"
 export const all = [
   Core.section,
   Lease.section,
+  Hit.section,
   Contention.section,
   TouchedWorkload.section,
   Allocation.section,

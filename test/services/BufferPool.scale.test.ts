@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { setFlagsFromString } from "node:v8"
+import { GCProfiler, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
@@ -42,6 +42,33 @@ const isFlat = <E, R>(pairs: number, work: (pairs: number) => Effect.Effect<void
   })
 
 const million = 1_000_000
+
+/** What running an effect allocates, without what else the program allocates once. */
+const allocatedEach = <E, R>(times: number, effect: Effect.Effect<unknown, E, R>) =>
+  Effect.gen(function*() {
+    yield* repeat(times, () => effect)
+    const profiler = new GCProfiler()
+    profiler.start()
+    let left = process.memoryUsage().heapUsed
+    yield* repeat(times, () => effect)
+    let allocated = process.memoryUsage().heapUsed
+    for (const { afterGC, beforeGC } of profiler.stop().statistics) {
+      allocated += beforeGC.heapStatistics.usedHeapSize - left
+      left = afterGC.heapStatistics.usedHeapSize
+    }
+    return (allocated - left) / times
+  })
+
+describe("a hit allocates", () => {
+  it.live("no more than 900 bytes in a scope of its own, and 500 in `use`, of which the loop has its share", () =>
+    Effect.gen(function*() {
+      const loop = yield* allocatedEach(million / 5, Effect.void)
+      const scoped = yield* allocatedEach(million / 5, Effect.scoped(BufferPool.allocate(64)))
+      assert.isBelow(scoped - loop, 900)
+      const used = yield* allocatedEach(million / 5, BufferPool.use(64, () => Effect.void))
+      assert.isBelow(used - loop, 500)
+    }).pipe(Effect.provide(layer())))
+})
 
 describe("the heap stays flat", () => {
   it.live("over 1,000,000 pairs in short scopes", () =>

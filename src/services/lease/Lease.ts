@@ -6,7 +6,6 @@
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import { dual } from "effect/Function"
 import * as Hash from "effect/Hash"
 import * as Predicate from "effect/Predicate"
@@ -81,12 +80,8 @@ export interface OwningList {
   readonly last: Lease | undefined
   readonly add: (lease: Lease) => void
   readonly remove: (lease: Lease) => void
-  /** Runs `f` with the list of another scope. */
-  readonly withListOf: <A>(
-    scope: Scope.Scope,
-    fiber: Fiber.Fiber<unknown, unknown>,
-    f: (list: OwningList) => Effect.Effect<A, GpuError>
-  ) => Effect.Effect<A, GpuError>
+  /** The list of another scope. */
+  readonly listOf: (scope: Scope.Scope, fiberId: number) => OwningList
 }
 
 /**
@@ -269,7 +264,7 @@ export const transfer: {
       if (!(lease instanceof Lease)) return noLease(operation, lease)
       if (lease.list === undefined) return releasedError(operation, lease)
       return Predicate.hasProperty(scope, "state")
-        ? lease.list.withListOf(scope, fiber, (list) => move(operation, lease, list))
+        ? move(operation, lease, lease.list, lease.list.listOf(scope, fiber.id))
         : invalidRequest(operation, "the value given for a scope is none", "Pass a scope, as Effect.scope gives it.")
     })
 )
@@ -278,13 +273,12 @@ export const transfer: {
 const noLease = (operation: string, value: unknown): GpuError =>
   wrongArgument(operation, value, "a lease", "Pass a lease of BufferPool.allocate or ImagePool.allocate.")
 
-const move = (operation: string, lease: Lease, to: OwningList): Effect.Effect<void, GpuError> => {
-  if (lease.list === undefined) return releasedError(operation, lease)
+const move = (operation: string, lease: Lease, from: OwningList, to: OwningList): Effect.Effect<void, GpuError> => {
   if (to.closed) {
     const ended = to.owner.endUnsafe(lease, "scopeClosed") ?? Exit.void
     return Effect.andThen(ended, releasedError(operation, lease))
   }
-  lease.list.remove(lease)
+  from.remove(lease)
   to.add(lease)
   return Exit.void
 }

@@ -5,9 +5,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { GpuError, Holder, OutOfMemory, Released } from "../../domain/GpuError.ts"
+import type { Holder, OutOfMemory, Released } from "../../domain/GpuError.ts"
 import { holderGroups } from "../../domain/pool/HolderSums.ts"
 import { Largest } from "../../domain/pool/Largest.ts"
 import * as CallSite from "../calls/CallSite.ts"
@@ -27,12 +26,18 @@ export const together = (
 ): Effect.Effect<void> | undefined =>
   one === undefined || other === undefined ? one ?? other : Effect.andThen(one, other)
 
+interface Line {
+  readonly serve: () => void
+}
+
+const noLines: ReadonlyArray<Line> = []
+
 /** A request that waits for a lease in a scope. */
 export interface Awaiting {
   previousOfList: Awaiting | undefined
   nextOfList: Awaiting | undefined
   /** The scope has closed, so the request waits no longer. Returns the line that must be served. */
-  readonly endWithScope: () => { readonly serve: () => void }
+  readonly endWithScope: () => Line
 }
 
 /**
@@ -41,20 +46,40 @@ export interface Awaiting {
  */
 export class LeaseList implements OwningList {
   readonly owner: LeaseOwner
-  readonly scope: Scope.Scope | undefined
-  readonly fiberId: number
+  scope: Scope.Scope | undefined = undefined
+  fiberId = 0
   closed = false
+  /** Whether anything may look at it after the step in which it got it: then its scope is its only one. */
+  isKept = false
   /** The lease that came last, chained to the others through `previousInList`. */
   last: Lease | undefined = undefined
   /** The request that last began to wait for a lease of it, chained to the others through `previousOfList`. */
   #lastAwaiting: Awaiting | undefined = undefined
   readonly #table: LeaseTable
+  /** The state of a scope that has nothing else to end. */
+  #state: Scope.State.Open
 
-  constructor(table: LeaseTable, scope: Scope.Scope | undefined, fiberId: number) {
+  constructor(table: LeaseTable) {
     this.#table = table
     this.owner = table.owner
+    this.#state = this.#onlyFinalizer()
+  }
+
+  /**
+   * From this step on it has the leases of a scope, and ends with it; it is closed when the scope is. It writes the scope's
+   * state itself, since `Scope.addFinalizerExit` takes steps of its own, between which others run.
+   */
+  open(scope: Scope.Scope, fiberId: number): void {
     this.scope = scope
     this.fiberId = fiberId
+    // One with other finalizers gets a scope among them.
+    const own = scope.state._tag === "Empty" ? scope : Scope.forkUnsafe(scope)
+    this.closed = own.state._tag === "Closed"
+    if (!this.closed) own.state = this.#state
+  }
+
+  #onlyFinalizer(): Scope.State.Open {
+    return { _tag: "Open", finalizerKey: this, finalizer: () => this.#close(), finalizers: undefined }
   }
 
   add(lease: Lease): void {
@@ -74,23 +99,23 @@ export class LeaseList implements OwningList {
     lease.nextInList = undefined
   }
 
-  withListOf<A>(
-    scope: Scope.Scope,
-    fiber: Fiber.Fiber<unknown, unknown>,
-    f: (list: LeaseList) => Effect.Effect<A, GpuError>
-  ): Effect.Effect<A, GpuError> {
-    return this.#table.withList(scope, fiber, f)
+  listOf(scope: Scope.Scope, fiberId: number): LeaseList {
+    return this.#table.listOf(scope, fiberId)
   }
 
-  /** The scope's finalizer. */
-  close(): Effect.Effect<void> {
+  #close(): Effect.Effect<void> {
     this.closed = true
     this.#table.forget(this)
-    if (this.#lastAwaiting === undefined) return this.endAll("scopeClosed")
     const lines = this.#endAwaiting()
     const ended = this.endAll("scopeClosed")
     // A request that left its line may be busy with handlers: it serves the line only when it is done.
     for (const line of lines) line.serve()
+    if (!this.isKept) {
+      this.scope = undefined
+      // Where its scope had more to end, this is no longer the state of one that has not.
+      if (this.#state.finalizers !== undefined) this.#state = this.#onlyFinalizer()
+      this.#table.spare = this
+    }
     return ended
   }
 
@@ -109,8 +134,9 @@ export class LeaseList implements OwningList {
     awaiting.nextOfList = undefined
   }
 
-  #endAwaiting(): ReadonlySet<{ readonly serve: () => void }> {
-    const lines = new Set<{ readonly serve: () => void }>()
+  #endAwaiting(): Iterable<Line> {
+    if (this.#lastAwaiting === undefined) return noLines
+    const lines = new Set<Line>()
     for (let last = this.#lastAwaiting; last !== undefined; last = this.#lastAwaiting) lines.add(last.endWithScope())
     return lines
   }
@@ -150,6 +176,12 @@ export class LeaseTable {
   namesHolders = true
   /** The list used last: a program mostly stays in one scope for a while. */
   #recentList: LeaseList | undefined = undefined
+  /**
+   * A list whose scope has closed, for the next scope: a short scope makes no list, no finalizer and no state. Nothing of a scope
+   * that has ended points to them either. V8 takes some of Effect's objects for long-lived at times, and each of those keeps
+   * alive what it points to until the whole heap is collected.
+   */
+  spare: LeaseList | undefined = undefined
   /** The other lists, by scope. */
   readonly #lists = new Map<LeaseList["scope"], LeaseList>()
   /** What was found last, of all leases and of those of a budget. */
@@ -160,7 +192,7 @@ export class LeaseTable {
 
   constructor(owner: LeaseOwner) {
     this.owner = owner
-    this.loans = new LeaseList(this, undefined, 0)
+    this.loans = new LeaseList(this)
   }
 
   /** A lease on an active block, or a lease of 0 bytes without one. */
@@ -233,8 +265,18 @@ export class LeaseTable {
     }
   }
 
-  /** The open list of a scope, if it has one. */
-  #listOf(scope: Scope.Scope): LeaseList | undefined {
+  /**
+   * The list of a scope, which is closed when the scope is. Another scope may get it then, unless it `isKept` longer than for this
+   * step.
+   */
+  listOf(scope: Scope.Scope, fiberId: number, isKept = true): LeaseList {
+    // A scope without finalizers has no list.
+    const list = (scope.state._tag === "Empty" ? undefined : this.#known(scope)) ?? this.#open(scope, fiberId)
+    if (isKept) list.isKept = true
+    return list
+  }
+
+  #known(scope: Scope.Scope): LeaseList | undefined {
     const recent = this.#recentList
     if (recent !== undefined && recent.scope === scope) return recent
     // A look-up in an empty map would give the scope an identity hash, which would slow a hit.
@@ -243,26 +285,12 @@ export class LeaseTable {
     return list
   }
 
-  /**
-   * Runs `f` with the list of a scope. A new list is registered in the scope before `f` can put a lease into it,
-   * because the run loop may yield between two steps; it is closed already when the scope is. Another fiber may have
-   * registered one for the same scope meanwhile: then that one is used, so that a scope has one list.
-   */
-  withList<A>(
-    scope: Scope.Scope,
-    fiber: Fiber.Fiber<unknown, unknown>,
-    f: (list: LeaseList, fiber: Fiber.Fiber<unknown, unknown>) => Effect.Effect<A, GpuError>
-  ): Effect.Effect<A, GpuError> {
-    const known = this.#listOf(scope)
-    if (known !== undefined) return f(known, fiber)
-    const list = new LeaseList(this, scope, fiber.id)
-    return Effect.flatMap(Scope.addFinalizerExit(scope, () => list.close()), () => {
-      if (list.closed) return f(list, fiber)
-      const other = this.#listOf(scope)
-      if (other !== undefined) return f(other, fiber)
-      this.#remember(list)
-      return f(list, fiber)
-    })
+  #open(scope: Scope.Scope, fiberId: number): LeaseList {
+    const list = this.spare ?? new LeaseList(this)
+    this.spare = undefined
+    list.open(scope, fiberId)
+    if (!list.closed) this.#remember(list)
+    return list
   }
 
   forget(list: LeaseList): void {

@@ -7,8 +7,9 @@
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Effectable from "effect/Effectable"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
+import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { functionProblem, membersOf } from "../../domain/arguments/ArgumentProblem.ts"
 import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
@@ -115,13 +116,21 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     wanted: W,
     options: RequestOptions | undefined
   ): Effect.Effect<L, GpuError, Scope.Scope> {
+    return new Allocation(this, size, wanted, options)
+  }
+
+  /** What an {@link Allocation} does in its step. */
+  acquireIn(
+    fiber: AnyFiber,
+    size: number,
+    wanted: W,
+    options: RequestOptions | undefined
+  ): Effect.Effect<L, GpuError> {
     const label = options?.label ?? this.label
-    const acquire = (list: LeaseList, fiber: AnyFiber): Effect.Effect<L, GpuError> =>
-      this.#acquire(list, fiber, size, wanted, label, options)
-    return Effect.withFiber((fiber) =>
-      this.#problem(fiber, size, wanted, label, options) ??
-        this.#leases.withList(Context.getUnsafe(fiber.context, Scope.Scope), fiber, acquire)
-    )
+    const problem = this.#problem(fiber, size, wanted, label, options)
+    if (problem !== undefined) return problem
+    const list = this.#leases.listOf(Context.getUnsafe(fiber.context, Scope.Scope), fiber.id, false)
+    return this.#acquire(list, fiber, size, wanted, label, options)
   }
 
   use<A, E, R>(
@@ -130,28 +139,33 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     f: (lease: L) => Effect.Effect<A, E, R>,
     options: RequestOptions | undefined
   ): Effect.Effect<A, E | GpuError, R> {
+    return new Use(this, size, wanted, f, options)
+  }
+
+  /** What a {@link Use} does in its first step. */
+  lend<A, E, R>(fiber: AnyFiber, use: Use<W, V, L, A, E, R>): Effect.Effect<A, E | GpuError, R> {
+    const { f, options, size, wanted } = use
     const label = options?.label ?? this.label
-    return Effect.withFiber((fiber) => {
-      const problem = functionProblem(this.#using, "f", f) ?? this.#problem(fiber, size, wanted, label, options)
-      if (problem !== undefined) return problem
-      let hit: L | undefined
-      let request: LeaseRequest | undefined
-      // The block is taken inside, after the finalizer is on the fiber's stack, so no interruption can lose it.
-      return Effect.onExitPrimitive(
-        Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
-          hit = this.#hit(this.#leases.loans, size, wanted, label, options)
-          if (hit !== undefined) {
-            hit.borrowerId = fiber.id
-            return f(hit)
-          }
-          const made = this.#request(this.#leases.loans, fiber, size, wanted, label, options)
-          if (!(made instanceof LeaseRequest)) return made
-          request = made
-          return Effect.flatMap(asOf<L>(Leasing.lease(this.memory, made, this.budget?.chain)), f)
-        }),
-        (exit) => request === undefined ? this.#endLoan(hit) : this.#endRequest(request, exit)
-      )
-    })
+    const problem = functionProblem(this.#using, "f", f) ?? this.#problem(fiber, size, wanted, label, options)
+    if (problem !== undefined) return problem
+    const loan = new Loan(this, use, label)
+    // The block is taken inside, after the finalizer is on the fiber's stack, so no interruption can lose it.
+    return Effect.onExitPrimitive(loan, (exit) => this.#endLoan(loan, exit))
+  }
+
+  /** What a {@link Loan} does in its step. */
+  takeLoan<A, E, R>(fiber: AnyFiber, loan: Loan<W, V, L, A, E, R>): Effect.Effect<A, E | GpuError, R> {
+    const { label, use: { f, options, size, wanted } } = loan
+    const hit = this.#hit(this.#leases.loans, size, wanted, label, options)
+    if (hit !== undefined) {
+      loan.hit = hit
+      hit.borrowerId = fiber.id
+      return f(hit)
+    }
+    const request = this.#request(this.#leases.loans, fiber, size, wanted, label, options)
+    if (!(request instanceof LeaseRequest)) return request
+    loan.request = request
+    return Effect.flatMap(asOf<L>(Leasing.lease(this.memory, request, this.budget?.chain)), f)
   }
 
   /** Runs `f` with the requests of a reservation, as soon as so many bytes are set aside. */
@@ -227,13 +241,10 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     wants: ReadonlyArray<Want<W>>,
     options: RequestOptions | undefined
   ): Effect.Effect<ReadonlyArray<L>, GpuError, Scope.Scope> {
-    return Effect.withFiber((fiber) =>
-      this.#leases.withList(
-        Context.getUnsafe(fiber.context, Scope.Scope),
-        fiber,
-        (list) => this.#acquireAll(list, fiber, wants, options, [])
-      )
-    )
+    return Effect.withFiber((fiber) => {
+      const list = this.#leases.listOf(Context.getUnsafe(fiber.context, Scope.Scope), fiber.id)
+      return this.#acquireAll(list, fiber, wants, options, [])
+    })
   }
 
   /** The same for leases that are lent to `f`. */
@@ -317,6 +328,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     if (list.closed) return this.#scopeClosed(this.#allocating, size, label)
     const hit = this.#hit(list, size, wanted, label, options)
     if (hit !== undefined) return Exit.succeed(hit)
+    list.isKept = true
     const request = this.#request(list, fiber, size, wanted, label, options)
     return request instanceof LeaseRequest ? asOf(this.#lease(request)) : request
   }
@@ -682,14 +694,92 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     )
   }
 
-  #endRequest(request: LeaseRequest, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined {
-    return together(this.#endLoan(request.granted), this.memory.letGo(request, exit))
+  #endLoan(
+    { hit, request }: { readonly hit: Lease | undefined; readonly request: LeaseRequest | undefined },
+    exit: Exit.Exit<unknown, unknown>
+  ): Effect.Effect<void> | undefined {
+    return request === undefined
+      ? this.#endLent(hit)
+      : together(this.#endLent(request.granted), this.memory.letGo(request, exit))
   }
 
   /** Unless it was transferred meanwhile. */
-  #endLoan(lease: Lease | undefined): Effect.Effect<void> | undefined {
+  #endLent(lease: Lease | undefined): Effect.Effect<void> | undefined {
     return lease === undefined || lease.list !== this.#leases.loans
       ? undefined
       : this.#blocks.endUnsafe(lease, "scopeClosed")
+  }
+}
+
+/**
+ * A request of `allocate`, as one object: an effect that closes over its arguments is three. Those that a service's accessor makes
+ * live for one hit.
+ */
+class Allocation<W, V extends Leasable, L extends Lease<V>> extends Effectable.Class<L, GpuError, Scope.Scope> {
+  declare readonly requests: PoolRequests<W, V, L>
+  declare readonly size: number
+  declare readonly wanted: W
+  declare readonly options: RequestOptions | undefined
+
+  constructor(requests: PoolRequests<W, V, L>, size: number, wanted: W, options: RequestOptions | undefined) {
+    super()
+    this.requests = requests
+    this.size = size
+    this.wanted = wanted
+    this.options = options
+  }
+
+  asEffect(): Effect.Effect<L, GpuError> {
+    return this.requests.acquireIn(Fiber.getCurrent()!, this.size, this.wanted, this.options)
+  }
+}
+
+/** The same of `use`. */
+class Use<W, V extends Leasable, L extends Lease<V>, A, E, R> extends Effectable.Class<A, E | GpuError, R> {
+  declare readonly requests: PoolRequests<W, V, L>
+  declare readonly size: number
+  declare readonly wanted: W
+  declare readonly f: (lease: L) => Effect.Effect<A, E, R>
+  declare readonly options: RequestOptions | undefined
+
+  constructor(
+    requests: PoolRequests<W, V, L>,
+    size: number,
+    wanted: W,
+    f: (lease: L) => Effect.Effect<A, E, R>,
+    options: RequestOptions | undefined
+  ) {
+    super()
+    this.requests = requests
+    this.size = size
+    this.wanted = wanted
+    this.f = f
+    this.options = options
+  }
+
+  asEffect(): Effect.Effect<A, E | GpuError, R> {
+    return this.requests.lend(Fiber.getCurrent()!, this)
+  }
+}
+
+/** One run of a {@link Use}. */
+class Loan<W, V extends Leasable, L extends Lease<V>, A, E, R> extends Effectable.Class<A, E | GpuError, R> {
+  declare readonly requests: PoolRequests<W, V, L>
+  declare readonly use: Use<W, V, L, A, E, R>
+  declare readonly label: string | undefined
+  declare hit: L | undefined
+  declare request: LeaseRequest | undefined
+
+  constructor(requests: PoolRequests<W, V, L>, use: Use<W, V, L, A, E, R>, label: string | undefined) {
+    super()
+    this.requests = requests
+    this.use = use
+    this.label = label
+    this.hit = undefined
+    this.request = undefined
+  }
+
+  asEffect(): Effect.Effect<A, E | GpuError, R> {
+    return this.requests.takeLoan(Fiber.getCurrent()!, this)
   }
 }
