@@ -27,7 +27,7 @@ const granularity = 4
 export interface Thrift {
   /** The most bytes that it manages. */
   readonly maxBytes?: number | undefined
-  /** The most bytes that it holds. */
+  /** The most bytes that it holds. Without it a pool whose policy borrows frees what the program has outgrown. */
   readonly maxHeldBytes?: number | undefined
   /** After so many steps of a trace an idle block is gone. */
   readonly idleSteps?: number | undefined
@@ -38,7 +38,7 @@ export interface Thrift {
 /** How often idle blocks are looked at within their time. */
 const ticks = 4
 
-/** A pool as the buffer pool works it: own bin, larger bins, the driver, eviction by need, and the exact size at last. */
+/** A pool as the buffer pool works it: own bin, larger bins, the driver, eviction by need, and the exact size near a limit. */
 class SimulatedPool {
   readonly core: PoolCore.PoolCore<undefined>
   failures = 0
@@ -52,16 +52,20 @@ class SimulatedPool {
       maxBytes,
       maxHeldBytes,
       eviction,
-      idle: idleSteps === undefined ? undefined : { steps: ticks, keepBytes: 0 }
+      idle: idleSteps === undefined ? undefined : { steps: ticks, keepBytes: 0 },
+      outgrown: policy.borrow === 0 || maxHeldBytes !== undefined ? undefined : { mostLeasedBytes: 0, missedBytes: 0 }
     })
     this.#policy = policy
     this.#sizeOf = SizePolicy.forDevice(policy, { granularity, maxBlockBytes: maxBytes })
   }
 
   allocate(size: number): Block | undefined {
-    const blockSize = this.#sizeOf(size)
+    const most = this.core.largestFor(size)
+    const policySize = this.#sizeOf(size)
+    const blockSize = policySize > most ? size : policySize
     const limit = SizePolicy.borrowLimit(this.#policy, blockSize)
-    const block = this.core.acquire(family, blockSize, size, limit) ?? this.#miss(blockSize, size)
+    const block = this.core.acquire(family, blockSize, size, Math.min(limit, most)) ??
+      this.#miss(blockSize, size, limit)
     if (block === undefined) this.failures++
     else this.capacity += block.capacity
     return block
@@ -79,13 +83,16 @@ class SimulatedPool {
     for (let block = this.core.evictIdle(); block !== undefined; block = this.core.evictIdle()) this.core.freed(block)
   }
 
-  #miss(blockSize: number, size: number): Block | undefined {
-    if (this.#makeRoom(blockSize)) return this.core.addActive(family, blockSize, undefined, size)
-    return this.#makeRoom(size) ? this.core.addActiveUnbinned(size, undefined, size) : undefined
+  #miss(blockSize: number, size: number, limit: number): Block | undefined {
+    const capacity = [blockSize, size].find((bytes) => this.#makeRoom(bytes, size))
+    if (capacity === undefined) return undefined
+    for (const block of this.core.evictOutgrown(family, capacity, limit)) this.core.freed(block)
+    return this.core.addActive(family, capacity, undefined, size)
   }
 
-  #makeRoom(bytes: number): boolean {
-    while (!this.core.reserve(bytes)) {
+  #makeRoom(bytes: number, size: number): boolean {
+    if (this.core.deficit(bytes) > this.core.heldBytes) return false
+    while (!this.core.reserve(bytes, size)) {
       const block = this.core.evictNext(this.core.deficit(bytes))
       if (block === undefined) return false
       this.core.freed(block)

@@ -79,7 +79,7 @@ describe("PoolCore", () => {
       assert.strictEqual(core.largestHeld, size)
       if (size > 1) assert.strictEqual(core.acquire(0, size - 1, 1, size)?.value, String(size))
       if (size > 1) core.release(block)
-      if (size < largest) assert.isUndefined(core.acquire(0, size + 1, 1, largest))
+      if (size < largest) assert.isUndefined(core.acquire(0, size + 1, size + 1, largest))
       assert.deepStrictEqual(drain(core), [String(size)])
     }
     for (const size of [1, 2, 3, ...edges]) lone(size)

@@ -28,6 +28,7 @@ const compare = (index: SizeIndex<SizeLeaf>, marked: ReadonlyMap<number, boolean
   for (const probe of [...probes, ...marked.keys()]) {
     assert.strictEqual(index.get(probe)?.size, marked.has(probe) ? probe : undefined, `get(${probe})`)
     assert.strictEqual(index.atLeast(probe)?.size, ascending.find((size) => size >= probe), `atLeast(${probe})`)
+    assert.strictEqual(index.below(probe)?.size, ascending.filter((size) => size < probe).at(-1), `below(${probe})`)
   }
 }
 

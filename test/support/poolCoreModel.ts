@@ -143,10 +143,10 @@ export class Model {
     const fitting = this.held(family)
       .filter((block) =>
         block.capacity === BigInt(blockSize) ||
-        (block.capacity > BigInt(blockSize) && block.capacity <= BigInt(limit))
+        (block.capacity >= BigInt(request) && block.capacity <= BigInt(limit))
       )
       .sort((a, b) => a.capacity === b.capacity ? b.heldAt - a.heldAt : a.capacity < b.capacity ? -1 : 1)
-    const block = fitting[0]
+    const block = fitting.find((block) => block.capacity === BigInt(blockSize)) ?? fitting[0]
     if (block === undefined) return undefined
     this.totals.hits++
     if (block.capacity !== BigInt(blockSize)) this.totals.borrows++

@@ -69,6 +69,18 @@ export class PoolBins<B, F> {
     return bin
   }
 
+  /** The largest bin of a family that holds a block and is smaller than `size`. */
+  largestOfFamilyBelow(family: F, size: number): Bin<B, F> | undefined {
+    const index = this.indexOf(family)
+    if (index === undefined) return undefined
+    let bin = index.below(size)
+    while (bin !== undefined && bin.top === undefined) {
+      this.unmark(bin)
+      bin = index.below(size)
+    }
+    return bin
+  }
+
   /** A bin of the families that are meant which holds a block. */
   anyOf(isMeant: (family: F) => boolean): Bin<B, F> | undefined {
     for (const [family, index] of this.families) {

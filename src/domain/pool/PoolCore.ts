@@ -14,11 +14,14 @@ import * as KnownOptions from "../arguments/KnownOptions.ts"
 import * as EvictionPolicy from "./EvictionPolicy.ts"
 import { HeldOrder } from "./HeldOrder.ts"
 import { IdleDecay, type IdleDecayOptions } from "./IdleDecay.ts"
+import { Outgrown, type OutgrownOptions } from "./Outgrown.ts"
+import * as Padding from "./Padding.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
 import type { PoolStats } from "./PoolStats.ts"
 import { maxBytes as largestByteCount } from "./PowersOfTwo.ts"
 
 export type { IdleDecayOptions } from "./IdleDecay.ts"
+export type { OutgrownOptions } from "./Outgrown.ts"
 
 /**
  * The state of a block: leased (`active`), kept for reuse (`held`), handed to the owner, who must free it (`detached`),
@@ -85,6 +88,11 @@ export interface PoolCoreOptions {
    * ages turns `recency` on.
    */
   readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
+  /**
+   * Whether blocks go that the program has outgrown, and what was known of it before: see {@link PoolCore.evictOutgrown}.
+   * Default: they stay.
+   */
+  readonly outgrown?: OutgrownOptions | undefined
 }
 
 const knownOfCore = KnownOptions.of<PoolCoreOptions>({
@@ -92,10 +100,13 @@ const knownOfCore = KnownOptions.of<PoolCoreOptions>({
   maxHeldBytes: true,
   recency: true,
   idle: true,
-  eviction: true
+  eviction: true,
+  outgrown: true
 })
 
 const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: true })
+
+const knownOfOutgrown = KnownOptions.of<OutgrownOptions>({ mostLeasedBytes: true, missedBytes: true })
 
 let lastNumber = 0
 
@@ -135,7 +146,10 @@ class Block<A, F> implements PoolBlock<A, F> {
  * - A bin lasts as long as it has blocks, active or held.
  * - How much stays held is bounded by {@link PoolCore.setMaxBytes} and {@link PoolCore.setMaxHeldBytes} and, by the
  *   owner's clock, with the option `idle`. The core only says which block has to go: {@link PoolCore.release},
- *   {@link PoolCore.evictNext}, {@link PoolCore.evictOldest}, {@link PoolCore.evictIdle}, {@link PoolCore.trim}.
+ *   {@link PoolCore.evictNext}, {@link PoolCore.evictOldest}, {@link PoolCore.evictIdle}, {@link PoolCore.evictOutgrown},
+ *   {@link PoolCore.trim}.
+ * - Under a limit, {@link PoolCore.largestFor} says how large a block a request may have. Whoever keeps to it serves all
+ *   requests that together ask for eleven twelfths of the limit.
  *
  * **Gotchas**
  *
@@ -210,7 +224,7 @@ export class PoolCore<A, F = number> {
   peakManagedBlocks = 0
   /** Leases served from a held block. */
   hits = 0
-  /** Hits served from a larger bin than the request's own. */
+  /** Hits served from another bin than the request's own. */
   borrows = 0
   /** Leases that needed the driver. */
   misses = 0
@@ -225,7 +239,11 @@ export class PoolCore<A, F = number> {
   /** Bytes that are certain to requests to come; counted by the owner. */
   setAsideBytes = 0
 
+  /** Whether there is a limit on managed and reserved bytes. */
+  isLimited: boolean
   private limit: number
+  /** Bytes of driver allocations under way beyond what was asked for. */
+  private reservedPadding = 0
   private heldLimit: number
   private isHolding = true
   /** The capacity up to which a released block is kept; −1 when none is. */
@@ -237,12 +255,16 @@ export class PoolCore<A, F = number> {
   /** The bins that hold blocks, by their last use; only in a pool that keeps the order of its blocks too. */
   private uses: HeldOrder<Bin<Block<A, F>, F>> | undefined = undefined
   private decay: IdleDecay<Block<A, F>> | undefined = undefined
+  private readonly outgrown: Outgrown<F> | undefined
   private readonly bins = new PoolBins<Block<A, F>, F>()
 
   constructor(options?: PoolCoreOptions) {
     KnownOptions.demand("PoolCore.PoolCore", options, knownOfCore)
     KnownOptions.demand("PoolCore.PoolCore, idle", options?.idle, knownOfIdle)
+    KnownOptions.demand("PoolCore.PoolCore, outgrown", options?.outgrown, knownOfOutgrown)
     this.limit = options?.maxBytes ?? Infinity
+    this.isLimited = this.limit < Infinity
+    this.outgrown = options?.outgrown && new Outgrown(options.outgrown)
     this.heldLimit = options?.maxHeldBytes ?? Infinity
     this.eviction = checkedPolicy(options?.eviction)
     if (options?.idle !== undefined) this.decay = new IdleDecay(options.idle)
@@ -262,6 +284,18 @@ export class PoolCore<A, F = number> {
   /** The limit on held bytes; `Infinity` for none. */
   get maxHeldBytes(): number {
     return this.heldLimit
+  }
+
+  /** Bytes of active blocks and of driver allocations under way that nobody asked for. */
+  get paddingBytes(): number {
+    return this.managedBytes - this.heldBytes - this.activeBytes + this.reservedPadding
+  }
+
+  /** What is known of the program, to begin another core with; `undefined` without the option `outgrown`. @internal */
+  get outgrownSoFar(): OutgrownOptions | undefined {
+    if (this.outgrown === undefined) return undefined
+    const { missedBytes, mostLeasedBytes } = this.outgrown
+    return { mostLeasedBytes: Math.max(mostLeasedBytes, this.peakActiveBytes), missedBytes }
   }
 
   /** Whether more bytes are held than {@link PoolCore.maxHeldBytes} allows: see {@link PoolCore.evictOldest}. */
@@ -304,6 +338,7 @@ export class PoolCore<A, F = number> {
    */
   setMaxBytes(bytes: number): void {
     this.limit = bytes
+    this.isLimited = bytes < Infinity
     this.updateKeeping()
   }
 
@@ -319,11 +354,11 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * A hit: a held block of the request's own bin or, failing that, the smallest held block of its family that is no
-   * larger than `borrowLimit`. It becomes active; a borrowed block still returns to its own bin.
+   * A hit: a held block of the request's own bin or, failing that, the smallest held block of its family that has room
+   * for it and is no larger than `borrowLimit`. It becomes active; a borrowed block still returns to its own bin.
    */
   acquire(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
-    return this.acquireOwn(family, blockSize, request) ?? this.borrow(family, blockSize, request, borrowLimit)
+    return this.acquireOwn(family, blockSize, request) ?? this.borrow(family, request, borrowLimit)
   }
 
   /** The first half of {@link PoolCore.acquire}: the request's own bin. */
@@ -339,10 +374,12 @@ export class PoolCore<A, F = number> {
     return block !== undefined
   }
 
-  /** The second half of {@link PoolCore.acquire}: a larger bin of the family. */
-  borrow(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
-    if (borrowLimit <= blockSize) return undefined
-    const bin = this.bins.smallestOfFamily(family, blockSize + 1)
+  /**
+   * The second half of {@link PoolCore.acquire}: another bin of the family. Most are larger than the request's own; smaller
+   * ones have blocks of exact sizes.
+   */
+  borrow(family: F, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
+    const bin = this.bins.smallestOfFamily(family, request)
     if (bin === undefined || bin.size > borrowLimit) return undefined
     this.borrows++
     return this.hit(bin, request)
@@ -363,7 +400,7 @@ export class PoolCore<A, F = number> {
   ): PoolBlock<A, F> | undefined {
     const own = this.bins.find(family, blockSize)
     if (own !== undefined && this.raise(own, accepts, among)) return this.hit(own, request)
-    let bin = this.bins.smallestOfFamily(family, blockSize + 1)
+    let bin = this.bins.smallestOfFamily(family, request)
     while (bin !== undefined && bin.size <= borrowLimit) {
       if (this.raise(bin, accepts, among)) {
         this.borrows++
@@ -381,17 +418,26 @@ export class PoolCore<A, F = number> {
     }
   }
 
-  /** Reserves bytes for a driver allocation, if the limit allows them. */
-  reserve(bytes: number): boolean {
+  /** Reserves bytes for a driver allocation, if the limit allows them; `request` of them were asked for. */
+  reserve(bytes: number, request = bytes): boolean {
     if (bytes > this.availableBytes()) return false
     this.reservedBytes += bytes
+    this.reservedPadding += bytes - request
     return true
   }
 
   /** Gives back a reservation whose driver allocation failed. */
-  unreserve(bytes: number): void {
-    this.takeReserved(bytes)
+  unreserve(bytes: number, request = bytes): void {
+    this.takeReserved(bytes, request)
     this.updateKeeping()
+  }
+
+  /**
+   * The largest block that a request may have now: under a limit padding stays within a twelfth of it, and each request may
+   * have half of what is left. `exactSize` is the smallest block that the driver has for it, which it may always have.
+   */
+  largestFor(exactSize: number): number {
+    return exactSize + Padding.nextOf(this.limit, this.paddingBytes)
   }
 
   /** By how many bytes a reservation of `bytes` would exceed the limit; 0 when it fits. */
@@ -401,13 +447,13 @@ export class PoolCore<A, F = number> {
 
   /** A miss: turns a reservation of `blockSize` bytes into an active block of that capacity. */
   addActive(family: F, blockSize: number, value: A, request: number): PoolBlock<A, F> {
-    this.takeReserved(blockSize)
+    this.takeReserved(blockSize, request)
     return this.addMiss(blockSize, this.bins.findOrMake(family, blockSize), value, request)
   }
 
   /** The same for a block that belongs to no bin: it is handed back to be freed when it is released. */
   addActiveUnbinned(capacity: number, value: A, request: number): PoolBlock<A, F> {
-    this.takeReserved(capacity)
+    this.takeReserved(capacity, request)
     return this.addMiss(capacity, undefined, value, request)
   }
 
@@ -415,8 +461,8 @@ export class PoolCore<A, F = number> {
    * Turns the reservation of a miss whose fiber was interrupted into a held block; no miss is counted. Where the pool
    * would not keep the block at release, it is detached instead (see `block.state`) and the caller must free it now.
    */
-  addHeld(family: F, blockSize: number, value: A): PoolBlock<A, F> {
-    this.takeReserved(blockSize)
+  addHeld(family: F, blockSize: number, value: A, request = blockSize): PoolBlock<A, F> {
+    this.takeReserved(blockSize, request)
     const bin = this.bins.findOrMake(family, blockSize)
     const block = this.add(blockSize, bin, value)
     this.keep(block, bin)
@@ -427,8 +473,8 @@ export class PoolCore<A, F = number> {
    * Turns the reservation of a miss whose fiber was interrupted into a block without a bin; no miss is counted. It is
    * detached: the caller must free it now.
    */
-  addDetached(capacity: number, value: A): PoolBlock<A, F> {
-    this.takeReserved(capacity)
+  addDetached(capacity: number, value: A, request = capacity): PoolBlock<A, F> {
+    this.takeReserved(capacity, request)
     return this.add(capacity, undefined, value)
   }
 
@@ -496,6 +542,26 @@ export class PoolCore<A, F = number> {
    */
   evictIdle(): PoolBlock<A, F> | undefined {
     return this.evictBlock(this.decay?.next(this.order?.oldest, this.heldBytes))
+  }
+
+  /**
+   * For a miss of `size` bytes, which are reserved: detaches held blocks of its family that are smaller, the largest of them
+   * first, while more than twice the bytes are managed or reserved that leases asked for at one time; the caller must free
+   * each before it asks for the next. Blocks from `size` to `most` bytes would have served it: where such a block went that
+   * way, its bytes are allowed besides from now on. Without the option `outgrown` no block goes.
+   */
+  *evictOutgrown(family: F, size: number, most: number): Generator<PoolBlock<A, F>, void> {
+    const { outgrown } = this
+    if (outgrown === undefined) return
+    outgrown.missed(family, size, most)
+    const asked = this.activeBytes + this.reservedBytes - this.reservedPadding
+    const allowed = outgrown.mostManaged(Math.max(asked, this.peakActiveBytes))
+    while (this.managedBytes + this.reservedBytes > allowed) {
+      const block = this.evict(this.bins.largestOfFamilyBelow(family, size))
+      if (block === undefined) return
+      outgrown.freed(family, block.capacity)
+      yield block
+    }
   }
 
   /**
@@ -596,11 +662,13 @@ export class PoolCore<A, F = number> {
     if (keepsAll !== this.keepsAll) this.keepsAll = keepsAll
   }
 
-  private takeReserved(bytes: number): void {
+  private takeReserved(bytes: number, request: number): void {
     if (bytes > this.reservedBytes) {
       throw new Error(`PoolCore: ${bytes} bytes are used or given back, but only ${this.reservedBytes} are reserved`)
     }
     this.reservedBytes -= bytes
+    // Of an owner that does not say what was asked for, nothing is padding until it is leased.
+    this.reservedPadding = Math.max(0, this.reservedPadding - (bytes - request))
   }
 
   private addMiss(capacity: number, bin: Bin<Block<A, F>, F> | undefined, value: A, request: number): Block<A, F> {

@@ -112,12 +112,22 @@ export class SizeIndex<L extends SizeLeaf> {
 
   /** The largest marked leaf. */
   largest(): L | undefined {
+    return (this.root.marks === 0 ? undefined : largest(this.root)) as L | undefined
+  }
+
+  /** The largest marked leaf below this size. */
+  below(size: number): L | undefined {
+    const high = highDigits(size)
     let entry: SizeNode | SizeLeaf | undefined = this.root
+    let under: SizeNode | SizeLeaf | undefined = undefined
     while (entry instanceof SizeNode) {
-      if (entry.marks === 0) return undefined
-      entry = entry.slots[highestBit(entry.marks)]
+      const node: SizeNode = entry
+      const digit = digitAt(size, high, node.depth)
+      const smaller = node.marks & ((1 << digit) - 1)
+      if (smaller !== 0) under = node.slots[highestBit(smaller)]
+      entry = (node.marks & (1 << digit)) === 0 ? undefined : node.slots[digit]
     }
-    return entry as L | undefined
+    return (entry !== undefined && entry.size < size ? entry : largest(under)) as L | undefined
   }
 
   /** The smallest marked leaf of at least this size. */
@@ -139,6 +149,12 @@ export class SizeIndex<L extends SizeLeaf> {
 const smallest = (entry: SizeNode | SizeLeaf | undefined): SizeLeaf | undefined => {
   let at = entry
   while (at instanceof SizeNode) at = at.slots[lowestBit(at.marks)]
+  return at
+}
+
+const largest = (entry: SizeNode | SizeLeaf | undefined): SizeLeaf | undefined => {
+  let at = entry
+  while (at instanceof SizeNode) at = at.slots[highestBit(at.marks)]
   return at
 }
 

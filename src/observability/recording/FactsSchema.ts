@@ -37,6 +37,7 @@ const Members = Schema.Struct({
     kind: Schema.Literals(["pool", "memory"]),
     maxBytes: amount,
     maxHeldBytes: amount,
+    outgrown: Schema.optional(Schema.Struct({ mostLeasedBytes: bytes, missedBytes: bytes })),
     deviceBytes: Schema.optional(amount),
     maxBufferSize: Schema.optional(amount),
     eviction: Schema.optional(Schema.Struct({ name: Schema.String, whenKnown: order, whenUnknown: order })),

@@ -30,6 +30,7 @@ export const memoryFacts = ({ core, device, deviceInfo, number, settings }: Hear
     kind,
     maxBytes: core.maxBytes,
     maxHeldBytes,
+    outgrown: core.outgrownSoFar,
     deviceBytes: deviceInfo.limits.memoryBytes,
     maxBufferSize: deviceInfo.limits.maxBufferSize,
     eviction,

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { EvictionPolicy } from "../../domain/pool/EvictionPolicy.ts"
+import type { OutgrownOptions } from "../../domain/pool/Outgrown.ts"
 import type { ReusePolicy } from "../../domain/pool/ReusePolicy.ts"
 
 /**
@@ -23,6 +24,8 @@ export interface RecordedMemory {
   /** Its limit then; `Infinity` for none. */
   readonly maxBytes: number
   readonly maxHeldBytes: number
+  /** What its pool knew of the program, where it frees what that has outgrown. */
+  readonly outgrown?: OutgrownOptions | undefined
   /** The bytes of the device, where it tells them. */
   readonly deviceBytes?: number | undefined
   /** The bytes of the largest buffer that the device makes, where that is known. */

@@ -95,9 +95,9 @@ export interface MemoryPlan {
 
 /** The memory as it is replayed, for the recording of the replay. @internal */
 export const memoryUnder = ({ memory, settings }: MemoryPlan): RecordedMemory => {
-  const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes, reuse, stepMillis } = settings
+  const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes, outgrown, reuse, stepMillis } = settings
   const clock = idle === undefined ? undefined : { steps: idle.steps, keepBytes: idle.keepBytes, stepMillis }
-  return { ...memory, maxBytes, maxHeldBytes, maxOvertakes, eviction, reuse, idle: clock }
+  return { ...memory, maxBytes, maxHeldBytes, outgrown, maxOvertakes, eviction, reuse, idle: clock }
 }
 
 /** How a recording is replayed. @internal */
@@ -108,12 +108,13 @@ export interface ReplayPlan {
 }
 
 const recordedSettings = (memory: RecordedMemory): MemorySettings => {
-  const { eviction, idle, kind, label, maxBytes, maxHeldBytes, maxOvertakes, reuse } = memory
+  const { eviction, idle, kind, label, maxBytes, maxHeldBytes, maxOvertakes, outgrown, reuse } = memory
   return {
     kind,
     label,
     maxBytes,
     maxHeldBytes,
+    outgrown,
     eviction,
     reuse,
     maxOvertakes,
@@ -141,6 +142,7 @@ const settingsOf = (
     ...recorded,
     maxBytes: options.maxBytes === undefined ? recorded.maxBytes : given.maxBytes,
     maxHeldBytes: options.maxHeldBytes === undefined ? recorded.maxHeldBytes : given.maxHeldBytes,
+    outgrown: options.maxHeldBytes === undefined ? recorded.outgrown : undefined,
     eviction: options.eviction ?? recorded.eviction,
     reuse: options.reuse ?? recorded.reuse,
     maxOvertakes: options.maxOvertakes ?? recorded.maxOvertakes,

@@ -164,7 +164,7 @@ export class Blocks implements LeaseOwner {
     if (this.queues?.several === true) return this.#searchForQueue(this.queues, request, family, blockSize, allowance)
     const own = this.core.acquireOwn(family, blockSize, size)
     if (own !== undefined) return this.handOut(request, own, "held")
-    const borrowed = this.core.borrow(family, blockSize, size, Math.min(source.mostBorrowed(blockSize), allowance))
+    const borrowed = this.core.borrow(family, size, Math.min(source.mostBorrowed(blockSize), allowance))
     return borrowed === undefined ? undefined : this.handOut(request, borrowed, "borrowed")
   }
 
@@ -242,7 +242,9 @@ export class Blocks implements LeaseOwner {
 
   /** How large its block may be now. */
   allowance(request: LeaseRequest): number {
-    return Math.min(request.charge?.allowance ?? Infinity, this.room(request))
+    const { charge, exactSize, source } = request
+    const largest = source.borrows ? this.core.largestFor(exactSize) : Infinity
+    return Math.min(charge?.allowance ?? Infinity, this.room(request), largest)
   }
 
   /**
@@ -268,9 +270,19 @@ export class Blocks implements LeaseOwner {
     return { evicted: true, failures: this.freeAll(this.core.trim(this.core.managedBytes - deficit), "evicted") }
   }
 
+  /** Before the driver is asked for so many bytes, which are reserved: frees held blocks that the program has outgrown. */
+  freeOutgrown({ blockSize, source, wanted }: LeaseRequest, bytes: number): Effect.Effect<void> {
+    // Where a block serves its own size alone, a program needs one of each size.
+    if (!source.borrows) return Exit.void
+    return this.freeAll(
+      this.core.evictOutgrown(source.family(wanted), bytes, source.mostBorrowed(blockSize)),
+      "heldLimit"
+    )
+  }
+
   /** Reserves bytes of the limit for what the driver is asked for, if they are not set aside for others. */
   reserve(request: LeaseRequest, bytes: number): boolean {
-    if (bytes > this.room(request) || !this.core.reserve(bytes)) return false
+    if (bytes > this.room(request) || !this.core.reserve(bytes, request.size)) return false
     request.reserved = bytes
     this.#use(request)
     return true

@@ -28,7 +28,8 @@ export const askDriver = (memory: Memory, request: LeaseRequest): Answer =>
     request.reserved = 0
     request.calling = true
     memory.blocks.events?.driverAsked(request, capacity)
-    const call = Effect.suspend(() => source.create(wanted, capacity, label, callSite))
+    const freed = memory.blocks.freeOutgrown(request, capacity)
+    const call = Effect.andThen(freed, () => source.create(wanted, capacity, label, callSite))
     return onOwnFiber(fiber, call, source.inFlight, (exit, awaited) => {
       request.calling = false
       const answer = Exit.isSuccess(exit)
@@ -56,16 +57,15 @@ const keep = (
   const { source } = request
   const family = source.family(request.wanted)
   value.pooledBy = source
-  const isExact = capacity !== request.blockSize
   const wanted = awaited && !source.closed && !request.list.closed
   if (wanted) {
-    const block = isExact
-      ? core.addActiveUnbinned(capacity, value, request.size)
-      : core.addActive(family, capacity, value, request.size)
+    const block = core.addActive(family, capacity, value, request.size)
     return Exit.succeed(blocks.handOut(request, block, "driver"))
   }
   blocks.unuse(request)
-  const block = isExact || source.closed ? core.addDetached(capacity, value) : core.addHeld(family, capacity, value)
+  const block = source.closed
+    ? core.addDetached(capacity, value, request.size)
+    : core.addHeld(family, capacity, value, request.size)
   blocks.events?.kept(request, block)
   if (block.state !== "held") return Effect.as(blocks.free(block, "notKept") ?? Exit.void, undefined)
   return Effect.as(memory.trimming?.trimExcess() ?? Exit.void, undefined)
@@ -79,7 +79,7 @@ const refuse = (
   refusals: number
 ): Effect.Effect<never, GpuError> => {
   const { blocks } = memory
-  blocks.core.unreserve(capacity)
+  blocks.core.unreserve(capacity, request.size)
   blocks.unuse(request)
   blocks.refused(refusals, request)
   blocks.events?.refused(request, capacity, reasonOf(exit.cause))

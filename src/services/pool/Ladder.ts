@@ -47,20 +47,15 @@ class Climb {
     this.capacity = this.wanted
   }
 
-  /** The policy's block, unless a budget, or what is set aside for others, leaves no room for it. */
+  /** The policy's block, unless a limit, a budget, or what is set aside for others, leaves no room for it. */
   get wanted(): number {
     const { blockSize, exactSize } = this.request
     return this.memory.blocks.allowance(this.request) < blockSize ? exactSize : blockSize
   }
 
-  /** A block of the exact-size rung belongs to no bin. */
-  get isExact(): boolean {
-    return this.capacity !== this.request.blockSize
-  }
-
   /** Falls back from the block size to the requested size. False when that was tried, or is the same. */
   shrinkToExact(): boolean {
-    if (this.isExact || this.request.exactSize === this.capacity) return false
+    if (this.request.exactSize === this.capacity) return false
     this.capacity = this.request.exactSize
     this.rungs.add("exact")
     return true

@@ -86,11 +86,11 @@ export class Memory implements Gate, Member, Heard {
     scheduler: Scheduler.Scheduler,
     hub: EventHub
   ) {
-    const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes, reuse, suspectAfterMillis } = settings
+    const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes, outgrown, reuse, suspectAfterMillis } = settings
     this.settings = settings
     this.#owner = { kind: settings.kind, name: settings.label }
     this.status = device.status
-    this.blocks = new Blocks(device.info, { maxBytes, maxHeldBytes, idle, eviction }, reuse)
+    this.blocks = new Blocks(device.info, { maxBytes, maxHeldBytes, idle, eviction, outgrown }, reuse)
     this.#stopListening = this.blocks.queues?.onSeveral(() => this.#updateMayHit())
     this.core = this.blocks.core
     this.leases = this.blocks.leases
@@ -268,7 +268,7 @@ export class Memory implements Gate, Member, Heard {
     }
     if (reserved > 0) {
       request.reserved = 0
-      this.core.unreserve(reserved)
+      this.core.unreserve(reserved, request.size)
     }
     const ended = Exit.isFailure(exit) && granted?.list !== undefined && granted.list === request.list
       ? this.blocks.endUnsafe(granted, "scopeClosed")

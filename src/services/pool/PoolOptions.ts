@@ -13,6 +13,7 @@ import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError
 import * as EvictionPolicy from "../../domain/pool/EvictionPolicy.ts"
 import type { IdleDecayOptions } from "../../domain/pool/IdleDecay.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
+import type { OutgrownOptions } from "../../domain/pool/Outgrown.ts"
 import * as ReusePolicy from "../../domain/pool/ReusePolicy.ts"
 import type { Patience } from "./waiting/LeaseRequest.ts"
 
@@ -133,7 +134,11 @@ export interface MemoryOptions extends PoolLimit {
    * `ReusePolicy.afterEvents`.
    */
   readonly reuse?: ReusePolicy.ReusePolicy | undefined
-  /** The most held bytes. Above it held blocks are freed, the longest held first. Default: no limit. */
+  /**
+   * The most held bytes. Above it held blocks are freed, the longest held first. `Infinity` keeps all. Default: where the
+   * size policy borrows, a pool manages at most twice the most bytes that it has leased at one time, and more for sizes
+   * that are asked for again; otherwise no limit.
+   */
   readonly maxHeldBytes?: MemoryLimit.ByteAmount | undefined
   /**
    * How long a held block may be idle. Idle blocks are freed over that time in `idleSteps` steps, the longest idle
@@ -210,6 +215,8 @@ export interface MemorySettings {
   readonly kind: "pool" | "memory"
   readonly maxBytes: number
   readonly maxHeldBytes: number
+  /** What is known of the program, where held memory has no limit of its own; `undefined` where all of it is kept. */
+  readonly outgrown: OutgrownOptions | undefined
   readonly eviction: EvictionPolicy.EvictionPolicy | undefined
   readonly reuse: ReusePolicy.ReusePolicy | undefined
   readonly idle: IdleDecayOptions | undefined
@@ -406,6 +413,7 @@ export const memorySettingsOf = (
     kind,
     maxBytes,
     maxHeldBytes,
+    outgrown: options.maxHeldBytes === undefined ? { mostLeasedBytes: 0, missedBytes: 0 } : undefined,
     eviction,
     reuse,
     idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes },

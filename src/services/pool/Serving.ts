@@ -65,7 +65,7 @@ const serveReservation = (
 
 /** Bytes for the request alone, through the asynchronous evictions and the driver's call. */
 const reserveFor = (blocks: Blocks, request: LeaseRequest): Answer | undefined => {
-  for (const bytes of blockSizes(request)) {
+  for (const bytes of blockSizes(blocks, request)) {
     const room = blocks.makeRoom(request, bytes)
     if (room === undefined || !blocks.reserve(request, bytes)) continue
     request.charge?.resize(bytes)
@@ -75,8 +75,9 @@ const reserveFor = (blocks: Blocks, request: LeaseRequest): Answer | undefined =
   return undefined
 }
 
-/** What the driver may be asked for: the policy's block unless a budget forbids it, else the size without slack. */
-const blockSizes = ({ blockSize, charge, exactSize }: LeaseRequest): ReadonlyArray<number> => {
-  if (charge !== undefined && charge.allowance < blockSize) return [exactSize]
+/** What the driver may be asked for: the policy's block unless a limit forbids it, else the size without slack. */
+const blockSizes = (blocks: Blocks, request: LeaseRequest): ReadonlyArray<number> => {
+  const { blockSize, exactSize } = request
+  if (blocks.allowance(request) < blockSize) return [exactSize]
   return blockSize === exactSize ? [blockSize] : [blockSize, exactSize]
 }

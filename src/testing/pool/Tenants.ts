@@ -85,7 +85,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const first = yield* BufferPool.allocate(4096)
     const block = blockOf(first)
     const waiting = yield* Effect.forEach(
-      [4096, 4001, 3000, 4096],
+      [4096, 4001, 3950, 4096],
       (size, index) =>
         fork(BufferPool.use(size, (lease) => {
           expectReuse("whoever waits", block, lease)
@@ -99,7 +99,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   }),
   test(
     "tenants with budgets of their own find zeros",
-    { pool: { ...clearing, maxBytes: 1024, onExhausted: "wait" } },
+    { pool: { ...clearing, maxBytes: 2048, onExhausted: "wait" } },
     function*() {
       const tenants = ["tenant 1", "tenant 2", "tenant 3"].map((name) => tenantWithBudget(name, 1024))
       yield* Effect.all(tenants, { concurrency: "unbounded", discard: true })

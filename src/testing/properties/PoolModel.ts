@@ -76,7 +76,6 @@ export class ModelScope {
 export interface ModelBlock {
   readonly family: number
   readonly capacity: bigint
-  readonly binned: boolean
   active: boolean
   /** When it became held, as a count that grows. */
   heldSince: number
@@ -131,7 +130,7 @@ interface Request {
  */
 export interface Pending {
   readonly steps: Generator<void, Outcome>
-  readonly asked: { readonly capacity: bigint; readonly exact: boolean; readonly family: number }
+  readonly asked: { readonly capacity: bigint; readonly size: bigint; readonly family: number }
   /** The fiber that waited for it is interrupted. */
   abandoned: boolean
   outcome: Outcome | undefined
@@ -215,6 +214,13 @@ export class PoolModel {
   #asked: Pending["asked"] | undefined = undefined
   #late = 0n
   #reserved = 0n
+  /** Those of the reserved bytes that were asked for. */
+  #reservedRequests = 0n
+  /** The most bytes that requests asked for at one time, as far as misses saw. */
+  #mostLeased = 0n
+  /** Blocks that were freed because the program had outgrown them, and the bytes of those that it asked for again. */
+  #outgrown: Array<{ readonly family: number; readonly capacity: bigint }> = []
+  #missed = 0n
   /** Grows whenever a block becomes held or a bin is used. */
   #clock = 0
   readonly #counters = {
@@ -382,7 +388,7 @@ export class PoolModel {
 
   #failPending(failure: Failure): void {
     for (const pending of this.pending.splice(0)) {
-      this.#reserved -= pending.asked.capacity
+      this.#unreserve(pending.asked)
       if (!pending.abandoned) pending.outcome = { failure }
     }
   }
@@ -404,7 +410,7 @@ export class PoolModel {
   *#climb(request: Request): Generator<void, Outcome> {
     const rungs = new Set<Rung>(this.#options.policy.borrowHalves > 0n ? ["bin", "borrow"] : ["bin"])
     const exactSize = this.#exactSize(request)
-    let capacity = this.#blockSize(request)
+    let capacity = this.#ownSize(request)
     let refused = false
     let reclaimedAt: bigint | undefined
     const shrink = () => {
@@ -441,16 +447,20 @@ export class PoolModel {
         this.#late = 0n
       } else {
         rungs.add("driver")
-        const exact = capacity !== this.#blockSize(request)
+        const own = this.#ownSize(request)
+        if (own < capacity) capacity = own
+        const asked = { capacity, size: request.size, family: request.family }
         this.#reserved += capacity
-        this.#asked = { capacity, exact, family: request.family }
+        this.#reservedRequests += request.size
+        this.#freeOutgrown(request, capacity)
+        this.#asked = asked
         yield
-        this.#reserved -= capacity
+        this.#unreserve(asked)
         const refusal = this.#driver(capacity)
         if (refusal === "DriverError") return { failure: { tag: "DriverError" } }
         if (refusal === "OutOfMemory") refused = true
         else {
-          const block = this.#add(request.family, capacity, !exact)
+          const block = this.#add(request.family, capacity)
           if (isOpen(request.scope)) {
             this.#counters.misses += 1n
             return { lease: this.#grant(request, block) }
@@ -462,9 +472,56 @@ export class PoolModel {
   }
 
   #answerNobody({ asked }: Pending): void {
-    this.#reserved -= asked.capacity
+    this.#unreserve(asked)
     if (this.#driver(asked.capacity) !== undefined) return
-    this.#keep(this.#add(asked.family, asked.capacity, !asked.exact))
+    this.#keep(this.#add(asked.family, asked.capacity))
+  }
+
+  #unreserve({ capacity, size }: Pending["asked"]): void {
+    this.#reserved -= capacity
+    this.#reservedRequests -= size
+  }
+
+  /** The size of the bin that the request belongs to: near the limit that of its own size. */
+  #ownSize(request: Request): bigint {
+    const block = this.#blockSize(request)
+    const largest = this.#largestFor(request)
+    return largest === undefined || block <= largest ? block : this.#exactSize(request)
+  }
+
+  /** The largest block that the request may have now: half of what is left of a twelfth of the limit may be padding. */
+  #largestFor(request: Request): bigint | undefined {
+    const { maxBytes, policy } = this.#options
+    if (maxBytes === undefined || policy.borrowHalves === 0n) return undefined
+    const active = sum(this.blocks.filter((block) => block.active)) - this.#activeBytes
+    const left = maxBytes / 12n - active - (this.#reserved - this.#reservedRequests)
+    return this.#exactSize(request) + max(left, 0n) / 2n
+  }
+
+  #mostBorrowed(blockSize: bigint): bigint {
+    return blockSize + blockSize * this.#options.policy.borrowHalves / 2n
+  }
+
+  /** Smaller blocks of the family go, while more than twice is managed of what leases asked for at one time. */
+  #freeOutgrown(request: Request, capacity: bigint): void {
+    if (this.#options.policy.borrowHalves === 0n) return
+    const most = this.#mostBorrowed(this.#blockSize(request))
+    const again = this.#outgrown
+      .filter((one) => one.family === request.family && one.capacity >= capacity && one.capacity <= most)
+      .sort((a, b) => Number(a.capacity - b.capacity))[0]
+    if (again !== undefined) {
+      this.#missed += again.capacity
+      this.#outgrown = this.#outgrown.filter((one) => one !== again)
+    }
+    this.#mostLeased = [this.#counters.peakActiveBytes, this.#activeBytes + this.#reservedRequests]
+      .reduce(max, this.#mostLeased)
+    while (sum(this.blocks) + this.#reserved > 2n * this.#mostLeased + this.#missed) {
+      const smaller = this.held.filter((block) => block.family === request.family && block.capacity < capacity)
+      const block = smaller.find((one) => smaller.every((other) => other.capacity <= one.capacity))
+      if (block === undefined) return
+      this.#outgrown.push({ family: block.family, capacity: block.capacity })
+      this.#free(block)
+    }
   }
 
   #driver(capacity: bigint): "OutOfMemory" | "DriverError" | undefined {
@@ -472,12 +529,15 @@ export class PoolModel {
   }
 
   #search(request: Request): ModelLease | undefined {
-    const own = this.#blockSize(request)
-    const reach = own + own * this.#options.policy.borrowHalves / 2n
+    const own = this.#ownSize(request)
+    const largest = this.#largestFor(request)
+    const borrowed = this.#mostBorrowed(own)
+    const reach = largest === undefined || borrowed < largest ? borrowed : largest
     const fitting = this.held.filter(({ capacity, family }) =>
-      family === request.family && capacity >= own && capacity <= reach
+      family === request.family && capacity >= request.size && capacity <= reach
     )
-    const block = fitting.find(({ capacity }) => fitting.every((other) => capacity <= other.capacity))
+    const block = fitting.find(({ capacity }) => capacity === own) ??
+      fitting.find(({ capacity }) => fitting.every((other) => capacity <= other.capacity))
     if (block === undefined) return undefined
     this.#counters.hits += 1n
     if (block.capacity !== own) this.#counters.borrows += 1n
@@ -494,8 +554,8 @@ export class PoolModel {
     return lease
   }
 
-  #add(family: number, capacity: bigint, binned: boolean): ModelBlock {
-    const block = { family, capacity, binned, active: false, heldSince: 0, binUsedAt: 0 }
+  #add(family: number, capacity: bigint): ModelBlock {
+    const block = { family, capacity, active: false, heldSince: 0, binUsedAt: 0 }
     this.blocks.push(block)
     this.#counters.driverAllocations += 1n
     this.#notePeaks()
@@ -516,13 +576,13 @@ export class PoolModel {
   /** A block without a lease becomes held, or is freed. */
   #keep(block: ModelBlock): void {
     block.active = false
-    if (!this.holding || !block.binned) return this.#free(block)
+    if (!this.holding) return this.#free(block)
     block.heldSince = ++this.#clock
     this.#use(block)
   }
 
   #use({ capacity, family }: ModelBlock): void {
-    const bin = this.blocks.filter((block) => block.family === family && block.capacity === capacity && block.binned)
+    const bin = this.blocks.filter((block) => block.family === family && block.capacity === capacity)
     const now = ++this.#clock
     for (const block of bin) block.binUsedAt = now
   }

@@ -168,7 +168,7 @@ const perform = (steps: ReadonlyArray<Step>, faults: Host.Faults) =>
   })
 
 const options = fc.record({
-  maxHeldBytes: fc.constantFrom(Infinity, 300),
+  maxHeldBytes: fc.constantFrom(undefined, Infinity, 300),
   clear: fc.constantFrom("never" as const, "acquire" as const),
   sizePolicy: fc.constantFrom(SizePolicy.exact, SizePolicy.defaultPolicy, { ...SizePolicy.exact, borrow: 1 }),
   eviction: fc.constantFrom(

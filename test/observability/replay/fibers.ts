@@ -108,7 +108,7 @@ export const pools = fc.record({
   maxBytes: fc.integer({ min: 3000, max: 9000 }),
   maxOvertakes: fc.constantFrom(0, 1, 16),
   idleTimeToLive: fc.constantFrom(undefined, 2),
-  maxHeldBytes: fc.constantFrom(Infinity, Infinity, 3000)
+  maxHeldBytes: fc.constantFrom(undefined, Infinity, 3000)
 })
 
 /** What the device of a program makes at most: some requests are larger than that. */

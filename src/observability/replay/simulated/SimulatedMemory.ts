@@ -199,7 +199,7 @@ export class SimulatedMemory {
     const value = new SimulatedBlock()
     value.pooledBy = source
     value.recorded = block
-    core.reserve(capacity)
+    core.reserve(capacity, lease?.size)
     if (lease === undefined) {
       return { block: core.addHeld(source.name, capacity, value), lease: undefined }
     }
