@@ -4,6 +4,7 @@ import * as Arrays from "./sections/Arrays.ts"
 import * as Clear from "./sections/Clear.ts"
 import * as Contention from "./sections/Contention.ts"
 import * as Core from "./sections/Core.ts"
+import * as Footprint from "./sections/Footprint.ts"
 import * as Frames from "./sections/Frames.ts"
 import * as Hit from "./sections/Hit.ts"
 import * as Lease from "./sections/Lease.ts"
@@ -21,6 +22,7 @@ export const all = [
   Hit.section,
   Contention.section,
   TouchedWorkload.section,
+  Footprint.section,
   Allocation.section,
   SharedMemory.section,
   Memory.section,

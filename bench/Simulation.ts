@@ -60,7 +60,7 @@ class SimulatedPool {
   }
 
   allocate(size: number): Block | undefined {
-    const most = this.core.largestFor(size)
+    const most = this.#policy.borrow === 0 ? Infinity : this.core.largestFor(size)
     const policySize = this.#sizeOf(size)
     const blockSize = policySize > most ? size : policySize
     const limit = SizePolicy.borrowLimit(this.#policy, blockSize)
@@ -87,7 +87,9 @@ class SimulatedPool {
     const capacity = [blockSize, size].find((bytes) => this.#makeRoom(bytes, size))
     if (capacity === undefined) return undefined
     for (const block of this.core.evictOutgrown(family, capacity, limit)) this.core.freed(block)
-    return this.core.addActive(family, capacity, undefined, size)
+    return capacity === blockSize || this.#policy.borrow > 0
+      ? this.core.addActive(family, capacity, undefined, size)
+      : this.core.addActiveUnbinned(capacity, undefined, size)
   }
 
   #makeRoom(bytes: number, size: number): boolean {

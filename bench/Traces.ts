@@ -60,10 +60,30 @@ const replaced = (next: () => number, least: number, most: number): ReadonlyArra
     size: Random.logUniform(next, least, most)
   }))
 
+/** The touched workload's own. */
+export const varied: Trace = { name: "varied", phases: (seed) => [Workload.plan(seed)] }
+
 const seeded = (
   name: string,
   phases: (next: () => number) => ReadonlyArray<ReadonlyArray<Step>>
 ): Trace => ({ name, phases: (seed) => phases(Random.make(seed)) })
+
+/**
+ * Tensors of a cache that each grow by as many bytes in each step; the new one is made, and filled from the old one, before the old one
+ * goes.
+ */
+const grown = (tensors: number, bytes: number, steps: number): ReadonlyArray<Step> =>
+  Array.from({ length: steps }, (_, step) =>
+    Array.from({ length: tensors }, (_, tensor): ReadonlyArray<Step> => [
+      { slot: 2 * tensor + step % 2, size: (step + 1) * bytes },
+      { slot: 2 * tensor + (step + 1) % 2, size: 0 }
+    ]).flat()).flat()
+
+/** Sizes that never come again. */
+export const growing: Trace = {
+  name: "a cache of 48 tensors that grow",
+  phases: () => [grown(48, 8 * kibibyte, 256)]
+}
 
 export const twoPhases: ReadonlyArray<Trace> = [
   seeded("large, then small", (next) => [
@@ -75,7 +95,7 @@ export const twoPhases: ReadonlyArray<Trace> = [
 
 export const all: ReadonlyArray<Trace> = [
   seeded("static", (next) => [repeated(next)]),
-  { name: "varied", phases: (seed) => [Workload.plan(seed)] },
+  varied,
   seeded("lengths", (next) => [lengths(next)]),
   ...twoPhases
 ]

@@ -143,7 +143,7 @@ export class Model {
     const fitting = this.held(family)
       .filter((block) =>
         block.capacity === BigInt(blockSize) ||
-        (block.capacity >= BigInt(request) && block.capacity <= BigInt(limit))
+        (limit > blockSize && block.capacity >= BigInt(request) && block.capacity <= BigInt(limit))
       )
       .sort((a, b) => a.capacity === b.capacity ? b.heldAt - a.heldAt : a.capacity < b.capacity ? -1 : 1)
     const block = fitting.find((block) => block.capacity === BigInt(blockSize)) ?? fitting[0]

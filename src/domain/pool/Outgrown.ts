@@ -1,6 +1,6 @@
 /**
  * When a program has outgrown the blocks that its pool holds: those that are smaller than what it asks for, where the pool
- * manages more than twice what it has leased at one time.
+ * manages more than 1.9 times what leases have asked for at one time.
  *
  * A program whose sizes grow never asks for them again; one whose sizes come again does. Which of the two it is shows only
  * when it asks for what was freed. So freed sizes are noted, and the bytes of those that it asks for are allowed besides from
@@ -53,7 +53,9 @@ export class Outgrown<F> {
   /** The most bytes to manage, where leases ask for so many now. */
   mostManaged(leasedBytes: number): number {
     this.mostLeasedBytes = Math.max(this.mostLeasedBytes, leasedBytes)
-    return Math.min(2 * this.mostLeasedBytes + this.missedBytes, maxBytes)
+    // Exact up to 2^53−1, as 1.9 times it would not be.
+    const most = 2 * this.mostLeasedBytes - Math.ceil(this.mostLeasedBytes / 10)
+    return Math.min(most + this.missedBytes, maxBytes)
   }
 
   /** A held block is freed. */

@@ -358,7 +358,7 @@ export class PoolCore<A, F = number> {
    * for it and is no larger than `borrowLimit`. It becomes active; a borrowed block still returns to its own bin.
    */
   acquire(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
-    return this.acquireOwn(family, blockSize, request) ?? this.borrow(family, request, borrowLimit)
+    return this.acquireOwn(family, blockSize, request) ?? this.borrow(family, blockSize, request, borrowLimit)
   }
 
   /** The first half of {@link PoolCore.acquire}: the request's own bin. */
@@ -378,7 +378,8 @@ export class PoolCore<A, F = number> {
    * The second half of {@link PoolCore.acquire}: another bin of the family. Most are larger than the request's own; smaller
    * ones have blocks of exact sizes.
    */
-  borrow(family: F, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
+  borrow(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
+    if (borrowLimit <= blockSize) return undefined
     const bin = this.bins.smallestOfFamily(family, request)
     if (bin === undefined || bin.size > borrowLimit) return undefined
     this.borrows++
@@ -400,6 +401,7 @@ export class PoolCore<A, F = number> {
   ): PoolBlock<A, F> | undefined {
     const own = this.bins.find(family, blockSize)
     if (own !== undefined && this.raise(own, accepts, among)) return this.hit(own, request)
+    if (borrowLimit <= blockSize) return undefined
     let bin = this.bins.smallestOfFamily(family, request)
     while (bin !== undefined && bin.size <= borrowLimit) {
       if (this.raise(bin, accepts, among)) {
@@ -546,7 +548,7 @@ export class PoolCore<A, F = number> {
 
   /**
    * For a miss of `size` bytes, which are reserved: detaches held blocks of its family that are smaller, the largest of them
-   * first, while more than twice the bytes are managed or reserved that leases asked for at one time; the caller must free
+   * first, while more than 1.9 times the bytes are managed or reserved that leases asked for at one time; the caller must free
    * each before it asks for the next. Blocks from `size` to `most` bytes would have served it: where such a block went that
    * way, its bytes are allowed besides from now on. Without the option `outgrown` no block goes.
    */

@@ -164,7 +164,7 @@ export class Blocks implements LeaseOwner {
     if (this.queues?.several === true) return this.#searchForQueue(this.queues, request, family, blockSize, allowance)
     const own = this.core.acquireOwn(family, blockSize, size)
     if (own !== undefined) return this.handOut(request, own, "held")
-    const borrowed = this.core.borrow(family, size, Math.min(source.mostBorrowed(blockSize), allowance))
+    const borrowed = this.core.borrow(family, blockSize, size, Math.min(source.mostBorrowed(blockSize), allowance))
     return borrowed === undefined ? undefined : this.handOut(request, borrowed, "borrowed")
   }
 

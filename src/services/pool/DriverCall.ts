@@ -57,13 +57,17 @@ const keep = (
   const { source } = request
   const family = source.family(request.wanted)
   value.pooledBy = source
+  // Where the policy borrows, other requests can have a block of an exact size too.
+  const isExact = capacity !== request.blockSize && !source.borrows
   const wanted = awaited && !source.closed && !request.list.closed
   if (wanted) {
-    const block = core.addActive(family, capacity, value, request.size)
+    const block = isExact
+      ? core.addActiveUnbinned(capacity, value, request.size)
+      : core.addActive(family, capacity, value, request.size)
     return Exit.succeed(blocks.handOut(request, block, "driver"))
   }
   blocks.unuse(request)
-  const block = source.closed
+  const block = isExact || source.closed
     ? core.addDetached(capacity, value, request.size)
     : core.addHeld(family, capacity, value, request.size)
   blocks.events?.kept(request, block)

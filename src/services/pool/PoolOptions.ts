@@ -136,8 +136,8 @@ export interface MemoryOptions extends PoolLimit {
   readonly reuse?: ReusePolicy.ReusePolicy | undefined
   /**
    * The most held bytes. Above it held blocks are freed, the longest held first. `Infinity` keeps all. Default: where the
-   * size policy borrows, a pool manages at most twice the most bytes that it has leased at one time, and more for sizes
-   * that are asked for again; otherwise no limit.
+   * size policy borrows, a miss frees smaller held blocks of its family while more than 1.9 times is managed of what leases
+   * have asked for at one time; where it does not, no limit.
    */
   readonly maxHeldBytes?: MemoryLimit.ByteAmount | undefined
   /**

@@ -358,7 +358,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     }
     const family = source.family(wanted)
     const block = core.acquireOwn(family, blockSize, size) ??
-      core.borrow(family, size, Math.min(source.mostBorrowed(blockSize), most))
+      core.borrow(family, blockSize, size, Math.min(source.mostBorrowed(blockSize), most))
     if (block === undefined) return undefined
     // The blocks of a source's families are its own.
     const lease = this.#leases.grant(source, list, block as Block<V>, size, wanted, label)

@@ -76,6 +76,7 @@ export class ModelScope {
 export interface ModelBlock {
   readonly family: number
   readonly capacity: bigint
+  readonly binned: boolean
   active: boolean
   /** When it became held, as a count that grows. */
   heldSince: number
@@ -130,7 +131,12 @@ interface Request {
  */
 export interface Pending {
   readonly steps: Generator<void, Outcome>
-  readonly asked: { readonly capacity: bigint; readonly size: bigint; readonly family: number }
+  readonly asked: {
+    readonly capacity: bigint
+    readonly size: bigint
+    readonly binned: boolean
+    readonly family: number
+  }
   /** The fiber that waited for it is interrupted. */
   abandoned: boolean
   outcome: Outcome | undefined
@@ -449,7 +455,9 @@ export class PoolModel {
         rungs.add("driver")
         const own = this.#ownSize(request)
         if (own < capacity) capacity = own
-        const asked = { capacity, size: request.size, family: request.family }
+        // Where requests borrow, others can have a block of an exact size too.
+        const binned = capacity === this.#blockSize(request) || this.#options.policy.borrowHalves > 0n
+        const asked = { capacity, size: request.size, binned, family: request.family }
         this.#reserved += capacity
         this.#reservedRequests += request.size
         this.#freeOutgrown(request, capacity)
@@ -460,7 +468,7 @@ export class PoolModel {
         if (refusal === "DriverError") return { failure: { tag: "DriverError" } }
         if (refusal === "OutOfMemory") refused = true
         else {
-          const block = this.#add(request.family, capacity)
+          const block = this.#add(request.family, capacity, binned)
           if (isOpen(request.scope)) {
             this.#counters.misses += 1n
             return { lease: this.#grant(request, block) }
@@ -474,7 +482,7 @@ export class PoolModel {
   #answerNobody({ asked }: Pending): void {
     this.#unreserve(asked)
     if (this.#driver(asked.capacity) !== undefined) return
-    this.#keep(this.#add(asked.family, asked.capacity))
+    this.#keep(this.#add(asked.family, asked.capacity, asked.binned))
   }
 
   #unreserve({ capacity, size }: Pending["asked"]): void {
@@ -502,7 +510,7 @@ export class PoolModel {
     return blockSize + blockSize * this.#options.policy.borrowHalves / 2n
   }
 
-  /** Smaller blocks of the family go, while more than twice is managed of what leases asked for at one time. */
+  /** Smaller blocks of the family go, while more than 1.9 times is managed of what leases asked for at one time. */
   #freeOutgrown(request: Request, capacity: bigint): void {
     if (this.#options.policy.borrowHalves === 0n) return
     const most = this.#mostBorrowed(this.#blockSize(request))
@@ -515,7 +523,7 @@ export class PoolModel {
     }
     this.#mostLeased = [this.#counters.peakActiveBytes, this.#activeBytes + this.#reservedRequests]
       .reduce(max, this.#mostLeased)
-    while (sum(this.blocks) + this.#reserved > 2n * this.#mostLeased + this.#missed) {
+    while (sum(this.blocks) + this.#reserved > this.#mostLeased * 19n / 10n + this.#missed) {
       const smaller = this.held.filter((block) => block.family === request.family && block.capacity < capacity)
       const block = smaller.find((one) => smaller.every((other) => other.capacity <= one.capacity))
       if (block === undefined) return
@@ -534,7 +542,7 @@ export class PoolModel {
     const borrowed = this.#mostBorrowed(own)
     const reach = largest === undefined || borrowed < largest ? borrowed : largest
     const fitting = this.held.filter(({ capacity, family }) =>
-      family === request.family && capacity >= request.size && capacity <= reach
+      family === request.family && (capacity === own || (reach > own && capacity >= request.size && capacity <= reach))
     )
     const block = fitting.find(({ capacity }) => capacity === own) ??
       fitting.find(({ capacity }) => fitting.every((other) => capacity <= other.capacity))
@@ -554,8 +562,8 @@ export class PoolModel {
     return lease
   }
 
-  #add(family: number, capacity: bigint): ModelBlock {
-    const block = { family, capacity, active: false, heldSince: 0, binUsedAt: 0 }
+  #add(family: number, capacity: bigint, binned: boolean): ModelBlock {
+    const block = { family, capacity, binned, active: false, heldSince: 0, binUsedAt: 0 }
     this.blocks.push(block)
     this.#counters.driverAllocations += 1n
     this.#notePeaks()
@@ -576,13 +584,13 @@ export class PoolModel {
   /** A block without a lease becomes held, or is freed. */
   #keep(block: ModelBlock): void {
     block.active = false
-    if (!this.holding) return this.#free(block)
+    if (!this.holding || !block.binned) return this.#free(block)
     block.heldSince = ++this.#clock
     this.#use(block)
   }
 
   #use({ capacity, family }: ModelBlock): void {
-    const bin = this.blocks.filter((block) => block.family === family && block.capacity === capacity)
+    const bin = this.blocks.filter((block) => block.family === family && block.capacity === capacity && block.binned)
     const now = ++this.#clock
     for (const block of bin) block.binUsedAt = now
   }
