@@ -34,12 +34,22 @@ const anyEviction = fc.oneof(
   fc.record({ name: fc.constant("own"), whenKnown: anyOrder, whenUnknown: anyOrder })
 )
 
+const anew = { mostLeasedBytes: 0, missedBytes: 0 }
+
 const anyOptions: fc.Arbitrary<PoolCoreOptions> = fc.record({
   maxBytes: fc.constantFrom(undefined, 5000),
   maxHeldBytes: fc.constantFrom(undefined, Infinity, 0, 150, 3000),
   recency: fc.constantFrom(undefined, false, true),
   idle: fc.option(anyIdle, { nil: undefined }),
-  eviction: anyEviction
+  eviction: anyEviction,
+  outgrown: fc.constantFrom(undefined, anew, { mostLeasedBytes: 100, missedBytes: 50 })
+})
+
+/** Of sizes up to 40, most of which come again. */
+const anyOutgrown: fc.Arbitrary<PoolCoreOptions> = fc.record({
+  maxBytes: fc.constantFrom(undefined, 2000),
+  eviction: anyEviction,
+  outgrown: fc.constant(anew)
 })
 
 const anyAgeing: fc.Arbitrary<PoolCoreOptions> = fc.record({
@@ -73,6 +83,11 @@ describe("PoolCore", () => {
 
   it("does so where blocks come, go and grow old", () => {
     fc.assert(agreement(fc.constant(SizePolicy.table([8, 16, 40])), anyAgeing, anyHeldCommand), { numRuns: 250 })
+  })
+
+  it("does so where the program outgrows its blocks", () => {
+    const policies = fc.constantFrom(SizePolicy.exact, SizePolicy.sizeClasses(1, { borrow: 1 }))
+    fc.assert(agreement(policies, anyOutgrown, anyHeldCommand), { numRuns: 500 })
   })
 
   it("does so where blocks come, go and are evicted in every order", () => {

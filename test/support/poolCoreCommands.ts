@@ -44,6 +44,8 @@ const compare = (model: Model, real: Real): void => {
     releases: model.releases,
     maxBytes: model.limit,
     maxHeldBytes: model.maxHeld,
+    paddingBytes: model.padding,
+    largestFor: model.largestFor(100),
     ...deficits((bytes) => model.deficit(bytes))
   }, {
     ...bigIntegers(stats, Object.keys(expected)),
@@ -52,6 +54,8 @@ const compare = (model: Model, real: Real): void => {
     releases: BigInt(core.releases),
     maxBytes: core.maxBytes,
     maxHeldBytes: core.maxHeldBytes,
+    paddingBytes: BigInt(core.paddingBytes),
+    largestFor: core.isLimited ? BigInt(core.largestFor(100)) : undefined,
     ...deficits((bytes) => BigInt(core.deficit(bytes)))
   })
   const total = core.managedBytes + core.reservedBytes
@@ -110,11 +114,26 @@ const allocate = (family: string, request: number, exactSize: boolean) =>
     assert.strictEqual(block?.value, expected?.id)
     if (block !== undefined && expected !== undefined) return granted(real, block, expected)
     const fits = real.core.deficit(blockSize) === 0
-    const reserved = real.core.reserve(blockSize)
-    assert.strictEqual(reserved, model.reserve(blockSize))
+    const reserved = real.core.reserve(blockSize, request)
+    assert.strictEqual(reserved, model.reserve(blockSize, request))
     assert.strictEqual(reserved, fits)
-    if (reserved) real.pending.push({ family, request, blockSize, exactSize })
+    if (!reserved) return
+    evictOutgrown(model, real, family, blockSize, borrowLimit)
+    real.pending.push({ family, request, blockSize, exactSize })
   })
+
+/** What the owner does before it asks the driver. */
+const evictOutgrown = (model: Model, real: Real, family: string, size: number, most: number): void => {
+  model.miss(family, size, most)
+  for (const block of real.core.evictOutgrown(family, size, most)) {
+    const expected = model.nextOutgrown(family, size)
+    assert.strictEqual(block.value, expected?.id)
+    free(real, block)
+    model.free(expected!)
+    model.freedOutgrown(expected!)
+  }
+  assert.isUndefined(model.nextOutgrown(family, size))
+}
 
 const settle = (n: number, outcome: "answered" | "abandoned" | "refused") =>
   command(`settle(${n}, ${outcome})`, (model, real) => {
@@ -122,13 +141,15 @@ const settle = (n: number, outcome: "answered" | "abandoned" | "refused") =>
     if (pending === undefined) return
     const { blockSize, exactSize, family, request } = pending
     if (outcome === "refused" || (outcome === "abandoned" && exactSize)) {
-      real.core.unreserve(blockSize)
-      return model.unreserve(blockSize)
+      real.core.unreserve(blockSize, request)
+      return model.unreserve(blockSize, request)
     }
     const id = real.nextId++
-    const expected = model.add(id, family, blockSize, !exactSize)
-    if (outcome === "abandoned") return abandoned(model, real, expected, real.core.addHeld(family, blockSize, id))
-    model.miss(expected, request)
+    const expected = model.add(id, family, blockSize, !exactSize, request)
+    if (outcome === "abandoned") {
+      return abandoned(model, real, expected, real.core.addHeld(family, blockSize, id, request))
+    }
+    model.serve(expected, request)
     const block = exactSize ?
       real.core.addActiveUnbinned(blockSize, id, request) :
       real.core.addActive(family, blockSize, id, request)

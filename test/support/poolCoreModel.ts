@@ -70,11 +70,21 @@ export class Model {
   /** The bytes that became idle in each tick and still were when it ended. */
   private readonly idled = new Map<number, bigint>()
   private readonly totals = noStats()
+  /** Those of the reserved bytes that were asked for. */
+  private reservedRequests = 0n
+  private readonly freesOutgrown: boolean
+  private mostLeased: bigint
+  private missed: bigint
+  /** Blocks that the program had outgrown, and that no request has asked for since. */
+  private outgrown: Array<Pick<ModelBlock, "family" | "capacity">> = []
 
   constructor(options: PoolCoreOptions) {
     this.limit = options.maxBytes ?? Infinity
     this.maxHeld = options.maxHeldBytes ?? Infinity
     this.idle = options.idle
+    this.freesOutgrown = options.outgrown !== undefined
+    this.mostLeased = BigInt(options.outgrown?.mostLeasedBytes ?? 0)
+    this.missed = BigInt(options.outgrown?.missedBytes ?? 0)
     this.eviction = options.eviction ?? EvictionPolicy.byNeed
     const byAge = [this.eviction.whenKnown, this.eviction.whenUnknown]
       .some((order) => order === "oldestFirst" || order === "leastRecentlyUsed")
@@ -99,18 +109,61 @@ export class Model {
     return missing > BigInt(largest) ? BigInt(largest) : missing
   }
 
-  reserve(bytes: number): boolean {
+  reserve(bytes: number, request: number): boolean {
     const fits = BigInt(bytes) <= this.available()
-    if (fits) this.totals.reservedBytes += BigInt(bytes)
-    return fits
+    if (!fits) return false
+    this.totals.reservedBytes += BigInt(bytes)
+    this.reservedRequests += BigInt(request)
+    return true
   }
 
-  unreserve(bytes: number): void {
+  unreserve(bytes: number, request: number): void {
     this.totals.reservedBytes -= BigInt(bytes)
+    this.reservedRequests -= BigInt(request)
   }
 
-  add(id: number, family: string, capacity: number, binned: boolean): ModelBlock {
-    this.unreserve(capacity)
+  /** Bytes of active blocks and of reservations that nobody asked for. */
+  get padding(): bigint {
+    const { active, held } = this.sums()
+    const capacity = sum(this.blocks, (block) => block.capacity) - held.bytes
+    return capacity - active.bytes + this.totals.reservedBytes - this.reservedRequests
+  }
+
+  /** The largest block for a request of so many bytes. */
+  largestFor(request: number): bigint | undefined {
+    if (this.limit === Infinity) return undefined
+    return BigInt(request) + bigMax(BigInt(this.limit) / 12n - this.padding, 0n) / 2n
+  }
+
+  /** A request needs the driver that a block from `size` to `most` bytes would have served. */
+  miss(family: string, size: number, most: number): void {
+    const again = this.outgrown
+      .filter((one) => one.family === family && one.capacity >= BigInt(size) && one.capacity <= BigInt(most))
+      .sort((a, b) => a.capacity < b.capacity ? -1 : 1)[0]
+    if (again === undefined) return
+    this.missed += again.capacity
+    this.outgrown = this.outgrown.filter((one) => one !== again)
+  }
+
+  /** The next block that the program has outgrown, when it misses one of `size` bytes. */
+  nextOutgrown(family: string, size: number): ModelBlock | undefined {
+    if (!this.freesOutgrown) return undefined
+    const leased = this.sums().active.bytes + this.reservedRequests
+    this.mostLeased = bigMax(this.mostLeased, bigMax(leased, this.totals.peakActiveBytes))
+    const managed = sum(this.blocks, (block) => block.capacity) + this.totals.reservedBytes
+    const allowed = 2n * this.mostLeased - (this.mostLeased + 9n) / 10n + this.missed
+    if (managed <= (allowed > BigInt(largest) ? BigInt(largest) : allowed)) return undefined
+    return this.held(family)
+      .filter(({ capacity }) => capacity < BigInt(size))
+      .sort((a, b) => a.capacity === b.capacity ? b.heldAt - a.heldAt : a.capacity < b.capacity ? 1 : -1)[0]
+  }
+
+  freedOutgrown({ capacity, family }: ModelBlock): void {
+    this.outgrown.push({ capacity, family })
+  }
+
+  add(id: number, family: string, capacity: number, binned: boolean, request: number): ModelBlock {
+    this.unreserve(capacity, request)
     const block: ModelBlock = {
       id,
       family,
@@ -134,7 +187,7 @@ export class Model {
     this.peaks()
   }
 
-  miss(block: ModelBlock, request: number): void {
+  serve(block: ModelBlock, request: number): void {
     this.totals.misses++
     this.activate(block, request)
   }
