@@ -488,6 +488,37 @@ describe("a replay", () => {
       deepStrictEqual([hits, misses, peakActiveBytes, peakManagedBytes], [1, 1, 160, 224])
     }))
 
+  it.effect("frees what the program had outgrown, also when the recorder came later", () =>
+    Effect.gen(function*() {
+      const grow = (from: number, steps: number) =>
+        Effect.forEach(Array.from({ length: steps }, (_, step) => Math.round(100 * 1.3 ** (from + step))), (size) =>
+          lease(size), { discard: true })
+      const record = (options: BufferPool.BufferPoolOptions) =>
+        Effect.scoped(Effect.gen(function*() {
+          yield* grow(0, 12)
+          const context = yield* Layer.build(Recording.layer({ capacity: 1000 }))
+          yield* grow(12, 12)
+          return yield* Effect.provide(Recording.snapshot, context)
+        })).pipe(
+          Effect.provide(BufferPool.layer(options).pipe(Layer.provideMerge(Host.layer()))),
+          Effect.provide(PoolEvents.layer)
+        )
+      const freed = (recording: Recording.Recording) =>
+        Array.from(Recording.events(recording)).filter((event) =>
+          event._tag === "Freed" && event.why === "heldLimit"
+        )
+          .length
+      const recording = yield* record({})
+      strictEqual(freed(recording) > 5, true)
+      // What is largest when the recorder comes has ended by then.
+      deepStrictEqual(recording.memories[0]!.outgrown, { mostLeasedBytes: 1792, missedBytes: 0 })
+      yield* sameAsRecorded(recording)
+      const all = yield* record({ maxHeldBytes: Infinity })
+      deepStrictEqual([freed(all), all.memories[0]!.outgrown], [0, undefined])
+      yield* sameAsRecorded(all)
+      strictEqual((yield* Replay.run(recording, { maxHeldBytes: Infinity })).evictions, 0)
+    }))
+
   it.effect("states the policy that was replayed, and the blocks that there were under it", () =>
     Effect.gen(function*() {
       const recording = yield* Effect.scoped(Effect.gen(function*() {

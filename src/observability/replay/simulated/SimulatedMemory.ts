@@ -195,7 +195,11 @@ export class SimulatedMemory {
   /** Makes a block that existed before the first event. */
   #restore({ block, capacity, family, lease, pool }: RecordedBlock): Restored {
     const { core, leases } = this.memory
-    const source = this.sourceOf(family ?? "", pool, undefined)
+    const source = this.sourceOf(
+      family ?? (lease === undefined ? this.#onlyFamilyOf(pool) : undefined) ?? "",
+      pool,
+      undefined
+    )
     const value = new SimulatedBlock()
     value.pooledBy = source
     value.recorded = block
@@ -210,6 +214,12 @@ export class SimulatedMemory {
     const granted = leases.grant(source, leases.loans, active, size, source.name, label)
     CallSite.note(granted, callSite)
     return { block: active, lease: granted }
+  }
+
+  /** What ends with a free names no family: it has that of its pool, if there is one alone. */
+  #onlyFamilyOf(pool: string): string | undefined {
+    const [only, ...others] = Array.from(this.#families.values()).filter((family) => family.pool === pool)
+    return others.length === 0 ? only?.family : undefined
   }
 
   /** The limit that a number of the recording names; the budgets around it are made first. */
