@@ -60,7 +60,7 @@ class SimulatedPool {
   }
 
   allocate(size: number): Block | undefined {
-    const most = this.#policy.borrow === 0 ? Infinity : this.core.largestFor(size)
+    const most = this.#policy.borrow === 0 ? Infinity : size + this.core.nextPadding
     const policySize = this.#sizeOf(size)
     const blockSize = policySize > most ? size : policySize
     const limit = SizePolicy.borrowLimit(this.#policy, blockSize)

@@ -36,7 +36,7 @@ class Owner {
   /** False when there is no memory for it. */
   ask(size: number, answers: boolean): boolean {
     const { core } = this
-    const most = core.largestFor(size)
+    const most = size + core.nextPadding
     const policySize = this.#policy.blockSize(size)
     const blockSize = policySize <= most ? policySize : size
     const borrowLimit = Math.min(SizePolicy.borrowLimit(this.#policy, blockSize), most)
@@ -86,28 +86,27 @@ describe("the padding under a limit", () => {
   })
 
   it("is half of what is left of its share for the next request, and none without a limit", () => {
-    assert.deepStrictEqual([0, 100, 999, 1000, 5000].map((padding) => Padding.nextOf(limit, padding)), [
+    assert.deepStrictEqual([0, 100, 999, 1000, 5000].map((padding) => Padding.nextOf(Padding.mostOf(limit), padding)), [
       500,
       450,
       0,
       0,
       0
     ])
-    assert.strictEqual(Padding.nextOf(Infinity, 5000), Infinity)
-    assert.strictEqual(Padding.nextOf(0, 0), 0)
+    assert.strictEqual(Padding.nextOf(Padding.mostOf(Infinity), 5000), Infinity)
+    assert.strictEqual(Padding.nextOf(Padding.mostOf(0), 0), 0)
   })
 
   it("follows the limit", () => {
     const core = new PoolCore<undefined>({ maxBytes: 1200 })
-    assert.strictEqual(core.largestFor(100), 150)
+    assert.strictEqual(core.nextPadding, 50)
     assert.isTrue(core.reserve(140, 100))
     assert.strictEqual(core.paddingBytes, 40)
-    assert.strictEqual(core.largestFor(100), 130)
+    assert.strictEqual(core.nextPadding, 30)
     core.setMaxBytes(Infinity)
-    assert.isFalse(core.isLimited)
-    assert.strictEqual(core.largestFor(100), Infinity)
+    assert.strictEqual(core.nextPadding, Infinity)
     core.setMaxBytes(2400)
-    assert.strictEqual(core.largestFor(100), 180)
+    assert.strictEqual(core.nextPadding, 80)
     core.unreserve(140, 100)
     assert.strictEqual(core.paddingBytes, 0)
   })

@@ -45,7 +45,7 @@ const compare = (model: Model, real: Real): void => {
     maxBytes: model.limit,
     maxHeldBytes: model.maxHeld,
     paddingBytes: model.padding,
-    largestFor: model.largestFor(100),
+    nextPadding: model.nextPadding,
     ...deficits((bytes) => model.deficit(bytes))
   }, {
     ...bigIntegers(stats, Object.keys(expected)),
@@ -55,7 +55,7 @@ const compare = (model: Model, real: Real): void => {
     maxBytes: core.maxBytes,
     maxHeldBytes: core.maxHeldBytes,
     paddingBytes: BigInt(core.paddingBytes),
-    largestFor: core.isLimited ? BigInt(core.largestFor(100)) : undefined,
+    nextPadding: core.maxBytes < Infinity ? BigInt(core.nextPadding) : undefined,
     ...deficits((bytes) => BigInt(core.deficit(bytes)))
   })
   const total = core.managedBytes + core.reservedBytes

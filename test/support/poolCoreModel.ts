@@ -129,10 +129,9 @@ export class Model {
     return capacity - active.bytes + this.totals.reservedBytes - this.reservedRequests
   }
 
-  /** The largest block for a request of so many bytes. */
-  largestFor(request: number): bigint | undefined {
-    if (this.limit === Infinity) return undefined
-    return BigInt(request) + bigMax(BigInt(this.limit) / 12n - this.padding, 0n) / 2n
+  /** By how much the block of the next request may be larger. */
+  get nextPadding(): bigint | undefined {
+    return this.limit === Infinity ? undefined : bigMax(BigInt(this.limit) / 12n - this.padding, 0n) / 2n
   }
 
   /** A request needs the driver that a block from `size` to `most` bytes would have served. */

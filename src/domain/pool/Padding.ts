@@ -12,9 +12,8 @@
 /** The limit, over the most bytes that may be padding. */
 export const share = 12
 
-/** By how many bytes the next block may be larger than what is asked for, while so many bytes are padding already. */
-export const nextOf = (limit: number, padding: number): number => {
-  if (limit === Infinity) return Infinity
-  const left = Math.floor(limit / share) - padding
-  return left > 0 ? Math.floor(left / 2) : 0
-}
+/** The most bytes that may be padding under a limit. */
+export const mostOf = (limit: number): number => Math.floor(limit / share)
+
+/** By how many bytes the next block may be larger than what is asked for, while so many of them are padding already. */
+export const nextOf = (most: number, padding: number): number => padding < most ? Math.floor((most - padding) / 2) : 0

@@ -148,8 +148,8 @@ class Block<A, F> implements PoolBlock<A, F> {
  *   owner's clock, with the option `idle`. The core only says which block has to go: {@link PoolCore.release},
  *   {@link PoolCore.evictNext}, {@link PoolCore.evictOldest}, {@link PoolCore.evictIdle}, {@link PoolCore.evictOutgrown},
  *   {@link PoolCore.trim}.
- * - Under a limit, {@link PoolCore.largestFor} says how large a block a request may have. Whoever keeps to it serves all
- *   requests that together ask for eleven twelfths of the limit.
+ * - Under a limit, {@link PoolCore.nextPadding} says by how much a block may be larger than its request. Whoever keeps to it
+ *   serves all requests that together ask for eleven twelfths of the limit.
  *
  * **Gotchas**
  *
@@ -224,7 +224,7 @@ export class PoolCore<A, F = number> {
   peakManagedBlocks = 0
   /** Leases served from a held block. */
   hits = 0
-  /** Hits served from another bin than the request's own. */
+  /** Hits served from another bin than the request's own, mostly a larger one. */
   borrows = 0
   /** Leases that needed the driver. */
   misses = 0
@@ -239,9 +239,10 @@ export class PoolCore<A, F = number> {
   /** Bytes that are certain to requests to come; counted by the owner. */
   setAsideBytes = 0
 
-  /** Whether there is a limit on managed and reserved bytes. */
-  isLimited: boolean
   private limit: number
+  private isLimited: boolean
+  /** The most bytes that may be padding. */
+  private mostPadding: number
   /** Bytes of driver allocations under way beyond what was asked for. */
   private reservedPadding = 0
   private heldLimit: number
@@ -264,6 +265,7 @@ export class PoolCore<A, F = number> {
     KnownOptions.demand("PoolCore.PoolCore, outgrown", options?.outgrown, knownOfOutgrown)
     this.limit = options?.maxBytes ?? Infinity
     this.isLimited = this.limit < Infinity
+    this.mostPadding = Padding.mostOf(this.limit)
     this.outgrown = options?.outgrown && new Outgrown(options.outgrown)
     this.heldLimit = options?.maxHeldBytes ?? Infinity
     this.eviction = checkedPolicy(options?.eviction)
@@ -289,6 +291,14 @@ export class PoolCore<A, F = number> {
   /** Bytes of active blocks and of driver allocations under way that nobody asked for. */
   get paddingBytes(): number {
     return this.managedBytes - this.heldBytes - this.activeBytes + this.reservedPadding
+  }
+
+  /**
+   * By how many bytes the block of the next request may be larger than the smallest one that the driver has for it: under a
+   * limit padding stays within a twelfth of it, and each request may have half of what is left. `Infinity` without a limit.
+   */
+  get nextPadding(): number {
+    return this.isLimited ? Padding.nextOf(this.mostPadding, this.paddingBytes) : Infinity
   }
 
   /** What is known of the program, to begin another core with; `undefined` without the option `outgrown`. @internal */
@@ -339,6 +349,7 @@ export class PoolCore<A, F = number> {
   setMaxBytes(bytes: number): void {
     this.limit = bytes
     this.isLimited = bytes < Infinity
+    this.mostPadding = Padding.mostOf(bytes)
     this.updateKeeping()
   }
 
@@ -432,14 +443,6 @@ export class PoolCore<A, F = number> {
   unreserve(bytes: number, request = bytes): void {
     this.takeReserved(bytes, request)
     this.updateKeeping()
-  }
-
-  /**
-   * The largest block that a request may have now: under a limit padding stays within a twelfth of it, and each request may
-   * have half of what is left. `exactSize` is the smallest block that the driver has for it, which it may always have.
-   */
-  largestFor(exactSize: number): number {
-    return exactSize + Padding.nextOf(this.limit, this.paddingBytes)
   }
 
   /** By how many bytes a reservation of `bytes` would exceed the limit; 0 when it fits. */

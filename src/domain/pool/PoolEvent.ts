@@ -112,7 +112,7 @@ export interface Released extends Happened {
 
 /**
  * Why a pool frees a block: `"evicted"`, since a request needs its bytes; `"trimmed"`, since the program asked for it;
- * `"heldLimit"` and `"idle"`, by the options of the pool; `"notKept"`, since its lease ended and the pool does not hold it;
+ * `"heldLimit"`, since more is held than the pool is to keep; `"idle"`, by its clock; `"notKept"`, since its lease ended and the pool does not hold it;
  * `"closed"` and `"lost"`, with the pool or its device.
  *
  * @category models

@@ -43,7 +43,7 @@ export interface PoolStats {
   readonly peakManagedBlocks: number
   /** Leases served from a held block, borrowed ones included. */
   readonly hits: number
-  /** Hits served from a larger bin than the request's own. */
+  /** Hits served from another bin than the request's own, mostly a larger one. */
   readonly borrows: number
   /** Leases that needed the driver. */
   readonly misses: number

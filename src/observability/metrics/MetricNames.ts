@@ -46,7 +46,7 @@ export const gauges: { readonly [counter in Exclude<keyof PoolStats, Counters>]:
 /** Those that only grow. */
 export const counters: { readonly [counter in Counters]: Described } = {
   hits: total("hits", "lease", "Leases that a held block served."),
-  borrows: total("borrows", "lease", "Hits that a block of a larger bin served."),
+  borrows: total("borrows", "lease", "Hits that a block of another bin served, mostly of a larger one."),
   misses: total("misses", "lease", "Leases that needed the driver."),
   driverAllocations: total("driver_allocations", "block", "Blocks that the driver made."),
   driverFrees: total("driver_frees", "block", "Blocks that went back to the driver."),

@@ -243,7 +243,7 @@ export class Blocks implements LeaseOwner {
   /** How large its block may be now. */
   allowance(request: LeaseRequest): number {
     const { charge, exactSize, source } = request
-    const largest = source.borrows ? this.core.largestFor(exactSize) : Infinity
+    const largest = source.borrows ? exactSize + this.core.nextPadding : Infinity
     return Math.min(charge?.allowance ?? Infinity, this.room(request), largest)
   }
 

@@ -349,16 +349,13 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const { memory, source } = this
     if (!this.#isPlain || !memory.mayHit) return undefined
     const { core } = memory
+    const padding = source.borrows ? core.nextPadding : Infinity
     let blockSize = source.blockSize(size)
-    let most = Infinity
-    if (core.isLimited && source.borrows) {
-      const exactSize = source.exactSize(size)
-      most = core.largestFor(exactSize)
-      if (blockSize > most) blockSize = exactSize
-    }
+    // Mostly so much is left that the exact size does not matter.
+    if (blockSize - size > padding && blockSize > source.exactSize(size) + padding) blockSize = source.exactSize(size)
     const family = source.family(wanted)
     const block = core.acquireOwn(family, blockSize, size) ??
-      core.borrow(family, blockSize, size, Math.min(source.mostBorrowed(blockSize), most))
+      core.borrow(family, blockSize, size, Math.min(source.mostBorrowed(blockSize), source.exactSize(size) + padding))
     if (block === undefined) return undefined
     // The blocks of a source's families are its own.
     const lease = this.#leases.grant(source, list, block as Block<V>, size, wanted, label)
@@ -562,7 +559,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     }))
     // What one may have of the padding that a limit leaves, all of them together may have.
     const padding = bins.reduce((sum, { blockSize }, index) => sum + blockSize - wants[index]!.size, 0)
-    if (source.borrows && padding > memory.core.largestFor(0)) return false
+    if (source.borrows && padding > memory.core.nextPadding) return false
     return bins.every(({ blockSize, family }, index) => {
       let blocks = 1
       for (let before = 0; before < index; before++) {
