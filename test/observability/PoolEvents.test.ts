@@ -90,8 +90,8 @@ describe("a pool tells", () => {
       deepStrictEqual(told(events), ["DriverAsked 64", "Leased 64 of 64, driver", "Released 64, scopeClosed"])
       yield* lease(64)
       deepStrictEqual(told(events), ["Leased 64 of 64, held", "Released 64, scopeClosed"])
-      yield* lease(40)
-      deepStrictEqual(told(events), ["Leased 40 of 64, borrowed", "Released 64, scopeClosed"])
+      yield* lease(56)
+      deepStrictEqual(told(events), ["Leased 56 of 64, borrowed", "Released 64, scopeClosed"])
       yield* lease(200)
       deepStrictEqual(told(events), [
         "RoomNeeded 8",

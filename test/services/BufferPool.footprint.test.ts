@@ -62,6 +62,20 @@ describe("near its limit a pool", () => {
       Effect.provide(layer({ pool: { maxBytes: 12_000, sizePolicy: SizePolicy.sizeClasses(0, { borrow: 1 }) } }))
     ))
 
+  it.effect("gives none of several requests a block of its own bin that is too large by now", () =>
+    Effect.gen(function*() {
+      yield* hold([4097, 513])
+      for (const size of [6145, 5121]) yield* BufferPool.allocate(size)
+      // Of 2,000 bytes of padding 978 are left, and half of that is less than the 511 of the held block.
+      const leases = yield* BufferPool.allocateAll([4097, 513])
+      deepStrictEqual(leases.map(({ capacity }) => capacity), [4097, 576])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(layer({
+        pool: { maxBytes: 24_000, maxHeldBytes: Infinity, sizePolicy: SizePolicy.sizeClasses(3, { borrow: 1 }) }
+      }))
+    ))
+
   it("serves several requests at once, whichever of them have held blocks of their own", () =>
     fc.assert(
       fc.asyncProperty(

@@ -107,6 +107,15 @@ describe("requests that wait", () => {
         })
     ))
 
+  it.effect("take their exact size where padding would take the room of others", () =>
+    Effect.gen(function*() {
+      const clients = new Clients()
+      yield* clients.askAll({ a: 2048, b: 1025, c: 1200 })
+      yield* clients.release("a")
+      const leases = yield* Effect.all([clients.lease("b"), clients.lease("c")])
+      deepStrictEqual(leases.map(({ capacity }) => capacity), [1025, 1200])
+    }).pipe(Effect.provide(layer(limited(2500, { sizePolicy: SizePolicy.sizeClasses(0, { borrow: 1 }) })))))
+
   it.effect("take the exact size where the block does not fit", () =>
     Effect.gen(function*() {
       const clients = new Clients()
