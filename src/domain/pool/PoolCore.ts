@@ -17,53 +17,13 @@ import { IdleDecay, type IdleDecayOptions } from "./IdleDecay.ts"
 import { Outgrown, type OutgrownOptions } from "./Outgrown.ts"
 import * as Padding from "./Padding.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
+import { Block, type PoolBlock } from "./PoolBlock.ts"
 import type { PoolStats } from "./PoolStats.ts"
 import { maxBytes as largestByteCount } from "./PowersOfTwo.ts"
 
 export type { IdleDecayOptions } from "./IdleDecay.ts"
 export type { OutgrownOptions } from "./Outgrown.ts"
-
-/**
- * The state of a block: leased (`active`), kept for reuse (`held`), handed to the owner, who must free it (`detached`),
- * or freed (`freed`).
- *
- * @category models
- * @since 0.1.0
- */
-export type BlockState = "active" | "held" | "detached" | "freed"
-
-/**
- * The set of interchangeable blocks to which a block returns.
- *
- * @category models
- * @since 0.1.0
- */
-export interface PoolBin<F = number> {
-  /** The family: what the blocks have in common besides their size. */
-  readonly family: F
-  /** The capacity of every block in the bin, in bytes. */
-  readonly size: number
-}
-
-/**
- * One device allocation as the pool keeps it. Only the {@link PoolCore} that made it changes it.
- *
- * @category models
- * @since 0.1.0
- */
-export interface PoolBlock<A, F = number> {
-  /** What the driver made. */
-  readonly value: A
-  /** Tells it from all other blocks of the program. */
-  readonly number: number
-  /** Its byte count. */
-  readonly capacity: number
-  /** The bin to which it returns, or undefined when it is freed at release. */
-  readonly bin: PoolBin<F> | undefined
-  /** The bytes that its present lease asked for; 0 while it is not active. */
-  readonly request: number
-  readonly state: BlockState
-}
+export type { BlockState, PoolBin, PoolBlock } from "./PoolBlock.ts"
 
 /**
  * The options of a {@link PoolCore}.
@@ -107,29 +67,6 @@ const knownOfCore = KnownOptions.of<PoolCoreOptions>({
 const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: true })
 
 const knownOfOutgrown = KnownOptions.of<OutgrownOptions>({ mostLeasedBytes: true, missedBytes: true })
-
-let lastNumber = 0
-
-class Block<A, F> implements PoolBlock<A, F> {
-  readonly number = ++lastNumber
-  readonly value: A
-  readonly capacity: number
-  readonly bin: Bin<Block<A, F>, F> | undefined
-  request = 0
-  state: BlockState = "detached"
-  below: Block<A, F> | undefined = undefined
-  // These four are kept only while the pool keeps its held blocks in order.
-  above: Block<A, F> | undefined = undefined
-  older: Block<A, F> | undefined = undefined
-  newer: Block<A, F> | undefined = undefined
-  heldAt = 0
-
-  constructor(value: A, capacity: number, bin: Bin<Block<A, F>, F> | undefined) {
-    this.value = value
-    this.capacity = capacity
-    this.bin = bin
-  }
-}
 
 /**
  * Free lists and byte ledger of one pool, generic in what the driver makes (`A`) and in what tells families of

@@ -70,6 +70,31 @@ const sameAsRecorded = Effect.fnUntraced(function*(recording: Recording.Recordin
   strictEqual(differsAt, undefined)
 })
 
+/** Sizes that each are larger by three tenths. */
+const growing = (from: number, steps: number) =>
+  Effect.forEach(
+    Array.from({ length: steps }, (_, step) => Math.round(100 * 1.3 ** (from + step))),
+    (size) => lease(size),
+    { discard: true }
+  )
+
+/** Blocks that went because more was held than the pool keeps. */
+const outgrown = (recording: Recording.Recording) =>
+  Array.from(Recording.events(recording)).filter((event) => event._tag === "Freed" && event.why === "heldLimit")
+    .length
+
+/** A program whose sizes grow, from its middle on. */
+const recordedLater = (options: BufferPool.BufferPoolOptions) =>
+  Effect.scoped(Effect.gen(function*() {
+    yield* growing(0, 12)
+    const context = yield* Layer.build(Recording.layer({ capacity: 1000 }))
+    yield* growing(12, 12)
+    return yield* Effect.provide(Recording.snapshot, context)
+  })).pipe(
+    Effect.provide(BufferPool.layer(options).pipe(Layer.provideMerge(Host.layer()))),
+    Effect.provide(PoolEvents.layer)
+  )
+
 const tagsOf = (recording: Recording.Recording) => Array.from(Recording.events(recording), ({ _tag }) => _tag)
 
 describe("a replay under the recorded policy, of a limit that is raised", () => {
@@ -490,31 +515,13 @@ describe("a replay", () => {
 
   it.effect("frees what the program had outgrown, also when the recorder came later", () =>
     Effect.gen(function*() {
-      const grow = (from: number, steps: number) =>
-        Effect.forEach(Array.from({ length: steps }, (_, step) => Math.round(100 * 1.3 ** (from + step))), (size) =>
-          lease(size), { discard: true })
-      const record = (options: BufferPool.BufferPoolOptions) =>
-        Effect.scoped(Effect.gen(function*() {
-          yield* grow(0, 12)
-          const context = yield* Layer.build(Recording.layer({ capacity: 1000 }))
-          yield* grow(12, 12)
-          return yield* Effect.provide(Recording.snapshot, context)
-        })).pipe(
-          Effect.provide(BufferPool.layer(options).pipe(Layer.provideMerge(Host.layer()))),
-          Effect.provide(PoolEvents.layer)
-        )
-      const freed = (recording: Recording.Recording) =>
-        Array.from(Recording.events(recording)).filter((event) =>
-          event._tag === "Freed" && event.why === "heldLimit"
-        )
-          .length
-      const recording = yield* record({})
-      strictEqual(freed(recording) > 5, true)
+      const recording = yield* recordedLater({})
+      strictEqual(outgrown(recording) > 5, true)
       // What is largest when the recorder comes has ended by then.
       deepStrictEqual(recording.memories[0]!.outgrown, { mostLeasedBytes: 1792, missedBytes: 0 })
       yield* sameAsRecorded(recording)
-      const all = yield* record({ maxHeldBytes: Infinity })
-      deepStrictEqual([freed(all), all.memories[0]!.outgrown], [0, undefined])
+      const all = yield* recordedLater({ maxHeldBytes: Infinity })
+      deepStrictEqual([outgrown(all), all.memories[0]!.outgrown], [0, undefined])
       yield* sameAsRecorded(all)
       strictEqual((yield* Replay.run(recording, { maxHeldBytes: Infinity })).evictions, 0)
     }))
