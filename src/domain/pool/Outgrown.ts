@@ -9,7 +9,6 @@
  * @internal
  */
 import { maxBytes } from "./PowersOfTwo.ts"
-import { SizeIndex, SizeLeaf } from "./SizeIndex.ts"
 
 /**
  * What was known of a program when its pool began.
@@ -24,26 +23,14 @@ export interface OutgrownOptions {
   readonly missedBytes: number
 }
 
-/** The freed blocks of one family and size that nobody has asked for since. */
-class FreedSize<F> extends SizeLeaf {
-  readonly family: F
-  blocks = 0
-
-  constructor(family: F, size: number) {
-    super(size)
-    this.family = family
-  }
-}
-
-/** Of more sizes the pool forgets those that it has freed the longest ago. */
+/** Of more blocks the pool forgets those that it has freed the longest ago. */
 export const mostNoted = 1024
 
 export class Outgrown<F> {
   mostLeasedBytes: number
   missedBytes: number
-  readonly #families = new Map<F, SizeIndex<FreedSize<F>>>()
-  /** The one that a block was freed of the longest ago comes first. */
-  readonly #noted = new Set<FreedSize<F>>()
+  /** Freed blocks that nobody has asked for since. */
+  readonly #noted: Array<{ readonly family: F; readonly size: number }> = []
 
   constructor({ mostLeasedBytes, missedBytes }: OutgrownOptions) {
     this.mostLeasedBytes = mostLeasedBytes
@@ -60,39 +47,20 @@ export class Outgrown<F> {
 
   /** A held block is freed. */
   freed(family: F, size: number): void {
-    const index = this.#families.get(family) ?? this.#add(family)
-    let noted = index.get(size)
-    if (noted === undefined) {
-      noted = new FreedSize(family, size)
-      index.insert(noted)
-      index.mark(noted)
-    }
-    noted.blocks++
-    this.#noted.delete(noted)
-    this.#noted.add(noted)
-    if (this.#noted.size > mostNoted) { for (const oldest of this.#noted) return this.#forget(oldest) }
+    if (this.#noted.push({ family, size }) > mostNoted) this.#noted.shift()
   }
 
   /** A request needs the driver that a block from `size` to `most` bytes would have served. */
   missed(family: F, size: number, most: number): void {
-    const noted = this.#families.get(family)?.atLeast(size)
-    if (noted === undefined || noted.size > most) return
-    this.missedBytes += noted.size
-    noted.blocks--
-    if (noted.blocks === 0) this.#forget(noted)
-  }
-
-  #add(family: F): SizeIndex<FreedSize<F>> {
-    const index = new SizeIndex<FreedSize<F>>()
-    this.#families.set(family, index)
-    return index
-  }
-
-  #forget(noted: FreedSize<F>): void {
-    const index = this.#families.get(noted.family)!
-    index.unmark(noted)
-    index.remove(noted)
-    if (index.isEmpty) this.#families.delete(noted.family)
-    this.#noted.delete(noted)
+    let at = -1
+    let least = most + 1
+    this.#noted.forEach((one, index) => {
+      if (one.family !== family || one.size < size || one.size >= least) return
+      at = index
+      least = one.size
+    })
+    if (at < 0) return
+    this.missedBytes += least
+    this.#noted.splice(at, 1)
   }
 }

@@ -66,8 +66,6 @@ const knownOfCore = KnownOptions.of<PoolCoreOptions>({
 
 const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: true })
 
-const knownOfOutgrown = KnownOptions.of<OutgrownOptions>({ mostLeasedBytes: true, missedBytes: true })
-
 /**
  * Free lists and byte ledger of one pool, generic in what the driver makes (`A`) and in what tells families of
  * interchangeable blocks apart (`F`, compared as keys of a `Map`).
@@ -199,7 +197,6 @@ export class PoolCore<A, F = number> {
   constructor(options?: PoolCoreOptions) {
     KnownOptions.demand("PoolCore.PoolCore", options, knownOfCore)
     KnownOptions.demand("PoolCore.PoolCore, idle", options?.idle, knownOfIdle)
-    KnownOptions.demand("PoolCore.PoolCore, outgrown", options?.outgrown, knownOfOutgrown)
     this.limit = options?.maxBytes ?? Infinity
     this.isLimited = this.limit < Infinity
     this.mostPadding = Padding.mostOf(this.limit)
