@@ -4,10 +4,12 @@ import * as Arrays from "./sections/Arrays.ts"
 import * as Clear from "./sections/Clear.ts"
 import * as Contention from "./sections/Contention.ts"
 import * as Core from "./sections/Core.ts"
+import * as Deadlocks from "./sections/Deadlocks.ts"
 import * as Footprint from "./sections/Footprint.ts"
 import * as Frames from "./sections/Frames.ts"
 import * as Hit from "./sections/Hit.ts"
 import * as Lease from "./sections/Lease.ts"
+import * as Machine from "./sections/Machine.ts"
 import * as Memory from "./sections/Memory.ts"
 import * as Policies from "./sections/Policies.ts"
 import * as Queues from "./sections/Queues.ts"
@@ -18,9 +20,11 @@ import * as TouchedWorkload from "./sections/TouchedWorkload.ts"
 
 export const all = [
   Core.section,
+  Machine.section,
   Lease.section,
   Hit.section,
   Contention.section,
+  Deadlocks.section,
   TouchedWorkload.section,
   Footprint.section,
   Allocation.section,

@@ -28,7 +28,6 @@ const serviceFloors = [
   "calls",
   "lease",
   "device",
-  "pool/waiting",
   "pool",
   "buffers",
   "images",
@@ -44,7 +43,8 @@ const underDecorators = [
   "src/services/device",
   "src/services/buffers/Allocator.ts",
   // Where the pools on one limit hear of each other.
-  "src/services/pool/waiting/SharedLimit.ts"
+  "src/services/pool/SharedLimit.ts",
+  "src/services/pool/CurrentReservations.ts"
 ]
 const backends = ["src/layers/WebGpu", "src/layers/OpenCl", "src/layers/Host"]
 /** A bundler leaves a computed import alone, so that is how npm `webgpu` is loaded as well. */
@@ -251,8 +251,7 @@ describe("the check itself", () => {
     ["src/domain/A.ts", `export { readFileSync } from "node:fs"`],
     ["src/domain/A.ts", `import { Effect } from "effect"`],
     ["src/services/A.ts", ``],
-    ["src/services/lease/A.ts", `import type { Memory } from "../pool/Memory.ts"`],
-    ["src/services/pool/waiting/A.ts", `import { Memory } from "../Memory.ts"`],
+    ["src/services/lease/A.ts", `import type { PoolRuntime } from "../pool/PoolRuntime.ts"`],
     ["src/services/images/A.ts", `import type { CommandQueue } from "../queue/CommandQueue.ts"`],
     ["src/services/backend/A.ts", `import * as Host from "../../layers/Host/Host.ts"`],
     ["src/services/A.ts", `import * as Index from "../index.ts"`],
@@ -288,7 +287,7 @@ describe("the check itself", () => {
   const allowed: ReadonlyArray<readonly [path: string, code: string]> = [
     ["src/domain/A.ts", `import * as Data from "effect/Data"`],
     ["src/services/lease/A.ts", `import type { GpuError } from "../../domain/GpuError.ts"`],
-    ["src/services/pool/A.ts", `import { WaitLine } from "./waiting/WaitLine.ts"`],
+    ["src/services/pool/A.ts", `import { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"`],
     ["src/services/buffers/allocators/A.ts", `import { Allocator } from "../Allocator.ts"`],
     ["src/layers/OpenCl/A.ts", `import koffi from "koffi"`],
     ["src/layers/WebGpu/WebGpu.ts", `const { create } = await import("webgpu")`],

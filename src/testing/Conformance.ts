@@ -53,6 +53,7 @@ import * as StreamedTransfers from "./memory/StreamedTransfers.ts"
 import * as TakenMemory from "./memory/TakenMemory.ts"
 import * as WrongValues from "./memory/WrongValues.ts"
 import * as AllocatorRules from "./pool/AllocatorRules.ts"
+import * as Deadlocks from "./pool/Deadlocks.ts"
 import * as DecoratedAllocators from "./pool/DecoratedAllocators.ts"
 import * as EndedLeases from "./pool/EndedLeases.ts"
 import * as Interruption from "./pool/Interruption.ts"
@@ -126,6 +127,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Waiting.tests,
   ...Pressure.tests,
   ...Reservations.tests,
+  ...Deadlocks.tests,
   ...Tenants.tests,
   ...DecoratedAllocators.tests,
   ...BadRequests.tests,

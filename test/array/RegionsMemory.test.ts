@@ -40,7 +40,7 @@ const forms: Record<string, Program> = {
 }
 
 const layer = (host: Host.HostOptions) =>
-  BufferPool.layer({ maxBytes: 8 * bytes, onExhausted: "wait", suspectAfter: "100 millis" }).pipe(
+  BufferPool.layer({ maxBytes: 8 * bytes, onExhausted: "wait" }).pipe(
     Layer.provideMerge(Layer.fresh(Host.layer(host)))
   )
 
@@ -49,17 +49,17 @@ const programsAtOnce = 32
 describe("32 programs of arrays in a pool that has no room for two of them", () => {
   for (const [host, options] of Object.entries({ host: {}, "a host with latency": { latency: "1 millis" } } as const)) {
     for (const [name, program] of Object.entries(forms)) {
-      it.effect(`all end, ${name}, on ${host}`, () =>
+      it.effect(`all end within five seconds, ${name}, on ${host}`, () =>
         Effect.gen(function*() {
           const all = yield* Effect.replicateEffect(Effect.scoped(program), programsAtOnce, {
             concurrency: "unbounded"
           })
             .pipe(Effect.forkChild)
-          for (let turn = 0; turn < 20_000 && all.pollUnsafe() === undefined; turn++) {
+          for (let turn = 0; turn < 500 && all.pollUnsafe() === undefined; turn++) {
             yield* TestClock.adjust("10 millis")
           }
           const exit = all.pollUnsafe()
-          assert(exit !== undefined, "a program waits for ever")
+          assert(exit !== undefined, "a program waits for more than five seconds")
           deepStrictEqual(exit, Exit.succeed(Array.from({ length: programsAtOnce }, () => 5)))
           yield* Fiber.join(all)
           yield* hasStats({ activeBlocks: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })

@@ -303,8 +303,8 @@ describe("one of several pools that closes", () => {
           if (i % 100 === 0) yield* pool.use(8, () => Effect.void)
           yield* close
         }
-        const { blocks, lines, reservations } = yield* Effect.provide(memoryOf, services)
-        deepStrictEqual([blocks.sources.size, lines.filled.size, reservations.size], [2, 0, 0])
+        const { machine: { state }, sources } = yield* Effect.provide(memoryOf, services)
+        deepStrictEqual([sources.size, state.queues.size, state.reservations.size], [2, 0, 0])
         const { driverAllocations, driverFrees } = yield* memory.stats
         deepStrictEqual([driverAllocations, driverFrees], [100, 100])
       })))

@@ -14,6 +14,7 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { DeviceStatus } from "../../src/domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
+import * as LoadedPart from "../../src/services/calls/LoadedPart.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import type { MemoryOptions } from "../../src/services/pool/PoolOptions.ts"
 import { InOrder } from "../../src/services/staging/InOrder.ts"
@@ -80,6 +81,8 @@ interface Agent {
 /** What the test itself knows of a running program. */
 class World {
   readonly places: ReadonlyArray<SizedPool>
+  /** Bytes. */
+  readonly limits: ReadonlyArray<number>
   readonly isOneLine: boolean
   readonly scopes: ReadonlyArray<Scope.Closeable>
   readonly agents: ReadonlyArray<Agent>
@@ -88,8 +91,9 @@ class World {
   readonly firstAgents = new Map<number, number | undefined>()
   #arrivals = 0
 
-  constructor(places: ReadonlyArray<SizedPool>, isOneLine: boolean, agents: ReadonlyArray<Agent>) {
+  constructor({ isOneLine, limits, places }: Ground, agents: ReadonlyArray<Agent>) {
     this.places = places
+    this.limits = limits
     this.isOneLine = isOneLine
     this.agents = agents
     this.scopes = [0, 1, 2].map(() => Scope.makeUnsafe())
@@ -101,6 +105,11 @@ class World {
 
   get waiting(): ReadonlyArray<Request> {
     return this.agents.flatMap(({ waits }) => waits ?? [])
+  }
+
+  /** Whether a line waits for a lease. */
+  isOfLine(lease: Lease, place: number): boolean {
+    return this.isOneLine || lease.place === place
   }
 
   ask(agent: number, place: number, size: number, uses: object | undefined): Request {
@@ -134,9 +143,7 @@ const operated = <A, E, R>(asked: Effect.Effect<A, E, R>, uses: object | undefin
 
 /** A set of requests is stuck when every lease of every line that one of them stands in is held by one of them. */
 const isStuck = (world: World, requests: ReadonlyArray<Request>): boolean =>
-  requests.every(({ place }) =>
-    world.live.every((lease) => (lease.place !== place && !world.isOneLine) || isHeldBy(requests, lease))
-  )
+  requests.every(({ place }) => world.live.every((lease) => !world.isOfLine(lease, place) || isHeldBy(requests, lease)))
 
 const subsets = <A>(all: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
   all.reduce<ReadonlyArray<ReadonlyArray<A>>>((sets, one) => [...sets, ...sets.map((set) => [...set, one])], [[]])
@@ -150,9 +157,88 @@ const stuckIn = (world: World): ReadonlyArray<Request> => {
 const ageOf = (world: World, request: Request): number =>
   Math.min(Infinity, ...world.live.filter((lease) => isHeldBy([request], lease)).map(({ lease }) => lease.sequence))
 
-const victimIn = (world: World): Request | undefined => {
+interface Job {
+  readonly age: number
+  /** The one that came last is the first. */
+  readonly requests: ReadonlyArray<Request>
+  readonly leases: ReadonlyArray<Lease>
+}
+
+/** The stuck jobs that have memory, the youngest first. */
+const jobsIn = (world: World): ReadonlyArray<Job> => {
   const holding = stuckIn(world).filter((request) => ageOf(world, request) < Infinity)
-  return holding.sort((a, b) => ageOf(world, b) - ageOf(world, a) || b.arrival - a.arrival)[0]
+  const ages = Array.from(new Set(holding.map((request) => ageOf(world, request)))).sort((a, b) => b - a)
+  return ages.map((age) => {
+    const requests = holding.filter((request) => ageOf(world, request) === age).sort((a, b) => b.arrival - a.arrival)
+    return { age, requests, leases: world.live.filter((lease) => isHeldBy(requests, lease)) }
+  })
+}
+
+const bytesIn = (leases: Iterable<Lease>, isMeant: (lease: Lease) => boolean): number =>
+  Array.from(leases).reduce((sum, lease) => sum + (isMeant(lease) ? lease.lease.capacity : 0), 0)
+
+/** Whether all jobs but these get what they wait for, where each that has it gives back what it had. */
+const goOnWithout = (world: World, jobs: ReadonlyArray<Job>, victims: ReadonlyArray<Job>): boolean => {
+  const back = new Set(victims.flatMap(({ leases }) => leases))
+  const fits = ({ place, size }: Request): boolean =>
+    size <= world.limits[place]! - bytesIn(world.live, (lease) => world.isOfLine(lease, place) && !back.has(lease))
+  let left = jobs.filter((job) => !victims.includes(job))
+  for (let served = left; left.length > 0;) {
+    served = left.filter(({ requests }) => requests.every(fits))
+    if (served.length === 0) return false
+    left = left.filter((job) => !served.includes(job))
+    for (const { leases } of served) for (const lease of leases) back.add(lease)
+  }
+  return true
+}
+
+/** So many jobs of each line may keep what they have, from the first deadlock there on. */
+type Most = ReadonlyMap<number, number>
+
+const half = (jobs: number): number => Math.max(1, Math.floor(jobs / 2))
+
+const lineOf = (world: World, place: number): number => world.isOneLine ? 0 : place
+
+/** How many jobs have something that each line waits for. */
+const havingIn = (world: World, jobs: ReadonlyArray<Job>): ReadonlyMap<number, number> => {
+  const having = new Map<number, number>()
+  const isWaitedFor = (line: number) => world.waiting.some(({ place }) => lineOf(world, place) === line)
+  for (const { leases } of jobs) {
+    for (const line of new Set(leases.map(({ place }) => lineOf(world, place)))) {
+      if (isWaitedFor(line)) having.set(line, (having.get(line) ?? 0) + 1)
+    }
+  }
+  return having
+}
+
+/** Whom the rule ends, and how many jobs may have memory of each line then. */
+const victimsIn = (world: World, most: Most): { readonly victims: ReadonlyArray<Request>; readonly most: Most } => {
+  const jobs = jobsIn(world)
+  const having = havingIn(world, jobs)
+  const mostLeft = new Map(
+    Array.from(having, ([line, count]) => [line, most.has(line) ? half(Math.min(count, most.get(line)!)) : Infinity])
+  )
+  const isEnough = (victims: ReadonlyArray<Job>): boolean => {
+    const left = jobs.filter((job) => !victims.includes(job))
+    const areFew = Array.from(havingIn(world, left)).every(([line, count]) => count <= mostLeft.get(line)!)
+    return areFew && goOnWithout(world, jobs, victims)
+  }
+  const mayFail = jobs.slice(0, Math.max(1, jobs.length - 1))
+  const count = Array.from(mayFail.keys(), (index) => index + 1).find((count) => isEnough(mayFail.slice(0, count)))
+  // The oldest of them is spared first.
+  const victims = mayFail.slice(0, count ?? 1).reduceRight<ReadonlyArray<Job>>((all, victim) => {
+    const others = all.filter((one) => one !== victim)
+    return count !== undefined && others.length > 0 && isEnough(others) ? others : all
+  }, mayFail.slice(0, count ?? 1))
+  return {
+    victims: victims.map(({ requests }) => requests[0]!),
+    most: new Map([
+      ...most,
+      ...Array.from(having).flatMap(([line, count]): ReadonlyArray<[number, number]> =>
+        count < 2 ? [] : [[line, half(Math.min(count, most.get(line) ?? Infinity))]]
+      )
+    ])
+  }
 }
 
 const run = (world: World, self: number): Effect.Effect<void> => {
@@ -227,15 +313,27 @@ const grounds: Readonly<Record<string, (options: MemoryOptions) => Effect.Effect
       const pools = modelled.map((kind) => ({ kind, onExhausted: "wait" as const }))
       const opened = yield* openMemory({ memory: { maxBytes: 100, ...memory }, pools })
       const places = opened.pools.map(({ pool }) => pool)
-      return { ...opened, places, isOneLine: true, stats: opened.memory.stats, closePools: opened.closeMemory }
+      return {
+        ...opened,
+        places,
+        limits: [100, 100],
+        isOneLine: true,
+        stats: opened.memory.stats,
+        setLimits: opened.memory.setLimit(100),
+        closePools: opened.closeMemory
+      }
     })
 }
 
 interface Ground {
   readonly places: ReadonlyArray<SizedPool>
+  /** The limit of each, in bytes. */
+  readonly limits: ReadonlyArray<number>
   /** Whether all wait in one line, or those of each place in their own. */
   readonly isOneLine: boolean
   readonly stats: SizedPool["stats"]
+  /** Sets the limits of all lines to what they are. */
+  readonly setLimits: Effect.Effect<unknown, GpuError>
   readonly closePools: Effect.Effect<void>
   readonly closeHost: Effect.Effect<void>
 }
@@ -244,24 +342,31 @@ const inPool = (kind: Kind, options: MemoryOptions): Effect.Effect<Ground, GpuEr
   Effect.map(open(kind, { pool: { maxBytes: 100, onExhausted: "wait", ...options } }), ({ pool, ...opened }) => ({
     ...opened,
     places: [pool, pool],
+    limits: [100, 100],
     isOneLine: true,
     stats: pool.stats,
+    setLimits: pool.setLimit(100),
     closePools: opened.closePool
   }))
 
 const inBudgets = (kind: Kind, options: MemoryOptions): Effect.Effect<Ground, GpuError> =>
   Effect.gen(function*() {
     const { pool, ...opened } = yield* open(kind, { pool: { maxBytes: 160, onExhausted: "wait", ...options } })
-    const places = yield* Effect.forEach([100, 60], (limit) => pool.budget(limit))
-    return { ...opened, places, isOneLine: false, stats: pool.stats, closePools: opened.closePool }
+    const limits = [100, 60]
+    const places = yield* Effect.forEach(limits, (limit) => pool.budget(limit))
+    const setLimits = Effect.forEach(places, (place, index) => place.setLimit(limits[index]!))
+    return { ...opened, places, limits, isOneLine: false, stats: pool.stats, setLimits, closePools: opened.closePool }
   })
 
 const check = (ground: (typeof grounds)[string], commands: ReadonlyArray<Command>) =>
   Effect.gen(function*() {
-    const { closeHost, closePools, isOneLine, places, stats } = yield* ground({ suspectAfter })
+    // The clock of the test goes on while a part loads.
+    yield* LoadedPart.all
+    const opened = yield* ground({ suspectAfter })
+    const { closeHost, closePools, setLimits, stats } = opened
     const agents = yield* Effect.forEach(scopeOfAgent, () =>
       Effect.map(Queue.unbounded<Command>(), (inbox): Agent => ({ inbox, waits: undefined, failed: undefined })))
-    const world = new World(places, isOneLine, agents)
+    const world = new World(opened, agents)
     const fibers = yield* Effect.forEach(agents, (_, self) =>
       Effect.forkDetach(run(world, self)))
     for (const command of commands) {
@@ -278,6 +383,8 @@ const check = (ground: (typeof grounds)[string], commands: ReadonlyArray<Command
       // One that could never fit is none of this law's; one that was found on the way was checked at its time.
       for (const one of broken) one.failed = undefined
     }
+    // So that all who wait now have waited for the whole time when the pool looks for the second time.
+    yield* setLimits
     const found = yield* compared(world)
     for (const fiber of fibers) yield* Fiber.interrupt(fiber)
     for (const scope of world.scopes) yield* Scope.close(scope, Exit.void)
@@ -288,20 +395,31 @@ const check = (ground: (typeof grounds)[string], commands: ReadonlyArray<Command
     return found
   }).pipe(Effect.provide(TestClock.layer()))
 
-/** From here on the program only waits: who is ended, one after the other, and that nobody else is. */
+const byArrival = (a: Request, b: Request): number => a.arrival - b.arrival
+
+/** From here on the program only waits: who is ended, one deadlock after the other, and that nobody else is. */
 const compared = Effect.fnUntraced(function*(world: World) {
+  let most: Most = new Map()
   for (let rounds = 0; rounds <= scopeOfAgent.length; rounds++) {
-    const expected = victimIn(world)
-    yield* TestClock.adjust(2 * suspectAfter)
-    yield* settle
-    const failures = world.agents.flatMap(({ failed }) => failed ?? [])
-    deepStrictEqual(failures.map(({ request }) => request), expected === undefined ? [] : [expected])
+    const expected = victimsIn(world, most)
+    most = expected.most
+    // The look that ends one comes at its time, and the next one as long after that.
+    let failures: ReadonlyArray<NonNullable<Agent["failed"]>> = []
+    for (let halves = 0; halves < 6 && failures.length === 0; halves++) {
+      yield* TestClock.adjust(suspectAfter / 2)
+      yield* settle
+      failures = world.agents.flatMap(({ failed }) => failed ?? [])
+    }
+    deepStrictEqual(
+      failures.map(({ request }) => request).sort(byArrival),
+      expected.victims.slice().sort(byArrival)
+    )
     for (const { error } of failures) {
       assert(error.reason._tag === "OutOfMemory", error.message)
       assert.isAbove(error.reason.standstill.length, 0, error.message)
     }
     for (const one of world.agents) one.failed = undefined
-    if (expected === undefined) return rounds
+    if (expected.victims.length === 0) return rounds
   }
   return assert.fail("more requests were ended than there are agents")
 })

@@ -57,7 +57,8 @@ const watched = (opening: Layer.Layer<Device.Services, GpuError>) => {
   let before: DriverObjects | undefined
   let last: DriverObjects | undefined
   let opened = 0
-  const pool: BufferPool.BufferPoolOptions = { maxBytes: 4096, onExhausted: "wait" }
+  // A request waits for memory of its own scope until the device is lost.
+  const pool: BufferPool.BufferPoolOptions = { maxBytes: 4096, onExhausted: "wait", suspectAfter: Infinity }
   const layer = Reconnecting.layer(
     Layer.tap(opening, (context) =>
       Effect.sync(() => {

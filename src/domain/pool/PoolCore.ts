@@ -22,7 +22,6 @@ import type { PoolStats } from "./PoolStats.ts"
 import { maxBytes as largestByteCount } from "./PowersOfTwo.ts"
 
 export type { IdleDecayOptions } from "./IdleDecay.ts"
-export type { OutgrownOptions } from "./Outgrown.ts"
 export type { BlockState, PoolBin, PoolBlock } from "./PoolBlock.ts"
 
 /**

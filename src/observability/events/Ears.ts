@@ -3,8 +3,8 @@
  *
  * @internal
  */
+import type { Emitter } from "../../services/pool/Emitter.ts"
 import type { Connecting, EventHub, Heard } from "../../services/pool/EventHub.ts"
-import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
 import { Emitters } from "./Emitters.ts"
 
 /** Makes emitters for those who listen in one way. */

@@ -4,15 +4,16 @@
  * @internal
  */
 import * as Context from "effect/Context"
+import { numberOf, type Patience } from "../../domain/pool/machine/Request.ts"
+import type { ChargedBudget, Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { FreeReason, GaveUp, Happened, OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
 import { QueueDriver } from "../../services/device/QueueDriver.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
+import type { Emitter } from "../../services/pool/Emitter.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
-import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.ts"
-import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
-import { type LeaseRequest, numberOf, type Patience } from "../../services/pool/waiting/LeaseRequest.ts"
+import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
 
 type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never
 
@@ -154,13 +155,13 @@ export class PoolEmitter implements Emitter {
   }
 
   #factsOf(request: LeaseRequest): Omit<OfRequest, keyof Happened> {
-    const { asks, budget, callSite, label, patience, size, source, turn, wanted } = request
-    const from = request.from ?? turn
+    const { asks, budget, callSite, label, family, patience, section, size, source } = request
+    const from = request.from ?? section
     return {
       pool: source.service,
       request: numberOf(asks ?? request),
       // A reservation is for requests of any family.
-      family: asks === undefined ? String(source.family(wanted)) : "",
+      family: asks === undefined ? String(family) : "",
       size,
       label,
       budget: budget?.owner.name,

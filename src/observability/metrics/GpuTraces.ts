@@ -37,7 +37,7 @@ const attributesOf = (slow: Slow): Record<string, unknown> => {
         "gpu.request.size": request.size,
         "gpu.request.label": request.label,
         "gpu.request.call_site": request.callSite,
-        "gpu.block.size": what === "miss" ? request.reserved : undefined
+        "gpu.block.size": what === "miss" ? request.pending : undefined
       })
     }
   }

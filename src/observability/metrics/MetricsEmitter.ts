@@ -4,13 +4,13 @@
  * @internal
  */
 import type * as Clock from "effect/Clock"
+import type { Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { GaveUp } from "../../domain/pool/PoolEvent.ts"
 import type { PoolStats } from "../../domain/pool/PoolStats.ts"
 import type { Block } from "../../services/lease/Lease.ts"
+import type { Emitter } from "../../services/pool/Emitter.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
-import type { Origin } from "../../services/pool/waiting/Charge.ts"
-import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
-import type { LeaseRequest } from "../../services/pool/waiting/LeaseRequest.ts"
+import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
 import * as MetricNames from "./MetricNames.ts"
 import type { Described, Series } from "./Series.ts"
 

@@ -174,7 +174,7 @@ const planned = Effect.fnUntraced(function*<A, E, R>(
   const [value, recording] = yield* recorded(run, capacity)
   const millis = clock.currentTimeMillisUnsafe() - begun
   const suspectAfter = Duration.min(
-    Duration.fromInputUnsafe(pool?.suspectAfter ?? "1 second"),
+    Duration.fromInputUnsafe(pool?.suspectAfter ?? "100 millis"),
     Duration.millis(millis + 50)
   )
   const limits = yield* limitsOf(run, { recording, millis, suspectAfter, once })

@@ -4,8 +4,8 @@
  * @internal
  */
 import * as Schema from "effect/Schema"
+import { mostNested } from "../../domain/pool/machine/Budget.ts"
 import { mostIdleSteps } from "../../services/pool/PoolOptions.ts"
-import { mostNested } from "../../services/pool/waiting/Budget.ts"
 import { isMemory } from "./EventChunk.ts"
 import { kinds } from "./EventShape.ts"
 import { keyOfFamily, type RecordingFacts } from "./RecordingFacts.ts"

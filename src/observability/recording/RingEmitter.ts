@@ -3,13 +3,15 @@
  *
  * @internal
  */
+import type { Family } from "../../domain/pool/machine/Request.ts"
+import type { Patience } from "../../domain/pool/machine/Request.ts"
+import type { ChargedBudget, Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { Released } from "../../domain/pool/PoolEvent.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
-import type { Block, Family, Lease } from "../../services/lease/Lease.ts"
+import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
-import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.ts"
-import type { LeaseRequest, Patience } from "../../services/pool/waiting/LeaseRequest.ts"
+import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
 import { longestWait, PoolEmitter } from "../events/PoolEmitter.ts"
 import { type EventChunk, sizeColumns } from "./EventChunk.ts"
 import { EventRow } from "./EventRow.ts"
@@ -76,7 +78,7 @@ export class RingEmitter extends PoolEmitter {
       const chunk = this.#open()
       if (about?.budget !== undefined) this.#noteBudgets(chunk, about.budget)
       if (about !== undefined && "wanted" in about && about.asks === undefined) {
-        this.#note(chunk, about.source, about.source.family(about.wanted), about.size)
+        this.#note(chunk, about.source, about.family, about.size)
       }
       this.#row.set(event)
       this.#place = chunk.add(this.#row)

@@ -3,12 +3,13 @@
  *
  * @internal
  */
+import type { Patience } from "../../domain/pool/machine/Request.ts"
+import type { ChargedBudget, Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { FreeReason, GaveUp, Released } from "../../domain/pool/PoolEvent.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
-import type { ChargedBudget, Origin } from "../../services/pool/waiting/Charge.ts"
-import type { Emitter } from "../../services/pool/waiting/Emitter.ts"
-import type { LeaseRequest, Patience } from "../../services/pool/waiting/LeaseRequest.ts"
+import type { Emitter } from "../../services/pool/Emitter.ts"
+import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
 import type { Tally } from "./Tally.ts"
 import type { Ticket } from "./Ticket.ts"
 import type { Turns } from "./Turns.ts"

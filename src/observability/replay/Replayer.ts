@@ -199,7 +199,7 @@ export class Replayer {
     // The request whose event is next has its memory back now, before memory that no request waits for, even if that was freed earlier.
     if ((asked !== undefined && device.reclaimed(asked)) || device.reclaimed(undefined)) return true
     if (asked !== undefined && this.#turns.goOn(asked)) return true
-    const { freesAreLate } = simulated.memory.blocks
+    const { freesAreLate } = simulated.memory.machine.memory
     if (next !== undefined && "request" in next && freesAreLate && this.#begin(next)) return true
     // It is back for one that tells nothing of it in this step, since another fiber went on then.
     return device.reclaimedFirst() || this.#letWait()

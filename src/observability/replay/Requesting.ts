@@ -13,9 +13,9 @@ import * as Scope from "effect/Scope"
 import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import type { OfRequest, Released } from "../../domain/pool/PoolEvent.ts"
 import type { Block } from "../../services/lease/Lease.ts"
-import type { Handlers } from "../../services/pool/waiting/Handlers.ts"
-import { CurrentTurn } from "../../services/pool/waiting/JobTurns.ts"
-import type { LeaseRequest } from "../../services/pool/waiting/LeaseRequest.ts"
+import { CurrentSection } from "../../services/pool/CurrentReservations.ts"
+import type { Handlers } from "../../services/pool/Handlers.ts"
+import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
 import type { Listening } from "./ReplayEmitter.ts"
 import type { Script } from "./Script.ts"
 import { SimulatedHandlers } from "./simulated/SimulatedHandlers.ts"
@@ -47,10 +47,7 @@ export interface RequestingOptions {
 }
 
 /** A request in line that does nothing but wait. */
-const waiterOf = ({ request }: Ticket): LeaseRequest["waiter"] => {
-  const waiter = request?.waiter
-  return waiter?.state === "waiting" && waiter.resume !== undefined ? waiter : undefined
-}
+const waiterOf = ({ request }: Ticket): LeaseRequest | undefined => request?.state === "queued" ? request : undefined
 
 /** Whether its next event says that it asks handlers. */
 const isAsking = ({ fate, told }: Ticket): boolean => fate.asksAfter?.has(told) === true
@@ -130,7 +127,7 @@ export class Requesting implements Listening {
    */
   beginTurn(memory: SimulatedMemory): void {
     const next = this.#nextSilentTurn
-    if (next?.memoryNumber !== memory.plan.memory.number || !memory.memory.turns.mayServe()) return
+    if (next?.memoryNumber !== memory.plan.memory.number || !memory.memory.machine.sections.mayServe()) return
     this.make(next, memory)
   }
 
@@ -191,7 +188,7 @@ export class Requesting implements Listening {
   #inTurnOf(ticket: Ticket): Context.Context<Scope.Scope> {
     const { memory: { context } } = ticket
     const turn = this.#around(ticket)?.turn
-    return turn === undefined ? context : Context.add(context, CurrentTurn, turn)
+    return turn === undefined ? context : Context.add(context, CurrentSection, turn)
   }
 
   /**
@@ -252,7 +249,7 @@ export class Requesting implements Listening {
   #reserve(ticket: Ticket): Effect.Effect<void, GpuError> {
     const { asked: { callSite, label, size, waitAtMost }, fate } = ticket
     const requests = this.#requestsOf(ticket)
-    if (fate.isTurn) return requests.under({ label }).inTurn(this.#whileReserved(ticket, undefined))
+    if (fate.isTurn) return requests.under({ label }).exclusively(this.#whileReserved(ticket, undefined))
     return requests.reserve(size, (inner) => this.#whileReserved(ticket, inner), {
       label,
       callSite,
@@ -271,7 +268,7 @@ export class Requesting implements Listening {
     })
     return Effect.withFiber((fiber) => {
       ticket.reserved = inner?.terms.from
-      ticket.turn = fiber.getRef(CurrentTurn)
+      ticket.turn = fiber.getRef(CurrentSection)
       if (ticket.fate.isTurn && ticket.turn !== undefined) ticket.turn.number = ticket.asked.request
       ticket.isWaiting = false
       ticket.begunAt = this.#options.time.now
@@ -295,7 +292,7 @@ export class Requesting implements Listening {
   /** It is forgotten if it has ended, and the recording tells no more of it, as is known of all but those that were served at once. */
   passed(ticket: Ticket): void {
     const { asked, fate, isOver, live, request } = ticket
-    if (!isOver || live !== undefined || request?.calling === true) return
+    if (!isOver || live !== undefined || request?.isCalling === true) return
     if (fate.last < 0 || fate.last > this.#options.place()) return
     if (this.tickets.get(asked.request) === ticket) this.tickets.delete(asked.request)
   }
@@ -377,7 +374,7 @@ export class Requesting implements Listening {
   /** It waits for others that wait for it, and is the one to fail. */
   fail(ticket: Ticket): boolean {
     const waiter = waiterOf(ticket)
-    waiter?.line.fail(waiter, [])
+    waiter?.queue?.fail(waiter, [])
     return waiter !== undefined
   }
 
@@ -385,7 +382,7 @@ export class Requesting implements Listening {
   promote(ticket: Ticket): boolean {
     const { told } = ticket
     const waiter = waiterOf(ticket)
-    waiter?.line.promote(waiter)
+    waiter?.queue?.promote(waiter)
     return ticket.told > told
   }
 

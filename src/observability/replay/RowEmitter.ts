@@ -4,12 +4,12 @@
  *
  * @internal
  */
+import type { Patience } from "../../domain/pool/machine/Request.ts"
+import type { Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
-import type { Origin } from "../../services/pool/waiting/Charge.ts"
-import type { Patience } from "../../services/pool/waiting/LeaseRequest.ts"
 import { longestWait, PoolEmitter, poolOf } from "../events/PoolEmitter.ts"
 import type { EventRow } from "../recording/EventRow.ts"
 import { columns, placeOf } from "../recording/EventShape.ts"

@@ -3,8 +3,8 @@
  *
  * @internal
  */
+import type { Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { FreeReason, OfRequest } from "../../domain/pool/PoolEvent.ts"
-import type { Origin } from "../../services/pool/waiting/Charge.ts"
 
 export class Tally {
   readonly #now: () => number

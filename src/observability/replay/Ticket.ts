@@ -8,10 +8,10 @@ import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { GpuError } from "../../domain/GpuError.ts"
+import type { Reservation } from "../../domain/pool/machine/Reservation.ts"
 import type { OfRequest } from "../../domain/pool/PoolEvent.ts"
 import type { Lease } from "../../services/lease/Lease.ts"
-import type { LeaseRequest } from "../../services/pool/waiting/LeaseRequest.ts"
-import type { SetAside } from "../../services/pool/waiting/SetAside.ts"
+import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
 import type { Fate } from "./Script.ts"
 import type { SimulatedMemory } from "./simulated/SimulatedMemory.ts"
 import type { Timer } from "./VirtualTime.ts"
@@ -30,9 +30,9 @@ export class Ticket {
   /** When its lease or its reservation has begun here. */
   begunAt: number | undefined = undefined
   /** The reservation that it asked for, while its effect runs. */
-  reserved: SetAside | undefined = undefined
+  reserved: Reservation | undefined = undefined
   /** The turn in which its effect runs: itself, or the one around it. */
-  turn: SetAside | undefined = undefined
+  turn: Reservation | undefined = undefined
   /** Ends the effect of its reservation. */
   endReservation: (() => void) | undefined = undefined
   /** Requests under the reservation that it waits for. */

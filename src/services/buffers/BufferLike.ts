@@ -67,7 +67,7 @@ export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo
   }
   if (!(buffer instanceof PooledBuffer)) return noBuffer(operation, buffer)
   if (buffer.list === undefined) return releasedError(operation, buffer)
-  const { device } = buffer.list.owner
+  const { deviceInfo: device } = buffer.list.owner
   return device === owner ? undefined : DriverObject.foreign(operation, buffer, device, owner)
 }
 

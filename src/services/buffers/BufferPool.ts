@@ -30,7 +30,7 @@ import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
 import type * as QueueEvent from "../device/QueueEvent.ts"
 import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
-import type { Memory } from "../pool/Memory.ts"
+import type { Need } from "../pool/Handlers.ts"
 import {
   type ConfigOf,
   controlsOf,
@@ -55,15 +55,15 @@ import {
   type SharedPoolOptions,
   sharedSettingsOf
 } from "../pool/PoolOptions.ts"
-import type { PoolRequests, Want } from "../pool/PoolRequests.ts"
-import type { Need } from "../pool/waiting/Handlers.ts"
-import { SharedLimit } from "../pool/waiting/SharedLimit.ts"
+import type { PoolRequests } from "../pool/PoolRequests.ts"
+import type { PoolRuntime } from "../pool/PoolRuntime.ts"
+import type { Want } from "../pool/RequestMaker.ts"
 import * as Allocator from "./Allocator.ts"
 import { BufferSource, type BufferSourceOptions, policyProblem } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
+export type { Need } from "../pool/Handlers.ts"
 export type { BudgetOptions, ExhaustedOptions, PoolLimit, ReserveOptions } from "../pool/PoolOptions.ts"
-export type { Need } from "../pool/waiting/Handlers.ts"
 export type { AllocateOptions } from "./Allocator.ts"
 
 /**
@@ -223,19 +223,19 @@ export const make = (
 type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">
 
 /** With `maxBytes` it is one of several pools on a memory. */
-const openPool = (memory: Memory, settings: Settings, maxBytes: number | undefined) =>
+const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
     const { info } = yield* DeviceContext
     const allocator = yield* Allocator.Allocator
     const driver = yield* QueueDriver
-    memory.join((allocator.limits ?? []).filter((limit) => limit instanceof SharedLimit))
+    memory.join(allocator.limits ?? [])
     const source = new BufferSource({
       ...settings,
       allocator,
       driver,
       limits: info.limits,
       maxBytes: memory.core.maxBytes,
-      shares: memory.blocks.shares
+      shares: memory.shares
     })
     if (!allocator.immediate) {
       yield* Effect.logWarning(

@@ -54,6 +54,6 @@ showing<PooledBuffer>(({ capacity, ended, label, list, size, usage }) =>
   inOneLine("PooledBuffer", label, [
     `${size} of ${capacity} B`,
     BufferUsage.format(usage),
-    state(ended, list?.owner.device)
+    state(ended, list?.owner.deviceInfo)
   ])
 )(PooledBuffer.prototype)

@@ -12,7 +12,7 @@ interface Asked {
   readonly operation: string
   readonly size: number
   /** The bytes that the driver is to be asked for. */
-  readonly reserved: number
+  readonly pending: number
   readonly label: string | undefined
   readonly callSite: string | undefined
   readonly source: { readonly service: string }
@@ -25,7 +25,7 @@ export interface AskedMemory {
   readonly device: string
 }
 
-/** What takes long: a driver call for bytes that are reserved, a wait in line, a compilation, a read; or a request that is refused. */
+/** What takes long: a driver call for bytes that are pending, a wait in a queue, a compilation, a read; or a request that is refused. */
 export type Slow =
   | readonly [what: "miss" | "wait" | "refused", request: Asked, memory: AskedMemory]
   | readonly [what: "compile", kernel: string, device: DeviceInfo]

@@ -65,7 +65,7 @@ export const problem = (operation: string, image: ImageLike, owner: DeviceInfo):
   }
   if (!(image instanceof PooledImage)) return noImage(operation, image)
   if (image.list === undefined) return releasedError(operation, image)
-  const { device } = image.list.owner
+  const { deviceInfo: device } = image.list.owner
   return device === owner ? undefined : DriverObject.foreign(operation, image, device, owner)
 }
 

@@ -33,7 +33,7 @@ import type { ImageDriver } from "../device/ImageDriver.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
 import type * as QueueEvent from "../device/QueueEvent.ts"
 import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
-import type { Memory } from "../pool/Memory.ts"
+import type { Need } from "../pool/Handlers.ts"
 import {
   type ConfigOf,
   controlsOf,
@@ -59,7 +59,7 @@ import {
   sharedSettingsOf
 } from "../pool/PoolOptions.ts"
 import type { PoolRequests } from "../pool/PoolRequests.ts"
-import type { Need } from "../pool/waiting/Handlers.ts"
+import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import * as ImageAllocator from "./ImageAllocator.ts"
 import type { ImageOptions } from "./Images.ts"
 import { ImageSource, type KnownImage } from "./ImageSource.ts"
@@ -181,7 +181,7 @@ export const make = (
   })
 
 /** With `maxBytes` it is one of several pools on a memory. */
-const openPool = (memory: Memory, settings: LeasingSettings, maxBytes: number | undefined) =>
+const openPool = (memory: PoolRuntime, settings: LeasingSettings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
     const driver = yield* QueueDriver
     const source = new ImageSource(yield* ImageAllocator.ofDevice, driver.reclaim, settings.clears)

@@ -66,6 +66,6 @@ showing<PooledImage>(({ ended, format, label, list, shape, size, usage }) =>
     `${Shape.format(shape)} of ${Format.format(format)}`,
     `${size} B`,
     ImageUsage.format(usage),
-    state(ended, list?.owner.device)
+    state(ended, list?.owner.deviceInfo)
   ])
 )(PooledImage.prototype)

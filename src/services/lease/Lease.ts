@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
@@ -13,6 +13,8 @@ import type * as Scope from "effect/Scope"
 import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
+import type { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
+import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { PoolBlock } from "../../domain/pool/PoolCore.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"
@@ -43,13 +45,6 @@ export interface Giver {
   destroyUnsafe(value: Leasable): Exit.Exit<void, GpuError>
 }
 
-/**
- * What blocks must have in common to be interchangeable: the usage of buffers; kind, size, format and usage of images.
- *
- * @internal
- */
-export type Family = number | string
-
 /** @internal */
 export type Block<V extends Leasable = Leasable> = PoolBlock<V, Family>
 
@@ -59,9 +54,9 @@ export type Block<V extends Leasable = Leasable> = PoolBlock<V, Family>
  * @internal
  */
 export interface LeaseOwner {
-  readonly device: DeviceInfo
-  /** Ends a live lease. It returns an effect for what is left to do, as logging a failure. */
-  readonly endUnsafe: (lease: Lease, why: Released["why"]) => Effect.Effect<void> | undefined
+  readonly deviceInfo: DeviceInfo
+  /** Ends a live lease. */
+  readonly endUnsafe: (lease: Lease, why: Released["why"]) => void
 }
 
 /**
@@ -82,18 +77,6 @@ export interface OwningList {
   readonly remove: (lease: Lease) => void
   /** The list of another scope. */
   readonly listOf: (scope: Scope.Scope, fiberId: number) => OwningList
-}
-
-/**
- * The budgets and the reservation that a lease is charged to, beside its pool.
- *
- * @internal
- */
-export interface LeaseAccount {
-  /** The budgets, from the innermost out. */
-  readonly budgets: ReadonlyArray<{ readonly line: object }>
-  /** The lease has ended. */
-  readonly end: (size: number, capacity: number) => void
 }
 
 /**
@@ -141,7 +124,7 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
   /** Sub-regions and mappings, which end before the block returns to the pool. @internal */
   declare attached: Attachments | undefined
   /** The budgets and the reservation that it is charged to. @internal */
-  declare account: LeaseAccount | undefined
+  declare account: LeaseCharge | undefined
   /** The number of leases that its pool had granted with this one. @internal */
   declare readonly sequence: number
 
@@ -222,9 +205,9 @@ export const release = (lease: Lease): Effect.Effect<void, GpuError> =>
   checkedStep("Lease.release", (operation) => {
     if (!(lease instanceof Lease)) return noLease(operation, lease)
     const { list } = lease
-    return list === undefined
-      ? releasedError(operation, lease)
-      : list.owner.endUnsafe(lease, "released") ?? Exit.void
+    if (list === undefined) return releasedError(operation, lease)
+    list.owner.endUnsafe(lease, "released")
+    return Exit.void
   })
 
 /**
@@ -275,8 +258,8 @@ const noLease = (operation: string, value: unknown): GpuError =>
 
 const move = (operation: string, lease: Lease, from: OwningList, to: OwningList): Effect.Effect<void, GpuError> => {
   if (to.closed) {
-    const ended = to.owner.endUnsafe(lease, "scopeClosed") ?? Exit.void
-    return Effect.andThen(ended, releasedError(operation, lease))
+    to.owner.endUnsafe(lease, "scopeClosed")
+    return releasedError(operation, lease)
   }
   from.remove(lease)
   to.add(lease)

@@ -3,48 +3,25 @@
  *
  * @internal
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Holder, OutOfMemory, Released } from "../../domain/GpuError.ts"
 import { holderGroups } from "../../domain/pool/HolderSums.ts"
 import { Largest } from "../../domain/pool/Largest.ts"
+import type { Queue, Request, RequestOwner } from "../../domain/pool/machine/Request.ts"
+import type { ChargedBudget } from "../../domain/pool/machine/Reservation.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import type { Block, Leasable, Lease, LeaseOwner, OwningList } from "./Lease.ts"
 import type { PoolSource } from "./PoolSource.ts"
 
-/** The effects that are left to do after several steps: mostly none. */
-export const allOf = (effects: ReadonlyArray<Effect.Effect<void> | undefined>): Effect.Effect<void> => {
-  const left = effects.filter((effect) => effect !== undefined)
-  return left.length === 0 ? Exit.void : Effect.all(left, { discard: true })
-}
-
-/** Two effects, one after the other, where mostly both are `undefined`. */
-export const together = (
-  one: Effect.Effect<void> | undefined,
-  other: Effect.Effect<void> | undefined
-): Effect.Effect<void> | undefined =>
-  one === undefined || other === undefined ? one ?? other : Effect.andThen(one, other)
-
-interface Line {
-  readonly serve: () => void
-}
-
-const noLines: ReadonlyArray<Line> = []
-
-/** A request that waits for a lease in a scope. */
-export interface Awaiting {
-  previousOfList: Awaiting | undefined
-  nextOfList: Awaiting | undefined
-  /** The scope has closed, so the request waits no longer. Returns the line that must be served. */
-  readonly endWithScope: () => Line
-}
+const noQueues: ReadonlyArray<Queue> = []
 
 /**
  * The leases of one scope, under one finalizer. Leases come and go in constant time and leave nothing behind, however long
  * the scope lives. Every live lease is in exactly one list.
  */
-export class LeaseList implements OwningList {
+export class LeaseList implements OwningList, RequestOwner {
   readonly owner: LeaseOwner
   scope: Scope.Scope | undefined = undefined
   fiberId = 0
@@ -53,8 +30,8 @@ export class LeaseList implements OwningList {
   isKept = false
   /** The lease that came last, chained to the others through `previousInList`. */
   last: Lease | undefined = undefined
-  /** The request that last began to wait for a lease of it, chained to the others through `previousOfList`. */
-  #lastAwaiting: Awaiting | undefined = undefined
+  /** The request that last began to wait for a lease of it, chained to the others through `previousOfOwner`. */
+  #lastAwaiting: Request | undefined = undefined
   readonly #table: LeaseTable
   /** The state of a scope that has nothing else to end. */
   #state: Scope.State.Open
@@ -82,6 +59,10 @@ export class LeaseList implements OwningList {
     return { _tag: "Open", finalizerKey: this, finalizer: () => this.#close(), finalizers: undefined }
   }
 
+  get hasLeases(): boolean {
+    return this.scope !== undefined && this.last !== undefined
+  }
+
   add(lease: Lease): void {
     lease.list = this
     lease.previousInList = this.last
@@ -106,59 +87,57 @@ export class LeaseList implements OwningList {
   #close(): Effect.Effect<void> {
     this.closed = true
     this.#table.forget(this)
-    const lines = this.#endAwaiting()
-    const ended = this.endAll("scopeClosed")
-    // A request that left its line may be busy with handlers: it serves the line only when it is done.
-    for (const line of lines) line.serve()
+    const queues = this.#endAwaiting()
+    this.endAll("scopeClosed")
+    // A request that left its queue may be busy with handlers: it serves the queue only when it is done.
+    for (const queue of queues) queue.serve()
     if (!this.isKept) {
       this.scope = undefined
       // Where its scope had more to end, this is no longer the state of one that has not.
       if (this.#state.finalizers !== undefined) this.#state = this.#onlyFinalizer()
       this.#table.spare = this
     }
-    return ended
+    return Exit.void
   }
 
-  addAwaiting(awaiting: Awaiting): void {
-    awaiting.previousOfList = this.#lastAwaiting
-    if (this.#lastAwaiting !== undefined) this.#lastAwaiting.nextOfList = awaiting
-    this.#lastAwaiting = awaiting
+  addAwaiting(request: Request): void {
+    request.previousOfOwner = this.#lastAwaiting
+    if (this.#lastAwaiting !== undefined) this.#lastAwaiting.nextOfOwner = request
+    this.#lastAwaiting = request
   }
 
-  removeAwaiting(awaiting: Awaiting): void {
-    const { nextOfList: next, previousOfList: previous } = awaiting
+  removeAwaiting(request: Request): void {
+    const { nextOfOwner: next, previousOfOwner: previous } = request
     if (next === undefined) this.#lastAwaiting = previous
-    else next.previousOfList = previous
-    if (previous !== undefined) previous.nextOfList = next
-    awaiting.previousOfList = undefined
-    awaiting.nextOfList = undefined
+    else next.previousOfOwner = previous
+    if (previous !== undefined) previous.nextOfOwner = next
+    request.previousOfOwner = undefined
+    request.nextOfOwner = undefined
   }
 
-  #endAwaiting(): Iterable<Line> {
-    if (this.#lastAwaiting === undefined) return noLines
-    const lines = new Set<Line>()
-    for (let last = this.#lastAwaiting; last !== undefined; last = this.#lastAwaiting) lines.add(last.endWithScope())
-    return lines
+  #endAwaiting(): Iterable<Queue> {
+    if (this.#lastAwaiting === undefined) return noQueues
+    const queues = new Set<Queue>()
+    for (let last = this.#lastAwaiting; last !== undefined; last = this.#lastAwaiting) {
+      const queue = last.queue!
+      queue.endRequest(last)
+      queues.add(queue)
+    }
+    return queues
   }
 
   /** Ends the leases that `isMeant`, the last one first. */
-  endAll(why: Released["why"], isMeant: (lease: Lease) => boolean = always): Effect.Effect<void> {
-    let failures: Array<Effect.Effect<void>> | undefined
+  endAll(why: Released["why"], isMeant: (lease: Lease) => boolean = always): void {
     for (let lease = this.last; lease !== undefined;) {
       const { previousInList: previous } = lease
-      const failed = isMeant(lease) ? this.owner.endUnsafe(lease, why) : undefined
-      if (failed !== undefined) (failures ??= []).push(failed)
+      if (isMeant(lease)) this.owner.endUnsafe(lease, why)
       // Its attachments, which ended with it, may have ended other leases of the list.
       lease = previous === undefined || previous.list === this ? previous : this.last
     }
-    return failures === undefined ? Exit.void : Effect.all(failures, { discard: true })
   }
 }
 
 const always = (): boolean => true
-
-/** What leases may be charged to. */
-type Budget = { readonly line: object }
 
 type Evidence = Pick<OutOfMemory, "holderGroups" | "holders">
 
@@ -212,8 +191,8 @@ export class LeaseTable {
   }
 
   /** Ends all leases, or those that `isMeant`. */
-  endAll(why: Released["why"], isMeant?: (lease: Lease) => boolean): Effect.Effect<void> {
-    return allOf(this.#openLists().map((list) => list.endAll(why, isMeant)))
+  endAll(why: Released["why"], isMeant?: (lease: Lease) => boolean): void {
+    for (const list of this.#openLists()) list.endAll(why, isMeant)
   }
 
   /** All live leases. */
@@ -224,7 +203,7 @@ export class LeaseTable {
   }
 
   /** The largest live leases, or those of them that are charged to a budget. */
-  largestHolders(count: number, budget?: Budget): ReadonlyArray<Holder> {
+  largestHolders(count: number, budget?: ChargedBudget): ReadonlyArray<Holder> {
     // A lease of 0 bytes has no memory.
     const largest = new Largest<Lease>(count, ({ size }) => size)
     this.#forEach(budget, (lease) => largest.add(lease))
@@ -240,7 +219,7 @@ export class LeaseTable {
    * The same as an out-of-memory error has them. They are looked for again only when leases have come or gone since, and `gone`
    * counts those that went: a program that tries again and again does not look at all its leases each time.
    */
-  evidence(gone: number, budget?: Budget): Evidence {
+  evidence(gone: number, budget?: ChargedBudget): Evidence {
     const { granted } = this.order
     const known = this.#evidence.get(budget ?? this)
     if (known !== undefined && known.granted === granted && known.gone === gone) return known.evidence
@@ -256,7 +235,7 @@ export class LeaseTable {
     return evidence
   }
 
-  #forEach(budget: Budget | undefined, f: (lease: Lease) => void): void {
+  #forEach(budget: ChargedBudget | undefined, f: (lease: Lease) => void): void {
     if (!this.namesHolders) return
     for (const list of this.#openLists()) {
       for (let lease = list.last; lease !== undefined; lease = lease.previousInList) {

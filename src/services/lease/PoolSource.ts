@@ -8,22 +8,21 @@ import type * as Deferred from "effect/Deferred"
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import type { GpuError, Released } from "../../domain/GpuError.ts"
-import type { Block, Family, Giver, Leasable, Lease } from "./Lease.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { Family, RequestSource } from "../../domain/pool/machine/Request.ts"
+import type { Block, Giver, Leasable, Lease } from "./Lease.ts"
 
 /**
  * A pool's side of a kind of memory. `W` is the rest of a request besides its bytes, `V` the driver's memory, and `L`
  * the lease on it. Its members are methods, so that the pool can treat every source alike: it passes to a source only
  * values of that source.
  */
-export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extends Lease<V> = Lease<V>> extends Giver {
-  /** The user's service, which errors name. */
+export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extends Lease<V> = Lease<V>>
+  extends Giver, RequestSource
+{
   readonly service: string
-  readonly what: Released["what"]
   /** The bytes above which the device can never serve a request. */
   readonly largest: number
-  /** Whether a request may get a block larger than its block size. */
-  readonly borrows: boolean
   /** Its pool has closed. */
   closed: boolean
   /** Done when its pool has closed or the device is lost. */
@@ -32,16 +31,12 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   index: number
   /** Driver calls under way. */
   readonly inFlight: Set<Fiber.Fiber<V, GpuError>>
-  /** Whether blocks are cleared before each lease. */
-  readonly clears: boolean
   /** Waits until the driver really has the destroyed memory back. */
   readonly reclaim: Effect.Effect<void, GpuError>
   /** The size of the block that a request gets. */
   blockSize(size: number): number
   /** The requested size, rounded up to the device's granularity. */
   exactSize(size: number): number
-  /** The size of the largest block that a request of this block size may borrow. */
-  mostBorrowed(blockSize: number): number
   /** The limit of the pool has changed. */
   limitTo(maxBytes: number): void
   family(wanted: W): Family
@@ -51,8 +46,6 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   isUsual(wanted: W): boolean
   /** What is wrong with a request, besides its size under the limits. */
   problem(operation: string, size: number, wanted: W, label: string | undefined): GpuError | undefined
-  /** LimitExceeded for a request that the device can never serve. */
-  limitProblem(operation: string, bytes: number): GpuError | undefined
   /** Asks the driver for a block. */
   create(
     wanted: W,

@@ -16,9 +16,9 @@ import * as PoolStats from "../../domain/pool/PoolStats.ts"
 import type { QueueStats } from "../../domain/pool/QueueStats.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import type * as QueueEvent from "../device/QueueEvent.ts"
-import type { Memory } from "./Memory.ts"
 import { makeMemory, type MemoryControls, memoryControlsOf } from "./Pool.ts"
 import { type MemoryOptions, memorySettingsOf, ofMemory, type PoolLimit } from "./PoolOptions.ts"
+import type { PoolRuntime } from "./PoolRuntime.ts"
 
 export type { MemoryOptions } from "./PoolOptions.ts"
 
@@ -44,14 +44,14 @@ export class DeviceMemory extends Context.Service<DeviceMemory, MemoryControls>(
 
 const known = KnownOptions.of<MemoryOptions>(ofMemory)
 
-const memories = new WeakMap<object, Memory>()
+const memories = new WeakMap<object, PoolRuntime>()
 
 /**
  * The memory behind the service.
  *
  * @internal
  */
-export const memoryOf: Effect.Effect<Memory, GpuError, DeviceMemory> = DeviceMemory.use((service) =>
+export const memoryOf: Effect.Effect<PoolRuntime, GpuError, DeviceMemory> = DeviceMemory.use((service) =>
   Effect.suspend(() => {
     const memory = memories.get(service)
     return memory === undefined

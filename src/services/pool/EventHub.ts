@@ -5,11 +5,12 @@
  */
 import * as Context from "effect/Context"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
-import type { Family, Leasable } from "../lease/Lease.ts"
+import type { Leasable } from "../lease/Lease.ts"
 import type { LeaseTable } from "../lease/LeaseTable.ts"
+import type { Emitter } from "./Emitter.ts"
 import type { MemorySettings } from "./PoolOptions.ts"
-import type { Emitter } from "./waiting/Emitter.ts"
 
 /** A memory, as those know it that listen. */
 export interface Heard {

@@ -16,6 +16,8 @@ import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type { Budget } from "../../domain/pool/machine/Budget.ts"
+import { mostNested } from "../../domain/pool/machine/Budget.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
 import type { QueueStats } from "../../domain/pool/QueueStats.ts"
@@ -25,7 +27,7 @@ import * as QueueEvent from "../device/QueueEvent.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentHub } from "./EventHub.ts"
-import { Memory } from "./Memory.ts"
+import { Handlers, type Need } from "./Handlers.ts"
 import {
   type BudgetOptions,
   knownOfBudget,
@@ -38,8 +40,7 @@ import {
   type ReserveOptions
 } from "./PoolOptions.ts"
 import { PoolRequests } from "./PoolRequests.ts"
-import { type Budget, mostNested } from "./waiting/Budget.ts"
-import type { Need } from "./waiting/Handlers.ts"
+import { PoolRuntime } from "./PoolRuntime.ts"
 
 /**
  * What can be seen and changed of a pool's memory.
@@ -118,7 +119,7 @@ export interface PoolControls<P> extends MemoryControls {
  *
  * @internal
  */
-export const makeMemory = (settings: MemorySettings): Effect.Effect<Memory, never, DeviceContext | Scope.Scope> =>
+export const makeMemory = (settings: MemorySettings): Effect.Effect<PoolRuntime, never, DeviceContext | Scope.Scope> =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
     const run = Effect.runForkWith(yield* Effect.context<never>())
@@ -126,7 +127,7 @@ export const makeMemory = (settings: MemorySettings): Effect.Effect<Memory, neve
     const hub = yield* CurrentHub
     const { memory } = yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const memory = new Memory(settings, device, run, scheduler, hub)
+        const memory = new PoolRuntime(settings, device, run, scheduler, hub)
         const forgetLoss = device.status.onLost(() => {
           run(memory.drop())
         })
@@ -143,21 +144,21 @@ export const makeMemory = (settings: MemorySettings): Effect.Effect<Memory, neve
  * @internal
  */
 export const openRequests = <W, V extends Leasable, L extends Lease<V>>(
-  memory: Memory,
+  memory: PoolRuntime,
   source: PoolSource<W, V, L>,
   { label, patience }: LeasingSettings,
   maxBytes: number | undefined
 ): Effect.Effect<PoolRequests<W, V, L>, never, Scope.Scope> => {
   const terms = { from: undefined, patience, label }
   if (maxBytes === undefined) {
-    memory.blocks.add(source)
+    memory.add(source)
     return Effect.succeed(new PoolRequests(memory, source, terms, undefined))
   }
   return Effect.acquireRelease(
     Effect.sync(() => {
-      memory.blocks.add(source)
+      memory.add(source)
       if (memory.closed) source.closed = true
-      return new PoolRequests(memory, source, terms, memory.budget("pool", maxBytes, undefined, label))
+      return new PoolRequests(memory, source, terms, memory.machine.budget("pool", maxBytes, undefined, label))
     }),
     ({ budget }) => memory.closePool(source, budget!)
   )
@@ -177,11 +178,11 @@ export type PoolOf<W, V extends Leasable, L extends Lease<V>, P> = (requests: Po
  */
 export const memoryControlsOf = (
   service: string,
-  memory: Memory,
+  memory: PoolRuntime,
   budget: Budget | undefined,
   isClosed: () => boolean = () => memory.closed
 ): MemoryControls => {
-  const { device } = memory.blocks
+  const { deviceInfo: device } = memory
   // The memory of a pool that has closed may go on, for others.
   const whileOpen = <E>(effect: Effect.Effect<void, E>): Effect.Effect<void, E> =>
     Effect.suspend(() => isClosed() && !memory.closed ? Effect.void : effect)
@@ -226,8 +227,8 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
   requests: PoolRequests<W, V, L>,
   poolOf: PoolOf<W, V, L, P>
 ): PoolControls<P> => {
-  const { budget, memory, source: { service }, terms } = requests
-  const { device } = memory.blocks
+  const { budget, pool: memory, source: { service }, terms } = requests
+  const { deviceInfo: device } = memory
   /** A budget or a reservation says how its requests wait, and what its leases are called. */
   const termsOf = (operation: string, options: BudgetOptions) => {
     const problem = optionsProblem(operation, options, knownOfBudget) ?? Label.problem(operation, options.label)
@@ -244,7 +245,7 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
         return functionProblem(operation, "f", f) ??
           requests.reserve(bytes, (reserved) => f(poolOf(reserved)), options)
       }),
-    inTurn: (effect) => requests.inTurn(effect),
+    inTurn: (effect) => requests.exclusively(effect),
     onOutOfMemory: (handler) => registered(requests, handler),
     budget: (limit, options = {}) =>
       checkedStep(`${service}.withBudget`, (operation) => {
@@ -254,7 +255,7 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
         if (isGpuError(patience)) return patience
         if (budget !== undefined && budget.chain.length >= mostNested) return nestedTooDeep(operation)
         const { label = terms.label } = options
-        const inner = memory.budget("budget", bytes, budget, options.label)
+        const inner = memory.machine.budget("budget", bytes, budget, options.label)
         return Exit.succeed(poolOf(requests.under({ patience, label }, inner)))
       })
   }
@@ -272,7 +273,7 @@ const insides = new WeakMap<object, Inside>()
 
 type Inside = Pick<
   PoolRequests<never, Leasable, Lease>,
-  "budget" | "label" | "memory" | "reserveForAll" | "source" | "terms"
+  "budget" | "label" | "pool" | "reserveForAll" | "source" | "terms"
 >
 
 /** By the service. Prototypes, since a reservation, which is a pool too, is made for every job. */
@@ -312,7 +313,7 @@ export const reserveTogether = <A, E, R>(
   })
   const [first, ...others] = pools
   if (first === undefined || pools.length < wants.length) return effect
-  if (others.some(({ inside }) => inside.memory !== first.inside.memory)) return effect
+  if (others.some(({ inside }) => inside.pool !== first.inside.pool)) return effect
   const bytes = pools.reduce((sum, { bytes }) => sum + bytes, 0)
   const budgets = pools.flatMap(({ inside }) => inside.budget?.chain ?? [])
   return first.inside.reserveForAll(operation, bytes, budgets, effect)
@@ -325,13 +326,13 @@ export const reserveTogether = <A, E, R>(
  */
 export const mostTogether = (pools: ReadonlyArray<object>): number => {
   const inside = pools.flatMap((pool) => insides.get(pool) ?? [])
-  return Math.min(...inside.map(({ budget, memory, source }) => {
-    const sharing = inside.filter((other) => other.memory === memory).length
-    return Math.min(source.largest, memory.core.maxBytes / sharing, ...(budget?.chain ?? []).map(({ limit }) => limit))
+  return Math.min(...inside.map(({ budget, pool, source }) => {
+    const sharing = inside.filter((other) => other.pool === pool).length
+    return Math.min(source.largest, pool.core.maxBytes / sharing, ...(budget?.chain ?? []).map(({ limit }) => limit))
   }))
 }
 
-const poolLine = ({ budget, label, memory, source, terms: { from } }: Inside): string => {
+const poolLine = ({ budget, label, pool: memory, source, terms: { from } }: Inside): string => {
   const maxBytes = maxBytesOf(memory, budget)
   const limit = budget?.limitName ?? "maxBytes"
   const closed = source.closed ? "closed" : from?.isOpen === false ? "its effect has ended" : undefined
@@ -342,12 +343,12 @@ const poolLine = ({ budget, label, memory, source, terms: { from } }: Inside): s
       PoolStats.format((budget ?? memory.core).stats()),
       from === undefined ? undefined : `${from.left} B of the reservation left`,
       maxBytes === Infinity ? "no byte limit" : `${limit} ${maxBytes} B`,
-      closed ?? deviceState(memory.status, memory.blocks.device)
+      closed ?? deviceState(memory.status, memory.deviceInfo)
     ]
   )
 }
 
-const maxBytesOf = ({ core }: Memory, budget: Budget | undefined): number =>
+const maxBytesOf = ({ core }: PoolRuntime, budget: Budget | undefined): number =>
   budget === undefined ? core.maxBytes : budget.limit
 
 /** Programs without types can pass anything: what is no number asks for none. */
@@ -384,14 +385,17 @@ const changedLimit = (
 }
 
 const registered = <W, V extends Leasable, L extends Lease<V>, R>(
-  { lastResorts, source }: PoolRequests<W, V, L>,
+  { accounts, pool, source }: PoolRequests<W, V, L>,
   handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
 ): Effect.Effect<void, GpuError, R | Scope.Scope> =>
   Effect.contextWith((context: Context.Context<R | Scope.Scope>): Effect.Effect<void, GpuError, R | Scope.Scope> =>
     functionProblem(`${source.service}.onOutOfMemory`, "handler", handler) ??
       Effect.acquireRelease(
         Effect.sync(() =>
-          lastResorts.map(({ handlers }) => handlers.add((need) => Effect.provideContext(handler(need), context)))
+          accounts.map((account) => {
+            const handlers = pool.handlersOf(account) ?? pool.setHandlers(account, new Handlers(pool))
+            return handlers.add((need) => Effect.provideContext(handler(need), context))
+          })
         ),
         (removals) => Effect.sync(() => removals.forEach((remove) => remove()))
       )

@@ -12,10 +12,10 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as EvictionPolicy from "../../domain/pool/EvictionPolicy.ts"
 import type { IdleDecayOptions } from "../../domain/pool/IdleDecay.ts"
+import type { Patience } from "../../domain/pool/machine/Request.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import type { OutgrownOptions } from "../../domain/pool/Outgrown.ts"
 import * as ReusePolicy from "../../domain/pool/ReusePolicy.ts"
-import type { Patience } from "./waiting/LeaseRequest.ts"
 
 /**
  * What a request does when nothing fits, after everything else was tried: fail with OutOfMemory, or wait for others to
@@ -155,9 +155,10 @@ export interface MemoryOptions extends PoolLimit {
    */
   readonly maxOvertakes?: number | undefined
   /**
-   * How long requests wait for each other, with no memory coming back, before one fails with OutOfMemory: the request
-   * of the job that took its first lease last. The error's `standstill` names them. It fails between one and two such
-   * times after they began to wait. Default 1 second; `Infinity` for never.
+   * How long requests wait for each other, with no memory coming back to their lines, until some fail with OutOfMemory: as few as let
+   * the others go on, those of the jobs that took their first leases last. The error's `standstill` names them. They fail between one and
+   * two such times after they began to wait, and after that fewer jobs have memory at a time. A program in which one fiber gives back what
+   * another one holds while that waits may need longer. Default 100 milliseconds; `Infinity` for never.
    */
   readonly suspectAfter?: Duration.Input | undefined
   /** What errors call it; for a pool also the label of leases without one of their own. */
@@ -407,7 +408,7 @@ export const memorySettingsOf = (
   if (isGpuError(keepBytes)) return keepBytes
   const timeToLive = millis(operation, "idleTimeToLive", options.idleTimeToLive, 1, Infinity)
   if (isGpuError(timeToLive)) return timeToLive
-  const suspectAfterMillis = millis(operation, "suspectAfter", options.suspectAfter, 1, 1000)
+  const suspectAfterMillis = millis(operation, "suspectAfter", options.suspectAfter, 1, 100)
   if (isGpuError(suspectAfterMillis)) return suspectAfterMillis
   return {
     kind,

@@ -16,7 +16,7 @@ import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { type AnyFiber, CurrentOperation, type Operation } from "../pool/waiting/Operation.ts"
+import { type AnyFiber, CurrentOperation, type Operation } from "../pool/Operation.ts"
 
 interface Terms {
   /** So many are under way at a time. */

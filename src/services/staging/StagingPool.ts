@@ -53,7 +53,7 @@ import { QueueDriver } from "../device/QueueDriver.ts"
 import type * as QueueEvent from "../device/QueueEvent.ts"
 import * as Lease from "../lease/Lease.ts"
 import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
-import type { Memory } from "../pool/Memory.ts"
+import type { Need } from "../pool/Handlers.ts"
 import {
   type ConfigOf,
   controlsOf,
@@ -78,7 +78,7 @@ import {
   sharedSettingsOf
 } from "../pool/PoolOptions.ts"
 import type { PoolRequests } from "../pool/PoolRequests.ts"
-import type { Need } from "../pool/waiting/Handlers.ts"
+import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"
 import { type Direction, StagedArray } from "./StagedArray.ts"
 import { StagingSource } from "./StagingSource.ts"
@@ -186,7 +186,7 @@ type StagingRequests = PoolRequests<BufferUsage.BufferUsage, DeviceBuffer, Poole
 type Settings = LeasingSettings & { readonly sizePolicy: SizePolicy.SizePolicy }
 
 /** With `maxBytes` it is one of several pools on a memory. */
-const openPool = (memory: Memory, settings: Settings, maxBytes: number | undefined) =>
+const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
     const driver = yield* QueueDriver
@@ -198,7 +198,7 @@ const openPool = (memory: Memory, settings: Settings, maxBytes: number | undefin
       driver,
       limits,
       maxBytes: memory.core.maxBytes,
-      shares: memory.blocks.shares
+      shares: memory.shares
     })
     const requests = yield* openRequests(memory, source, settings, maxBytes)
     const lend = lendOf(requests, StagedReading.fresh(device, driver))

@@ -4,10 +4,10 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
+import { WaitQueue } from "../../../src/domain/pool/machine/WaitQueue.ts"
 import type { PoolEvent } from "../../../src/domain/pool/PoolEvent.ts"
 import * as Recording from "../../../src/observability/recording/Recording.ts"
 import * as Replay from "../../../src/observability/replay/Replay.ts"
-import { WaitLine } from "../../../src/services/pool/waiting/WaitLine.ts"
 import { noFacts, requestNumbered } from "../../support/anyRecording.ts"
 
 // JSON has no Infinity.
@@ -202,7 +202,7 @@ describe("a replay of a recording from outside", () => {
         { ...facts, memories: [{ ...memory, maxBytes: 10 }] },
         [waiting(1), { ...waiting(1), _tag: "Leased", from: "driver", block: 1 }, ...waits]
       )
-      const left = vi.spyOn(WaitLine.prototype, "leave")
+      const left = vi.spyOn(WaitQueue.prototype, "leave")
       strictEqual((yield* Replay.run(recording)).differsAt, undefined)
       strictEqual((yield* Replay.run(recording, { maxBytes: 10 })).waits, 1000)
       strictEqual(left.mock.calls.length, 0)

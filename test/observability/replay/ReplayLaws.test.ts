@@ -226,9 +226,20 @@ const triesAllAgain = (recording: Recording.Recording): boolean => {
   return false
 }
 
+/**
+ * Whether jobs may have waited for each other, so that fewer of them had memory after that: a recording does not say whose job a request
+ * is. One whose time is over at a budget looks the same.
+ */
+const mayLimitJobs = (recording: Recording.Recording): boolean => {
+  for (const event of Recording.events(recording)) {
+    if (event._tag === "RanOut" && event.rungs.length === 1 && event.rungs[0] === "wait") return true
+  }
+  return false
+}
+
 /** A replay of a recording does what it has, event by event. */
 const doesTheSame = async (recording: Recording.Recording): Promise<void> => {
-  fc.pre(!triesAllAgain(recording))
+  fc.pre(!triesAllAgain(recording) && !mayLimitJobs(recording))
   const { differsAt, recording: replayed } = await Effect.runPromise(Replay.run(recording))
   strictEqual(differsAt, undefined)
   deepStrictEqual(comparable(Recording.events(replayed)), comparable(Recording.events(recording)))

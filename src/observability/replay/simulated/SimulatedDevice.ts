@@ -13,7 +13,7 @@ import {
   make as makeError,
   outOfMemory
 } from "../../../domain/GpuError.ts"
-import type { Memory } from "../../../services/pool/Memory.ts"
+import type { PoolRuntime } from "../../../services/pool/PoolRuntime.ts"
 import type { Listening } from "../ReplayEmitter.ts"
 import type { MemoryScript } from "../Script.ts"
 import { CurrentTicket, type Ticket } from "../Ticket.ts"
@@ -55,7 +55,7 @@ export class SimulatedDevice implements SimulatedDriver {
   /** Those who wait until memory is back, in order; undefined for those that are no requests. */
   readonly #reclaiming = new Map<() => void, Ticket | undefined>()
   /** Set before the first call. */
-  memory: Memory | undefined = undefined
+  memory: PoolRuntime | undefined = undefined
 
   constructor(
     replay: Listening,

@@ -5,7 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type { GpuError } from "../../../domain/GpuError.ts"
-import { Handlers } from "../../../services/pool/waiting/Handlers.ts"
+import { Handlers } from "../../../services/pool/Handlers.ts"
 
 export class SimulatedHandlers extends Handlers {
   readonly #areThere: () => boolean

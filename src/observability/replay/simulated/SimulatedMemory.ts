@@ -10,17 +10,17 @@ import type * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
+import type { Budget } from "../../../domain/pool/machine/Budget.ts"
+import type { Patience } from "../../../domain/pool/machine/Request.ts"
 import type { OfRequest, Released } from "../../../domain/pool/PoolEvent.ts"
 import * as CallSite from "../../../services/calls/CallSite.ts"
 import type { OpenQueues } from "../../../services/device/queues/Queue.ts"
 import type { Block, Lease } from "../../../services/lease/Lease.ts"
+import type { Emitter } from "../../../services/pool/Emitter.ts"
 import { EventHub, type Heard } from "../../../services/pool/EventHub.ts"
-import { Memory } from "../../../services/pool/Memory.ts"
+import type { Handlers } from "../../../services/pool/Handlers.ts"
 import { PoolRequests } from "../../../services/pool/PoolRequests.ts"
-import type { Budget } from "../../../services/pool/waiting/Budget.ts"
-import type { Emitter } from "../../../services/pool/waiting/Emitter.ts"
-import type { Handlers } from "../../../services/pool/waiting/Handlers.ts"
-import type { Patience } from "../../../services/pool/waiting/LeaseRequest.ts"
+import { PoolRuntime } from "../../../services/pool/PoolRuntime.ts"
 import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordingFacts } from "../../recording/Recording.ts"
 import { keyOfFamily } from "../../recording/RecordingFacts.ts"
 import { deviceOf, type MemoryPlan, memoryUnder } from "../ReplayOptions.ts"
@@ -49,7 +49,7 @@ interface Restored {
 
 export class SimulatedMemory {
   readonly plan: MemoryPlan
-  readonly memory: Memory
+  readonly memory: PoolRuntime
   readonly status = new DeviceStatus("recorded")
   /** In which its requests are made. */
   readonly context: Context.Context<Scope.Scope>
@@ -99,17 +99,17 @@ export class SimulatedMemory {
     const info = deviceOf(plan.memory)
     if (queues.size > 1) this.#queues = SimulatedQueues.add(info, isSame)
     // What existed before has no limit to pass.
-    this.memory = new Memory(
+    this.memory = new PoolRuntime(
       { ...plan.settings, maxBytes: Infinity },
       { info, status: this.status },
       Effect.runForkWith(isSame ? told : base),
       scheduler,
       new EventHub()
     )
-    this.memory.lastResort.handlers = handlers
+    this.memory.setHandlers(this.memory.machine.memory, handlers)
     this.memory.leases.namesHolders = false
     this.status.onLost(() => this.run(this.memory.drop()))
-    // Memory that was freed comes back also before the first request.
+    // PoolRuntime that was freed comes back also before the first request.
     this.sourceOf("", "", undefined)
     // One of no bytes is none.
     const restored = blocks
@@ -185,11 +185,11 @@ export class SimulatedMemory {
 
   /** Blocks that the limit has no room for are not held. */
   #limitTo(maxBytes: number): void {
-    const { blocks, core } = this.memory
+    const { core, machine } = this.memory
     core.setMaxBytes(maxBytes)
     for (const pool of this.#pools.values()) pool.maxBytes = maxBytes
-    this.run(blocks.freeAll(core.trim(maxBytes), "trimmed"))
-    this.memory.trimming?.trimExcess()
+    machine.memory.freeAll(core.trim(maxBytes), "trimmed")
+    machine.trimExcess()
   }
 
   /** Makes a block that existed before the first event. */
@@ -230,8 +230,8 @@ export class SimulatedMemory {
     const recorded = this.#recordedBudgets.get(number)
     if (recorded === undefined) return undefined
     const { kind, label, maxBytes, parent } = recorded
-    const budget = this.memory.budget(kind, maxBytes, this.budgetOf(parent), label)
-    budget.lastResort.handlers = this.#handlers
+    const budget = this.memory.machine.budget(kind, maxBytes, this.budgetOf(parent), label)
+    this.memory.setHandlers(budget, this.#handlers)
     this.#nameBudget(number, budget)
     return budget
   }
@@ -258,13 +258,13 @@ export class SimulatedMemory {
     const { settings: { maxBytes }, sizePolicy } = this.plan
     const recorded = this.#families.get(key) ?? { memory, pool, family: name, clears: false, sizes: [] }
     const sizes = new FamilySizes(recorded, pool === "ImagePool" ? undefined : sizePolicy)
-    const { blocks, closed, core } = this.memory
+    const { closed, core, deviceInfo: { limits } } = this.memory
     const group = this.#pools.get(poolKey) ?? new SimulatedPool(core.maxBytes || maxBytes)
     this.#pools.set(poolKey, group)
-    const source = new SimulatedSource(recorded, group, sizes, this.#driver, blocks.limits)
+    const source = new SimulatedSource(recorded, group, sizes, this.#driver, limits)
     this.#sources.set(key, source)
     // What a memory does to a pool concerns all families of it.
-    if (group.sources.length === 1) blocks.add(source)
+    if (group.sources.length === 1) this.memory.add(source)
     if (closed) source.closed = true
     return source
   }
@@ -291,8 +291,7 @@ export class SimulatedMemory {
 
   /** Ends a lease of it. */
   endLease(lease: Lease, why: Released["why"]): void {
-    const left = this.memory.blocks.endUnsafe(lease, why)
-    if (left !== undefined) this.run(left)
+    this.memory.endUnsafe(lease, why)
   }
 
   /** Of all leases these end first when they end together, in this order. */
@@ -315,13 +314,13 @@ export class SimulatedMemory {
 
   /** Whether requests wait that others may meet when they come. */
   get hasWaiters(): boolean {
-    return this.memory.lines.filled.size > 0
+    return this.memory.machine.state.queues.size > 0
   }
 
   /** Whether no request and no lease goes on. */
   get isIdle(): boolean {
-    const { core, reservations } = this.memory
-    return core.activeBlocks === 0 && core.reservedBytes === 0 && reservations.size === 0 && !this.hasWaiters
+    const { core, machine: { state } } = this.memory
+    return core.activeBlocks === 0 && core.reservedBytes === 0 && state.reservations.size === 0 && !this.hasWaiters
   }
 
   get hasQueues(): boolean {
@@ -334,7 +333,7 @@ export class SimulatedMemory {
       this.run(this.memory.close)
       return
     }
-    const limit = this.budgetOf(budget) ?? this.memory.budget("pool", Infinity, undefined, undefined)
+    const limit = this.budgetOf(budget) ?? this.memory.machine.budget("pool", Infinity, undefined, undefined)
     if (budget !== undefined) this.#nameBudget(budget, limit)
     const source = this.#pools.get(budget ?? pool)?.sources[0] ?? this.sourceOf(`none of ${budget}`, pool, budget)
     this.run(this.memory.closePool(source, limit))

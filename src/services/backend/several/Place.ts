@@ -32,7 +32,7 @@ export const placeOf = (operation: string, located: Located): Place => {
   if (isInstance(located, DeviceBuffer)) return place(operation, located, located.owner)
   const lease = leaseOf(operation, located)
   if (lease.list === undefined) throw releasedError(operation, lease)
-  return place(operation, lease, lease.list.owner.device)
+  return place(operation, lease, lease.list.owner.deviceInfo)
 }
 
 const place = (operation: string, made: DeviceBuffer | Lease, device: DeviceInfo): Place => ({

@@ -16,7 +16,8 @@ import { type GpuError, invalidRequest, isGpuError, type LimitOwner, outOfMemory
 import * as MemoryLimit from "../../../domain/pool/MemoryLimit.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
-import { CurrentShares, type Share, SharedLimit } from "../../pool/waiting/SharedLimit.ts"
+import { CurrentShares } from "../../pool/CurrentReservations.ts"
+import { type Share, SharedLimit } from "../../pool/SharedLimit.ts"
 import { type AllocateOptions, Allocator } from "../Allocator.ts"
 
 /**
@@ -138,24 +139,21 @@ const limited = (
     const problem = BufferRequest.sizeProblem(operation, bytes) ??
       BufferRequest.limitProblem(operation, bytes, "maxBytes", maxBytes, owner)
     if (problem !== undefined) return problem
-    const evicted = limit.take(bytes, share)
-    if (evicted === undefined) return refused(bytes)
+    const taken = limit.take(bytes, share)
+    if (taken === undefined) return refused(bytes)
     limit.begin()
-    const ask = (evicted: ReadonlyArray<Effect.Effect<void>>): Effect.Effect<DeviceBuffer, GpuError> => {
+    const ask = (taken: "evicted" | "free"): Effect.Effect<DeviceBuffer, GpuError> => {
       const call = Effect.suspend(() => inner.allocate(bytes, options))
       // Real memory would grow beyond the limit if the driver did not have back what was evicted.
-      return Effect.catch(
-        evicted.length === 0 ? call : Effect.andThen(Effect.all([...evicted, inner.reclaim]), call),
-        again
-      )
+      return Effect.catch(taken === "free" ? call : Effect.andThen(inner.reclaim, call), again)
     }
     // Where the driver has no memory, all held blocks give way, until it has: so no request waits for one of them.
     const again = (error: GpuError) => {
       const target = limit.usedBytes - bytes
-      const more = error.reason._tag === "OutOfMemory" ? limit.evict(() => limit.usedBytes - target) : []
-      return more.length === 0 ? error : ask(more)
+      const hasMore = error.reason._tag === "OutOfMemory" && limit.evict(() => limit.usedBytes - target)
+      return hasMore ? ask("evicted") : error
     }
-    return Effect.onExitPrimitive(ask(evicted), (exit) => {
+    return Effect.onExitPrimitive(ask(taken), (exit) => {
       if (Exit.isFailure(exit)) limit.count(-bytes, share)
       limit.end(Exit.isFailure(exit), share)
       if (Exit.isFailure(exit)) return undefined

@@ -15,7 +15,7 @@ import { giveBackUnsafe, logged } from "../../device/GivingBack.ts"
 import type { DriverMapping, QueueDriver } from "../../device/QueueDriver.ts"
 import { inSpan } from "../../device/Reading.ts"
 import { distrustUnproven } from "../../device/UnprovenMemory.ts"
-import { using } from "../../pool/waiting/Operation.ts"
+import { using } from "../../pool/Operation.ts"
 import type { Check, Lend, Part } from "./StagingLender.ts"
 
 /**

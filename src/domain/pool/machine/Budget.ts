@@ -1,54 +1,42 @@
 /**
- * A limit within a pool: a ledger of its own on the pool's blocks. The capacity of every lease under it is charged,
- * here and to every budget around it, before the pool is asked for memory.
+ * A limit within a memory: a ledger of its own on the blocks of that. The capacity of every lease under it is charged,
+ * here and to every budget around it, before the memory is asked.
  *
  * @internal
  */
-import * as BufferRequest from "../../../domain/BufferRequest.ts"
-import { place } from "../../../domain/ErrorStack.ts"
-import {
-  type GpuError,
-  type LimitOwner,
-  make as makeError,
-  OutOfMemory,
-  type Rung,
-  type WaitingJob
-} from "../../../domain/GpuError.ts"
-import type { PoolStats } from "../../../domain/pool/PoolStats.ts"
-import type { LeaseTable } from "../../lease/LeaseTable.ts"
-import type { Gate } from "./Admission.ts"
-import type { Charged, ChargedBudget, Origin } from "./Charge.ts"
-import { LastResort } from "./LastResort.ts"
-import { drawMore, type LeaseRequest } from "./LeaseRequest.ts"
-import { type Answer, passed } from "./Waiter.ts"
-import { type Waiter, WaitLine, type WaitLines } from "./WaitLine.ts"
+import * as BufferRequest from "../../BufferRequest.ts"
+import type { GpuError, LimitOwner, WaitingJob } from "../../GpuError.ts"
+import type { PoolStats } from "../PoolStats.ts"
+import type { PoolState } from "./PoolState.ts"
+import type { Account, AccountHandlers, Request, Served } from "./Request.ts"
+import type { Charged, ChargedBudget, Origin } from "./Reservation.ts"
+import { WaitQueue } from "./WaitQueue.ts"
 
 /** How many budgets there may be from one out, itself among them: each request is charged to all of them. */
 export const mostNested = 256
 
 let lastNumber = 0
 
-export class Budget implements Gate, ChargedBudget {
+export class Budget implements Account, ChargedBudget {
+  readonly queue: WaitQueue
+  handlers: AccountHandlers | undefined = undefined
   /** Tells it from all other budgets of the program. */
   readonly number = ++lastNumber
   limit: number
-  /** As errors have it: a budget, or one of several pools that share a memory. */
+  /** As errors have it: a budget, or one of several pools that share a memory. Its name is the budget's label. */
   readonly owner: LimitOwner
   readonly limitName: "budget" | "maxBytes"
   /** Itself, and then the budgets around it, from the innermost out. */
   readonly chain: ReadonlyArray<Budget>
-  readonly line: WaitLine
-  readonly lastResort: LastResort
-  /** Capacity of the active leases and of the requests under way, and what is set aside. */
+  /** Capacity of the active leases and of the requests under way, and what is reserved. */
   chargedBytes = 0
   /** What reservations are charged with, and do not use at this moment. */
-  setAsideBytes = 0
+  reservedBytes = 0
   /** Grows with every lease that ends and every change of the limit. */
   #returned = 0
   /** Leases that handlers took while others waited. */
   #toHandlers = 0
-  readonly #lines: WaitLines
-  readonly #leases: LeaseTable
+  readonly #state: PoolState
   readonly #counters = {
     activeBlocks: 0,
     activeBytes: 0,
@@ -61,22 +49,13 @@ export class Budget implements Gate, ChargedBudget {
     misses: 0
   }
 
-  constructor(
-    owner: LimitOwner,
-    limit: number,
-    parent: Budget | undefined,
-    leases: LeaseTable,
-    lines: WaitLines,
-    maxOvertakes: number
-  ) {
-    this.#lines = lines
-    this.#leases = leases
+  constructor(state: PoolState, owner: LimitOwner, limit: number, parent: Budget | undefined, maxBypasses: number) {
+    this.queue = new WaitQueue(this, state, maxBypasses)
+    this.#state = state
     this.limit = limit
     this.owner = owner
     this.limitName = owner.kind === "budget" ? "budget" : "maxBytes"
     this.chain = [this, ...(parent?.chain ?? [])]
-    this.line = new WaitLine(this, lines, maxOvertakes)
-    this.lastResort = new LastResort(this, this.line, lines)
   }
 
   get free(): number {
@@ -93,6 +72,7 @@ export class Budget implements Gate, ChargedBudget {
     this.chargedBytes += bytes
   }
 
+  /** From now on a lease is charged. */
   granted({ inHandler, size }: Charged, capacity: number, from: Origin): void {
     const counters = this.#counters
     if (inHandler) this.#toHandlers++
@@ -107,7 +87,7 @@ export class Budget implements Gate, ChargedBudget {
     if (from === "borrowed") counters.borrows++
   }
 
-  /** A lease that was acquired under it is over, here and in the budgets around it; their lines are still to be served. */
+  /** A lease that was acquired under it is over, here and in the budgets around it; their queues are still to be served. */
   leaseEnded(size: number, capacity: number): void {
     for (const budget of this.chain) {
       budget.#counters.activeBlocks--
@@ -118,36 +98,32 @@ export class Budget implements Gate, ChargedBudget {
     }
   }
 
-  serveChain(): void {
-    for (const budget of this.chain) budget.line.serve()
-  }
-
-  /** The counters of its leases. It owns no blocks: held blocks and driver calls belong to the pool. */
+  /** The counters of its leases. It owns no blocks: held blocks and driver calls belong to the memory. */
   stats(): PoolStats {
     return {
       ...this.#counters,
       managedBlocks: this.#counters.activeBlocks,
       peakManagedBlocks: this.#counters.peakActiveBlocks,
-      reservedBytes: this.chargedBytes - this.setAsideBytes - this.#counters.managedBytes,
+      reservedBytes: this.chargedBytes - this.reservedBytes - this.#counters.managedBytes,
       heldBlocks: 0,
       heldBytes: 0,
       driverAllocations: 0,
       driverFrees: 0,
       releaseFailures: 0,
-      waiters: this.line.length,
-      setAsideBytes: this.setAsideBytes
+      waiters: this.queue.length,
+      setAsideBytes: this.reservedBytes
     }
   }
 
-  hasAdmitted({ charge }: LeaseRequest): boolean {
+  hasAdmitted({ charge }: Request): boolean {
     return charge!.has(this)
   }
 
-  tryAdmit(request: LeaseRequest): boolean {
+  tryAdmit(request: Request): boolean {
     return request.charge!.add(this, request)
   }
 
-  missing({ exactSize }: LeaseRequest): number {
+  missing({ exactSize }: Request): number {
     return Math.max(0, exactSize - this.free)
   }
 
@@ -166,25 +142,25 @@ export class Budget implements Gate, ChargedBudget {
 
   /** A limit below the charged bytes takes nothing away: it only stops new leases. */
   setLimit(limit: number): void {
-    this.#lines.events?.limitChanged(this, this.limit, limit)
+    this.#state.observer?.limitChanged(this, this.limit, limit)
     this.limit = limit
     this.#returned++
     // Those who wait for a budget within this one may never fit any more either.
-    this.#lines.end()
-    this.#lines.serve()
+    this.#state.endWaits()
+    this.#state.serveAll()
   }
 
-  mayServe({ leastBytes }: WaitLine): boolean {
-    return this.free >= leastBytes
+  mayServe(): boolean {
+    return this.free >= this.queue.leastBytes
   }
 
-  serve({ request }: Waiter): Answer | undefined {
-    drawMore(request)
-    return this.tryAdmit(request) ? passed : undefined
+  serve(request: Request): Served | undefined {
+    request.drawMore()
+    return this.tryAdmit(request) ? "admitted" : undefined
   }
 
-  given(request: LeaseRequest): Answer | undefined {
-    return this.hasAdmitted(request) ? passed : undefined
+  hasServed(request: Request): boolean {
+    return this.hasAdmitted(request)
   }
 
   countedBytes(): number {
@@ -196,7 +172,7 @@ export class Budget implements Gate, ChargedBudget {
   }
 
   room(): number {
-    return this.limit - this.#counters.managedBytes - this.setAsideBytes
+    return this.limit - this.#counters.managedBytes - this.reservedBytes
   }
 
   served(): number {
@@ -204,39 +180,16 @@ export class Budget implements Gate, ChargedBudget {
   }
 
   /** Leases that have ended. */
-  get #gone(): number {
+  get gone(): number {
     const { activeBlocks, hits, misses } = this.#counters
     return hits + misses - activeBlocks
   }
 
-  outOfMemory(
-    request: LeaseRequest,
-    rungs: ReadonlySet<Rung>,
-    waitedMillis?: number,
-    standstill: ReadonlyArray<WaitingJob> = []
-  ): GpuError {
+  outOfMemory(request: Request, waitedMillis?: number, deadlock?: ReadonlyArray<WaitingJob>): GpuError {
     const { activeBytes, managedBytes, reservedBytes, setAsideBytes } = this.stats()
-    this.#lines.events?.ranOut(request, rungs)
-    const error = makeError(
-      new OutOfMemory({
-        requested: request.size,
-        blockSize: request.blockSize,
-        pooled: true,
-        limitName: this.limitName,
-        ...(this.owner.name === undefined ? {} : { limitLabel: this.owner.name }),
-        limit: this.limit,
-        activeBytes,
-        heldBytes: 0,
-        managedBytes,
-        reservedBytes,
-        setAsideBytes,
-        largestHeldBytes: 0,
-        rungs: [...rungs],
-        waitedMillis,
-        standstill,
-        ...this.#leases.evidence(this.#gone, this)
-      })
-    )
-    return place(error, request.operation, request.callSite)
+    const { limit, limitName, owner: { name: limitLabel } } = this
+    const ofLeases = { activeBytes, heldBytes: 0, managedBytes, largestHeldBytes: 0 }
+    const facts = { limit, limitName, limitLabel, ...ofLeases, reservedBytes, setAsideBytes }
+    return this.#state.outOfMemory(request, facts, this, waitedMillis, deadlock)
   }
 }

@@ -1,46 +1,9 @@
 /**
- * The bytes that one request charges to its budgets, from the innermost out.
+ * The bytes that one request charges to its budgets, from the innermost out, and what its lease is charged to after it.
  *
  * @internal
  */
-import type { GpuError, LimitOwner } from "../../../domain/GpuError.ts"
-
-/** Whether a block was held, of the request's own bin or of a larger one, or came from the driver. */
-export type Origin = "held" | "borrowed" | "driver"
-
-/** The facts of a request that a budget needs. */
-export interface Charged {
-  readonly size: number
-  readonly exactSize: number
-  readonly blockSize: number
-  readonly inHandler: boolean
-}
-
-/** A budget, as what is charged to it knows it. */
-export interface ChargedBudget {
-  /** Tells it from all other budgets of the program. */
-  readonly number: number
-  /** Bytes. */
-  readonly limit: number
-  /** Its name is the budget's label. */
-  readonly owner: LimitOwner
-  readonly line: { readonly length: number; readonly serve: () => void }
-  /** Itself, and then the budgets around it, from the innermost out. */
-  readonly chain: ReadonlyArray<ChargedBudget>
-  readonly free: number
-  /** What reservations are charged with, and do not use at this moment. */
-  setAsideBytes: number
-  readonly charge: (bytes: number) => void
-  /** From now on a lease is charged. */
-  readonly granted: (request: Charged, capacity: number, from: Origin) => void
-  /** A lease under it has ended; its line, and those around it, are still to be served. */
-  readonly leaseEnded: (size: number, capacity: number) => void
-  readonly serveChain: () => void
-  /** The policy's block, or the exact size where that would be over a limit. */
-  readonly blockSize: (blockSize: number, exactSize: number) => number
-  /** LimitExceeded for a request that can never fit it, or a budget around it. */
-  readonly limitProblem: (operation: string, bytes: number) => GpuError | undefined
-}
+import type { Charged, ChargedBudget, Origin, Reservation } from "./Reservation.ts"
 
 export class Charge {
   /** Bytes at each budget that is charged. */
@@ -97,7 +60,7 @@ export class Charge {
     this.bytes = bytes
     for (const budget of this.#charged) budget.charge(more)
     if (more >= 0) return
-    for (const budget of this.#charged) budget.line.serve()
+    for (const budget of this.#charged) budget.queue.serve()
   }
 
   /** From now on it is the lease that is charged, with the block that it got. */
@@ -119,6 +82,32 @@ export class Charge {
     const charged = this.#charged.slice()
     for (const budget of charged) budget.charge(-this.#cost(budget, this.bytes))
     this.settled()
-    for (const budget of charged) budget.line.serve()
+    for (const budget of charged) budget.queue.serve()
+  }
+}
+
+/** What a lease is charged to until it ends, also when it is transferred. A lease under neither a budget nor a reservation has none. */
+export class LeaseCharge {
+  readonly #budget: ChargedBudget | undefined
+  readonly #from: Reservation | undefined
+  /** Bytes of the reservation that the lease uses. */
+  readonly #drawn: number
+
+  /** The budget is the innermost one. */
+  constructor(budget: ChargedBudget | undefined, from: Reservation | undefined, drawn: number) {
+    this.#budget = budget
+    this.#from = from
+    this.#drawn = drawn
+  }
+
+  get budgets(): ReadonlyArray<ChargedBudget> {
+    return this.#budget?.chain ?? []
+  }
+
+  /** The lease has ended. The reservation gets its bytes back before the budgets' queues are served. */
+  end(size: number, capacity: number): void {
+    this.#budget?.leaseEnded(size, capacity)
+    this.#from?.giveBack(this.#drawn, this.budgets)
+    for (const { queue } of this.budgets) queue.serve()
   }
 }

@@ -5,12 +5,11 @@
  *
  * @internal
  */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scheduler from "effect/Scheduler"
 import * as Semaphore from "effect/Semaphore"
-import type { Watched } from "./Standstill.ts"
+import type { Watched } from "./DeadlockView.ts"
 
 /** A memory whose blocks come from the allocator. */
 export interface Member extends Watched {
@@ -21,7 +20,7 @@ export interface Member extends Watched {
   /** The same without what calls that the driver refused had in their hands. */
   readonly news: number
   /** Frees held blocks of so many bytes for a request of another member. They do not count as progress. */
-  readonly evict: (bytes: number) => Effect.Effect<void>
+  readonly evict: (bytes: number) => void
   /** Requests begin to wait in any line, or the last one ends. Between, the member reports each block that comes back. */
   readonly listen: () => void
 }
@@ -82,11 +81,6 @@ export class Share {
   }
 }
 
-/** The shares of the member that requests bytes from the driver. */
-export const CurrentShares = Context.Reference<ReadonlyArray<Share>>("effect-gpu-pool/CurrentShares", {
-  defaultValue: () => []
-})
-
 interface Refused {
   readonly share: Share
   readonly bytes: number
@@ -128,7 +122,7 @@ export class SharedLimit {
   }
 
   get hasWaiters(): boolean {
-    for (const { member: { line } } of this.shares) if (line.length > 0) return true
+    for (const { member: { machine } } of this.shares) if (machine.memory.queue.length > 0) return true
     return false
   }
 
@@ -142,11 +136,8 @@ export class SharedLimit {
     for (const { member } of this.shares) member.listen()
   }
 
-  /**
-   * Counts bytes before a call of the driver. Evicts held blocks if that makes enough room; the effects then log blocks
-   * that could not be freed. Returns `undefined` if it refuses.
-   */
-  take(bytes: number, share: Share | undefined): Effect.Effect<void>[] | undefined {
+  /** Counts bytes before a call of the driver. Evicts held blocks if that makes enough room. Returns `undefined` if it refuses. */
+  take(bytes: number, share: Share | undefined): "evicted" | "free" | undefined {
     const evicted = bytes > this.#room ? undefined : this.evict(() => bytes - (this.maxBytes - this.usedBytes))
     // An allocator in between may free later, or have held blocks of its own.
     if (evicted === undefined || bytes > this.maxBytes - this.usedBytes) {
@@ -154,7 +145,7 @@ export class SharedLimit {
       return undefined
     }
     this.count(bytes, share)
-    return evicted
+    return evicted ? "evicted" : "free"
   }
 
   count(bytes: number, share: Share | undefined): void {
@@ -169,20 +160,22 @@ export class SharedLimit {
     return room
   }
 
-  /** Evicts held blocks while bytes are missing, first of the member with the most. */
-  evict(missing: () => number): Effect.Effect<void>[] {
-    const evicted: Effect.Effect<void>[] = []
+  /** Evicts held blocks while bytes are missing, first of the member with the most. Whether there were any. */
+  evict(missing: () => number): boolean {
+    let hasEvicted = false
     const largestFirst = Array.from(this.shares).sort((a, b) => b.member.heldBytes - a.member.heldBytes)
     this.#isEvicting = true
     try {
       for (const { member } of largestFirst) {
-        if (missing() > 0 && member.heldBytes > 0) evicted.push(member.evict(missing()))
+        if (missing() <= 0 || member.heldBytes === 0) continue
+        member.evict(missing())
+        hasEvicted = true
       }
     } finally {
       // An allocator of the program may throw; others must hear of what comes back all the same.
       this.#isEvicting = false
     }
-    return evicted
+    return hasEvicted
   }
 
   /** An attempt begins. It may take bytes that the limit then refuses to others. */
@@ -222,7 +215,7 @@ export class SharedLimit {
   }
 
   #tell(share: Share): void {
-    if (!share.member.line.isRefused || this.#toTell.has(share)) return
+    if (!share.member.machine.memory.queue.isRefused || this.#toTell.has(share)) return
     this.#toTell.add(share)
     if (this.#toTell.size === 1) this.#dispatcher.scheduleTask(this.#serveTold, 0)
   }
@@ -230,6 +223,6 @@ export class SharedLimit {
   readonly #serveTold = (): void => {
     const told = this.#toTell
     this.#toTell = new Set()
-    for (const { member } of told) if (!member.closed) member.line.serve()
+    for (const { member } of told) if (!member.closed) member.machine.memory.queue.serve()
   }
 }

@@ -4,13 +4,12 @@
  *
  * @internal
  */
-
 /** The memory that handlers are asked about: the pool's, or a budget's. */
 export interface Shortage {
   /** The bytes of the limit that no lease has; what a handler takes and gives back leaves them as they were. */
-  readonly room: () => number
+  room(): number
   /** How many leases were granted, but for those that handlers took. */
-  readonly served: () => number
+  served(): number
 }
 
 /**
@@ -19,9 +18,9 @@ export interface Shortage {
  */
 const mostBelieved = 16
 
-/** What one request knows of the help of one pool's or budget's handlers. */
-export class Help {
-  readonly shortage: Shortage
+/** What one request knows of the help of the handlers of one account. */
+export class HandlerCredit {
+  readonly account: Shortage
   /** The handlers did not help: what they released meanwhile is no reason to ask them again. */
   declined = false
   /** The most room that there was since another request was served. */
@@ -29,21 +28,21 @@ export class Help {
   #served: number
   #believed = 0
 
-  constructor(shortage: Shortage) {
-    this.shortage = shortage
-    this.#room = shortage.room()
-    this.#served = shortage.served()
+  constructor(account: Shortage) {
+    this.account = account
+    this.#room = account.room()
+    this.#served = account.served()
   }
 
   /**
    * Whether it is worth while to search again after a handler said so. Another request may have the memory by now: one
-   * before this one in line, or one that may overtake it. There are only so many of those.
+   * before this one in the queue, or one that may bypass it. There are only so many of those.
    */
-  came(refused: boolean): boolean {
-    const { shortage } = this
-    const room = shortage.room()
-    if (shortage.served() !== this.#served) {
-      this.#served = shortage.served()
+  accepts(wasRefused: boolean): boolean {
+    const room = this.account.room()
+    const served = this.account.served()
+    if (served !== this.#served) {
+      this.#served = served
       this.#room = room
       return true
     }
@@ -51,6 +50,6 @@ export class Help {
       this.#room = room
       return true
     }
-    return refused && this.#believed++ < mostBelieved
+    return wasRefused && this.#believed++ < mostBelieved
   }
 }

@@ -1,0 +1,83 @@
+/**
+ * The exclusive sections of effects that do not know how much memory they will need: one of them runs at a time, so that no two of
+ * them have memory and wait for each other. A section is a reservation of no bytes.
+ *
+ * @internal
+ */
+import type { GpuError, WaitingJob } from "../../GpuError.ts"
+import type { PoolState } from "./PoolState.ts"
+import type { Account, AccountHandlers, Request, Served } from "./Request.ts"
+import type { Reservation } from "./Reservation.ts"
+import { WaitQueue } from "./WaitQueue.ts"
+
+export class ExclusiveSections implements Account {
+  readonly queue: WaitQueue
+  handlers: AccountHandlers | undefined = undefined
+  readonly #memory: Account
+  #running: Reservation | undefined = undefined
+
+  /** What comes back to a memory may be what its section waits for. */
+  constructor(state: PoolState, memory: Account) {
+    this.queue = new WaitQueue(this, state, 0)
+    this.#memory = memory
+  }
+
+  get isFree(): boolean {
+    return this.#running?.isOpen !== true
+  }
+
+  isRunning(section: Reservation): boolean {
+    return section === this.#running
+  }
+
+  hasAdmitted({ asks }: Request): boolean {
+    return asks!.isOpen
+  }
+
+  tryAdmit({ asks }: Request): boolean {
+    if (!this.isFree) return false
+    this.#running = asks
+    asks!.open(0, 0)
+    return true
+  }
+
+  missing(): number {
+    return 0
+  }
+
+  mayWait(): boolean {
+    return true
+  }
+
+  mayServe(): boolean {
+    return this.isFree
+  }
+
+  serve(request: Request): Served | undefined {
+    return this.tryAdmit(request) ? "admitted" : undefined
+  }
+
+  hasServed(request: Request): boolean {
+    return this.hasAdmitted(request)
+  }
+
+  countedBytes(): number {
+    return this.isFree ? 0 : 1
+  }
+
+  returned(): number {
+    return this.#memory.returned()
+  }
+
+  room(): number {
+    return 0
+  }
+
+  served(): number {
+    return 0
+  }
+
+  outOfMemory(request: Request, waitedMillis?: number, deadlock?: ReadonlyArray<WaitingJob>): GpuError {
+    return this.#memory.outOfMemory(request, waitedMillis, deadlock)
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * The jobs that have memory which a queue waits for, while there is a limit of how many may (`JobLimit`): a request of a job that has none
+ * waits until one of them ends. A request of a job that has memory never does.
+ *
+ * @internal
+ */
+import type { Key } from "./Deadlock.ts"
+import { JobLimit } from "./JobLimit.ts"
+
+/** What keeps a job among those that have memory: a lease, a reservation, or a request that may have some. */
+export interface Kept {
+  readonly hasEnded: boolean
+}
+
+/** A request for memory. */
+export interface Asking extends Kept {
+  /** Who waits when it does: its job has memory when one of these has. */
+  readonly jobKeys: ReadonlyArray<Key>
+  /** Whose memory will be what it gets. */
+  readonly memoryKeys: ReadonlyArray<Key>
+}
+
+class Job {
+  /** Whether it is one of those that the limit counts: a job whose requests do not wait is none. */
+  isCounted: boolean
+  /** Its end says nothing about the limit: it failed for a deadlock. */
+  hasFailed = false
+  readonly keys = new Set<Key>()
+  readonly #kept = new Set<Kept>()
+  /** At so many it forgets what has ended. */
+  #most = 16
+
+  constructor(isCounted: boolean) {
+    this.isCounted = isCounted
+  }
+
+  keep(kept: Kept, keys: ReadonlyArray<Key>): void {
+    this.#kept.add(kept)
+    for (const key of keys) this.keys.add(key)
+    if (this.#kept.size < this.#most) return
+    for (const one of this.#kept) if (one.hasEnded) this.#kept.delete(one)
+    this.#most = 2 * this.#kept.size + 16
+  }
+
+  get hasEnded(): boolean {
+    for (const one of this.#kept) {
+      if (!one.hasEnded) return false
+      this.#kept.delete(one)
+    }
+    return true
+  }
+}
+
+export class HoldingJobs {
+  readonly limit = new JobLimit()
+  readonly #jobs = new Set<Job>()
+  readonly #ofKey = new Map<Key, Job>()
+  /** Jobs with reservations that were too small waited for each other: a reservation is held back as other requests are. */
+  countsReservations = false
+  /** As many have memory as may, as it was seen in this step. */
+  #isFull = false
+
+  /** How many jobs have memory now. What has ended meanwhile is noticed here. */
+  get count(): number {
+    let count = 0
+    for (const job of this.#jobs) {
+      if (job.hasEnded) this.#end(job)
+      else if (job.isCounted) count++
+    }
+    return count
+  }
+
+  /** Whether a job has memory. */
+  has(keys: ReadonlyArray<Key>): boolean {
+    return this.#find(keys) !== undefined
+  }
+
+  /** A step begins: jobs may have ended since the last one. */
+  lookAgain(): void {
+    this.#isFull = false
+  }
+
+  /**
+   * Whether a request may have memory now. One that may is one of the limit's from then on, until what it gets has ended. `mayWait` is
+   * false for requests that the limit does not hold back.
+   */
+  admit(request: Asking, mayWait: boolean): boolean {
+    const known = this.#find(request.jobKeys)
+    if (known === undefined && mayWait) {
+      this.#isFull ||= this.count >= this.limit.most
+      if (this.#isFull) return false
+    }
+    this.#keep(known ?? new Job(mayWait), request.memoryKeys, request)
+    return true
+  }
+
+  /** A job waited for others that wait for it. Its memory has these keys. */
+  deadlocked(keys: ReadonlyArray<Key>, kept: ReadonlyArray<Kept>, hasFailed: boolean): void {
+    const job = this.#find(keys) ?? new Job(true)
+    job.isCounted = true
+    job.hasFailed = hasFailed
+    for (const one of kept) this.#keep(job, keys, one)
+  }
+
+  #keep(job: Job, keys: ReadonlyArray<Key>, kept: Kept): void {
+    job.keep(kept, keys)
+    this.#jobs.add(job)
+    for (const key of keys) this.#ofKey.set(key, job)
+  }
+
+  #find(keys: ReadonlyArray<Key>): Job | undefined {
+    for (const key of keys) {
+      const job = this.#ofKey.get(key)
+      if (job === undefined) continue
+      if (!job.hasEnded) return job
+      this.#end(job)
+    }
+    return undefined
+  }
+
+  #end(job: Job): void {
+    this.#jobs.delete(job)
+    for (const key of job.keys) if (this.#ofKey.get(key) === job) this.#ofKey.delete(key)
+    if (!job.isCounted || job.hasFailed) return
+    let left = 0
+    for (const { isCounted } of this.#jobs) if (isCounted) left++
+    this.limit.jobEnded(left)
+  }
+}

@@ -1,0 +1,220 @@
+/**
+ * The life of a memory: its limit, what comes back to it, what is trimmed, and how pools, devices and the memory itself end.
+ *
+ * @internal
+ */
+import { line } from "../../arguments/ShownValue.ts"
+import * as BufferRequest from "../../BufferRequest.ts"
+import type { DeviceLimits } from "../../device/DeviceInfo.ts"
+import { place } from "../../ErrorStack.ts"
+import type { GpuError, LimitOwner, Released } from "../../GpuError.ts"
+import { type PoolBlock, PoolCore, type PoolCoreOptions } from "../PoolCore.ts"
+import { Budget } from "./Budget.ts"
+import type { LeaseCharge } from "./Charge.ts"
+import { ExclusiveSections } from "./ExclusiveSections.ts"
+import { MemoryAccount } from "./MemoryAccount.ts"
+import { type PoolPort, PoolState, type Reusable } from "./PoolState.ts"
+import { type Failure, type Family, type Request, type RequestSource, unavailable } from "./Request.ts"
+
+export interface PoolMachineOptions extends PoolCoreOptions {
+  readonly limits: DeviceLimits
+  readonly owner: LimitOwner
+  readonly maxBypasses: number
+  /** Whether held memory is trimmed, by its own limit or by the clock. */
+  readonly trims: boolean
+}
+
+export class PoolLife<A extends Reusable = Reusable> {
+  readonly core: PoolCore<A, Family>
+  readonly state: PoolState<A>
+  readonly memory: MemoryAccount<A>
+  readonly sections: ExclusiveSections
+  readonly #limits: DeviceLimits
+  readonly #maxBypasses: number
+  readonly #trims: boolean
+  /** Whether blocks that come back may be of use to those who wait, or must be trimmed. */
+  #listens = false
+  #hitsAtOnce = true
+
+  constructor(options: PoolMachineOptions, port: PoolPort<A>) {
+    const { eviction, idle, limits, maxBypasses, maxBytes, maxHeldBytes, outgrown, owner, trims } = options
+    this.#limits = limits
+    this.#maxBypasses = maxBypasses
+    this.#trims = trims
+    this.core = new PoolCore({ maxBytes, maxHeldBytes, idle, eviction, outgrown })
+    this.state = new PoolState(
+      this.core,
+      port,
+      (request) => this.#whyEnded(request),
+      (request) => this.#neverFits(request) !== undefined
+    )
+    this.memory = new MemoryAccount(this.state, limits, owner, maxBypasses)
+    this.sections = new ExclusiveSections(this.state, this.memory)
+  }
+
+  get closed(): boolean {
+    return this.state.closed
+  }
+
+  /** A limit within this memory, or within another budget of it. */
+  budget(kind: LimitOwner["kind"], limit: number, parent: Budget | undefined, label: string | undefined): Budget {
+    return new Budget(this.state, { kind, name: label }, limit, parent, this.#maxBypasses)
+  }
+
+  /** Whether a held block can be leased in one step: no request waits, nothing is reserved, and the device has one queue. */
+  get mayHit(): boolean {
+    return this.#hitsAtOnce && this.core.setAsideBytes === 0
+  }
+
+  /** A lease ends; what it was charged to gets its bytes back. */
+  released(block: PoolBlock<A, Family>, size: number, charge: LeaseCharge | undefined): void {
+    this.memory.recycle(block)
+    charge?.end(size, block.capacity)
+    if (this.#listens) this.#returned(block)
+  }
+
+  #returned(block: PoolBlock<A, Family>): void {
+    this.trimExcess()
+    this.memory.returning = block
+    this.memory.queue.serve()
+    this.memory.returning = undefined
+    this.state.port.tellOthers()
+  }
+
+  /**
+   * Called when requests begin to wait, here or under one limit, or do so no more, and when the device gets further queues: a memory that
+   * nobody waits for, and without anything to trim, pays nothing for them.
+   */
+  listen(othersWait: boolean): void {
+    const { jobs, length } = this.memory.queue
+    this.#hitsAtOnce = length === 0 && jobs === undefined && !this.state.port.hasSeveralQueues
+    this.#listens = !this.closed && (this.memory.queue.length > 0 || this.#trims || othersWait)
+  }
+
+  /** After a block became held: frees the longest held ones above the limit of what is held. */
+  trimExcess(): void {
+    if (!this.#trims) return
+    this.state.port.startIdleClock()
+    while (this.core.excessHeld) {
+      const oldest = this.core.evictOldest()
+      if (oldest === undefined) return
+      this.memory.free(oldest, "heldLimit")
+    }
+  }
+
+  /** The clock of idle blocks begins to run: what came back by now has been idle from here on. */
+  startIdleClock(): void {
+    this.core.tick()
+    this.state.observer?.idleStep(1)
+  }
+
+  /** So many steps of the clock of idle blocks have passed. Whether any block was freed. */
+  idleStep(steps: number): boolean {
+    const { core } = this
+    core.tick(steps)
+    this.state.observer?.idleStep(steps)
+    const frees = core.driverFrees
+    for (let block = core.evictIdle(); block !== undefined; block = core.evictIdle()) this.memory.free(block, "idle")
+    if (core.driverFrees === frees) return false
+    this.memory.queue.serve()
+    return true
+  }
+
+  /** Frees held blocks for a request of another memory under the limits of the allocator. They are in no epoch. */
+  evictForOthers(bytes: number): void {
+    this.state.retracting(() => this.memory.freeAll(this.core.trim(this.core.managedBytes - bytes), "evicted"))
+  }
+
+  /** Frees held blocks until no more than `to` bytes are managed, or nothing is held. Blocks are detached one by one, as they are freed. */
+  trim(blocks: Iterable<PoolBlock<A, Family>>, to: number | undefined, queue: string | undefined): void {
+    this.state.observer?.trimAsked(to, queue)
+    this.memory.freeAll(blocks, "trimmed")
+    this.state.serveAll()
+  }
+
+  /** From now on released blocks are freed, or kept again. After the device was lost, or the memory closed, none is. */
+  setHolding(holds: boolean): void {
+    if (holds && (this.closed || this.state.port.lost() !== undefined)) return
+    if (holds) this.core.resumeHolding()
+    else this.core.stopHolding()
+    this.state.observer?.holdingChanged(holds)
+  }
+
+  /** Changes the limit. Whether held blocks are to be freed for it now; leases stay. */
+  setMaxBytes(bytes: number): boolean {
+    const isLower = bytes < this.core.maxBytes
+    this.memory.setLimit(bytes)
+    this.state.endWaits()
+    if (!isLower) this.state.serveAll()
+    return isLower
+  }
+
+  /** One of several pools closes: its requests, its leases and what is held for it end. */
+  closePool(source: RequestSource & { owns(family: Family): boolean }, limit: Budget): void {
+    const { port } = this.state
+    this.state.observer?.closing(source, limit)
+    port.over(source)
+    this.state.endWaits()
+    // No request can be made under them any more: what they have reserved is for the other pools.
+    for (const one of this.state.reservations) if (one.budgets.includes(limit)) one.close()
+    port.endLeases("poolClosed", limit)
+    this.memory.freeAll(this.core.evictFamilies((family) => source.owns(family)), "closed")
+    this.state.serveAll()
+  }
+
+  /** The device is lost: held blocks cannot be used again, and no request needs to wait for the driver. */
+  loseDevice(): void {
+    this.state.observer?.lost()
+    this.core.stopHolding()
+    this.state.port.over(undefined)
+    this.state.endWaits()
+    this.state.port.interruptCalls()
+    this.memory.freeAll(this.core.evictAll(), "lost")
+  }
+
+  /** Ends everything: the leases first, then the held blocks, then those who wait. */
+  close(): void {
+    this.state.observer?.closing(undefined, undefined)
+    this.state.closed = true
+    this.state.port.closeSources()
+    this.core.stopHolding()
+    this.#listens = false
+    this.state.port.endLeases("poolClosed", undefined)
+    this.memory.freeAll(this.core.evictAll(), "closed")
+    this.state.port.over(undefined)
+    this.state.endWaits()
+  }
+
+  /** Why no request may wait for a lease any more. */
+  #whyEnded(request: Request): Failure | undefined {
+    const lost = this.state.port.lost()
+    if (lost !== undefined) return () => lost
+    const why = closedFor(request)
+    if (why !== undefined) return () => unavailable(request, why)
+    const problem = this.#neverFits(request)
+    return problem === undefined ? undefined : () => problem
+  }
+
+  /** LimitExceeded for a request that can never fit as it is made: observers hear of it, and it goes no further. */
+  tooLarge(request: Request): GpuError | undefined {
+    const { label, operation } = request
+    const problem = this.#neverFits(request, label === undefined ? operation : `${operation}, "${line(label)}"`)
+    if (problem === undefined) return undefined
+    this.state.giveUp(request, "limitExceeded")
+    return place(problem, operation, request.callSite)
+  }
+
+  /** LimitExceeded for a request that can never fit: no single block is larger than the device allows. */
+  #neverFits(request: Request, where: string = request.operation): GpuError | undefined {
+    const { asks, budget, exactSize, source } = request
+    const problem = asks === undefined
+      ? source.limitProblem(where, exactSize)
+      : BufferRequest.deviceLimitProblem(where, exactSize, this.#limits, "memoryBytes")
+    return problem ??
+      BufferRequest.limitProblem(where, exactSize, "maxBytes", this.core.maxBytes, this.memory.owner) ??
+      budget?.limitProblem(where, exactSize)
+  }
+}
+
+const closedFor = ({ owner, source }: Request): Released["why"] | undefined =>
+  source.closed ? "poolClosed" : owner.closed ? "scopeClosed" : undefined

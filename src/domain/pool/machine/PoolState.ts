@@ -1,0 +1,246 @@
+/**
+ * What all parts of a pool's machine see: the ledger, the queues that are not empty, the reservations, the one epoch, and the port
+ * through which the machine acts in the same step.
+ *
+ * @internal
+ */
+import { place } from "../../ErrorStack.ts"
+import { type GpuError, make as makeError, OutOfMemory, type Released, type WaitingJob } from "../../GpuError.ts"
+import type { PoolBlock, PoolCore } from "../PoolCore.ts"
+import type { GaveUp } from "../PoolEvent.ts"
+import type { PoolObserver } from "./PoolObserver.ts"
+import type { Failure, Family, Queue, Request, RequestSource } from "./Request.ts"
+import type { ChargedBudget, Reservation } from "./Reservation.ts"
+
+/** The memory of a block. */
+export interface Reusable {
+  /** False once it may not exist: no pool leases it again. */
+  readonly recyclable: boolean
+}
+
+/** What an out-of-memory error lists of the leases. */
+export type Evidence = Pick<OutOfMemory, "holderGroups" | "holders">
+
+/** What an out-of-memory error says of the account that has no room. */
+type AccountFacts = Pick<
+  OutOfMemory,
+  | "activeBytes"
+  | "heldBytes"
+  | "largestHeldBytes"
+  | "limit"
+  | "limitLabel"
+  | "limitName"
+  | "managedBytes"
+  | "reservedBytes"
+  | "setAsideBytes"
+>
+
+/** What the machine does in the same step. */
+export interface PoolPort<A extends Reusable = Reusable> {
+  /** Frees the memory of a block, in queue order. True if that failed, which the port tells. */
+  free(block: PoolBlock<A, Family>): boolean
+  /** Fills a block with zeros for its next owner. Why it could not. */
+  clear(request: Request, block: PoolBlock<A, Family>): Failure | undefined
+  /** A lease on an active block, in the scope that asked for it. */
+  grant(request: Request, block: PoolBlock<A, Family>): unknown
+  /** Whether the device has several queues, so that a block goes to one. */
+  readonly hasSeveralQueues: boolean
+  /** A held block for the queue of the request. */
+  acquireForQueue(request: Request, blockSize: number, most: number): PoolBlock<A, Family> | undefined
+  /** The memory gets another owner. */
+  handOver(block: PoolBlock<A, Family>): void
+  /** Runs a task soon, in no step of the machine. */
+  schedule(task: () => void): void
+  /** The first request begins to wait in any queue. */
+  watch(): void
+  /** The first request begins to wait for the memory, or the last one ends. */
+  queueing(): void
+  /** Others under the limits of the allocator may want what came back. */
+  tellOthers(): void
+  /** Blocks are held that the clock may free. */
+  startIdleClock(): void
+  /** Ends live leases: all, or those that are charged to a budget. */
+  endLeases(why: Released["why"], budget: ChargedBudget | undefined): void
+  /** Ends what a request was granted, if nobody else has it by now. */
+  endGranted(request: Request): void
+  /** Every pool of the memory has closed. */
+  closeSources(): void
+  /** Nobody waits for the handlers of a pool any more, or of all of them. */
+  over(source: RequestSource | undefined): void
+  /** The driver calls under way are of no use any more. */
+  interruptCalls(): void
+  /** Why the device is lost. */
+  lost(): GpuError | undefined
+  evidence(budget: ChargedBudget | undefined): Evidence
+  /** What came back to others under the limits of the allocator, and that without what refused calls had in their hands. */
+  epochElsewhere(): number
+  newsElsewhere(): number
+  /** Bytes of others under the limits of the allocator. */
+  bytesElsewhere(): number
+}
+
+/** Between so many the event loop turns: the end of a pool, or a limit that is raised, may answer very many. */
+const mostResumedAtOnce = 256
+
+export class PoolState<A extends Reusable = Reusable> {
+  readonly core: PoolCore<A, Family>
+  readonly port: PoolPort<A>
+  /** Told what is decided, while somebody observes. */
+  observer: PoolObserver | undefined = undefined
+  /** The queues that are not empty. */
+  readonly queues = new Set<Queue>()
+  /** The reservations of effects that run now. */
+  readonly reservations = new Set<Reservation>()
+  closed = false
+  /** Why a request may wait no longer. */
+  readonly whyEnded: (request: Request) => Failure | undefined
+  /** Whether it can never fit. */
+  readonly isTooLarge: (request: Request) => boolean
+  /** Driver calls that were refused while another call had memory. */
+  contested = 0
+  /** What the counters of the ledger say too much or too little. */
+  #correction = 0
+  #arrivals = 0
+  /** The requests to resume: not empty while a task for them is scheduled. So many of them are resumed. */
+  #told: Array<Request> = []
+  #resumed = 0
+
+  constructor(
+    core: PoolCore<A, Family>,
+    port: PoolPort<A>,
+    whyEnded: PoolState["whyEnded"],
+    isTooLarge: PoolState["isTooLarge"]
+  ) {
+    this.core = core
+    this.port = port
+    this.whyEnded = whyEnded
+    this.isTooLarge = isTooLarge
+  }
+
+  /**
+   * Counts that bytes became free: a lease ended, the driver got a block back, a block was kept that nobody waits for, a limit
+   * changed. While it does not grow, asking the driver again is useless.
+   */
+  get ownEpoch(): number {
+    return this.ownNews + this.contested
+  }
+
+  /** The same without what refused calls had in their hands. */
+  get ownNews(): number {
+    const { driverAllocations, driverFrees, misses, releases } = this.core
+    return releases + driverFrees + driverAllocations - misses + this.#correction
+  }
+
+  /** Of this memory and of others under the limits of the allocator. */
+  get epoch(): number {
+    return this.ownEpoch + this.port.epochElsewhere()
+  }
+
+  get news(): number {
+    return this.ownNews + this.port.newsElsewhere()
+  }
+
+  /** Bytes became free in a way that the ledger does not count, or (below 0) did not, although it counts them. */
+  correct(by: number): void {
+    this.#correction += by
+  }
+
+  /** What comes back now is in no epoch: it gives other requests no reason to try again. */
+  retracting(giveBack: () => void): void {
+    const before = this.ownEpoch
+    giveBack()
+    this.correct(before - this.ownEpoch)
+  }
+
+  filled(queue: Queue): void {
+    this.queues.add(queue)
+    this.port.watch()
+  }
+
+  /** How many requests have come to wait so far. */
+  get arrivals(): number {
+    return this.#arrivals
+  }
+
+  nextArrival(): number {
+    return this.#arrivals++
+  }
+
+  /** Fails a request that may wait no longer. */
+  failEnded(request: Request): boolean {
+    const failure = this.whyEnded(request)
+    if (failure === undefined) return false
+    request.fail(failure)
+    return true
+  }
+
+  /** It ends without what it asked for. */
+  giveUp(request: Request, why: GaveUp["why"]): void {
+    if (request.gaveUp) return
+    request.gaveUp = true
+    this.observer?.gaveUp(request, why)
+  }
+
+  /** The error of a request that gets nothing at an account with these facts; `budget` is that account, if it is one. */
+  outOfMemory(
+    request: Request,
+    { limitLabel, ...facts }: AccountFacts,
+    budget: ChargedBudget | undefined,
+    waitedMillis: number | undefined,
+    standstill: ReadonlyArray<WaitingJob> = []
+  ): GpuError {
+    const { blockSize, callSite, operation, size: requested, steps } = request
+    this.observer?.ranOut(request, steps)
+    const error = makeError(
+      new OutOfMemory({
+        requested,
+        blockSize,
+        pooled: true,
+        ...(limitLabel === undefined ? {} : { limitLabel }),
+        ...facts,
+        rungs: [...steps],
+        waitedMillis,
+        standstill,
+        ...this.port.evidence(budget)
+      })
+    )
+    return place(error, operation, callSite)
+  }
+
+  /** Ends every wait that should not go on. */
+  endWaits(): void {
+    // A queue that this empties leaves the set meanwhile, and none comes in.
+    for (const queue of this.queues) queue.end()
+  }
+
+  /** Serves the requests that were behind others that are gone. */
+  serveAll(): void {
+    for (const queue of Array.from(this.queues)) queue.serve()
+  }
+
+  /** A request that waits has an answer. Without a fiber that waits it is its own fiber that serves the queue, and sees it in this step. */
+  tell(request: Request): void {
+    if (request.resume !== undefined && this.#told.push(request) === 1) this.port.schedule(this.#resumeTold)
+  }
+
+  /** Fibers run from here until they suspend; requests that they serve are resumed in a later task. */
+  readonly #resumeTold = (): void => {
+    const end = Math.min(this.#told.length, this.#resumed + mostResumedAtOnce)
+    try {
+      while (this.#resumed < end) {
+        const request = this.#told[this.#resumed++]!
+        const { resume } = request
+        // A request that was interrupted, or timed out, waits no more.
+        request.resume = undefined
+        resume?.()
+      }
+    } finally {
+      // An observer of a fiber may throw at its end; the other requests are resumed all the same.
+      if (2 * this.#resumed >= this.#told.length) {
+        this.#told = this.#told.slice(this.#resumed)
+        this.#resumed = 0
+      }
+      if (this.#told.length > 0) this.port.schedule(this.#resumeTold)
+    }
+  }
+}

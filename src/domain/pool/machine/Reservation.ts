@@ -1,0 +1,218 @@
+/**
+ * The bytes that are reserved for one effect: bytes of the pool's limit, and of the budgets around it, that no other request can
+ * take. They are bytes of the limit and no blocks: held blocks may use them until the effect asks for them, and are evicted then.
+ *
+ * Every byte is counted in one place at a time: here, or in a request that was made under the reservation, or in the
+ * capacity of that request's lease. When the lease ends the bytes come back here, as long as the effect runs.
+ *
+ * Other pools on the same memory draw from it too. Budgets that it is charged to, and such a request is not, stay
+ * charged with what that request uses: the bytes are theirs again when the lease ends.
+ *
+ * @internal
+ */
+import type { GpuError, LimitOwner } from "../../GpuError.ts"
+
+/** Whether a block was held, of the request's own bin or of a larger one, or came from the driver. */
+export type Origin = "held" | "borrowed" | "driver"
+
+/** The facts of a request that a budget needs. */
+export interface Charged {
+  readonly size: number
+  readonly exactSize: number
+  readonly blockSize: number
+  readonly inHandler: boolean
+}
+
+/** A budget, as what is charged to it knows it. */
+export interface ChargedBudget {
+  /** Tells it from all other budgets of the program. */
+  readonly number: number
+  /** Bytes. */
+  readonly limit: number
+  /** Its name is the budget's label. */
+  readonly owner: LimitOwner
+  readonly queue: { readonly length: number; serve(): void }
+  /** Itself, and then the budgets around it, from the innermost out. */
+  readonly chain: ReadonlyArray<ChargedBudget>
+  readonly free: number
+  /** What reservations are charged with, and do not use at this moment. */
+  reservedBytes: number
+  charge(bytes: number): void
+  /** Leases that have ended. */
+  readonly gone: number
+  /** From now on a lease is charged. */
+  granted(request: Charged, capacity: number, from: Origin): void
+  /** A lease under it has ended; its queue, and those around it, are still to be served. */
+  leaseEnded(size: number, capacity: number): void
+  /** The policy's block, or the exact size where that would be over a limit. */
+  blockSize(blockSize: number, exactSize: number): number
+  /** LimitExceeded for a request that can never fit it, or a budget around it. */
+  limitProblem(operation: string, bytes: number): GpuError | undefined
+}
+
+/** The memory whose bytes are reserved. */
+export interface ReservedMemory {
+  /** What counts the bytes that are reserved. */
+  readonly core: { setAsideBytes: number }
+  /** The reservations whose effects run. */
+  readonly reservations: Set<Reservation>
+}
+
+export interface ReservationOptions {
+  /** Whose bytes they are: a pool, by its source, or a memory, with all its pools. */
+  readonly owner: object
+  readonly memory: ReservedMemory
+  /** The reservation around it, which it draws from first. */
+  readonly parent: Reservation | undefined
+  /** The budgets that are charged with it, from the innermost out. */
+  readonly budgets: ReadonlyArray<ChargedBudget>
+  readonly label: string | undefined
+  /** The fiber that asked for it. */
+  readonly fiberId: number
+  /** How many leases the pool had granted when it was asked for. */
+  readonly sequence: number
+}
+
+export class Reservation {
+  /** Bytes that no request and no lease uses now. */
+  left = 0
+  isOpen = false
+  /** Whether it is open or has been. */
+  hasBegun = false
+  /** 0 until somebody who observes asks for it. */
+  number = 0
+  readonly owner: object
+  readonly parent: Reservation | undefined
+  readonly budgets: ReadonlyArray<ChargedBudget>
+  readonly label: string | undefined
+  readonly fiberId: number
+  readonly sequence: number
+  readonly #memory: ReservedMemory
+  /** Bytes of the reservation around it, which get back to that one. */
+  #owed = 0
+  /** For each budget of this reservation: the bytes that requests use which do not charge that budget. It stays charged with them. */
+  readonly #elsewhere = new Map<ChargedBudget, number>()
+
+  constructor({ budgets, fiberId, label, memory, owner, parent, sequence }: ReservationOptions) {
+    this.#memory = memory
+    this.owner = owner
+    this.parent = parent
+    this.budgets = budgets
+    this.label = label
+    this.fiberId = fiberId
+    this.sequence = sequence
+  }
+
+  /** Whether it is one of a memory, and the effect runs. */
+  isOf(memory: ReservedMemory): boolean {
+    return this.isOpen && this.#memory === memory
+  }
+
+  /** From now on so many bytes are reserved, of which the reservation around it gave some; the budgets are charged. */
+  open(bytes: number, drawn: number): void {
+    this.isOpen = true
+    this.hasBegun = true
+    this.#memory.reservations.add(this)
+    this.left = bytes
+    this.#owed = drawn
+    this.#memory.core.setAsideBytes += bytes - drawn
+    for (const budget of this.budgets) {
+      budget.reservedBytes += this.parent?.budgets.includes(budget) ? bytes - drawn : bytes
+    }
+    this.parent?.useElsewhere(drawn, this.budgets)
+  }
+
+  /** Draws up to so many bytes for a request. They still count as reserved. */
+  draw(bytes: number): number {
+    const drawn = Math.min(this.left, bytes)
+    this.left -= drawn
+    return drawn
+  }
+
+  /**
+   * What a request under these budgets has drawn counts as pending or leased from now on, and as reserved no more;
+   * negative: again.
+   */
+  use(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
+    this.#memory.core.setAsideBytes -= bytes
+    for (const budget of this.budgets) if (chain.includes(budget)) budget.reservedBytes -= bytes
+    this.useElsewhere(bytes, chain)
+  }
+
+  /** A request has failed: the bytes that it had drawn come back. */
+  undraw(bytes: number): void {
+    if (this.isOpen) {
+      this.left += bytes
+      return
+    }
+    this.#memory.core.setAsideBytes -= bytes
+    for (const budget of this.budgets) this.#uncharge(budget, bytes)
+    Reservation.#repay(this, bytes)
+  }
+
+  /** Bytes that neither the pool nor these budgets count any more, as those of a lease that has ended. */
+  giveBack(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
+    if (bytes === 0) return
+    if (!this.isOpen) return Reservation.#repay(this, bytes)
+    this.left += bytes
+    this.use(-bytes, chain)
+    for (const budget of this.budgets) if (chain.includes(budget)) budget.charge(bytes)
+  }
+
+  /** The effect has ended: other requests may have the bytes that it does not use. False if it had never begun. */
+  close(): boolean {
+    if (!this.isOpen) return false
+    const { left } = this
+    this.isOpen = false
+    this.#memory.reservations.delete(this)
+    this.#memory.core.setAsideBytes -= left
+    for (const budget of this.budgets) this.#uncharge(budget, left + this.#usedElsewhere(budget))
+    this.left = 0
+    this.#elsewhere.clear()
+    Reservation.#repay(this, left)
+    return true
+  }
+
+  /** The bytes with which it is charged to a budget, and which come back to that at the latest when the effect ends. */
+  chargedTo(budget: ChargedBudget): number {
+    return this.left + this.#usedElsewhere(budget)
+  }
+
+  /** Budgets that do not count the bytes of a request under `chain` stay charged, while the effect runs. */
+  private useElsewhere(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
+    for (const budget of this.budgets) {
+      if (chain.includes(budget)) continue
+      if (this.isOpen) this.#elsewhere.set(budget, this.#usedElsewhere(budget) + bytes)
+      else this.#uncharge(budget, bytes)
+    }
+  }
+
+  #usedElsewhere(budget: ChargedBudget): number {
+    return this.#elsewhere.get(budget) ?? 0
+  }
+
+  #uncharge(budget: ChargedBudget, bytes: number): void {
+    budget.reservedBytes -= bytes
+    budget.charge(-bytes)
+  }
+
+  /** To the reservation around it, or to the next one further out whose effect runs: there may be very many of them. */
+  static #repay(ended: Reservation, bytes: number): void {
+    let repaid = bytes
+    let last = ended
+    let to: Reservation | undefined = ended
+    for (; repaid > 0 && to !== undefined && !to.isOpen; to = to.parent) {
+      repaid = Math.min(repaid, to.#owed)
+      to.#owed -= repaid
+      last = to
+    }
+    to?.giveBack(repaid, last.budgets)
+  }
+}
+
+/** What is left of a reservation, and of those around it: their effects end only after its own requests. */
+export const leftOfAll = (innermost: Reservation | undefined): number => {
+  let left = 0
+  for (let next = innermost; next !== undefined; next = next.parent) left += next.left
+  return left
+}

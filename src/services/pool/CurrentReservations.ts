@@ -1,0 +1,32 @@
+/**
+ * The reservations and the exclusive section within which an effect runs, and the shares of the memory that asks a driver.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import type { Reservation } from "../../domain/pool/machine/Reservation.ts"
+import type { Share } from "./SharedLimit.ts"
+
+/** A reservation, and those around it. */
+export interface Reservations {
+  readonly inner: Reservation
+  readonly outer: Reservations | undefined
+}
+
+/**
+ * In the context of an effect that runs within reservations, the innermost first. Where a pool was asked for one, the
+ * effect is given that pool as one that draws from it; the other pools on the memory find it here.
+ */
+export const CurrentReservations = Context.Reference<Reservations | undefined>("effect-gpu-pool/CurrentReservations", {
+  defaultValue: () => undefined
+})
+
+/** In the context of an effect that runs in an exclusive section: sections inside it do not wait, and its requests go first. */
+export const CurrentSection = Context.Reference<Reservation | undefined>("effect-gpu-pool/CurrentSection", {
+  defaultValue: () => undefined
+})
+
+/** The shares of the member that requests bytes from the driver. */
+export const CurrentShares = Context.Reference<ReadonlyArray<Share>>("effect-gpu-pool/CurrentShares", {
+  defaultValue: () => []
+})

@@ -1,0 +1,90 @@
+/**
+ * Looks for deadlocks and ends them: requests of the youngest jobs fail with an OutOfMemory that says so, and the
+ * memory of these jobs comes back when their scopes close. `Deadlock` has the rule, `DeadlockView` what it is applied to.
+ *
+ * @internal
+ */
+import type { WaitingJob } from "../../domain/GpuError.ts"
+import { type Deadlocks, having, type StuckJob } from "../../domain/pool/machine/Deadlock.ts"
+import { HoldingJobs } from "../../domain/pool/machine/HoldingJobs.ts"
+import type { Queue } from "../../domain/pool/machine/Request.ts"
+import { deadlocksIn, type HoldingAtLook, type QueueAtLook, type WaitingAtLook, type Watched } from "./DeadlockView.ts"
+import type { LeaseRequest } from "./LeaseRequest.ts"
+
+type Stuck = StuckJob<HoldingAtLook, WaitingAtLook>
+type Found = Deadlocks<QueueAtLook, HoldingAtLook, WaitingAtLook>
+
+/** So many jobs are named in an error. */
+const mostNamed = 8
+
+/** Ends the deadlocks among the requests that may be in one. Whether there were any. */
+export const endDeadlocks = (pool: Watched, mayBe: (request: LeaseRequest, queue: Queue) => boolean): boolean => {
+  const found = deadlocksIn(pool.peers, mayBe)
+  const stuck = found.find()
+  if (stuck.length > 0) end(found, stuck)
+  return stuck.length > 0
+}
+
+const end = (found: Found, stuck: ReadonlyArray<WaitingAtLook>): void => {
+  const { jobs, victims } = found.resolve(
+    stuck,
+    ({ of: { jobs } }, having) => jobs?.limit.mostLeft(having) ?? Infinity
+  )
+  const failed = jobs.filter(({ requests }) => requests.some((request) => victims.includes(request)))
+  const errors = victims.map((victim) => [victim, jobsNamedTo(victim, found, stuck, jobs)] as const)
+  // The memory of the failed jobs goes to the others, the oldest first. Requests of jobs without memory would take it, and
+  // then wait for each other too.
+  for (const job of jobs) {
+    if (failed.includes(job)) continue
+    for (const { queue, request } of job.requests) queue.of.promote(request)
+  }
+  if (victims.length > 0) limitJobs(jobs, failed)
+  for (const [{ queue, request }, named] of errors) queue.of.fail(request, named)
+}
+
+/** What the error of a request says of its own job and of the others. */
+const jobsNamedTo = (
+  victim: WaitingAtLook,
+  found: Found,
+  stuck: ReadonlyArray<WaitingAtLook>,
+  jobs: ReadonlyArray<Stuck>
+): ReadonlyArray<WaitingJob> => {
+  const { queue, request } = victim
+  const holding = jobs.flatMap(({ requests }) => requests)
+  const others = (holding.length > 1 ? holding : stuck).filter((one) => one !== victim)
+  // One that lacks nothing but what it has itself would come to the same end again.
+  const isAlone = !queue.of.hasRoomFor(request) && found.find((one) => one === victim).length > 0
+  return (isAlone ? [victim] : [victim, ...others]).slice(0, mostNamed).map((one) => jobOf(found, one))
+}
+
+const jobOf = (found: Found, waiting: WaitingAtLook): WaitingJob => {
+  const { label, size } = waiting.request
+  const holdings = found.holdingsOf(waiting)
+  const leases = holdings.flatMap(({ lease }) => lease ?? []).sort((a, b) => b.capacity - a.capacity)
+  return {
+    label,
+    requested: size,
+    holdsBytes: holdings.reduce((sum, { ownBytes }) => sum + ownBytes, 0),
+    holds: leases.slice(0, 3).map(({ label, size }) => ({ label, size }))
+  }
+}
+
+/** From now on fewer jobs may have memory that the queues of these wait for. */
+const limitJobs = (jobs: ReadonlyArray<Stuck>, failed: ReadonlyArray<Stuck>): void => {
+  for (const [{ of }, count] of having<QueueAtLook>(jobs)) {
+    if (count < 2) continue
+    const holding = of.jobs ?? new HoldingJobs()
+    if (of.jobs === undefined) of.limitJobs(holding)
+    for (const job of jobs) {
+      const holdings = job.holdings.filter(({ bytes }) => bytes.some(([queue, some]) => queue.of === of && some > 0))
+      if (holdings.length === 0) continue
+      if (job.holdings.some(({ isReservation }) => isReservation)) holding.countsReservations = true
+      holding.deadlocked(
+        holdings.flatMap(({ keys }) => keys),
+        holdings.flatMap(({ kept }) => kept ?? []),
+        failed.includes(job)
+      )
+    }
+    holding.limit.deadlocked(count)
+  }
+}

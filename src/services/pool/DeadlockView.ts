@@ -1,0 +1,225 @@
+/**
+ * What a memory, and those under one limit with it, look like to the search for deadlocks: their lines, what may come back to these, and
+ * the requests that may have some of it.
+ *
+ * A lease is its scope's, that of the fiber that acquired the first lease of the scope, or that of the fiber that it is lent to. A fiber
+ * has the requests of the operations that it waits for, and an operation the memory that it uses (`Operation`).
+ *
+ * @internal
+ */
+import { Deadlocks, type Holding, type Key, type Queue, type Waiting } from "../../domain/pool/machine/Deadlock.ts"
+import type { Kept } from "../../domain/pool/machine/HoldingJobs.ts"
+import type { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"
+import type { Queue as WaitQueue } from "../../domain/pool/machine/Request.ts"
+import type { Reservation } from "../../domain/pool/machine/Reservation.ts"
+import type { Leasable, Lease } from "../lease/Lease.ts"
+import type { LeaseTable } from "../lease/LeaseTable.ts"
+import type { LeaseRequest } from "./LeaseRequest.ts"
+import { partyOf } from "./Operation.ts"
+
+/** The memory whose requests are watched. */
+export interface Watched {
+  readonly closed: boolean
+  readonly machine: PoolMachine<Leasable>
+  readonly leases: LeaseTable
+  /** Itself and the others whose blocks come out of the same limit: what comes back to one may serve another. */
+  readonly peers: ReadonlyArray<Watched>
+  /** Whether its requests are still to hear of what came back. */
+  readonly isTelling: boolean
+}
+
+/** That of those who wait for the blocks of a memory. */
+const queueOf = ({ machine }: Watched): WaitQueue => machine.memory.queue
+
+/** A queue at this look. */
+export interface QueueAtLook extends Queue {
+  readonly of: WaitQueue
+}
+
+export interface HoldingAtLook extends Holding<QueueAtLook> {
+  readonly lease: Lease | undefined
+  readonly isReservation: boolean
+  /** Bytes of the memory that looks. */
+  readonly ownBytes: number
+  /** What tells that it has ended; `undefined` for what a waiting request has in its hands. */
+  readonly kept: Kept | undefined
+}
+
+export interface WaitingAtLook extends Waiting<QueueAtLook> {
+  readonly request: LeaseRequest
+}
+
+/** Of those in a line that have nothing so many are looked at, for the error. */
+const mostWithoutMemory = 8
+
+/** A lease, as it keeps its job among those that have memory. */
+class KeptLease implements Kept {
+  readonly #lease: Lease
+
+  constructor(lease: Lease) {
+    this.#lease = lease
+  }
+
+  get hasEnded(): boolean {
+    return this.#lease.list === undefined
+  }
+}
+
+class KeptReservation implements Kept {
+  readonly #reservation: Reservation
+
+  constructor(reservation: Reservation) {
+    this.#reservation = reservation
+  }
+
+  get hasEnded(): boolean {
+    return !this.#reservation.isOpen
+  }
+}
+
+/** Whose memory a lease is. */
+const keysOfLease = ({ block, borrowerId, list }: Lease): ReadonlyArray<Key> => {
+  const memory = block === undefined ? [] : [block.value.wholeMemory]
+  return list?.scope === undefined ? [borrowerId, ...memory] : [list.fiberId, list.scope, ...memory]
+}
+
+/** Who waits when a request does, and what it is made under. */
+const keysOfRequest = (request: LeaseRequest): ReadonlyArray<Key> => {
+  const { fiberIds, scopes, uses } = partyOf(request)
+  const keys: Array<Key> = [request, ...fiberIds, ...scopes, ...uses]
+  if (request.section !== undefined) keys.push(request.section)
+  for (let from = request.from; from !== undefined; from = from.parent) keys.push(from)
+  return keys
+}
+
+/** The lines in which requests wait now, and everything that may come back to them. */
+export const deadlocksIn = (
+  pools: ReadonlyArray<Watched>,
+  mayBe: (request: LeaseRequest, queue: WaitQueue) => boolean
+): Deadlocks<QueueAtLook, HoldingAtLook, WaitingAtLook> => {
+  const atLook = new Map<object, QueueAtLook>()
+  for (const { machine } of pools) {
+    for (const of of machine.state.queues) {
+      const { account, isRefused } = of
+      atLook.set(of, { of, countedBytes: account.countedBytes(), roomBytes: isRefused ? 0 : account.room() })
+    }
+  }
+  const holdings = pools.flatMap((pool) => holdingsOf(pool, pools, atLook))
+  const keys = new Set(holdings.flatMap(({ keys }) => keys))
+  const queues = Array.from(atLook.values())
+  const waiting = queues.flatMap((queue) => {
+    let without = 0
+    // The requests of a memory are those that its shell made.
+    const parked = queue.of.parked() as ReadonlyArray<LeaseRequest>
+    return parked.flatMap((request): ReadonlyArray<WaitingAtLook> => {
+      if (!mayBe(request, queue.of)) return []
+      return mayHave(request, keys) || without++ < mostWithoutMemory ? [waitingOf(request, queue)] : []
+    })
+  })
+  for (const one of waiting) holdings.push(...inHandsOf(one, pools, atLook))
+  return new Deadlocks({ queues, holdings, waiting })
+}
+
+/** Cheap, since very many may wait that have nothing. */
+const mayHave = (request: LeaseRequest, keys: ReadonlySet<Key>): boolean => {
+  const { charge, from, maker, scope, section } = request
+  if (from !== undefined || section !== undefined || charge !== undefined) return true
+  if (keys.has(maker.id) || (scope !== undefined && keys.has(scope))) return true
+  const { fiberIds, scopes, uses } = partyOf(request)
+  return uses.length > 0 || fiberIds.some((id) => keys.has(id)) || scopes.some((one) => keys.has(one))
+}
+
+const waitingOf = (request: LeaseRequest, queue: QueueAtLook): WaitingAtLook => {
+  const { arrival, drawn, exactSize, patience } = request
+  return {
+    request,
+    queue,
+    arrival,
+    keys: keysOfRequest(request),
+    // A section is asked for with no bytes.
+    bytes: Math.max(1, exactSize - drawn),
+    mayFail: patience.waitAtMost === Infinity
+  }
+}
+
+type Bytes = ReadonlyArray<readonly [queue: object, bytes: number]>
+
+const present = (
+  atLook: ReadonlyMap<object, QueueAtLook>,
+  bytes: Bytes
+): ReadonlyArray<readonly [QueueAtLook, number]> =>
+  bytes.flatMap(([of, some]) => {
+    const queue = atLook.get(of)
+    return queue === undefined ? [] : [[queue, some]]
+  })
+
+const holdingsOf = (
+  pool: Watched,
+  pools: ReadonlyArray<Watched>,
+  atLook: ReadonlyMap<object, QueueAtLook>
+): Array<HoldingAtLook> => {
+  const holdings: Array<HoldingAtLook> = []
+  // It would come back to its own queue, to the queues of others that their limit refused, and to budgets.
+  const others = pools.filter((other) => other !== pool && queueOf(other).isRefused)
+  for (const lease of pool.leases.live()) {
+    const { account, block, capacity, list, sequence } = lease
+    // The limit that they share counts leases, and nothing that is reserved.
+    const queues = [queueOf(pool), ...(account?.budgets ?? []).map(({ queue }) => queue), ...others.map(queueOf)]
+    holdings.push({
+      lease,
+      isReservation: false,
+      ownBytes: pool === pools[0] || queueOf(pools[0]!).isRefused ? capacity : 0,
+      kept: new KeptLease(lease),
+      keys: keysOfLease(lease),
+      bytes: present(atLook, queues.map((queue) => [queue, capacity])),
+      sequence: block === undefined || list === undefined ? undefined : sequence
+    })
+  }
+  const { sections, state } = pool.machine
+  for (const one of state.reservations) {
+    const { budgets, fiberId, left, sequence } = one
+    const bytes: Bytes = [
+      [queueOf(pool), left],
+      ...budgets.map((budget) => [budget.queue, one.chargedTo(budget)] as const),
+      [sections.queue, sections.isRunning(one) ? 1 : 0]
+    ]
+    holdings.push({
+      lease: undefined,
+      isReservation: true,
+      ownBytes: pool === pools[0] ? left : 0,
+      kept: new KeptReservation(one),
+      keys: [one, fiberId],
+      bytes: present(atLook, bytes),
+      // A section is no memory.
+      sequence: sections.isRunning(one) ? undefined : sequence
+    })
+  }
+  return holdings
+}
+
+/** What a waiting request has drawn from its reservation, and what it is charged with. */
+const inHandsOf = (
+  { queue: { of }, request }: WaitingAtLook,
+  pools: ReadonlyArray<Watched>,
+  atLook: ReadonlyMap<object, QueueAtLook>
+): ReadonlyArray<HoldingAtLook> => {
+  const { budget, charge, drawn, from } = request
+  const charged = (budget?.chain ?? []).map((one) => [one.queue, charge?.charged(one) ?? 0] as const)
+  const pool = pools.find(({ machine }) => machine.state.queues.has(of))
+  const own = pool === undefined || drawn === 0
+    ? []
+    : [queueOf(pool), ...(from?.budgets ?? []).map(({ queue }) => queue)].map((queue) => [queue, drawn] as const)
+  const bytes = present(atLook, [...own, ...charged]).filter(([, some]) => some !== 0)
+  const ownBytes = pool === pools[0] ? drawn : 0
+  return bytes.length === 0
+    ? []
+    : [{
+      lease: undefined,
+      isReservation: false,
+      kept: undefined,
+      keys: [request],
+      bytes,
+      ownBytes,
+      sequence: undefined
+    }]
+}

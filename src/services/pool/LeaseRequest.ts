@@ -1,0 +1,67 @@
+/**
+ * A request as its shell knows it: the machine's, with the fiber that made it and the scope that will own the lease.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import * as Scope from "effect/Scope"
+import type { Key } from "../../domain/pool/machine/Deadlock.ts"
+import { type Asked, Request } from "../../domain/pool/machine/Request.ts"
+import type { Lease } from "../lease/Lease.ts"
+import type { LeaseList } from "../lease/LeaseTable.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
+import { type HandlerRun, isWithin } from "./InHandler.ts"
+import { type AnyFiber, partyOf } from "./Operation.ts"
+
+export interface LeaseAsked extends Asked {
+  readonly source: PoolSource
+  /** The list that will own the lease. */
+  readonly owner: LeaseList
+  /** What its source has to know besides. */
+  readonly wanted: unknown
+  readonly maker: AnyFiber
+  /** The handlers in whose work it is made, and the pool that they work for. */
+  readonly handlerRun: HandlerRun | undefined
+  readonly pool: object
+  /** Takes the lease in the step that grants it, when it is one of several that are wanted together. */
+  readonly collect: Array<Lease> | undefined
+}
+
+export class LeaseRequest extends Request {
+  declare readonly source: PoolSource
+  declare readonly owner: LeaseList
+  declare readonly wanted: unknown
+  declare readonly maker: AnyFiber
+  declare readonly collect: Array<Lease> | undefined
+  declare readonly handlerRun: HandlerRun | undefined
+  declare readonly pool: object
+  declare granted: Lease | undefined
+
+  override get inHandler(): boolean {
+    return this.handlerRun !== undefined && isWithin(this.handlerRun, this.pool)
+  }
+
+  override get hasEnded(): boolean {
+    const { granted, isOver, state } = this
+    return granted === undefined ? isOver || state === "failed" : granted.list === undefined
+  }
+
+  /** As that of all leases (`DeadlockView`). */
+  override get memoryKeys(): ReadonlyArray<Key> {
+    const { fiberIds } = partyOf(this)
+    return this.owner.scope === undefined ? fiberIds : [this.owner.scope, ...fiberIds]
+  }
+
+  override get jobKeys(): ReadonlyArray<Key> {
+    const { fiberIds, scopes } = partyOf(this)
+    return [...fiberIds, ...scopes]
+  }
+
+  /** The scope that will own the lease, or the one around the fiber that asks for a loan. */
+  get scope(): Scope.Scope | undefined {
+    return this.owner.scope ?? Context.getOrUndefined(this.maker.context, Scope.Scope)
+  }
+}
+
+/** A request of the shell: what the machine does not know of it comes with the rest. */
+export const make = (asked: LeaseAsked): LeaseRequest => new LeaseRequest(asked)

@@ -1,0 +1,382 @@
+/**
+ * The shell of a memory's machine, for one pool or for several that share a limit: its leases, its driver and handlers, its timers,
+ * and the changes of its limit and its life. It decides nothing.
+ *
+ * @internal
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Scheduler from "effect/Scheduler"
+import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
+import type { GpuError, Released } from "../../domain/GpuError.ts"
+import type { Budget } from "../../domain/pool/machine/Budget.ts"
+import { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"
+import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
+import type { Account } from "../../domain/pool/machine/Request.ts"
+import type { Failure, Family } from "../../domain/pool/machine/Request.ts"
+import type { PoolCore } from "../../domain/pool/PoolCore.ts"
+import type { QueueStats } from "../../domain/pool/QueueStats.ts"
+import * as CallSite from "../calls/CallSite.ts"
+import type { DeviceContext } from "../device/DeviceContext.ts"
+import * as KnownQueues from "../device/queues/KnownQueues.ts"
+import type { Queue } from "../device/queues/Queue.ts"
+import type { Block, Leasable, Lease, LeaseOwner } from "../lease/Lease.ts"
+import { LeaseTable } from "../lease/LeaseTable.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
+import type { Watched } from "./DeadlockView.ts"
+import { DeadlockWatch } from "./DeadlockWatch.ts"
+import type { Emitter } from "./Emitter.ts"
+import type { EventHub, Heard } from "./EventHub.ts"
+import type { Handlers } from "./Handlers.ts"
+import { IdleClock } from "./IdleClock.ts"
+import type { LeaseRequest } from "./LeaseRequest.ts"
+import type { MemorySettings } from "./PoolOptions.ts"
+import type { Member, Share, SharedLimit } from "./SharedLimit.ts"
+
+let lastNumber = 0
+
+/** Told without the class, which most programs do not load. */
+const isShared = (limit: object): limit is SharedLimit => "join" in limit
+
+export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
+  readonly number = ++lastNumber
+  readonly settings: MemorySettings
+  readonly device: string
+  readonly deviceInfo: DeviceInfo
+  readonly status: DeviceContext["Service"]["status"]
+  readonly machine: PoolMachine<Leasable>
+  readonly core: PoolCore<Leasable, Family>
+  readonly leases: LeaseTable
+  /** What the queues of the device are to it; `undefined` where there can be one alone. */
+  readonly queues: KnownQueues.Reuse | undefined
+  /** What its pools lease. */
+  readonly sources = new Set<PoolSource>()
+  #sourcesAdded = 0
+  /** Told of hits and ends of leases, while somebody observes them. */
+  leaseEvents: Emitter | undefined = undefined
+  /** In the limits of the allocator that its blocks come from. */
+  shares: ReadonlyArray<Share> = []
+  readonly #handlers = new Map<Account, Handlers>()
+  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  readonly #tasks: Scheduler.SchedulerDispatcher
+  readonly #watch: DeadlockWatch
+  readonly #idleClock: IdleClock
+  readonly #forgetQueues: (() => void) | undefined
+  readonly #leaveHub: () => void
+
+  constructor(
+    settings: MemorySettings,
+    device: Pick<DeviceContext["Service"], "info" | "status">,
+    run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>,
+    scheduler: Scheduler.Scheduler,
+    hub: EventHub
+  ) {
+    const { idle, kind, label, maxHeldBytes, maxOvertakes, reuse, suspectAfterMillis } = settings
+    this.settings = settings
+    this.deviceInfo = device.info
+    this.device = format(device.info)
+    this.status = device.status
+    this.#run = run
+    // Those who wait are resumed by the pool's own scheduler: one of theirs may be slow.
+    this.#tasks = scheduler.makeDispatcher()
+    this.queues = KnownQueues.of(device.info)?.reuse(reuse)
+    this.machine = new PoolMachine(
+      {
+        ...settings,
+        limits: device.info.limits,
+        owner: { kind, name: label },
+        maxBypasses: maxOvertakes,
+        trims: idle !== undefined || maxHeldBytes < Infinity
+      },
+      this
+    )
+    this.core = this.machine.core
+    this.leases = new LeaseTable(this)
+    this.#watch = new DeadlockWatch(this, suspectAfterMillis, run)
+    this.#idleClock = new IdleClock(this, run)
+    this.#forgetQueues = this.queues?.onSeveral(() => this.listen())
+    this.listen()
+    this.#leaveHub = hub.join(this)
+  }
+
+  get label(): string | undefined {
+    return this.settings.label
+  }
+
+  get closed(): boolean {
+    return this.machine.closed
+  }
+
+  get activeBytes(): number {
+    return this.core.activeBytes
+  }
+
+  get heldBytes(): number {
+    return this.core.heldBytes
+  }
+
+  add(source: PoolSource): void {
+    source.index = this.#sourcesAdded++
+    this.sources.add(source)
+  }
+
+  /** Its blocks come from an allocator with these limits. */
+  join(limits: ReadonlyArray<object>): void {
+    const shared = limits.filter(isShared)
+    this.shares = shared.map((limit) => limit.join(this))
+    // Of limits within limits the outermost has all members.
+    this.leases.order = shared.at(-1)?.order ?? this.leases.order
+    this.listen()
+  }
+
+  /** The handlers of an account, to which a program adds its own. */
+  handlersOf(account: Account): Handlers | undefined {
+    return this.#handlers.get(account)
+  }
+
+  setHandlers(account: Account, handlers: Handlers): Handlers {
+    this.#handlers.set(account, handlers)
+    account.handlers = handlers
+    return handlers
+  }
+
+  hear(emitter: Emitter | undefined, ofLeases: Emitter | undefined): void {
+    this.machine.state.observer = emitter
+    this.leaseEvents = ofLeases
+  }
+
+  endUnsafe(lease: Lease, why: Released["why"]): void {
+    lease.ended = why
+    lease.list?.remove(lease)
+    const { account, attached, block, size } = lease
+    if (block === undefined) return
+    // Before another owner can get the block: the attachments that end here may still record commands on it.
+    if (attached !== undefined && this.#hasFailed(attached.endAll(why), block)) this.core.releaseFailures++
+    lease.block = undefined
+    this.leaseEvents?.released(lease, block, why)
+    this.machine.released(block, size, account)
+  }
+
+  free(block: Block): boolean {
+    return this.#hasFailed(block.value.pooledBy!.destroyUnsafe(block.value), block)
+  }
+
+  #hasFailed(exit: Exit.Exit<void, GpuError>, block: Block): boolean {
+    if (Exit.isSuccess(exit)) return false
+    const what = block.value.pooledBy?.service ?? "pool"
+    const told = Effect.catch(
+      exit,
+      (error) => Effect.logWarning(`A block of the ${what} could not be freed: ${error.message}`)
+    )
+    // In the program whose step freed it, which may log otherwise than the one that made the pool.
+    const context = Fiber.getCurrent()?.context
+    if (context === undefined) this.#run(told)
+    else Effect.runForkWith(context)(told)
+    return true
+  }
+
+  clear({ label, source }: LeaseRequest, { capacity, value }: Block): Failure | undefined {
+    // A failing fill belongs to the new owner, not to the last one.
+    value.label = label
+    const cleared = source.clearUnsafe(value, capacity)
+    if (Exit.isSuccess(cleared)) return undefined
+    value.recyclable = false
+    return () => Exit.failCause(cleared.cause)
+  }
+
+  grant(request: LeaseRequest, block: Block): Lease {
+    const { callSite, collect, label, maker, owner, size, source, wanted } = request
+    const lease = this.leases.grant(source, owner, block, size, wanted, label)
+    lease.account = this.machine.memory.chargeOf(request)
+    if (owner.scope === undefined) lease.borrowerId = maker.id
+    collect?.push(lease)
+    CallSite.note(lease, callSite)
+    return lease
+  }
+
+  get hasSeveralQueues(): boolean {
+    return this.queues?.several === true
+  }
+
+  acquireForQueue({ family, maker, size }: LeaseRequest, blockSize: number, most: number): Block | undefined {
+    return this.queues?.acquire(this.core, maker.context, family, blockSize, size, most)
+  }
+
+  handOver(block: Block): void {
+    this.queues?.handOver(block.value)
+  }
+
+  schedule(task: () => void): void {
+    this.#tasks.scheduleTask(task, 0)
+  }
+
+  watch(): void {
+    this.#watch.start()
+  }
+
+  startIdleClock(): void {
+    this.#idleClock.start()
+  }
+
+  /** Whether anybody waits decides whether a returning block is looked at, here and by the others under one limit. */
+  queueing(): void {
+    this.listen()
+    for (const { limit } of this.shares) limit.listen()
+  }
+
+  listen(): void {
+    this.machine.listen(this.shares.some(({ limit }) => limit.hasWaiters))
+  }
+
+  tellOthers(): void {
+    for (const { limit } of this.shares) limit.tell()
+  }
+
+  evidence(budget: Budget | undefined): ReturnType<LeaseTable["evidence"]> {
+    return this.leases.evidence(budget?.gone ?? this.core.releases, budget)
+  }
+
+  epochElsewhere(): number {
+    return this.shares.reduce((sum, { progress }) => sum + progress, 0)
+  }
+
+  newsElsewhere(): number {
+    return this.shares.reduce((sum, { news }) => sum + news, 0)
+  }
+
+  bytesElsewhere(): number {
+    // Of limits within limits the outermost has the bytes of all.
+    return this.shares.reduce((bytes, { bytesOfOthers }) => Math.max(bytes, bytesOfOthers), 0)
+  }
+
+  endLeases(why: Released["why"], budget: Budget | undefined): void {
+    if (budget === undefined) this.leases.endAll(why)
+    else this.leases.endAll(why, ({ account }) => account?.budgets.includes(budget) === true)
+  }
+
+  endGranted({ granted, owner }: LeaseRequest): void {
+    if (granted?.list !== undefined && granted.list === owner) this.endUnsafe(granted, "scopeClosed")
+  }
+
+  over(source: PoolSource | undefined): void {
+    if (source !== undefined) {
+      source.closed = true
+      this.sources.delete(source)
+    }
+    for (const { over } of source === undefined ? this.sources : [source]) Deferred.doneUnsafe(over, Exit.void)
+  }
+
+  closeSources(): void {
+    for (const source of this.sources) source.closed = true
+  }
+
+  #calls(): ReadonlyArray<Fiber.Fiber<Leasable, GpuError>> {
+    return Array.from(this.sources).flatMap(({ inFlight }) => Array.from(inFlight))
+  }
+
+  interruptCalls(): void {
+    for (const call of this.#calls()) call.interruptUnsafe()
+  }
+
+  lost(): GpuError | undefined {
+    return this.status.error
+  }
+
+  /** Itself, and the others that stand under one limit with it. */
+  get peers(): ReadonlyArray<Watched> {
+    return [this, ...new Set(this.shares.flatMap(({ others }) => others.map(({ member }) => member)))]
+  }
+
+  get isTelling(): boolean {
+    return this.shares.some(({ limit }) => limit.isTelling)
+  }
+
+  /** Waits until the driver has what was freed: or real memory would grow beyond the limit. */
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => {
+    const frees = this.core.driverFrees
+    const reclaims = Array.from(new Set(Array.from(this.sources, ({ reclaim }) => reclaim)))
+    const reclaimed = reclaims.length === 1 ? reclaims[0]! : Effect.all(reclaims, { discard: true })
+    return Effect.andThen(reclaimed, Effect.sync(() => this.machine.reclaimed(frees)))
+  })
+
+  /** Gives blocks back until no more than `bytes` are managed, or nothing is held. */
+  trimTo(bytes: number): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => this.#trim(this.core.trim(bytes), bytes))
+  }
+
+  readonly freeHeld: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#trim(this.core.evictAll()))
+
+  /** The same for those that one queue of the device used last. */
+  freeHeldOf(queue: Queue | undefined): Effect.Effect<void, GpuError> {
+    const { queues } = this
+    if (queues === undefined || queue === undefined) return this.freeHeld
+    return Effect.suspend(() =>
+      this.#trim(this.core.evictWhich((value) => queues.isOf(value, queue)), undefined, queue)
+    )
+  }
+
+  statsOf(queue: Queue | undefined): QueueStats {
+    const { core, queues } = this
+    if (queues !== undefined && queue !== undefined) return queues.statsOf(core, queue)
+    const { heldBlocks, heldBytes, hits } = core
+    return { label: "queue 1", heldBlocks, heldBytes, leases: hits, waits: 0 }
+  }
+
+  #trim(blocks: Iterable<Block>, to?: number, queue?: Queue): Effect.Effect<void, GpuError> {
+    this.machine.trim(blocks, to, queue?.label)
+    return this.reclaim
+  }
+
+  readonly stopHolding: Effect.Effect<void, GpuError> = Effect.suspend(() => {
+    this.machine.setHolding(false)
+    return this.freeHeld
+  })
+
+  readonly resumeHolding: Effect.Effect<void> = Effect.sync(() => this.machine.setHolding(true))
+
+  /** A lower limit frees as many held blocks as needed; leases stay. */
+  setMaxBytes(bytes: number): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => {
+      for (const source of this.sources) source.limitTo(bytes)
+      return this.machine.setMaxBytes(bytes) ? this.trimTo(Math.max(0, bytes - this.core.reservedBytes)) : Exit.void
+    })
+  }
+
+  /** One of several pools closes: its requests, its leases and what is held for it end. */
+  closePool(source: PoolSource, limit: Budget): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.machine.closePool(source, limit)
+      return Fiber.interruptAll(source.inFlight)
+    })
+  }
+
+  /** The device is lost: held blocks cannot be used again, and no request needs to wait for the driver. */
+  drop(): Effect.Effect<void> {
+    return Effect.sync(() => this.machine.loseDevice())
+  }
+
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.machine.close()
+    for (const share of this.shares) share.limit.leave(share)
+    this.#idleClock.stop()
+    this.#forgetQueues?.()
+    this.machine.state.observer?.closed()
+    this.#leaveHub()
+    this.#watch.stop()
+    return Fiber.interruptAll(this.#calls())
+  })
+
+  evict(bytes: number): void {
+    this.machine.evictForOthers(bytes)
+  }
+
+  get progress(): number {
+    return this.machine.state.ownEpoch
+  }
+
+  get news(): number {
+    return this.machine.state.ownNews
+  }
+}

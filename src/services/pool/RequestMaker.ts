@@ -1,0 +1,299 @@
+/**
+ * Makes requests: it checks what a program asks for, and what it is made under (a budget, a reservation, an exclusive section).
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import { membersOf } from "../../domain/arguments/ArgumentProblem.ts"
+import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
+import * as Label from "../../domain/arguments/Label.ts"
+import { place } from "../../domain/ErrorStack.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type { Budget } from "../../domain/pool/machine/Budget.ts"
+import { Charge } from "../../domain/pool/machine/Charge.ts"
+import type { Account } from "../../domain/pool/machine/Request.ts"
+import { type Patience, unavailable } from "../../domain/pool/machine/Request.ts"
+import { Reservation } from "../../domain/pool/machine/Reservation.ts"
+import * as CallSite from "../calls/CallSite.ts"
+import type { Leasable, Lease } from "../lease/Lease.ts"
+import type { LeaseList, LeaseTable } from "../lease/LeaseTable.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
+import { CurrentReservations, CurrentSection } from "./CurrentReservations.ts"
+import { InHandler } from "./InHandler.ts"
+import { LeaseRequest, make as makeRequest } from "./LeaseRequest.ts"
+import { type ExhaustedOptions, knownOfRequest, patienceOf, type RequestOptions } from "./PoolOptions.ts"
+import type { PoolRuntime } from "./PoolRuntime.ts"
+import { refuse } from "./RequestRun.ts"
+
+export type AnyFiber = Fiber.Fiber<unknown, unknown>
+
+/** The terms of all requests of one pool, budget or reservation. */
+export interface Terms {
+  /** The reservation that they draw from. */
+  readonly from: Reservation | undefined
+  /** The defaults of requests. */
+  readonly patience: Patience
+  /** What leases without a label of their own are called. */
+  readonly label: string | undefined
+  /** The list that every granted lease is added to, in the step that grants it. */
+  readonly collect?: Array<Lease> | undefined
+}
+
+/** More are looked at one by one, after their bytes are set aside. */
+const mostHitTogether = 16
+
+/** One of several leases that a program asks for together. */
+export interface Want<W> {
+  readonly size: number
+  readonly wanted: W
+}
+
+export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
+  readonly pool: PoolRuntime
+  readonly source: PoolSource<W, V, L>
+  readonly terms: Terms
+  readonly label: string | undefined
+  readonly budget: Budget | undefined
+  protected readonly leases: LeaseTable
+  protected readonly allocating: string
+  protected readonly using: string
+  /** Whether a hit needs nothing else: no budget, no reservation and no clearing. */
+  protected readonly isPlain: boolean
+  private readonly largest: number
+
+  constructor(pool: PoolRuntime, source: PoolSource<W, V, L>, terms: Terms, budget: Budget | undefined) {
+    this.pool = pool
+    this.source = source
+    this.terms = terms
+    this.label = terms.label
+    this.budget = budget
+    this.leases = pool.leases
+    this.allocating = `${source.service}.allocate`
+    this.using = `${source.service}.use`
+    this.isPlain = budget === undefined && terms.from === undefined && !source.clears
+    this.largest = source.largest
+  }
+
+  /** Whose handlers its requests ask. One of several pools on a memory runs out where its own limit ends, and where the memory does. */
+  get accounts(): ReadonlyArray<Account> {
+    const { budget, pool: { machine: { memory } } } = this
+    if (budget === undefined) return [memory]
+    return budget.owner.kind === "pool" ? [budget, memory] : [budget]
+  }
+
+  /** Options with their members as they are now, and where the request was made, while that is tracked. */
+  read<O extends RequestOptions>(
+    method: string,
+    given: O | undefined,
+    entry: CallSite.Entry,
+    known: KnownOptions = knownOfRequest
+  ): Partial<O> | CallSite.Located | GpuError | undefined {
+    if (given === undefined) return CallSite.locate(given, entry)
+    const read = membersOf(this.nameOf(method), given, known)
+    return isGpuError(read) ? read : CallSite.locate(read, entry)
+  }
+
+  protected nameOf(method: string): string {
+    return `${this.source.service}.${method}`
+  }
+
+  /** Kept short for valid requests, which are nearly all. */
+  protected problem(
+    fiber: AnyFiber,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): Effect.Effect<never, GpuError> | undefined {
+    return !this.source.closed && this.pool.status.error === undefined &&
+        Number.isInteger(size) && size >= 0 && this.mayFit(size) &&
+        this.source.isUsual(wanted) && Label.isLabel(label)
+      ? undefined
+      : this.reason(fiber, size, wanted, label, options)
+  }
+
+  private reason(
+    fiber: AnyFiber,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): Effect.Effect<never, GpuError> | undefined {
+    const { pool, source } = this
+    const operation = this.allocating
+    if (!source.closed && pool.status.error !== undefined) return pool.status.error
+    const problem = source.closed
+      ? unavailable({ source, operation, size, label }, "poolClosed")
+      : source.problem(operation, size, wanted, label)
+    if (problem !== undefined) return place(problem, operation, options?.callSite)
+    if (this.mayFit(size)) return undefined
+    const request = this.request(this.leases.loans, fiber, size, wanted, label, options)
+    return request instanceof LeaseRequest ? undefined : request
+  }
+
+  private mayFit(bytes: number): boolean {
+    return bytes <= this.largest && bytes <= this.pool.core.maxBytes
+  }
+
+  protected request(
+    list: LeaseList,
+    fiber: AnyFiber,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): LeaseRequest | Effect.Effect<never, GpuError> {
+    const { budget, pool, source, terms: { collect } } = this
+    const operation = this.allocating
+    const patience = this.patienceOf(operation, options)
+    if (isGpuError(patience)) return patience
+    const exactSize = source.exactSize(size)
+    const blockSize = source.blockSize(size)
+    const request = makeRequest({
+      source,
+      operation,
+      asks: undefined,
+      size,
+      exactSize,
+      blockSize: budget === undefined ? blockSize : budget.blockSize(blockSize, exactSize),
+      family: source.family(wanted),
+      wanted,
+      label,
+      callSite: options?.callSite,
+      owner: list,
+      maker: fiber,
+      section: this.sectionOf(fiber),
+      handlerRun: fiber.getRef(InHandler),
+      pool,
+      patience,
+      budget,
+      accounts: budget?.chain ?? none,
+      from: this.fromOf(fiber),
+      collect,
+      charge: budget === undefined ? undefined : new Charge()
+    })
+    return this.neverFits(request) ?? request
+  }
+
+  /** What a request does when nothing fits; or InvalidRequest for invalid options. */
+  protected patienceOf(where: string, options: ExhaustedOptions | undefined): Patience | GpuError {
+    const { patience: without } = this.terms
+    return options?.onExhausted === undefined && options?.waitAtMost === undefined
+      ? without
+      : patienceOf(where, options, without)
+  }
+
+  /** LimitExceeded for a request that can never fit. */
+  private neverFits(request: LeaseRequest): Effect.Effect<never, GpuError> | undefined {
+    const { exactSize, operation } = request
+    const mayFit = this.mayFit(exactSize) && this.budget?.limitProblem(operation, exactSize) === undefined
+    const problem = mayFit ? undefined : this.pool.machine.tooLarge(request)
+    return problem === undefined ? undefined : refuse(this.pool, request, problem)
+  }
+
+  /**
+   * What a fiber's requests draw from: the innermost reservation around it, of the whole memory or of this pool; or of another pool
+   * on the memory, where this one has none.
+   */
+  protected fromOf(fiber: AnyFiber): Reservation | undefined {
+    const { pool, pool: { machine: { state } }, source, terms: { from } } = this
+    if (state.reservations.size === 0) return from
+    const isOwn = (one: Reservation): boolean =>
+      one === from || one.owner === pool || (from === undefined && one.owner !== source)
+    for (let next = Context.get(fiber.context, CurrentReservations); next !== undefined; next = next.outer) {
+      if (next.inner.isOf(state) && isOwn(next.inner)) return next.inner
+    }
+    return from
+  }
+
+  protected sectionOf(fiber: AnyFiber): Reservation | undefined {
+    const { state } = this.pool.machine
+    if (state.reservations.size === 0) return undefined
+    let section = fiber.getRef(CurrentSection)
+    while (section !== undefined && !section.isOf(state)) section = section.parent
+    return section
+  }
+
+  protected reservationOf(
+    owner: object,
+    fiber: AnyFiber,
+    { label = this.label }: RequestOptions,
+    parent: Reservation | undefined = this.fromOf(fiber)
+  ): Reservation {
+    const { budget, pool } = this
+    return new Reservation({
+      owner,
+      memory: pool.machine.state,
+      parent,
+      budgets: budget?.chain ?? none,
+      label,
+      fiberId: fiber.id,
+      sequence: this.leases.order.granted
+    })
+  }
+
+  /** A request that asks for a reservation, or for an exclusive section. */
+  protected reservation(
+    operation: string,
+    asks: Reservation,
+    fiber: AnyFiber,
+    bytes: number,
+    options: RequestOptions,
+    accounts: ReadonlyArray<Account> = [...this.budget?.chain ?? none, this.pool.machine.memory]
+  ): LeaseRequest | Effect.Effect<never, GpuError> {
+    const { budget, pool, source } = this
+    if (source.closed) return unavailable({ source, operation, size: bytes, label: options.label }, "poolClosed")
+    const problem = pool.status.error ?? Label.problem(operation, options.label)
+    if (problem !== undefined) return problem
+    const patience = this.patienceOf(operation, options)
+    if (isGpuError(patience)) return patience
+    const request = makeRequest({
+      source,
+      operation,
+      asks,
+      size: bytes,
+      exactSize: bytes,
+      blockSize: bytes,
+      family: "",
+      wanted: undefined,
+      label: asks.label,
+      callSite: options.callSite,
+      owner: this.leases.loans,
+      maker: fiber,
+      section: this.sectionOf(fiber),
+      handlerRun: fiber.getRef(InHandler),
+      pool,
+      patience,
+      budget,
+      accounts,
+      from: this.fromOf(fiber),
+      collect: undefined,
+      charge: budget === undefined ? undefined : new Charge()
+    })
+    return this.neverFits(request) ?? request
+  }
+
+  /** Whether each of a few requests has a held block of its own, so that no block is taken in vain. */
+  protected areHeld(wants: ReadonlyArray<Want<W>>): boolean {
+    const { pool, source } = this
+    if (wants.length === 0 || wants.length > mostHitTogether || !pool.machine.mayHit || !this.isPlain) return false
+    const bins = wants.map(({ size, wanted }) => ({
+      blockSize: size === 0 ? 0 : source.blockSize(size),
+      family: source.family(wanted)
+    }))
+    // What one may have of the padding that a limit leaves, all of them together may have.
+    const padding = bins.reduce((sum, { blockSize }, index) => sum + blockSize - wants[index]!.size, 0)
+    if (source.borrows && padding > pool.core.nextPadding) return false
+    return bins.every(({ blockSize, family }, index) => {
+      let blocks = 1
+      for (let before = 0; before < index; before++) {
+        if (bins[before]!.blockSize === blockSize && bins[before]!.family === family) blocks++
+      }
+      return blockSize === 0 || pool.core.holds(family, blockSize, blocks)
+    })
+  }
+}
+
+const none: ReadonlyArray<never> = []

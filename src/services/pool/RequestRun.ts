@@ -1,0 +1,174 @@
+/**
+ * Does what the machine says for one request, until that is granted or has failed. It decides nothing.
+ *
+ * @internal
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type { Ending, PoolOutput } from "../../domain/pool/machine/PoolMachine.ts"
+import { unavailable } from "../../domain/pool/machine/Request.ts"
+import { onOwnFiber } from "../calls/DriverFiber.ts"
+import { traced } from "../calls/Tracing.ts"
+import type { Leasable } from "../lease/Lease.ts"
+import type { Need } from "./Handlers.ts"
+import type { LeaseRequest } from "./LeaseRequest.ts"
+import type { PoolRuntime } from "./PoolRuntime.ts"
+
+/** Until a request is granted. The caller also calls `machine.ended` at the end of the request. */
+export const run = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> =>
+  Effect.suspend(() => perform(pool, request, pool.machine.ask(request)))
+
+/** The same for a reservation for several leases, after the driver had no memory for one of them, in an epoch. */
+export const retryAll = (pool: PoolRuntime, request: LeaseRequest, epoch: number): Effect.Effect<void, GpuError> =>
+  Effect.suspend(() => perform(pool, request, pool.machine.retryAll(request, epoch)))
+
+const perform = (pool: PoolRuntime, request: LeaseRequest, output: PoolOutput): Effect.Effect<void, GpuError> => {
+  const { machine } = pool
+  const advance = (): Effect.Effect<void, GpuError> => perform(pool, request, machine.advance(request))
+  switch (output) {
+    case "Granted":
+      return Exit.void
+    case "Failed":
+      return refuse(pool, request, failureOf(request))
+    case "AskDriver":
+      return Effect.flatMap(
+        Effect.result(traced(request.maker.context, askDriver(pool, request), "miss", request, pool)),
+        (answer) => Result.isFailure(answer) && request.state === "failed" ? answer.failure : advance()
+      )
+    case "Reclaim":
+      return Effect.flatMap(pool.reclaim, () => perform(pool, request, machine.reclaimedFor(request)))
+    case "AskHandlers":
+      return Effect.flatMap(askHandlers(pool, request), (next) => perform(pool, request, next))
+    case "Wait":
+      return Effect.flatMap(wait(pool, request), advance)
+  }
+}
+
+const failureOf = (request: LeaseRequest): Effect.Effect<never, GpuError> => request.failure!()
+
+const refusals: ReadonlySet<GpuError["reason"]["_tag"]> = new Set(["OutOfMemory", "LimitExceeded"])
+
+/** Why a request fails that is in no queue: programs that trace see it where there was no memory, or a limit was too low. */
+export const refuse = (
+  pool: PoolRuntime,
+  request: LeaseRequest,
+  why: Effect.Effect<never, GpuError>
+): Effect.Effect<never, GpuError> =>
+  isGpuError(why) && refusals.has(why.reason._tag)
+    ? traced(request.maker.context, why, "refused", request, pool)
+    : why
+
+/**
+ * A miss asks the driver for a block, whose bytes are pending. The call runs on a fiber of its own: when the requesting fiber is
+ * interrupted meanwhile, a valid block is kept as held.
+ */
+const askDriver = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> =>
+  Effect.withFiber((fiber) => {
+    const { machine } = pool
+    const { callSite, label, source, wanted } = request
+    const capacity = machine.driverAsked(request)
+    const call = Effect.suspend(() => source.create(wanted, capacity, label, callSite))
+    return onOwnFiber(fiber, call, source.inFlight, (exit) => {
+      if (Exit.isSuccess(exit)) {
+        exit.value.pooledBy = source
+        machine.driverAnswered(request, exit.value)
+        return Exit.void
+      }
+      const failure = failureOfCall(pool, request, exit)
+      machine.driverRefused(request, reasonOf(exit.cause) ?? shortOf(exit.cause), () => failure)
+      return failure
+    })
+  })
+
+/** The pool's close, or the loss of the device, interrupts the driver calls under way. */
+const failureOfCall = (
+  pool: PoolRuntime,
+  request: LeaseRequest,
+  exit: Exit.Failure<Leasable, GpuError>
+): GpuError | Exit.Exit<never, GpuError> => {
+  const failed = Exit.failCause(exit.cause)
+  if (!Cause.hasInterruptsOnly(exit.cause)) return failed
+  return request.source.closed ? unavailable(request, "poolClosed") : pool.status.error ?? failed
+}
+
+const reasonOf = (cause: Cause.Cause<unknown>): GpuError["reason"]["_tag"] | undefined => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  return isGpuError(error) ? error.reason._tag : undefined
+}
+
+const shortOf = (cause: Cause.Cause<unknown>): string => Cause.hasInterruptsOnly(cause) ? "Interrupted" : "Defect"
+
+/** How a request ends, as the machine has it. */
+export const endingOf = (exit: Exit.Exit<unknown, unknown>): Ending =>
+  Exit.isSuccess(exit)
+    ? succeeded
+    : { isFailure: true, isInterrupted: Exit.hasInterrupts(exit), reason: reasonOf(exit.cause) }
+
+const succeeded: Ending = { isFailure: false, isInterrupted: false, reason: undefined }
+
+/** Waits until the machine resumes the request, for as long as that allows. */
+const wait = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> => {
+  const waiting = Effect.callback<void, GpuError>((resume) => {
+    const answer = (): void => resume(request.state === "failed" ? failureOf(request) : Exit.void)
+    // The run loop may have yielded since the machine said so.
+    if (!request.isWaiting) return answer()
+    request.resume = answer
+  })
+  const limited = request.patience.waitAtMost === Infinity
+    ? waiting
+    : inTime(
+      request,
+      () => waiting,
+      (waited) => pool.machine.timedOut(request, waited) === "Failed" ? failureOf(request) : Exit.void
+    )
+  return traced(request.maker.context, limited, "wait", request, pool)
+}
+
+/** Asks the handlers of the account at which a request is. What they take counts as waiting. */
+const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<PoolOutput, GpuError> => {
+  const { machine } = pool
+  const account = machine.accountOf(request)
+  const { blockSize, label, patience, size: requested } = request
+  const need: Need = { requested, blockSize, label, missing: account.missing(request) }
+  const run = pool.handlersOf(account)!.run(need, () => machine.believes(request))
+  // A handler that never ends is interrupted when the pool closes.
+  const asked = Effect.raceFirst(run, Effect.as(Deferred.await(request.source.over), false))
+  const isTimed = patience.onExhausted === "wait" && patience.waitAtMost < Infinity
+  const limited: Effect.Effect<boolean | number, GpuError> = isTimed
+    // Those that answer at once would win against a timeout that is over already.
+    ? inTime<boolean | number>(request, (left, waited) => left < 0 ? Exit.succeed(waited) : asked, Exit.succeed)
+    : asked
+  const told = Effect.onExitPrimitive(limited, (exit) => {
+    const freed = Exit.isSuccess(exit) && exit.value === true
+    machine.handlersEnded(request, freed, Exit.isFailure(exit) && !Exit.hasInterrupts(exit))
+    return undefined
+  })
+  return Effect.map(
+    told,
+    (freed) => typeof freed === "number" ? machine.timedOut(request, freed) : machine.handlersAnswered(request, freed)
+  )
+}
+
+/**
+ * Gives an effect what is left of the time that a request may wait, in milliseconds; negative when that is over. Then, or later, it
+ * does something else, which is given how long the request has waited.
+ */
+export const inTime = <A>(
+  request: LeaseRequest,
+  effect: (left: number, waited: number) => Effect.Effect<A, GpuError>,
+  orElse: (waited: number) => Effect.Effect<A, GpuError>
+): Effect.Effect<A, GpuError> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const since = request.waitingSince ??= now
+    const left = request.patience.waitAtMost - (now - since)
+    return Effect.timeoutOrElse(effect(left, now - since), {
+      duration: Math.max(0, left),
+      orElse: () => Effect.flatMap(Clock.currentTimeMillis, (later) => orElse(later - since))
+    })
+  })

@@ -1,0 +1,542 @@
+/**
+ * A world around a pool's machine: programs that ask, use and end, a driver, handlers, clocks. Each number of a stream is one input, so
+ * that a property shrinks to few of them.
+ */
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import type { DeviceLimits } from "../../src/domain/device/DeviceInfo.ts"
+import { DriverError, type GpuError, make as makeError, type OutOfMemory } from "../../src/domain/GpuError.ts"
+import type { Budget } from "../../src/domain/pool/machine/Budget.ts"
+import { Charge, type LeaseCharge } from "../../src/domain/pool/machine/Charge.ts"
+import { HandlerCredit } from "../../src/domain/pool/machine/HandlerCredit.ts"
+import { type Ending, PoolMachine, type PoolOutput } from "../../src/domain/pool/machine/PoolMachine.ts"
+import type { PoolPort } from "../../src/domain/pool/machine/PoolState.ts"
+import {
+  type Account,
+  type Asked,
+  type Failure,
+  type Family,
+  Request,
+  type RequestOwner
+} from "../../src/domain/pool/machine/Request.ts"
+import { type ChargedBudget, Reservation } from "../../src/domain/pool/machine/Reservation.ts"
+import type { PoolBlock } from "../../src/domain/pool/PoolCore.ts"
+
+interface Value {
+  recyclable: boolean
+}
+
+type Block = PoolBlock<Value, Family>
+
+/** A scope: the requests that wait in it, and its leases. */
+class Owner implements RequestOwner {
+  closed = false
+  readonly awaiting = new Set<Request>()
+  readonly leases = new Set<WorldLease>()
+
+  get hasLeases(): boolean {
+    return this.leases.size > 0
+  }
+
+  addAwaiting(request: Request): void {
+    this.awaiting.add(request)
+  }
+
+  removeAwaiting(request: Request): void {
+    this.awaiting.delete(request)
+  }
+}
+
+interface WorldLease {
+  readonly block: Block
+  readonly size: number
+  readonly capacity: number
+  readonly charge: LeaseCharge | undefined
+  readonly owner: Owner
+}
+
+class WorldRequest extends Request {
+  declare granted: WorldLease | undefined
+  isByHandler = false
+
+  override get inHandler(): boolean {
+    return this.isByHandler
+  }
+
+  override get hasEnded(): boolean {
+    return this.isOver
+  }
+
+  override get jobKeys(): ReadonlyArray<object> {
+    return [this.owner]
+  }
+
+  override get memoryKeys(): ReadonlyArray<object> {
+    return [this.owner]
+  }
+}
+
+export interface WorldOptions {
+  readonly maxBytes: number
+  /** What the driver has; a call for more is refused. */
+  readonly driverBytes: number
+  readonly maxBypasses: number
+  readonly clears: boolean
+  readonly hasHandlers: boolean
+}
+
+const none: ReadonlyArray<never> = []
+
+const device: DeviceLimits = {
+  granularity: 1,
+  maxBufferSize: Number.MAX_SAFE_INTEGER,
+  maxBindingSize: Number.MAX_SAFE_INTEGER,
+  memoryBytes: undefined
+} as DeviceLimits
+
+const succeeded: Ending = { isFailure: false, isInterrupted: false, reason: undefined }
+const interrupted: Ending = { isFailure: true, isInterrupted: true, reason: undefined }
+
+const driverFailed: Failure = () =>
+  makeError(
+    new DriverError({ backend: "world", call: "create", codeName: "Failed", code: 1, log: "", commands: [], hint: "" })
+  )
+
+/** So many times a request may ask the driver while nothing comes back. */
+const mostCallsOfOneEpoch = 400
+
+export class World implements PoolPort<Value> {
+  readonly machine: PoolMachine<Value>
+  readonly options: WorldOptions
+  readonly budgets: ReadonlyArray<Budget>
+  readonly owners: Array<Owner> = [new Owner(), new Owner(), new Owner()]
+  readonly leases = new Set<WorldLease>()
+  /** Requests that are not over, by what they wait for. */
+  readonly calls = new Set<WorldRequest>()
+  readonly reclaims = new Set<WorldRequest>()
+  readonly handling = new Set<WorldRequest>()
+  readonly waiting = new Set<WorldRequest>()
+  /** Reservations whose effects run. */
+  readonly open = new Set<WorldRequest>()
+  #tasks: Array<() => void> = []
+  /** Bytes that the driver has given and not got back, as it knows. */
+  #driverBytes = 0
+  #isLost = false
+  inputs = 0
+  readonly counts = { granted: 0, failed: 0, interrupted: 0, timedOut: 0, refusedCalls: 0 }
+  readonly #source = {
+    service: "World",
+    what: undefined,
+    closed: false,
+    borrows: true,
+    clears: false,
+    mostBorrowed: (blockSize: number): number => 2 * blockSize,
+    limitProblem: (): undefined => undefined
+  }
+
+  constructor(options: WorldOptions) {
+    this.options = options
+    this.#source.clears = options.clears
+    const { maxBypasses, maxBytes } = options
+    this.machine = new PoolMachine<Value>(
+      { maxBytes, limits: device, owner: { kind: "pool" }, maxBypasses, trims: false },
+      this
+    )
+    const outer = this.machine.budget("budget", Math.ceil(maxBytes / 2), undefined, "outer")
+    this.budgets = [outer, this.machine.budget("budget", Math.ceil(maxBytes / 3), outer, "inner")]
+    if (options.hasHandlers) {
+      this.machine.memory.handlers = { isEmpty: false, creditOf: (account) => new HandlerCredit(account) }
+    }
+  }
+
+  free({ capacity }: Block): boolean {
+    this.#driverBytes -= capacity
+    return false
+  }
+
+  clear(): Failure | undefined {
+    return this.inputs % 17 === 0 ? driverFailed : undefined
+  }
+
+  grant(request: WorldRequest, block: Block): WorldLease {
+    const owner = request.owner as Owner
+    const lease = {
+      block,
+      size: request.size,
+      capacity: block.capacity,
+      charge: this.machine.memory.chargeOf(request),
+      owner
+    }
+    owner.leases.add(lease)
+    this.leases.add(lease)
+    return lease
+  }
+
+  readonly hasSeveralQueues = false
+  acquireForQueue(): undefined {}
+  handOver(): void {}
+
+  schedule(task: () => void): void {
+    this.#tasks.push(task)
+  }
+
+  watch(): void {}
+  tellOthers(): void {}
+  startIdleClock(): void {}
+
+  queueing(): void {
+    this.machine.listen(false)
+  }
+
+  endLeases(_why: unknown, budget: ChargedBudget | undefined): void {
+    for (const lease of this.leases) {
+      if (budget === undefined || lease.charge?.budgets.includes(budget) === true) this.#end(lease)
+    }
+  }
+
+  endGranted({ granted }: WorldRequest): void {
+    if (granted !== undefined && this.leases.has(granted)) this.#end(granted)
+  }
+
+  closeSources(): void {
+    this.#source.closed = true
+  }
+
+  over(): void {}
+  interruptCalls(): void {}
+
+  lost(): GpuError | undefined {
+    return this.#isLost ? driverFailed() as GpuError : undefined
+  }
+
+  evidence(): Pick<OutOfMemory, "holderGroups" | "holders"> {
+    return { holders: none, holderGroups: none }
+  }
+
+  epochElsewhere(): number {
+    return 0
+  }
+
+  newsElsewhere(): number {
+    return 0
+  }
+
+  bytesElsewhere(): number {
+    return 0
+  }
+
+  #end(lease: WorldLease): void {
+    this.leases.delete(lease)
+    lease.owner.leases.delete(lease)
+    this.machine.released(lease.block, lease.size, lease.charge)
+  }
+
+  /** Does what the machine says for a request. */
+  #perform(request: WorldRequest, output: PoolOutput): void {
+    switch (output) {
+      case "Granted":
+        this.counts.granted++
+        if (request.asks === undefined) this.machine.ended(request, succeeded)
+        else this.open.add(request)
+        return
+      case "Failed": {
+        this.counts.failed++
+        const failure = request.failure!()
+        const reason = "reason" in failure ? failure.reason._tag : undefined
+        this.#over(request, { isFailure: true, isInterrupted: false, reason })
+        return
+      }
+      case "AskDriver":
+        this.machine.driverAsked(request)
+        strictEqual(request.calls <= mostCallsOfOneEpoch, true, "calls of one epoch")
+        this.calls.add(request)
+        return
+      case "Reclaim":
+        this.reclaims.add(request)
+        return
+      case "AskHandlers":
+        this.handling.add(request)
+        return
+      case "Wait":
+        this.waiting.add(request)
+        request.resume = () => {
+          this.waiting.delete(request)
+          this.#perform(request, this.machine.advance(request))
+        }
+    }
+  }
+
+  #over(request: WorldRequest, ending: Ending): void {
+    if (request.asks === undefined) this.machine.ended(request, ending)
+    else this.machine.reservationEnded(request, ending)
+  }
+
+  #ask(pick: (below: number) => number): void {
+    const { machine } = this
+    const size = 1 + pick(Math.max(1, Math.ceil(this.options.maxBytes / 3)))
+    const kind = pick(10)
+    const inside = kind === 3 && this.open.size > 0 ? nth(this.open, pick(this.open.size)) : undefined
+    const from = inside?.asks
+    const budget = from === undefined ? [undefined, undefined, ...this.budgets][pick(4)] : inside?.budget as Budget
+    const isReservation = kind === 1
+    const isSection = kind === 2
+    const asks = isReservation || isSection
+      ? new Reservation({
+        owner: this,
+        memory: machine.state,
+        parent: from,
+        budgets: isSection ? none : budget?.chain ?? none,
+        label: undefined,
+        fiberId: 0,
+        sequence: 0
+      })
+      : undefined
+    const bytes = isSection ? 0 : size
+    // Powers of two, so that blocks are used again.
+    const blockSize = isReservation || isSection ? bytes : 2 ** Math.ceil(Math.log2(size))
+    const chain = isSection ? undefined : budget
+    const accounts: ReadonlyArray<Account> = isSection
+      ? [machine.sections]
+      : isReservation
+      ? [...(budget?.chain ?? none), machine.memory]
+      : budget?.chain ?? none
+    const asked: Asked = {
+      source: this.#source,
+      operation: "World.allocate",
+      asks,
+      size: bytes,
+      exactSize: bytes,
+      blockSize: chain === undefined ? Math.min(blockSize, machine.core.maxBytes) : chain.blockSize(blockSize, bytes),
+      family: pick(2),
+      label: undefined,
+      callSite: undefined,
+      owner: this.owners[pick(this.owners.length)]!,
+      patience: { onExhausted: pick(4) === 0 ? "fail" : "wait", waitAtMost: pick(3) === 0 ? 5 : Infinity },
+      budget: chain,
+      accounts,
+      from,
+      section: undefined,
+      charge: chain === undefined ? undefined : new Charge()
+    }
+    const request = new WorldRequest(asked)
+    if (machine.tooLarge(request) === undefined) this.#perform(request, machine.ask(request))
+  }
+
+  #answerDriver(request: WorldRequest, pick: (below: number) => number): void {
+    this.calls.delete(request)
+    const { asking: capacity } = request
+    const wasAbandoned = request.state === "abandoned"
+    if (this.#driverBytes + capacity > this.options.driverBytes) {
+      this.counts.refusedCalls++
+      this.machine.driverRefused(request, "OutOfMemory", driverFailed)
+    } else if (pick(20) === 0) this.machine.driverRefused(request, "DriverError", driverFailed)
+    else {
+      this.#driverBytes += capacity
+      this.machine.driverAnswered(request, { recyclable: true })
+    }
+    if (!wasAbandoned) this.#perform(request, this.machine.advance(request))
+  }
+
+  #answerHandlers(request: WorldRequest, helped: boolean): void {
+    this.handling.delete(request)
+    if (helped && this.leases.size > 0) this.#end(nth(this.leases, 0))
+    const freed = helped && this.machine.believes(request)
+    this.machine.handlersEnded(request, freed, false)
+    this.#perform(request, this.machine.handlersAnswered(request, freed))
+  }
+
+  #interrupt(request: WorldRequest): void {
+    this.counts.interrupted++
+    this.#interruptWithin(request)
+    for (const set of [this.reclaims, this.handling, this.waiting, this.open]) set.delete(request)
+    this.#over(request, interrupted)
+  }
+
+  #timeOut(request: WorldRequest): void {
+    if (request.patience.waitAtMost === Infinity || !request.isWaiting) return
+    this.counts.timedOut++
+    this.waiting.delete(request)
+    request.resume = undefined
+    this.#perform(request, this.machine.timedOut(request, 5))
+  }
+
+  #closeOwner(index: number): void {
+    const owner = this.owners[index]!
+    owner.closed = true
+    for (const request of owner.awaiting) request.queue!.endRequest(request)
+    for (const lease of owner.leases) this.#end(lease)
+    for (const { queue } of [this.machine.memory, ...this.budgets]) queue.serve()
+    this.owners[index] = new Owner()
+  }
+
+  /** The fibers of an effect end before it does. */
+  #interruptWithin({ asks }: WorldRequest): void {
+    if (asks === undefined) return
+    for (const set of [this.calls, this.reclaims, this.handling, this.waiting, this.open]) {
+      for (const request of set) if (request.from === asks && !request.isOver) this.#interrupt(request)
+    }
+  }
+
+  #closeReservation(request: WorldRequest): void {
+    this.#interruptWithin(request)
+    this.open.delete(request)
+    this.#over(request, succeeded)
+  }
+
+  #runTasks(): void {
+    const tasks = this.#tasks
+    this.#tasks = []
+    for (const task of tasks) task()
+  }
+
+  /** One input. */
+  step(choice: number): void {
+    this.inputs++
+    let left = choice
+    const pick = (below: number): number => {
+      const picked = left % below
+      left = Math.floor(left / below)
+      return picked
+    }
+    const { machine } = this
+    const of = <A>(set: ReadonlySet<A>, f: (one: A) => void): void => {
+      if (set.size > 0) f(nth(set, pick(Math.min(set.size, 64))))
+    }
+    switch (pick(24)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+      case 4:
+      case 5:
+        return this.#ask(pick)
+      case 6:
+      case 7:
+      case 8:
+      case 9:
+        return of(this.calls, (request) => this.#answerDriver(request, pick))
+      case 10:
+      case 11:
+        return of(this.reclaims, (request) => {
+          this.reclaims.delete(request)
+          machine.reclaimed(machine.core.driverFrees)
+          this.#perform(request, machine.reclaimedFor(request))
+        })
+      case 12:
+        return of(this.handling, (request) => this.#answerHandlers(request, pick(2) === 0))
+      case 13:
+      case 14:
+      case 15:
+      case 16:
+        return of(this.leases, (lease) => this.#end(lease))
+      case 17:
+        return this.#closeOwner(pick(this.owners.length))
+      case 18: {
+        const sets = [this.reclaims, this.handling, this.waiting, this.open, this.calls]
+        return of(sets[pick(sets.length)]!, (request) => {
+          if (!request.isOver) this.#interrupt(request)
+        })
+      }
+      case 19:
+        return of(this.waiting, (request) => this.#timeOut(request))
+      case 20: {
+        if (pick(4) === 0) {
+          const budget = this.budgets[pick(2)]!
+          return budget.setLimit(Math.ceil(budget.limit * [0.75, 1, 1.5][pick(3)]!))
+        }
+        const bytes = Math.ceil(this.options.maxBytes * [1, 1, 0.75, 1.5][pick(4)]!)
+        if (machine.setMaxBytes(bytes)) {
+          machine.trim(machine.core.trim(Math.max(0, bytes - machine.core.reservedBytes)), bytes, undefined)
+        }
+        return
+      }
+      case 21:
+        if (pick(2) === 0) return machine.setHolding(pick(2) === 0)
+        return machine.trim(machine.core.trim(pick(this.options.maxBytes)), 0, undefined)
+      case 22:
+        return of(this.open, (request) => this.#closeReservation(request))
+      default:
+        return this.#runTasks()
+    }
+  }
+
+  /** The memory closes, or its device is lost, in the midst of everything. */
+  end(how: "close" | "lose"): void {
+    if (how === "close") return this.machine.close()
+    this.#isLost = true
+    this.machine.loseDevice()
+  }
+
+  /** Everything that others do comes to its end: no request may be left then. */
+  drain(): void {
+    for (let rounds = 0; this.#isBusy; rounds++) {
+      strictEqual(rounds < 10_000, true, "rounds until all requests are over")
+      this.#runTasks()
+      for (const request of this.calls) this.#answerDriver(request, () => 1)
+      for (const request of this.reclaims) {
+        this.reclaims.delete(request)
+        this.machine.reclaimed(this.machine.core.driverFrees)
+        this.#perform(request, this.machine.reclaimedFor(request))
+      }
+      for (const request of this.handling) this.#answerHandlers(request, false)
+      for (const request of this.open) this.#closeReservation(request)
+      for (const lease of this.leases) this.#end(lease)
+    }
+  }
+
+  get #isBusy(): boolean {
+    return this.#tasks.length > 0 ||
+      [this.calls, this.reclaims, this.handling, this.waiting, this.open, this.leases].some(({ size }) => size > 0)
+  }
+
+  /** What holds after every input. */
+  check(): void {
+    const { machine: { core, memory, sections, state } } = this
+    const requests = new Set([...this.calls, ...this.reclaims, ...this.handling, ...this.waiting, ...this.open])
+    let pending = 0
+    let reserved = 0
+    for (const request of requests) {
+      pending += request.pending + (request.isCalling ? request.asking : 0)
+      reserved += request.drawn
+    }
+    for (const { left } of state.reservations) reserved += left
+    let activeBytes = 0
+    for (const { size } of this.leases) activeBytes += size
+    const waiters = [memory, sections, ...this.budgets].reduce((sum, { queue }) => sum + queue.length, 0)
+    deepStrictEqual(
+      [core.activeBlocks, core.activeBytes, core.reservedBytes, core.setAsideBytes, core.waiters],
+      [this.leases.size, activeBytes, pending, reserved, waiters]
+    )
+    strictEqual(core.managedBytes, this.#driverBytes)
+    strictEqual(core.managedBytes - core.heldBytes, sum(this.leases, ({ capacity }) => capacity))
+    for (const budget of this.budgets) {
+      const ofLeases = sum(this.leases, ({ capacity, charge }) => charge?.budgets.includes(budget) ? capacity : 0)
+      strictEqual(budget.stats().managedBytes, ofLeases)
+      strictEqual(budget.chargedBytes >= ofLeases, true, "a budget is charged with its leases")
+    }
+  }
+
+  /** Nothing is left. */
+  checkEmpty(): void {
+    this.check()
+    const { machine, machine: { core } } = this
+    deepStrictEqual([core.activeBytes, core.reservedBytes, core.setAsideBytes, core.waiters], [0, 0, 0, 0])
+    deepStrictEqual(this.budgets.map(({ chargedBytes, reservedBytes }) => [chargedBytes, reservedBytes]), [[0, 0], [
+      0,
+      0
+    ]])
+    machine.close()
+    deepStrictEqual([core.managedBytes, core.driverAllocations - core.driverFrees], [0, 0])
+  }
+}
+
+const nth = <A>(set: ReadonlySet<A>, index: number): A => {
+  let at = 0
+  for (const one of set) if (at++ === index) return one
+  throw new Error(`there is no element ${index} of ${set.size}`)
+}
+
+const sum = <A>(all: Iterable<A>, of: (one: A) => number): number => {
+  let total = 0
+  for (const one of all) total += of(one)
+  return total
+}
