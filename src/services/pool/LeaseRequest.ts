@@ -37,6 +37,15 @@ export class LeaseRequest extends Request {
   declare readonly pool: object
   declare granted: Lease | undefined
 
+  constructor(asked: LeaseAsked) {
+    super(asked)
+    this.wanted = asked.wanted
+    this.maker = asked.maker
+    this.collect = asked.collect
+    this.handlerRun = asked.handlerRun
+    this.pool = asked.pool
+  }
+
   override get inHandler(): boolean {
     return this.handlerRun !== undefined && isWithin(this.handlerRun, this.pool)
   }
@@ -62,6 +71,3 @@ export class LeaseRequest extends Request {
     return this.owner.scope ?? Context.getOrUndefined(this.maker.context, Scope.Scope)
   }
 }
-
-/** A request of the shell: what the machine does not know of it comes with the rest. */
-export const make = (asked: LeaseAsked): LeaseRequest => new LeaseRequest(asked)

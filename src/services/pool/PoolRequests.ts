@@ -362,7 +362,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
       list: LeaseList
     ): Effect.fn.Return<void, GpuError> {
       const { pool, pool: { core, machine: { memory, state } } } = this
-      request.steps.add("bin").add("driver")
+      request.tried("bin")
+      request.tried("driver")
       let tries = 0
       while (true) {
         const before = core.releases
@@ -408,7 +409,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     if (request.patience.waitAtMost === Infinity) return alone
     const { memory } = pool.machine
     return inTime(request, () => alone, (waited) => {
-      request.steps.add("wait")
+      request.tried("wait")
       return refuse(pool, request, memory.outOfMemory(request, waited))
     })
   }

@@ -22,7 +22,7 @@ import type { LeaseList, LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentReservations, CurrentSection } from "./CurrentReservations.ts"
 import { InHandler } from "./InHandler.ts"
-import { LeaseRequest, make as makeRequest } from "./LeaseRequest.ts"
+import { LeaseRequest } from "./LeaseRequest.ts"
 import { type ExhaustedOptions, knownOfRequest, patienceOf, type RequestOptions } from "./PoolOptions.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 import { refuse } from "./RequestRun.ts"
@@ -151,7 +151,7 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
     if (isGpuError(patience)) return patience
     const exactSize = source.exactSize(size)
     const blockSize = source.blockSize(size)
-    const request = makeRequest({
+    const request = new LeaseRequest({
       source,
       operation,
       asks: undefined,
@@ -249,7 +249,7 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
     if (problem !== undefined) return problem
     const patience = this.patienceOf(operation, options)
     if (isGpuError(patience)) return patience
-    const request = makeRequest({
+    const request = new LeaseRequest({
       source,
       operation,
       asks,

@@ -242,7 +242,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
       request.capacity = bytes
       request.isRefused = false
       request.reclaimsFirst = this.freesAreLate
-      if (room === "evicted") request.steps.add("evict")
+      if (room === "evicted") request.tried("evict")
       return true
     }
     return false

@@ -79,7 +79,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
         if (!this.#passes(request, account)) return this.#waitAt(request, account)
       }
       request.passed++
-      request.steps.clear()
+      request.steps.length = 0
     }
     if (asks === undefined) return request.arrived ? this.#search(request) : this.#arrive(request)
     if (request.state === "new") request.become("granted")
@@ -103,8 +103,8 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   #arrive(request: Request): PoolOutput | undefined {
     const { handlers, queue } = this.memory
     request.arrived = true
-    request.steps.add("bin")
-    if (request.source.borrows) request.steps.add("borrow")
+    request.tried("bin")
+    if (request.source.borrows) request.tried("borrow")
     // One of a handler asks for the one that waits for it.
     if (!this.#mustWait(request) || request.inHandler) {
       if (!this.state.failEnded(request)) request.become("searching")
@@ -137,7 +137,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       return this.#askDriver(request)
     }
     if (memory.makeRoom(request, capacity) !== undefined) {
-      request.steps.add("evict")
+      request.tried("evict")
       return this.#reclaim(request)
     }
     return request.shrinkToExact() ? undefined : this.#exhausted(request)
@@ -160,7 +160,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     }
     request.charge?.resize(request.capacity)
     request.askedAt = this.state.epoch
-    request.steps.add("driver")
+    request.tried("driver")
     return "AskDriver"
   }
 
@@ -172,11 +172,11 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     if (request.reclaimedAt !== this.core.driverFrees) {
       request.reclaimedAt = this.core.driverFrees
       request.isRefused = false
-      request.steps.add("reclaim")
+      request.tried("reclaim")
       return this.#reclaim(request)
     }
     if (this.memory.evictNext(request)) {
-      request.steps.add("evict")
+      request.tried("evict")
       return undefined
     }
     if (!request.shrinkToExact()) return this.#exhausted(request)
@@ -198,7 +198,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     const mayAsk = patience.isPart !== true && !inHandler && known?.declined !== true
     // Handlers free memory, and do not end jobs.
     if (handlers !== undefined && mayAsk && !account.queue.holdsBack(request)) {
-      request.steps.add("handlers")
+      request.tried("handlers")
       // It stands in the queue meanwhile, or a later request would take the memory that handlers free for it.
       if (!account.queue.enter(request, "withHandlers", request.exhaustedAt)) return undefined
       request.credit = known ?? handlers.creditOf(account)
@@ -217,7 +217,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   }
 
   #wait(request: Request, account: Account): PoolOutput | undefined {
-    request.steps.add("wait")
+    request.tried("wait")
     if (!account.queue.enter(request, "queued", request.exhaustedAt)) return undefined
     this.state.observer?.waiting(request)
     return "Wait"
@@ -274,7 +274,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   timedOut(request: Request, waitedMillis: number): PoolOutput {
     const account = this.accountOf(request)
     if (!request.isWaiting || account.queue.isAnswered(request)) return this.advance(request)
-    request.steps.add("wait")
+    request.tried("wait")
     return this.#fail(request, account, waitedMillis)
   }
 
