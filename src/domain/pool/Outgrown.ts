@@ -6,7 +6,7 @@
  * when it asks for what was freed. So freed sizes are noted, and the bytes of those that it asks for are allowed besides from
  * then on: it misses each block once.
  *
- * @internal
+ * @since 0.1.0
  */
 import { maxBytes } from "./PowersOfTwo.ts"
 
@@ -23,9 +23,18 @@ export interface OutgrownOptions {
   readonly missedBytes: number
 }
 
-/** Of more blocks the pool forgets those that it has freed the longest ago. */
+/**
+ * Of more blocks the pool forgets those that it has freed the longest ago.
+ *
+ * @internal
+ */
 export const mostNoted = 1024
 
+/**
+ * What a pool knows of the sizes of its program.
+ *
+ * @internal
+ */
 export class Outgrown<F> {
   mostLeasedBytes: number
   missedBytes: number
