@@ -40,6 +40,10 @@ export class Bin<B, F> extends SizeLeaf implements HeldLinks<Bin<B, F>> {
   }
 }
 
+/** Whether hits have emptied it, so that it is to be unmarked. */
+const isEmptied = <B, F>(bin: Bin<B, F> | undefined): bin is Bin<B, F> & { readonly top: undefined } =>
+  bin !== undefined && bin.top === undefined
+
 export class PoolBins<B, F> {
   private lastFamily: F | undefined = undefined
   private lastIndex: SizeIndex<Bin<B, F>> | undefined = undefined
@@ -62,7 +66,7 @@ export class PoolBins<B, F> {
     const index = this.indexOf(family)
     if (index === undefined) return undefined
     let bin = index.atLeast(size)
-    while (bin !== undefined && bin.top === undefined) {
+    while (isEmptied(bin)) {
       this.unmark(bin)
       bin = index.atLeast(size)
     }
@@ -74,7 +78,7 @@ export class PoolBins<B, F> {
     const index = this.indexOf(family)
     if (index === undefined) return undefined
     let bin = index.below(size)
-    while (bin !== undefined && bin.top === undefined) {
+    while (isEmptied(bin)) {
       this.unmark(bin)
       bin = index.below(size)
     }
@@ -86,7 +90,7 @@ export class PoolBins<B, F> {
     for (const [family, index] of this.families) {
       if (!isMeant(family)) continue
       let bin = index.largest()
-      while (bin !== undefined && bin.top === undefined) {
+      while (isEmptied(bin)) {
         this.unmark(bin)
         bin = index.largest()
       }
@@ -163,7 +167,7 @@ export class PoolBins<B, F> {
 
   /** Whether a bin of the row holds a block; it is then the first one. Empty bins on the way are unmarked. */
   private holds(row: Row<B, F>): boolean {
-    while (row.first !== undefined && row.first.top === undefined) this.unmark(row.first)
+    while (isEmptied(row.first)) this.unmark(row.first)
     return row.first !== undefined
   }
 

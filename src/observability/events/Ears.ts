@@ -3,8 +3,7 @@
  *
  * @internal
  */
-import type { Emitter } from "../../services/pool/Emitter.ts"
-import type { Connecting, EventHub, Heard } from "../../services/pool/EventHub.ts"
+import type { Connecting, Emitter, EventHub, Heard } from "../../services/pool/EventHub.ts"
 import { Emitters } from "./Emitters.ts"
 
 /** Makes emitters for those who listen in one way. */

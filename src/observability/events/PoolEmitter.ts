@@ -11,8 +11,7 @@ import * as CallSite from "../../services/calls/CallSite.ts"
 import { QueueDriver } from "../../services/device/QueueDriver.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
-import type { Emitter } from "../../services/pool/Emitter.ts"
-import type { Heard } from "../../services/pool/EventHub.ts"
+import type { Emitter, Heard } from "../../services/pool/EventHub.ts"
 import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
 
 type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never

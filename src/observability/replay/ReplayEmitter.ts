@@ -8,7 +8,7 @@ import type { ChargedBudget, Origin } from "../../domain/pool/machine/Reservatio
 import type { FreeReason, GaveUp, Released } from "../../domain/pool/PoolEvent.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
-import type { Emitter } from "../../services/pool/Emitter.ts"
+import type { Emitter } from "../../services/pool/EventHub.ts"
 import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
 import type { Tally } from "./Tally.ts"
 import type { Ticket } from "./Ticket.ts"

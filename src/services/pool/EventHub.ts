@@ -1,16 +1,27 @@
 /**
- * Where memories and those who listen to them meet. A program in which nobody listens loads nothing else of events.
+ * Where memories and those who listen to them meet, and what those are told: what the machine decides, and the hits and ends of leases
+ * that pass it by. A program in which nobody listens loads nothing else of events.
  *
  * @internal
  */
 import * as Context from "effect/Context"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import type { Family } from "../../domain/pool/machine/Request.ts"
+import type { PoolObserver } from "../../domain/pool/machine/PoolObserver.ts"
+import type { Family, Patience } from "../../domain/pool/machine/Request.ts"
+import type { Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
-import type { Leasable } from "../lease/Lease.ts"
+import type { Released } from "../../domain/pool/PoolEvent.ts"
+import type { Block, Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseTable } from "../lease/LeaseTable.ts"
-import type { Emitter } from "./Emitter.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
 import type { MemorySettings } from "./PoolOptions.ts"
+
+/** Told what happens to a memory. Each is called in the step of what it tells, before what follows from that, and never throws. */
+export interface Emitter extends PoolObserver {
+  /** A hit that made no request of its own. */
+  hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void
+  released(lease: Lease, block: Block, why: Released["why"]): void
+}
 
 /** A memory, as those know it that listen. */
 export interface Heard {

@@ -4,13 +4,13 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Semaphore from "effect/Semaphore"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { HandlerCredit, type Shortage } from "../../domain/pool/machine/HandlerCredit.ts"
 import type { AccountHandlers } from "../../domain/pool/machine/Request.ts"
-import { HandlerRun, InHandler } from "./InHandler.ts"
 
 /**
  * What a pool needs when it asks its out-of-memory handlers.
@@ -48,6 +48,44 @@ export interface Need {
 
 /** @internal */
 export type Handler = (need: Need) => Effect.Effect<boolean, GpuError>
+
+/**
+ * Handlers of one pool at work for one request.
+ *
+ * @internal
+ */
+export class HandlerRun {
+  /** A fiber that outlives its handler does not count as the handler. */
+  isOver = false
+  readonly pool: object
+  readonly outer: HandlerRun | undefined
+
+  constructor(pool: object, outer: HandlerRun | undefined) {
+    this.pool = pool
+    this.outer = outer
+  }
+}
+
+/**
+ * Known to what a handler does: asking its pool for memory there neither asks the handlers again nor waits.
+ *
+ * @internal
+ */
+export const InHandler = Context.Reference<HandlerRun | undefined>("effect-gpu-pool/InHandler", {
+  defaultValue: () => undefined
+})
+
+/**
+ * Whether the request comes from a handler of the pool, perhaps through a handler of another pool.
+ *
+ * @internal
+ */
+export const isWithin = (innermost: HandlerRun | undefined, pool: object): boolean => {
+  for (let run = innermost; run !== undefined; run = run.outer) {
+    if (run.pool === pool && !run.isOver) return true
+  }
+  return false
+}
 
 /** @internal */
 export class Handlers implements AccountHandlers {

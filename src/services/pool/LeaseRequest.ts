@@ -10,7 +10,7 @@ import { type Asked, Request } from "../../domain/pool/machine/Request.ts"
 import type { Lease } from "../lease/Lease.ts"
 import type { LeaseList } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
-import { type HandlerRun, isWithin } from "./InHandler.ts"
+import { type HandlerRun, isWithin } from "./Handlers.ts"
 import { type AnyFiber, partyOf } from "./Operation.ts"
 
 export interface LeaseAsked extends Asked {

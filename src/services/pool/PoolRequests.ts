@@ -21,13 +21,13 @@ import * as CallSite from "../calls/CallSite.ts"
 import type { Block, Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseList } from "../lease/LeaseTable.ts"
 import { CurrentReservations, CurrentSection } from "./CurrentReservations.ts"
-import type { Emitter } from "./Emitter.ts"
-import { InHandler, isWithin } from "./InHandler.ts"
+import type { Emitter } from "./EventHub.ts"
+import { InHandler, isWithin } from "./Handlers.ts"
 import { LeaseRequest } from "./LeaseRequest.ts"
 import { patienceOf, type RequestOptions } from "./PoolOptions.ts"
+import { type AnyFiber, RequestMaker, type Terms, type Want } from "./RequestMaker.ts"
 import { endingOf, inTime, refuse, retryAll, run } from "./RequestRun.ts"
 
-import { type AnyFiber, RequestMaker, type Terms, type Want } from "./RequestMaker.ts"
 /** Leases that a program gets all together or not at all. */
 interface WantedTogether<W, L> {
   /** The list that will own them. */
@@ -235,9 +235,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     options: RequestOptions | undefined
   ): L | undefined {
     if (size === 0) return this.#empty(list, wanted, label, options)
-    const { pool, source } = this
-    if (!this.isPlain || !pool.machine.mayHit) return undefined
-    const { core } = pool
+    if (!this.mayHit) return undefined
+    const { pool, pool: { core }, source } = this
     const padding = source.borrows ? core.nextPadding : Infinity
     let blockSize = source.blockSize(size)
     // Mostly so much is left that the exact size does not matter.
@@ -419,10 +418,10 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     for (const lease of leases.splice(0)) if (lease.list === list) this.pool.endUnsafe(lease, "released")
   }
 
-  /** A pool that clears has not searched yet; most such requests are hits, which need nothing else. */
+  /** Where a hit could not be looked for, most requests are hits all the same, which need nothing else. */
   #lease(request: LeaseRequest): Effect.Effect<L, GpuError> {
     const { pool, pool: { machine } } = this
-    if (machine.askOnce(request)) return request.failure?.() ?? Exit.succeed(this.#granted(request))
+    if (!this.mayHit && machine.askOnce(request)) return request.failure?.() ?? Exit.succeed(this.#granted(request))
     return Effect.onExitPrimitive(
       Effect.map(run(pool, request), () => this.#granted(request)),
       (exit) => {

@@ -21,7 +21,7 @@ import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseList, LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentReservations, CurrentSection } from "./CurrentReservations.ts"
-import { InHandler } from "./InHandler.ts"
+import { InHandler } from "./Handlers.ts"
 import { LeaseRequest } from "./LeaseRequest.ts"
 import { type ExhaustedOptions, knownOfRequest, patienceOf, type RequestOptions } from "./PoolOptions.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
@@ -60,7 +60,7 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
   protected readonly allocating: string
   protected readonly using: string
   /** Whether a hit needs nothing else: no budget, no reservation and no clearing. */
-  protected readonly isPlain: boolean
+  private readonly isPlain: boolean
   private readonly largest: number
 
   constructor(pool: PoolRuntime, source: PoolSource<W, V, L>, terms: Terms, budget: Budget | undefined) {
@@ -81,6 +81,11 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
     const { budget, pool: { machine: { memory } } } = this
     if (budget === undefined) return [memory]
     return budget.owner.kind === "pool" ? [budget, memory] : [budget]
+  }
+
+  /** Whether a held block can be leased in one step, by the terms and as the memory is now. */
+  protected get mayHit(): boolean {
+    return this.isPlain && this.pool.machine.mayHit
   }
 
   /** Options with their members as they are now, and where the request was made, while that is tracked. */
@@ -278,7 +283,7 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
   /** Whether each of a few requests has a held block of its own, so that no block is taken in vain. */
   protected areHeld(wants: ReadonlyArray<Want<W>>): boolean {
     const { pool, source } = this
-    if (wants.length === 0 || wants.length > mostHitTogether || !pool.machine.mayHit || !this.isPlain) return false
+    if (wants.length === 0 || wants.length > mostHitTogether || !this.mayHit) return false
     const bins = wants.map(({ size, wanted }) => ({
       blockSize: size === 0 ? 0 : source.blockSize(size),
       family: source.family(wanted)
