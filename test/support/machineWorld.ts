@@ -216,7 +216,7 @@ export class World implements PoolPort<Value> {
     return 0
   }
 
-  newsElsewhere(): number {
+  uncontestedElsewhere(): number {
     return 0
   }
 

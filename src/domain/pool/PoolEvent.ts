@@ -208,7 +208,7 @@ export interface Waited extends OfRequest {
 }
 
 /**
- * Bytes were set aside for the effect of a `reserve`.
+ * Bytes are reserved from now on for the effect of a `reserve`, or for the leases of an `allocateAll`.
  *
  * @category models
  * @since 0.1.0

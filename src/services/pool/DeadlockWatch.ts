@@ -101,7 +101,7 @@ export class DeadlockWatch {
   readonly #look = Effect.suspend(() => {
     // An operation may not have known yet on which fiber it runs, and for which job, when its request had to wait for the end of others.
     for (const queue of this.#pool.machine.state.queues) if (queue.jobs !== undefined) queue.serve()
-    const seen = this.#sight()
+    const seen = this.#fingerprint()
     if (!this.#hasQuiet) return Effect.sync(() => this.#mark())
     if (seen === this.#seen && this.#leftOut++ < this.#toLeaveOut) return Effect.sync(() => this.#nothingFound())
     return Effect.catch(
@@ -113,7 +113,7 @@ export class DeadlockWatch {
   #search(endDeadlocks: (pool: Watched, mayBe: (request: LeaseRequest, queue: Queue) => boolean) => boolean): void {
     // It may have taken time to load.
     if (this.#hasQuiet && endDeadlocks(this.#pool, this.#hasWaited)) return this.#mark()
-    const seen = this.#sight()
+    const seen = this.#fingerprint()
     this.#toLeaveOut = seen === this.#seen ? Math.min(2 * this.#toLeaveOut + 1, mostLeftOut) : 0
     this.#leftOut = 0
     this.#seen = seen
@@ -131,7 +131,7 @@ export class DeadlockWatch {
   }
 
   /** Changes with what the search depends on, as far as the pools know: who waits for an operation they do not. */
-  #sight(): number {
+  #fingerprint(): number {
     return this.#pool.peers.reduce(
       (sum, { leases, machine: { core, memory, state } }) =>
         sum + leases.order.granted + state.arrivals + memory.queue.changes() + core.waiters,

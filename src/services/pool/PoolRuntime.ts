@@ -238,11 +238,11 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   }
 
   epochElsewhere(): number {
-    return this.shares.reduce((sum, { progress }) => sum + progress, 0)
+    return this.shares.reduce((sum, { epoch }) => sum + epoch, 0)
   }
 
-  newsElsewhere(): number {
-    return this.shares.reduce((sum, { news }) => sum + news, 0)
+  uncontestedElsewhere(): number {
+    return this.shares.reduce((sum, { uncontestedEpoch }) => sum + uncontestedEpoch, 0)
   }
 
   bytesElsewhere(): number {
@@ -371,11 +371,11 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
     this.machine.evictForOthers(bytes)
   }
 
-  get progress(): number {
+  get epoch(): number {
     return this.machine.state.ownEpoch
   }
 
-  get news(): number {
-    return this.machine.state.ownNews
+  get uncontestedEpoch(): number {
+    return this.machine.state.ownUncontestedEpoch
   }
 }

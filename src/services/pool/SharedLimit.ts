@@ -15,11 +15,11 @@ import type { Watched } from "./DeadlockView.ts"
 export interface Member extends Watched {
   /** Held bytes, which requests of other members can evict. */
   readonly heldBytes: number
-  /** Grows with each block that comes back to the member, except blocks that an attempt took and gave back. */
-  readonly progress: number
-  /** The same without what calls that the driver refused had in their hands. */
-  readonly news: number
-  /** Frees held blocks of so many bytes for a request of another member. They do not count as progress. */
+  /** As `PoolState.ownEpoch`. */
+  readonly epoch: number
+  /** As `PoolState.ownUncontestedEpoch`. */
+  readonly uncontestedEpoch: number
+  /** Frees held blocks of so many bytes for a request of another member. They are in no epoch. */
   readonly evict: (bytes: number) => void
   /** Requests begin to wait in any line, or the last one ends. Between, the member reports each block that comes back. */
   readonly listen: () => void
@@ -43,13 +43,13 @@ export class Share {
     return Array.from(this.limit.shares).filter((share) => share !== this)
   }
 
-  /** A count that grows when bytes come back from outside the member. */
-  get progress(): number {
-    return this.others.reduce((sum, { member }) => sum + member.progress, this.heard)
+  /** A count that grows when bytes come back from outside the member: the epochs of the others, and what it heard. */
+  get epoch(): number {
+    return this.others.reduce((sum, { member }) => sum + member.epoch, this.heard)
   }
 
-  get news(): number {
-    return this.others.reduce((sum, { member }) => sum + member.news, this.heard)
+  get uncontestedEpoch(): number {
+    return this.others.reduce((sum, { member }) => sum + member.uncontestedEpoch, this.heard)
   }
 
   /** An attempt to get several leases. If it cannot get all, it releases those that it has, and returns the reason. */
@@ -116,7 +116,7 @@ export class SharedLimit {
   leave(share: Share): void {
     this.shares.delete(share)
     // The others keep counting what came back to this member.
-    for (const other of this.shares) other.heard += share.member.progress + 1
+    for (const other of this.shares) other.heard += share.member.epoch + 1
     this.listen()
     this.tell()
   }

@@ -312,15 +312,16 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   /** The driver is asked for a request. */
   asked(request: Request): void {
-    const { news } = this.#state
-    request.calls = request.callsSince === news ? request.calls + 1 : 1
-    request.callsSince = news
+    const { uncontestedEpoch } = this.#state
+    request.calls = request.callsSince === uncontestedEpoch ? request.calls + 1 : 1
+    request.callsSince = uncontestedEpoch
     request.refusalsBefore = this.#refusals
   }
 
   /**
-   * The driver refused a request. Where another was refused meanwhile, it may have been for the memory that this call had in its
-   * hands. What it asks for after a whole try for no news is none to others: they would ask for each other without an end.
+   * The driver refused a request. A call that it refused while this one was under way may have lacked what this one had in its hands
+   * and has given back, so the epoch grows. It does so for as many calls as one try has, until something really comes back: two requests
+   * that are refused would else be a reason for each other to ask again, without an end.
    */
   refused({ calls, refusalsBefore }: Request): void {
     if (this.#refusals !== refusalsBefore && calls <= callsOfOneTry) this.#state.contested++

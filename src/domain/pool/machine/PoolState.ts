@@ -72,9 +72,9 @@ export interface PoolPort<A extends Reusable = Reusable> {
   /** Why the device is lost. */
   lost(): GpuError | undefined
   evidence(budget: ChargedBudget | undefined): Evidence
-  /** What came back to others under the limits of the allocator, and that without what refused calls had in their hands. */
+  /** The epochs of others under the limits of the allocator, and those without contested refusals. */
   epochElsewhere(): number
-  newsElsewhere(): number
+  uncontestedElsewhere(): number
   /** Bytes of others under the limits of the allocator. */
   bytesElsewhere(): number
 }
@@ -96,9 +96,9 @@ export class PoolState<A extends Reusable = Reusable> {
   readonly whyEnded: (request: Request) => Failure | undefined
   /** Whether it can never fit. */
   readonly isTooLarge: (request: Request) => boolean
-  /** Driver calls that were refused while another call had memory. */
+  /** Refused driver calls that may have had in their hands what another call was refused for meanwhile. */
   contested = 0
-  /** What the counters of the ledger say too much or too little. */
+  /** What the ledger counts and is in no epoch, as a number below 0. */
   #correction = 0
   #arrivals = 0
   /** The requests to resume: not empty while a task for them is scheduled. So many of them are resumed. */
@@ -118,15 +118,18 @@ export class PoolState<A extends Reusable = Reusable> {
   }
 
   /**
-   * Counts that bytes became free: a lease ended, the driver got a block back, a block was kept that nobody waits for, a limit
-   * changed. While it does not grow, asking the driver again is useless.
+   * Grows when memory may be free that a refused request did not see: a lease ended, the driver got a block back, a block was kept
+   * that nobody waits for, or a call was refused that may have had it in its hands. Corrections take out what is no reason to ask again:
+   * a block that a waiter got in the step in which it came back, blocks that were evicted for another memory, and the leases of an
+   * `allocateAll` that did not get all. While it does not grow, asking the driver again is useless. A new limit is not in it, since it
+   * gives the driver no memory: the queues are served then.
    */
   get ownEpoch(): number {
-    return this.ownNews + this.contested
+    return this.ownUncontestedEpoch + this.contested
   }
 
-  /** The same without what refused calls had in their hands. */
-  get ownNews(): number {
+  /** The same without refused calls: what really came back. */
+  get ownUncontestedEpoch(): number {
     const { driverAllocations, driverFrees, misses, releases } = this.core
     return releases + driverFrees + driverAllocations - misses + this.#correction
   }
@@ -136,11 +139,11 @@ export class PoolState<A extends Reusable = Reusable> {
     return this.ownEpoch + this.port.epochElsewhere()
   }
 
-  get news(): number {
-    return this.ownNews + this.port.newsElsewhere()
+  get uncontestedEpoch(): number {
+    return this.ownUncontestedEpoch + this.port.uncontestedElsewhere()
   }
 
-  /** Bytes became free in a way that the ledger does not count, or (below 0) did not, although it counts them. */
+  /** Takes out of the epoch, by a number below 0, what the ledger counts and is no reason to ask the driver again. */
   correct(by: number): void {
     this.#correction += by
   }

@@ -107,7 +107,10 @@ export type Served = "answered" | "admitted" | "given" | "try"
  */
 export interface Account {
   readonly queue: Queue
-  /** The handlers of the program, if it has any: the machine only asks for them. */
+  /**
+   * Those that the program has registered here; `undefined` until it registers the first. The machine sees whether there are any, and
+   * says when they are asked; its shell asks them.
+   */
   handlers: AccountHandlers | undefined
   /** Whether the request is past it. */
   hasAdmitted(request: Request): boolean
@@ -295,7 +298,7 @@ export abstract class Request implements Asking {
   asking = 0
   /** The pool's count of freed blocks when memory was last reclaimed for it. */
   reclaimedAt = -1
-  /** How often it has asked the driver since something came back, and when that was. */
+  /** How often it has asked the driver in one uncontested epoch (`PoolState`), and which that is. */
   calls = 0
   callsSince = -1
   /** How many calls the driver had refused when it began the last one. */
