@@ -31,6 +31,9 @@ interface Hit {
   readonly waitAtMost: number
 }
 
+type ToldLease = Pick<Lease, "label" | "size">
+type ToldBlock = Pick<Block, "capacity" | "number">
+
 /** The times that a Date has, in milliseconds before and after 1970. */
 const longestTime = 8.64e15
 
@@ -61,7 +64,7 @@ export class EventRow {
   }
 
   /** From now on it is a hit or the end of a lease, with what both say. The pool is the place of its text. */
-  setLease(kind: number, at: number, pool: number, lease: Lease, { capacity, number }: Block): void {
+  setLease(kind: number, at: number, pool: number, lease: ToldLease, { capacity, number }: ToldBlock): void {
     const { texts, values } = this
     this.kind = kind
     this.at = at
@@ -74,7 +77,12 @@ export class EventRow {
   }
 
   /** From now on it is a hit. Texts are given by their places. */
-  setHit(at: number, lease: Lease, block: Block, { family, from, pool, queue, request, waitAtMost }: Hit): void {
+  setHit(
+    at: number,
+    lease: ToldLease,
+    block: ToldBlock,
+    { family, from, pool, queue, request, waitAtMost }: Hit
+  ): void {
     const { values } = this
     this.setLease(leased, at, pool, lease, block)
     values[columns.request] = request

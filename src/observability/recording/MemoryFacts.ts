@@ -6,7 +6,7 @@
 import * as CallSite from "../../services/calls/CallSite.ts"
 import type { Block } from "../../services/lease/Lease.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
-import { poolOf } from "../events/PoolEmitter.ts"
+import { poolOf } from "../events/EventMaker.ts"
 import { type EventChunk, sizeColumns } from "./EventChunk.ts"
 import { EventReader, forEachSizes } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"

@@ -12,7 +12,8 @@ import type { Block, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
 import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
-import { longestWait, PoolEmitter } from "../events/PoolEmitter.ts"
+import { longestWait } from "../events/EventMaker.ts"
+import { PoolEmitter } from "../events/PoolEmitter.ts"
 import { type EventChunk, sizeColumns } from "./EventChunk.ts"
 import { EventRow } from "./EventRow.ts"
 import { memoryFacts } from "./MemoryFacts.ts"
@@ -59,6 +60,7 @@ interface NotedFamily {
 const mostSizes = 1024
 
 export class RingEmitter extends PoolEmitter {
+  readonly #heard: Heard
   readonly #ring: Ring
   readonly #onRanOut: () => void
   readonly #row = new EventRow()
@@ -83,6 +85,7 @@ export class RingEmitter extends PoolEmitter {
       this.#row.set(event)
       this.#place = chunk.add(this.#row)
     })
+    this.#heard = memory
     this.#ring = ring
     this.#onRanOut = onRanOut
     this.#row.memory = memory.number
@@ -156,7 +159,7 @@ export class RingEmitter extends PoolEmitter {
     this.#row.texts = chunk.texts
     this.#families.clear()
     this.#family = undefined
-    if (!chunk.memories.has(this.memory.number)) chunk.memories.set(this.memory.number, memoryFacts(this.memory))
+    if (!chunk.memories.has(this.memory.number)) chunk.memories.set(this.memory.number, memoryFacts(this.#heard))
     return chunk
   }
 

@@ -13,8 +13,8 @@ import { type Recording, recordingProblem } from "../recording/RecordingModel.ts
 import { Replayer } from "./Replayer.ts"
 import { planOf, type ReplayOptions } from "./ReplayOptions.ts"
 import { type ReplayReport, reportOf } from "./ReplayReport.ts"
-import { Script } from "./Script.ts"
 import { type SmallestLimit, smallestLimitOf, type SmallestLimitOptions } from "./SmallestLimit.ts"
+import { Trace } from "./Trace.ts"
 
 export type { ReplayOptions } from "./ReplayOptions.ts"
 export type { FailedRequest, ReplayReport } from "./ReplayReport.ts"
@@ -27,12 +27,12 @@ const hasRecording = ({ 0: first, length }: IArguments): boolean =>
 const replay = (
   operation: string,
   recording: Recording,
-  script: Script,
+  trace: Trace,
   options: ReplayOptions | undefined
 ): ReplayReport | GpuError => {
   const plan = planOf(operation, recording, options)
   if (isGpuError(plan)) return plan
-  const replayer = new Replayer(recording, { plan, script, keepsEvents: true, endsWith: undefined })
+  const replayer = new Replayer(recording, { plan, trace, keepsEvents: true, endsWith: undefined })
   const problem = replayer.run(operation)
   if (problem !== undefined) return problem
   const { budgets, takenAt } = recording
@@ -85,7 +85,7 @@ export const run: {
     Effect.suspend((): Effect.Effect<ReplayReport, GpuError> => {
       const problem = recordingProblem("Replay.run", recording)
       if (problem !== undefined) return problem
-      const report = replay("Replay.run", recording, new Script(recording), options)
+      const report = replay("Replay.run", recording, new Trace(recording), options)
       return isGpuError(report) ? report : Effect.succeed(report)
     })
 )
@@ -140,10 +140,10 @@ export const compare: {
           "Pass a record of options by name."
         )
       }
-      const script = new Script(recording)
+      const trace = new Trace(recording)
       const reports: Array<[string, ReplayReport]> = []
       for (const [name, options] of Object.entries<ReplayOptions>(policies)) {
-        const report = replay(operation, recording, script, options)
+        const report = replay(operation, recording, trace, options)
         if (isGpuError(report)) return yield* report
         reports.push([name, report])
         yield* Effect.yieldNow

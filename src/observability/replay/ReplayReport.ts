@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import type { Recording } from "../recording/Recording.ts"
+import type { Failed } from "./Performing.ts"
 import type { Replayer } from "./Replayer.ts"
-import type { Failed } from "./Requesting.ts"
 import type { Tally } from "./Tally.ts"
 
 /**
@@ -79,7 +79,7 @@ export interface ReplayReport {
 }
 
 /** @internal */
-export const failedRequest = ({ at, ticket: { asked }, why }: Failed): FailedRequest => {
+export const failedRequest = ({ at, replayed: { asked }, why }: Failed): FailedRequest => {
   const { callSite, label, pool, request, size } = asked
   return { request, size, pool, label, callSite, madeAt: asked.at, failedAt: at, why }
 }

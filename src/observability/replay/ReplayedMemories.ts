@@ -4,75 +4,53 @@
  *
  * @internal
  */
-import type { Recording } from "../recording/Recording.ts"
 import type { RecordingBuilder } from "../recording/RecordingBuilder.ts"
-import type { Likeness } from "./Likeness.ts"
-import { ReplayEmitter, type Told } from "./ReplayEmitter.ts"
+import type { Diff } from "./Diff.ts"
+import { ReplayedMemory } from "./ReplayedMemory.ts"
+import type { ReplayedRequest } from "./ReplayedRequest.ts"
+import { ReplayObserver } from "./ReplayObserver.ts"
 import { type MemoryPlan, memoryUnder, type ReplayPlan } from "./ReplayOptions.ts"
 import type { Requesting } from "./Requesting.ts"
 import { RowEmitter, type Rows } from "./RowEmitter.ts"
-import type { Script } from "./Script.ts"
-import { SimulatedDevice } from "./simulated/SimulatedDevice.ts"
-import { SimulatedMemory } from "./simulated/SimulatedMemory.ts"
 import type { Tally } from "./Tally.ts"
-import type { Turns } from "./Turns.ts"
-import type { VirtualTime } from "./VirtualTime.ts"
-
-/** One memory of the recording, with what the replay has to know of it. */
-export interface Replayed extends Told {
-  readonly simulated: SimulatedMemory
-  readonly device: SimulatedDevice
-  /** The requests that have the blocks of the recording, by the numbers of these. */
-  readonly holders: Map<number, number>
-  /** Events of no request that the recording has told. */
-  heard: number
-  /** A trim that was asked for with a limit or the end of holding follows. */
-  trimFollows: boolean
-}
+import type { Trace } from "./Trace.ts"
 
 export interface ReplayedMemoriesOptions {
   readonly plan: ReplayPlan
-  readonly script: Script
+  readonly trace: Trace
   readonly requesting: Requesting
-  readonly time: VirtualTime
-  readonly turns: Turns
   readonly tally: Tally
-  readonly likeness: Likeness | undefined
+  readonly diff: Diff | undefined
   /** Has the events of the replay, if they are wanted. */
   readonly events: RecordingBuilder | undefined
-  /** The place of the event that has come last. */
-  readonly place: () => number
 }
 
-type Facts = SimulatedMemory["facts"]
+type Facts = ReplayedMemory<ReplayedRequest>["facts"]
 
 /** So many there may be at one time. */
 export const mostMemories = 16_384
 
 export class ReplayedMemories {
   readonly #options: ReplayedMemoriesOptions
-  readonly #tellsReclaims: boolean
   readonly #rows: Rows | undefined
   readonly #plans: ReadonlyMap<number, MemoryPlan>
-  readonly #there = new Map<number, Replayed>()
+  readonly #there = new Map<number, ReplayedMemory<ReplayedRequest>>()
   /** What the recording of the replay states of those that were forgotten. */
   readonly #forgotten = new Map<number, Facts>()
 
-  constructor({ reason }: Recording, options: ReplayedMemoriesOptions) {
-    const { events, likeness, plan: { memories }, script } = options
+  constructor(options: ReplayedMemoriesOptions) {
+    const { events, diff, plan: { memories }, trace } = options
     this.#options = options
-    // Files of other tools do not tell when memory is back.
-    this.#tellsReclaims = reason !== "imported"
     this.#rows = events && {
       row: events.row,
       add: () => {
         events.addRow()
-        likeness?.take(events.row)
+        diff?.take(events.row)
       }
     }
     this.#plans = new Map(memories.map((plan) => [plan.memory.number, plan]))
     // What has blocks before the first event counts from there on.
-    for (const number of this.#plans.keys()) if (script.memory(number).blocks.length > 0) this.of(number)
+    for (const number of this.#plans.keys()) if (trace.memory(number).blocks.length > 0) this.of(number)
   }
 
   /** Whether there are more at one time than may be. */
@@ -81,12 +59,12 @@ export class ReplayedMemories {
   }
 
   /** One that has begun. */
-  known(number: number): Replayed | undefined {
+  known(number: number): ReplayedMemory<ReplayedRequest> | undefined {
     return this.#there.get(number)
   }
 
   /** The memory with a number, which begins with its first event. */
-  of(number: number): Replayed | undefined {
+  of(number: number): ReplayedMemory<ReplayedRequest> | undefined {
     const known = this.#there.get(number)
     if (known !== undefined) return known
     const plan = this.#plans.get(number)
@@ -96,30 +74,24 @@ export class ReplayedMemories {
     return made
   }
 
-  #make(number: number, plan: MemoryPlan): Replayed {
-    const { likeness, place, plan: { isSame }, requesting, script, tally, time, turns } = this.#options
-    const told = script.memory(number)
-    const device = new SimulatedDevice(requesting, told, isSame, this.#tellsReclaims, time, place)
-    const handlers = requesting.handlersOf(number)
-    const simulated = new SimulatedMemory(plan, told, isSame, time, turns.scheduler, device, handlers)
-    device.memory = simulated.memory
-    const replayed: Replayed = { simulated, device, holders: new Map(), heard: 0, count: 0, trimFollows: false }
-    for (const { size } of simulated.earlyLeases.values()) tally.activate(size)
-    tally.manage(simulated.memory.core.managedBytes)
-    const now = (): number => likeness?.nextAt ?? time.now
-    const made = this.#rows &&
-      new RowEmitter(simulated.heard, now, requesting.tickets, simulated.recordedBudgets, this.#rows)
-    simulated.hear(new ReplayEmitter(requesting, tally, replayed, made))
-    return replayed
+  #make(number: number, plan: MemoryPlan): ReplayedMemory<ReplayedRequest> {
+    const { diff, requesting, trace, tally } = this.#options
+    const memory = new ReplayedMemory(plan, trace.memory(number), requesting)
+    for (const { size } of memory.earlyLeases.values()) tally.activate(size)
+    tally.manage(memory.core.managedBytes)
+    const now = (): number => diff?.nextAt ?? requesting.time.now
+    const rows = this.#rows && new RowEmitter(memory.told, memory.recordedBudgets, now, this.#rows)
+    memory.observe(new ReplayObserver(memory, tally, rows))
+    return memory
   }
 
   /** The event at a place has come. A memory of which no more is told is forgotten, unless something of it goes on. */
   passed(number: number, place: number): void {
-    if (place < this.#options.script.memory(number).last) return
-    const simulated = this.#there.get(number)?.simulated
-    if (simulated?.isIdle !== true) return
+    if (place < this.#options.trace.memory(number).last) return
+    const memory = this.#there.get(number)
+    if (memory?.isIdle !== true) return
     this.#there.delete(number)
-    this.#forgotten.set(number, simulated.facts)
+    this.#forgotten.set(number, memory.facts)
   }
 
   /** What the recording of the replay states besides its events. */
@@ -134,8 +106,8 @@ export class ReplayedMemories {
 
   #factsOf(plan: MemoryPlan): Facts {
     const { number } = plan.memory
-    const { families } = this.#options.script.memory(number)
-    return this.#there.get(number)?.simulated.facts ?? this.#forgotten.get(number) ??
+    const { families } = this.#options.trace.memory(number)
+    return this.#there.get(number)?.facts ?? this.#forgotten.get(number) ??
       { memories: [memoryUnder(plan)], families, blocks: [] }
   }
 }

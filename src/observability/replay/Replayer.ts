@@ -9,26 +9,27 @@
  */
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { GaveUp, LimitChanged, OfRequest, PoolEvent, Released, TrimAsked } from "../../domain/pool/PoolEvent.ts"
-import type { Lease } from "../../services/lease/Lease.ts"
 import { isFailure, isTooLarge } from "../events/Failure.ts"
 import { EventReader } from "../recording/EventReader.ts"
 import type { MemoryNames } from "../recording/EventRow.ts"
 import { RecordingBuilder } from "../recording/RecordingBuilder.ts"
 import { namesOf, type Recording, startOf } from "../recording/RecordingModel.ts"
-import { Likeness } from "./Likeness.ts"
-import { mostMemories, type Replayed, ReplayedMemories } from "./ReplayedMemories.ts"
+import { Diff } from "./Diff.ts"
+import type { Failed } from "./Performing.ts"
+import { mostMemories, ReplayedMemories } from "./ReplayedMemories.ts"
+import type { ReplayedMemory } from "./ReplayedMemory.ts"
+import type { ReplayedRequest } from "./ReplayedRequest.ts"
+import type { ReplayedLease } from "./ReplayedSource.ts"
 import type { ReplayPlan } from "./ReplayOptions.ts"
-import { type Failed, Requesting } from "./Requesting.ts"
-import type { Script } from "./Script.ts"
+import { Requesting } from "./Requesting.ts"
 import { StepBound } from "./StepBound.ts"
 import { Tally } from "./Tally.ts"
-import type { Ticket } from "./Ticket.ts"
-import { Turns } from "./Turns.ts"
+import type { Trace } from "./Trace.ts"
 import { VirtualTime } from "./VirtualTime.ts"
 
 export interface ReplayerOptions {
   readonly plan: ReplayPlan
-  readonly script: Script
+  readonly trace: Trace
   /** Whether the events of the replay are wanted. */
   readonly keepsEvents: boolean
   /** Whether it ends with the first request that fails, or that waits. */
@@ -45,7 +46,6 @@ export class Replayer {
   readonly #time: VirtualTime
   readonly #memories: ReplayedMemories
   readonly #requesting: Requesting
-  readonly #turns: Turns
   readonly #recorded: EventReader
   readonly #names: ReadonlyMap<number, MemoryNames>
   /** The next events of the recording, as far as they were looked at. */
@@ -55,45 +55,43 @@ export class Replayer {
   /** The place of the event that has come last. */
   #at = -1
   /** Under the recorded policy, if the events of the replay are wanted. */
-  readonly #likeness: Likeness | undefined
+  readonly #diff: Diff | undefined
 
   constructor(recording: Recording, options: ReplayerOptions) {
-    const { plan, script } = options
+    const { plan, trace } = options
     this.#options = options
-    this.#likeness = plan.isSame && options.keepsEvents ? new Likeness(recording) : undefined
+    this.#diff = plan.isSame && options.keepsEvents ? new Diff(recording) : undefined
     this.#recorded = new EventReader(recording)
     this.#names = namesOf(recording)
     this.#length = recording.length
     const idleSteps = plan.memories.reduce((most, { settings: { idle } }) => Math.max(most, idle?.steps ?? 0), 0)
     this.#bound = new StepBound(recording.blocks.length, idleSteps)
     this.#time = new VirtualTime(startOf(recording), !plan.isSame, this.#bound, () => this.#requesting.length)
-    this.#turns = new Turns(this.#time, plan.isSame, this.#bound)
     this.tally = new Tally(() => this.#time.now)
     this.#requesting = new Requesting({
-      script,
+      trace,
       isSame: plan.isSame,
+      tellsReclaims: plan.isSame && recording.reason !== "imported",
       time: this.#time,
-      turns: this.#turns,
+      bound: this.#bound,
       tally: this.tally,
       endsWith: options.endsWith,
+      diff: this.#diff,
       place: () => this.#at
     })
-    this.#memories = new ReplayedMemories(recording, {
+    this.#memories = new ReplayedMemories({
       plan,
-      script,
+      trace,
       requesting: this.#requesting,
-      time: this.#time,
-      turns: this.#turns,
       tally: this.tally,
-      likeness: this.#likeness,
-      events: options.keepsEvents ? this.events : undefined,
-      place: () => this.#at
+      diff: this.#diff,
+      events: options.keepsEvents ? this.events : undefined
     })
   }
 
   /** The place of the first event that is other than recorded, under the recorded policy. */
   get differsAt(): number | undefined {
-    return this.#likeness?.differsAt
+    return this.#diff?.differsAt
   }
 
   /** What the recording of the replay states besides its events. */
@@ -157,10 +155,10 @@ export class Replayer {
 
   #step(event: PoolEvent): void {
     this.#time.advance(event.at)
-    const replayed = this.#memories.of(event.memoryNumber)
-    if (replayed === undefined) return
-    if ("request" in event) this.#ofRequest(event, replayed)
-    else this.#ofMemory(event, replayed)
+    const memory = this.#memories.of(event.memoryNumber)
+    if (memory === undefined) return
+    if ("request" in event) this.#ofRequest(event, memory)
+    else this.#ofMemory(event, memory)
     this.#time.drain()
     this.#memories.passed(event.memoryNumber, this.#at)
   }
@@ -176,41 +174,45 @@ export class Replayer {
 
   /** Lets one go on that the event may come of: the request that it is of, or another one, where it tells of that first. */
   #goOn(event: PoolEvent): boolean {
-    const own = this.#ticketOf(event)
-    if (own !== undefined && (this.#turns.goOn(own) || this.#answer(event, own) || this.#end(event, own))) return true
+    const own = this.#requestOf(event)
+    if (own !== undefined && (this.#requesting.goOn(own) || this.#answer(event, own) || this.#end(event, own))) {
+      return true
+    }
     for (let after = 0; after < mostAhead; after++) {
       const next = this.#peek(after)
       if (next === undefined || !("request" in next)) continue
-      const ticket = this.#ticketOf(next)
-      if (ticket === undefined ? this.#begin(next) : this.#answer(next, ticket)) return true
+      const replayed = this.#requestOf(next)
+      if (replayed === undefined ? this.#begin(next) : this.#answer(next, replayed)) return true
     }
     return false
   }
 
-  #ticketOf(event: PoolEvent): Ticket | undefined {
-    return "request" in event ? this.#requesting.tickets.get(event.request) : undefined
+  #requestOf(event: PoolEvent): ReplayedRequest | undefined {
+    return "request" in event ? this.#requesting.requests.get(event.request) : undefined
   }
 
   /** Memory is back: for the program or the clock, or for a request, which goes on in the same step with what the recording tells next. */
-  #reclaimed(event: PoolEvent, { device, simulated }: Replayed): boolean {
+  #reclaimed(event: PoolEvent, memory: ReplayedMemory<ReplayedRequest>): boolean {
+    const requesting = this.#requesting
     const next = this.#nextOf(event.memoryNumber)
     const isInterrupted = next?._tag === "GaveUp" && next.why === "interrupted"
-    const asked = next === undefined || isInterrupted ? undefined : this.#ticketOf(next)
+    const asked = next === undefined || isInterrupted ? undefined : this.#requestOf(next)
     // The request whose event is next has its memory back now, before memory that no request waits for, even if that was freed earlier.
-    if ((asked !== undefined && device.reclaimed(asked)) || device.reclaimed(undefined)) return true
-    if (asked !== undefined && this.#turns.goOn(asked)) return true
-    const { freesAreLate } = simulated.memory.machine.memory
+    if (asked !== undefined && requesting.reclaimed(memory, asked)) return true
+    if (requesting.reclaimed(memory, undefined)) return true
+    if (asked !== undefined && requesting.goOn(asked)) return true
+    const { freesAreLate } = memory.machine.memory
     if (next !== undefined && "request" in next && freesAreLate && this.#begin(next)) return true
-    // It is back for one that tells nothing of it in this step, since another fiber went on then.
-    return device.reclaimedFirst() || this.#letWait()
+    // It is back for one that tells nothing of it in this step, since another one went on then.
+    return requesting.reclaimedFirst(memory) || this.#letWait()
   }
 
   /** Lets the first one go on that stands, of those whose events are next: it waits for its memory then. */
   #letWait(): boolean {
     for (let after = 0; after < mostAhead; after++) {
       const next = this.#peek(after)
-      const ticket = next === undefined ? undefined : this.#ticketOf(next)
-      if (ticket !== undefined && this.#turns.goOn(ticket)) return true
+      const replayed = next === undefined ? undefined : this.#requestOf(next)
+      if (replayed !== undefined && this.#requesting.goOn(replayed)) return true
     }
     return false
   }
@@ -226,176 +228,169 @@ export class Replayer {
 
   /** Begins a request before its first event, where it may meet others that wait. False when it has begun, or may not yet. */
   #begin(first: Extract<PoolEvent, OfRequest>): boolean {
-    if (this.#ticketOf(first) !== undefined || this.#begun.has(first)) return false
-    const simulated = this.#memories.known(first.memoryNumber)?.simulated
+    if (this.#requestOf(first) !== undefined || this.#begun.has(first)) return false
+    const memory = this.#memories.known(first.memoryNumber)
     // One that is too large tells that in the step in which it is made.
-    if (simulated?.hasWaiters !== true || this.#isOver(first.request) || isTooLarge(first)) return false
+    if (memory?.hasWaiters !== true || this.#isOver(first.request) || isTooLarge(first)) return false
     this.#begun.add(first)
-    this.#requesting.make(first, simulated)
+    this.#requesting.make(first, memory)
     return true
   }
 
   /** The driver or the handlers of the recording answer a request. False when it has not asked them. */
-  #answer(event: PoolEvent, ticket: Ticket): boolean {
+  #answer(event: PoolEvent, replayed: ReplayedRequest): boolean {
     switch (event._tag) {
       case "Leased":
       case "Kept":
       case "Refused": {
-        const { answer } = ticket
+        const { answer } = replayed
         const [why, block] = event._tag === "Refused" ? [event.why, undefined] : [undefined, event.block]
-        if (answer !== undefined) this.#turns.take(ticket, () => answer(why, block))
+        answer?.(why, block)
         return answer !== undefined
       }
       case "HandlersAsked":
-        return this.#requesting.answerHandlers(ticket, event.freed)
+        return this.#requesting.answerHandlers(replayed, event.freed)
       default:
         return false
     }
   }
 
   /** The time of a request is over, or the standstill ends for which it waits. */
-  #end(event: PoolEvent, ticket: Ticket): boolean {
+  #end(event: PoolEvent, replayed: ReplayedRequest): boolean {
     const requesting = this.#requesting
     switch (event._tag) {
       case "RanOut":
-        return requesting.endWait(ticket) || requesting.fail(ticket)
+        return requesting.endWait(replayed) || requesting.fail(replayed)
       case "Waited":
-        return !event.served && requesting.endWait(ticket)
+        return event.served ? requesting.serve(replayed) : requesting.endWait(replayed)
       case "Waiting":
-        return requesting.promote(ticket)
+        return requesting.promote(replayed)
       default:
-        return false
+        return requesting.serve(replayed)
     }
   }
 
   /** Whether its last event has come. */
   #isOver(request: number): boolean {
-    const fate = this.#options.script.fates.get(request)
-    return fate !== undefined && fate.last <= this.#at
+    const outcome = this.#options.trace.outcomes.get(request)
+    return outcome !== undefined && outcome.last <= this.#at
   }
 
-  #ofRequest(event: Extract<PoolEvent, OfRequest>, replayed: Replayed): void {
+  #ofRequest(event: Extract<PoolEvent, OfRequest>, memory: ReplayedMemory<ReplayedRequest>): void {
     const requesting = this.#requesting
-    const known = requesting.tickets.get(event.request)
-    const recorded = this.#options.script.fates.get(event.request)
+    const known = requesting.requests.get(event.request)
+    const recorded = this.#options.trace.outcomes.get(event.request)
     // It is over, and the replay has forgotten it.
     if (known === undefined && recorded !== undefined && recorded.first < this.#at) return
-    if (event._tag === "Leased") replayed.holders.set(event.block, event.request)
+    if (event._tag === "Leased") memory.holders.set(event.block, event.request)
     const losesScope = recorded?.beforeLost === this.#at
-    const ticket = known ?? requesting.make(event, replayed.simulated)
-    ticket.heard++
-    const isTold = (): boolean => ticket.told >= ticket.heard
+    const replayed = known ?? requesting.make(event, memory)
+    replayed.heard++
+    const isTold = (): boolean => replayed.told >= replayed.heard
     switch (event._tag) {
       case "Kept":
-        requesting.loseScope(ticket)
+        requesting.loseScope(replayed)
         break
       case "Refused":
-        if (losesScope) requesting.loseScope(ticket)
+        if (losesScope) requesting.loseScope(replayed)
         break
       case "GaveUp":
-        if (isByProgram(event) && !isTold()) requesting.giveUp(ticket)
+        if (isByProgram(event) && !isTold()) requesting.giveUp(replayed)
         break
       case "HandlersAsked":
         // Under another policy the handlers may be asked at another time.
-        if (!this.#options.plan.isSame) this.#answer(event, ticket)
+        if (!this.#options.plan.isSame) this.#answer(event, replayed)
         break
       case "ReservationEnded":
-        requesting.endReservation(ticket, event.at)
+        requesting.endReservation(replayed, event.at)
         break
     }
     this.#until(isTold, event)
-    if (isFailure(event)) requesting.refuseLate(ticket)
+    if (isFailure(event)) requesting.refuseLate(replayed)
     if (event._tag === "Waited") {
       // It was to have bytes, and then its scope closed, before it could go on.
-      if (losesScope && event.served) requesting.loseScope(ticket)
+      if (losesScope && event.served) requesting.loseScope(replayed)
       // It has left the line without a word: its scope has closed.
-      if (!event.served && !isTold()) requesting.giveUp(ticket)
+      if (!event.served && !isTold()) requesting.giveUp(replayed)
     }
-    requesting.passed(ticket)
+    requesting.passed(replayed)
   }
 
-  #ofMemory(event: Exclude<PoolEvent, OfRequest>, replayed: Replayed): void {
-    replayed.heard++
-    const { simulated, simulated: { memory } } = replayed
-    const isTold = (): boolean => replayed.count >= replayed.heard
+  #ofMemory(event: Exclude<PoolEvent, OfRequest>, memory: ReplayedMemory<ReplayedRequest>): void {
+    memory.heardOfNone++
+    const isTold = (): boolean => memory.toldOfNone >= memory.heardOfNone
     switch (event._tag) {
       case "Released":
-        this.#released(event, replayed)
+        this.#released(event, memory)
         break
       case "Reclaimed":
-        this.#until(isTold, event, () => this.#reclaimed(event, replayed))
+        this.#until(isTold, event, () => this.#reclaimed(event, memory))
         return
       case "IdleStep":
-        if (this.#options.plan.isSame) this.#until(isTold, event, () => simulated.wakeIdle(event.steps))
+        if (this.#options.plan.isSame) this.#until(isTold, event, () => memory.idleStep(event.steps))
         return
       case "LimitChanged":
-        this.#limitChanged(event, replayed)
+        this.#limitChanged(event, memory)
         break
       case "TrimAsked":
-        this.#trimAsked(event, replayed)
+        this.#trimAsked(event, memory)
         break
       case "HoldingChanged":
-        replayed.trimFollows = !event.holds
-        simulated.run(event.holds ? memory.resumeHolding : memory.stopHolding)
+        memory.trimFollows = !event.holds
+        memory.setHolding(event.holds)
         break
       case "Lost":
-        this.#requesting.beginTurn(simulated)
-        simulated.status.lose("as recorded")
+        this.#requesting.beginSection(memory)
+        memory.lose()
         break
       case "Closing":
-        this.#requesting.beginTurn(simulated)
-        simulated.putFirst(this.#closingLeases(replayed))
-        simulated.close(event.pool, event.budgetNumber)
+        this.#requesting.beginSection(memory)
+        memory.close(event.pool, event.budgetNumber, this.#closingLeases(memory))
         break
     }
   }
 
-  #holderOf({ holders }: Replayed, block: number): Ticket | undefined {
+  #holderOf({ holders }: ReplayedMemory<ReplayedRequest>, block: number): ReplayedRequest | undefined {
     const holder = holders.get(block)
-    return holder === undefined ? undefined : this.#requesting.tickets.get(holder)
+    return holder === undefined ? undefined : this.#requesting.requests.get(holder)
   }
 
   /** The leases that end now, in order: a recording does not know the scopes that have them. */
-  #closingLeases(replayed: Replayed): ReadonlyArray<Lease> {
-    const { simulated } = replayed
-    const leases = (this.#options.script.closings.get(this.#at) ?? []).map((block) => {
-      const holder = this.#holderOf(replayed, block)
-      return simulated.earlyLeases.get(block) ?? (holder?.memory === simulated ? holder.live : undefined)
+  #closingLeases(memory: ReplayedMemory<ReplayedRequest>): ReadonlyArray<ReplayedLease> {
+    const leases = (this.#options.trace.closings.get(this.#at) ?? []).map((block) => {
+      const holder = this.#holderOf(memory, block)
+      return memory.earlyLeases.get(block) ?? (holder?.memory === memory ? holder.live : undefined)
     })
     return leases.filter((lease) => lease !== undefined)
   }
 
-  #released(event: Released, replayed: Replayed): void {
-    const { holders, simulated } = replayed
-    const early = simulated.earlyLeases.get(event.block)
+  #released(event: Released, memory: ReplayedMemory<ReplayedRequest>): void {
+    const { earlyLeases, holders } = memory
+    const early = earlyLeases.get(event.block)
     if (early !== undefined) {
-      simulated.earlyLeases.delete(event.block)
-      if (early.list !== undefined) simulated.endLease(early, event.why)
+      earlyLeases.delete(event.block)
+      memory.endLease(early, event.why)
       return
     }
-    const ticket = this.#holderOf(replayed, event.block)
-    if (ticket === undefined) return
+    const replayed = this.#holderOf(memory, event.block)
+    if (replayed === undefined) return
     holders.delete(event.block)
-    while (ticket.live === undefined && !ticket.isOver && this.#turns.goOn(ticket));
-    this.#requesting.release(ticket, event.why, event.at)
+    while (replayed.live === undefined && !replayed.isOver && this.#requesting.goOn(replayed));
+    this.#requesting.release(replayed, event.why, event.at)
   }
 
-  #limitChanged({ budgetNumber, from, to }: LimitChanged, replayed: Replayed): void {
-    const { simulated } = replayed
+  #limitChanged({ budgetNumber, from, to }: LimitChanged, memory: ReplayedMemory<ReplayedRequest>): void {
     if (budgetNumber !== undefined) {
-      simulated.budgetOf(budgetNumber)?.setLimit(to)
-    } else if (!simulated.plan.hasOwnLimit) {
-      replayed.trimFollows = to < from
-      simulated.run(simulated.memory.setMaxBytes(to))
-    } else {
-      replayed.trimFollows = to < from
+      memory.budgetOf(budgetNumber)?.setLimit(to)
+      return
     }
+    memory.trimFollows = to < from
+    if (!memory.plan.hasOwnLimit) memory.setMaxBytes(to)
   }
 
-  #trimAsked({ all, queue, to }: TrimAsked, replayed: Replayed): void {
-    const { simulated } = replayed
-    if (replayed.trimFollows) replayed.trimFollows = false
-    else simulated.trim(all ? undefined : to, queue)
+  #trimAsked({ all, queue, to }: TrimAsked, memory: ReplayedMemory<ReplayedRequest>): void {
+    if (memory.trimFollows) memory.trimFollows = false
+    else memory.trim(all ? undefined : to, queue)
   }
 }
 

@@ -4,16 +4,13 @@
  *
  * @internal
  */
-import type { Patience } from "../../domain/pool/machine/Request.ts"
 import type { Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
-import type { Block, Lease } from "../../services/lease/Lease.ts"
-import type { PoolSource } from "../../services/lease/PoolSource.ts"
-import type { Heard } from "../../services/pool/EventHub.ts"
-import { longestWait, PoolEmitter, poolOf } from "../events/PoolEmitter.ts"
+import { EventMaker, type ToldMemory } from "../events/EventMaker.ts"
 import type { EventRow } from "../recording/EventRow.ts"
 import { columns, placeOf } from "../recording/EventShape.ts"
-import type { Ticket } from "./Ticket.ts"
+import type { MachineRequest, Told } from "./MachineRequest.ts"
+import type { ReplayedBlock, ReplayedLease } from "./ReplayedSource.ts"
 
 const releasedKind = placeOf("Released")!
 
@@ -26,61 +23,49 @@ export interface Rows {
   readonly add: () => void
 }
 
-export class RowEmitter extends PoolEmitter {
-  readonly #tickets: ReadonlyMap<number, Ticket>
+export class RowEmitter extends EventMaker<MachineRequest> {
   readonly #rows: Rows
 
-  constructor(
-    memory: Heard,
-    now: () => number,
-    tickets: ReadonlyMap<number, Ticket>,
-    recordedBudgets: ReadonlyMap<number, number>,
-    rows: Rows
-  ) {
+  /** Budgets have numbers of their own in a replay, of which it is told those of the recording. */
+  constructor(memory: ToldMemory, recordedBudgets: ReadonlyMap<number, number>, now: () => number, rows: Rows) {
     super(memory, now, (event) => {
-      rows.row.set(renamed(event, tickets, recordedBudgets))
+      rows.row.set(renamed(event, recordedBudgets))
       rows.add()
     })
-    this.#tickets = tickets
     this.#rows = rows
   }
 
-  override hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {
-    const block = lease.block!
+  protected override queueOf({ replayed: { asked } }: MachineRequest): string | undefined {
+    return asked.queue
+  }
+
+  hitOf({ asked }: Told, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void {
     const { row, row: { texts } } = this.#rows
     row.memory = this.memory.number
     row.setHit(this.now(), lease, block, {
-      pool: texts.placeOf(source.service),
-      request,
+      pool: texts.placeOf(block.value.pooledBy.service),
+      request: asked.request,
       family: texts.placeOf(String(block.bin?.family)),
-      queue: texts.placeOf(this.#tickets.get(request)?.asked.queue),
+      queue: texts.placeOf(asked.queue),
       from: texts.placeOf(from),
-      waitAtMost: longestWait(patience)
+      waitAtMost: asked.waitAtMost
     })
     this.#rows.add()
   }
 
-  override released(lease: Lease, block: Block, why: Released["why"]): void {
+  override released(lease: ReplayedLease, block: ReplayedBlock, why: Released["why"]): void {
     const { row, row: { texts, values } } = this.#rows
     row.memory = this.memory.number
-    row.setLease(releasedKind, this.now(), texts.placeOf(poolOf(block)), lease, block)
+    row.setLease(releasedKind, this.now(), texts.placeOf(block.value.pooledBy.service), lease, block)
     values[columns.detail] = texts.placeOf(why)
     this.#rows.add()
   }
 }
 
-/** Gives an event that was made just now the numbers and names of the recording. */
-const renamed = (
-  event: PoolEvent,
-  tickets: ReadonlyMap<number, Ticket>,
-  recordedBudgets: ReadonlyMap<number, number>
-): PoolEvent => {
-  if ("budgetNumber" in event && event.budgetNumber !== undefined) {
-    const own: Mutable<typeof event> = event
-    own.budgetNumber = recordedBudgets.get(event.budgetNumber) ?? event.budgetNumber
-  }
-  if (!("request" in event)) return event
+/** Gives an event that was made just now the numbers of the recording. */
+const renamed = (event: PoolEvent, recordedBudgets: ReadonlyMap<number, number>): PoolEvent => {
+  if (!("budgetNumber" in event) || event.budgetNumber === undefined) return event
   const own: Mutable<typeof event> = event
-  own.queue = tickets.get(own.request)?.asked.queue
+  own.budgetNumber = recordedBudgets.get(event.budgetNumber) ?? event.budgetNumber
   return own
 }

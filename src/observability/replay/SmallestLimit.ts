@@ -11,7 +11,7 @@ import type { Recording } from "../recording/Recording.ts"
 import { Replayer } from "./Replayer.ts"
 import { planOf, type ReplayOptions } from "./ReplayOptions.ts"
 import { type FailedRequest, failedRequest } from "./ReplayReport.ts"
-import { Script } from "./Script.ts"
+import { Trace } from "./Trace.ts"
 
 /**
  * For which limit is looked, and under which policies.
@@ -200,12 +200,12 @@ export const smallestLimitOf = (
       const hint = "Leave it out for 1 byte."
       return invalidRequest(operation, `within ${shown(within)} is no whole number of bytes from 1`, hint)
     }
-    const script = new Script(recording)
+    const trace = new Trace(recording)
     const endsWith = mayWait ? "failure" : "wait"
     return smallestLimitOfAll(within, (maxBytes): Effect.Effect<Try, GpuError> => {
       const plan = planOf(operation, recording, { ...options, maxBytes })
       if (isGpuError(plan)) return plan
-      const replayer = new Replayer(recording, { plan, script, keepsEvents: false, endsWith })
+      const replayer = new Replayer(recording, { plan, trace, keepsEvents: false, endsWith })
       const problem = replayer.run(operation)
       if (problem !== undefined) return problem
       const { failures, tally: { peakManagedBytes, waits } } = replayer

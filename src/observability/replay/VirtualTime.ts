@@ -1,11 +1,8 @@
 /**
- * The time and the tasks of a replay: no timer of the host runs, and every task is run by the replay itself.
+ * The time and the tasks of a replay: no timer of the host runs, and the replay runs every task itself.
  *
  * @internal
  */
-import type * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
 import type { StepBound } from "./StepBound.ts"
 
 export class Timer {
@@ -34,14 +31,6 @@ export class Timer {
     this.#isOver = true
     this.#run()
   }
-}
-
-/** Runs what is due whenever somebody says so. False when nothing was. */
-export const fireAll = (timers: Set<Timer>): boolean => {
-  const due = Array.from(timers).filter(({ isOver }) => !isOver)
-  timers.clear()
-  for (const timer of due) timer.fire()
-  return due.length > 0
 }
 
 const isBefore = (a: Timer, b: Timer): boolean => a.due < b.due || (a.due === b.due && a.sequence < b.sequence)
@@ -149,25 +138,6 @@ export class VirtualTime {
     this.drain()
     for (let timer = this.#timers.first; timer !== undefined && goesOn(); timer = this.#timers.first) {
       this.advance(timer.due)
-    }
-  }
-
-  /** A clock whose timers are told to `onSleep`. */
-  clockOf(onSleep: (timer: Timer) => void): Clock.Clock {
-    const nanos = (): bigint => BigInt(Math.round(this.now * 1e6))
-    return {
-      currentTimeMillisUnsafe: () => this.now,
-      currentTimeMillis: Effect.sync(() => this.now),
-      currentTimeNanosUnsafe: nanos,
-      currentTimeNanos: Effect.sync(nanos),
-      monotonicTimeNanosUnsafe: nanos,
-      monotonicTimeNanos: Effect.sync(nanos),
-      sleep: (duration) =>
-        Effect.callback<void>((resume) => {
-          const timer = this.after(Duration.toMillis(duration), () => resume(Effect.void))
-          onSleep(timer)
-          return Effect.sync(() => timer.cancel())
-        })
     }
   }
 }

@@ -73,8 +73,8 @@ const jobOf = (found: Found, waiting: WaitingAtLook): WaitingJob => {
 const limitJobs = (jobs: ReadonlyArray<Stuck>, failed: ReadonlyArray<Stuck>): void => {
   for (const [{ of }, count] of having<QueueAtLook>(jobs)) {
     if (count < 2) continue
-    const holding = of.jobs ?? new HoldingJobs()
-    if (of.jobs === undefined) of.limitJobs(holding)
+    const holding = of.jobs instanceof HoldingJobs ? of.jobs : new HoldingJobs()
+    if (of.jobs !== holding) of.limitJobs(holding)
     for (const job of jobs) {
       const holdings = job.holdings.filter(({ bytes }) => bytes.some(([queue, some]) => queue.of === of && some > 0))
       if (holdings.length === 0) continue

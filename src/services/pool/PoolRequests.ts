@@ -236,14 +236,9 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
   ): L | undefined {
     if (size === 0) return this.#empty(list, wanted, label, options)
     if (!this.mayHit) return undefined
-    const { pool, pool: { core }, source } = this
-    const padding = source.borrows ? core.nextPadding : Infinity
-    let blockSize = source.blockSize(size)
-    // Mostly so much is left that the exact size does not matter.
-    if (blockSize - size > padding && blockSize > source.exactSize(size) + padding) blockSize = source.exactSize(size)
-    const family = source.family(wanted)
-    const block = core.acquireOwn(family, blockSize, size) ??
-      core.borrow(family, blockSize, size, Math.min(source.mostBorrowed(blockSize), source.exactSize(size) + padding))
+    const { pool, pool: { machine }, source } = this
+    const blockSize = machine.hitSize(source, size)
+    const block = machine.tryHit(source, source.family(wanted), size, blockSize)
     if (block === undefined) return undefined
     // The blocks of a source's families are its own.
     const lease = this.leases.grant(source, list, block as Block<V>, size, wanted, label)

@@ -1,5 +1,5 @@
 /** A replay under the recorded policy does what was recorded, event by event. */
-import { describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -228,7 +228,7 @@ const triesAllAgain = (recording: Recording.Recording): boolean => {
 
 /**
  * Whether jobs may have waited for each other, so that fewer of them had memory after that: a recording does not say whose job a request
- * is. One whose time is over at a budget looks the same.
+ * is, and a replay does not always know which ones had to wait for others. One whose time is over at a budget looks the same.
  */
 const mayLimitJobs = (recording: Recording.Recording): boolean => {
   for (const event of Recording.events(recording)) {
@@ -394,6 +394,38 @@ describe("a replay under the recorded policy", () => {
       }),
       { numRuns: 200 }
     ))
+})
+
+/** Each of 16 fibers wants two of four blocks, one after the other, and is begun anew where it was in a deadlock. */
+const deadlocked = Effect.gen(function*() {
+  const pool = yield* BufferPool.BufferPool
+  const job = Effect.scoped(Effect.gen(function*() {
+    yield* pool.allocate(256)
+    yield* Effect.yieldNow
+    yield* pool.allocate(256)
+    yield* Effect.yieldNow
+  }))
+  const jobs = yield* Effect.forkChild(Effect.replicateEffect(Effect.retry(job, { times: 100 }), 16, {
+    concurrency: "unbounded",
+    discard: true
+  }))
+  while (jobs.pollUnsafe() === undefined) {
+    for (let yields = 0; yields < 100; yields++) yield* Effect.yieldNow
+    yield* TestClock.adjust(100)
+  }
+  yield* Fiber.join(jobs)
+})
+
+describe("a replay of jobs that have waited for each other", () => {
+  for (const sizePolicy of [SizePolicy.exact, SizePolicy.defaultPolicy]) {
+    it(`does what was recorded, though it does not know whose jobs the requests are: ${sizePolicy.borrow > 0 ? "borrowing" : "exact"}`, async () => {
+      const options = { maxBytes: 1024, onExhausted: "wait" as const, suspectAfter: 100, sizePolicy }
+      const recording = await Effect.runPromise(recorded(() => deadlocked, options))
+      assert.isTrue(mayLimitJobs(recording))
+      const { differsAt } = await Effect.runPromise(Replay.run(recording))
+      strictEqual(differsAt, undefined)
+    })
+  }
 })
 
 describe("the recording of a replay under another policy", () => {

@@ -1,25 +1,19 @@
 /** Whatever repeats itself in a replay comes to its end, after so many steps. */
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Scheduler from "effect/Scheduler"
 import { smallestLimitOfAll } from "../../../src/observability/replay/SmallestLimit.ts"
 import { StepBound } from "../../../src/observability/replay/StepBound.ts"
-import { Turns } from "../../../src/observability/replay/Turns.ts"
 import { VirtualTime } from "../../../src/observability/replay/VirtualTime.ts"
 
 const noRequest = (): number => 0
 
-const replay = (bound: StepBound) => {
-  const time = new VirtualTime(0, true, bound, noRequest)
-  return { time, scheduler: new Turns(time, true, bound).scheduler }
-}
+const timeOf = (bound: StepBound) => new VirtualTime(0, true, bound, noRequest)
 
 describe("a replay comes to an end", () => {
   it("where a task makes itself anew", () => {
     const bound = new StepBound(0, 0)
-    const { time } = replay(bound)
+    const time = timeOf(bound)
     let runs = 0
     const again = (): void => {
       runs++
@@ -31,20 +25,10 @@ describe("a replay comes to an end", () => {
     assert.isAtMost(runs, 200_001)
   })
 
-  it("where a fiber takes steps for ever", () => {
-    const bound = new StepBound(0, 0)
-    const { scheduler, time } = replay(bound)
-    const forever = Effect.forever(Effect.void, { disableYield: true })
-    const fiber = Effect.runForkWith(Context.make(Scheduler.Scheduler, scheduler))(forever)
-    time.drain()
-    assert.isTrue(bound.isSpent)
-    strictEqual(fiber.pollUnsafe(), undefined)
-  })
-
   it("where a timer sets itself again, however much time passes", () => {
     for (const millis of [0, 5e-324, 1]) {
       const bound = new StepBound(0, 1)
-      const { time } = replay(bound)
+      const time = timeOf(bound)
       let runs = 0
       const again = (): void => {
         runs++

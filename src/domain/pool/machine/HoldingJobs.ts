@@ -20,6 +20,22 @@ export interface Asking extends Kept {
   readonly memoryKeys: ReadonlyArray<Key>
 }
 
+/** Which jobs may have memory that a queue waits for. */
+export interface AdmittedJobs {
+  /** Whether a reservation is held back as other requests are: jobs with reservations that were too small waited for each other. */
+  readonly countsReservations: boolean
+  readonly count: number
+  readonly limit: Pick<JobLimit, "isWide" | "most" | "mostLeft" | "silent">
+  has(keys: ReadonlyArray<Key>): boolean
+  /** A step begins: jobs may have ended since the last one. */
+  lookAgain(): void
+  /**
+   * Whether a request may have memory now. One that may is one of the limit's from then on, until what it gets has ended. `mayWait` is
+   * false for requests that the limit does not hold back.
+   */
+  admit(request: Asking, mayWait: boolean): boolean
+}
+
 class Job {
   /** Whether it is one of those that the limit counts: a job whose requests do not wait is none. */
   isCounted: boolean
@@ -51,11 +67,10 @@ class Job {
   }
 }
 
-export class HoldingJobs {
+export class HoldingJobs implements AdmittedJobs {
   readonly limit = new JobLimit()
   readonly #jobs = new Set<Job>()
   readonly #ofKey = new Map<Key, Job>()
-  /** Jobs with reservations that were too small waited for each other: a reservation is held back as other requests are. */
   countsReservations = false
   /** As many have memory as may, as it was seen in this step. */
   #isFull = false
@@ -75,15 +90,10 @@ export class HoldingJobs {
     return this.#find(keys) !== undefined
   }
 
-  /** A step begins: jobs may have ended since the last one. */
   lookAgain(): void {
     this.#isFull = false
   }
 
-  /**
-   * Whether a request may have memory now. One that may is one of the limit's from then on, until what it gets has ended. `mayWait` is
-   * false for requests that the limit does not hold back.
-   */
   admit(request: Asking, mayWait: boolean): boolean {
     const known = this.#find(request.jobKeys)
     if (known === undefined && mayWait) {

@@ -24,6 +24,12 @@ export interface PoolMachineOptions extends PoolCoreOptions {
   readonly trims: boolean
 }
 
+/** A kind of memory that knows the sizes of its blocks. */
+export interface SizedSource extends RequestSource {
+  blockSize(size: number): number
+  exactSize(size: number): number
+}
+
 export class PoolLife<A extends Reusable = Reusable> {
   readonly core: PoolCore<A, Family>
   readonly state: PoolState<A>
@@ -64,6 +70,30 @@ export class PoolLife<A extends Reusable = Reusable> {
   /** Whether a held block can be leased in one step: no request waits, nothing is reserved, and the device has one queue. */
   get mayHit(): boolean {
     return this.#hitsAtOnce && this.core.setAsideBytes === 0
+  }
+
+  /** The size of the held block that a request for so many bytes looks for first, where nothing is reserved and no budget limits it. */
+  hitSize(source: SizedSource, size: number): number {
+    const padding = source.borrows ? this.core.nextPadding : Infinity
+    const blockSize = source.blockSize(size)
+    // Mostly so much is left that the exact size does not matter.
+    if (blockSize - size <= padding) return blockSize
+    const exactSize = source.exactSize(size)
+    return blockSize > exactSize + padding ? exactSize : blockSize
+  }
+
+  /** The held block of a request that needs nothing else, of this size or borrowed; only where `mayHit`. */
+  tryHit(source: SizedSource, family: Family, size: number, blockSize: number): PoolBlock<A, Family> | undefined {
+    const { core } = this
+    const own = core.acquireOwn(family, blockSize, size)
+    if (own !== undefined) return own
+    const padding = source.borrows ? core.nextPadding : Infinity
+    return core.borrow(
+      family,
+      blockSize,
+      size,
+      Math.min(source.mostBorrowed(blockSize), source.exactSize(size) + padding)
+    )
   }
 
   /** A lease ends; what it was charged to gets its bytes back. */

@@ -8,7 +8,7 @@ import { type GpuError, make as makeError, Released, type Rung, type WaitingJob 
 import type { Charge } from "./Charge.ts"
 import type { Key } from "./Deadlock.ts"
 import type { HandlerCredit } from "./HandlerCredit.ts"
-import type { Asking, HoldingJobs } from "./HoldingJobs.ts"
+import type { AdmittedJobs, Asking } from "./HoldingJobs.ts"
 import type { ChargedBudget, Reservation } from "./Reservation.ts"
 
 /**
@@ -162,10 +162,10 @@ export interface Queue {
   leave(request: Request): void
   parked(): ReadonlyArray<Request>
   /** The jobs that have what it waits for, when some have waited for each other: then fewer may. */
-  jobs: HoldingJobs | undefined
+  jobs: AdmittedJobs | undefined
   readonly atWork: number
   holdsBack(request: Request): boolean
-  limitJobs(jobs: HoldingJobs): void
+  limitJobs(jobs: AdmittedJobs): void
   raiseJobs(): void
   changes(): number
   hasRoomFor(request: Request): boolean

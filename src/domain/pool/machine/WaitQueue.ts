@@ -7,7 +7,7 @@
  * @internal
  */
 import type { WaitingJob } from "../../GpuError.ts"
-import type { HoldingJobs } from "./HoldingJobs.ts"
+import type { AdmittedJobs } from "./HoldingJobs.ts"
 import type { PoolState } from "./PoolState.ts"
 import type { Account, Queue, Request, Served } from "./Request.ts"
 
@@ -23,7 +23,7 @@ export class WaitQueue implements Queue {
   /** No request in the queue is for fewer bytes. */
   leastBytes = Infinity
   /** The jobs that have what it waits for, when some have waited for each other: then fewer may. */
-  jobs: HoldingJobs | undefined = undefined
+  jobs: AdmittedJobs | undefined = undefined
   /** How often one of those in the queue began to look for itself. */
   #tries = 0
   readonly account: Account
@@ -134,7 +134,7 @@ export class WaitQueue implements Queue {
   }
 
   /** Some of the jobs that have what the queue waits for wait for each other: from now on they are counted; or no more. */
-  limitJobs(jobs: HoldingJobs | undefined): void {
+  limitJobs(jobs: AdmittedJobs | undefined): void {
     this.jobs = jobs
     this.account.queueing?.()
   }

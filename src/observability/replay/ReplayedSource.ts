@@ -1,39 +1,52 @@
 /**
- * Where a replayed pool gets its blocks: they are numbers alone, and no device has memory for them.
+ * What a replayed memory leases: blocks that are numbers alone, since no device has memory for them.
  *
  * @internal
  */
-import * as Deferred from "effect/Deferred"
-import type * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
-import * as BufferRequest from "../../../domain/BufferRequest.ts"
-import type { DeviceLimits } from "../../../domain/device/DeviceInfo.ts"
-import type { GpuError, Released } from "../../../domain/GpuError.ts"
-import type { Family } from "../../../domain/pool/machine/Request.ts"
-import * as SizePolicy from "../../../domain/pool/SizePolicy.ts"
-import { type Block, type Giver, type Leasable, Lease } from "../../../services/lease/Lease.ts"
-import type { PoolSource } from "../../../services/lease/PoolSource.ts"
-import type { RecordedFamily } from "../../recording/Recording.ts"
+import * as BufferRequest from "../../domain/BufferRequest.ts"
+import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
+import type { GpuError, Released } from "../../domain/GpuError.ts"
+import type { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
+import type { Family, RequestSource } from "../../domain/pool/machine/Request.ts"
+import type { PoolBlock } from "../../domain/pool/PoolCore.ts"
+import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
+import type { RecordedFamily } from "../recording/Recording.ts"
 
-/** A block, as far as the pool sees it. */
-export class SimulatedBlock implements Leasable {
-  label: string | undefined = undefined
-  recyclable = true
-  pooledBy: Giver | undefined = undefined
+/** What stands for the memory of a block. */
+export class Placeholder {
+  readonly recyclable = true
+  readonly pooledBy: ReplayedSource
   /** The number of the block of the recording that it stands for, where it is the same. */
-  recorded = -1
+  readonly recorded: number
   /** The queue of its last lease. */
   queue: string | undefined = undefined
 
-  get wholeMemory(): object {
-    return this
+  constructor(pooledBy: ReplayedSource, recorded: number) {
+    this.pooledBy = pooledBy
+    this.recorded = recorded
   }
 }
 
-export class SimulatedLease extends Lease<SimulatedBlock> {
-  get what(): Released["what"] {
-    return undefined
+export type ReplayedBlock = PoolBlock<Placeholder, Family>
+
+export class ReplayedLease {
+  readonly label: string | undefined
+  readonly size: number
+  /** What it is charged to. */
+  readonly account: LeaseCharge | undefined
+  /** While it is live. */
+  block: ReplayedBlock | undefined
+
+  constructor(
+    block: ReplayedBlock,
+    size: number,
+    label: string | undefined,
+    account: LeaseCharge | undefined
+  ) {
+    this.block = block
+    this.size = size
+    this.label = label
+    this.account = account
   }
 }
 
@@ -114,19 +127,10 @@ export class FamilySizes {
   }
 }
 
-/** What a source asks of the replay: the driver's answer, and the memory that it has back. */
-export interface SimulatedDriver {
-  readonly create: (capacity: number) => Effect.Effect<SimulatedBlock, GpuError>
-  readonly reclaim: Effect.Effect<void, GpuError>
-}
-
 /** One of the pools on a memory: its families have one limit, and close together. */
-export class SimulatedPool {
+export class ReplayedPool {
   closed = false
-  readonly sources: Array<SimulatedSource> = []
   maxBytes: number
-  readonly over = Deferred.makeUnsafe<void>()
-  readonly inFlight = new Set<Fiber.Fiber<SimulatedBlock, GpuError>>()
   readonly families = new Set<string>()
 
   constructor(maxBytes: number) {
@@ -135,56 +139,38 @@ export class SimulatedPool {
 }
 
 /** The blocks of one recorded family. */
-export class SimulatedSource implements PoolSource<string, SimulatedBlock, SimulatedLease> {
+export class ReplayedSource implements RequestSource {
   readonly service: string
-  readonly what = undefined
-  readonly largest: number
-  readonly borrows: boolean
+  readonly what: Released["what"] = undefined
   readonly clears = false
-  index = 0
-  readonly reclaim: Effect.Effect<void, GpuError>
-  readonly name: string
-  readonly #pool: SimulatedPool
+  readonly borrows: boolean
+  /** The bytes above which the device can never serve a request. */
+  readonly largest: number
+  readonly family: string
+  readonly pool: ReplayedPool
   readonly sizes: FamilySizes
-  readonly #driver: SimulatedDriver
 
   constructor(
-    family: RecordedFamily,
-    pool: SimulatedPool,
+    { family, pool: service }: RecordedFamily,
+    pool: ReplayedPool,
     sizes: FamilySizes,
-    driver: SimulatedDriver,
     { maxBufferSize, memoryBytes = Infinity }: DeviceLimits
   ) {
-    this.largest = family.pool === "ImagePool" ? memoryBytes : Math.min(maxBufferSize, memoryBytes)
-    this.service = family.pool
-    this.#pool = pool
-    pool.families.add(family.family)
-    pool.sources.push(this)
-    this.name = family.family
+    this.service = service
+    this.largest = service === "ImagePool" ? memoryBytes : Math.min(maxBufferSize, memoryBytes)
+    this.family = family
+    this.pool = pool
     this.sizes = sizes
     this.borrows = sizes.borrows
-    this.#driver = driver
-    this.reclaim = driver.reclaim
+    pool.families.add(family)
   }
 
   get closed(): boolean {
-    return this.#pool.closed
-  }
-
-  set closed(isClosed: boolean) {
-    this.#pool.closed = isClosed
-  }
-
-  get over(): Deferred.Deferred<void> {
-    return this.#pool.over
-  }
-
-  get inFlight(): Set<Fiber.Fiber<SimulatedBlock, GpuError>> {
-    return this.#pool.inFlight
+    return this.pool.closed
   }
 
   blockSize(size: number): number {
-    return this.sizes.blockSize(size, Math.min(this.#pool.maxBytes, this.largest))
+    return this.sizes.blockSize(size, Math.min(this.pool.maxBytes, this.largest))
   }
 
   exactSize(size: number): number {
@@ -195,49 +181,12 @@ export class SimulatedSource implements PoolSource<string, SimulatedBlock, Simul
     return this.sizes.mostBorrowed(blockSize)
   }
 
-  limitTo(maxBytes: number): void {
-    this.#pool.maxBytes = maxBytes
-  }
-
-  family(): string {
-    return this.name
-  }
-
+  /** Whether a family is one of its pool. */
   owns(family: Family): boolean {
-    return this.#pool.families.has(String(family))
-  }
-
-  isUsual(): boolean {
-    return true
-  }
-
-  problem(): undefined {
-    return undefined
+    return this.pool.families.has(String(family))
   }
 
   limitProblem(operation: string, bytes: number): GpuError | undefined {
     return BufferRequest.limitProblem(operation, bytes, "the device's limit", this.largest, { kind: "device" })
-  }
-
-  create(_wanted: string, capacity: number): Effect.Effect<SimulatedBlock, GpuError> {
-    return this.#driver.create(capacity)
-  }
-
-  destroyUnsafe(): Exit.Exit<void> {
-    return Exit.void
-  }
-
-  clearUnsafe(): Exit.Exit<void> {
-    return Exit.void
-  }
-
-  lease(
-    block: Block<SimulatedBlock> | undefined,
-    size: number,
-    _wanted: string,
-    label: string | undefined,
-    sequence: number
-  ): SimulatedLease {
-    return new SimulatedLease(block, size, label, sequence)
   }
 }

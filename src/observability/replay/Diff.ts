@@ -8,7 +8,7 @@ import type { EventRow } from "../recording/EventRow.ts"
 import { type Field, kinds } from "../recording/EventShape.ts"
 import type { Recording } from "../recording/Recording.ts"
 
-export class Likeness {
+export class Diff {
   readonly #recorded: EventReader
   /** The blocks of the replay for those of the recording, and the other way round. */
   readonly #blocks = new Map<number, number>()
@@ -32,6 +32,11 @@ export class Likeness {
     if (!isLike) this.#differsAt = this.#told
     this.#hasNext = isLike && this.#recorded.next()
     this.#told++
+  }
+
+  /** What the replay is to tell next, as long as it does what was recorded. */
+  get next(): EventRow | undefined {
+    return this.#hasNext ? this.#recorded.row : undefined
   }
 
   /** The time of the next event. A recorder reads the clock also between two events of one step. */

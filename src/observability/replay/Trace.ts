@@ -26,12 +26,12 @@ export interface RecordedCall {
 }
 
 /** What became of one request. */
-export class Fate {
+export class Outcome {
   /** The bytes that it asks for. */
   readonly size: number
   /** The place of its first event among all events. */
   readonly first: number
-  /** It asks for bytes of any family to be set aside, or for a turn. */
+  /** It asks for bytes of any family to be set aside, or for an exclusive section. */
   isReservation: boolean
   hasReserved = false
   /** When its lease or its reservation began; undefined when it had none, or began at once. */
@@ -59,8 +59,8 @@ export class Fate {
   /** The block that it got first. */
   block = -1
 
-  /** It asks for a turn, and not for bytes. */
-  get isTurn(): boolean {
+  /** It asks for an exclusive section, and not for bytes. */
+  get isSection(): boolean {
     return this.isReservation && this.size === 0 && !this.hasReserved
   }
 
@@ -71,11 +71,11 @@ export class Fate {
   }
 }
 
-const servedAtOnce = new Fate(-1, false, 0)
+const servedAtOnce = new Outcome(-1, false, 0)
 servedAtOnce.wasServed = true
 
 /** What a recording says of one memory. */
-export class MemoryScript {
+export class MemoryTrace {
   readonly families: Array<RecordedFamily> = []
   readonly budgets: Array<RecordedBudget> = []
   /** Those before the first event. */
@@ -92,18 +92,18 @@ export class MemoryScript {
   peakBytes = 0
 }
 
-export class Script {
+export class Trace {
   /** Of requests that were served at once there is nothing to tell. */
-  readonly fates = new Map<number, Fate>()
-  readonly memories = new Map<number, MemoryScript>()
+  readonly outcomes = new Map<number, Outcome>()
+  readonly memories = new Map<number, MemoryTrace>()
   /** The blocks whose leases ended as a pool or the memory closed, in order, by the place of the event that says that. */
   readonly closings = new Map<number, Array<number>>()
   /** Turns that tell nothing before they end, in that order: no other has run meanwhile. */
-  readonly silentTurns: Array<OfRequest> = []
+  readonly silentSections: Array<OfRequest> = []
   readonly #ledger: BlockLedger
   #closing: Array<number> = []
   /** The last event says that this one needs memory. */
-  #needs: Fate | undefined = undefined
+  #needs: Outcome | undefined = undefined
   #at = 0
 
   constructor(recording: Recording) {
@@ -125,10 +125,10 @@ export class Script {
     }
   }
 
-  memory(number: number): MemoryScript {
+  memory(number: number): MemoryTrace {
     const known = this.memories.get(number)
     if (known !== undefined) return known
-    const made = new MemoryScript()
+    const made = new MemoryTrace()
     this.memories.set(number, made)
     return made
   }
@@ -139,14 +139,14 @@ export class Script {
     const why = row.text(columns.detail)
     if (kind === releasedKind) return why !== "poolClosed"
     // Where queues are told apart, a replay has to know which block it got.
-    const isAlone = values[columns.queue] === 0 && !this.fates.has(values[columns.request]!)
+    const isAlone = values[columns.queue] === 0 && !this.outcomes.has(values[columns.request]!)
     return kind === leasedKind && why !== "driver" && isAlone
   }
 
   /** What needs memory evicts for it in the same step, or has asked handlers. */
   #noteHandlers(): void {
-    const fate = this.#needs
-    if (fate !== undefined) (fate.asksAfter ??= new Set()).add(fate.events - 1)
+    const outcome = this.#needs
+    if (outcome !== undefined) (outcome.asksAfter ??= new Set()).add(outcome.events - 1)
   }
 
   #add(event: PoolEvent): void {
@@ -161,85 +161,85 @@ export class Script {
   }
 
   /** What became of a request. */
-  fateOf(request: number): Fate {
-    return this.fates.get(request) ?? servedAtOnce
+  outcomeOf(request: number): Outcome {
+    return this.outcomes.get(request) ?? servedAtOnce
   }
 
   #ofRequest(event: Extract<PoolEvent, OfRequest>): void {
-    const fate = this.#fateOf(event)
-    this.#addOfRequest(event, this.memory(event.memoryNumber), fate)
-    fate.last = this.#at
-    fate.events++
+    const outcome = this.#outcomeOf(event)
+    this.#addOfRequest(event, this.memory(event.memoryNumber), outcome)
+    outcome.last = this.#at
+    outcome.events++
   }
 
-  #fateOf({ family, request, size }: OfRequest): Fate {
-    const known = this.fates.get(request)
+  #outcomeOf({ family, request, size }: OfRequest): Outcome {
+    const known = this.outcomes.get(request)
     if (known !== undefined) return known
-    const fate = new Fate(this.#at, family === "", size)
-    this.fates.set(request, fate)
-    return fate
+    const outcome = new Outcome(this.#at, family === "", size)
+    this.outcomes.set(request, outcome)
+    return outcome
   }
 
-  #addOfRequest(event: Extract<PoolEvent, OfRequest>, memory: MemoryScript, fate: Fate): void {
+  #addOfRequest(event: Extract<PoolEvent, OfRequest>, memory: MemoryTrace, outcome: Outcome): void {
     if (event.queue !== undefined) memory.queues.add(event.queue)
     switch (event._tag) {
       case "DriverAsked":
-        fate.isReservation = false
-        fate.calls ??= []
-        fate.calls.push({ askedAt: event.at, answer: Infinity, answeredAt: Infinity, why: undefined })
+        outcome.isReservation = false
+        outcome.calls ??= []
+        outcome.calls.push({ askedAt: event.at, answer: Infinity, answeredAt: Infinity, why: undefined })
         return
       case "Leased":
-        fate.isReservation = false
-        fate.leasedAt = event.at
-        fate.block = event.block
-        fate.wasServed = true
-        if (event.from === "driver") this.#answered(event, fate, undefined)
+        outcome.isReservation = false
+        outcome.leasedAt = event.at
+        outcome.block = event.block
+        outcome.wasServed = true
+        if (event.from === "driver") this.#answered(event, outcome, undefined)
         return
       case "Kept":
-        return this.#answered(event, fate, undefined)
+        return this.#answered(event, outcome, undefined)
       case "Refused":
         if (event.why === "OutOfMemory") {
           const { managedBytes } = this.#ledger.bytesOf(event.memoryNumber)
           memory.refusedAt = Math.min(memory.refusedAt, managedBytes + event.capacity)
         }
-        return this.#answered(event, fate, event.why)
+        return this.#answered(event, outcome, event.why)
       case "GaveUp":
-        fate.lostScope = event.why === "scopeClosed"
-        if (fate.lostScope) fate.beforeLost = fate.last
-        else if (fate.lastHandlers >= 0 && fate.lastHandlers === fate.last && !isTooLarge(event)) {
-          fate.handlersEnd = event.why as "interrupted" | "failed"
+        outcome.lostScope = event.why === "scopeClosed"
+        if (outcome.lostScope) outcome.beforeLost = outcome.last
+        else if (outcome.lastHandlers >= 0 && outcome.lastHandlers === outcome.last && !isTooLarge(event)) {
+          outcome.handlersEnd = event.why as "interrupted" | "failed"
         }
         return
       case "RoomNeeded":
-        this.#needs = fate
+        this.#needs = outcome
         return
       case "HandlersAsked":
-        fate.lastHandlers = this.#at
-        fate.beforeLastHandlers = fate.events
-        memory.firstHandlers = Math.min(memory.firstHandlers, fate.first)
+        outcome.lastHandlers = this.#at
+        outcome.beforeLastHandlers = outcome.events
+        memory.firstHandlers = Math.min(memory.firstHandlers, outcome.first)
         memory.lastHandlers = this.#at
         return
       case "RanOut":
-        if (fate.lastHandlers === fate.last && event.rungs.includes("wait")) fate.handlersEnd = "late"
+        if (outcome.lastHandlers === outcome.last && event.rungs.includes("wait")) outcome.handlersEnd = "late"
         return
       case "Reserved":
-        fate.hasReserved = true
-        fate.leasedAt = event.at
-        fate.wasServed = true
+        outcome.hasReserved = true
+        outcome.leasedAt = event.at
+        outcome.wasServed = true
         return
       case "ReservationEnded":
-        if (fate.first === this.#at && fate.isTurn) this.silentTurns.push(event)
+        if (outcome.first === this.#at && outcome.isSection) this.silentSections.push(event)
     }
   }
 
   #answered(
     { at }: PoolEvent,
-    fate: Fate,
+    outcome: Outcome,
     why: string | undefined
   ): void {
-    const call = fate.calls?.[fate.answers]
+    const call = outcome.calls?.[outcome.answers]
     if (call === undefined) return
-    fate.answers++
+    outcome.answers++
     call.answer = this.#at
     call.answeredAt = at
     call.why = why

@@ -1,0 +1,78 @@
+/**
+ * When the steps of the clock of idle blocks are due, and when the clock stops.
+ *
+ * @internal
+ */
+import type { IdleDecayOptions } from "../IdleDecay.ts"
+
+/** The memory whose idle blocks are freed. */
+export interface IdleMachine {
+  readonly closed: boolean
+  readonly core: { readonly heldBytes: number }
+  readonly state: { readonly epoch: number }
+  startIdleClock(): void
+  idleStep(steps: number): boolean
+}
+
+export class IdleSchedule {
+  readonly #machine: IdleMachine
+  readonly #idle: IdleDecayOptions | undefined
+  readonly #stepMillis: number
+  /** When the clock began and when it was read last, and how many steps have ended between. */
+  #start = 0
+  #now = 0
+  #ended = 0
+  /** What the memory had got back at the last step, and the steps since in which nothing came back and nothing went. */
+  #seen = 0
+  #stillSteps = 0
+
+  constructor(machine: IdleMachine, idle: IdleDecayOptions | undefined, stepMillis: number) {
+    this.#machine = machine
+    this.#idle = idle
+    this.#stepMillis = stepMillis
+  }
+
+  /** Whether anything is held that may be freed. */
+  get hasIdle(): boolean {
+    const { core, closed } = this.#machine
+    return this.#idle !== undefined && core.heldBytes > this.#idle.keepBytes && !closed
+  }
+
+  begin(now: number): void {
+    this.#stillSteps = 0
+    this.#machine.startIdleClock()
+    this.#start = now
+    this.#now = now
+    this.#ended = 0
+  }
+
+  /**
+   * After a whole time to live no more blocks are freed: the rest is above the floor by less than its oldest block.
+   */
+  get goesOn(): boolean {
+    return this.hasIdle && this.#stillSteps <= this.#idle!.steps
+  }
+
+  /** How many milliseconds there are until the next step. Where the clock is set back, a step is as long as ever. */
+  get wait(): number {
+    const left = this.#start + (this.#ended + 1) * this.#stepMillis - this.#now
+    return Math.min(Math.max(left, 0), this.#stepMillis)
+  }
+
+  /** It is so late now: a timer may be late, and is so whenever the steps are shorter than it can wait for. Whether blocks were freed. */
+  wake(now: number): boolean {
+    this.#now = now
+    const steps = Math.max(1, Math.floor((now - this.#start) / this.#stepMillis) - this.#ended)
+    this.#ended += steps
+    return this.step(steps)
+  }
+
+  /** So many steps have ended. Whether blocks were freed. */
+  step(steps: number): boolean {
+    const hasFreed = this.#machine.idleStep(steps)
+    const { epoch } = this.#machine.state
+    this.#stillSteps = epoch === this.#seen ? this.#stillSteps + steps : 0
+    this.#seen = epoch
+    return hasFreed
+  }
+}

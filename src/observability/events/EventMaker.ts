@@ -1,0 +1,176 @@
+/**
+ * Makes events of what the machine of a memory tells, whether of a program or of a replay.
+ *
+ * @internal
+ */
+import type { PoolObserver } from "../../domain/pool/machine/PoolObserver.ts"
+import {
+  type Family,
+  numberOf,
+  type Patience,
+  type Request,
+  type RequestSource
+} from "../../domain/pool/machine/Request.ts"
+import type { ChargedBudget, Origin } from "../../domain/pool/machine/Reservation.ts"
+import type { PoolBlock } from "../../domain/pool/PoolCore.ts"
+import type { FreeReason, GaveUp, Happened, OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
+import * as CallSite from "../../services/calls/CallSite.ts"
+import type { Lease } from "../../services/lease/Lease.ts"
+import type { Heard } from "../../services/pool/EventHub.ts"
+
+type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never
+
+/** A block that tells which pool made it. */
+export type ToldBlock = PoolBlock<{ readonly pooledBy: { readonly service: string } | undefined }, Family>
+
+/** What events say of their memory. */
+export type ToldMemory = Pick<Heard, "activeBytes" | "device" | "heldBytes" | "label" | "number">
+
+/** Is given each event, with the request that it is of, or else the budget. */
+export type Tell<R> = (event: PoolEvent, about: R | { readonly budget: ChargedBudget | undefined } | undefined) => void
+
+export abstract class EventMaker<R extends Request> implements PoolObserver<ToldBlock> {
+  protected readonly memory: ToldMemory
+  protected readonly now: () => number
+  readonly #tell: Tell<R>
+  /** When those in line began to wait. */
+  readonly #since = new WeakMap<R, number>()
+
+  constructor(memory: ToldMemory, now: () => number, tell: Tell<R>) {
+    this.memory = memory
+    this.now = now
+    this.#tell = tell
+  }
+
+  /** The queue that a request is made on, where the device has several. */
+  protected abstract queueOf(request: R): string | undefined
+
+  driverAsked(request: R, capacity: number): void {
+    this.emit({ _tag: "DriverAsked", ...this.#factsOf(request), capacity }, request)
+  }
+
+  leased(request: R, block: ToldBlock, from: Origin): void {
+    const { capacity } = block
+    this.emit({ _tag: "Leased", ...this.#factsOf(request), from, block: block.number, capacity }, request)
+  }
+
+  kept(request: R, block: ToldBlock): void {
+    this.emit({ _tag: "Kept", ...this.#factsOf(request), block: block.number, capacity: block.capacity }, request)
+  }
+
+  released(lease: Pick<Lease, "label" | "size">, block: ToldBlock, why: Released["why"]): void {
+    const { label, size } = lease
+    const { capacity, number } = block
+    const callSite = CallSite.of(lease)
+    this.emit({ _tag: "Released", pool: poolOf(block), block: number, size, capacity, label, callSite, why })
+  }
+
+  freed(block: ToldBlock, why: FreeReason): void {
+    this.emit({ _tag: "Freed", pool: poolOf(block), block: block.number, capacity: block.capacity, why })
+  }
+
+  reclaimed(): void {
+    this.emit({ _tag: "Reclaimed" })
+  }
+
+  refused(request: R, capacity: number, why: string): void {
+    this.emit({ _tag: "Refused", ...this.#factsOf(request), capacity, why }, request)
+  }
+
+  roomNeeded(request: R, missing: number): void {
+    this.emit({ _tag: "RoomNeeded", ...this.#factsOf(request), missing }, request)
+  }
+
+  gaveUp(request: R, why: GaveUp["why"]): void {
+    this.emit({ _tag: "GaveUp", ...this.#factsOf(request), why }, request)
+  }
+
+  waiting(request: R): void {
+    if (!this.#since.has(request)) this.#since.set(request, this.now())
+    this.emit({ _tag: "Waiting", ...this.#factsOf(request) }, request)
+  }
+
+  waited(request: R, served: boolean): void {
+    const since = this.#since.get(request)
+    if (since === undefined) return
+    this.#since.delete(request)
+    this.emit({ _tag: "Waited", ...this.#factsOf(request), served, waitedMillis: this.now() - since }, request)
+  }
+
+  reserved(request: R): void {
+    this.emit({ _tag: "Reserved", ...this.#factsOf(request) }, request)
+  }
+
+  reservationEnded(request: R): void {
+    this.emit({ _tag: "ReservationEnded", ...this.#factsOf(request) }, request)
+  }
+
+  handlersAsked(request: R, freed: boolean): void {
+    this.emit({ _tag: "HandlersAsked", ...this.#factsOf(request), freed }, request)
+  }
+
+  ranOut(request: R, rungs: Iterable<string>): void {
+    // A part of several that are wanted together is tried again.
+    if (request.patience.isPart === true) return
+    const { activeBytes, heldBytes } = this.memory
+    this.emit({ _tag: "RanOut", ...this.#factsOf(request), rungs: [...rungs], activeBytes, heldBytes }, request)
+  }
+
+  limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
+    this.emit({ _tag: "LimitChanged", budget: budget?.owner.name, budgetNumber: budget?.number, from, to }, { budget })
+  }
+
+  trimAsked(to: number | undefined, queue: string | undefined): void {
+    this.emit({ _tag: "TrimAsked", to: to ?? 0, all: to === undefined, queue })
+  }
+
+  holdingChanged(holds: boolean): void {
+    this.emit({ _tag: "HoldingChanged", holds })
+  }
+
+  idleStep(steps: number): void {
+    this.emit({ _tag: "IdleStep", steps })
+  }
+
+  closing(source: RequestSource | undefined, budget: ChargedBudget | undefined): void {
+    this.emit({ _tag: "Closing", pool: source?.service, budgetNumber: budget?.number }, { budget })
+  }
+
+  lost(): void {
+    this.emit({ _tag: "Lost" })
+  }
+
+  closed(): void {
+    this.emit({ _tag: "Closed" })
+  }
+
+  #factsOf(request: R): Omit<OfRequest, keyof Happened> {
+    const { asks, budget, callSite, label, family, patience, section, size, source } = request
+    const from = request.from ?? section
+    return {
+      pool: source.service,
+      request: numberOf(asks ?? request),
+      // A reservation is for requests of any family.
+      family: asks === undefined ? String(family) : "",
+      size,
+      label,
+      budget: budget?.owner.name,
+      budgetNumber: budget?.number,
+      queue: this.queueOf(request),
+      callSite,
+      waitAtMost: longestWait(patience),
+      under: from === undefined ? undefined : numberOf(from)
+    }
+  }
+
+  /** Tells an event. */
+  protected emit(body: Body<PoolEvent>, about?: Parameters<Tell<R>>[1]): void {
+    const { device, label, number } = this.memory
+    this.#tell({ ...body, at: this.now(), memory: label, memoryNumber: number, device }, about)
+  }
+}
+
+export const poolOf = ({ value }: ToldBlock): string => value.pooledBy?.service ?? "pool"
+
+/** How long a request may wait in line, in milliseconds. */
+export const longestWait = ({ onExhausted, waitAtMost }: Patience): number => onExhausted === "fail" ? 0 : waitAtMost

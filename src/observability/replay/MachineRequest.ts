@@ -1,0 +1,48 @@
+/**
+ * A request of a replay, as the machine knows it.
+ *
+ * @internal
+ */
+import { type Asked, Request } from "../../domain/pool/machine/Request.ts"
+import type { OfRequest } from "../../domain/pool/PoolEvent.ts"
+import type { ReplayedLease, ReplayedSource } from "./ReplayedSource.ts"
+import type { Outcome } from "./Trace.ts"
+
+/** What a memory has to know of a request of the recording. */
+export interface Told {
+  /** As its first event tells it. */
+  readonly asked: OfRequest
+  readonly outcome: Outcome
+  /** How many of its events the replay has told. */
+  told: number
+}
+
+/** Whose job it is, and what handlers ask for, is not recorded. */
+export class MachineRequest<T extends Told = Told> extends Request {
+  declare readonly source: ReplayedSource
+  declare granted: ReplayedLease | undefined
+  readonly replayed: T
+
+  constructor(replayed: T, asked: Asked & { readonly source: ReplayedSource }) {
+    super(asked)
+    this.replayed = replayed
+    const numbered = asked.asks ?? this
+    numbered.number = replayed.asked.request
+  }
+
+  override get inHandler(): boolean {
+    return false
+  }
+
+  override get hasEnded(): boolean {
+    return this.granted === undefined ? this.isOver || this.state === "failed" : this.granted.block === undefined
+  }
+
+  override get jobKeys(): ReadonlyArray<never> {
+    return []
+  }
+
+  override get memoryKeys(): ReadonlyArray<never> {
+    return []
+  }
+}
