@@ -10,60 +10,20 @@
  *
  * @since 0.1.0
  */
-import * as KnownOptions from "../arguments/KnownOptions.ts"
 import * as EvictionPolicy from "./EvictionPolicy.ts"
 import { HeldOrder } from "./HeldOrder.ts"
-import { IdleDecay, type IdleDecayOptions } from "./IdleDecay.ts"
+import { IdleDecay } from "./IdleDecay.ts"
 import { Outgrown, type OutgrownOptions } from "./Outgrown.ts"
 import * as Padding from "./Padding.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
 import { Block, type PoolBlock } from "./PoolBlock.ts"
+import { demandOptions, type PoolCoreOptions } from "./PoolCoreOptions.ts"
 import type { PoolStats } from "./PoolStats.ts"
 import { maxBytes as largestByteCount } from "./PowersOfTwo.ts"
 
 export type { IdleDecayOptions } from "./IdleDecay.ts"
 export type { BlockState, PoolBin, PoolBlock } from "./PoolBlock.ts"
-
-/**
- * The options of a {@link PoolCore}.
- *
- * @category models
- * @since 0.1.0
- */
-export interface PoolCoreOptions {
-  /** The limit on managed and reserved bytes together. Default: none. */
-  readonly maxBytes?: number | undefined
-  /** The limit on held bytes. Default: none. A finite one turns `recency` on. */
-  readonly maxHeldBytes?: number | undefined
-  /**
-   * Whether held blocks are kept in the order of their release too, so that the longest held one can be evicted. It
-   * makes hits and releases a little dearer. Default: false.
-   */
-  readonly recency?: boolean | undefined
-  /** How idle blocks are freed. Default: they stay. It turns `recency` on. */
-  readonly idle?: IdleDecayOptions | undefined
-  /**
-   * The order in which held blocks go when their memory is needed. Default: `EvictionPolicy.byNeed`. One that asks for
-   * ages turns `recency` on.
-   */
-  readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
-  /**
-   * Whether blocks go that the program has outgrown, and what was known of it before: see {@link PoolCore.evictOutgrown}.
-   * Default: they stay.
-   */
-  readonly outgrown?: OutgrownOptions | undefined
-}
-
-const knownOfCore = KnownOptions.of<PoolCoreOptions>({
-  maxBytes: true,
-  maxHeldBytes: true,
-  recency: true,
-  idle: true,
-  eviction: true,
-  outgrown: true
-})
-
-const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: true })
+export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
 
 /**
  * Free lists and byte ledger of one pool, generic in what the driver makes (`A`) and in what tells families of
@@ -194,8 +154,7 @@ export class PoolCore<A, F = number> {
   private readonly bins = new PoolBins<Block<A, F>, F>()
 
   constructor(options?: PoolCoreOptions) {
-    KnownOptions.demand("PoolCore.PoolCore", options, knownOfCore)
-    KnownOptions.demand("PoolCore.PoolCore, idle", options?.idle, knownOfIdle)
+    demandOptions(options)
     this.limit = options?.maxBytes ?? Infinity
     this.isLimited = this.limit < Infinity
     this.mostPadding = Padding.mostOf(this.limit)

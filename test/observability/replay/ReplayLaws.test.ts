@@ -23,6 +23,9 @@ import * as DeviceMemory from "../../../src/services/pool/DeviceMemory.ts"
 import { comparable } from "./comparable.ts"
 import { hosts, pools, programs, recordedFibers } from "./fibers.ts"
 
+/** How many random programs of each kind: `EFFECT_GPU_POOL_REPLAYS` sets it. */
+const replays = Number(process.env.EFFECT_GPU_POOL_REPLAYS ?? 200)
+
 type Step =
   | {
     readonly do: "allocate"
@@ -335,7 +338,7 @@ describe("a replay under the recorded policy", () => {
         )
         await doesTheSame(recording)
       }),
-      { numRuns: 200 }
+      { numRuns: replays }
     ))
 
   it("does so for pools that share a memory", () =>
@@ -355,7 +358,7 @@ describe("a replay under the recorded policy", () => {
         )
         await doesTheSame(recording)
       }),
-      { numRuns: 200, examples: [[closedAsMemoryIsBack, false]] }
+      { numRuns: replays, examples: [[closedAsMemoryIsBack, false]] }
     ))
 
   it("does so for fibers that act in one step of the event loop, on the clock of the machine", () =>
@@ -364,7 +367,7 @@ describe("a replay under the recorded policy", () => {
         const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }, host))
         await doesTheSame(recording)
       }),
-      { numRuns: 200 }
+      { numRuns: replays }
     ))
 
   it("does so for handlers of pools and budgets, which come and go, and fail", () =>
@@ -373,7 +376,7 @@ describe("a replay under the recorded policy", () => {
         const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
         await doesTheSame(recording)
       }),
-      { numRuns: 200 }
+      { numRuns: replays }
     ))
 
   it("does so for them on a clock that stands still meanwhile", () =>
@@ -392,7 +395,7 @@ describe("a replay under the recorded policy", () => {
         ))
         await doesTheSame(recording)
       }),
-      { numRuns: 200 }
+      { numRuns: replays }
     ))
 })
 
@@ -436,6 +439,6 @@ describe("the recording of a replay under another policy", () => {
         const { recording: first } = await Effect.runPromise(Replay.run(recording, other))
         await doesTheSame(first)
       }),
-      { numRuns: 200 }
+      { numRuns: replays }
     ))
 })

@@ -1,0 +1,56 @@
+/**
+ * What a pool's core is told when it is made.
+ *
+ * @since 0.1.0
+ */
+import * as KnownOptions from "../arguments/KnownOptions.ts"
+import type * as EvictionPolicy from "./EvictionPolicy.ts"
+import type { IdleDecayOptions } from "./IdleDecay.ts"
+import type { OutgrownOptions } from "./Outgrown.ts"
+
+/**
+ * The options of a `PoolCore`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolCoreOptions {
+  /** The limit on managed and reserved bytes together. Default: none. */
+  readonly maxBytes?: number | undefined
+  /** The limit on held bytes. Default: none. A finite one turns `recency` on. */
+  readonly maxHeldBytes?: number | undefined
+  /**
+   * Whether held blocks are kept in the order of their release too, so that the longest held one can be evicted. It
+   * makes hits and releases a little dearer. Default: false.
+   */
+  readonly recency?: boolean | undefined
+  /** How idle blocks are freed. Default: they stay. It turns `recency` on. */
+  readonly idle?: IdleDecayOptions | undefined
+  /**
+   * The order in which held blocks go when their memory is needed. Default: `EvictionPolicy.byNeed`. One that asks for
+   * ages turns `recency` on.
+   */
+  readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
+  /**
+   * Whether blocks go that the program has outgrown, and what was known of it before: see `PoolCore.evictOutgrown`.
+   * Default: they stay.
+   */
+  readonly outgrown?: OutgrownOptions | undefined
+}
+
+const knownOfCore = KnownOptions.of<PoolCoreOptions>({
+  maxBytes: true,
+  maxHeldBytes: true,
+  recency: true,
+  idle: true,
+  eviction: true,
+  outgrown: true
+})
+
+const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: true })
+
+/** Throws for options that there are not. @internal */
+export const demandOptions = (options: PoolCoreOptions | undefined): void => {
+  KnownOptions.demand("PoolCore.PoolCore", options, knownOfCore)
+  KnownOptions.demand("PoolCore.PoolCore, idle", options?.idle, knownOfIdle)
+}
