@@ -10,56 +10,44 @@
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { functionProblem, optionsProblem, readValues, satisfies } from "../../domain/arguments/ArgumentProblem.ts"
+import { functionProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type BufferUsage, defaultUsage } from "../../domain/BufferUsage.ts"
-import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
-import type * as PoolStats from "../../domain/pool/PoolStats.ts"
-import type { QueueStats } from "../../domain/pool/QueueStats.ts"
-import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
-import type * as QueueEvent from "../device/QueueEvent.ts"
-import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
-import type { Need } from "../pool/Handlers.ts"
+import * as Accessors from "../pool/Accessors.ts"
+import { type DeviceMemory, openShared } from "../pool/DeviceMemory.ts"
 import {
   type ConfigOf,
   controlsOf,
-  makeMemory,
+  layerOfConfig,
+  openAlone,
   openRequests,
   type PoolControls,
-  readConfig,
   shownAsPool
 } from "../pool/Pool.ts"
 import {
-  type BudgetOptions,
   type ExhaustedOptions,
   type LeasingSettings,
-  leasingSettingsOf,
-  memorySettingsOf,
   ofLeasing,
   ofMemory,
   ofShared,
-  type PoolLimit,
   type PoolOptions,
-  type ReserveOptions,
-  type SharedPoolOptions,
-  sharedSettingsOf
+  type SharedPoolOptions
 } from "../pool/PoolOptions.ts"
 import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import type { Want } from "../pool/RequestMaker.ts"
 import * as Allocator from "./Allocator.ts"
-import { BufferSource, type BufferSourceOptions, policyProblem } from "./BufferSource.ts"
+import { BufferSource, type BufferSourceOptions, policyOf } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
 export type { Need } from "../pool/Handlers.ts"
@@ -212,13 +200,7 @@ export const make = (
   Pool,
   GpuError,
   Scope.Scope | Allocator.Allocator | DeviceContext | QueueDriver
-> =>
-  Effect.gen(function*() {
-    const { info } = yield* DeviceContext
-    const settings = readValues("BufferPool.layer", () => settingsOf("BufferPool.layer", options, info))
-    if (isGpuError(settings)) return yield* settings
-    return yield* openPool(yield* makeMemory(settings), settings, undefined)
-  })
+> => openAlone("BufferPool.layer", options, knownOfPool, policyOf, openPool)
 
 type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">
 
@@ -277,16 +259,6 @@ const usageOf = (options: PoolAllocateOptions | undefined): BufferUsage => optio
 
 /** @internal */
 export const knownOfPool = KnownOptions.of<BufferPoolOptions>({ ...ofMemory, ...ofLeasing, sizePolicy: true })
-
-const settingsOf = (operation: string, options: BufferPoolOptions, device: DeviceInfo) => {
-  const { sizePolicy } = options ?? {}
-  const problem = optionsProblem(operation, options, knownOfPool) ?? policyProblem(operation, sizePolicy)
-  if (problem !== undefined) return problem
-  const memory = memorySettingsOf(operation, "pool", options, device)
-  if (isGpuError(memory)) return memory
-  const leasing = leasingSettingsOf(operation, options)
-  return isGpuError(leasing) ? leasing : { ...memory, ...leasing, sizePolicy: sizePolicy ?? SizePolicy.defaultPolicy }
-}
 
 const allocatedTogether = <const S extends Sizes>(
   requests: BufferRequests,
@@ -444,19 +416,7 @@ export const layerShared = (
 ): Layer.Layer<BufferPool, GpuError, DeviceMemory | DeviceContext | QueueDriver> =>
   Layer.effect(
     BufferPool,
-    Effect.gen(function*() {
-      const operation = "BufferPool.layerShared"
-      const { info } = yield* DeviceContext
-      const settings = readValues(operation, () => {
-        const { sizePolicy = SizePolicy.defaultPolicy } = options ?? {}
-        const problem = optionsProblem(operation, options, knownOfShared) ?? policyProblem(operation, sizePolicy)
-        if (problem !== undefined) return problem
-        const shared = sharedSettingsOf(operation, options, info)
-        return isGpuError(shared) ? shared : { ...shared, sizePolicy }
-      })
-      if (isGpuError(settings)) return yield* settings
-      return yield* openPool(yield* memoryOf, settings, settings.maxBytes)
-    })
+    openShared("BufferPool.layerShared", options, knownOfShared, policyOf, openPool)
   ).pipe(Layer.provide(Allocator.layerImmediate))
 
 /**
@@ -490,9 +450,7 @@ export type BufferPoolConfig = ConfigOf<BufferPoolOptions>
 export const layerConfig = (
   config: BufferPoolConfig
 ): Layer.Layer<BufferPool, GpuError | Config.ConfigError, DeviceContext | QueueDriver> =>
-  Layer.unwrap(
-    checkedStep("BufferPool.layerConfig", (operation) => Effect.map(readConfig(operation, config, knownOfPool), layer))
-  )
+  layerOfConfig("BufferPool.layerConfig", config, knownOfPool, layer)
 
 /**
  * A lease of `size` bytes until the caller's scope closes. A size of 0 gives a legal lease that takes no device memory.
@@ -563,7 +521,7 @@ export const use = <A, E, R>(
  * @category accessors
  * @since 0.1.0
  */
-export const stats: Effect.Effect<PoolStats.PoolStats, never, BufferPool> = BufferPool.use((pool) => pool.stats)
+export const stats: Accessors.OfPool<BufferPool, Pool>["stats"] = Accessors.stats(BufferPool)
 
 /**
  * Frees all held blocks, and waits until the driver has their memory. Active leases stay. Fails with DeviceLost or
@@ -587,7 +545,7 @@ export const stats: Effect.Effect<PoolStats.PoolStats, never, BufferPool> = Buff
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeld: Effect.Effect<void, GpuError, BufferPool> = BufferPool.use((pool) => pool.freeHeld)
+export const freeHeld: Accessors.OfPool<BufferPool, Pool>["freeHeld"] = Accessors.freeHeld(BufferPool)
 
 /**
  * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
@@ -609,8 +567,7 @@ export const freeHeld: Effect.Effect<void, GpuError, BufferPool> = BufferPool.us
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeldOf = (queue: QueueEvent.QueueLike): Effect.Effect<void, GpuError, BufferPool> =>
-  BufferPool.use((pool) => pool.freeHeldOf(queue))
+export const freeHeldOf: Accessors.OfPool<BufferPool, Pool>["freeHeldOf"] = Accessors.freeHeldOf(BufferPool)
 
 /**
  * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
@@ -628,8 +585,7 @@ export const freeHeldOf = (queue: QueueEvent.QueueLike): Effect.Effect<void, Gpu
  * @category accessors
  * @since 0.1.0
  */
-export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, GpuError, BufferPool> =>
-  BufferPool.use((pool) => pool.statsOf(queue))
+export const statsOf: Accessors.OfPool<BufferPool, Pool>["statsOf"] = Accessors.statsOf(BufferPool)
 
 /**
  * Frees all held blocks, and from now on every block when its lease ends. Errors as {@link freeHeld}.
@@ -651,7 +607,7 @@ export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, 
  * @category accessors
  * @since 0.1.0
  */
-export const stopHolding: Effect.Effect<void, GpuError, BufferPool> = BufferPool.use((pool) => pool.stopHolding)
+export const stopHolding: Accessors.OfPool<BufferPool, Pool>["stopHolding"] = Accessors.stopHolding(BufferPool)
 
 /**
  * From now on released blocks are kept for reuse again, after {@link stopHolding}. A pool whose device is lost keeps no
@@ -670,7 +626,7 @@ export const stopHolding: Effect.Effect<void, GpuError, BufferPool> = BufferPool
  * @category accessors
  * @since 0.1.0
  */
-export const resumeHolding: Effect.Effect<void, never, BufferPool> = BufferPool.use((pool) => pool.resumeHolding)
+export const resumeHolding: Accessors.OfPool<BufferPool, Pool>["resumeHolding"] = Accessors.resumeHolding(BufferPool)
 
 /**
  * Gives held blocks back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
@@ -694,8 +650,7 @@ export const resumeHolding: Effect.Effect<void, never, BufferPool> = BufferPool.
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo = (bytes: MemoryLimit.ByteAmount): Effect.Effect<void, GpuError, BufferPool> =>
-  BufferPool.use((pool) => pool.trimTo(bytes))
+export const trimTo: Accessors.OfPool<BufferPool, Pool>["trimTo"] = Accessors.trimTo(BufferPool)
 
 /**
  * Changes the limit of the running pool, or under a budget that of the budget, to bytes, a size or a share of the
@@ -720,8 +675,7 @@ export const trimTo = (bytes: MemoryLimit.ByteAmount): Effect.Effect<void, GpuEr
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit = (limit: MemoryLimit.ByteAmount | PoolLimit): Effect.Effect<void, GpuError, BufferPool> =>
-  BufferPool.use((pool) => pool.setLimit(limit))
+export const setLimit: Accessors.OfPool<BufferPool, Pool>["setLimit"] = Accessors.setLimit(BufferPool)
 
 /**
  * The limit of the pool or budget now, in bytes; `Infinity` without one.
@@ -739,7 +693,7 @@ export const setLimit = (limit: MemoryLimit.ByteAmount | PoolLimit): Effect.Effe
  * @category accessors
  * @since 0.1.0
  */
-export const maxBytes: Effect.Effect<number, never, BufferPool> = BufferPool.use((pool) => pool.maxBytes)
+export const maxBytes: Accessors.OfPool<BufferPool, Pool>["maxBytes"] = Accessors.maxBytes(BufferPool)
 
 /**
  * The largest live leases with their labels and ages (in leases granted since), largest first: three unless told
@@ -762,8 +716,7 @@ export const maxBytes: Effect.Effect<number, never, BufferPool> = BufferPool.use
  * @category accessors
  * @since 0.1.0
  */
-export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, never, BufferPool> =>
-  BufferPool.use((pool) => pool.holders(count))
+export const holders: Accessors.OfPool<BufferPool, Pool>["holders"] = Accessors.holders(BufferPool)
 
 /**
  * Registers a handler until the scope closes: an effect that frees memory when it has run out, as by dropping a cache
@@ -801,9 +754,7 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  * @category resource management
  * @since 0.1.0
  */
-export const onOutOfMemory = <R>(
-  handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
-): Effect.Effect<void, GpuError, BufferPool | R | Scope.Scope> => BufferPool.use((pool) => pool.onOutOfMemory(handler))
+export const onOutOfMemory: Accessors.OfPool<BufferPool, Pool>["onOutOfMemory"] = Accessors.onOutOfMemory(BufferPool)
 
 /**
  * A pool on the same memory that leases at most `limit` bytes at a time, as a value: for programs that make one for
@@ -821,16 +772,15 @@ export const onOutOfMemory = <R>(
  * @category constructors
  * @since 0.1.0
  */
-export const budget = (
-  limit: MemoryLimit.ByteAmount,
-  options?: BudgetOptions
-): Effect.Effect<Pool, GpuError, BufferPool> => BufferPool.use((pool) => pool.budget(limit, options))
+export const budget: Accessors.OfPool<BufferPool, Pool>["budget"] = Accessors.budget(BufferPool)
 
 /**
  * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
- * the pool around it. Up to 256 budgets may be within each other; effects outside of them pay nothing for them.
+ * the pool around it.
  *
  * **Details**
+ *
+ * Up to 256 budgets may be within each other; effects outside of them pay nothing for them.
  *
  * A budget counts the capacity of active leases and of requests under way, not of held blocks. A lease is charged to
  * its budget until it ends, also when it was transferred. A request over the budget fails with LimitExceeded if it can
@@ -862,31 +812,7 @@ export const budget = (
  * @category resource management
  * @since 0.1.0
  */
-export const withBudget: {
-  /**
-   * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
-   * the pool around it. Up to 256 budgets may be within each other; effects outside of them pay nothing for them.
-   */
-  (
-    limit: MemoryLimit.ByteAmount,
-    options?: BudgetOptions
-  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | BufferPool>
-  <A, E, R>(
-    effect: Effect.Effect<A, E, R>,
-    limit: MemoryLimit.ByteAmount,
-    options?: BudgetOptions
-  ): Effect.Effect<A, E | GpuError, R | BufferPool>
-} = dual(
-  (args) => satisfies(args[0], Effect.isEffect),
-  <A, E, R>(
-    effect: Effect.Effect<A, E, R>,
-    limit: MemoryLimit.ByteAmount,
-    options?: BudgetOptions
-  ): Effect.Effect<A, E | GpuError, R | BufferPool> =>
-    BufferPool.use((pool) =>
-      Effect.flatMap(pool.budget(limit, options), (budget) => Effect.provideService(effect, BufferPool, budget))
-    )
-)
+export const withBudget: Accessors.OfPool<BufferPool, Pool>["withBudget"] = Accessors.withBudget(BufferPool)
 
 /**
  * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
@@ -936,32 +862,7 @@ export const withBudget: {
  * @category resource management
  * @since 0.1.0
  */
-export const reserve: {
-  /**
-   * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
-   * its requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give
-   * back are set aside for it again, until the effect ends. Leases that outlive it stay.
-   */
-  (
-    bytes: MemoryLimit.ByteAmount,
-    options?: ReserveOptions
-  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | BufferPool>
-  <A, E, R>(
-    effect: Effect.Effect<A, E, R>,
-    bytes: MemoryLimit.ByteAmount,
-    options?: ReserveOptions
-  ): Effect.Effect<A, E | GpuError, R | BufferPool>
-} = dual(
-  (args) => satisfies(args[0], Effect.isEffect),
-  <A, E, R>(
-    effect: Effect.Effect<A, E, R>,
-    bytes: MemoryLimit.ByteAmount,
-    options?: ReserveOptions
-  ): Effect.Effect<A, E | GpuError, R | BufferPool> =>
-    BufferPool.use((pool) =>
-      pool.reserve(bytes, (reserved) => Effect.provideService(effect, BufferPool, reserved), options)
-    )
-)
+export const reserve: Accessors.OfPool<BufferPool, Pool>["reserve"] = Accessors.reserve(BufferPool)
 
 /**
  * Runs an effect that does not know beforehand how much memory it needs. One such effect runs at a time on a pool, in
@@ -995,8 +896,7 @@ export const reserve: {
  * @category resource management
  * @since 0.1.0
  */
-export const inTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R | BufferPool> =>
-  BufferPool.use((pool) => pool.inTurn(effect))
+export const inTurn: Accessors.OfPool<BufferPool, Pool>["inTurn"] = Accessors.inTurn(BufferPool)
 
 /**
  * Leases of all sizes together, or none: the request has one place in the line, and no lease while it waits. They

@@ -7,6 +7,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
@@ -133,6 +134,15 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   ): PooledBuffer {
     return new PooledBuffer(block, size, usage, label, sequence)
   }
+}
+
+/** What the options of a pool of buffers say besides those of every pool; for `readValues`. */
+export const policyOf = (
+  operation: string,
+  { sizePolicy = SizePolicy.defaultPolicy }: { readonly sizePolicy?: SizePolicy.SizePolicy | undefined }
+): Pick<BufferSourceOptions, "sizePolicy"> => {
+  valid(policyProblem(operation, sizePolicy))
+  return { sizePolicy }
 }
 
 /** Programs without a type checker pass anything. */

@@ -12,51 +12,38 @@
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { optionsProblem, readValues, satisfies, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
-import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, type Holder, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
-import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
-import type * as PoolStats from "../../domain/pool/PoolStats.ts"
-import type { QueueStats } from "../../domain/pool/QueueStats.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
-import { DeviceContext } from "../device/DeviceContext.ts"
+import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
-import type * as QueueEvent from "../device/QueueEvent.ts"
-import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
-import type { Need } from "../pool/Handlers.ts"
+import * as Accessors from "../pool/Accessors.ts"
+import { type DeviceMemory, openShared } from "../pool/DeviceMemory.ts"
 import {
   type ConfigOf,
   controlsOf,
-  makeMemory,
+  layerOfConfig,
+  openAlone,
   openRequests,
   type PoolControls,
-  readConfig,
   shownAsPool
 } from "../pool/Pool.ts"
 import {
-  type BudgetOptions,
   type ExhaustedOptions,
   type LeasingSettings,
-  leasingSettingsOf,
-  memorySettingsOf,
   ofLeasing,
   ofMemory,
   ofShared,
-  type PoolLimit,
   type PoolOptions,
-  type ReserveOptions,
-  type SharedPoolOptions,
-  sharedSettingsOf
+  type SharedPoolOptions
 } from "../pool/PoolOptions.ts"
 import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
@@ -173,12 +160,7 @@ export class ImagePool extends Context.Service<ImagePool, Pool>()("effect-gpu-po
 export const make = (
   options: ImagePoolOptions = {}
 ): Effect.Effect<Pool, GpuError, Scope.Scope | ImageDriver | DeviceContext | QueueDriver> =>
-  Effect.gen(function*() {
-    const { info } = yield* DeviceContext
-    const settings = readValues("ImagePool.layer", () => settingsOf("ImagePool.layer", options, info))
-    if (isGpuError(settings)) return yield* settings
-    return yield* openPool(yield* makeMemory(settings), settings, undefined)
-  })
+  openAlone("ImagePool.layer", options, knownOfPool, noneOf, openPool)
 
 /** With `maxBytes` it is one of several pools on a memory. */
 const openPool = (memory: PoolRuntime, settings: LeasingSettings, maxBytes: number | undefined) =>
@@ -222,11 +204,8 @@ const usageOf = (options: PoolImageOptions | undefined): ImageUsage.ImageUsage =
 
 const knownOfPool = KnownOptions.of<ImagePoolOptions>({ ...ofMemory, ...ofLeasing })
 
-const settingsOf = (operation: string, options: ImagePoolOptions, device: DeviceInfo) => {
-  valid(optionsProblem(operation, options, knownOfPool))
-  const memory = valid(memorySettingsOf(operation, "pool", options, device))
-  return { ...memory, ...valid(leasingSettingsOf(operation, options)) }
-}
+/** It has no options besides those of every pool. */
+const noneOf = () => ({})
 
 /**
  * A pool of images on the device in context, beside or without a `BufferPool`: the two have limits of their own.
@@ -284,16 +263,7 @@ export const layerShared = (
 ): Layer.Layer<ImagePool, GpuError, DeviceMemory | ImageDriver | DeviceContext | QueueDriver> =>
   Layer.effect(
     ImagePool,
-    Effect.gen(function*() {
-      const operation = "ImagePool.layerShared"
-      const { info } = yield* DeviceContext
-      const settings = readValues(operation, () =>
-        optionsProblem(operation, options, knownOfShared) ?? sharedSettingsOf(operation, options, info))
-      if (isGpuError(settings)) {
-        return yield* settings
-      }
-      return yield* openPool(yield* memoryOf, settings, settings.maxBytes)
-    })
+    openShared("ImagePool.layerShared", options, knownOfShared, noneOf, openPool)
   )
 
 const knownOfShared = KnownOptions.of<SharedPoolOptions>(ofShared)
@@ -324,9 +294,7 @@ export type ImagePoolConfig = ConfigOf<ImagePoolOptions>
 export const layerConfig = (
   config: ImagePoolConfig
 ): Layer.Layer<ImagePool, GpuError | Config.ConfigError, ImageDriver | DeviceContext | QueueDriver> =>
-  Layer.unwrap(
-    checkedStep("ImagePool.layerConfig", (operation) => Effect.map(readConfig(operation, config, knownOfPool), layer))
-  )
+  layerOfConfig("ImagePool.layerConfig", config, knownOfPool, layer)
 
 /**
  * A lease on an image until the caller's scope closes. Its elements are unspecified at first, unless the pool clears.
@@ -399,7 +367,7 @@ export const use = <A, E, R>(
  * @category accessors
  * @since 0.1.0
  */
-export const stats: Effect.Effect<PoolStats.PoolStats, never, ImagePool> = ImagePool.use((pool) => pool.stats)
+export const stats: Accessors.OfPool<ImagePool, Pool>["stats"] = Accessors.stats(ImagePool)
 
 /**
  * Frees all held images, and waits until the driver has their memory. Active leases stay. Fails with DeviceLost or
@@ -424,7 +392,7 @@ export const stats: Effect.Effect<PoolStats.PoolStats, never, ImagePool> = Image
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeld: Effect.Effect<void, GpuError, ImagePool> = ImagePool.use((pool) => pool.freeHeld)
+export const freeHeld: Accessors.OfPool<ImagePool, Pool>["freeHeld"] = Accessors.freeHeld(ImagePool)
 
 /**
  * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
@@ -447,8 +415,7 @@ export const freeHeld: Effect.Effect<void, GpuError, ImagePool> = ImagePool.use(
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeldOf = (queue: QueueEvent.QueueLike): Effect.Effect<void, GpuError, ImagePool> =>
-  ImagePool.use((pool) => pool.freeHeldOf(queue))
+export const freeHeldOf: Accessors.OfPool<ImagePool, Pool>["freeHeldOf"] = Accessors.freeHeldOf(ImagePool)
 
 /**
  * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
@@ -467,8 +434,7 @@ export const freeHeldOf = (queue: QueueEvent.QueueLike): Effect.Effect<void, Gpu
  * @category accessors
  * @since 0.1.0
  */
-export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, GpuError, ImagePool> =>
-  ImagePool.use((pool) => pool.statsOf(queue))
+export const statsOf: Accessors.OfPool<ImagePool, Pool>["statsOf"] = Accessors.statsOf(ImagePool)
 
 /**
  * Frees all held images, and from now on every image when its lease ends. Errors as {@link freeHeld}.
@@ -491,7 +457,7 @@ export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, 
  * @category accessors
  * @since 0.1.0
  */
-export const stopHolding: Effect.Effect<void, GpuError, ImagePool> = ImagePool.use((pool) => pool.stopHolding)
+export const stopHolding: Accessors.OfPool<ImagePool, Pool>["stopHolding"] = Accessors.stopHolding(ImagePool)
 
 /**
  * From now on released images are kept for reuse again, after {@link stopHolding}. A pool whose device is lost keeps no
@@ -510,7 +476,7 @@ export const stopHolding: Effect.Effect<void, GpuError, ImagePool> = ImagePool.u
  * @category accessors
  * @since 0.1.0
  */
-export const resumeHolding: Effect.Effect<void, never, ImagePool> = ImagePool.use((pool) => pool.resumeHolding)
+export const resumeHolding: Accessors.OfPool<ImagePool, Pool>["resumeHolding"] = Accessors.resumeHolding(ImagePool)
 
 /**
  * Gives held images back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
@@ -528,8 +494,7 @@ export const resumeHolding: Effect.Effect<void, never, ImagePool> = ImagePool.us
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo = (bytes: MemoryLimit.ByteAmount): Effect.Effect<void, GpuError, ImagePool> =>
-  ImagePool.use((pool) => pool.trimTo(bytes))
+export const trimTo: Accessors.OfPool<ImagePool, Pool>["trimTo"] = Accessors.trimTo(ImagePool)
 
 /**
  * The largest live leases, largest first; three of them, or as many as `count` says.
@@ -546,8 +511,7 @@ export const trimTo = (bytes: MemoryLimit.ByteAmount): Effect.Effect<void, GpuEr
  * @category accessors
  * @since 0.1.0
  */
-export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, never, ImagePool> =>
-  ImagePool.use((pool) => pool.holders(count))
+export const holders: Accessors.OfPool<ImagePool, Pool>["holders"] = Accessors.holders(ImagePool)
 
 /**
  * The limit of the pool, in bytes; `Infinity` without one.
@@ -564,7 +528,7 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  * @category accessors
  * @since 0.1.0
  */
-export const maxBytes: Effect.Effect<number, never, ImagePool> = ImagePool.use((pool) => pool.maxBytes)
+export const maxBytes: Accessors.OfPool<ImagePool, Pool>["maxBytes"] = Accessors.maxBytes(ImagePool)
 
 /**
  * Changes the limit of the running pool, or under a budget that of the budget: see `BufferPool.setLimit`.
@@ -581,8 +545,7 @@ export const maxBytes: Effect.Effect<number, never, ImagePool> = ImagePool.use((
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit = (limit: MemoryLimit.ByteAmount | PoolLimit): Effect.Effect<void, GpuError, ImagePool> =>
-  ImagePool.use((pool) => pool.setLimit(limit))
+export const setLimit: Accessors.OfPool<ImagePool, Pool>["setLimit"] = Accessors.setLimit(ImagePool)
 
 /**
  * Registers a handler until the scope closes: an effect that frees memory when memory for images has run out. See
@@ -606,9 +569,7 @@ export const setLimit = (limit: MemoryLimit.ByteAmount | PoolLimit): Effect.Effe
  * @category resource management
  * @since 0.1.0
  */
-export const onOutOfMemory = <R>(
-  handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
-): Effect.Effect<void, GpuError, ImagePool | R | Scope.Scope> => ImagePool.use((pool) => pool.onOutOfMemory(handler))
+export const onOutOfMemory: Accessors.OfPool<ImagePool, Pool>["onOutOfMemory"] = Accessors.onOutOfMemory(ImagePool)
 
 /**
  * A pool on the same memory that leases at most `limit` bytes at a time, as a value. Details and errors as
@@ -626,14 +587,13 @@ export const onOutOfMemory = <R>(
  * @category constructors
  * @since 0.1.0
  */
-export const budget = (
-  limit: MemoryLimit.ByteAmount,
-  options?: BudgetOptions
-): Effect.Effect<Pool, GpuError, ImagePool> => ImagePool.use((pool) => pool.budget(limit, options))
+export const budget: Accessors.OfPool<ImagePool, Pool>["budget"] = Accessors.budget(ImagePool)
 
 /**
  * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
- * the pool around it. See `BufferPool.withBudget`.
+ * the pool around it.
+ *
+ * See `BufferPool.withBudget`.
  *
  * **Example** (Thumbnails that leave room for the rest)
  *
@@ -648,34 +608,14 @@ export const budget = (
  * @category resource management
  * @since 0.1.0
  */
-export const withBudget: {
-  /**
-   * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
-   * the pool around it. See `BufferPool.withBudget`.
-   */
-  (
-    limit: MemoryLimit.ByteAmount,
-    options?: BudgetOptions
-  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | ImagePool>
-  <A, E, R>(
-    effect: Effect.Effect<A, E, R>,
-    limit: MemoryLimit.ByteAmount,
-    options?: BudgetOptions
-  ): Effect.Effect<A, E | GpuError, R | ImagePool>
-} = dual(
-  (args) => satisfies(args[0], Effect.isEffect),
-  <A, E, R>(
-    effect: Effect.Effect<A, E, R>,
-    limit: MemoryLimit.ByteAmount,
-    options?: BudgetOptions
-  ): Effect.Effect<A, E | GpuError, R | ImagePool> =>
-    ImagePool.use((pool) =>
-      Effect.flatMap(pool.budget(limit, options), (budget) => Effect.provideService(effect, ImagePool, budget))
-    )
-)
+export const withBudget: Accessors.OfPool<ImagePool, Pool>["withBudget"] = Accessors.withBudget(ImagePool)
 
 /**
- * Sets `bytes` (or "64 MiB", or "25%") aside for an effect's images, and then runs it. See `BufferPool.reserve`.
+ * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
+ * its requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give
+ * back are set aside for it again, until the effect ends. Leases that outlive it stay.
+ *
+ * See `BufferPool.reserve`.
  *
  * **Example** (A job that needs two images at the same time)
  *
@@ -693,28 +633,7 @@ export const withBudget: {
  * @category resource management
  * @since 0.1.0
  */
-export const reserve: {
-  /** Sets `bytes` (or "64 MiB", or "25%") aside for an effect's images, and then runs it. See `BufferPool.reserve`. */
-  (
-    bytes: MemoryLimit.ByteAmount,
-    options?: ReserveOptions
-  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | ImagePool>
-  <A, E, R>(
-    effect: Effect.Effect<A, E, R>,
-    bytes: MemoryLimit.ByteAmount,
-    options?: ReserveOptions
-  ): Effect.Effect<A, E | GpuError, R | ImagePool>
-} = dual(
-  (args) => satisfies(args[0], Effect.isEffect),
-  <A, E, R>(
-    effect: Effect.Effect<A, E, R>,
-    bytes: MemoryLimit.ByteAmount,
-    options?: ReserveOptions
-  ): Effect.Effect<A, E | GpuError, R | ImagePool> =>
-    ImagePool.use((pool) =>
-      pool.reserve(bytes, (reserved) => Effect.provideService(effect, ImagePool, reserved), options)
-    )
-)
+export const reserve: Accessors.OfPool<ImagePool, Pool>["reserve"] = Accessors.reserve(ImagePool)
 
 /**
  * Runs an effect that does not know beforehand how many images it needs: one such effect runs at a time on a pool. See
@@ -736,5 +655,4 @@ export const reserve: {
  * @category resource management
  * @since 0.1.0
  */
-export const inTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R | ImagePool> =>
-  ImagePool.use((pool) => pool.inTurn(effect))
+export const inTurn: Accessors.OfPool<ImagePool, Pool>["inTurn"] = Accessors.inTurn(ImagePool)

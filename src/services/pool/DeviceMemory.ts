@@ -7,17 +7,21 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { optionsProblem, readValues } from "../../domain/arguments/ArgumentProblem.ts"
+import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
-import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
-import type { QueueStats } from "../../domain/pool/QueueStats.ts"
-import { DeviceContext } from "../device/DeviceContext.ts"
-import type * as QueueEvent from "../device/QueueEvent.ts"
-import { makeMemory, type MemoryControls, memoryControlsOf } from "./Pool.ts"
-import { type MemoryOptions, memorySettingsOf, ofMemory, type PoolLimit } from "./PoolOptions.ts"
+import type { DeviceContext } from "../device/DeviceContext.ts"
+import * as Accessors from "./Accessors.ts"
+import { makeMemory, type MemoryControls, memoryControlsOf, type OpenPool, openWith } from "./Pool.ts"
+import {
+  type MemoryOptions,
+  memorySettingsOf,
+  ofMemory,
+  type SharedPoolOptions,
+  sharedSettingsOf
+} from "./PoolOptions.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 
 export type { MemoryOptions } from "./PoolOptions.ts"
@@ -61,6 +65,27 @@ export const memoryOf: Effect.Effect<PoolRuntime, GpuError, DeviceMemory> = Devi
 )
 
 /**
+ * A pool on the memory that it shares with others; see `openAlone`.
+ *
+ * @internal
+ */
+export const openShared = <O extends SharedPoolOptions, Own extends object, A, E, R>(
+  operation: string,
+  options: O,
+  known: KnownOptions.KnownOptions,
+  ownOf: (operation: string, options: O) => Own,
+  open: OpenPool<Own, A, E, R>
+): Effect.Effect<A, E | GpuError, R | DeviceMemory | DeviceContext> =>
+  openWith(
+    operation,
+    (device) => {
+      valid(optionsProblem(operation, options, known))
+      return { ...ownOf(operation, options), ...valid(sharedSettingsOf(operation, options, device)) }
+    },
+    (settings) => Effect.flatMap(memoryOf, (memory) => open(memory, settings, settings.maxBytes))
+  )
+
+/**
  * Device memory for the pools of `BufferPool.layerShared` and `ImagePool.layerShared`. It closes after them, with its
  * scope. Fails with InvalidRequest for wrong options, and with Unsupported for a share of the memory of a device that
  * does not report it.
@@ -90,31 +115,30 @@ export const memoryOf: Effect.Effect<PoolRuntime, GpuError, DeviceMemory> = Devi
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options: MemoryOptions = {}): Layer.Layer<DeviceMemory, GpuError, DeviceContext> =>
-  Layer.effect(
+export const layer = (options: MemoryOptions = {}): Layer.Layer<DeviceMemory, GpuError, DeviceContext> => {
+  const operation = "DeviceMemory.layer"
+  return Layer.effect(
     DeviceMemory,
-    Effect.gen(function*() {
-      const operation = "DeviceMemory.layer"
-      const { info, status } = yield* DeviceContext
-      const settings = readValues(operation, () =>
-        optionsProblem(operation, options, known) ?? memorySettingsOf(operation, "memory", options, info))
-      if (isGpuError(settings)) {
-        return yield* settings
-      }
-      const memory = yield* makeMemory(settings)
-      const line = () =>
-        inOneLine("DeviceMemory", settings.label, [
-          PoolStats.format(memory.core.stats()),
-          memory.core.maxBytes === Infinity ? "no byte limit" : `maxBytes ${memory.core.maxBytes} B`,
-          memory.closed ? "closed" : deviceState(status, info)
-        ])
-      const service = showing(line, "DeviceMemory")(
-        DeviceMemory.of(memoryControlsOf("DeviceMemory", memory, undefined))
-      )
-      memories.set(service, memory)
-      return service
-    })
+    openWith(
+      operation,
+      (device) => optionsProblem(operation, options, known) ?? memorySettingsOf(operation, "memory", options, device),
+      (settings) => Effect.map(makeMemory(settings), (memory) => serviceOf(memory, settings.label))
+    )
   )
+}
+
+const serviceOf = (memory: PoolRuntime, label: string | undefined): MemoryControls => {
+  const { core, deviceInfo, status } = memory
+  const line = () =>
+    inOneLine("DeviceMemory", label, [
+      PoolStats.format(core.stats()),
+      core.maxBytes === Infinity ? "no byte limit" : `maxBytes ${core.maxBytes} B`,
+      memory.closed ? "closed" : deviceState(status, deviceInfo)
+    ])
+  const service = showing(line, "DeviceMemory")(DeviceMemory.of(memoryControlsOf("DeviceMemory", memory, undefined)))
+  memories.set(service, memory)
+  return service
+}
 
 /**
  * The counters of all pools together.
@@ -131,7 +155,7 @@ export const layer = (options: MemoryOptions = {}): Layer.Layer<DeviceMemory, Gp
  * @category accessors
  * @since 0.1.0
  */
-export const stats: Effect.Effect<PoolStats.PoolStats, never, DeviceMemory> = DeviceMemory.use(({ stats }) => stats)
+export const stats: Accessors.OfMemory<DeviceMemory>["stats"] = Accessors.stats(DeviceMemory)
 
 /**
  * The limit of all pools together, in bytes; `Infinity` without one.
@@ -148,7 +172,7 @@ export const stats: Effect.Effect<PoolStats.PoolStats, never, DeviceMemory> = De
  * @category accessors
  * @since 0.1.0
  */
-export const maxBytes: Effect.Effect<number, never, DeviceMemory> = DeviceMemory.use(({ maxBytes }) => maxBytes)
+export const maxBytes: Accessors.OfMemory<DeviceMemory>["maxBytes"] = Accessors.maxBytes(DeviceMemory)
 
 /**
  * Changes the limit that the pools share: see `BufferPool.setLimit`.
@@ -164,9 +188,7 @@ export const maxBytes: Effect.Effect<number, never, DeviceMemory> = DeviceMemory
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit = (
-  limit: MemoryLimit.ByteAmount | PoolLimit
-): Effect.Effect<void, GpuError, DeviceMemory> => DeviceMemory.use((memory) => memory.setLimit(limit))
+export const setLimit: Accessors.OfMemory<DeviceMemory>["setLimit"] = Accessors.setLimit(DeviceMemory)
 
 /**
  * The largest active leases of all pools, largest first: three, or `count`.
@@ -183,8 +205,7 @@ export const setLimit = (
  * @category accessors
  * @since 0.1.0
  */
-export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, never, DeviceMemory> =>
-  DeviceMemory.use((memory) => memory.holders(count))
+export const holders: Accessors.OfMemory<DeviceMemory>["holders"] = Accessors.holders(DeviceMemory)
 
 /**
  * Frees the held blocks of all pools, and waits until the driver has the memory back: see `BufferPool.freeHeld`.
@@ -201,7 +222,7 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeld: Effect.Effect<void, GpuError, DeviceMemory> = DeviceMemory.use(({ freeHeld }) => freeHeld)
+export const freeHeld: Accessors.OfMemory<DeviceMemory>["freeHeld"] = Accessors.freeHeld(DeviceMemory)
 
 /**
  * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
@@ -223,8 +244,7 @@ export const freeHeld: Effect.Effect<void, GpuError, DeviceMemory> = DeviceMemor
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeldOf = (queue: QueueEvent.QueueLike): Effect.Effect<void, GpuError, DeviceMemory> =>
-  DeviceMemory.use((pool) => pool.freeHeldOf(queue))
+export const freeHeldOf: Accessors.OfMemory<DeviceMemory>["freeHeldOf"] = Accessors.freeHeldOf(DeviceMemory)
 
 /**
  * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
@@ -242,8 +262,7 @@ export const freeHeldOf = (queue: QueueEvent.QueueLike): Effect.Effect<void, Gpu
  * @category accessors
  * @since 0.1.0
  */
-export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, GpuError, DeviceMemory> =>
-  DeviceMemory.use((pool) => pool.statsOf(queue))
+export const statsOf: Accessors.OfMemory<DeviceMemory>["statsOf"] = Accessors.statsOf(DeviceMemory)
 
 /**
  * Frees held blocks of any pool until no more than `bytes` are managed: see `BufferPool.trimTo`.
@@ -259,5 +278,4 @@ export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, 
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo = (bytes: MemoryLimit.ByteAmount): Effect.Effect<void, GpuError, DeviceMemory> =>
-  DeviceMemory.use((memory) => memory.trimTo(bytes))
+export const trimTo: Accessors.OfMemory<DeviceMemory>["trimTo"] = Accessors.trimTo(DeviceMemory)

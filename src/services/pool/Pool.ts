@@ -7,9 +7,10 @@ import * as Config from "effect/Config"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
 import * as Scheduler from "effect/Scheduler"
 import type * as Scope from "effect/Scope"
-import { functionProblem, optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
+import { functionProblem, optionsProblem, readValues, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
@@ -33,10 +34,13 @@ import {
   knownOfBudget,
   knownOfLimit,
   type LeasingSettings,
+  leasingSettingsOf,
   limitOf,
   type MemorySettings,
+  memorySettingsOf,
   patienceOf,
   type PoolLimit,
+  type PoolOptions,
   type ReserveOptions
 } from "./PoolOptions.ts"
 import { PoolRequests } from "./PoolRequests.ts"
@@ -163,6 +167,56 @@ export const openRequests = <W, V extends Leasable, L extends Lease<V>>(
     ({ budget }) => memory.closePool(source, budget!)
   )
 }
+
+/**
+ * Reads what a program says of a pool or a memory, and opens it on the device in context.
+ *
+ * @internal
+ */
+export const openWith = <S extends object, A, E, R>(
+  operation: string,
+  settingsOf: (device: DeviceInfo) => S | GpuError,
+  open: (settings: S) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, R | DeviceContext> =>
+  Effect.gen(function*() {
+    const { info } = yield* DeviceContext
+    const settings = readValues(operation, () => settingsOf(info))
+    return isGpuError(settings) ? yield* settings : yield* open(settings)
+  })
+
+/**
+ * Opens a pool of one kind on a memory; with `maxBytes` it is one of several on that.
+ *
+ * @internal
+ */
+export type OpenPool<Own, A, E, R> = (
+  memory: PoolRuntime,
+  settings: LeasingSettings & Own,
+  maxBytes: number | undefined
+) => Effect.Effect<A, E, R>
+
+/**
+ * A pool that has its memory for itself. `ownOf` reads the options that its kind adds, where `valid` may refuse them.
+ *
+ * @internal
+ */
+export const openAlone = <O extends PoolOptions, Own extends object, A, E, R>(
+  operation: string,
+  options: O,
+  known: KnownOptions,
+  ownOf: (operation: string, options: O) => Own,
+  open: OpenPool<Own, A, E, R>
+): Effect.Effect<A, E | GpuError, R | DeviceContext | Scope.Scope> =>
+  openWith(
+    operation,
+    (device) => {
+      valid(optionsProblem(operation, options, known))
+      const own = ownOf(operation, options)
+      const memory = valid(memorySettingsOf(operation, "pool", options, device))
+      return { ...own, ...memory, ...valid(leasingSettingsOf(operation, options)) }
+    },
+    (settings) => Effect.flatMap(makeMemory(settings), (memory) => open(memory, settings, undefined))
+  )
 
 /**
  * Makes pools of requests: the one around a memory, and those within it.
@@ -412,11 +466,19 @@ export type ConfigOf<Options extends object> =
   | { readonly [name in keyof Options]: Options[name] | Config.Config<Options[name]> }
 
 /**
- * Options that come from configuration, whole or one by one.
+ * A layer with options that come from configuration, whole or one by one.
  *
  * @internal
  */
-export const readConfig = <Options extends object>(
+export const layerOfConfig = <Options extends object, A, E, R>(
+  operation: string,
+  config: ConfigOf<Options>,
+  known: KnownOptions,
+  layer: (options: Options) => Layer.Layer<A, E, R>
+): Layer.Layer<A, E | GpuError | Config.ConfigError, R> =>
+  Layer.unwrap(checkedStep(operation, () => Effect.map(readConfig(operation, config, known), layer)))
+
+const readConfig = <Options extends object>(
   operation: string,
   config: ConfigOf<Options>,
   known: KnownOptions

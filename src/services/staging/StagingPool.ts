@@ -30,15 +30,11 @@ import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { elementClassProblem, type ViewType } from "../../domain/data/ElementClass.ts"
 import * as StridedShape from "../../domain/data/StridedShape.ts"
-import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
-import type * as PoolStats from "../../domain/pool/PoolStats.ts"
-import type { QueueStats } from "../../domain/pool/QueueStats.ts"
-import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as Allocator from "../buffers/Allocator.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
-import { policyProblem } from "../buffers/BufferSource.ts"
+import { policyOf } from "../buffers/BufferSource.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
 import * as StagedReading from "../buffers/staging/StagedReading.ts"
@@ -50,32 +46,27 @@ import { wrongArgument } from "../calls/WrongArgument.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
-import type * as QueueEvent from "../device/QueueEvent.ts"
 import * as Lease from "../lease/Lease.ts"
-import { type DeviceMemory, memoryOf } from "../pool/DeviceMemory.ts"
-import type { Need } from "../pool/Handlers.ts"
+import * as Accessors from "../pool/Accessors.ts"
+import { type DeviceMemory, openShared } from "../pool/DeviceMemory.ts"
 import {
   type ConfigOf,
   controlsOf,
-  makeMemory,
+  layerOfConfig,
+  openAlone,
   openRequests,
   type PoolControls,
-  readConfig,
   shownAsPool
 } from "../pool/Pool.ts"
 import {
   type ExhaustedOptions,
   type LeasingSettings,
-  leasingSettingsOf,
-  memorySettingsOf,
   ofExhausted,
   ofLeasing,
   ofMemory,
   ofShared,
-  type PoolLimit,
   type PoolOptions,
-  type SharedPoolOptions,
-  sharedSettingsOf
+  type SharedPoolOptions
 } from "../pool/PoolOptions.ts"
 import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
@@ -351,21 +342,8 @@ const poolOf = (staging: Staging) => (requests: StagingRequests): Pool =>
 
 const knownOfPool = KnownOptions.of<StagingPoolOptions>({ ...ofMemory, ...ofLeasing, sizePolicy: true })
 
-const settingsOf = (operation: string, options: StagingPoolOptions, device: DeviceInfo) => {
-  valid(optionsProblem(operation, options, knownOfPool))
-  const { sizePolicy = SizePolicy.defaultPolicy } = options
-  valid(policyProblem(operation, sizePolicy))
-  const memory = valid(memorySettingsOf(operation, "pool", options, device))
-  return { ...memory, ...valid(leasingSettingsOf(operation, options)), sizePolicy }
-}
-
 const made = (options: StagingPoolOptions = {}) =>
-  Effect.gen(function*() {
-    const { info } = yield* DeviceContext
-    const settings = readValues("StagingPool.layer", () => settingsOf("StagingPool.layer", options, info))
-    if (isGpuError(settings)) return yield* settings
-    return yield* openPool(yield* makeMemory(settings), settings, undefined)
-  })
+  openAlone("StagingPool.layer", options, knownOfPool, policyOf, openPool)
 
 /**
  * Builds a pool of staging memory over the Allocator in context, which closes with the scope. Reads do not use it: that is
@@ -439,18 +417,9 @@ export const layer = (
 export const layerShared = (
   options: SharedStagingPoolOptions = {}
 ): Layer.Layer<StagingPool, GpuError, DeviceMemory | DeviceContext | QueueDriver> =>
-  Layer.effectContext(Effect.gen(function*() {
-    const operation = "StagingPool.layerShared"
-    const { info } = yield* DeviceContext
-    const settings = readValues(operation, () => {
-      valid(optionsProblem(operation, options, knownOfShared))
-      const { sizePolicy = SizePolicy.defaultPolicy } = options
-      valid(policyProblem(operation, sizePolicy))
-      return { ...valid(sharedSettingsOf(operation, options, info)), sizePolicy }
-    })
-    if (isGpuError(settings)) return yield* settings
-    return yield* openPool(yield* memoryOf, settings, settings.maxBytes)
-  })).pipe(Layer.provide(Allocator.layerImmediate))
+  Layer.effectContext(openShared("StagingPool.layerShared", options, knownOfShared, policyOf, openPool)).pipe(
+    Layer.provide(Allocator.layerImmediate)
+  )
 
 /**
  * How a pool of staging memory behaves that shares a `DeviceMemory`.
@@ -491,9 +460,7 @@ export type StagingPoolConfig = ConfigOf<StagingPoolOptions>
 export const layerConfig = (
   config: StagingPoolConfig
 ): Layer.Layer<StagingPool, GpuError | Config.ConfigError, DeviceContext | QueueDriver> =>
-  Layer.unwrap(
-    checkedStep("StagingPool.layerConfig", (operation) => Effect.map(readConfig(operation, config, knownOfPool), layer))
-  )
+  layerOfConfig("StagingPool.layerConfig", config, knownOfPool, layer)
 
 /**
  * A typed array in staging memory, until the caller's scope closes. Its memory goes to the next owner only when the device no
@@ -733,7 +700,7 @@ const stagedProblem = (operation: string, staged: unknown, direction: Direction)
  * @category accessors
  * @since 0.1.0
  */
-export const stats: Effect.Effect<PoolStats.PoolStats, never, StagingPool> = StagingPool.use((pool) => pool.stats)
+export const stats: Accessors.OfPool<StagingPool, Pool>["stats"] = Accessors.stats(StagingPool)
 
 /**
  * The largest live leases, largest first: three, or `count`. See `BufferPool.holders`.
@@ -749,8 +716,7 @@ export const stats: Effect.Effect<PoolStats.PoolStats, never, StagingPool> = Sta
  * @category accessors
  * @since 0.1.0
  */
-export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, never, StagingPool> =>
-  StagingPool.use((pool) => pool.holders(count))
+export const holders: Accessors.OfPool<StagingPool, Pool>["holders"] = Accessors.holders(StagingPool)
 
 /**
  * The limit, in bytes; `Infinity` without one.
@@ -767,7 +733,7 @@ export const holders = (count?: number): Effect.Effect<ReadonlyArray<Holder>, ne
  * @category accessors
  * @since 0.1.0
  */
-export const maxBytes: Effect.Effect<number, never, StagingPool> = StagingPool.use((pool) => pool.maxBytes)
+export const maxBytes: Accessors.OfPool<StagingPool, Pool>["maxBytes"] = Accessors.maxBytes(StagingPool)
 
 /**
  * Changes the limit: see `BufferPool.setLimit`.
@@ -783,8 +749,7 @@ export const maxBytes: Effect.Effect<number, never, StagingPool> = StagingPool.u
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit = (limit: MemoryLimit.ByteAmount | PoolLimit): Effect.Effect<void, GpuError, StagingPool> =>
-  StagingPool.use((pool) => pool.setLimit(limit))
+export const setLimit: Accessors.OfPool<StagingPool, Pool>["setLimit"] = Accessors.setLimit(StagingPool)
 
 /**
  * Frees held memory until no more than `bytes` are managed: see `BufferPool.trimTo`.
@@ -800,8 +765,7 @@ export const setLimit = (limit: MemoryLimit.ByteAmount | PoolLimit): Effect.Effe
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo = (bytes: MemoryLimit.ByteAmount): Effect.Effect<void, GpuError, StagingPool> =>
-  StagingPool.use((pool) => pool.trimTo(bytes))
+export const trimTo: Accessors.OfPool<StagingPool, Pool>["trimTo"] = Accessors.trimTo(StagingPool)
 
 /**
  * Frees all held memory, and waits until the driver has it. Errors as `BufferPool.freeHeld`.
@@ -819,7 +783,7 @@ export const trimTo = (bytes: MemoryLimit.ByteAmount): Effect.Effect<void, GpuEr
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeld: Effect.Effect<void, GpuError, StagingPool> = StagingPool.use((pool) => pool.freeHeld)
+export const freeHeld: Accessors.OfPool<StagingPool, Pool>["freeHeld"] = Accessors.freeHeld(StagingPool)
 
 /**
  * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
@@ -841,8 +805,7 @@ export const freeHeld: Effect.Effect<void, GpuError, StagingPool> = StagingPool.
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeldOf = (queue: QueueEvent.QueueLike): Effect.Effect<void, GpuError, StagingPool> =>
-  StagingPool.use((pool) => pool.freeHeldOf(queue))
+export const freeHeldOf: Accessors.OfPool<StagingPool, Pool>["freeHeldOf"] = Accessors.freeHeldOf(StagingPool)
 
 /**
  * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
@@ -860,8 +823,7 @@ export const freeHeldOf = (queue: QueueEvent.QueueLike): Effect.Effect<void, Gpu
  * @category accessors
  * @since 0.1.0
  */
-export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, GpuError, StagingPool> =>
-  StagingPool.use((pool) => pool.statsOf(queue))
+export const statsOf: Accessors.OfPool<StagingPool, Pool>["statsOf"] = Accessors.statsOf(StagingPool)
 
 /**
  * Frees all held memory, and from now on every block when its lease ends.
@@ -879,7 +841,7 @@ export const statsOf = (queue: QueueEvent.QueueLike): Effect.Effect<QueueStats, 
  * @category accessors
  * @since 0.1.0
  */
-export const stopHolding: Effect.Effect<void, GpuError, StagingPool> = StagingPool.use((pool) => pool.stopHolding)
+export const stopHolding: Accessors.OfPool<StagingPool, Pool>["stopHolding"] = Accessors.stopHolding(StagingPool)
 
 /**
  * From now on released memory is kept for reuse again, after {@link stopHolding}.
@@ -897,7 +859,7 @@ export const stopHolding: Effect.Effect<void, GpuError, StagingPool> = StagingPo
  * @category accessors
  * @since 0.1.0
  */
-export const resumeHolding: Effect.Effect<void, never, StagingPool> = StagingPool.use((pool) => pool.resumeHolding)
+export const resumeHolding: Accessors.OfPool<StagingPool, Pool>["resumeHolding"] = Accessors.resumeHolding(StagingPool)
 
 /**
  * Asks `handler` when staging memory has run out, until the scope closes: see `BufferPool.onOutOfMemory`.
@@ -915,7 +877,4 @@ export const resumeHolding: Effect.Effect<void, never, StagingPool> = StagingPoo
  * @category resource management
  * @since 0.1.0
  */
-export const onOutOfMemory = <R>(
-  handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
-): Effect.Effect<void, GpuError, StagingPool | R | Scope.Scope> =>
-  StagingPool.use((pool) => pool.onOutOfMemory(handler))
+export const onOutOfMemory: Accessors.OfPool<StagingPool, Pool>["onOutOfMemory"] = Accessors.onOutOfMemory(StagingPool)

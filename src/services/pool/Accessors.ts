@@ -1,0 +1,162 @@
+/**
+ * The functions of a pool's module, written once: each concerns the pool in context. A module binds them to its service.
+ *
+ * @since 0.1.0
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import type * as Scope from "effect/Scope"
+import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
+import type { GpuError, Holder } from "../../domain/GpuError.ts"
+import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
+import type * as PoolStats from "../../domain/pool/PoolStats.ts"
+import type { QueueStats } from "../../domain/pool/QueueStats.ts"
+import type * as QueueEvent from "../device/QueueEvent.ts"
+import type { Need } from "./Handlers.ts"
+import type { MemoryControls, PoolControls } from "./Pool.ts"
+import type { BudgetOptions, PoolLimit, ReserveOptions } from "./PoolOptions.ts"
+
+/**
+ * The functions of a module whose service `I` is the memory of one pool, or of several: see those of `BufferPool`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OfMemory<I> {
+  readonly stats: Effect.Effect<PoolStats.PoolStats, never, I>
+  readonly holders: (count?: number) => Effect.Effect<ReadonlyArray<Holder>, never, I>
+  readonly maxBytes: Effect.Effect<number, never, I>
+  readonly setLimit: (limit: MemoryLimit.ByteAmount | PoolLimit) => Effect.Effect<void, GpuError, I>
+  readonly trimTo: (bytes: MemoryLimit.ByteAmount) => Effect.Effect<void, GpuError, I>
+  readonly freeHeld: Effect.Effect<void, GpuError, I>
+  readonly freeHeldOf: (queue: QueueEvent.QueueLike) => Effect.Effect<void, GpuError, I>
+  readonly statsOf: (queue: QueueEvent.QueueLike) => Effect.Effect<QueueStats, GpuError, I>
+  readonly stopHolding: Effect.Effect<void, GpuError, I>
+  readonly resumeHolding: Effect.Effect<void, never, I>
+}
+
+/**
+ * The functions of a module whose service `I` is a pool `P`, besides those that lease: see those of `BufferPool`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OfPool<I, P> extends OfMemory<I> {
+  readonly onOutOfMemory: <R>(
+    handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
+  ) => Effect.Effect<void, GpuError, I | R | Scope.Scope>
+  readonly inTurn: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | I>
+  readonly budget: (limit: MemoryLimit.ByteAmount, options?: BudgetOptions) => Effect.Effect<P, GpuError, I>
+  readonly withBudget: {
+    /**
+     * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+     * the pool around it.
+     */
+    (
+      limit: MemoryLimit.ByteAmount,
+      options?: BudgetOptions
+    ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | I>
+    <A, E, R>(
+      effect: Effect.Effect<A, E, R>,
+      limit: MemoryLimit.ByteAmount,
+      options?: BudgetOptions
+    ): Effect.Effect<A, E | GpuError, R | I>
+  }
+  readonly reserve: {
+    /**
+     * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
+     * its requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give
+     * back are set aside for it again, until the effect ends. Leases that outlive it stay.
+     */
+    (
+      bytes: MemoryLimit.ByteAmount,
+      options?: ReserveOptions
+    ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | I>
+    <A, E, R>(
+      effect: Effect.Effect<A, E, R>,
+      bytes: MemoryLimit.ByteAmount,
+      options?: ReserveOptions
+    ): Effect.Effect<A, E | GpuError, R | I>
+  }
+}
+
+/** A service, as far as most accessors need it. */
+interface Service<I, P = MemoryControls> {
+  readonly use: <A, E, R>(f: (pool: P) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | I>
+}
+
+/** @internal */
+export const stats = <I>(service: Service<I>): OfMemory<I>["stats"] => service.use((pool) => pool.stats)
+
+/** @internal */
+export const holders = <I>(service: Service<I>): OfMemory<I>["holders"] => (count) =>
+  service.use((pool) => pool.holders(count))
+
+/** @internal */
+export const maxBytes = <I>(service: Service<I>): OfMemory<I>["maxBytes"] => service.use((pool) => pool.maxBytes)
+
+/** @internal */
+export const setLimit = <I>(service: Service<I>): OfMemory<I>["setLimit"] => (limit) =>
+  service.use((pool) => pool.setLimit(limit))
+
+/** @internal */
+export const trimTo = <I>(service: Service<I>): OfMemory<I>["trimTo"] => (bytes) =>
+  service.use((pool) => pool.trimTo(bytes))
+
+/** @internal */
+export const freeHeld = <I>(service: Service<I>): OfMemory<I>["freeHeld"] => service.use((pool) => pool.freeHeld)
+
+/** @internal */
+export const freeHeldOf = <I>(service: Service<I>): OfMemory<I>["freeHeldOf"] => (queue) =>
+  service.use((pool) => pool.freeHeldOf(queue))
+
+/** @internal */
+export const statsOf = <I>(service: Service<I>): OfMemory<I>["statsOf"] => (queue) =>
+  service.use((pool) => pool.statsOf(queue))
+
+/** @internal */
+export const stopHolding = <I>(service: Service<I>): OfMemory<I>["stopHolding"] =>
+  service.use((pool) => pool.stopHolding)
+
+/** @internal */
+export const resumeHolding = <I>(service: Service<I>): OfMemory<I>["resumeHolding"] =>
+  service.use((pool) => pool.resumeHolding)
+
+/** @internal */
+export const onOutOfMemory = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["onOutOfMemory"] => (handler) =>
+  service.use((pool) => pool.onOutOfMemory(handler))
+
+/** @internal */
+export const inTurn = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["inTurn"] => (effect) =>
+  service.use((pool) => pool.inTurn(effect))
+
+/** @internal */
+export const budget = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["budget"] => (limit, options) =>
+  service.use((pool) => pool.budget(limit, options))
+
+/** @internal */
+export const withBudget = <I, P extends PoolControls<P>>(service: Context.Service<I, P>): OfPool<I, P>["withBudget"] =>
+  dual(
+    (args) => satisfies(args[0], Effect.isEffect),
+    <A, E, R>(
+      effect: Effect.Effect<A, E, R>,
+      limit: MemoryLimit.ByteAmount,
+      options?: BudgetOptions
+    ): Effect.Effect<A, E | GpuError, R | I> =>
+      service.use((pool) =>
+        Effect.flatMap(pool.budget(limit, options), (inner) => Effect.provideService(effect, service, inner))
+      )
+  )
+
+/** @internal */
+export const reserve = <I, P extends PoolControls<P>>(service: Context.Service<I, P>): OfPool<I, P>["reserve"] =>
+  dual(
+    (args) => satisfies(args[0], Effect.isEffect),
+    <A, E, R>(
+      effect: Effect.Effect<A, E, R>,
+      bytes: MemoryLimit.ByteAmount,
+      options?: ReserveOptions
+    ): Effect.Effect<A, E | GpuError, R | I> =>
+      service.use((pool) => pool.reserve(bytes, (inner) => Effect.provideService(effect, service, inner), options))
+  )
