@@ -85,10 +85,10 @@ describe("what an editor shows", () => {
     }
   })
 
-  it("has no more than 350 exports in the root", () => {
+  it("has no more than 356 exports in the root", () => {
     const names = editor.exports().map(({ path }) => path).filter((path) => path.startsWith("e0."))
     assert.isAbove(names.length, 200)
-    assert.isAtMost(names.length, 350, `the root exports ${names.length} members of its namespaces`)
+    assert.isAtMost(names.length, 356, `the root exports ${names.length} members of its namespaces`)
   })
 
   it("is the documentation, over every export and every call of one", () => {

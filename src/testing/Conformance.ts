@@ -55,6 +55,7 @@ import * as WrongValues from "./memory/WrongValues.ts"
 import * as AllocatorRules from "./pool/AllocatorRules.ts"
 import * as Deadlocks from "./pool/Deadlocks.ts"
 import * as DecoratedAllocators from "./pool/DecoratedAllocators.ts"
+import * as EachPool from "./pool/EachPool.ts"
 import * as EndedLeases from "./pool/EndedLeases.ts"
 import * as Interruption from "./pool/Interruption.ts"
 import * as PoolOnDevice from "./pool/PoolOnDevice.ts"
@@ -122,6 +123,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Loops.tests,
   ...AllocatorRules.tests,
   ...PoolOnDevice.tests,
+  ...EachPool.tests,
   ...Recordings.tests,
   ...Ownership.tests,
   ...Waiting.tests,

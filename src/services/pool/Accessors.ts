@@ -135,8 +135,17 @@ export const inTurn = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>
 export const budget = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["budget"] => (limit, options) =>
   service.use((pool) => pool.budget(limit, options))
 
+/** Runs an effect with a pool in its context. */
+type Provide<I, P> = <A, E, R>(effect: Effect.Effect<A, E, R>, pool: P) => Effect.Effect<A, E, Exclude<R, I>>
+
+const provider = <I, P>(service: Context.Service<I, P>): Provide<I, P> => (effect, pool) =>
+  Effect.provideService(effect, service, pool)
+
 /** @internal */
-export const withBudget = <I, P extends PoolControls<P>>(service: Context.Service<I, P>): OfPool<I, P>["withBudget"] =>
+export const withBudget = <I, P extends PoolControls<P>>(
+  service: Context.Service<I, P>,
+  provide: Provide<I, P> = provider(service)
+): OfPool<I, P>["withBudget"] =>
   dual(
     (args) => satisfies(args[0], Effect.isEffect),
     <A, E, R>(
@@ -144,13 +153,14 @@ export const withBudget = <I, P extends PoolControls<P>>(service: Context.Servic
       limit: MemoryLimit.ByteAmount,
       options?: BudgetOptions
     ): Effect.Effect<A, E | GpuError, R | I> =>
-      service.use((pool) =>
-        Effect.flatMap(pool.budget(limit, options), (inner) => Effect.provideService(effect, service, inner))
-      )
+      service.use((pool) => Effect.flatMap(pool.budget(limit, options), (inner) => provide(effect, inner)))
   )
 
 /** @internal */
-export const reserve = <I, P extends PoolControls<P>>(service: Context.Service<I, P>): OfPool<I, P>["reserve"] =>
+export const reserve = <I, P extends PoolControls<P>>(
+  service: Context.Service<I, P>,
+  provide: Provide<I, P> = provider(service)
+): OfPool<I, P>["reserve"] =>
   dual(
     (args) => satisfies(args[0], Effect.isEffect),
     <A, E, R>(
@@ -158,5 +168,5 @@ export const reserve = <I, P extends PoolControls<P>>(service: Context.Service<I
       bytes: MemoryLimit.ByteAmount,
       options?: ReserveOptions
     ): Effect.Effect<A, E | GpuError, R | I> =>
-      service.use((pool) => pool.reserve(bytes, (inner) => Effect.provideService(effect, service, inner), options))
+      service.use((pool) => pool.reserve(bytes, (inner) => provide(effect, inner), options))
   )

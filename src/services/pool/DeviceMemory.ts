@@ -279,3 +279,44 @@ export const statsOf: Accessors.OfMemory<DeviceMemory>["statsOf"] = Accessors.st
  * @since 0.1.0
  */
 export const trimTo: Accessors.OfMemory<DeviceMemory>["trimTo"] = Accessors.trimTo(DeviceMemory)
+
+/**
+ * Frees the held blocks of all pools, and from now on every block when its lease ends. Errors as {@link freeHeld}.
+ *
+ * **Example** (Pools that keep nothing any more)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPool, DeviceMemory } from "effect-gpu-pool"
+ *
+ * DeviceMemory.stopHolding.pipe(
+ *   Effect.andThen(BufferPool.use(4096, () => Effect.void)),
+ *   Effect.andThen(DeviceMemory.stats),
+ *   Effect.map((stats) => stats.heldBytes),
+ *   Effect.provide(BufferPool.layerShared().pipe(Layer.provideMerge(DeviceMemory.layer())))
+ * ) // => 0
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const stopHolding: Accessors.OfMemory<DeviceMemory>["stopHolding"] = Accessors.stopHolding(DeviceMemory)
+
+/**
+ * From now on released blocks of all pools are kept for reuse again, after {@link stopHolding}. Memory whose device is lost
+ * keeps no blocks any more.
+ *
+ * **Example** (Keeping nothing during one job)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceMemory } from "effect-gpu-pool"
+ *
+ * const lean = <A, E, R>(job: Effect.Effect<A, E, R>) =>
+ *   Effect.acquireUseRelease(DeviceMemory.stopHolding, () => job, () => DeviceMemory.resumeHolding)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const resumeHolding: Accessors.OfMemory<DeviceMemory>["resumeHolding"] = Accessors.resumeHolding(DeviceMemory)

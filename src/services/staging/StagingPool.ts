@@ -38,7 +38,7 @@ import { policyOf } from "../buffers/BufferSource.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
 import * as StagedReading from "../buffers/staging/StagedReading.ts"
-import { CurrentLender, type Lend } from "../buffers/staging/StagingLender.ts"
+import { CurrentLender, type Lend, type Lender } from "../buffers/staging/StagingLender.ts"
 import { subjectFirst } from "../buffers/SubjectFirst.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
@@ -192,16 +192,21 @@ const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | un
       shares: memory.shares
     })
     const requests = yield* openRequests(memory, source, settings, maxBytes)
-    const lend = lendOf(requests, StagedReading.fresh(device, driver))
-    const services = Context.make(DeviceContext, device).pipe(Context.add(QueueDriver, driver))
-    return Context.make(StagingPool, poolOf(new Staging(services, settings.clears))(requests)).pipe(
-      Context.add(CurrentLender, {
-        info: device.info,
-        lend,
-        read: (operation, check) => StagedReading.read(driver, lend, operation, check)
-      })
-    )
+    return contextOf(poolOf(new Staging(device, driver, settings.clears))(requests))
   })
+
+/** What reads use of each pool, and of the budgets and reservations within it. */
+const lenders = new WeakMap<Pool, Lender>()
+
+/** A pool, and reads that use it. */
+const contextOf = (pool: Pool): Context.Context<StagingPool> => {
+  const context = Context.make(StagingPool, pool)
+  const lender = lenders.get(pool)
+  return lender === undefined ? context : Context.add(context, CurrentLender, lender)
+}
+
+const provide = <A, E, R>(effect: Effect.Effect<A, E, R>, pool: Pool): Effect.Effect<A, E, Exclude<R, StagingPool>> =>
+  Effect.provideContext(effect, contextOf(pool))
 
 /** What a read needs that the pool does not have, it makes for itself: as without a pool. */
 const lendOf = (requests: StagingRequests, fresh: Lend): Lend => (bytes, f) =>
@@ -246,12 +251,28 @@ const knownOfRequest = KnownOptions.of<StagingOptions>({
 
 /** Makes arrays of leases. */
 class Staging {
+  readonly #device: DeviceContext["Service"]
+  readonly #driver: QueueDriver["Service"]
   readonly #services: Context.Context<DeviceContext | QueueDriver>
+  readonly #fresh: Lend
   readonly #clears: boolean
 
-  constructor(services: Context.Context<DeviceContext | QueueDriver>, clears: boolean) {
-    this.#services = services
+  constructor(device: DeviceContext["Service"], driver: QueueDriver["Service"], clears: boolean) {
+    this.#device = device
+    this.#driver = driver
+    this.#services = Context.make(DeviceContext, device).pipe(Context.add(QueueDriver, driver))
+    this.#fresh = StagedReading.fresh(device, driver)
     this.#clears = clears
+  }
+
+  lender(requests: StagingRequests): Lender {
+    const driver = this.#driver
+    const lend = lendOf(requests, this.#fresh)
+    return {
+      info: this.#device.info,
+      lend,
+      read: (operation, check) => StagedReading.read(driver, lend, operation, check)
+    }
   }
 
   allocate<A extends Elements>(
@@ -324,8 +345,8 @@ const askedOf = <A extends Elements>(
 }
 
 /** The pool itself, a budget or a reservation within it. */
-const poolOf = (staging: Staging) => (requests: StagingRequests): Pool =>
-  shownAsPool(
+const poolOf = (staging: Staging) => (requests: StagingRequests): Pool => {
+  const pool = shownAsPool(
     requests,
     StagingPool.of({
       ...controlsOf(requests, poolOf(staging)),
@@ -339,6 +360,9 @@ const poolOf = (staging: Staging) => (requests: StagingRequests): Pool =>
       }
     })
   )
+  lenders.set(pool, staging.lender(requests))
+  return pool
+}
 
 const knownOfPool = KnownOptions.of<StagingPoolOptions>({ ...ofMemory, ...ofLeasing, sizePolicy: true })
 
@@ -878,3 +902,104 @@ export const resumeHolding: Accessors.OfPool<StagingPool, Pool>["resumeHolding"]
  * @since 0.1.0
  */
 export const onOutOfMemory: Accessors.OfPool<StagingPool, Pool>["onOutOfMemory"] = Accessors.onOutOfMemory(StagingPool)
+
+/**
+ * A pool on the same memory that leases at most `limit` bytes at a time, as a value. Details and errors as
+ * {@link withBudget}.
+ *
+ * **Example** (A budget for each connection)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const connections = Effect.forEach(["a", "b"], (label) => StagingPool.budget("4 MiB", { label }))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const budget: Accessors.OfPool<StagingPool, Pool>["budget"] = Accessors.budget(StagingPool)
+
+/**
+ * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
+ * the pool around it.
+ *
+ * Reads in the effect use the budget too; what it has no room for, a read makes for itself. See `BufferPool.withBudget`.
+ *
+ * **Example** (Uploads that leave staging memory to others)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const rows = Effect.forEach([1024, 1024], (bytes) => StagingPool.allocate(bytes, Uint8Array))
+ * Effect.scoped(rows).pipe(
+ *   StagingPool.withBudget("1 KiB"),
+ *   Effect.catchReason("GpuError", "OutOfMemory", ({ limitName, limit }) => Effect.succeed([limitName, limit])),
+ *   Effect.provide(StagingPool.layer())
+ * ) // => ["budget", 1024]
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const withBudget: Accessors.OfPool<StagingPool, Pool>["withBudget"] = Accessors.withBudget(StagingPool, provide)
+
+/**
+ * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
+ * its requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give
+ * back are set aside for it again, until the effect ends. Leases that outlive it stay.
+ *
+ * Reads in the effect draw from it too. See `BufferPool.reserve`.
+ *
+ * **Example** (Sixteen jobs that each need an array to upload and one to download, in room for two jobs)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const job = Effect.gen(function*() {
+ *   yield* StagingPool.allocate(1024, Uint8Array, { direction: "upload" })
+ *   yield* Effect.yieldNow
+ *   yield* StagingPool.allocate(1024, Uint8Array, { direction: "download" })
+ * }).pipe(Effect.scoped, StagingPool.reserve("2 KiB"))
+ *
+ * Effect.replicateEffect(job, 16, { concurrency: "unbounded" }).pipe(
+ *   Effect.andThen(StagingPool.stats),
+ *   Effect.map(({ activeBlocks, setAsideBytes, waiters }) => [activeBlocks, setAsideBytes, waiters]),
+ *   Effect.provide(StagingPool.layer({ maxBytes: "4 KiB", onExhausted: "wait" }))
+ * ) // => [0, 0, 0]
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = Accessors.reserve(StagingPool, provide)
+
+/**
+ * Runs an effect that does not know beforehand how much staging memory it needs: one such effect runs at a time on a
+ * pool. See `BufferPool.inTurn`.
+ *
+ * **Example** (As many rows as the data have)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { StagingPool } from "effect-gpu-pool"
+ *
+ * const job = (rows: ReadonlyArray<number>) =>
+ *   Effect.forEach(rows, (bytes) => Effect.andThen(Effect.yieldNow, StagingPool.allocate(bytes, Uint8Array))).pipe(
+ *     Effect.scoped,
+ *     StagingPool.inTurn
+ *   )
+ *
+ * Effect.forEach([[512, 256], [256, 512], [1024]], job, { concurrency: "unbounded" }).pipe(
+ *   Effect.map((jobs) => jobs.length),
+ *   Effect.provide(StagingPool.layer({ maxBytes: "1 KiB", onExhausted: "wait" }))
+ * ) // => 3
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const inTurn: Accessors.OfPool<StagingPool, Pool>["inTurn"] = Accessors.inTurn(StagingPool)

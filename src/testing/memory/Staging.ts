@@ -19,7 +19,14 @@ import { DeviceContext } from "../../services/device/DeviceContext.ts"
 import * as Lease from "../../services/lease/Lease.ts"
 import * as CommandQueue from "../../services/queue/CommandQueue.ts"
 import * as StagingPool from "../../services/staging/StagingPool.ts"
-import { type ConformanceTest, expectInvariants, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
+import {
+  type ConformanceTest,
+  expectInvariants,
+  inGroup,
+  runsCommands,
+  scaled,
+  type TestServices
+} from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { expectNoFailure, interruptedAt } from "../pool/Interruption.ts"
 import { written } from "../pool/Leases.ts"
@@ -223,6 +230,24 @@ const waitingReads = Effect.gen(function*() {
   yield* Fiber.join(holder)
 })
 
+/** With all of the pool set aside, a read that drew from the pool itself would wait for its own reservation. */
+const readsWithin = Effect.gen(function*() {
+  const { info: { traits } } = yield* DeviceContext
+  const x = yield* written(counted(64, 1))
+  const isCompared = yield* runsCommands
+  const read = Effect.map(CommandQueue.read(x, Uint8Array), (found) => {
+    if (isCompared) Expect.numbers("what was read", found, counted(64, 1))
+  })
+  const most = traits.readsStaged ? 64 : 0
+  yield* StagingPool.reserve(read, 64)
+  Expect.equal("requests for staging memory", yield* asked, traits.readsStaged ? 1 : 0)
+  const { peakActiveBytes } = yield* StagingPool.withBudget(Effect.andThen(read, StagingPool.stats), 64)
+  Expect.equal("bytes of the budget", peakActiveBytes, most)
+  const large = yield* StagingPool.withBudget(Effect.andThen(read, StagingPool.stats), 32)
+  Expect.equal("bytes of a budget that is too small", large.peakActiveBytes, 0)
+  yield* StagingPool.inTurn(read)
+})
+
 /** Each owner uploads its own numbers through memory that it shares with the others, and finds them. */
 const owners = Effect.gen(function*() {
   const rounds = yield* scaled(16, 2)
@@ -369,6 +394,11 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("elements that are over are no target of a read", staged(endedElements)),
   test("reads use the pool in context", staged(reads)),
   test("a read for which the pool is too small makes its own memory", staged(largeReads, { maxBytes: 1024 })),
+  test(
+    "reads draw from the reservation or budget of staging memory that they are in",
+    { counting: true },
+    staged(readsWithin, { maxBytes: 64, onExhausted: "wait", suspectAfter: Infinity })
+  ),
   test("a view shows the bytes while it is lent, and nothing later", staged(views)),
   test("a view ends with the lease", staged(releasedViews)),
   test("views need no pool", Effect.scoped(Effect.andThen(views, releasedViews))),
