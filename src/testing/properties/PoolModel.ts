@@ -401,10 +401,10 @@ export class PoolModel {
 
   *#request(size: number, family: number, scope: ModelScope | undefined): Generator<void, Outcome> {
     const request = { size: BigInt(size), family, scope }
-    if (scope !== undefined) this.#register(scope)
     if (this.closed) return { failure: { tag: "Released", why: "poolClosed" } }
     if (this.lost) return { failure: { tag: "DeviceLost" } }
     if (this.#tooLarge(request.size)) return { failure: { tag: "LimitExceeded" } }
+    if (scope !== undefined) this.#register(scope)
     if (!isOpen(scope)) return { failure: { tag: "Released", why: "scopeClosed" } }
     if (size === 0) return { lease: this.#grant(request, undefined) }
     const found = this.#search(request)
@@ -576,7 +576,7 @@ export class PoolModel {
     scope.leases.unshift(lease)
   }
 
-  /** A request in a scope makes the place for its leases, even if the request fails. */
+  /** A request in a scope makes the place for its leases, even if it fails then: unless it is refused before anything is tried. */
   #register(scope: ModelScope): void {
     if (!scope.parts.includes("leases")) scope.parts.unshift("leases")
   }
