@@ -297,3 +297,29 @@ export const borrowLimit = (policy: SizePolicy, blockSize: number): number => {
   const limit = blockSize + policy.borrow * blockSize
   return limit < maxBytes ? Math.floor(limit) : maxBytes
 }
+
+/**
+ * What is wrong with a policy: programs without a type checker pass anything.
+ *
+ * @internal
+ */
+export const problem = (
+  operation: string,
+  policy: Partial<SizePolicy> | null | undefined
+): GpuError | undefined => {
+  if (policy === undefined) return undefined
+  if (typeof policy?.blockSize !== "function") {
+    return invalidRequest(
+      operation,
+      `the sizePolicy, ${shown(policy)}, has no function blockSize`,
+      "Pass one of SizePolicy, as SizePolicy.exact or SizePolicy.sizeClasses(4), or an object with name, borrow and blockSize."
+    )
+  }
+  if (isGpuError(policy.problem)) return policy.problem
+  const { borrow } = policy
+  return typeof borrow === "number" && Number.isFinite(borrow) && borrow >= 0 ? undefined : invalidRequest(
+    operation,
+    `the sizePolicy's borrow ${shown(borrow)} is no finite number from 0`,
+    "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
+  )
+}

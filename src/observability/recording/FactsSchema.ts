@@ -5,7 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import { mostNested } from "../../domain/pool/machine/Budget.ts"
-import { mostIdleSteps } from "../../services/pool/PoolOptions.ts"
+import { mostIdleSteps } from "../../domain/pool/PoolOptions.ts"
 import { isMemory } from "./EventChunk.ts"
 import { kinds } from "./EventShape.ts"
 import { keyOfFamily, type RecordingFacts } from "./RecordingFacts.ts"

@@ -9,9 +9,8 @@ import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BackendTraits from "../../domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type { SizePolicy } from "../../domain/pool/SizePolicy.ts"
-import { policyProblem } from "../../services/buffers/BufferSource.ts"
-import { type MemoryOptions, type MemorySettings, memorySettingsOf } from "../../services/pool/PoolOptions.ts"
+import { type MemoryOptions, type MemorySettings, memorySettingsOf } from "../../domain/pool/PoolOptions.ts"
+import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import type { RecordedMemory, Recording } from "../recording/Recording.ts"
 
 /**
@@ -44,7 +43,7 @@ export interface ReplayOptions extends
   >
 {
   /** From requested size to block size, of buffers; images have the blocks that they need. */
-  readonly sizePolicy?: SizePolicy | undefined
+  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
   /** The label or the number of the memory that all this is for. Default: each memory of the recording. */
   readonly memory?: string | number | undefined
 }
@@ -88,7 +87,7 @@ export const deviceOf = ({ device, deviceBytes, maxBufferSize = Infinity }: Reco
 export interface MemoryPlan {
   readonly memory: RecordedMemory
   readonly settings: MemorySettings
-  readonly sizePolicy: SizePolicy | undefined
+  readonly sizePolicy: SizePolicy.SizePolicy | undefined
   /** Whether the limit is another one than was recorded: changes of the recorded one then say nothing. */
   readonly hasOwnLimit: boolean
 }
@@ -174,7 +173,7 @@ export const planOf = (
 ): ReplayPlan | GpuError => {
   const options = membersOf(operation, given, known)
   if (isGpuError(options)) return options
-  const problem = policyProblem(operation, options.sizePolicy) ?? blocksProblem(operation, recording)
+  const problem = SizePolicy.problem(operation, options.sizePolicy) ?? blocksProblem(operation, recording)
   if (problem !== undefined) return problem
   const { memory: meant, sizePolicy, ...others } = options
   if (meant !== undefined && !recording.memories.some((memory) => isMeant(memory, meant))) {

@@ -17,6 +17,15 @@ import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type BufferUsage, defaultUsage } from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import {
+  type ExhaustedOptions,
+  type LeasingSettings,
+  ofLeasing,
+  ofMemory,
+  ofShared,
+  type PoolOptions,
+  type SharedPoolOptions
+} from "../../domain/pool/PoolOptions.ts"
 import type * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
@@ -34,15 +43,6 @@ import {
   type PoolControls,
   shownAsPool
 } from "../pool/Pool.ts"
-import {
-  type ExhaustedOptions,
-  type LeasingSettings,
-  ofLeasing,
-  ofMemory,
-  ofShared,
-  type PoolOptions,
-  type SharedPoolOptions
-} from "../pool/PoolOptions.ts"
 import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import type { Want } from "../pool/RequestMaker.ts"
@@ -50,8 +50,8 @@ import * as Allocator from "./Allocator.ts"
 import { BufferSource, type BufferSourceOptions, policyOf } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
+export type { BudgetOptions, ExhaustedOptions, PoolLimit, ReserveOptions } from "../../domain/pool/PoolOptions.ts"
 export type { Need } from "../pool/Handlers.ts"
-export type { BudgetOptions, ExhaustedOptions, PoolLimit, ReserveOptions } from "../pool/PoolOptions.ts"
 export type { AllocateOptions } from "./Allocator.ts"
 
 /**

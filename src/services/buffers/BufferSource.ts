@@ -8,11 +8,10 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
 import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
@@ -141,28 +140,6 @@ export const policyOf = (
   operation: string,
   { sizePolicy = SizePolicy.defaultPolicy }: { readonly sizePolicy?: SizePolicy.SizePolicy | undefined }
 ): Pick<BufferSourceOptions, "sizePolicy"> => {
-  valid(policyProblem(operation, sizePolicy))
+  valid(SizePolicy.problem(operation, sizePolicy))
   return { sizePolicy }
-}
-
-/** Programs without a type checker pass anything. */
-export const policyProblem = (
-  operation: string,
-  policy: Partial<SizePolicy.SizePolicy> | null | undefined
-): GpuError | undefined => {
-  if (policy === undefined) return undefined
-  if (typeof policy?.blockSize !== "function") {
-    return invalidRequest(
-      operation,
-      `the sizePolicy, ${shown(policy)}, has no function blockSize`,
-      "Pass one of SizePolicy, as SizePolicy.exact or SizePolicy.sizeClasses(4), or an object with name, borrow and blockSize."
-    )
-  }
-  if (isGpuError(policy.problem)) return policy.problem
-  const { borrow } = policy
-  return typeof borrow === "number" && Number.isFinite(borrow) && borrow >= 0 ? undefined : invalidRequest(
-    operation,
-    `the sizePolicy's borrow ${shown(borrow)} is no finite number from 0`,
-    "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
-  )
 }

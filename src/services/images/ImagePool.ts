@@ -19,6 +19,15 @@ import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import {
+  type ExhaustedOptions,
+  type LeasingSettings,
+  ofLeasing,
+  ofMemory,
+  ofShared,
+  type PoolOptions,
+  type SharedPoolOptions
+} from "../../domain/pool/PoolOptions.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
@@ -36,15 +45,6 @@ import {
   type PoolControls,
   shownAsPool
 } from "../pool/Pool.ts"
-import {
-  type ExhaustedOptions,
-  type LeasingSettings,
-  ofLeasing,
-  ofMemory,
-  ofShared,
-  type PoolOptions,
-  type SharedPoolOptions
-} from "../pool/PoolOptions.ts"
 import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import * as ImageAllocator from "./ImageAllocator.ts"

@@ -10,12 +10,12 @@ import type * as Scope from "effect/Scope"
 import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import type { GpuError, Holder } from "../../domain/GpuError.ts"
 import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
+import type { BudgetOptions, PoolLimit, ReserveOptions } from "../../domain/pool/PoolOptions.ts"
 import type * as PoolStats from "../../domain/pool/PoolStats.ts"
 import type { QueueStats } from "../../domain/pool/QueueStats.ts"
 import type * as QueueEvent from "../device/QueueEvent.ts"
 import type { Need } from "./Handlers.ts"
 import type { MemoryControls, PoolControls } from "./Pool.ts"
-import type { BudgetOptions, PoolLimit, ReserveOptions } from "./PoolOptions.ts"
 
 /**
  * The functions of a module whose service `I` is the memory of one pool, or of several: see those of `BufferPool`.

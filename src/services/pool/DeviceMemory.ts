@@ -11,20 +11,20 @@ import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import * as PoolStats from "../../domain/pool/PoolStats.ts"
-import type { DeviceContext } from "../device/DeviceContext.ts"
-import * as Accessors from "./Accessors.ts"
-import { makeMemory, type MemoryControls, memoryControlsOf, type OpenPool, openWith } from "./Pool.ts"
 import {
   type MemoryOptions,
   memorySettingsOf,
   ofMemory,
   type SharedPoolOptions,
   sharedSettingsOf
-} from "./PoolOptions.ts"
+} from "../../domain/pool/PoolOptions.ts"
+import * as PoolStats from "../../domain/pool/PoolStats.ts"
+import type { DeviceContext } from "../device/DeviceContext.ts"
+import * as Accessors from "./Accessors.ts"
+import { makeMemory, type MemoryControls, memoryControlsOf, type OpenPool, openWith } from "./Pool.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 
-export type { MemoryOptions } from "./PoolOptions.ts"
+export type { MemoryOptions } from "../../domain/pool/PoolOptions.ts"
 
 /**
  * The service. Its functions report and change the memory of all its pools.

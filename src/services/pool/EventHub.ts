@@ -11,10 +11,10 @@ import type { Family, Patience } from "../../domain/pool/machine/Request.ts"
 import type { Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
 import type { Released } from "../../domain/pool/PoolEvent.ts"
+import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
 import type { Block, Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
-import type { MemorySettings } from "./PoolOptions.ts"
 
 /** Told what happens to a memory. Each is called in the step of what it tells, before what follows from that, and never throws. */
 export interface Emitter extends PoolObserver {

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { type IdleMachine, IdleSchedule } from "../../domain/pool/machine/IdleSchedule.ts"
-import type { MemorySettings } from "./PoolOptions.ts"
+import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
 
 /** The memory whose idle blocks are freed. */
 interface IdleMemory {

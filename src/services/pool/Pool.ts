@@ -20,15 +20,6 @@ import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../do
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
 import { mostNested } from "../../domain/pool/machine/Budget.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
-import * as PoolStats from "../../domain/pool/PoolStats.ts"
-import type { QueueStats } from "../../domain/pool/QueueStats.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
-import { DeviceContext } from "../device/DeviceContext.ts"
-import * as QueueEvent from "../device/QueueEvent.ts"
-import type { Leasable, Lease } from "../lease/Lease.ts"
-import type { PoolSource } from "../lease/PoolSource.ts"
-import { CurrentHub } from "./EventHub.ts"
-import { Handlers, type Need } from "./Handlers.ts"
 import {
   type BudgetOptions,
   knownOfBudget,
@@ -42,7 +33,16 @@ import {
   type PoolLimit,
   type PoolOptions,
   type ReserveOptions
-} from "./PoolOptions.ts"
+} from "../../domain/pool/PoolOptions.ts"
+import * as PoolStats from "../../domain/pool/PoolStats.ts"
+import type { QueueStats } from "../../domain/pool/QueueStats.ts"
+import { checkedStep } from "../calls/CheckedStep.ts"
+import { DeviceContext } from "../device/DeviceContext.ts"
+import * as QueueEvent from "../device/QueueEvent.ts"
+import type { Leasable, Lease } from "../lease/Lease.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
+import { CurrentHub } from "./EventHub.ts"
+import { Handlers, type Need } from "./Handlers.ts"
 import { PoolRequests } from "./PoolRequests.ts"
 import { PoolRuntime } from "./PoolRuntime.ts"
 

@@ -16,6 +16,12 @@ import { Charge } from "../../domain/pool/machine/Charge.ts"
 import type { Account } from "../../domain/pool/machine/Request.ts"
 import { type Patience, unavailable } from "../../domain/pool/machine/Request.ts"
 import { Reservation } from "../../domain/pool/machine/Reservation.ts"
+import {
+  type ExhaustedOptions,
+  knownOfRequest,
+  patienceOf,
+  type RequestOptions
+} from "../../domain/pool/PoolOptions.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseList, LeaseTable } from "../lease/LeaseTable.ts"
@@ -23,7 +29,6 @@ import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentReservations, CurrentSection } from "./CurrentReservations.ts"
 import { InHandler } from "./Handlers.ts"
 import { LeaseRequest } from "./LeaseRequest.ts"
-import { type ExhaustedOptions, knownOfRequest, patienceOf, type RequestOptions } from "./PoolOptions.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 import { refuse } from "./RequestRun.ts"
 

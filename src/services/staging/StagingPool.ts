@@ -31,6 +31,16 @@ import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { elementClassProblem, type ViewType } from "../../domain/data/ElementClass.ts"
 import * as StridedShape from "../../domain/data/StridedShape.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import {
+  type ExhaustedOptions,
+  type LeasingSettings,
+  ofExhausted,
+  ofLeasing,
+  ofMemory,
+  ofShared,
+  type PoolOptions,
+  type SharedPoolOptions
+} from "../../domain/pool/PoolOptions.ts"
 import type * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as Allocator from "../buffers/Allocator.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
@@ -58,16 +68,6 @@ import {
   type PoolControls,
   shownAsPool
 } from "../pool/Pool.ts"
-import {
-  type ExhaustedOptions,
-  type LeasingSettings,
-  ofExhausted,
-  ofLeasing,
-  ofMemory,
-  ofShared,
-  type PoolOptions,
-  type SharedPoolOptions
-} from "../pool/PoolOptions.ts"
 import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"

@@ -4,18 +4,18 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
-import * as Label from "../../domain/arguments/Label.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
-import * as Delay from "../../domain/device/Delay.ts"
-import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import * as EvictionPolicy from "../../domain/pool/EvictionPolicy.ts"
-import type { IdleDecayOptions } from "../../domain/pool/IdleDecay.ts"
-import type { Patience } from "../../domain/pool/machine/Request.ts"
-import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
-import type { OutgrownOptions } from "../../domain/pool/Outgrown.ts"
-import * as ReusePolicy from "../../domain/pool/ReusePolicy.ts"
+import * as KnownOptions from "../arguments/KnownOptions.ts"
+import * as Label from "../arguments/Label.ts"
+import { shown } from "../arguments/ShownValue.ts"
+import * as Delay from "../device/Delay.ts"
+import type { DeviceInfo } from "../device/DeviceInfo.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
+import * as EvictionPolicy from "./EvictionPolicy.ts"
+import type { IdleDecayOptions } from "./IdleDecay.ts"
+import type { Patience } from "./machine/Request.ts"
+import * as MemoryLimit from "./MemoryLimit.ts"
+import type { OutgrownOptions } from "./Outgrown.ts"
+import * as ReusePolicy from "./ReusePolicy.ts"
 
 /**
  * What a request does when nothing fits, after everything else was tried: fail with OutOfMemory, or wait for others to
