@@ -15,7 +15,9 @@ const measure = (worlds: number): number => {
       driverBytes: [40, 100, 100_000][Math.floor(index / 3) % 3]!,
       maxBypasses: [0, 2, 16][index % 3]!,
       clears: index % 2 === 0,
-      hasHandlers: index % 5 === 0
+      hasHandlers: index % 5 === 0,
+      hasQueues: index % 7 === 0,
+      trims: index % 4 === 0
     })
     for (let input = 0; input < inputsOfWorld; input++) world.step(Math.floor(random() * 2 ** 31))
     world.drain()

@@ -3,22 +3,44 @@ import { deepStrictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
 import { type RequestState, transitions } from "../../src/domain/pool/machine/Request.ts"
-import { World, type WorldOptions } from "../support/machineWorld.ts"
+import { Reservation } from "../../src/domain/pool/machine/Reservation.ts"
+import { waiter, World, type WorldOptions } from "../support/machineWorld.ts"
 
 const anyOptions: fc.Arbitrary<WorldOptions> = fc.record({
   maxBytes: fc.constantFrom(64, 100, 1000),
   driverBytes: fc.constantFrom(40, 100, 100_000),
   maxBypasses: fc.constantFrom(0, 2, 16),
   clears: fc.boolean(),
-  hasHandlers: fc.boolean()
+  hasHandlers: fc.boolean(),
+  hasQueues: fc.boolean(),
+  trims: fc.boolean()
 })
+
+/** A request goes on after its reservation, and has still some bytes of it, which others wait for. */
+const outlivedReservations: Array<[WorldOptions, Array<number>, undefined]> = [
+  [1688786190, 2057010332, 1308026850, 652962160, 522573086, 0],
+  [425182914, 1520597702, 229088934, 529068514, 909461020],
+  [283545678, 1739160280, 520636090, 799991058, 218082332, 1588685874, 0]
+].map((choices) => [
+  {
+    maxBytes: 1000,
+    driverBytes: 40,
+    maxBypasses: 0,
+    clears: false,
+    hasHandlers: false,
+    hasQueues: false,
+    trims: false
+  },
+  choices,
+  undefined
+])
 
 describe("the machine of a pool", () => {
   it("counts every byte once, whatever comes in, and lets every request end, as the memory does too", () => {
     fc.assert(
       fc.property(
         anyOptions,
-        fc.array(fc.nat(2 ** 31 - 1), { minLength: 1, maxLength: 300 }),
+        fc.array(fc.nat(2 ** 31 - 1), { minLength: 1, maxLength: 300, size: "max" }),
         fc.constantFrom(undefined, "close" as const, "lose" as const),
         (options, choices, end) => {
           const world = new World(options)
@@ -32,8 +54,32 @@ describe("the machine of a pool", () => {
           world.checkEmpty()
         }
       ),
-      { numRuns: 2000, verbose: 1 }
+      { numRuns: 5000, examples: outlivedReservations }
     )
+  })
+
+  it("keeps those at the head of a queue that go first before an older request that waits again", () => {
+    const { machine } = new World({
+      maxBytes: 1,
+      driverBytes: 1,
+      maxBypasses: 0,
+      clears: false,
+      hasHandlers: false,
+      hasQueues: false,
+      trims: false
+    })
+    const { memory: { queue }, state } = machine
+    machine.core.reserve(1)
+    const none = { parent: undefined, budgets: [], label: undefined, fiberId: 0, sequence: 0 }
+    const section = new Reservation({ owner: machine, memory: state, ...none })
+    section.open(0, 0)
+    const old = waiter(undefined)
+    const first = waiter(section)
+    for (const request of [old, first]) queue.enter(request, "queued")
+    deepStrictEqual(queue.parked(), [first, old])
+    queue.leave(old)
+    queue.enter(old, "queued")
+    deepStrictEqual(queue.parked(), [first, old])
   })
 
   it("has the states and transitions that its page draws", () => {

@@ -8,6 +8,7 @@ import { DriverError, type GpuError, make as makeError, type OutOfMemory } from 
 import type { Budget } from "../../src/domain/pool/machine/Budget.ts"
 import { Charge, type LeaseCharge } from "../../src/domain/pool/machine/Charge.ts"
 import { HandlerCredit } from "../../src/domain/pool/machine/HandlerCredit.ts"
+import { HoldingJobs } from "../../src/domain/pool/machine/HoldingJobs.ts"
 import { type Ending, PoolMachine, type PoolOutput } from "../../src/domain/pool/machine/PoolMachine.ts"
 import type { PoolPort } from "../../src/domain/pool/machine/PoolState.ts"
 import {
@@ -16,7 +17,8 @@ import {
   type Failure,
   type Family,
   Request,
-  type RequestOwner
+  type RequestOwner,
+  type RequestSource
 } from "../../src/domain/pool/machine/Request.ts"
 import { type ChargedBudget, Reservation } from "../../src/domain/pool/machine/Reservation.ts"
 import type { PoolBlock } from "../../src/domain/pool/PoolCore.ts"
@@ -47,6 +49,7 @@ class Owner implements RequestOwner {
 }
 
 interface WorldLease {
+  hasEnded: boolean
   readonly block: Block
   readonly size: number
   readonly capacity: number
@@ -54,7 +57,7 @@ interface WorldLease {
   readonly owner: Owner
 }
 
-class WorldRequest extends Request {
+export class WorldRequest extends Request {
   declare granted: WorldLease | undefined
   isByHandler = false
 
@@ -63,7 +66,7 @@ class WorldRequest extends Request {
   }
 
   override get hasEnded(): boolean {
-    return this.isOver
+    return this.granted === undefined ? this.isOver || this.state === "failed" : this.granted.hasEnded
   }
 
   override get jobKeys(): ReadonlyArray<object> {
@@ -82,6 +85,10 @@ export interface WorldOptions {
   readonly maxBypasses: number
   readonly clears: boolean
   readonly hasHandlers: boolean
+  /** Whether the device has several queues, so that not every held block is for every request. */
+  readonly hasQueues: boolean
+  /** Whether held blocks are limited, and go when they are idle. */
+  readonly trims: boolean
 }
 
 const none: ReadonlyArray<never> = []
@@ -101,8 +108,56 @@ const driverFailed: Failure = () =>
     new DriverError({ backend: "world", call: "create", codeName: "Failed", code: 1, log: "", commands: [], hint: "" })
   )
 
+/** A request for one byte that waits, and of which nothing else matters, in an exclusive section or in none. */
+export const waiter = (section: Reservation | undefined): WorldRequest =>
+  new WorldRequest({
+    source: new Source(false, 0),
+    operation: "World.allocate",
+    asks: undefined,
+    size: 1,
+    exactSize: 1,
+    blockSize: 1,
+    family: 0,
+    label: undefined,
+    callSite: undefined,
+    owner: new Owner(),
+    patience: { onExhausted: "wait", waitAtMost: Infinity },
+    budget: undefined,
+    accounts: none,
+    from: undefined,
+    section,
+    charge: undefined
+  })
+
 /** So many times a request may ask the driver while nothing comes back. */
 const mostCallsOfOneEpoch = 400
+
+/** One of the pools that share the memory: the blocks of one family. */
+class Source implements RequestSource {
+  readonly service = "World"
+  readonly what = undefined
+  closed = false
+  readonly borrows = true
+  readonly clears: boolean
+  readonly family: number
+
+  constructor(clears: boolean, family: number) {
+    this.clears = clears
+    this.family = family
+  }
+
+  mostBorrowed(blockSize: number): number {
+    return 2 * blockSize
+  }
+
+  limitProblem(): undefined {
+    return undefined
+  }
+
+  owns(family: Family): boolean {
+    return family === this.family
+  }
+}
 
 export class World implements PoolPort<Value> {
   readonly machine: PoolMachine<Value>
@@ -123,26 +178,26 @@ export class World implements PoolPort<Value> {
   #isLost = false
   inputs = 0
   readonly counts = { granted: 0, failed: 0, interrupted: 0, timedOut: 0, refusedCalls: 0 }
-  readonly #source = {
-    service: "World",
-    what: undefined,
-    closed: false,
-    borrows: true,
-    clears: false,
-    mostBorrowed: (blockSize: number): number => 2 * blockSize,
-    limitProblem: (): undefined => undefined
-  }
+  /** The pools of the memory, each with the limit that is its own. */
+  readonly #pools: ReadonlyArray<{ readonly source: Source; readonly limit: Budget }>
 
   constructor(options: WorldOptions) {
     this.options = options
-    this.#source.clears = options.clears
-    const { maxBypasses, maxBytes } = options
+    const { clears, hasQueues, maxBypasses, maxBytes, trims } = options
+    this.hasSeveralQueues = hasQueues
+    const trimming = trims ? { maxHeldBytes: Math.ceil(maxBytes / 2), idle: { steps: 3, keepBytes: 10 } } : {}
     this.machine = new PoolMachine<Value>(
-      { maxBytes, limits: device, owner: { kind: "pool" }, maxBypasses, trims: false },
+      { maxBytes, limits: device, owner: { kind: "pool" }, maxBypasses, trims, ...trimming },
       this
     )
+    this.machine.listen(false)
+    this.#pools = [0, 1].map((family) => ({
+      source: new Source(clears, family),
+      limit: this.machine.budget("pool", maxBytes, undefined, `pool ${family}`)
+    }))
     const outer = this.machine.budget("budget", Math.ceil(maxBytes / 2), undefined, "outer")
-    this.budgets = [outer, this.machine.budget("budget", Math.ceil(maxBytes / 3), outer, "inner")]
+    const inner = this.machine.budget("budget", Math.ceil(maxBytes / 3), outer, "inner")
+    this.budgets = [outer, inner, ...this.#pools.map(({ limit }) => limit)]
     if (options.hasHandlers) {
       this.machine.memory.handlers = { isEmpty: false, creditOf: (account) => new HandlerCredit(account) }
     }
@@ -160,6 +215,7 @@ export class World implements PoolPort<Value> {
   grant(request: WorldRequest, block: Block): WorldLease {
     const owner = request.owner as Owner
     const lease = {
+      hasEnded: false,
       block,
       size: request.size,
       capacity: block.capacity,
@@ -171,8 +227,15 @@ export class World implements PoolPort<Value> {
     return lease
   }
 
-  readonly hasSeveralQueues = false
-  acquireForQueue(): undefined {}
+  readonly hasSeveralQueues: boolean
+
+  /** Of those that suit it has one or the other, whatever the queues are at. */
+  acquireForQueue({ family, size }: WorldRequest, blockSize: number, most: number): Block | undefined {
+    const accepts = this.inputs % 3
+    let looked = 0
+    return this.machine.core.acquireAccepted(family, blockSize, size, most, () => looked++ >= accepts)
+  }
+
   handOver(): void {}
 
   schedule(task: () => void): void {
@@ -198,10 +261,13 @@ export class World implements PoolPort<Value> {
   }
 
   closeSources(): void {
-    this.#source.closed = true
+    for (const { source } of this.#pools) source.closed = true
   }
 
-  over(): void {}
+  over(source: RequestSource | undefined): void {
+    for (const pool of this.#pools) if (pool.source === source) pool.source.closed = true
+  }
+
   interruptCalls(): void {}
 
   lost(): GpuError | undefined {
@@ -226,6 +292,7 @@ export class World implements PoolPort<Value> {
 
   #end(lease: WorldLease): void {
     this.leases.delete(lease)
+    lease.hasEnded = true
     lease.owner.leases.delete(lease)
     this.machine.released(lease.block, lease.size, lease.charge)
   }
@@ -274,9 +341,14 @@ export class World implements PoolPort<Value> {
     const { machine } = this
     const size = 1 + pick(Math.max(1, Math.ceil(this.options.maxBytes / 3)))
     const kind = pick(10)
+    const pool = this.#pools[pick(2)]!
+    const { source } = pool
+    if (source.closed) return
     const inside = kind === 3 && this.open.size > 0 ? nth(this.open, pick(this.open.size)) : undefined
     const from = inside?.asks
-    const budget = from === undefined ? [undefined, undefined, ...this.budgets][pick(4)] : inside?.budget as Budget
+    const budget = from === undefined
+      ? [undefined, undefined, this.budgets[0], this.budgets[1], pool.limit][pick(5)]
+      : inside?.budget as Budget
     const isReservation = kind === 1
     const isSection = kind === 2
     const asks = isReservation || isSection
@@ -300,13 +372,13 @@ export class World implements PoolPort<Value> {
       ? [...(budget?.chain ?? none), machine.memory]
       : budget?.chain ?? none
     const asked: Asked = {
-      source: this.#source,
+      source,
       operation: "World.allocate",
       asks,
       size: bytes,
       exactSize: bytes,
       blockSize: chain === undefined ? Math.min(blockSize, machine.core.maxBytes) : chain.blockSize(blockSize, bytes),
-      family: pick(2),
+      family: source.family,
       label: undefined,
       callSite: undefined,
       owner: this.owners[pick(this.owners.length)]!,
@@ -331,7 +403,7 @@ export class World implements PoolPort<Value> {
     } else if (pick(20) === 0) this.machine.driverRefused(request, "DriverError", driverFailed)
     else {
       this.#driverBytes += capacity
-      this.machine.driverAnswered(request, { recyclable: true })
+      this.machine.driverAnswered(request, { recyclable: pick(10) !== 1 })
     }
     if (!wasAbandoned) this.#perform(request, this.machine.advance(request))
   }
@@ -376,10 +448,39 @@ export class World implements PoolPort<Value> {
     }
   }
 
-  #closeReservation(request: WorldRequest): void {
-    this.#interruptWithin(request)
+  /** Fibers that its effect has started may go on after it. */
+  #closeReservation(request: WorldRequest, outlived: boolean): void {
+    if (!outlived) this.#interruptWithin(request)
     this.open.delete(request)
     this.#over(request, succeeded)
+  }
+
+  /** Jobs have waited for each other: one of those that wait fails, another one goes first, and fewer jobs may have memory. */
+  #endDeadlock(pick: (below: number) => number): void {
+    const waiting = nth(this.waiting, pick(this.waiting.size))
+    const { queue } = waiting
+    if (waiting.state !== "queued" || queue === undefined) return
+    const jobs = new HoldingJobs()
+    for (const owner of this.owners) if (owner.hasLeases) jobs.deadlocked([owner], Array.from(owner.leases), false)
+    jobs.countsReservations = pick(2) === 0
+    jobs.limit.deadlocked(2)
+    const first = nth(this.waiting, 0)
+    if (first.queue === queue && first.state === "queued") queue.promote(first)
+    if (queue.jobs === undefined) queue.limitJobs(jobs)
+    if (waiting.state === "queued") queue.fail(waiting, [])
+  }
+
+  /** Nothing came back for a while: more jobs may have memory. */
+  #raiseJobs(): void {
+    for (const queue of Array.from(this.machine.state.queues)) {
+      queue.raiseJobs()
+      if (queue.jobs !== undefined) queue.serve()
+    }
+  }
+
+  #closePool(index: number): void {
+    const { limit, source } = this.#pools[index]!
+    if (!source.closed) this.machine.closePool(source, limit)
   }
 
   #runTasks(): void {
@@ -401,7 +502,7 @@ export class World implements PoolPort<Value> {
     const of = <A>(set: ReadonlySet<A>, f: (one: A) => void): void => {
       if (set.size > 0) f(nth(set, pick(Math.min(set.size, 64))))
     }
-    switch (pick(24)) {
+    switch (pick(26)) {
       case 0:
       case 1:
       case 2:
@@ -453,7 +554,15 @@ export class World implements PoolPort<Value> {
         if (pick(2) === 0) return machine.setHolding(pick(2) === 0)
         return machine.trim(machine.core.trim(pick(this.options.maxBytes)), 0, undefined)
       case 22:
-        return of(this.open, (request) => this.#closeReservation(request))
+        return of(this.open, (request) => this.#closeReservation(request, pick(2) === 0))
+      case 23:
+        if (pick(2) === 0) return of(this.waiting, () => this.#endDeadlock(pick))
+        return this.#raiseJobs()
+      case 24: {
+        if (pick(40) === 0) return this.#closePool(pick(2))
+        if (this.options.trims) machine.idleStep(1 + pick(3))
+        return
+      }
       default:
         return this.#runTasks()
     }
@@ -478,8 +587,9 @@ export class World implements PoolPort<Value> {
         this.#perform(request, this.machine.reclaimedFor(request))
       }
       for (const request of this.handling) this.#answerHandlers(request, false)
-      for (const request of this.open) this.#closeReservation(request)
+      for (const request of this.open) this.#closeReservation(request, false)
       for (const lease of this.leases) this.#end(lease)
+      this.#raiseJobs()
     }
   }
 
@@ -520,10 +630,7 @@ export class World implements PoolPort<Value> {
     this.check()
     const { machine, machine: { core } } = this
     deepStrictEqual([core.activeBytes, core.reservedBytes, core.setAsideBytes, core.waiters], [0, 0, 0, 0])
-    deepStrictEqual(this.budgets.map(({ chargedBytes, reservedBytes }) => [chargedBytes, reservedBytes]), [[0, 0], [
-      0,
-      0
-    ]])
+    for (const { chargedBytes, reservedBytes } of this.budgets) deepStrictEqual([chargedBytes, reservedBytes], [0, 0])
     machine.close()
     deepStrictEqual([core.managedBytes, core.driverAllocations - core.driverFrees], [0, 0])
   }

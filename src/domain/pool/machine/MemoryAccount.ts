@@ -275,11 +275,22 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
    * Whether anything is leased, reserved for others or asked of the driver, that may come back; for a request that was
    * refused, also to others.
    */
-  mayRecover({ asks, drawn, from }: Request, wasRefused: boolean): boolean {
+  mayRecover(request: Request, wasRefused: boolean): boolean {
+    const { asks, drawn, from } = request
     const { activeBlocks, reservedBytes, setAsideBytes } = this.core
     const ofOthers = setAsideBytes - drawn - leftOfAll(asks ?? from)
-    return activeBlocks > 0 || reservedBytes > 0 || ofOthers > 0 ||
+    return activeBlocks > 0 || reservedBytes > 0 || (ofOthers > 0 && ofOthers > this.#drawnByWaiting(request)) ||
       (wasRefused && this.#state.port.bytesElsewhere() > 0)
+  }
+
+  /** What others that wait still have of reservations that have ended: nobody gets that back before it is their turn. */
+  #drawnByWaiting(request: Request): number {
+    const { queues, reservations } = this.#state
+    let bytes = 0
+    // The effects of reservations end, and then those who wait look again.
+    if (reservations.size > 0) return bytes
+    for (const queue of queues) for (const one of queue.parked()) if (one !== request) bytes += one.drawn
+    return bytes
   }
 
   countedBytes(): number {

@@ -291,16 +291,15 @@ export class WaitQueue implements Queue {
 
   /** Behind all who arrived before it, unless it goes first. One that was in the queue before mostly belongs near its head. */
   #insert(request: Request): void {
+    const { waitsFirst } = request
     let next: Request | undefined = undefined
-    if (request.waitsFirst) {
+    if (waitsFirst || (this.#last !== undefined && this.#last.arrival > request.arrival)) {
       const before = this.#lastFirst
       next = before?.waitsFirst === true ? before.next : this.#first
       while (next?.waitsFirst === true) next = next.next
-      this.#lastFirst = request
-    } else if (this.#last !== undefined && this.#last.arrival > request.arrival) {
-      next = this.#first
-      while (next !== undefined && next.arrival < request.arrival) next = next.next
     }
+    if (waitsFirst) this.#lastFirst = request
+    else while (next !== undefined && next.arrival < request.arrival) next = next.next
     const previous: Request | undefined = next === undefined ? this.#last : next.previous
     request.previous = previous
     request.next = next
