@@ -8,7 +8,7 @@
  *
  * @since 0.1.0
  */
-import { maxBytes } from "./PowersOfTwo.ts"
+import { maxBytes } from "../data/PowersOfTwo.ts"
 
 /**
  * What was known of a program when its pool began.

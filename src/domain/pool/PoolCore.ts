@@ -10,6 +10,7 @@
  *
  * @since 0.1.0
  */
+import { maxBytes as largestByteCount } from "../data/PowersOfTwo.ts"
 import * as EvictionPolicy from "./EvictionPolicy.ts"
 import { HeldOrder } from "./HeldOrder.ts"
 import { IdleDecay } from "./IdleDecay.ts"
@@ -17,9 +18,8 @@ import { Outgrown, type OutgrownOptions } from "./Outgrown.ts"
 import * as Padding from "./Padding.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
 import { Block, type PoolBlock } from "./PoolBlock.ts"
-import { demandOptions, type PoolCoreOptions } from "./PoolCoreOptions.ts"
-import type { PoolStats } from "./PoolStats.ts"
-import { maxBytes as largestByteCount } from "./PowersOfTwo.ts"
+import { checkedPolicy, demandOptions, type PoolCoreOptions } from "./PoolCoreOptions.ts"
+import { type PoolStats, snapshotOf } from "./PoolStats.ts"
 
 export type { IdleDecayOptions } from "./IdleDecay.ts"
 export type { BlockState, PoolBin, PoolBlock } from "./PoolBlock.ts"
@@ -523,27 +523,7 @@ export class PoolCore<A, F = number> {
 
   /** A snapshot of the counters. */
   stats(): PoolStats {
-    return {
-      heldBlocks: this.heldBlocks,
-      activeBlocks: this.activeBlocks,
-      managedBlocks: this.managedBlocks,
-      heldBytes: this.heldBytes,
-      activeBytes: this.activeBytes,
-      managedBytes: this.managedBytes,
-      reservedBytes: this.reservedBytes,
-      peakActiveBytes: this.peakActiveBytes,
-      peakActiveBlocks: this.peakActiveBlocks,
-      peakManagedBytes: this.peakManagedBytes,
-      peakManagedBlocks: this.peakManagedBlocks,
-      hits: this.hits,
-      borrows: this.borrows,
-      misses: this.misses,
-      driverAllocations: this.driverAllocations,
-      driverFrees: this.driverFrees,
-      releaseFailures: this.releaseFailures,
-      waiters: this.waiters,
-      setAsideBytes: this.setAsideBytes
-    }
+    return snapshotOf(this)
   }
 
   // Sums stay exact because no limit is above 2^53−1.
@@ -733,11 +713,3 @@ export class PoolCore<A, F = number> {
 // Separate from the rest of a release, which then is short enough for the engine to inline.
 const notActive = ({ state }: PoolBlock<unknown, unknown>): Error =>
   new Error(`PoolCore: only an active block can be released, this one is ${state}`)
-
-const checkedPolicy = (policy = EvictionPolicy.byNeed): EvictionPolicy.EvictionPolicy => {
-  const problem = EvictionPolicy.problem("PoolCore.PoolCore", policy)
-  if (problem !== undefined) throw new TypeError(problem.message)
-  const { name, whenKnown, whenUnknown } = policy
-  // What is read of a program's object from now on is what was checked.
-  return { name, whenKnown, whenUnknown }
-}

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as KnownOptions from "../arguments/KnownOptions.ts"
-import type * as EvictionPolicy from "./EvictionPolicy.ts"
+import * as EvictionPolicy from "./EvictionPolicy.ts"
 import type { IdleDecayOptions } from "./IdleDecay.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
 
@@ -53,4 +53,13 @@ const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: 
 export const demandOptions = (options: PoolCoreOptions | undefined): void => {
   KnownOptions.demand("PoolCore.PoolCore", options, knownOfCore)
   KnownOptions.demand("PoolCore.PoolCore, idle", options?.idle, knownOfIdle)
+}
+
+/** Throws for a policy that is none. @internal */
+export const checkedPolicy = (policy = EvictionPolicy.byNeed): EvictionPolicy.EvictionPolicy => {
+  const problem = EvictionPolicy.problem("PoolCore.PoolCore", policy)
+  if (problem !== undefined) throw new TypeError(problem.message)
+  const { name, whenKnown, whenUnknown } = policy
+  // What is read of a program's object from now on is what was checked.
+  return { name, whenKnown, whenUnknown }
 }

@@ -176,3 +176,30 @@ const formatted = {
   misses: "number",
   waiters: "number"
 } as const
+
+/**
+ * The counters as they are now, of what has more than them.
+ *
+ * @internal
+ */
+export const snapshotOf = (counters: PoolStats): PoolStats => ({
+  heldBlocks: counters.heldBlocks,
+  activeBlocks: counters.activeBlocks,
+  managedBlocks: counters.managedBlocks,
+  heldBytes: counters.heldBytes,
+  activeBytes: counters.activeBytes,
+  managedBytes: counters.managedBytes,
+  reservedBytes: counters.reservedBytes,
+  peakActiveBytes: counters.peakActiveBytes,
+  peakActiveBlocks: counters.peakActiveBlocks,
+  peakManagedBytes: counters.peakManagedBytes,
+  peakManagedBlocks: counters.peakManagedBlocks,
+  hits: counters.hits,
+  borrows: counters.borrows,
+  misses: counters.misses,
+  driverAllocations: counters.driverAllocations,
+  driverFrees: counters.driverFrees,
+  releaseFailures: counters.releaseFailures,
+  waiters: counters.waiters,
+  setAsideBytes: counters.setAsideBytes
+})

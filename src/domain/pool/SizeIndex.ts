@@ -9,7 +9,7 @@
  *
  * @internal
  */
-import { floorLog2, powerOfTwo } from "./PowersOfTwo.ts"
+import { floorLog2, powerOfTwo } from "../data/PowersOfTwo.ts"
 
 /**
  * Something with a size, an integer from 1 to 2^53−1, and a place in at most one index. Only the index changes these

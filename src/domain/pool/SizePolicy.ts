@@ -9,8 +9,8 @@
 import { listOf, membersOf, readValues, valid } from "../arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../arguments/KnownOptions.ts"
 import { shown } from "../arguments/ShownValue.ts"
+import { floorLog2, maxBytes, powerOfTwo } from "../data/PowersOfTwo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
-import { floorLog2, maxBytes, powerOfTwo } from "./PowersOfTwo.ts"
 
 /**
  * The function from request to block size, and how far a request may borrow.

@@ -33,7 +33,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
   protected readonly memory: ToldMemory
   protected readonly now: () => number
   readonly #tell: Tell<R>
-  /** When those in line began to wait. */
+  /** When those in a queue began to wait. */
   readonly #since = new WeakMap<R, number>()
 
   constructor(memory: ToldMemory, now: () => number, tell: Tell<R>) {
@@ -172,5 +172,5 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
 
 export const poolOf = ({ value }: ToldBlock): string => value.pooledBy?.service ?? "pool"
 
-/** How long a request may wait in line, in milliseconds. */
+/** How long a request may wait in a queue, in milliseconds. */
 export const longestWait = ({ onExhausted, waitAtMost }: Patience): number => onExhausted === "fail" ? 0 : waitAtMost

@@ -6,6 +6,7 @@
  *
  * @internal
  */
+import * as Exit from "effect/Exit"
 import {
   DeviceLost,
   DriverError,
@@ -19,7 +20,7 @@ import { unavailable } from "../../domain/pool/machine/Request.ts"
 import type { EventRow } from "../recording/EventRow.ts"
 import type { Diff } from "./Diff.ts"
 import type { MachineRequest } from "./MachineRequest.ts"
-import type { Call, MemoryReplay, Reclaiming, ReplayedMemory } from "./ReplayedMemory.ts"
+import type { MemoryReplay, Reclaiming, ReplayedMemory } from "./ReplayedMemory.ts"
 import type { ReplayedRequest } from "./ReplayedRequest.ts"
 import { Placeholder, type ReplayedBlock, type ReplayedPool } from "./ReplayedSource.ts"
 import type { StepBound } from "./StepBound.ts"
@@ -74,8 +75,6 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
   protected readonly options: PerformingOptions
   /** The requests that have begun and not ended. */
   protected readonly pending = new Set<ReplayedRequest>()
-  /** What fails from now on fails since the replay ends. */
-  protected isFinished = false
   /** The one that goes on now. */
   #current: ReplayedRequest | undefined = undefined
 
@@ -86,7 +85,7 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
     this.time = options.time
   }
 
-  get next(): EventRow | undefined {
+  get toldNext(): EventRow | undefined {
     return this.options.diff?.next
   }
 
@@ -112,17 +111,17 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
 
   /** Lets a request go on that stands. False when it does not. */
   goOn(replayed: ReplayedRequest): boolean {
-    const { next } = replayed
-    if (next === undefined) return false
-    replayed.next = undefined
-    this.within(replayed, () => this.perform(replayed, next()))
+    const { goesOnWith } = replayed
+    if (goesOnWith === undefined) return false
+    replayed.goesOnWith = undefined
+    this.within(replayed, () => this.perform(replayed, goesOnWith()))
     return true
   }
 
-  /** From now on a request can go on. */
-  #resume(replayed: ReplayedRequest, next: () => PoolOutput | undefined): void {
-    replayed.next = next
-    if (!this.isSame || replayed.isDone) this.time.add(() => void this.goOn(replayed))
+  /** A request can go on, and does so in this step unless the recording has it stand. */
+  #resume(replayed: ReplayedRequest, goesOnWith: () => PoolOutput | undefined): void {
+    replayed.goesOnWith = goesOnWith
+    if (!this.isSame || replayed.isDone) this.goOn(replayed)
   }
 
   /** What the machine says, until the request has to wait for something or is over. */
@@ -162,7 +161,7 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
     const request = replayed.request!
     const ending = { isFailure: true, isInterrupted: reason === undefined, reason }
     replayed.isRunning = false
-    replayed.next = undefined
+    replayed.goesOnWith = undefined
     this.#stopWaiting(replayed)
     if (request.asks === undefined) machine.ended(request, ending)
     else machine.reservationEnded(request, ending)
@@ -171,7 +170,6 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
   }
 
   protected failed(replayed: ReplayedRequest, why: Failed["why"]): void {
-    if (this.isFinished) return
     this.failures.push({ replayed, why, at: this.time.now })
   }
 
@@ -190,7 +188,7 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
       return machine.advance(request)
     }
     const answer = (why: string | undefined, block = -1): void => {
-      memory.calls.delete(call)
+      calls.delete(interrupt)
       timer?.cancel()
       replayed.answer = undefined
       this.within(replayed, () => {
@@ -199,21 +197,22 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
         else this.passed(replayed)
       })
     }
-    const call: Call = { pool: request.source.pool, interrupt: () => answer("Interrupted") }
+    const { pool: { calls } } = request.source
+    const interrupt = (): void => answer("Interrupted")
     const timer = isTold
       ? undefined
       : this.time.after(millis, () => answer(this.#refusalOf(memory, why, capacity)))
     if (isTold) replayed.answer = answer
     // Of a recorded call it is known whether it was interrupted.
-    if (!isTold || why === "Interrupted") memory.calls.add(call)
+    if (!isTold || why === "Interrupted") calls.add(interrupt)
     return undefined
   }
 
   #answer(request: MachineRequest<ReplayedRequest>, capacity: number, why: string | undefined, block: number): void {
     const { source, replayed: { memory, memory: { machine } } } = request
     if (why === undefined) return machine.driverAnswered(request, new Placeholder(source, block))
-    const isOver = why === "Interrupted" ? memory.error ?? unavailable(request, "poolClosed") : undefined
-    const error = isOver ?? refusal(why, capacity)
+    const ended = source.closed ? unavailable(request, "poolClosed") : memory.error
+    const error = why === "Interrupted" ? ended ?? Exit.interrupt() : refusal(why, capacity)
     machine.driverRefused(request, why, () => error)
   }
 
@@ -232,7 +231,7 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
   #reclaim(replayed: ReplayedRequest, request: MachineRequest<ReplayedRequest>): PoolOutput | undefined {
     const { memory, memory: { core: { driverFrees: frees }, error, machine } } = replayed
     if (error !== undefined) this.#fail(replayed, error.reason._tag)
-    else if (this.tellsReclaims) memory.reclaiming.add({ replayed, frees })
+    else if (this.tellsReclaims) memory.reclaiming.add(replayed.reclaiming = { replayed, frees })
     else {
       machine.reclaimed(frees)
       return machine.reclaimedFor(request)
@@ -257,11 +256,15 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
   #isBack(memory: ReplayedMemory<ReplayedRequest>, reclaiming: Reclaiming<ReplayedRequest>, stands: boolean): true {
     const { frees, replayed } = reclaiming
     memory.reclaiming.delete(reclaiming)
-    this.within(replayed, () => memory.machine.reclaimed(frees))
-    if (replayed === undefined) return true
-    replayed.next = () => memory.machine.reclaimedFor(replayed.request!)
-    if (!stands) this.goOn(replayed)
-    else if (replayed.isDone) this.#resume(replayed, replayed.next)
+    this.within(replayed, () => {
+      memory.machine.reclaimed(frees)
+      if (replayed === undefined) return
+      replayed.reclaiming = undefined
+      // In the same step as memory is back, though it may be others who tell something next.
+      const output = memory.machine.reclaimedFor(replayed.request!)
+      if (stands) this.#resume(replayed, () => output)
+      else this.perform(replayed, output)
+    })
     return true
   }
 
@@ -278,21 +281,21 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
 
   /** The handlers answer when the recording has it. */
   #askHandlers(replayed: ReplayedRequest, request: MachineRequest<ReplayedRequest>): PoolOutput | undefined {
-    const { outcome, memory: { machine } } = replayed
+    const { memory, memory: { machine }, outcome } = replayed
     const answer = (freed: boolean): PoolOutput => {
       this.#stopWaiting(replayed)
       machine.handlersEnded(request, freed, false)
       return machine.handlersAnswered(request, freed)
     }
-    if (!this.isSame && outcome.lastHandlers < this.options.place()) return answer(false)
     if (this.#isLate(replayed, request)) {
       machine.handlersEnded(request, false, false)
       return machine.timedOut(request, this.#waited(request))
     }
+    if (!this.isSame && outcome.lastHandlers < this.options.place()) return answer(false)
+    memory.asking.add(replayed)
     replayed.answerHandlers = (freed) =>
       this.within(replayed, () => {
         if (freed !== "failed") return this.perform(replayed, answer(freed))
-        replayed.answerHandlers = undefined
         machine.handlersEnded(request, false, true)
         this.#fail(replayed, "DriverError")
       })
@@ -322,12 +325,11 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
 
   /** Those who wait for handlers of a pool that has closed wait no longer. */
   handlersOver(memory: ReplayedMemory<ReplayedRequest>, pool: ReplayedPool | undefined): void {
-    for (const replayed of this.pending) {
+    for (const replayed of Array.from(memory.asking)) {
       const { answerHandlers, request } = replayed
-      if (answerHandlers === undefined || replayed.memory !== memory) continue
       if (pool !== undefined && request?.source.pool !== pool) continue
       this.#resume(replayed, () => {
-        replayed.answerHandlers?.(false)
+        answerHandlers?.(false)
         return undefined
       })
     }
@@ -356,6 +358,7 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
   }
 
   #stopWaiting(replayed: ReplayedRequest): void {
+    replayed.memory.asking.delete(replayed)
     replayed.isTimed = false
     replayed.answerHandlers = undefined
     replayed.timer?.cancel()
@@ -367,7 +370,7 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
     const request = replayed.request!
     const isAsking = replayed.answerHandlers !== undefined
     request.resume = undefined
-    replayed.next = undefined
+    replayed.goesOnWith = undefined
     this.#stopWaiting(replayed)
     this.within(replayed, () => {
       if (isAsking) machine.handlersEnded(request, false, false)
@@ -387,14 +390,14 @@ export abstract class Performing implements MemoryReplay<ReplayedRequest> {
     if (request === undefined || replayed.isOver) return
     this.within(replayed, () => {
       if (answerHandlers !== undefined) machine.handlersEnded(request, false, false)
-      for (const one of memory.reclaiming) if (one.replayed === replayed) memory.reclaiming.delete(one)
+      if (replayed.reclaiming !== undefined) memory.reclaiming.delete(replayed.reclaiming)
       this.#fail(replayed, undefined)
     })
   }
 }
 
-/** Of the error of a request that failed; a replay makes no other failures than errors. */
-const reasonOf = ({ failure }: MachineRequest<ReplayedRequest>): Reason => {
+/** Of the error of a request that failed; undefined where it was interrupted. */
+const reasonOf = ({ failure }: MachineRequest<ReplayedRequest>): Reason | undefined => {
   const error = failure!()
-  return "reason" in error ? error.reason._tag : "DriverError"
+  return "reason" in error ? error.reason._tag : undefined
 }

@@ -43,7 +43,7 @@ export interface MemoryReplay<T extends Told> {
   readonly tellsReclaims: boolean
   readonly time: VirtualTime
   /** What it is to tell next, as long as it does what was recorded. */
-  readonly next: EventRow | undefined
+  readonly toldNext: EventRow | undefined
   /** Whether handlers are there for the request that goes on now. */
   hasHandlers(memory: number): boolean
   granted(replayed: T, block: ReplayedBlock): void
@@ -51,16 +51,10 @@ export interface MemoryReplay<T extends Told> {
   handlersOver(memory: ReplayedMemory<T>, pool: ReplayedPool | undefined): void
 }
 
-/** One that waits until the driver has back so many blocks that were freed; without a replayed it is no request. */
+/** One that waits until the driver has back so many blocks that were freed: a request, or the program or its clock. */
 export interface Reclaiming<T extends Told> {
   readonly replayed: T | undefined
   readonly frees: number
-}
-
-/** A call of the driver that ends early when nobody needs it any more. */
-export interface Call {
-  readonly pool: ReplayedPool
-  readonly interrupt: () => void
 }
 
 /** A block that existed before the first event, and its lease. */
@@ -93,7 +87,8 @@ export class ReplayedMemory<T extends Told> implements PoolPort<Placeholder> {
   /** A trim that was asked for with a limit or the end of holding follows. */
   trimFollows = false
   readonly reclaiming = new Set<Reclaiming<T>>()
-  readonly calls = new Set<Call>()
+  /** The requests that ask handlers, in the order in which they began to. */
+  readonly asking = new Set<T>()
   #observer: MemoryObserver | undefined = undefined
   /** The budgets by the numbers that they have here, with those of the recording. */
   readonly recordedBudgets = new Map<number, number>()
@@ -270,7 +265,8 @@ export class ReplayedMemory<T extends Told> implements PoolPort<Placeholder> {
 
   /** Jobs have waited for each other: from now on those alone may have memory that had it in the recording. */
   limitJobs(): void {
-    const jobs = this.#jobs ??= new RecordedJobs(() => this.#replay.next, this.machine.memory)
+    if (this.#jobs !== undefined) return
+    const jobs = this.#jobs = new RecordedJobs(() => this.#replay.toldNext, this.machine.memory)
     for (const queue of [this.machine.memory.queue, ...Array.from(this.#budgets.values(), (budget) => budget.queue)]) {
       if (queue.jobs === undefined) queue.limitJobs(jobs)
     }
@@ -368,14 +364,13 @@ export class ReplayedMemory<T extends Told> implements PoolPort<Placeholder> {
     this.#endFirst = leases
     if (name === undefined) {
       machine.close()
+      this.#idleClock = "stopped"
       machine.state.observer?.closed()
       this.interruptCalls()
     } else {
       const limit = this.budgetOf(budget) ?? machine.budget("pool", Infinity, undefined, undefined)
       if (budget !== undefined) this.#addBudget(budget, limit)
-      const pool = this.#pools.get(budget ?? name)
-      const source = Array.from(this.#sources.values()).find((one) => one.pool === pool) ??
-        this.sourceOf(`none of ${budget}`, name, budget)
+      const source = this.#pools.get(budget ?? name)?.sources[0] ?? this.sourceOf(`none of ${budget}`, name, budget)
       machine.closePool(source, limit)
       this.#interruptCalls(source.pool)
     }
@@ -507,7 +502,8 @@ export class ReplayedMemory<T extends Told> implements PoolPort<Placeholder> {
   }
 
   #interruptCalls(pool: ReplayedPool | undefined): void {
-    for (const call of Array.from(this.calls)) if (pool === undefined || call.pool === pool) call.interrupt()
+    const calls = pool?.calls ?? Array.from(this.#pools.values()).flatMap((one) => Array.from(one.calls))
+    for (const interrupt of Array.from(calls)) interrupt()
   }
 
   lost(): GpuError | undefined {

@@ -8,7 +8,7 @@ import type { Request, RequestOwner } from "../../domain/pool/machine/Request.ts
 import type { Reservation } from "../../domain/pool/machine/Reservation.ts"
 import type { OfRequest } from "../../domain/pool/PoolEvent.ts"
 import type { MachineRequest, Told } from "./MachineRequest.ts"
-import type { ReplayedMemory } from "./ReplayedMemory.ts"
+import type { Reclaiming, ReplayedMemory } from "./ReplayedMemory.ts"
 import type { ReplayedLease } from "./ReplayedSource.ts"
 import type { Outcome } from "./Trace.ts"
 import type { Timer } from "./VirtualTime.ts"
@@ -36,8 +36,10 @@ export class ReplayedRequest implements RequestOwner, Told {
   /** Its events so far: those of the recording that have come, and those that the replay has told. */
   heard = 0
   told = 0
-  /** What it does when it goes on: it stands until then. */
-  next: (() => PoolOutput | undefined) | undefined = undefined
+  /** What it goes on with: it stands until then. */
+  goesOnWith: (() => PoolOutput | undefined) | undefined = undefined
+  /** While it waits until the driver has memory back. */
+  reclaiming: Reclaiming<ReplayedRequest> | undefined = undefined
   /** How often it has called the driver. */
   calls = 0
   /** The driver's answer, while it works on a call. */

@@ -132,6 +132,9 @@ export class ReplayedPool {
   closed = false
   maxBytes: number
   readonly families = new Set<string>()
+  readonly sources: Array<ReplayedSource> = []
+  /** What ends its calls of the driver early, when nobody needs them any more. */
+  readonly calls = new Set<() => void>()
 
   constructor(maxBytes: number) {
     this.maxBytes = maxBytes
@@ -163,6 +166,7 @@ export class ReplayedSource implements RequestSource {
     this.sizes = sizes
     this.borrows = sizes.borrows
     pool.families.add(family)
+    pool.sources.push(this)
   }
 
   get closed(): boolean {

@@ -1,9 +1,9 @@
 /**
- * Replays the events of a recording, from the first to the last, through the pool's own code.
+ * Replays the events of a recording, from the first to the last, through the pool's own machine.
  *
- * An event says either what came from outside of the pool (a request, the end of a lease, an answer of the driver, a trim, a limit), or
- * what the pool did. The replay does the first to the simulated pool. Of the second it makes sure that the pool has come so far. Under the
- * recorded policy the order of events decides who goes on, as `Turns` says; under another one everybody does, as soon as they can.
+ * An event says either what came from outside of the machine (a request, the end of a lease, an answer of the driver, a trim, a limit), or
+ * what the machine did. The replay gives the first to the machine. Of the second it makes sure that the machine has come so far. Under the
+ * recorded policy the order of events decides which request goes on; under another one each does as soon as it can.
  *
  * @internal
  */
@@ -310,7 +310,7 @@ export class Replayer {
     if (event._tag === "Waited") {
       // It was to have bytes, and then its scope closed, before it could go on.
       if (losesScope && event.served) requesting.loseScope(replayed)
-      // It has left the line without a word: its scope has closed.
+      // It has left the queue without a word: its scope has closed.
       if (!event.served && !isTold()) requesting.giveUp(replayed)
     }
     requesting.passed(replayed)

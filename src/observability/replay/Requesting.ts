@@ -310,6 +310,5 @@ export class Requesting extends Performing {
     for (const replayed of pending) {
       if (replayed.outcome.wasServed && !replayed.isRunning) this.failed(replayed, "NeverServed")
     }
-    this.isFinished = true
   }
 }

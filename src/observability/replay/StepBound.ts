@@ -1,6 +1,6 @@
 /**
  * How many steps a replay may take from one event of a recording to the next: more lead nowhere, and something repeats itself. Steps are
- * counted, and no clock is read: those of fibers, tasks, timers, and what is tried for an event.
+ * counted, and no clock is read: those of requests, tasks, timers, and what is tried for an event.
  *
  * @internal
  */

@@ -98,7 +98,7 @@ export class Trace {
   readonly memories = new Map<number, MemoryTrace>()
   /** The blocks whose leases ended as a pool or the memory closed, in order, by the place of the event that says that. */
   readonly closings = new Map<number, Array<number>>()
-  /** Turns that tell nothing before they end, in that order: no other has run meanwhile. */
+  /** Exclusive sections that tell nothing before they end, in that order: no other has run meanwhile. */
   readonly silentSections: Array<OfRequest> = []
   readonly #ledger: BlockLedger
   #closing: Array<number> = []

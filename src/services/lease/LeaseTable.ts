@@ -151,8 +151,6 @@ export class LeaseTable {
   readonly loans: LeaseList
   /** Counts the leases granted so far, from which ages are told. Memories that may wait for each other share it. */
   order = { granted: 0 }
-  /** Whether errors name who has leases. Those of a replay are read by nobody, and it may have as many errors as leases. */
-  namesHolders = true
   /** The list used last: a program mostly stays in one scope for a while. */
   #recentList: LeaseList | undefined = undefined
   /**
@@ -236,7 +234,6 @@ export class LeaseTable {
   }
 
   #forEach(budget: ChargedBudget | undefined, f: (lease: Lease) => void): void {
-    if (!this.namesHolders) return
     for (const list of this.#openLists()) {
       for (let lease = list.last; lease !== undefined; lease = lease.previousInList) {
         if (budget === undefined || lease.account?.budgets.includes(budget) === true) f(lease)

@@ -6,6 +6,9 @@
  */
 import type { Released, Rung } from "../../domain/GpuError.ts"
 import type { PoolStats } from "../../domain/pool/PoolStats.ts"
+import { Plan } from "./FaultPlan.ts"
+
+export { Plan } from "./FaultPlan.ts"
 
 /**
  * A size policy in plain arithmetic: computes what a `SizePolicy` does, without its code.
@@ -142,37 +145,6 @@ export interface Pending {
   outcome: Outcome | undefined
 }
 
-/**
- * Calls of one kind, with a plan which of them fail.
- *
- * **Example** (The second call from now)
- *
- * ```ts
- * import { PoolModel } from "effect-gpu-pool/testing/properties"
- *
- * const frees = new PoolModel.Plan<"refused">()
- * frees.fail(2, 1, "refused")
- * const calls = [frees.next(), frees.next(), frees.next()]
- * console.log(calls) // => [undefined, "refused", undefined]
- * ```
- *
- * @category models
- * @since 0.1.0
- */
-export class Plan<A> {
-  count = 0
-  readonly #windows: Array<{ readonly first: number; readonly last: number; readonly fault: A }> = []
-
-  fail(nth: number, times: number, fault: A): void {
-    this.#windows.push({ first: this.count + nth, last: this.count + nth + times - 1, fault })
-  }
-
-  next(): A | undefined {
-    const call = ++this.count
-    return this.#windows.find(({ first, last }) => first <= call && call <= last)?.fault
-  }
-}
-
 const sum = (blocks: ReadonlyArray<ModelBlock>): bigint => blocks.reduce((total, block) => total + block.capacity, 0n)
 const isOpen = (scope: ModelScope | undefined): boolean => scope === undefined || scope.open
 const max = (a: bigint, b: bigint): bigint => a > b ? a : b
@@ -306,7 +278,7 @@ export class PoolModel {
     return requests.some(({ family, size }) => {
       if (size === 0) return false
       const request = { size: BigInt(size), family, scope: undefined }
-      return [this.#blockSize(request), this.#exactSize(request)].some((capacity) => meets(family, capacity))
+      return [this.#blockSize(request), this.#rounded(request.size)].some((capacity) => meets(family, capacity))
     })
   }
 
@@ -409,13 +381,13 @@ export class PoolModel {
     if (size === 0) return { lease: this.#grant(request, undefined) }
     const found = this.#search(request)
     if (found !== undefined) return { lease: found }
-    if (this.#tooLarge(this.#exactSize(request))) return { failure: { tag: "LimitExceeded" } }
+    if (this.#tooLarge(this.#rounded(request.size))) return { failure: { tag: "LimitExceeded" } }
     return yield* this.#climb(request)
   }
 
   *#climb(request: Request): Generator<void, Outcome> {
     const rungs = new Set<Rung>(this.#options.policy.borrowHalves > 0n ? ["bin", "borrow"] : ["bin"])
-    const exactSize = this.#exactSize(request)
+    const exactSize = this.#rounded(request.size)
     let capacity = this.#ownSize(request)
     let refused = false
     let reclaimedAt: bigint | undefined
@@ -494,7 +466,7 @@ export class PoolModel {
   #ownSize(request: Request): bigint {
     const block = this.#blockSize(request)
     const largest = this.#largestFor(request)
-    return largest === undefined || block <= largest ? block : this.#exactSize(request)
+    return largest === undefined || block <= largest ? block : this.#rounded(request.size)
   }
 
   /** The largest block that the request may have now: half of what is left of a twelfth of the limit may be padding. */
@@ -503,7 +475,7 @@ export class PoolModel {
     if (maxBytes === undefined || policy.borrowHalves === 0n) return undefined
     const active = sum(this.blocks.filter((block) => block.active)) - this.#activeBytes
     const left = maxBytes / 12n - active - (this.#reserved - this.#reservedRequests)
-    return this.#exactSize(request) + max(left, 0n) / 2n
+    return this.#rounded(request.size) + max(left, 0n) / 2n
   }
 
   #mostBorrowed(blockSize: bigint): bigint {
@@ -631,10 +603,6 @@ export class PoolModel {
   #rounded(size: bigint): bigint {
     const { granularity } = this.#options
     return (size + granularity - 1n) / granularity * granularity
-  }
-
-  #exactSize({ size }: Request): bigint {
-    return this.#rounded(size)
   }
 
   #blockSize({ size }: Request): bigint {

@@ -2,8 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
 import * as EvictionPolicy from "../../../src/domain/pool/EvictionPolicy.ts"
@@ -96,6 +98,45 @@ const recordedLater = (options: BufferPool.BufferPoolOptions) =>
   )
 
 const tagsOf = (recording: Recording.Recording) => Array.from(Recording.events(recording), ({ _tag }) => _tag)
+
+/** What is recorded of a program with these options, in an hour of a clock of its own, after the pool has closed. */
+const recordedWhole = <A, E>(program: Effect.Effect<A, E, BufferPool.BufferPool>, pool: BufferPool.BufferPoolOptions) =>
+  Effect.gen(function*() {
+    yield* Effect.provide(program, BufferPool.layer(pool).pipe(Layer.provideMerge(Host.layer())))
+    yield* TestClock.adjust("1 hour")
+    return yield* Recording.snapshot
+  }).pipe(Effect.provide(Recording.layer().pipe(Layer.provideMerge(PoolEvents.layer))))
+
+describe("a replay under another policy that is the recorded one", () => {
+  const idle = { idleTimeToLive: 400, maxOvertakes: 3 }
+
+  it.effect("tells no step of the idle clock after the pool has closed", () =>
+    Effect.gen(function*() {
+      const recording = yield* recordedWhole(Effect.andThen(lease(64), TestClock.adjust(10)), idle)
+      const { recording: replayed } = yield* Replay.run(recording, { maxOvertakes: 3 })
+      deepStrictEqual(tagsOf(replayed), tagsOf(recording))
+      strictEqual(tagsOf(replayed).at(-1), "Closed")
+    }))
+
+  it.effect("lets a request that is served go on before the idle clock begins", () =>
+    Effect.gen(function*() {
+      const program = Effect.gen(function*() {
+        const budget = yield* BufferPool.budget(300)
+        const [first, second] = [yield* Scope.make(), yield* Scope.make()]
+        yield* Scope.provide(budget.allocate(200), first)
+        const waits = Scope.provide(budget.allocate(250, { onExhausted: "wait" }), second)
+        yield* Effect.forkDetach(waits, { startImmediately: true })
+        yield* Effect.yieldNow
+        yield* Scope.close(first, Exit.void)
+        yield* TestClock.adjust(10)
+        yield* Scope.close(second, Exit.void)
+      })
+      const recording = yield* recordedWhole(program, idle)
+      const { recording: replayed } = yield* Replay.run(recording, { maxOvertakes: 3 })
+      deepStrictEqual(tagsOf(replayed), tagsOf(recording))
+      deepStrictEqual(tagsOf(replayed).slice(3, 8), ["Released", "Waited", "DriverAsked", "Leased", "IdleStep"])
+    }))
+})
 
 describe("a replay under the recorded policy, of a limit that is raised", () => {
   it.effect("has the blocks of sizes that were larger than the limit before", () =>

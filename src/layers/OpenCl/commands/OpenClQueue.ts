@@ -19,12 +19,10 @@ import { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import {
   commandsPerFlush,
-  type Dispatch,
   type DriverMapping,
   type MapAccess,
   type QueueDriver,
-  type ReadAnswer,
-  type VectorBinding
+  type ReadAnswer
 } from "../../../services/device/QueueDriver.ts"
 import { queueClosed } from "../../../services/device/queues/ClosedQueue.ts"
 import type { OrderedQueue, QueueOrder } from "../../../services/device/queues/QueueOrder.ts"
@@ -36,6 +34,7 @@ import { driverError, onDevice, onMemory } from "../OpenClError.ts"
 import { isVersion12 } from "../opening/OpenClDevices.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import * as BufferMapping from "./BufferMapping.ts"
+import { DispatchRecording } from "./DispatchRecording.ts"
 import { OpenClMappings } from "./OpenClMapping.ts"
 import { QueueWait } from "./QueueWait.ts"
 import { RecordedCommands } from "./RecordedCommands.ts"
@@ -60,41 +59,6 @@ type Words = Uint32Array<ArrayBuffer>
 
 /** Bytes of host memory for a pattern, where the device cannot fill by itself: a multiple of every pattern. */
 const patternBytes = 1024 * 1024
-
-/** Computes its text only when something failed. */
-class DispatchRecording implements Recording<"clEnqueueNDRangeKernel"> {
-  readonly call = "clEnqueueNDRangeKernel"
-  readonly timed: Dispatch["timed"]
-  readonly #kernel: OpenClKernel
-  readonly #vectors: ReadonlyArray<VectorBinding>
-  readonly #images: ReadonlyArray<DeviceImage>
-  readonly #count: number
-
-  constructor(kernel: OpenClKernel, { count, images, timed, vectors }: Dispatch) {
-    this.#kernel = kernel
-    this.#vectors = vectors
-    this.#images = images
-    this.#count = count
-    this.timed = timed
-  }
-
-  get bytes(): number {
-    const imageBytes = this.#images.reduce((sum, { format, shape }) => sum + ImageFormat.imageBytes(format, shape), 0)
-    return this.#vectors.reduce((sum, { size }) => sum + size, imageBytes)
-  }
-
-  get buffers(): ReadonlyArray<DeviceBuffer> {
-    return this.#vectors.map(({ buffer }) => buffer)
-  }
-
-  get images(): ReadonlyArray<DeviceImage> {
-    return this.#images
-  }
-
-  label(): string {
-    return CommandLabel.dispatch(this.#kernel.kernel.name, this.#count)
-  }
-}
 
 /** What a queue that the program opens has besides the first one. */
 export interface FurtherQueue {
