@@ -3,6 +3,7 @@
  * that a property shrinks to few of them.
  */
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Exit from "effect/Exit"
 import type { DeviceLimits } from "../../src/domain/device/DeviceInfo.ts"
 import { DriverError, type GpuError, make as makeError, type OutOfMemory } from "../../src/domain/GpuError.ts"
 import type { Budget } from "../../src/domain/pool/machine/Budget.ts"
@@ -13,6 +14,7 @@ import { type Ending, PoolMachine, type PoolOutput } from "../../src/domain/pool
 import type { PoolPort } from "../../src/domain/pool/machine/PoolState.ts"
 import {
   type Account,
+  type Answer,
   type Asked,
   type Failure,
   type Family,
@@ -63,6 +65,10 @@ export class WorldRequest extends Request {
 
   override get inHandler(): boolean {
     return this.isByHandler
+  }
+
+  override get answer(): Answer {
+    return Exit.void
   }
 
   override get hasEnded(): boolean {

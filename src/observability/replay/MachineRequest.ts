@@ -3,7 +3,8 @@
  *
  * @internal
  */
-import { type Asked, Request } from "../../domain/pool/machine/Request.ts"
+import * as Exit from "effect/Exit"
+import { type Answer, type Asked, Request } from "../../domain/pool/machine/Request.ts"
 import type { OfRequest } from "../../domain/pool/PoolEvent.ts"
 import type { ReplayedLease, ReplayedSource } from "./ReplayedSource.ts"
 import type { Outcome } from "./Trace.ts"
@@ -32,6 +33,11 @@ export class MachineRequest<T extends Told = Told> extends Request {
 
   override get inHandler(): boolean {
     return false
+  }
+
+  /** It sees for itself how it goes on. */
+  override get answer(): Answer {
+    return Exit.void
   }
 
   override get hasEnded(): boolean {

@@ -4,9 +4,10 @@
  * @internal
  */
 import * as Context from "effect/Context"
+import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Key } from "../../domain/pool/machine/Deadlock.ts"
-import { type Asked, Request } from "../../domain/pool/machine/Request.ts"
+import { type Answer, type Asked, Request } from "../../domain/pool/machine/Request.ts"
 import type { Lease } from "../lease/Lease.ts"
 import type { LeaseList } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
@@ -48,6 +49,10 @@ export class LeaseRequest extends Request {
 
   override get inHandler(): boolean {
     return this.handlerRun !== undefined && isWithin(this.handlerRun, this.pool)
+  }
+
+  override get answer(): Answer {
+    return this.state === "failed" ? this.failure!() : Exit.void
   }
 
   override get hasEnded(): boolean {

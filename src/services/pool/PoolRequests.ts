@@ -100,10 +100,16 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
       hit.borrowerId = fiber.id
       return f(hit)
     }
+    return this.#ask(fiber, loan)
+  }
+
+  /** A loan that is no hit. */
+  #ask<A, E, R>(fiber: AnyFiber, loan: Loan<W, V, L, A, E, R>): Effect.Effect<A, E | GpuError, R> {
+    const { label, use: { f, options, size, wanted } } = loan
     const request = this.request(this.leases.loans, fiber, size, wanted, label, options)
     if (!(request instanceof LeaseRequest)) return request
     loan.request = request
-    return Effect.flatMap(run(this.pool, request), () => f(this.#granted(request)))
+    return run(this.pool, request, () => f(this.#granted(request)))
   }
 
   /** A source makes leases of one kind, and the pool hands out to its requests what it made for them. */
@@ -275,7 +281,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
   ): Effect.Effect<A, E | GpuError, R> {
     const { pool } = this
     return Effect.onExitPrimitive(
-      Effect.flatMap(run(pool, request), f),
+      Effect.suspend(() => run(pool, request, f)),
       (exit) => {
         pool.machine.reservationEnded(request, endingOf(exit))
         return undefined
@@ -418,7 +424,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     const { pool, pool: { machine } } = this
     if (!this.mayHit && machine.askOnce(request)) return request.failure?.() ?? Exit.succeed(this.#granted(request))
     return Effect.onExitPrimitive(
-      Effect.map(run(pool, request), () => this.#granted(request)),
+      Effect.suspend(() => run(pool, request, () => Exit.succeed(this.#granted(request)))),
       (exit) => {
         machine.ended(request, endingOf(exit))
         return undefined

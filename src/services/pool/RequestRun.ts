@@ -5,6 +5,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -14,39 +15,59 @@ import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Ending, PoolOutput } from "../../domain/pool/machine/PoolMachine.ts"
 import { unavailable } from "../../domain/pool/machine/Request.ts"
 import { onOwnFiber } from "../calls/DriverFiber.ts"
-import { traced } from "../calls/Tracing.ts"
+import { CurrentTracing, traced } from "../calls/Tracing.ts"
 import type { Leasable } from "../lease/Lease.ts"
 import type { Need } from "./Handlers.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 
-/** Until a request is granted. The caller also calls `machine.ended` at the end of the request. */
-export const run = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> =>
-  Effect.suspend(() => perform(pool, request, pool.machine.ask(request)))
+/** What a program does with what its request was granted. */
+type Then<A, E, R> = () => Effect.Effect<A, E, R>
+
+/** Asks for what a request wants, in this step, and goes on when that is granted. At the end the caller calls `machine.ended`. */
+export const run = <A, E, R>(
+  pool: PoolRuntime,
+  request: LeaseRequest,
+  then: Then<A, E, R>
+): Effect.Effect<A, E | GpuError, R> => perform(pool, request, pool.machine.ask(request), then)
 
 /** The same for a reservation for several leases, after the driver had no memory for one of them, in an epoch. */
 export const retryAll = (pool: PoolRuntime, request: LeaseRequest, epoch: number): Effect.Effect<void, GpuError> =>
-  Effect.suspend(() => perform(pool, request, pool.machine.retryAll(request, epoch)))
+  Effect.suspend(() => perform(pool, request, pool.machine.retryAll(request, epoch), () => Exit.void))
 
-const perform = (pool: PoolRuntime, request: LeaseRequest, output: PoolOutput): Effect.Effect<void, GpuError> => {
-  const { machine } = pool
-  const advance = (): Effect.Effect<void, GpuError> => perform(pool, request, machine.advance(request))
+const advance = <A, E, R>(
+  pool: PoolRuntime,
+  request: LeaseRequest,
+  then: Then<A, E, R>
+): Effect.Effect<A, E | GpuError, R> => {
+  const output = pool.machine.advance(request)
+  // One that waited mostly has it now, and needs none of the closures.
+  return output === "Granted" ? then() : perform(pool, request, output, then)
+}
+
+const perform = <A, E, R>(
+  pool: PoolRuntime,
+  request: LeaseRequest,
+  output: PoolOutput,
+  then: Then<A, E, R>
+): Effect.Effect<A, E | GpuError, R> => {
   switch (output) {
     case "Granted":
-      return Exit.void
+      return then()
     case "Failed":
       return refuse(pool, request, failureOf(request))
     case "AskDriver":
       return Effect.flatMap(
         Effect.result(traced(request.maker.context, askDriver(pool, request), "miss", request, pool)),
-        (answer) => Result.isFailure(answer) && request.state === "failed" ? answer.failure : advance()
+        (answer) =>
+          Result.isFailure(answer) && request.state === "failed" ? answer.failure : advance(pool, request, then)
       )
     case "Reclaim":
-      return Effect.flatMap(pool.reclaim, () => perform(pool, request, machine.reclaimedFor(request)))
+      return Effect.flatMap(pool.reclaim, () => perform(pool, request, pool.machine.reclaimedFor(request), then))
     case "AskHandlers":
-      return Effect.flatMap(askHandlers(pool, request), (next) => perform(pool, request, next))
+      return Effect.flatMap(askHandlers(pool, request), (next) => perform(pool, request, next, then))
     case "Wait":
-      return Effect.flatMap(wait(pool, request), advance)
+      return Effect.flatMap(wait(pool, request), () => advance(pool, request, then))
   }
 }
 
@@ -114,21 +135,25 @@ const succeeded: Ending = { isFailure: false, isInterrupted: false, reason: unde
 
 /** Waits until the machine resumes the request, for as long as that allows. */
 const wait = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> => {
-  const waiting = Effect.callback<void, GpuError>((resume) => {
-    const answer = (): void => resume(request.state === "failed" ? failureOf(request) : Exit.void)
-    // The run loop may have yielded since the machine said so.
-    if (!request.isWaiting) return answer()
-    request.resume = answer
-  })
-  const limited = request.patience.waitAtMost === Infinity
-    ? waiting
-    : inTime(
-      request,
-      () => waiting,
-      (waited) => pool.machine.timedOut(request, waited) === "Failed" ? failureOf(request) : Exit.void
-    )
-  return traced(request.maker.context, limited, "wait", request, pool)
+  const { maker, patience } = request
+  const waiting = patience.waitAtMost === Infinity ? untilResumed(request) : waitInTime(pool, request)
+  const tracing = Context.get(maker.context, CurrentTracing)
+  return tracing === undefined ? waiting : tracing(waiting, ["wait", request, pool])
 }
+
+const untilResumed = (request: LeaseRequest): Effect.Effect<void, GpuError> =>
+  Effect.callback((resume) => {
+    // The run loop may have yielded since the machine said so.
+    if (request.isWaiting) request.resume = resume
+    else resume(request.answer)
+  })
+
+const waitInTime = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> =>
+  inTime(
+    request,
+    () => untilResumed(request),
+    (waited) => pool.machine.timedOut(request, waited) === "Failed" ? failureOf(request) : Exit.void
+  )
 
 /** Asks the handlers of the account at which a request is. What they take counts as waiting. */
 const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<PoolOutput, GpuError> => {

@@ -235,7 +235,7 @@ export class PoolState<A extends Reusable = Reusable> {
         const { resume } = request
         // A request that was interrupted, or timed out, waits no more.
         request.resume = undefined
-        resume?.()
+        resume?.(request.answer)
       }
     } finally {
       // An observer of a fiber may throw at its end; the other requests are resumed all the same.

@@ -89,6 +89,9 @@ export interface RequestOwner {
 /** Why a request gets nothing. */
 export type Failure = () => GpuError | Exit.Exit<never, GpuError>
 
+/** What a fiber hears that has waited: it asks what is next, or fails. */
+export type Answer = Exit.Exit<void> | ReturnType<Failure>
+
 /** What a request does when nothing fits. */
 export interface Patience {
   readonly onExhausted: "fail" | "wait"
@@ -279,7 +282,7 @@ export abstract class Request implements Asking {
   /** It has to wait until a job ends that has memory. */
   isHeldBack = false
   /** Resumes its fiber, which waits. */
-  resume: (() => void) | undefined = undefined
+  resume: ((answer: Answer) => void) | undefined = undefined
   /** When it began to wait, in milliseconds, when its patience has an end. */
   waitingSince: number | undefined = undefined
 
@@ -330,6 +333,8 @@ export abstract class Request implements Asking {
   abstract get inHandler(): boolean
   /** Whether neither it nor its lease keeps its job among those that have memory. */
   abstract get hasEnded(): boolean
+  /** What its fiber is resumed with. */
+  abstract get answer(): Answer
   /** Who waits when it does. */
   abstract get jobKeys(): ReadonlyArray<Key>
   /** Whose memory its lease will be. */
