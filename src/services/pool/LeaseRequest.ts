@@ -28,7 +28,8 @@ export interface LeaseAsked extends Asked {
   readonly collect: Array<Lease> | undefined
 }
 
-export class LeaseRequest extends Request {
+/** `G` is what it is granted: a lease, or nothing that its fiber gets when it asks for a reservation. */
+export class LeaseRequest<G extends Lease | undefined = Lease | undefined> extends Request {
   declare readonly source: PoolSource
   declare readonly owner: LeaseList
   declare readonly wanted: unknown
@@ -36,7 +37,7 @@ export class LeaseRequest extends Request {
   declare readonly collect: Array<Lease> | undefined
   declare readonly handlerRun: HandlerRun | undefined
   declare readonly pool: object
-  declare granted: Lease | undefined
+  declare granted: G | undefined
 
   constructor(asked: LeaseAsked) {
     super(asked)

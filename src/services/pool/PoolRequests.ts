@@ -100,21 +100,10 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
       hit.borrowerId = fiber.id
       return f(hit)
     }
-    return this.#ask(fiber, loan)
-  }
-
-  /** A loan that is no hit. */
-  #ask<A, E, R>(fiber: AnyFiber, loan: Loan<W, V, L, A, E, R>): Effect.Effect<A, E | GpuError, R> {
-    const { label, use: { f, options, size, wanted } } = loan
     const request = this.request(this.leases.loans, fiber, size, wanted, label, options)
     if (!(request instanceof LeaseRequest)) return request
     loan.request = request
-    return run(this.pool, request, () => f(this.#granted(request)))
-  }
-
-  /** A source makes leases of one kind, and the pool hands out to its requests what it made for them. */
-  #granted(request: LeaseRequest): L {
-    return request.granted as L
+    return run(this.pool, request, f)
   }
 
   /** Runs `f` with the requests of a reservation, as soon as so many bytes are reserved. */
@@ -276,7 +265,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
   }
 
   #whileOpen<A, E, R>(
-    request: LeaseRequest,
+    request: LeaseRequest<undefined>,
     f: () => Effect.Effect<A, E, R>
   ): Effect.Effect<A, E | GpuError, R> {
     const { pool } = this
@@ -420,11 +409,11 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
   }
 
   /** Where a hit could not be looked for, most requests are hits all the same, which need nothing else. */
-  #lease(request: LeaseRequest): Effect.Effect<L, GpuError> {
+  #lease(request: LeaseRequest<L>): Effect.Effect<L, GpuError> {
     const { pool, pool: { machine } } = this
-    if (!this.mayHit && machine.askOnce(request)) return request.failure?.() ?? Exit.succeed(this.#granted(request))
+    if (!this.mayHit && machine.askOnce(request)) return request.failure?.() ?? Exit.succeed(request.granted!)
     return Effect.onExitPrimitive(
-      Effect.suspend(() => run(pool, request, () => Exit.succeed(this.#granted(request)))),
+      Effect.suspend(() => run(pool, request, Exit.succeed<L>)),
       (exit) => {
         machine.ended(request, endingOf(exit))
         return undefined
@@ -436,13 +425,10 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     { hit, request }: { readonly hit: Lease | undefined; readonly request: LeaseRequest | undefined },
     exit: Exit.Exit<unknown, unknown>
   ): void {
-    this.#endLent(request === undefined ? hit : request.granted)
-    if (request !== undefined) this.pool.machine.ended(request, endingOf(exit))
-  }
-
-  /** Unless it was transferred meanwhile. */
-  #endLent(lease: Lease | undefined): void {
+    const lease = request === undefined ? hit : request.granted
+    // Unless it was transferred meanwhile.
     if (lease !== undefined && lease.list === this.leases.loans) this.pool.endUnsafe(lease, "scopeClosed")
+    if (request !== undefined) this.pool.machine.ended(request, endingOf(exit))
   }
 }
 
@@ -503,7 +489,7 @@ class Loan<W, V extends Leasable, L extends Lease<V>, A, E, R> extends Effectabl
   declare readonly use: Use<W, V, L, A, E, R>
   declare readonly label: string | undefined
   declare hit: L | undefined
-  declare request: LeaseRequest | undefined
+  declare request: LeaseRequest<L> | undefined
 
   constructor(requests: PoolRequests<W, V, L>, use: Use<W, V, L, A, E, R>, label: string | undefined) {
     super()

@@ -256,7 +256,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   }
 
   endGranted({ granted, owner }: LeaseRequest): void {
-    if (granted?.list !== undefined && granted.list === owner) this.endUnsafe(granted, "scopeClosed")
+    if (granted?.list === owner) this.endUnsafe(granted, "scopeClosed")
   }
 
   over(source: PoolSource | undefined): void {

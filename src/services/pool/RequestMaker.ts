@@ -154,14 +154,14 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
     wanted: W,
     label: string | undefined,
     options: RequestOptions | undefined
-  ): LeaseRequest | Effect.Effect<never, GpuError> {
+  ): LeaseRequest<L> | Effect.Effect<never, GpuError> {
     const { budget, pool, source, terms: { collect } } = this
     const operation = this.allocating
     const patience = this.patienceOf(operation, options)
     if (isGpuError(patience)) return patience
     const exactSize = source.exactSize(size)
     const blockSize = source.blockSize(size)
-    const request = new LeaseRequest({
+    const request = new LeaseRequest<L>({
       source,
       operation,
       asks: undefined,
@@ -252,14 +252,14 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
     bytes: number,
     options: RequestOptions,
     accounts: ReadonlyArray<Account> = [...this.budget?.chain ?? none, this.pool.machine.memory]
-  ): LeaseRequest | Effect.Effect<never, GpuError> {
+  ): LeaseRequest<undefined> | Effect.Effect<never, GpuError> {
     const { budget, pool, source } = this
     if (source.closed) return unavailable({ source, operation, size: bytes, label: options.label }, "poolClosed")
     const problem = pool.status.error ?? Label.problem(operation, options.label)
     if (problem !== undefined) return problem
     const patience = this.patienceOf(operation, options)
     if (isGpuError(patience)) return patience
-    const request = new LeaseRequest({
+    const request = new LeaseRequest<undefined>({
       source,
       operation,
       asks,

@@ -15,61 +15,63 @@ import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Ending, PoolOutput } from "../../domain/pool/machine/PoolMachine.ts"
 import { unavailable } from "../../domain/pool/machine/Request.ts"
 import { onOwnFiber } from "../calls/DriverFiber.ts"
-import { CurrentTracing, traced } from "../calls/Tracing.ts"
-import type { Leasable } from "../lease/Lease.ts"
+import { CurrentTracing } from "../calls/Tracing.ts"
+import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { Need } from "./Handlers.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 
 /** What a program does with what its request was granted. */
-type Then<A, E, R> = () => Effect.Effect<A, E, R>
+type Then<G, A, E, R> = (granted: G) => Effect.Effect<A, E, R>
 
 /** Asks for what a request wants, in this step, and goes on when that is granted. At the end the caller calls `machine.ended`. */
-export const run = <A, E, R>(
+export const run = <G extends Lease | undefined, A, E, R>(
   pool: PoolRuntime,
-  request: LeaseRequest,
-  then: Then<A, E, R>
+  request: LeaseRequest<G>,
+  then: Then<G, A, E, R>
 ): Effect.Effect<A, E | GpuError, R> => perform(pool, request, pool.machine.ask(request), then)
 
 /** The same for a reservation for several leases, after the driver had no memory for one of them, in an epoch. */
 export const retryAll = (pool: PoolRuntime, request: LeaseRequest, epoch: number): Effect.Effect<void, GpuError> =>
-  Effect.suspend(() => perform(pool, request, pool.machine.retryAll(request, epoch), () => Exit.void))
+  perform(pool, request, pool.machine.retryAll(request, epoch), () => Exit.void)
 
-const advance = <A, E, R>(
+const perform = <G extends Lease | undefined, A, E, R>(
   pool: PoolRuntime,
-  request: LeaseRequest,
-  then: Then<A, E, R>
-): Effect.Effect<A, E | GpuError, R> => {
-  const output = pool.machine.advance(request)
-  // One that waited mostly has it now, and needs none of the closures.
-  return output === "Granted" ? then() : perform(pool, request, output, then)
-}
-
-const perform = <A, E, R>(
-  pool: PoolRuntime,
-  request: LeaseRequest,
+  request: LeaseRequest<G>,
   output: PoolOutput,
-  then: Then<A, E, R>
+  then: Then<G, A, E, R>
 ): Effect.Effect<A, E | GpuError, R> => {
+  const { machine } = pool
   switch (output) {
     case "Granted":
-      return then()
+      return then(request.granted as G)
     case "Failed":
       return refuse(pool, request, failureOf(request))
     case "AskDriver":
       return Effect.flatMap(
-        Effect.result(traced(request.maker.context, askDriver(pool, request), "miss", request, pool)),
+        Effect.result(inSpan(pool, request, "miss", askDriver(pool, request))),
         (answer) =>
-          Result.isFailure(answer) && request.state === "failed" ? answer.failure : advance(pool, request, then)
+          Result.isFailure(answer) && request.state === "failed"
+            ? answer.failure
+            : perform(pool, request, machine.advance(request), then)
       )
     case "Reclaim":
-      return Effect.flatMap(pool.reclaim, () => perform(pool, request, pool.machine.reclaimedFor(request), then))
+      return Effect.flatMap(pool.reclaim, () => perform(pool, request, machine.reclaimedFor(request), then))
     case "AskHandlers":
       return Effect.flatMap(askHandlers(pool, request), (next) => perform(pool, request, next, then))
     case "Wait":
-      return Effect.flatMap(wait(pool, request), () => advance(pool, request, then))
+      return Effect.flatMap(wait(pool, request), () => perform(pool, request, machine.advance(request), then))
   }
 }
+
+/** Where the program makes spans. To prepare one in all programs would cost each request that waits. */
+const inSpan = <A>(
+  pool: PoolRuntime,
+  request: LeaseRequest,
+  what: "miss" | "wait" | "refused",
+  effect: Effect.Effect<A, GpuError>
+): Effect.Effect<A, GpuError> =>
+  Context.get(request.maker.context, CurrentTracing)?.(effect, [what, request, pool]) ?? effect
 
 const failureOf = (request: LeaseRequest): Effect.Effect<never, GpuError> => request.failure!()
 
@@ -81,9 +83,7 @@ export const refuse = (
   request: LeaseRequest,
   why: Effect.Effect<never, GpuError>
 ): Effect.Effect<never, GpuError> =>
-  isGpuError(why) && refusals.has(why.reason._tag)
-    ? traced(request.maker.context, why, "refused", request, pool)
-    : why
+  isGpuError(why) && refusals.has(why.reason._tag) ? inSpan(pool, request, "refused", why) : why
 
 /**
  * A miss asks the driver for a block, whose bytes are pending. The call runs on a fiber of its own: when the requesting fiber is
@@ -135,10 +135,8 @@ const succeeded: Ending = { isFailure: false, isInterrupted: false, reason: unde
 
 /** Waits until the machine resumes the request, for as long as that allows. */
 const wait = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> => {
-  const { maker, patience } = request
-  const waiting = patience.waitAtMost === Infinity ? untilResumed(request) : waitInTime(pool, request)
-  const tracing = Context.get(maker.context, CurrentTracing)
-  return tracing === undefined ? waiting : tracing(waiting, ["wait", request, pool])
+  const waiting = request.patience.waitAtMost === Infinity ? untilResumed(request) : waitInTime(pool, request)
+  return inSpan(pool, request, "wait", waiting)
 }
 
 const untilResumed = (request: LeaseRequest): Effect.Effect<void, GpuError> =>
