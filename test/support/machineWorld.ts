@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import type { DeviceLimits } from "../../src/domain/device/DeviceInfo.ts"
 import { DriverError, type GpuError, make as makeError, type OutOfMemory } from "../../src/domain/GpuError.ts"
 import type { Budget } from "../../src/domain/pool/machine/Budget.ts"
-import { Charge, type LeaseCharge } from "../../src/domain/pool/machine/Charge.ts"
+import type { LeaseCharge } from "../../src/domain/pool/machine/Charge.ts"
 import { HandlerCredit } from "../../src/domain/pool/machine/HandlerCredit.ts"
 import { HoldingJobs } from "../../src/domain/pool/machine/HoldingJobs.ts"
 import { type Ending, PoolMachine, type PoolOutput } from "../../src/domain/pool/machine/PoolMachine.ts"
@@ -131,8 +131,7 @@ export const waiter = (section: Reservation | undefined): WorldRequest =>
     budget: undefined,
     accounts: none,
     from: undefined,
-    section,
-    charge: undefined
+    section
   })
 
 /** So many times a request may ask the driver while nothing comes back. */
@@ -392,8 +391,7 @@ export class World implements PoolPort<Value> {
       budget: chain,
       accounts,
       from,
-      section: undefined,
-      charge: chain === undefined ? undefined : new Charge()
+      section: undefined
     }
     const request = new WorldRequest(asked)
     if (machine.tooLarge(request) === undefined) this.#perform(request, machine.ask(request))

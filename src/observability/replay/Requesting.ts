@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import { Charge } from "../../domain/pool/machine/Charge.ts"
 import type { Account, Patience } from "../../domain/pool/machine/Request.ts"
 import { Reservation } from "../../domain/pool/machine/Reservation.ts"
 import type { OfRequest, Released } from "../../domain/pool/PoolEvent.ts"
@@ -164,8 +163,7 @@ export class Requesting extends Performing {
       patience: this.#patienceOf(waitAtMost),
       budget,
       from: around?.reserved,
-      section,
-      charge: budget === undefined ? undefined : new Charge()
+      section
     })
     replayed.request = request
     if (machine.tooLarge(request) === undefined) return request

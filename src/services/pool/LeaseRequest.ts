@@ -11,7 +11,7 @@ import { type Answer, type Asked, Request } from "../../domain/pool/machine/Requ
 import type { Lease } from "../lease/Lease.ts"
 import type { LeaseList } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
-import { type HandlerRun, isWithin } from "./Handlers.ts"
+import { type HandlerRun, InHandler, isWithin } from "./Handlers.ts"
 import { type AnyFiber, partyOf } from "./Operation.ts"
 
 export interface LeaseAsked extends Asked {
@@ -21,9 +21,6 @@ export interface LeaseAsked extends Asked {
   /** What its source has to know besides. */
   readonly wanted: unknown
   readonly maker: AnyFiber
-  /** The handlers in whose work it is made, and the pool that they work for. */
-  readonly handlerRun: HandlerRun | undefined
-  readonly pool: object
   /** Takes the lease in the step that grants it, when it is one of several that are wanted together. */
   readonly collect: Array<Lease> | undefined
 }
@@ -35,8 +32,8 @@ export class LeaseRequest<G extends Lease | undefined = Lease | undefined> exten
   declare readonly wanted: unknown
   declare readonly maker: AnyFiber
   declare readonly collect: Array<Lease> | undefined
+  /** The handlers in whose work it is made. */
   declare readonly handlerRun: HandlerRun | undefined
-  declare readonly pool: object
   declare granted: G | undefined
 
   constructor(asked: LeaseAsked) {
@@ -44,12 +41,11 @@ export class LeaseRequest<G extends Lease | undefined = Lease | undefined> exten
     this.wanted = asked.wanted
     this.maker = asked.maker
     this.collect = asked.collect
-    this.handlerRun = asked.handlerRun
-    this.pool = asked.pool
+    this.handlerRun = Context.get(asked.maker.context, InHandler)
   }
 
   override get inHandler(): boolean {
-    return this.handlerRun !== undefined && isWithin(this.handlerRun, this.pool)
+    return isWithin(this.handlerRun, this.owner.owner)
   }
 
   override get answer(): Answer {

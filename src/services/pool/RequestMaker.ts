@@ -12,7 +12,6 @@ import * as Label from "../../domain/arguments/Label.ts"
 import { place } from "../../domain/ErrorStack.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
-import { Charge } from "../../domain/pool/machine/Charge.ts"
 import type { Account } from "../../domain/pool/machine/Request.ts"
 import { type Patience, unavailable } from "../../domain/pool/machine/Request.ts"
 import { Reservation } from "../../domain/pool/machine/Reservation.ts"
@@ -27,7 +26,6 @@ import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseList, LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentReservations, CurrentSection } from "./CurrentReservations.ts"
-import { InHandler } from "./Handlers.ts"
 import { LeaseRequest } from "./LeaseRequest.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 import { refuse } from "./RequestRun.ts"
@@ -155,7 +153,7 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
     label: string | undefined,
     options: RequestOptions | undefined
   ): LeaseRequest<L> | Effect.Effect<never, GpuError> {
-    const { budget, pool, source, terms: { collect } } = this
+    const { budget, source, terms: { collect } } = this
     const operation = this.allocating
     const patience = this.patienceOf(operation, options)
     if (isGpuError(patience)) return patience
@@ -175,14 +173,11 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
       owner: list,
       maker: fiber,
       section: this.sectionOf(fiber),
-      handlerRun: fiber.getRef(InHandler),
-      pool,
       patience,
       budget,
       accounts: budget?.chain ?? none,
       from: this.fromOf(fiber),
-      collect,
-      charge: budget === undefined ? undefined : new Charge()
+      collect
     })
     return this.neverFits(request) ?? request
   }
@@ -208,14 +203,17 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
    * on the memory, where this one has none.
    */
   protected fromOf(fiber: AnyFiber): Reservation | undefined {
-    const { pool, pool: { machine: { state } }, source, terms: { from } } = this
+    const { pool: { machine: { state } }, terms: { from } } = this
     if (state.reservations.size === 0) return from
-    const isOwn = (one: Reservation): boolean =>
-      one === from || one.owner === pool || (from === undefined && one.owner !== source)
     for (let next = Context.get(fiber.context, CurrentReservations); next !== undefined; next = next.outer) {
-      if (next.inner.isOf(state) && isOwn(next.inner)) return next.inner
+      if (next.inner.isOf(state) && this.mayDrawFrom(next.inner)) return next.inner
     }
     return from
+  }
+
+  private mayDrawFrom(one: Reservation): boolean {
+    const { pool, source, terms: { from } } = this
+    return one === from || one.owner === pool || (from === undefined && one.owner !== source)
   }
 
   protected sectionOf(fiber: AnyFiber): Reservation | undefined {
@@ -273,14 +271,11 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
       owner: this.leases.loans,
       maker: fiber,
       section: this.sectionOf(fiber),
-      handlerRun: fiber.getRef(InHandler),
-      pool,
       patience,
       budget,
       accounts,
       from: this.fromOf(fiber),
-      collect: undefined,
-      charge: budget === undefined ? undefined : new Charge()
+      collect: undefined
     })
     return this.neverFits(request) ?? request
   }

@@ -118,7 +118,7 @@ export class PoolLife<A extends Reusable = Reusable> {
   listen(othersWait: boolean): void {
     const { jobs, length } = this.memory.queue
     this.#hitsAtOnce = length === 0 && jobs === undefined && !this.state.port.hasSeveralQueues
-    this.#listens = !this.closed && (this.memory.queue.length > 0 || this.#trims || othersWait)
+    this.#listens = !this.closed && (length > 0 || this.#trims || othersWait)
   }
 
   /** After a block became held: frees the longest held ones above the limit of what is held. */
@@ -218,11 +218,11 @@ export class PoolLife<A extends Reusable = Reusable> {
   /** Why no request may wait for a lease any more. */
   #whyEnded(request: Request): Failure | undefined {
     const lost = this.state.port.lost()
-    if (lost !== undefined) return () => lost
+    if (lost !== undefined) return failing(lost)
     const why = closedFor(request)
-    if (why !== undefined) return () => unavailable(request, why)
+    if (why !== undefined) return closing(request, why)
     const problem = this.#neverFits(request)
-    return problem === undefined ? undefined : () => problem
+    return problem === undefined ? undefined : failing(problem)
   }
 
   /** LimitExceeded for a request that can never fit as it is made: observers hear of it, and it goes no further. */
@@ -245,6 +245,11 @@ export class PoolLife<A extends Reusable = Reusable> {
       budget?.limitProblem(where, exactSize)
   }
 }
+
+/** Mostly nothing has ended: closures in the function that looks would cost each request that waits. */
+const failing = (why: GpuError): Failure => () => why
+
+const closing = (request: Request, why: Released["why"]): Failure => () => unavailable(request, why)
 
 const closedFor = ({ owner, source }: Request): Released["why"] | undefined =>
   source.closed ? "poolClosed" : owner.closed ? "scopeClosed" : undefined

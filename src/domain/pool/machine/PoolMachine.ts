@@ -7,7 +7,7 @@
  *
  * @internal
  */
-import type { GpuError } from "../../GpuError.ts"
+import type { GpuError, Rung } from "../../GpuError.ts"
 import { PoolLife } from "./PoolLife.ts"
 import type { Reusable } from "./PoolState.ts"
 import type { Account, Failure, Request, RequestState } from "./Request.ts"
@@ -79,7 +79,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
         if (!this.#passes(request, account)) return this.#waitAt(request, account)
       }
       request.passed++
-      request.steps.length = 0
+      request.steps = []
     }
     if (asks === undefined) return request.arrived ? this.#search(request) : this.#arrive(request)
     if (request.state === "new") request.become("granted")
@@ -103,14 +103,17 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   #arrive(request: Request): PoolOutput | undefined {
     const { handlers, queue } = this.memory
     request.arrived = true
-    request.tried("bin")
-    if (request.source.borrows) request.tried("borrow")
+    const { searched, waited } = request.source.borrows ? withBorrowing : withoutBorrowing
+    request.steps = searched
     // One of a handler asks for the one that waits for it.
     if (!this.#mustWait(request) || request.inHandler) {
       if (!this.state.failEnded(request)) request.become("searching")
       return undefined
     }
-    if (request.patience.onExhausted === "wait" && handlers?.isEmpty !== false) return this.#wait(request, this.memory)
+    if (request.patience.onExhausted === "wait" && handlers?.isEmpty !== false) {
+      request.steps = waited
+      return this.#wait(request, this.memory)
+    }
     if (queue.tryNow(request)) return undefined
     request.become("searching")
     return this.#exhaust(request, this.memory)
@@ -413,6 +416,11 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     if (wasOpen) this.state.serveAll()
   }
 }
+
+/** What a request has tried that comes to the memory, or waits behind others. Very many may wait at a time, and share these. */
+type Steps = Readonly<Record<"searched" | "waited", ReadonlyArray<Rung>>>
+const withoutBorrowing: Steps = { searched: ["bin"], waited: ["bin", "wait"] }
+const withBorrowing: Steps = { searched: ["bin", "borrow"], waited: ["bin", "borrow", "wait"] }
 
 /** What is said again to a fiber that asks twice. */
 const outputOf: Readonly<Partial<Record<RequestState, PoolOutput>>> = {

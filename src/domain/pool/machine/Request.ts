@@ -5,7 +5,7 @@
  */
 import type * as Exit from "effect/Exit"
 import { type GpuError, make as makeError, Released, type Rung, type WaitingJob } from "../../GpuError.ts"
-import type { Charge } from "./Charge.ts"
+import { Charge } from "./Charge.ts"
 import type { Key } from "./Deadlock.ts"
 import type { HandlerCredit } from "./HandlerCredit.ts"
 import type { AdmittedJobs, Asking } from "./HoldingJobs.ts"
@@ -206,9 +206,9 @@ export interface Asked {
   readonly from: Reservation | undefined
   /** The exclusive section in which it is made. */
   readonly section: Reservation | undefined
-  /** What it uses of its budget and of those around it. */
-  readonly charge: Charge | undefined
 }
+
+const none: ReadonlyArray<never> = []
 
 let lastNumber = 0
 
@@ -235,7 +235,8 @@ export abstract class Request implements Asking {
   declare readonly accounts: Asked["accounts"]
   declare readonly from: Asked["from"]
   declare readonly section: Asked["section"]
-  declare readonly charge: Asked["charge"]
+  /** What it uses of its budget and of those around it. */
+  declare readonly charge: Charge | undefined
   /** 0 until somebody who observes asks for it; a reservation has one for itself and the request for it. */
   number = 0
   #state: RequestState = "new"
@@ -287,7 +288,7 @@ export abstract class Request implements Asking {
   waitingSince: number | undefined = undefined
 
   /** What was tried, in order. */
-  readonly steps: Array<Rung> = []
+  steps: ReadonlyArray<Rung> = none
   /** The block size that the driver is asked for next; 0 until it is chosen. */
   capacity = 0
   /** The driver had no memory, and nothing was freed since. */
@@ -326,7 +327,7 @@ export abstract class Request implements Asking {
     this.accounts = asked.accounts
     this.from = asked.from
     this.section = asked.section
-    this.charge = asked.charge
+    this.charge = asked.budget === undefined ? undefined : new Charge()
   }
 
   /** It is made by a handler that works for a request which waits: it may neither wait nor ask handlers. */
@@ -407,7 +408,7 @@ export abstract class Request implements Asking {
   }
 
   tried(step: Rung): void {
-    if (!this.steps.includes(step)) this.steps.push(step)
+    if (!this.steps.includes(step)) this.steps = [...this.steps, step]
   }
 
   /** Something was freed, or may have been: everything is worth trying again. */
@@ -479,8 +480,6 @@ export abstract class Request implements Asking {
     this.used = 0
   }
 }
-
-const none: ReadonlyArray<never> = []
 
 /** The error of asking for a lease in a scope or pool that is closed. */
 export const unavailable = (

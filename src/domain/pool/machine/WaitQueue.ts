@@ -226,8 +226,7 @@ export class WaitQueue implements Queue {
   /** Ends the wait of a request that waits for others which wait for it. */
   fail(request: Request, jobs: ReadonlyArray<WaitingJob>): void {
     // What it tried before says nothing: it fails since it waits.
-    request.steps.length = 0
-    request.tried("wait")
+    request.steps = ["wait"]
     const error = this.account.outOfMemory(request, undefined, jobs)
     this.leave(request)
     request.fail(() => error)
