@@ -18,10 +18,11 @@ export class IdleSchedule {
   readonly #machine: IdleMachine
   readonly #idle: IdleDecayOptions | undefined
   readonly #stepMillis: number
-  /** When the clock began and when it was read last, and how many steps have ended between. */
+  /** When the clock began, and how many steps have ended. */
   #start = 0
-  #now = 0
   #ended = 0
+  /** How many milliseconds there are until the next step. */
+  wait = 0
   /** What the memory had got back at the last step, and the steps since in which nothing came back and nothing went. */
   #seen = 0
   #stillSteps = 0
@@ -42,8 +43,8 @@ export class IdleSchedule {
     this.#stillSteps = 0
     this.#machine.startIdleClock()
     this.#start = now
-    this.#now = now
     this.#ended = 0
+    this.wait = this.#stepMillis
   }
 
   /**
@@ -53,17 +54,13 @@ export class IdleSchedule {
     return this.hasIdle && this.#stillSteps <= this.#idle!.steps
   }
 
-  /** How many milliseconds there are until the next step. Where the clock is set back, a step is as long as ever. */
-  get wait(): number {
-    const left = this.#start + (this.#ended + 1) * this.#stepMillis - this.#now
-    return Math.min(Math.max(left, 0), this.#stepMillis)
-  }
-
   /** It is so late now: a timer may be late, and is so whenever the steps are shorter than it can wait for. Whether blocks were freed. */
   wake(now: number): boolean {
-    this.#now = now
-    const steps = Math.max(1, Math.floor((now - this.#start) / this.#stepMillis) - this.#ended)
+    const stepMillis = this.#stepMillis
+    const steps = Math.max(1, Math.floor((now - this.#start) / stepMillis) - this.#ended)
     this.#ended += steps
+    // Where the clock is set back, a step is as long as ever.
+    this.wait = Math.min(Math.max(this.#start + (this.#ended + 1) * stepMillis - now, 0), stepMillis)
     return this.step(steps)
   }
 

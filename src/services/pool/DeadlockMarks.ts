@@ -1,0 +1,58 @@
+/**
+ * What a look for deadlocks has seen, so that the next one knows who has waited since, and where nothing came back.
+ *
+ * @internal
+ */
+import type { Queue } from "../../domain/pool/machine/Request.ts"
+import type { Watched } from "./DeadlockView.ts"
+import type { LeaseRequest } from "./LeaseRequest.ts"
+
+/** What was seen of a queue at a look, and which requests had come by then. */
+interface Mark {
+  readonly changes: number
+  readonly arrivals: number
+}
+
+/** The queues in which requests waited at a look. */
+export class Marks {
+  readonly #pool: Watched
+  readonly #marks = new Map<Queue, Mark>()
+
+  constructor(pool: Watched) {
+    this.#pool = pool
+    for (const { machine: { state } } of pool.peers) {
+      for (const queue of state.queues) {
+        this.#marks.set(queue, { changes: queue.changes(), arrivals: state.arrivals })
+      }
+    }
+  }
+
+  /** Whether nothing has come back to a queue since, and none of its requests is at work. */
+  isQuiet(queue: Queue): boolean {
+    return this.#marks.get(queue)?.changes === queue.changes() && queue.atWork === 0
+  }
+
+  get hasQuiet(): boolean {
+    const { isTelling, machine: { state } } = this.#pool
+    return !isTelling && Array.from(state.queues).some((queue) => this.isQuiet(queue))
+  }
+
+  /** Whether a request has waited since then in a quiet queue. */
+  hasWaited({ arrival }: LeaseRequest, queue: Queue): boolean {
+    return arrival < (this.#marks.get(queue)?.arrivals ?? 0) && this.isQuiet(queue)
+  }
+
+  /** Those of now. */
+  renewed(): Marks {
+    return new Marks(this.#pool)
+  }
+}
+
+/** What the last look saw. */
+export interface Seen {
+  readonly marks: Marks
+  /** When nothing was found last, and how many looks that would see the same are left out now and the next time. */
+  readonly fingerprint: number
+  readonly toLeaveOut: number
+  readonly leftOut: number
+}
