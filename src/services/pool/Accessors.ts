@@ -20,6 +20,14 @@ import type { MemoryControls, PoolControls } from "./Pool.ts"
 /**
  * The functions of a module whose service `I` is the memory of one pool, or of several: see those of `BufferPool`.
  *
+ * **Example** (Freeing what is held, of whatever has a module like these)
+ *
+ * ```ts
+ * import { BufferPool, StagingPool } from "effect-gpu-pool"
+ *
+ * const trims = [BufferPool.trimTo("1 MiB"), StagingPool.trimTo("64 KiB")]
+ * ```
+ *
  * @category models
  * @since 0.1.0
  */
@@ -38,6 +46,16 @@ export interface OfMemory<I> {
 
 /**
  * The functions of a module whose service `I` is a pool `P`, besides those that lease: see those of `BufferPool`.
+ *
+ * **Example** (A job that knows what it needs of two pools)
+ *
+ * ```ts
+ * import type { Effect } from "effect"
+ * import { BufferPool, StagingPool } from "effect-gpu-pool"
+ *
+ * const reserved = <A, E, R>(job: Effect.Effect<A, E, R>) =>
+ *   job.pipe(StagingPool.reserve("64 KiB"), BufferPool.reserve("1 MiB"))
+ * ```
  *
  * @category models
  * @since 0.1.0
@@ -135,11 +153,11 @@ export const inTurn = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>
 export const budget = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["budget"] => (limit, options) =>
   service.use((pool) => pool.budget(limit, options))
 
-/** Runs an effect with a pool in its context. */
-type Provide<I, P> = <A, E, R>(effect: Effect.Effect<A, E, R>, pool: P) => Effect.Effect<A, E, Exclude<R, I>>
+/** Runs an effect with a pool in its context that is within the one there. */
+type Provide<I, P> = <A, E, R>(effect: Effect.Effect<A, E, R>, inner: P, outer: P) => Effect.Effect<A, E, Exclude<R, I>>
 
-const provider = <I, P>(service: Context.Service<I, P>): Provide<I, P> => (effect, pool) =>
-  Effect.provideService(effect, service, pool)
+const provider = <I, P>(service: Context.Service<I, P>): Provide<I, P> => (effect, inner) =>
+  Effect.provideService(effect, service, inner)
 
 /** @internal */
 export const withBudget = <I, P extends PoolControls<P>>(
@@ -153,13 +171,12 @@ export const withBudget = <I, P extends PoolControls<P>>(
       limit: MemoryLimit.ByteAmount,
       options?: BudgetOptions
     ): Effect.Effect<A, E | GpuError, R | I> =>
-      service.use((pool) => Effect.flatMap(pool.budget(limit, options), (inner) => provide(effect, inner)))
+      service.use((pool) => Effect.flatMap(pool.budget(limit, options), (inner) => provide(effect, inner, pool)))
   )
 
 /** @internal */
 export const reserve = <I, P extends PoolControls<P>>(
-  service: Context.Service<I, P>,
-  provide: Provide<I, P> = provider(service)
+  service: Context.Service<I, P>
 ): OfPool<I, P>["reserve"] =>
   dual(
     (args) => satisfies(args[0], Effect.isEffect),
@@ -168,5 +185,5 @@ export const reserve = <I, P extends PoolControls<P>>(
       bytes: MemoryLimit.ByteAmount,
       options?: ReserveOptions
     ): Effect.Effect<A, E | GpuError, R | I> =>
-      service.use((pool) => pool.reserve(bytes, (inner) => provide(effect, inner), options))
+      service.use((pool) => pool.reserve(bytes, (inner) => Effect.provideService(effect, service, inner), options))
   )

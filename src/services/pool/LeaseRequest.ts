@@ -45,6 +45,7 @@ export class LeaseRequest<G extends Lease | undefined = Lease | undefined> exten
   }
 
   override get inHandler(): boolean {
+    // The owner of the list is the memory, as its handlers know it.
     return isWithin(this.handlerRun, this.owner.owner)
   }
 

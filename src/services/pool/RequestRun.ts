@@ -44,12 +44,13 @@ const perform = <G extends Lease | undefined, A, E, R>(
   const { machine } = pool
   switch (output) {
     case "Granted":
+      // A source makes leases of one kind, and the pool hands out to its requests what it made for them.
       return then(request.granted as G)
     case "Failed":
       return refuse(pool, request, failureOf(request))
     case "AskDriver":
       return Effect.flatMap(
-        Effect.result(inSpan(pool, request, "miss", askDriver(pool, request))),
+        Effect.result(requestSpan(pool, request, "miss", askDriver(pool, request))),
         (answer) =>
           Result.isFailure(answer) && request.state === "failed"
             ? answer.failure
@@ -65,7 +66,7 @@ const perform = <G extends Lease | undefined, A, E, R>(
 }
 
 /** Where the program makes spans. To prepare one in all programs would cost each request that waits. */
-const inSpan = <A>(
+const requestSpan = <A>(
   pool: PoolRuntime,
   request: LeaseRequest,
   what: "miss" | "wait" | "refused",
@@ -83,7 +84,7 @@ export const refuse = (
   request: LeaseRequest,
   why: Effect.Effect<never, GpuError>
 ): Effect.Effect<never, GpuError> =>
-  isGpuError(why) && refusals.has(why.reason._tag) ? inSpan(pool, request, "refused", why) : why
+  isGpuError(why) && refusals.has(why.reason._tag) ? requestSpan(pool, request, "refused", why) : why
 
 /**
  * A miss asks the driver for a block, whose bytes are pending. The call runs on a fiber of its own: when the requesting fiber is
@@ -136,7 +137,7 @@ const succeeded: Ending = { isFailure: false, isInterrupted: false, reason: unde
 /** Waits until the machine resumes the request, for as long as that allows. */
 const wait = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> => {
   const waiting = request.patience.waitAtMost === Infinity ? untilResumed(request) : waitInTime(pool, request)
-  return inSpan(pool, request, "wait", waiting)
+  return requestSpan(pool, request, "wait", waiting)
 }
 
 const untilResumed = (request: LeaseRequest): Effect.Effect<void, GpuError> =>

@@ -205,8 +205,21 @@ const contextOf = (pool: Pool): Context.Context<StagingPool> => {
   return lender === undefined ? context : Context.add(context, CurrentLender, lender)
 }
 
-const provide = <A, E, R>(effect: Effect.Effect<A, E, R>, pool: Pool): Effect.Effect<A, E, Exclude<R, StagingPool>> =>
-  Effect.provideContext(effect, contextOf(pool))
+/** Reads in an effect use a budget or a reservation, where they would use the pool around it. */
+const reading = <A, E, R>(effect: Effect.Effect<A, E, R>, outer: Pool, inner: Pool): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => {
+    const around = lenders.get(outer)
+    return around !== undefined && around === fiber.getRef(CurrentLender)
+      ? Effect.provideService(effect, CurrentLender, lenders.get(inner))
+      : effect
+  })
+
+const provide = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  inner: Pool,
+  outer: Pool
+): Effect.Effect<A, E, Exclude<R, StagingPool>> =>
+  reading(Effect.provideService(effect, StagingPool, inner), outer, inner)
 
 /** What a read needs that the pool does not have, it makes for itself: as without a pool. */
 const lendOf = (requests: StagingRequests, fresh: Lend): Lend => (bytes, f) =>
@@ -346,10 +359,15 @@ const askedOf = <A extends Elements>(
 
 /** The pool itself, a budget or a reservation within it. */
 const poolOf = (staging: Staging) => (requests: StagingRequests): Pool => {
-  const pool = shownAsPool(
+  const controls = controlsOf(requests, poolOf(staging))
+  const pool: Pool = shownAsPool(
     requests,
     StagingPool.of({
-      ...controlsOf(requests, poolOf(staging)),
+      ...controls,
+      reserve: (bytes, f, options) =>
+        typeof f === "function"
+          ? controls.reserve(bytes, (inner) => reading(f(inner), pool, inner), options)
+          : controls.reserve(bytes, f, options),
       allocate: function allocate(shape, type, given) {
         const options = requests.read<StagingOptions>("allocate", given, allocate, knownOfRequest)
         return isGpuError(options) ? options : staging.allocate(requests, shape, type, options)
@@ -925,7 +943,8 @@ export const budget: Accessors.OfPool<StagingPool, Pool>["budget"] = Accessors.b
  * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
  * the pool around it.
  *
- * Reads in the effect use the budget too; what it has no room for, a read makes for itself. See `BufferPool.withBudget`.
+ * Reads in the effect use the budget too; what it has no room for, a read makes for itself, or waits for where the pool's requests wait.
+ * See `BufferPool.withBudget`.
  *
  * **Example** (Uploads that leave staging memory to others)
  *
@@ -951,7 +970,7 @@ export const withBudget: Accessors.OfPool<StagingPool, Pool>["withBudget"] = Acc
  * its requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give
  * back are set aside for it again, until the effect ends. Leases that outlive it stay.
  *
- * Reads in the effect draw from it too. See `BufferPool.reserve`.
+ * Reads in the effect draw from it too, so their bytes count among these. See `BufferPool.reserve`.
  *
  * **Example** (Sixteen jobs that each need an array to upload and one to download, in room for two jobs)
  *
@@ -975,7 +994,7 @@ export const withBudget: Accessors.OfPool<StagingPool, Pool>["withBudget"] = Acc
  * @category resource management
  * @since 0.1.0
  */
-export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = Accessors.reserve(StagingPool, provide)
+export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = Accessors.reserve(StagingPool)
 
 /**
  * Runs an effect that does not know beforehand how much staging memory it needs: one such effect runs at a time on a

@@ -7,7 +7,6 @@ import type { IdleDecayOptions } from "../IdleDecay.ts"
 
 /** The memory whose idle blocks are freed. */
 export interface IdleMachine {
-  readonly closed: boolean
   readonly core: { readonly heldBytes: number }
   readonly state: { readonly epoch: number }
   startIdleClock(): void
@@ -33,10 +32,9 @@ export class IdleSchedule {
     this.#stepMillis = stepMillis
   }
 
-  /** Whether anything is held that may be freed. */
+  /** Whether anything is held that may be freed: a memory that has closed holds nothing. */
   get hasIdle(): boolean {
-    const { core, closed } = this.#machine
-    return this.#idle !== undefined && core.heldBytes > this.#idle.keepBytes && !closed
+    return this.#idle !== undefined && this.#machine.core.heldBytes > this.#idle.keepBytes
   }
 
   begin(now: number): void {

@@ -283,14 +283,13 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
       (wasRefused && this.#state.port.bytesElsewhere() > 0)
   }
 
-  /** What others that wait still have of reservations that have ended: nobody gets that back before it is their turn. */
-  #drawnByWaiting(request: Request): number {
-    const { queues, reservations } = this.#state
-    let bytes = 0
-    // The effects of reservations end, and then those who wait look again.
-    if (reservations.size > 0) return bytes
-    for (const queue of queues) for (const one of queue.parked()) if (one !== request) bytes += one.drawn
-    return bytes
+  /**
+   * What others that wait still have of reservations that have ended: nobody gets that back before it is their turn. While effects of
+   * reservations run, those who wait look again when these end.
+   */
+  #drawnByWaiting({ waitsWith }: Request): number {
+    const { drawnByWaiting, reservations } = this.#state
+    return reservations.size > 0 ? 0 : drawnByWaiting - waitsWith
   }
 
   countedBytes(): number {

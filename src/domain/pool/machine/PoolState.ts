@@ -92,6 +92,8 @@ export class PoolState<A extends Reusable = Reusable> {
   /** The reservations of effects that run now. */
   readonly reservations = new Set<Reservation>()
   closed = false
+  /** Bytes of their reservations that requests have which wait. */
+  drawnByWaiting = 0
   /** Why a request may wait no longer. */
   readonly whyEnded: (request: Request) => Failure | undefined
   /** Whether it can never fit. */

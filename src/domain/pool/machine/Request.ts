@@ -252,6 +252,8 @@ export abstract class Request implements Asking {
   arrived = false
   /** Bytes of its reservation that it has drawn, and that still count as reserved. */
   drawn = 0
+  /** So many of them it had in its queue when it was looked at last. */
+  waitsWith = 0
   /** Bytes of its reservation that count as pending or leased by now. */
   used = 0
   /** Bytes of the limit that are certain to it, until the driver is asked. */

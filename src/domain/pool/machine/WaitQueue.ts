@@ -78,6 +78,7 @@ export class WaitQueue implements Queue {
     for (let looked = 0; request !== undefined && looked < window && this.#mayServe();) {
       const next: Request | undefined = request.next
       const served = request.isWaiting ? this.#serve(request) : undefined
+      if (request.state === "queued") this.#countDrawn(request, request.drawn)
       if (served !== undefined) {
         this.#answer(request, served)
         bypassesLeft--
@@ -182,6 +183,7 @@ export class WaitQueue implements Queue {
   leave(request: Request, wasServed = false): void {
     if (!request.inQueue) return
     this.#stopBypassing(request)
+    this.#countDrawn(request, 0)
     this.#unlink(request)
     if (request.isAtWork) this.atWork--
     request.inQueue = false
@@ -283,6 +285,8 @@ export class WaitQueue implements Queue {
     if (!request.inQueue) this.#insert(request)
     this.#stopBypassing(request)
     request.become(state)
+    // Handlers may end one of the others.
+    this.#countDrawn(request, state === "queued" ? request.drawn : 0)
     request.wasRefused = refusedAt !== undefined
     if (request.wasRefused) this.isRefused = true
     request.seen = refusedAt ?? 0
@@ -334,6 +338,11 @@ export class WaitQueue implements Queue {
     this.isRefused = false
     this.#state.queues.delete(this)
     this.account.queueing?.()
+  }
+
+  #countDrawn(request: Request, bytes: number): void {
+    this.#state.drawnByWaiting += bytes - request.waitsWith
+    request.waitsWith = bytes
   }
 
   /** It tried, and got nothing. */
