@@ -17,7 +17,8 @@ const measure = (worlds: number): number => {
       clears: index % 2 === 0,
       hasHandlers: index % 5 === 0,
       hasQueues: index % 7 === 0,
-      trims: index % 4 === 0
+      trims: index % 4 === 0,
+      closes: false
     })
     for (let input = 0; input < inputsOfWorld; input++) world.step(Math.floor(random() * 2 ** 31))
     world.drain()

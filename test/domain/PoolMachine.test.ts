@@ -13,7 +13,8 @@ const anyOptions: fc.Arbitrary<WorldOptions> = fc.record({
   clears: fc.boolean(),
   hasHandlers: fc.boolean(),
   hasQueues: fc.boolean(),
-  trims: fc.boolean()
+  trims: fc.boolean(),
+  closes: fc.boolean()
 })
 
 /** A request goes on after its reservation, and has still some bytes of it, which others wait for. */
@@ -29,7 +30,8 @@ const outlivedReservations: Array<[WorldOptions, Array<number>, undefined]> = [
     clears: false,
     hasHandlers: false,
     hasQueues: false,
-    trims: false
+    trims: false,
+    closes: true
   },
   choices,
   undefined
@@ -66,7 +68,8 @@ describe("the machine of a pool", () => {
       clears: false,
       hasHandlers: false,
       hasQueues: false,
-      trims: false
+      trims: false,
+      closes: false
     })
     const { memory: { queue }, state } = machine
     machine.core.reserve(1)

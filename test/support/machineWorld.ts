@@ -95,6 +95,8 @@ export interface WorldOptions {
   readonly hasQueues: boolean
   /** Whether held blocks are limited, and go when they are idle. */
   readonly trims: boolean
+  /** Whether its pools close one by one: then nothing is asked for any more. */
+  readonly closes: boolean
 }
 
 const none: ReadonlyArray<never> = []
@@ -181,6 +183,8 @@ export class World implements PoolPort<Value> {
   /** Bytes that the driver has given and not got back, as it knows. */
   #driverBytes = 0
   #isLost = false
+  /** Who goes first since a deadlock may come into another one, which nobody looks for here. */
+  #hasDeadlocks = false
   inputs = 0
   readonly counts = { granted: 0, failed: 0, interrupted: 0, timedOut: 0, refusedCalls: 0 }
   /** The pools of the memory, each with the limit that is its own. */
@@ -469,7 +473,8 @@ export class World implements PoolPort<Value> {
     jobs.countsReservations = pick(2) === 0
     jobs.limit.deadlocked(2)
     const first = nth(this.waiting, 0)
-    if (first.queue === queue && first.state === "queued") queue.promote(first)
+    if (first.queue === queue && first.state === "queued" && first.owner.hasLeases) queue.promote(first)
+    this.#hasDeadlocks = true
     if (queue.jobs === undefined) queue.limitJobs(jobs)
     if (waiting.state === "queued") queue.fail(waiting, [])
   }
@@ -563,7 +568,7 @@ export class World implements PoolPort<Value> {
         if (pick(2) === 0) return of(this.waiting, () => this.#endDeadlock(pick))
         return this.#raiseJobs()
       case 24: {
-        if (pick(40) === 0) return this.#closePool(pick(2))
+        if (this.options.closes && pick(10) === 0) return this.#closePool(pick(2))
         if (this.options.trims) machine.idleStep(1 + pick(3))
         return
       }
@@ -594,6 +599,8 @@ export class World implements PoolPort<Value> {
       for (const request of this.open) this.#closeReservation(request, false)
       for (const lease of this.leases) this.#end(lease)
       this.#raiseJobs()
+      const [first, ...others] = this.waiting
+      if (this.#hasDeadlocks && first?.state === "queued" && others.length > 0) first.queue?.fail(first, [])
     }
   }
 
