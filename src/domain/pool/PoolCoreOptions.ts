@@ -49,13 +49,13 @@ const knownOfCore = KnownOptions.of<PoolCoreOptions>({
 
 const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: true })
 
-/** Throws for options that there are not. @internal */
+/** Throws a TypeError if the options have a member that the core does not know. @internal */
 export const demandOptions = (options: PoolCoreOptions | undefined): void => {
   KnownOptions.demand("PoolCore.PoolCore", options, knownOfCore)
   KnownOptions.demand("PoolCore.PoolCore, idle", options?.idle, knownOfIdle)
 }
 
-/** Throws for a policy that is none. @internal */
+/** The policy with its members as they are now. Throws a TypeError if it is no valid eviction policy. @internal */
 export const checkedPolicy = (policy = EvictionPolicy.byNeed): EvictionPolicy.EvictionPolicy => {
   const problem = EvictionPolicy.problem("PoolCore.PoolCore", policy)
   if (problem !== undefined) throw new TypeError(problem.message)

@@ -4,11 +4,9 @@
  *
  * @since 0.1.0
  */
+import { FaultPlan } from "../../domain/device/FaultPlan.ts"
 import type { Released, Rung } from "../../domain/GpuError.ts"
 import type { PoolStats } from "../../domain/pool/PoolStats.ts"
-import { Plan } from "./FaultPlan.ts"
-
-export { Plan } from "./FaultPlan.ts"
 
 /**
  * A size policy in plain arithmetic: computes what a `SizePolicy` does, without its code.
@@ -183,8 +181,10 @@ export class PoolModel {
   readonly leases: Array<ModelLease> = []
   readonly scopes: Array<ModelScope> = []
   readonly pending: Array<Pending> = []
-  readonly allocations = new Plan<"OutOfMemory" | "DriverError">()
-  readonly frees = new Plan<true>()
+  /** Which calls to allocate fail. @internal */
+  readonly allocations = new FaultPlan<"OutOfMemory" | "DriverError">()
+  /** Which calls to free fail. @internal */
+  readonly frees = new FaultPlan<true>()
   holding = true
   closed = false
   lost = false

@@ -46,13 +46,17 @@ export class IdleSchedule {
   }
 
   /**
-   * After a whole time to live no more blocks are freed: the rest is above the floor by less than its oldest block.
+   * Whether the clock goes on. After a whole time to live in which nothing came back the machine frees no more blocks: what is held is above
+   * `keepBytes` by less than its oldest block.
    */
   get goesOn(): boolean {
     return this.hasIdle && this.#stillSteps <= this.#idle!.steps
   }
 
-  /** It is so late now: a timer may be late, and is so whenever the steps are shorter than it can wait for. Whether blocks were freed. */
+  /**
+   * The timer has fired, and the clock says `now`. The timer may be late, and is whenever a step is shorter than a timer can wait, so several
+   * steps may have ended. Returns whether the machine freed blocks.
+   */
   wake(now: number): boolean {
     const stepMillis = this.#stepMillis
     const steps = Math.max(1, Math.floor((now - this.#start) / stepMillis) - this.#ended)
@@ -62,7 +66,7 @@ export class IdleSchedule {
     return this.step(steps)
   }
 
-  /** So many steps have ended. Whether blocks were freed. */
+  /** Tells the machine that so many steps have ended. Returns whether it freed blocks. */
   step(steps: number): boolean {
     const hasFreed = this.#machine.idleStep(steps)
     const { epoch } = this.#machine.state

@@ -10,7 +10,7 @@ import type { PoolBlock, PoolCore } from "../PoolCore.ts"
 import type { FreeReason } from "../PoolEvent.ts"
 import { LeaseCharge } from "./Charge.ts"
 import type { PoolState, Reusable } from "./PoolState.ts"
-import type { Account, AccountHandlers, Family, Request, Served } from "./Request.ts"
+import type { Account, AccountHandlers, Family, Request, RequestSource, Served } from "./Request.ts"
 import { leftOfAll, type Origin } from "./Reservation.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
@@ -56,11 +56,15 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return Math.max(this.freeBytes + request.drawn, request.isCertain ? request.exactSize : 0)
   }
 
+  /** By how much the next block may be larger than the request that gets it. */
+  paddingOf({ borrows }: RequestSource): number {
+    return borrows ? this.core.nextPadding : Infinity
+  }
+
   /** How large its block may be now. */
   allowance(request: Request): number {
     const { charge, exactSize, source } = request
-    const largest = source.borrows ? exactSize + this.core.nextPadding : Infinity
-    return Math.min(charge?.allowance ?? Infinity, this.roomFor(request), largest)
+    return Math.min(charge?.allowance ?? Infinity, this.roomFor(request), exactSize + this.paddingOf(source))
   }
 
   /** The policy's block, unless a limit, a budget, or what is reserved for others, leaves no room for it. */
@@ -284,8 +288,8 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   /**
-   * What others that wait still have of reservations that have ended: nobody gets that back before it is their turn. While effects of
-   * reservations run, those who wait look again when these end.
+   * The bytes that other waiting requests have drawn from reservations which have ended. These requests give them back only after they
+   * were served, so nobody can wait for them. While the effect of any reservation runs, the queues are served when it ends.
    */
   #drawnByWaiting({ waitsWith }: Request): number {
     const { drawnByWaiting, reservations } = this.#state

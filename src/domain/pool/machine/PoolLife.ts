@@ -74,7 +74,7 @@ export class PoolLife<A extends Reusable = Reusable> {
 
   /** The size of the held block that a request for so many bytes looks for first, where nothing is reserved and no budget limits it. */
   hitSize(source: SizedSource, size: number): number {
-    const padding = source.borrows ? this.core.nextPadding : Infinity
+    const padding = this.memory.paddingOf(source)
     const blockSize = source.blockSize(size)
     // Mostly so much is left that the exact size does not matter.
     if (blockSize - size <= padding) return blockSize
@@ -84,16 +84,13 @@ export class PoolLife<A extends Reusable = Reusable> {
 
   /** The held block of a request that needs nothing else, of this size or borrowed; only where `mayHit`. */
   tryHit(source: SizedSource, family: Family, size: number, blockSize: number): PoolBlock<A, Family> | undefined {
-    const { core } = this
-    const own = core.acquireOwn(family, blockSize, size)
-    if (own !== undefined) return own
-    const padding = source.borrows ? core.nextPadding : Infinity
-    return core.borrow(
-      family,
-      blockSize,
-      size,
-      Math.min(source.mostBorrowed(blockSize), source.exactSize(size) + padding)
-    )
+    return this.core.acquireOwn(family, blockSize, size) ??
+      this.core.borrow(
+        family,
+        blockSize,
+        size,
+        Math.min(source.mostBorrowed(blockSize), source.exactSize(size) + this.memory.paddingOf(source))
+      )
   }
 
   /** A lease ends; what it was charged to gets its bytes back. */

@@ -92,7 +92,7 @@ export class PoolState<A extends Reusable = Reusable> {
   /** The reservations of effects that run now. */
   readonly reservations = new Set<Reservation>()
   closed = false
-  /** Bytes of their reservations that requests have which wait. */
+  /** Bytes that the waiting requests have drawn from their reservations, as the queues saw last. */
   drawnByWaiting = 0
   /** Why a request may wait no longer. */
   readonly whyEnded: (request: Request) => Failure | undefined

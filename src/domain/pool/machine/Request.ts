@@ -89,7 +89,7 @@ export interface RequestOwner {
 /** Why a request gets nothing. */
 export type Failure = () => GpuError | Exit.Exit<never, GpuError>
 
-/** What a fiber hears that has waited: it asks what is next, or fails. */
+/** What the fiber of a request that waited is resumed with: it asks the machine what is next, or fails. */
 export type Answer = Exit.Exit<void> | ReturnType<Failure>
 
 /** What a request does when nothing fits. */
@@ -252,7 +252,7 @@ export abstract class Request implements Asking {
   arrived = false
   /** Bytes of its reservation that it has drawn, and that still count as reserved. */
   drawn = 0
-  /** So many of them it had in its queue when it was looked at last. */
+  /** How many of them its queue has added to `PoolState.drawnByWaiting`. */
   waitsWith = 0
   /** Bytes of its reservation that count as pending or leased by now. */
   used = 0

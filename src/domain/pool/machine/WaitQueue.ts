@@ -285,7 +285,7 @@ export class WaitQueue implements Queue {
     if (!request.inQueue) this.#insert(request)
     this.#stopBypassing(request)
     request.become(state)
-    // Handlers may end one of the others.
+    // A request that asks handlers may end when they answer, and gives its bytes back then.
     this.#countDrawn(request, state === "queued" ? request.drawn : 0)
     request.wasRefused = refusedAt !== undefined
     if (request.wasRefused) this.isRefused = true
