@@ -336,9 +336,9 @@ describe("a hit", () => {
         const hits = (around: Told["around"]): number =>
           stepsTaken("/src/services/", () => Effect.runSync(Effect.provide(around(lease(64)), context)))
         yield* lease(64)
-        // In what it counts first, the engine may have a call of before.
-        for (let warm = 0; warm < 3; warm++) hits(told.around)
-        return { with: hits(told.around), without: hits((effect) => effect), spans: told.ends }
+        // The engine may count a call of before, and does so more often on a busy machine.
+        const least = (around: Told["around"]): number => Math.min(...Array.from({ length: 8 }, () => hits(around)))
+        return { with: least(told.around), without: least((effect) => effect), spans: told.ends }
       }).pipe(Effect.provide(gpu()))
     )
     assert.isAbove(steps.without, 0)

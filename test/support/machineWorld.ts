@@ -8,7 +8,6 @@ import type { DeviceLimits } from "../../src/domain/device/DeviceInfo.ts"
 import { DriverError, type GpuError, make as makeError, type OutOfMemory } from "../../src/domain/GpuError.ts"
 import type { Budget } from "../../src/domain/pool/machine/Budget.ts"
 import type { LeaseCharge } from "../../src/domain/pool/machine/Charge.ts"
-import { HandlerCredit } from "../../src/domain/pool/machine/HandlerCredit.ts"
 import { HoldingJobs } from "../../src/domain/pool/machine/HoldingJobs.ts"
 import { type Ending, PoolMachine, type PoolOutput } from "../../src/domain/pool/machine/PoolMachine.ts"
 import type { PoolPort } from "../../src/domain/pool/machine/PoolState.ts"
@@ -207,9 +206,7 @@ export class World implements PoolPort<Value> {
     const outer = this.machine.budget("budget", Math.ceil(maxBytes / 2), undefined, "outer")
     const inner = this.machine.budget("budget", Math.ceil(maxBytes / 3), outer, "inner")
     this.budgets = [outer, inner, ...this.#pools.map(({ limit }) => limit)]
-    if (options.hasHandlers) {
-      this.machine.memory.handlers = { isEmpty: false, creditOf: (account) => new HandlerCredit(account) }
-    }
+    this.machine.setHandlers(this.machine.memory, options.hasHandlers)
   }
 
   free({ capacity }: Block): boolean {
@@ -473,16 +470,16 @@ export class World implements PoolPort<Value> {
     jobs.countsReservations = pick(2) === 0
     jobs.limit.deadlocked(2)
     const first = nth(this.waiting, 0)
-    if (first.queue === queue && first.state === "queued" && first.owner.hasLeases) queue.promote(first)
+    if (first.queue === queue && first.state === "queued" && first.owner.hasLeases) this.machine.promote(first)
     this.#hasDeadlocks = true
     if (queue.jobs === undefined) queue.limitJobs(jobs)
-    if (waiting.state === "queued") queue.fail(waiting, [])
+    if (waiting.state === "queued") this.machine.failDeadlocked(waiting, [])
   }
 
   /** Nothing came back for a while: more jobs may have memory. */
   #raiseJobs(): void {
     for (const queue of Array.from(this.machine.state.queues)) {
-      queue.raiseJobs()
+      this.machine.raiseJobs(queue)
       if (queue.jobs !== undefined) queue.serve()
     }
   }
@@ -600,7 +597,7 @@ export class World implements PoolPort<Value> {
       for (const lease of this.leases) this.#end(lease)
       this.#raiseJobs()
       const [first, ...others] = this.waiting
-      if (this.#hasDeadlocks && first?.state === "queued" && others.length > 0) first.queue?.fail(first, [])
+      if (this.#hasDeadlocks && first?.state === "queued" && others.length > 0) this.machine.failDeadlocked(first, [])
     }
   }
 

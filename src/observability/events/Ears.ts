@@ -4,11 +4,11 @@
  * @internal
  */
 import type { Connecting, Emitter, EventHub, Heard } from "../../services/pool/EventHub.ts"
-import { Emitters } from "./Emitters.ts"
+import { together } from "./Together.ts"
 
 /** Makes emitters for those who listen in one way. */
 export interface Ear {
-  readonly of: (memory: Heard) => Emitter
+  readonly of: (memory: Heard) => Partial<Emitter>
   /** Whether they hear of hits and of ends of leases, too. Where nobody does, a hit is as fast as when nobody listens. */
   readonly ofLeases: boolean
 }
@@ -16,7 +16,7 @@ export interface Ear {
 export class Ears implements Connecting {
   readonly #hub: EventHub
   readonly #all = new Set<Ear>()
-  readonly #emitters = new Map<Heard, Map<Ear, Emitter>>()
+  readonly #emitters = new Map<Heard, Map<Ear, Partial<Emitter>>>()
 
   constructor(hub: EventHub) {
     this.#hub = hub
@@ -42,13 +42,13 @@ export class Ears implements Connecting {
 
   /** Emitters know what happened before: those of ears that stay are kept. */
   connect(memory: Heard): void {
-    const known = this.#emitters.get(memory) ?? new Map<Ear, Emitter>()
+    const known = this.#emitters.get(memory) ?? new Map<Ear, Partial<Emitter>>()
     this.#emitters.set(memory, known)
     for (const ear of known.keys()) if (!this.#all.has(ear)) known.delete(ear)
     for (const ear of this.#all) if (!known.has(ear)) known.set(ear, ear.of(memory))
     const all = Array.from(known.values())
     const ofLeases = Array.from(known).flatMap(([ear, emitter]) => ear.ofLeases ? [emitter] : [])
-    memory.hear(together(all), together(ofLeases))
+    memory.hear(one(all), one(ofLeases))
   }
 
   leave(memory: Heard): void {
@@ -60,6 +60,6 @@ export class Ears implements Connecting {
   }
 }
 
-/** One that tells all of them. */
-const together = (emitters: ReadonlyArray<Emitter>): Emitter | undefined =>
-  emitters.reduce<Emitter | undefined>((one, other) => one === undefined ? other : new Emitters(one, other), undefined)
+/** Undefined where nobody hears anything: then nothing is told. */
+const one = (emitters: ReadonlyArray<Partial<Emitter>>): Emitter | undefined =>
+  emitters.length === 0 ? undefined : together<Emitter>(emitters)

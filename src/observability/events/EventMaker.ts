@@ -17,6 +17,8 @@ import type { FreeReason, GaveUp, Happened, OfRequest, PoolEvent, Released } fro
 import * as CallSite from "../../services/calls/CallSite.ts"
 import type { Lease } from "../../services/lease/Lease.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
+import { type Asked, inHandler, type Input, isPart, isSection, ownerClosed, waits } from "../recording/EventShape.ts"
+import type { InputFacts } from "./InputRecorder.ts"
 
 type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never
 
@@ -46,16 +48,16 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
   protected abstract queueOf(request: R): string | undefined
 
   driverAsked(request: R, capacity: number): void {
-    this.emit({ _tag: "DriverAsked", ...this.#factsOf(request), capacity }, request)
+    this.emit({ _tag: "DriverAsked", ...this.factsOf(request), capacity }, request)
   }
 
   leased(request: R, block: ToldBlock, from: Origin): void {
     const { capacity } = block
-    this.emit({ _tag: "Leased", ...this.#factsOf(request), from, block: block.number, capacity }, request)
+    this.emit({ _tag: "Leased", ...this.factsOf(request), from, block: block.number, capacity }, request)
   }
 
   kept(request: R, block: ToldBlock): void {
-    this.emit({ _tag: "Kept", ...this.#factsOf(request), block: block.number, capacity: block.capacity }, request)
+    this.emit({ _tag: "Kept", ...this.factsOf(request), block: block.number, capacity: block.capacity }, request)
   }
 
   released(lease: Pick<Lease, "label" | "size">, block: ToldBlock, why: Released["why"]): void {
@@ -74,46 +76,46 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
   }
 
   refused(request: R, capacity: number, why: string): void {
-    this.emit({ _tag: "Refused", ...this.#factsOf(request), capacity, why }, request)
+    this.emit({ _tag: "Refused", ...this.factsOf(request), capacity, why }, request)
   }
 
   roomNeeded(request: R, missing: number): void {
-    this.emit({ _tag: "RoomNeeded", ...this.#factsOf(request), missing }, request)
+    this.emit({ _tag: "RoomNeeded", ...this.factsOf(request), missing }, request)
   }
 
   gaveUp(request: R, why: GaveUp["why"]): void {
-    this.emit({ _tag: "GaveUp", ...this.#factsOf(request), why }, request)
+    this.emit({ _tag: "GaveUp", ...this.factsOf(request), why }, request)
   }
 
   waiting(request: R): void {
     if (!this.#since.has(request)) this.#since.set(request, this.now())
-    this.emit({ _tag: "Waiting", ...this.#factsOf(request) }, request)
+    this.emit({ _tag: "Waiting", ...this.factsOf(request) }, request)
   }
 
   waited(request: R, served: boolean): void {
     const since = this.#since.get(request)
     if (since === undefined) return
     this.#since.delete(request)
-    this.emit({ _tag: "Waited", ...this.#factsOf(request), served, waitedMillis: this.now() - since }, request)
+    this.emit({ _tag: "Waited", ...this.factsOf(request), served, waitedMillis: this.now() - since }, request)
   }
 
   reserved(request: R): void {
-    this.emit({ _tag: "Reserved", ...this.#factsOf(request) }, request)
+    this.emit({ _tag: "Reserved", ...this.factsOf(request) }, request)
   }
 
   reservationEnded(request: R): void {
-    this.emit({ _tag: "ReservationEnded", ...this.#factsOf(request) }, request)
+    this.emit({ _tag: "ReservationEnded", ...this.factsOf(request) }, request)
   }
 
   handlersAsked(request: R, freed: boolean): void {
-    this.emit({ _tag: "HandlersAsked", ...this.#factsOf(request), freed }, request)
+    this.emit({ _tag: "HandlersAsked", ...this.factsOf(request), freed }, request)
   }
 
   ranOut(request: R, rungs: Iterable<string>): void {
     // A part of several that are wanted together is tried again.
     if (request.patience.isPart === true) return
     const { activeBytes, heldBytes } = this.memory
-    this.emit({ _tag: "RanOut", ...this.#factsOf(request), rungs: [...rungs], activeBytes, heldBytes }, request)
+    this.emit({ _tag: "RanOut", ...this.factsOf(request), rungs: [...rungs], activeBytes, heldBytes }, request)
   }
 
   limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
@@ -144,7 +146,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
     this.emit({ _tag: "Closed" })
   }
 
-  #factsOf(request: R): Omit<OfRequest, keyof Happened> {
+  protected factsOf(request: R): Omit<OfRequest, keyof Happened> {
     const { asks, budget, callSite, label, family, patience, section, size, source } = request
     const from = request.from ?? section
     return {
@@ -160,6 +162,48 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
       callSite,
       waitAtMost: longestWait(patience),
       under: from === undefined ? undefined : numberOf(from)
+    }
+  }
+
+  /** An input that makes a request known. */
+  protected askedOf(what: Asked["what"], request: R): Asked {
+    const { device, label, number } = this.memory
+    const { accounts, inHandler: isInHandler, patience, section } = request
+    const how = (isInHandler ? inHandler : 0) + (patience.isPart === true ? isPart : 0) +
+      (patience.onExhausted === "wait" ? waits : 0) + (accounts[0]?.number === -1 ? isSection : 0)
+    const happened = { _tag: "Asked", at: 0, memory: label, memoryNumber: number, device } as const
+    return {
+      ...happened,
+      ...this.factsOf(request),
+      what,
+      section: section === undefined ? undefined : numberOf(section),
+      how
+    }
+  }
+
+  /** Another input, or what was found. */
+  protected inputOf(
+    what: Input["what"],
+    request: R | undefined,
+    { budget, pool, queue, value2 = 0, value3 = 0, value = 0, why }: InputFacts
+  ): Input {
+    const { device, label, number } = this.memory
+    return {
+      _tag: "Input",
+      at: 0,
+      memory: label,
+      memoryNumber: number,
+      device,
+      what,
+      how: request === undefined ? 0 : (request.inHandler ? inHandler : 0) + (request.owner.closed ? ownerClosed : 0),
+      request: request === undefined ? undefined : numberOf(request.asks ?? request),
+      value,
+      value2,
+      value3,
+      pool,
+      budgetNumber: budget?.number,
+      queue,
+      why
     }
   }
 

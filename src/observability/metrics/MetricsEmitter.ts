@@ -35,7 +35,7 @@ class Stopwatch {
   }
 }
 
-export class MetricsEmitter implements Emitter {
+export class MetricsEmitter implements Partial<Emitter> {
   readonly #series: Series
   readonly #boundaries: ReadonlyArray<number>
   readonly #onClosed: () => void
@@ -118,20 +118,6 @@ export class MetricsEmitter implements Emitter {
   closed(): void {
     this.#onClosed()
   }
-
-  // Nothing is counted of these: the pool does, or nobody asks.
-  hit(): void {}
-  released(): void {}
-  reclaimed(): void {}
-  reserved(): void {}
-  reservationEnded(): void {}
-  handlersAsked(): void {}
-  roomNeeded(): void {}
-  trimAsked(): void {}
-  holdingChanged(): void {}
-  idleStep(): void {}
-  lost(): void {}
-  closing(): void {}
 
   #answered(request: LeaseRequest, outcome: string): void {
     this.#measure(MetricNames.missTime, request, outcome, this.#misses.stop(request))

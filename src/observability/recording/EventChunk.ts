@@ -9,7 +9,7 @@
  * @internal
  */
 import type { EventRow } from "./EventRow.ts"
-import { columns, kinds } from "./EventShape.ts"
+import { columns, isInput, kinds } from "./EventShape.ts"
 import type { RecordedBudget, RecordedFamily, RecordedMemory } from "./RecordingFacts.ts"
 import { fixedPlaces, Texts } from "./Texts.ts"
 
@@ -49,8 +49,10 @@ export const sizeColumns = {
 export const columnsOf: Array<ReadonlyArray<number>> = kinds.map(({ fields }) => fields.map(({ column }) => column))
 columnsOf[sizesAre] = Object.values(sizeColumns)
 
-/** Whether a kind has the number of a request. */
-export const hasRequest = kinds.map(({ fields }) => fields.some(({ column }) => column === columns.request))
+/** Whether events of a kind have the number of a request. */
+export const hasRequest = kinds.map(({ fields }, kind) =>
+  !isInput(kind) && fields.some(({ column }) => column === columns.request)
+)
 
 /** How a row has a column. */
 export const inWord = 1
@@ -59,6 +61,9 @@ export const bitsOfHow = 2
 
 /** The longest row, with those before it for its time, its request and its sizes, and some more. */
 const mostWords = 64
+
+/** An event of a request, with the inputs before it, mostly has less. */
+const mostWordsOfEvent = 64
 
 const float = new Float64Array(1)
 const floatWords = new Int32Array(float.buffer)
@@ -94,8 +99,19 @@ export class EventChunk {
     return this.#used <= this.#roomy
   }
 
-  /** Adds an event. Returns the place of its row. */
+  /** How many events it counts for at least, by its words: inputs of the machine are no events, and may be very many. */
+  get weight(): number {
+    return Math.max(this.length, Math.floor(this.#used / mostWordsOfEvent))
+  }
+
+  /** How many words its rows have. */
+  get used(): number {
+    return this.#used
+  }
+
+  /** Adds an event, or an input of the machine. Returns the place of its row. */
   add({ at, kind, memory, values }: EventRow): number {
+    if (isInput(kind)) return this.#write(kind, memory, values)
     if (at !== this.#time) this.#setTime(at)
     if (hasRequest[kind] === true) this.#request = values[columns.request]!
     this.length++

@@ -20,7 +20,7 @@ import {
   timeIs
 } from "./EventChunk.ts"
 import { EventRow } from "./EventRow.ts"
-import { columns, placeOf } from "./EventShape.ts"
+import { columns, isInput, placeOf } from "./EventShape.ts"
 
 const released = placeOf("Released")!
 
@@ -74,8 +74,12 @@ export class EventReader {
   /** The event that was read last: always the same row. */
   readonly row = new EventRow()
   readonly #chunks: Iterator<EventChunk>
+  /** Whether it reads the inputs of the machine too. */
+  readonly #withInputs: boolean
   #words: Int32Array = new Int32Array()
   #place = 0
+  /** The end of the chunk's rows. */
+  #end = 0
   /** How many events are left, of all and of the chunk. */
   #left: number
   #leftOfChunk = 0
@@ -83,33 +87,39 @@ export class EventReader {
   #time = 0
   #request = 0
 
-  constructor({ chunks, length, skipped }: Events) {
+  constructor({ chunks, length, skipped }: Events, withInputs: boolean = false) {
     this.#chunks = chunks[Symbol.iterator]()
     this.#left = length + skipped
-    for (let index = 0; index < skipped; index++) this.next()
+    this.#withInputs = withInputs
+    while (this.#left > length) this.next()
   }
 
-  /** Reads the next event, if there is one. */
+  /** Reads the next event, if there is one; or the next input of the machine before that, if it reads them too. */
   next(): boolean {
-    if (this.#left === 0) return false
-    this.#left--
-    while (this.#leftOfChunk === 0) this.#open()
-    this.#leftOfChunk--
-    while (!this.#read());
-    this.row.at = this.#time
-    return true
+    while (this.#left > 0) {
+      if (this.#leftOfChunk === 0 && (!this.#withInputs || this.#place === this.#end)) this.#open()
+      else if (this.#read()) {
+        this.row.at = this.#time
+        if (isInput(this.row.kind)) return true
+        this.#left--
+        this.#leftOfChunk--
+        return true
+      }
+    }
+    return false
   }
 
   #open(): void {
-    const { length, texts, words } = this.#chunks.next().value as EventChunk
+    const { length, texts, used, words } = this.#chunks.next().value as EventChunk
     this.row.texts = texts
+    this.#end = used
     this.#words = words
     this.#leftOfChunk = length
     this.#place = 0
     this.#request = 0
   }
 
-  /** Reads a row. Whether it is an event. */
+  /** Reads a row. Whether it is one of those that are read. */
   #read(): boolean {
     const { row } = this
     const words = this.#words
@@ -139,6 +149,7 @@ export class EventReader {
       default:
         this.#place = readColumns(words, place, row)
         if (row.kind === sizesAre) return false
+        if (isInput(row.kind)) return this.#withInputs
         if (hasRequest[row.kind] === true) this.#request = row.values[columns.request]!
         return true
     }

@@ -7,7 +7,7 @@ import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
-import { columnCount, columns, type Field, kinds, placeOf } from "./EventShape.ts"
+import { type Asked, columnCount, columns, type Field, type Input, kinds, placeOf } from "./EventShape.ts"
 import { Texts } from "./Texts.ts"
 
 /** What events say of memories that have no name of their own in them. */
@@ -51,8 +51,8 @@ export class EventRow {
   /** What the places of its texts are places in. */
   texts = new Texts()
 
-  /** From now on it is this event. */
-  set(event: PoolEvent): void {
+  /** From now on it is this event, or this input. */
+  set(event: PoolEvent | Asked | Input): void {
     this.kind = placeOf(event._tag)!
     this.memory = event.memoryNumber
     this.at = event.at
@@ -123,14 +123,19 @@ export class EventRow {
     return this.texts.all[this.values[column]!]
   }
 
-  /** The event. Its memory is named by a list of names, by number. */
+  /** The event, of a reader that reads no inputs. Its memory is named by a list of names, by number. */
   event(names: ReadonlyMap<number, MemoryNames>): PoolEvent {
+    return this.entry(names) as PoolEvent
+  }
+
+  /** The event, or the input. */
+  entry(names: ReadonlyMap<number, MemoryNames>): PoolEvent | Asked | Input {
     const { isOfRequest, others, tag } = kinds[this.kind]!
     const name = names.get(this.memory)
     if (this.kind === released) return this.#released(name)
     const event: Record<string, unknown> = isOfRequest ? this.#ofRequest(tag, name) : this.#happened(tag, name)
     for (const field of others) event[field.name] = this.#value(field)
-    return event as unknown as PoolEvent
+    return event as unknown as PoolEvent | Asked | Input
   }
 
   #happened(tag: string, name: MemoryNames | undefined): Record<string, unknown> {
@@ -153,7 +158,7 @@ export class EventRow {
       memory: name?.label,
       memoryNumber: this.memory,
       device: name?.device ?? "",
-      pool: all[values[columns.pool]!]!,
+      pool: all[values[columns.pool]!] ?? "",
       block: values[columns.block]!,
       capacity: values[columns.capacity]!,
       size: values[columns.size]!,
@@ -172,9 +177,9 @@ export class EventRow {
       memory: name?.label,
       memoryNumber: this.memory,
       device: name?.device ?? "",
-      pool: all[values[columns.pool]!]!,
+      pool: all[values[columns.pool]!] ?? "",
       request: values[columns.request]!,
-      family: all[values[columns.family]!]!,
+      family: all[values[columns.family]!] ?? "",
       size: values[columns.size]!,
       label: all[values[columns.label]!],
       budget: all[values[columns.budget]!],

@@ -4,7 +4,16 @@
  *
  * @internal
  */
-import type { FreeReason, GaveUp, Leased, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
+import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
+import type {
+  FreeReason,
+  GaveUp,
+  Happened,
+  Leased,
+  OfRequest,
+  PoolEvent,
+  Released
+} from "../../domain/pool/PoolEvent.ts"
 
 /** What events say. What one leaves out is 0; a text is a place in a list of all texts, and 0 for none. */
 const columnNames = [
@@ -58,6 +67,7 @@ export interface Range {
 const most = Number.MAX_SAFE_INTEGER
 const count: Range = { name: `whole number from 0 to ${most}`, least: 0, most, isWhole: true }
 const bytes: Range = { name: `whole number of bytes up to ${most}`, least: 0, most, isWhole: true }
+const numbers: Range = { name: "number", least: -Number.MAX_VALUE, most: Infinity, isWhole: false }
 const amount: Range = { name: "number from 0", least: 0, most: Infinity, isWhole: false }
 const finite: Range = { name: "finite number", least: -Number.MAX_VALUE, most: Number.MAX_VALUE, isWhole: false }
 const yesOrNo: Range = { name: "yes or no", least: 0, most: 1, isWhole: true }
@@ -115,7 +125,99 @@ const ofRequest = [
 
 const block = [field("block"), field("capacity")]
 
-const shapes: { readonly [Tag in PoolEvent["_tag"]]: ReadonlyArray<Field> } = {
+/** Those that make a request known. */
+type Asking = "ask" | "askOnce" | "tooLarge"
+
+/** An input of the machine that makes a request known. It is no event: who reads events does not see it. */
+export interface Asked extends OfRequest {
+  readonly _tag: "Asked"
+  readonly what: Asking
+  /** The exclusive section in which it is made. */
+  readonly section: number | undefined
+  /** The sum of {@link inHandler}, {@link isPart}, {@link waits} and {@link isSection}. */
+  readonly how: number
+}
+
+/** A handler makes it. */
+export const inHandler = 1
+/** It is one of several that are wanted together. */
+export const isPart = 2
+/** It waits if nothing fits. */
+export const waits = 4
+/** It is for an exclusive section. */
+export const isSection = 8
+
+/** What the machine found where it looks outside of itself. */
+export type Finding = "acquired" | "clearFailed" | "done" | "elsewhere" | "jobs" | "lost" | "queues" | "unusable"
+
+/** Another input of the machine, or what that found outside of itself. It is no event either. */
+export interface Input extends Happened {
+  readonly _tag: "Input"
+  readonly what: Exclude<keyof PoolInputs, Asking> | Finding
+  /** Of the request that it is of: the sum of {@link inHandler} and {@link ownerClosed}. */
+  readonly how: number
+  readonly request: number | undefined
+  readonly value: number
+  readonly value2: number
+  readonly value3: number
+  readonly pool: string | undefined
+  readonly budgetNumber: number | undefined
+  readonly queue: string | undefined
+  readonly why: string | undefined
+}
+
+/** The scope is closed that was to own its lease. */
+export const ownerClosed = 2
+
+const asking: Record<Asking, true> = { ask: true, askOnce: true, tooLarge: true }
+
+const inputs: Record<Input["what"], true> = {
+  advance: true,
+  allTimedOut: true,
+  begunAll: true,
+  believes: true,
+  close: true,
+  closePool: true,
+  driverAnswered: true,
+  driverAsked: true,
+  driverRefused: true,
+  ended: true,
+  evictForOthers: true,
+  failDeadlocked: true,
+  handlersAnswered: true,
+  handlersEnded: true,
+  idleStep: true,
+  limitJobs: true,
+  loseDevice: true,
+  promote: true,
+  raiseJobs: true,
+  reclaimed: true,
+  reclaimedFor: true,
+  reservationEnded: true,
+  retracting: true,
+  retryAll: true,
+  scopeClosed: true,
+  serve: true,
+  setBudgetLimit: true,
+  setHandlers: true,
+  setHolding: true,
+  setMaxBytes: true,
+  startIdleClock: true,
+  timedOut: true,
+  trim: true,
+  acquired: true,
+  clearFailed: true,
+  done: true,
+  elsewhere: true,
+  jobs: true,
+  lost: true,
+  queues: true,
+  unusable: true
+}
+
+type Tag = PoolEvent["_tag"] | Asked["_tag"] | Input["_tag"]
+
+const shapes: { readonly [T in Tag]: ReadonlyArray<Field> } = {
   DriverAsked: [...ofRequest, field("capacity")],
   Leased: [...ofRequest, choice("from", from), ...block],
   Kept: [...ofRequest, ...block],
@@ -147,12 +249,30 @@ const shapes: { readonly [Tag in PoolEvent["_tag"]]: ReadonlyArray<Field> } = {
   TrimAsked: [field("to", "capacity", amount), field("all", "block", yesOrNo), field("queue")],
   HoldingChanged: [field("holds", "block", yesOrNo)],
   IdleStep: [field("steps", "capacity", count)],
-  Closing: [field("pool"), field("budgetNumber")]
+  Closing: [field("pool"), field("budgetNumber")],
+  Asked: [
+    ...ofRequest,
+    choice("what", asking),
+    { ...field("section", "block"), isOptional: true },
+    field("how", "capacity", count)
+  ],
+  Input: [
+    choice("what", inputs),
+    field("how", "block", count),
+    { ...field("request"), isOptional: true },
+    field("value", "capacity", numbers),
+    field("value2", "size", numbers),
+    field("value3", "waitAtMost", numbers),
+    field("pool"),
+    field("budgetNumber"),
+    field("queue"),
+    field("why", "label")
+  ]
 }
 
 /** The kinds of events. An event in memory has the place of its kind in this list. */
 export const kinds: ReadonlyArray<{
-  readonly tag: PoolEvent["_tag"]
+  readonly tag: Tag
   readonly fields: ReadonlyArray<Field>
   /** Whether it has all that events of requests have, and what it has beside that. */
   readonly isOfRequest: boolean
@@ -179,7 +299,9 @@ export const kinds: ReadonlyArray<{
   "TrimAsked" as const,
   "HoldingChanged" as const,
   "Closing" as const,
-  "IdleStep" as const
+  "IdleStep" as const,
+  "Asked" as const,
+  "Input" as const
 ].map((tag) => {
   const fields = shapes[tag]
   const others = fields.filter((field) => !ofRequest.includes(field))
@@ -188,5 +310,10 @@ export const kinds: ReadonlyArray<{
 
 const places = new Map<string, number>(kinds.map(({ tag }, place) => [tag, place]))
 
+const firstInput = places.get("Asked")!
+
 /** The place of a kind among {@link kinds}, or undefined for what is none. */
 export const placeOf = (tag: string): number | undefined => places.get(tag)
+
+/** Whether a kind is one of inputs, and not of events. */
+export const isInput = (kind: number): boolean => kind >= firstInput

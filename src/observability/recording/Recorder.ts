@@ -29,7 +29,7 @@ import { RingEmitter } from "./RingEmitter.ts"
 export interface RecorderOptions {
   /**
    * How many events it keeps: of more, the newest. From 1 to 100,000,000; default 100,000. A hit or the end of its lease takes 4 bytes
-   * where one before said the same of the block, and any event some 40, without its texts: the default is 0.5 to 10 MB.
+   * where one before said the same of the block, and any event some 40 to 60, without its texts: the default is 0.5 to 10 MB.
    */
   readonly capacity?: number | undefined
 }

@@ -8,7 +8,7 @@ import { demand, demandMembers } from "../../domain/arguments/Demand.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
 import { EventReader } from "./EventReader.ts"
-import { type Field, kinds, placeOf } from "./EventShape.ts"
+import { type Field, isInput, kinds, placeOf } from "./EventShape.ts"
 import { decodeFacts } from "./FactsSchema.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
@@ -52,7 +52,9 @@ const demandFacts = (facts: RecordingFacts): RecordingFacts => {
 const demandEvent = (event: PoolEvent): void => {
   demandMembers(operation, "an event", event, { _tag: "string", at: "number", memoryNumber: "number" })
   const kind = placeOf(event._tag)
-  if (kind === undefined) throw new TypeError(`${operation}: ${shown(event._tag)} is no kind of event. See PoolEvent.`)
+  if (kind === undefined || isInput(kind)) {
+    throw new TypeError(`${operation}: ${shown(event._tag)} is no kind of event. See PoolEvent.`)
+  }
   for (const { as, isText, name } of kinds[kind]!.fields) {
     const value: unknown = Reflect.get(event, name)
     if (value === undefined) continue

@@ -6,6 +6,7 @@
 import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
 import { EventChunk } from "./EventChunk.ts"
 import { EventRow } from "./EventRow.ts"
+import { isInput } from "./EventShape.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 import type { Recording } from "./RecordingModel.ts"
 import { Texts } from "./Texts.ts"
@@ -34,7 +35,7 @@ export class RecordingBuilder {
   addRow(): void {
     const chunk = this.#last?.hasRoom === true ? this.#last : this.#next()
     chunk.add(this.row)
-    this.#length++
+    if (!isInput(this.row.kind)) this.#length++
   }
 
   /** From now on the texts of rows are these. */

@@ -15,7 +15,7 @@ import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import { EventReader } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"
-import { type Field, kinds, placeOf } from "./EventShape.ts"
+import { type Field, isInput, kinds, placeOf } from "./EventShape.ts"
 import { columnsOfKinds, factsOf, Header, isHeader } from "./FactsSchema.ts"
 import { bytesOf, LinePieces, type LineScanner } from "./LineScanner.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
@@ -42,7 +42,7 @@ function* linesOf(recording: Recording): Generator<string, void> {
   const facts = factsOf(recording)
   const header = { format: "effect-gpu-pool recording", version: 1, length, columns: columnsOfKinds, facts } as const
   yield JSON.stringify(encodeHeader(header))
-  const reader = new EventReader(recording)
+  const reader = new EventReader(recording, true)
   let texts: Texts | undefined
   while (reader.next()) {
     const { row } = reader
@@ -197,7 +197,9 @@ class Reader {
 
   #addRow(): GpuError | undefined {
     const { length, row } = this.#builder
-    if (length === this.#header!.length) return this.#wrong("it is one event more than the first line says")
+    if (length === this.#header!.length && !isInput(row.kind)) {
+      return this.#wrong("it is one event more than the first line says")
+    }
     const problem = row.problem(this.#memories, this.#budgets)
     if (problem !== undefined) return this.#wrong(problem)
     this.#builder.addRow()

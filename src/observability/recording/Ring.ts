@@ -20,8 +20,9 @@ export class Ring {
   readonly #chunks: Array<EventChunk>
   readonly #inSnapshots = new WeakSet<EventChunk>()
   #last: EventChunk
-  /** How many events the chunks before the last one have. */
+  /** How many events the chunks before the last one have, and count for. */
   #full = 0
+  #weight = 0
   #dropped = 0
 
   constructor(capacity: number) {
@@ -37,6 +38,7 @@ export class Ring {
 
   #next(): EventChunk {
     this.#full += this.#last.length
+    this.#weight += this.#last.weight
     const unused = this.#drop()
     this.#last = unused ?? new EventChunk(wordsPerChunk(this.capacity))
     this.#chunks.push(this.#last)
@@ -46,9 +48,12 @@ export class Ring {
   /** Drops chunks as long as the others have enough events. Returns one that can be filled again. */
   #drop(): EventChunk | undefined {
     let unused: EventChunk | undefined
-    for (let [oldest] = this.#chunks; this.#full - oldest!.length >= this.capacity; oldest = this.#chunks[0]) {
+    const isSpare = ({ length, weight }: EventChunk): boolean =>
+      this.#full - length >= this.capacity || this.#weight - weight >= this.capacity
+    for (let [oldest] = this.#chunks; isSpare(oldest!); oldest = this.#chunks[0]) {
       this.#chunks.shift()
       this.#full -= oldest!.length
+      this.#weight -= oldest!.weight
       this.#dropped += oldest!.length
       if (!this.#inSnapshots.has(oldest!)) unused = oldest
     }

@@ -3,19 +3,22 @@
  *
  * @internal
  */
+import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { Patience } from "../../domain/pool/machine/Request.ts"
 import type { ChargedBudget, Origin } from "../../domain/pool/machine/Reservation.ts"
-import type { Released } from "../../domain/pool/PoolEvent.ts"
+import type { PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
-import type { Block, Lease } from "../../services/lease/Lease.ts"
+import type { Block, Leasable, Lease } from "../../services/lease/Lease.ts"
 import type { PoolSource } from "../../services/lease/PoolSource.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
 import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
-import { longestWait } from "../events/EventMaker.ts"
+import { longestWait, type Tell } from "../events/EventMaker.ts"
+import { type InputFacts, InputRecorder, type InputWriter } from "../events/InputRecorder.ts"
 import { PoolEmitter } from "../events/PoolEmitter.ts"
 import { type EventChunk, sizeColumns } from "./EventChunk.ts"
 import { EventRow } from "./EventRow.ts"
+import type { Asked, Input } from "./EventShape.ts"
 import { memoryFacts } from "./MemoryFacts.ts"
 import { keyOfFamily } from "./RecordingFacts.ts"
 import type { Ring } from "./Ring.ts"
@@ -59,7 +62,7 @@ interface NotedFamily {
 
 const mostSizes = 1024
 
-export class RingEmitter extends PoolEmitter {
+export class RingEmitter extends PoolEmitter implements InputWriter {
   readonly #heard: Heard
   readonly #ring: Ring
   readonly #onRanOut: () => void
@@ -73,22 +76,42 @@ export class RingEmitter extends PoolEmitter {
   readonly #families = new Map<Family, NotedFamily>()
   #family: Family | undefined = undefined
   #noted: NotedFamily | undefined = undefined
+  readonly #inputs: InputRecorder
 
   constructor(memory: Heard, ring: Ring, now: () => number, onRanOut: () => void) {
-    super(memory, now, (event, about) => {
-      // The notes are in the chunk of their event: a recording may have no other.
-      const chunk = this.#open()
-      if (about?.budget !== undefined) this.#noteBudgets(chunk, about.budget)
-      if (about !== undefined && "wanted" in about && about.asks === undefined) {
-        this.#note(chunk, about.source, about.family, about.size)
-      }
-      this.#row.set(event)
-      this.#place = chunk.add(this.#row)
-    })
+    super(memory, now, (event, about) => this.#add(event, about))
     this.#heard = memory
     this.#ring = ring
     this.#onRanOut = onRanOut
     this.#row.memory = memory.number
+    this.#inputs = new InputRecorder(this, memory)
+  }
+
+  /** The notes are in the chunk of their event: a recording may have no other. */
+  #add(event: PoolEvent | Asked | Input, about: Parameters<Tell<LeaseRequest>>[1]): void {
+    const chunk = this.#open()
+    if (about?.budget !== undefined) this.#noteBudgets(chunk, about.budget)
+    if (about !== undefined && "wanted" in about && about.asks === undefined) {
+      this.#note(chunk, about.source, about.family, about.size)
+    }
+    this.#row.set(event)
+    this.#place = chunk.add(this.#row)
+  }
+
+  inputsOf(inputs: PoolInputs<Leasable>): PoolInputs<Leasable> {
+    return this.#inputs.of(inputs)
+  }
+
+  found(what: "acquired" | "clearFailed" | "done", value: number): void {
+    this.#inputs.found(what, value)
+  }
+
+  asked(what: Asked["what"], request: LeaseRequest): void {
+    this.#add(this.askedOf(what, request), request)
+  }
+
+  input(what: Input["what"], request: LeaseRequest | undefined, facts: InputFacts): void {
+    this.#add(this.inputOf(what, request, facts), facts.budget === undefined ? undefined : { budget: facts.budget })
   }
 
   override hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {
@@ -119,6 +142,8 @@ export class RingEmitter extends PoolEmitter {
   }
 
   override released(lease: Lease, block: Block, why: Released["why"]): void {
+    this.#inputs.note()
+    if (!block.value.recyclable) this.input("unusable", undefined, { value: block.number })
     const chunk = this.#ring.open()
     const known = this.#known[slotOf(block.number, lease)]
     if (known !== undefined && known.says(block.number, lease, chunk.filling)) {

@@ -7,18 +7,16 @@ import * as Exit from "effect/Exit"
 import { type Answer, type Asked, Request } from "../../domain/pool/machine/Request.ts"
 import type { OfRequest } from "../../domain/pool/PoolEvent.ts"
 import type { ReplayedLease, ReplayedSource } from "./ReplayedSource.ts"
-import type { Outcome } from "./Trace.ts"
 
 /** What a memory has to know of a request of the recording. */
 export interface Told {
-  /** As its first event tells it. */
+  /** As its first row tells it. */
   readonly asked: OfRequest
-  readonly outcome: Outcome
-  /** How many of its events the replay has told. */
-  told: number
+  /** Whether a handler makes it. */
+  readonly inHandler: boolean
 }
 
-/** Whose job it is, and what handlers ask for, is not recorded. */
+/** Whose job it is is not recorded. */
 export class MachineRequest<T extends Told = Told> extends Request {
   declare readonly source: ReplayedSource
   declare granted: ReplayedLease | undefined
@@ -32,7 +30,7 @@ export class MachineRequest<T extends Told = Told> extends Request {
   }
 
   override get inHandler(): boolean {
-    return false
+    return this.replayed.inHandler
   }
 
   /** It sees for itself how it goes on. */

@@ -10,11 +10,13 @@ import * as Predicate from "effect/Predicate"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import { type Recording, recordingProblem } from "../recording/RecordingModel.ts"
-import { Replayer } from "./Replayer.ts"
+import { ExactReplay } from "./exact/ExactReplay.ts"
+import { differsAt } from "./exact/Journal.ts"
 import { planOf, type ReplayOptions } from "./ReplayOptions.ts"
 import { type ReplayReport, reportOf } from "./ReplayReport.ts"
+import { Simulator } from "./simulated/Simulator.ts"
+import { Trace } from "./simulated/Trace.ts"
 import { type SmallestLimit, smallestLimitOf, type SmallestLimitOptions } from "./SmallestLimit.ts"
-import { Trace } from "./Trace.ts"
 
 export type { ReplayOptions } from "./ReplayOptions.ts"
 export type { FailedRequest, ReplayReport } from "./ReplayReport.ts"
@@ -27,17 +29,28 @@ const hasRecording = ({ 0: first, length }: IArguments): boolean =>
 const replay = (
   operation: string,
   recording: Recording,
-  trace: Trace,
+  trace: () => Trace,
   options: ReplayOptions | undefined
 ): ReplayReport | GpuError => {
   const plan = planOf(operation, recording, options)
   if (isGpuError(plan)) return plan
-  const replayer = new Replayer(recording, { plan, trace, keepsEvents: true, endsWith: undefined })
-  const problem = replayer.run(operation)
-  if (problem !== undefined) return problem
   const { budgets, takenAt } = recording
   const facts = { source: "effect-gpu-pool", reason: "planned" as const, takenAt, dropped: 0, budgets }
-  return reportOf(replayer, replayer.events.build({ ...facts, ...replayer.facts }))
+  if (plan.isSame) {
+    const exact = new ExactReplay(recording, plan)
+    if (exact.run()) return reportOf(exact, { ...recording, ...facts }, undefined)
+  }
+  const simulator = new Simulator(recording, { plan, trace: trace(), keepsEvents: true, endsWith: undefined })
+  const problem = simulator.run(operation)
+  if (problem !== undefined) return problem
+  const replayed = simulator.events.build({ ...facts, ...simulator.facts })
+  return reportOf(simulator, replayed, plan.isSame ? differsAt(recording, replayed) : undefined)
+}
+
+/** What a recording says of each request is looked for when it is needed first. */
+const traceOf = (recording: Recording): () => Trace => {
+  let trace: Trace | undefined
+  return () => trace ??= new Trace(recording)
 }
 
 /**
@@ -85,7 +98,7 @@ export const run: {
     Effect.suspend((): Effect.Effect<ReplayReport, GpuError> => {
       const problem = recordingProblem("Replay.run", recording)
       if (problem !== undefined) return problem
-      const report = replay("Replay.run", recording, new Trace(recording), options)
+      const report = replay("Replay.run", recording, traceOf(recording), options)
       return isGpuError(report) ? report : Effect.succeed(report)
     })
 )
@@ -140,7 +153,7 @@ export const compare: {
           "Pass a record of options by name."
         )
       }
-      const trace = new Trace(recording)
+      const trace = traceOf(recording)
       const reports: Array<[string, ReplayReport]> = []
       for (const [name, options] of Object.entries<ReplayOptions>(policies)) {
         const report = replay(operation, recording, trace, options)

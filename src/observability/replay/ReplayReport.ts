@@ -3,9 +3,9 @@
  *
  * @since 0.1.0
  */
+import type { GpuError } from "../../domain/GpuError.ts"
+import type { OfRequest } from "../../domain/pool/PoolEvent.ts"
 import type { Recording } from "../recording/Recording.ts"
-import type { Failed } from "./Performing.ts"
-import type { Replayer } from "./Replayer.ts"
 import type { Tally } from "./Tally.ts"
 
 /**
@@ -79,7 +79,18 @@ export interface ReplayReport {
 }
 
 /** @internal */
-export const failedRequest = ({ at, replayed: { asked }, why }: Failed): FailedRequest => {
+export type Reason = GpuError["reason"]["_tag"]
+
+/** A request that got nothing in the replay. @internal */
+export interface Failed {
+  readonly asked: OfRequest
+  /** The reason of its error, or that the recording ends before it was served. */
+  readonly why: Reason | "NeverServed"
+  readonly at: number
+}
+
+/** @internal */
+export const failedRequest = ({ asked, at, why }: Failed): FailedRequest => {
   const { callSite, label, pool, request, size } = asked
   return { request, size, pool, label, callSite, madeAt: asked.at, failedAt: at, why }
 }
@@ -110,7 +121,11 @@ export const countsOf = (tally: Tally): Omit<ReplayReport, "failed" | "differsAt
 }
 
 /** @internal */
-export const reportOf = ({ differsAt, failures, tally }: Replayer, recording: Recording): ReplayReport => ({
+export const reportOf = (
+  { failures, tally }: { readonly failures: ReadonlyArray<Failed>; readonly tally: Tally },
+  recording: Recording,
+  differsAt: number | undefined
+): ReplayReport => ({
   ...countsOf(tally),
   differsAt,
   failed: failures.map(failedRequest),

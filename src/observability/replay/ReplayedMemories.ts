@@ -4,53 +4,60 @@
  *
  * @internal
  */
-import type { RecordingBuilder } from "../recording/RecordingBuilder.ts"
-import type { Diff } from "./Diff.ts"
-import { ReplayedMemory } from "./ReplayedMemory.ts"
-import type { ReplayedRequest } from "./ReplayedRequest.ts"
-import { ReplayObserver } from "./ReplayObserver.ts"
+import { together } from "../events/Together.ts"
+import type { MemoryContent, MemoryObserver, ReplayedMemory } from "./ReplayedMemory.ts"
 import { type MemoryPlan, memoryUnder, type ReplayPlan } from "./ReplayOptions.ts"
-import type { Requesting } from "./Requesting.ts"
 import { RowEmitter, type Rows } from "./RowEmitter.ts"
 import type { Tally } from "./Tally.ts"
-import type { Trace } from "./Trace.ts"
+import { TallyObserver } from "./TallyObserver.ts"
 
-export interface ReplayedMemoriesOptions {
+/** Whatever makes its requests. */
+type AnyMemory = Pick<
+  ReplayedMemory<never>,
+  | "begin"
+  | "bytesElsewhere"
+  | "core"
+  | "earlyLeases"
+  | "epochElsewhere"
+  | "hasSeveralQueues"
+  | "facts"
+  | "isIdle"
+  | "lost"
+  | "namesQueues"
+  | "observe"
+  | "recordedBudgets"
+  | "told"
+  | "uncontestedElsewhere"
+>
+
+export interface ReplayedMemoriesOptions<M> {
   readonly plan: ReplayPlan
-  readonly trace: Trace
-  readonly requesting: Requesting
+  readonly contentOf: (memory: number) => MemoryContent
+  readonly make: (plan: MemoryPlan, content: MemoryContent) => M
   readonly tally: Tally
-  readonly diff: Diff | undefined
-  /** Has the events of the replay, if they are wanted. */
-  readonly events: RecordingBuilder | undefined
+  readonly now: () => number
+  /** Gets what they do, if that is wanted. */
+  readonly rows: Rows | undefined
 }
 
-type Facts = ReplayedMemory<ReplayedRequest>["facts"]
+type Facts = AnyMemory["facts"]
 
 /** So many there may be at one time. */
 export const mostMemories = 16_384
 
-export class ReplayedMemories {
-  readonly #options: ReplayedMemoriesOptions
-  readonly #rows: Rows | undefined
+export class ReplayedMemories<M extends AnyMemory> {
+  readonly #options: ReplayedMemoriesOptions<M>
   readonly #plans: ReadonlyMap<number, MemoryPlan>
-  readonly #there = new Map<number, ReplayedMemory<ReplayedRequest>>()
+  readonly #there = new Map<number, M>()
   /** What the recording of the replay states of those that were forgotten. */
   readonly #forgotten = new Map<number, Facts>()
 
-  constructor(options: ReplayedMemoriesOptions) {
-    const { events, diff, plan: { memories }, trace } = options
+  constructor(options: ReplayedMemoriesOptions<M>) {
+    const { contentOf, plan: { memories } } = options
     this.#options = options
-    this.#rows = events && {
-      row: events.row,
-      add: () => {
-        events.addRow()
-        diff?.take(events.row)
-      }
-    }
     this.#plans = new Map(memories.map((plan) => [plan.memory.number, plan]))
     // What has blocks before the first event counts from there on.
-    for (const number of this.#plans.keys()) if (trace.memory(number).blocks.length > 0) this.of(number)
+    for (const number of this.#plans.keys()) if (contentOf(number).blocks.length > 0) this.of(number)
   }
 
   /** Whether there are more at one time than may be. */
@@ -58,13 +65,8 @@ export class ReplayedMemories {
     return this.#there.size > mostMemories
   }
 
-  /** One that has begun. */
-  known(number: number): ReplayedMemory<ReplayedRequest> | undefined {
-    return this.#there.get(number)
-  }
-
   /** The memory with a number, which begins with its first event. */
-  of(number: number): ReplayedMemory<ReplayedRequest> | undefined {
+  of(number: number): M | undefined {
     const known = this.#there.get(number)
     if (known !== undefined) return known
     const plan = this.#plans.get(number)
@@ -74,20 +76,21 @@ export class ReplayedMemories {
     return made
   }
 
-  #make(number: number, plan: MemoryPlan): ReplayedMemory<ReplayedRequest> {
-    const { diff, requesting, trace, tally } = this.#options
-    const memory = new ReplayedMemory(plan, trace.memory(number), requesting)
+  #make(number: number, plan: MemoryPlan): M {
+    const { contentOf, make, now, rows, tally } = this.#options
+    const memory = make(plan, contentOf(number))
+    memory.begin()
     for (const { size } of memory.earlyLeases.values()) tally.activate(size)
     tally.manage(memory.core.managedBytes)
-    const now = (): number => diff?.nextAt ?? requesting.time.now
-    const rows = this.#rows && new RowEmitter(memory.told, memory.recordedBudgets, now, this.#rows)
-    memory.observe(new ReplayObserver(memory, tally, rows))
+    const counting = new TallyObserver(tally)
+    memory.observe(
+      together<MemoryObserver>(rows === undefined ? [counting] : [counting, new RowEmitter(memory, now, rows)])
+    )
     return memory
   }
 
-  /** The event at a place has come. A memory of which no more is told is forgotten, unless something of it goes on. */
-  passed(number: number, place: number): void {
-    if (place < this.#options.trace.memory(number).last) return
+  /** No more is told of a memory: it is forgotten, unless something of it goes on. */
+  forget(number: number): void {
     const memory = this.#there.get(number)
     if (memory?.isIdle !== true) return
     this.#there.delete(number)
@@ -106,7 +109,7 @@ export class ReplayedMemories {
 
   #factsOf(plan: MemoryPlan): Facts {
     const { number } = plan.memory
-    const { families } = this.#options.trace.memory(number)
+    const { families } = this.#options.contentOf(number)
     return this.#there.get(number)?.facts ?? this.#forgotten.get(number) ??
       { memories: [memoryUnder(plan)], families, blocks: [] }
   }

@@ -14,16 +14,13 @@ import type { RecordedFamily } from "../recording/Recording.ts"
 
 /** What stands for the memory of a block. */
 export class Placeholder {
-  readonly recyclable = true
+  recyclable = true
   readonly pooledBy: ReplayedSource
-  /** The number of the block of the recording that it stands for, where it is the same. */
-  readonly recorded: number
   /** The queue of its last lease. */
   queue: string | undefined = undefined
 
-  constructor(pooledBy: ReplayedSource, recorded: number) {
+  constructor(pooledBy: ReplayedSource) {
     this.pooledBy = pooledBy
-    this.recorded = recorded
   }
 }
 
@@ -145,7 +142,7 @@ export class ReplayedPool {
 export class ReplayedSource implements RequestSource {
   readonly service: string
   readonly what: Released["what"] = undefined
-  readonly clears = false
+  readonly clears: boolean
   readonly borrows: boolean
   /** The bytes above which the device can never serve a request. */
   readonly largest: number
@@ -154,12 +151,13 @@ export class ReplayedSource implements RequestSource {
   readonly sizes: FamilySizes
 
   constructor(
-    { family, pool: service }: RecordedFamily,
+    { clears, family, pool: service }: RecordedFamily,
     pool: ReplayedPool,
     sizes: FamilySizes,
     { maxBufferSize, memoryBytes = Infinity }: DeviceLimits
   ) {
     this.service = service
+    this.clears = clears
     this.largest = service === "ImagePool" ? memoryBytes : Math.min(maxBufferSize, memoryBytes)
     this.family = family
     this.pool = pool

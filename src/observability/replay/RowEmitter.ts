@@ -4,17 +4,18 @@
  *
  * @internal
  */
+import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import { EventMaker, type ToldMemory } from "../events/EventMaker.ts"
+import { type InputFacts, InputRecorder, type InputWriter, type Outside } from "../events/InputRecorder.ts"
 import type { EventRow } from "../recording/EventRow.ts"
-import { columns, placeOf } from "../recording/EventShape.ts"
+import { type Asked, columns, type Input, placeOf } from "../recording/EventShape.ts"
 import type { MachineRequest, Told } from "./MachineRequest.ts"
+import { firstQueue, type MemoryObserver } from "./ReplayedMemory.ts"
 import type { ReplayedBlock, ReplayedLease } from "./ReplayedSource.ts"
 
 const releasedKind = placeOf("Released")!
-
-type Mutable<E> = { -readonly [K in keyof E]: E[K] }
 
 /** What rows are written of. */
 export interface Rows {
@@ -23,23 +24,56 @@ export interface Rows {
   readonly add: () => void
 }
 
-export class RowEmitter extends EventMaker<MachineRequest> {
-  readonly #rows: Rows
+/** The memory that tells. */
+export interface Telling extends Outside {
+  readonly told: ToldMemory
+  /** Budgets have numbers of their own in a replay: those of the recording. */
+  readonly recordedBudgets: ReadonlyMap<number, number>
+  /** Whether its device has several queues. */
+  readonly namesQueues: boolean
+}
 
-  /** Budgets have numbers of their own in a replay, of which it is told those of the recording. */
-  constructor(memory: ToldMemory, recordedBudgets: ReadonlyMap<number, number>, now: () => number, rows: Rows) {
-    super(memory, now, (event) => {
-      rows.row.set(renamed(event, recordedBudgets))
-      rows.add()
-    })
+export class RowEmitter extends EventMaker<MachineRequest> implements InputWriter, MemoryObserver {
+  readonly #rows: Rows
+  readonly #telling: Telling
+  readonly #inputs: InputRecorder
+
+  constructor(memory: Telling, now: () => number, rows: Rows) {
+    super(memory.told, now, (event) => this.#add(event))
     this.#rows = rows
+    this.#telling = memory
+    this.#inputs = new InputRecorder(this, memory)
+  }
+
+  #add(event: PoolEvent | Asked | Input): void {
+    const { row, row: { values } } = this.#rows
+    row.set(event)
+    const recorded = "budgetNumber" in event ? this.#telling.recordedBudgets.get(event.budgetNumber ?? 0) : undefined
+    if (recorded !== undefined) values[columns.budgetNumber] = recorded
+    this.#rows.add()
+  }
+
+  inputsOf(inputs: PoolInputs): PoolInputs {
+    return this.#inputs.of(inputs)
+  }
+
+  found(what: "acquired" | "done", value: number): void {
+    this.#inputs.found(what, value)
+  }
+
+  asked(what: Asked["what"], request: MachineRequest): void {
+    this.#add(this.askedOf(what, request))
+  }
+
+  input(what: Input["what"], request: MachineRequest | undefined, facts: InputFacts): void {
+    this.#add(this.inputOf(what, request, facts))
   }
 
   protected override queueOf({ replayed: { asked } }: MachineRequest): string | undefined {
-    return asked.queue
+    return this.#telling.namesQueues ? asked.queue ?? firstQueue : undefined
   }
 
-  hitOf({ asked }: Told, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void {
+  hit({ asked }: Told, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void {
     const { row, row: { texts } } = this.#rows
     row.memory = this.memory.number
     row.setHit(this.now(), lease, block, {
@@ -60,12 +94,4 @@ export class RowEmitter extends EventMaker<MachineRequest> {
     values[columns.detail] = texts.placeOf(why)
     this.#rows.add()
   }
-}
-
-/** Gives an event that was made just now the numbers of the recording. */
-const renamed = (event: PoolEvent, recordedBudgets: ReadonlyMap<number, number>): PoolEvent => {
-  if (!("budgetNumber" in event) || event.budgetNumber === undefined) return event
-  const own: Mutable<typeof event> = event
-  own.budgetNumber = recordedBudgets.get(event.budgetNumber) ?? event.budgetNumber
-  return own
 }

@@ -8,10 +8,10 @@ import { booleanProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { Recording } from "../recording/Recording.ts"
-import { Replayer } from "./Replayer.ts"
 import { planOf, type ReplayOptions } from "./ReplayOptions.ts"
 import { type FailedRequest, failedRequest } from "./ReplayReport.ts"
-import { Trace } from "./Trace.ts"
+import { Simulator } from "./simulated/Simulator.ts"
+import { Trace } from "./simulated/Trace.ts"
 
 /**
  * For which limit is looked, and under which policies.
@@ -205,10 +205,10 @@ export const smallestLimitOf = (
     return smallestLimitOfAll(within, (maxBytes): Effect.Effect<Try, GpuError> => {
       const plan = planOf(operation, recording, { ...options, maxBytes })
       if (isGpuError(plan)) return plan
-      const replayer = new Replayer(recording, { plan, trace, keepsEvents: false, endsWith })
-      const problem = replayer.run(operation)
+      const simulator = new Simulator(recording, { plan, trace, keepsEvents: false, endsWith })
+      const problem = simulator.run(operation)
       if (problem !== undefined) return problem
-      const { failures, tally: { peakManagedBytes, waits } } = replayer
+      const { failures, tally: { peakManagedBytes, waits } } = simulator
       const [first] = failures
       const tried = {
         passes: first === undefined && (mayWait || waits === 0),

@@ -14,6 +14,7 @@ import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
 import type { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
+import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { PoolBlock } from "../../domain/pool/PoolCore.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
@@ -55,6 +56,8 @@ export type Block<V extends Leasable = Leasable> = PoolBlock<V, Family>
  */
 export interface LeaseOwner {
   readonly deviceInfo: DeviceInfo
+  /** What its machine is given. */
+  readonly inputs: Pick<PoolInputs, "scopeClosed" | "serve">
   /** Ends a live lease. */
   readonly endUnsafe: (lease: Lease, why: Released["why"]) => void
 }

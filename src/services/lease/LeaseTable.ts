@@ -90,7 +90,7 @@ export class LeaseList implements OwningList, RequestOwner {
     const queues = this.#endAwaiting()
     this.endAll("scopeClosed")
     // A request that left its queue may be busy with handlers: it serves the queue only when it is done.
-    for (const queue of queues) queue.serve()
+    for (const queue of queues) this.owner.inputs.serve(queue)
     if (!this.isKept) {
       this.scope = undefined
       // Where its scope had more to end, this is no longer the state of one that has not.
@@ -119,9 +119,8 @@ export class LeaseList implements OwningList, RequestOwner {
     if (this.#lastAwaiting === undefined) return noQueues
     const queues = new Set<Queue>()
     for (let last = this.#lastAwaiting; last !== undefined; last = this.#lastAwaiting) {
-      const queue = last.queue!
-      queue.endRequest(last)
-      queues.add(queue)
+      queues.add(last.queue!)
+      this.owner.inputs.scopeClosed(last)
     }
     return queues
   }

@@ -17,9 +17,9 @@ const mostLeftOut = 7
 
 /** Ends the deadlocks that there are. What it saw is for the next look. */
 export const look = (pool: Watched, seen: Seen): Seen => {
-  const { machine: { state } } = pool
+  const { inputs, machine: { state } } = pool
   // An operation may not have known yet on which fiber it runs, and for which job, when its request had to wait for the end of others.
-  for (const queue of state.queues) if (queue.jobs !== undefined) queue.serve()
+  for (const queue of state.queues) if (queue.jobs !== undefined) inputs.serve(queue)
   const { marks } = seen
   if (!marks.hasQuiet) return { ...seen, marks: marks.renewed() }
   const fingerprint = fingerprintOf(pool)
@@ -30,7 +30,7 @@ export const look = (pool: Watched, seen: Seen): Seen => {
     marks.hasWaited(request, queue) && !(request.isHeldBack && queue.hasRoomFor(request))
   if (!isLeftOut && endDeadlocks(pool, mayBe)) return { ...seen, marks: marks.renewed() }
   // Jobs that have memory may wait for a job that has to wait until they end.
-  for (const queue of state.queues) if (marks.isQuiet(queue)) queue.raiseJobs()
+  for (const queue of state.queues) if (marks.isQuiet(queue)) inputs.raiseJobs(queue)
   if (isLeftOut) return { ...seen, marks: marks.renewed(), leftOut: seen.leftOut + 1 }
   const toLeaveOut = isSame ? Math.min(2 * seen.toLeaveOut + 1, mostLeftOut) : 0
   return { marks: marks.renewed(), fingerprint, toLeaveOut, leftOut: 0 }

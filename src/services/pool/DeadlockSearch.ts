@@ -28,7 +28,7 @@ export const endDeadlocks = (pool: Watched, mayBe: (request: LeaseRequest, queue
 const end = (found: Found, stuck: ReadonlyArray<WaitingAtLook>): void => {
   const { jobs, victims } = found.resolve(
     stuck,
-    ({ of: { jobs } }, having) => jobs?.limit.mostLeft(having) ?? Infinity
+    ({ of: { jobs } }, having) => jobs instanceof HoldingJobs ? jobs.limit.mostLeft(having) : Infinity
   )
   const failed = jobs.filter(({ requests }) => requests.some((request) => victims.includes(request)))
   const errors = victims.map((victim) => [victim, jobsNamedTo(victim, found, stuck, jobs)] as const)
@@ -36,10 +36,10 @@ const end = (found: Found, stuck: ReadonlyArray<WaitingAtLook>): void => {
   // then wait for each other too.
   for (const job of jobs) {
     if (failed.includes(job)) continue
-    for (const { queue, request } of job.requests) queue.of.promote(request)
+    for (const { queue: { inputs }, request } of job.requests) inputs.promote(request)
   }
   if (victims.length > 0) limitJobs(jobs, failed)
-  for (const [{ queue, request }, named] of errors) queue.of.fail(request, named)
+  for (const [{ queue: { inputs }, request }, named] of errors) inputs.failDeadlocked(request, named)
 }
 
 /** What the error of a request says of its own job and of the others. */
@@ -71,10 +71,10 @@ const jobOf = (found: Found, waiting: WaitingAtLook): WaitingJob => {
 
 /** From now on fewer jobs may have memory that the queues of these wait for. */
 const limitJobs = (jobs: ReadonlyArray<Stuck>, failed: ReadonlyArray<Stuck>): void => {
-  for (const [{ of }, count] of having<QueueAtLook>(jobs)) {
+  for (const [{ inputs, of }, count] of having<QueueAtLook>(jobs)) {
     if (count < 2) continue
     const holding = of.jobs instanceof HoldingJobs ? of.jobs : new HoldingJobs()
-    if (of.jobs !== holding) of.limitJobs(holding)
+    if (of.jobs !== holding) inputs.limitJobs(of, holding)
     for (const job of jobs) {
       const holdings = job.holdings.filter(({ bytes }) => bytes.some(([queue, some]) => queue.of === of && some > 0))
       if (holdings.length === 0) continue

@@ -9,6 +9,7 @@
  */
 import { Deadlocks, type Holding, type Key, type Queue, type Waiting } from "../../domain/pool/machine/Deadlock.ts"
 import type { Kept } from "../../domain/pool/machine/HoldingJobs.ts"
+import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"
 import type { Queue as WaitQueue } from "../../domain/pool/machine/Request.ts"
 import type { Reservation } from "../../domain/pool/machine/Reservation.ts"
@@ -21,6 +22,7 @@ import { partyOf } from "./Operation.ts"
 export interface Watched {
   readonly closed: boolean
   readonly machine: PoolMachine<Leasable>
+  readonly inputs: PoolInputs<Leasable>
   readonly leases: LeaseTable
   /** Itself and the others whose blocks come out of the same limit: what comes back to one may serve another. */
   readonly peers: ReadonlyArray<Watched>
@@ -34,6 +36,8 @@ const queueOf = ({ machine }: Watched): WaitQueue => machine.memory.queue
 /** A queue at this look. */
 export interface QueueAtLook extends Queue {
   readonly of: WaitQueue
+  /** Those of its memory. */
+  readonly inputs: PoolInputs<Leasable>
 }
 
 export interface HoldingAtLook extends Holding<QueueAtLook> {
@@ -98,10 +102,10 @@ export const deadlocksIn = (
   mayBe: (request: LeaseRequest, queue: WaitQueue) => boolean
 ): Deadlocks<QueueAtLook, HoldingAtLook, WaitingAtLook> => {
   const atLook = new Map<object, QueueAtLook>()
-  for (const { machine } of pools) {
+  for (const { inputs, machine } of pools) {
     for (const of of machine.state.queues) {
       const { account, isRefused } = of
-      atLook.set(of, { of, countedBytes: account.countedBytes(), roomBytes: isRefused ? 0 : account.room() })
+      atLook.set(of, { of, inputs, countedBytes: account.countedBytes(), roomBytes: isRefused ? 0 : account.room() })
     }
   }
   const holdings = pools.flatMap((pool) => holdingsOf(pool, pools, atLook))

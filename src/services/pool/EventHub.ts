@@ -6,7 +6,9 @@
  */
 import * as Context from "effect/Context"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { PoolObserver } from "../../domain/pool/machine/PoolObserver.ts"
+import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
 import type { Family, Patience } from "../../domain/pool/machine/Request.ts"
 import type { Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
@@ -21,10 +23,16 @@ export interface Emitter extends PoolObserver {
   /** A hit that made no request of its own. */
   hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void
   released(lease: Lease, block: Block, why: Released["why"]): void
+  /** What takes the place of the inputs of its machine, for one that hears of them too. */
+  inputsOf?(inputs: PoolInputs<Leasable>): PoolInputs<Leasable>
+  /** What its machine has got from its shell in a step. */
+  found?(what: "acquired" | "clearFailed" | "done", value: number): void
 }
 
 /** A memory, as those know it that listen. */
-export interface Heard {
+export interface Heard
+  extends Pick<PoolPort, "bytesElsewhere" | "epochElsewhere" | "hasSeveralQueues" | "lost" | "uncontestedElsewhere">
+{
   /** Tells it from all other memories of the program. */
   readonly number: number
   readonly label: string | undefined

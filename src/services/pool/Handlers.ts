@@ -9,8 +9,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Semaphore from "effect/Semaphore"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { HandlerCredit, type Shortage } from "../../domain/pool/machine/HandlerCredit.ts"
-import type { AccountHandlers } from "../../domain/pool/machine/Request.ts"
 
 /**
  * What a pool needs when it asks its out-of-memory handlers.
@@ -88,31 +86,27 @@ export const isWithin = (innermost: HandlerRun | undefined, pool: object): boole
 }
 
 /** @internal */
-export class Handlers implements AccountHandlers {
+export class Handlers {
   readonly #handlers = new Set<{ readonly handler: Handler }>()
   readonly #oneAtATime = Semaphore.makeUnsafe(1)
   /** The identity of the pool. */
   readonly #pool: object
+  readonly #changed: (some: boolean) => void
   /** How often they freed something. */
   #freed = 0
 
-  constructor(pool: object) {
+  /** `changed` is told when there are some, and when there are none any more. */
+  constructor(pool: object, changed: (some: boolean) => void) {
     this.#pool = pool
-  }
-
-  get isEmpty(): boolean {
-    return this.#handlers.size === 0
-  }
-
-  creditOf(account: Shortage): HandlerCredit {
-    return new HandlerCredit(account)
+    this.#changed = changed
   }
 
   add(handler: Handler): () => void {
     const entry = { handler }
     this.#handlers.add(entry)
+    if (this.#handlers.size === 1) this.#changed(true)
     return () => {
-      this.#handlers.delete(entry)
+      if (this.#handlers.delete(entry) && this.#handlers.size === 0) this.#changed(false)
     }
   }
 

@@ -7,12 +7,11 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { type IdleMachine, IdleSchedule } from "../../domain/pool/machine/IdleSchedule.ts"
+import { type IdleMemory, IdleSchedule } from "../../domain/pool/machine/IdleSchedule.ts"
 import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
 
 /** The memory whose idle blocks are freed. */
-interface IdleMemory {
-  readonly machine: IdleMachine
+interface Clocked extends IdleMemory {
   readonly settings: Pick<MemorySettings, "idle" | "stepMillis">
   readonly reclaim: Effect.Effect<void, GpuError>
 }
@@ -25,12 +24,13 @@ export class IdleClock {
   #timer: Fiber.Fiber<void> | undefined = undefined
 
   constructor(
-    { machine, reclaim, settings: { idle, stepMillis } }: IdleMemory,
+    memory: Clocked,
     run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   ) {
+    const { reclaim, settings: { idle, stepMillis } } = memory
     this.#reclaim = reclaim
     this.#run = run
-    this.#schedule = new IdleSchedule(machine, idle, stepMillis)
+    this.#schedule = new IdleSchedule(memory, idle, stepMillis)
   }
 
   start(): void {

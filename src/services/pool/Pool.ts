@@ -42,7 +42,7 @@ import * as QueueEvent from "../device/QueueEvent.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentHub } from "./EventHub.ts"
-import { Handlers, type Need } from "./Handlers.ts"
+import type { Need } from "./Handlers.ts"
 import { PoolRequests } from "./PoolRequests.ts"
 import { PoolRuntime } from "./PoolRuntime.ts"
 
@@ -248,7 +248,9 @@ export const memoryControlsOf = (
       checkedStep(`${service}.setLimit`, (operation) => {
         const bytes = changedLimit(operation, limit, device, budget)
         if (isGpuError(bytes)) return bytes
-        return budget === undefined ? memory.setMaxBytes(bytes) : Effect.sync(() => budget.setLimit(bytes))
+        return budget === undefined
+          ? memory.setMaxBytes(bytes)
+          : Effect.sync(() => memory.inputs.setBudgetLimit(budget, bytes))
       }),
     trimTo: (target) =>
       checkedStep(`${service}.trimTo`, (operation) => {
@@ -447,7 +449,7 @@ const registered = <W, V extends Leasable, L extends Lease<V>, R>(
       Effect.acquireRelease(
         Effect.sync(() =>
           accounts.map((account) => {
-            const handlers = pool.handlersOf(account) ?? pool.setHandlers(account, new Handlers(pool))
+            const handlers = pool.handlersOf(account) ?? pool.addHandlers(account)
             return handlers.add((need) => Effect.provideContext(handler(need), context))
           })
         ),

@@ -272,7 +272,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     return Effect.onExitPrimitive(
       Effect.suspend(() => run(pool, request, f)),
       (exit) => {
-        pool.machine.reservationEnded(request, endingOf(exit))
+        pool.inputs.reservationEnded(request, endingOf(exit))
         return undefined
       }
     )
@@ -351,8 +351,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
       list: LeaseList
     ): Effect.fn.Return<void, GpuError> {
       const { pool, pool: { core, machine: { memory, state } } } = this
-      request.tried("bin")
-      request.tried("driver")
+      pool.inputs.begunAll(request)
       let tries = 0
       while (true) {
         const before = core.releases
@@ -362,7 +361,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
           Effect.sync(() => {
             given = granted.filter(({ block }) => block !== undefined).length
             // Two that try in turn would wake each other for ever with what each gives back.
-            state.retracting(() => this.#endAll(granted, list))
+            pool.inputs.retracting(() => this.#endAll(granted, list))
             return error
           })
         const tried = Effect.matchEffect(attempt, { onFailure: giveUp, onSuccess: () => Effect.undefined })
@@ -370,7 +369,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
         if (error === undefined) return
         if (
           error.reason._tag !== "OutOfMemory" ||
-          (request.patience.onExhausted === "fail" && memory.handlers?.isEmpty !== false)
+          (request.patience.onExhausted === "fail" && !memory.hasHandlers)
         ) {
           return yield* error
         }
@@ -396,11 +395,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     )
     const alone = Effect.raceFirst(shares.reduce((effect, share) => share.attemptAgain(effect), tried), over)
     if (request.patience.waitAtMost === Infinity) return alone
-    const { memory } = pool.machine
-    return inTime(request, () => alone, (waited) => {
-      request.tried("wait")
-      return refuse(pool, request, memory.outOfMemory(request, waited))
-    })
+    return inTime(request, () => alone, (waited) => refuse(pool, request, pool.inputs.allTimedOut(request, waited)))
   }
 
   /** Those that were not transferred meanwhile. */
@@ -410,12 +405,12 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
 
   /** Where a hit could not be looked for, most requests are hits all the same, which need nothing else. */
   #lease(request: LeaseRequest<L>): Effect.Effect<L, GpuError> {
-    const { pool, pool: { machine } } = this
-    if (!this.mayHit && machine.askOnce(request)) return request.failure?.() ?? Exit.succeed(request.granted!)
+    const { pool, pool: { inputs } } = this
+    if (!this.mayHit && inputs.askOnce(request)) return request.failure?.() ?? Exit.succeed(request.granted!)
     return Effect.onExitPrimitive(
       Effect.suspend(() => run(pool, request, Exit.succeed<L>)),
       (exit) => {
-        machine.ended(request, endingOf(exit))
+        pool.inputs.ended(request, endingOf(exit))
         return undefined
       }
     )
@@ -428,7 +423,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     const lease = request === undefined ? hit : request.granted
     // Unless it was transferred meanwhile.
     if (lease !== undefined && lease.list === this.leases.loans) this.pool.endUnsafe(lease, "scopeClosed")
-    if (request !== undefined) this.pool.machine.ended(request, endingOf(exit))
+    if (request !== undefined) this.pool.inputs.ended(request, endingOf(exit))
   }
 }
 

@@ -12,6 +12,7 @@ import type * as Scheduler from "effect/Scheduler"
 import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
+import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"
 import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
 import type { Account } from "../../domain/pool/machine/Request.ts"
@@ -29,7 +30,7 @@ import type { PoolSource } from "../lease/PoolSource.ts"
 import type { Watched } from "./DeadlockView.ts"
 import { DeadlockWatch } from "./DeadlockWatch.ts"
 import type { Emitter, EventHub, Heard } from "./EventHub.ts"
-import type { Handlers } from "./Handlers.ts"
+import { Handlers } from "./Handlers.ts"
 import { IdleClock } from "./IdleClock.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 import type { Member, Share, SharedLimit } from "./SharedLimit.ts"
@@ -46,6 +47,8 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   readonly deviceInfo: DeviceInfo
   readonly status: DeviceContext["Service"]["status"]
   readonly machine: PoolMachine<Leasable>
+  /** The machine as its shell gives it what happens: while somebody records, what writes that down and passes it on. */
+  inputs: PoolInputs<Leasable>
   readonly core: PoolCore<Leasable, Family>
   readonly leases: LeaseTable
   /** What the queues of the device are to it; `undefined` where there can be one alone. */
@@ -55,6 +58,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   #sourcesAdded = 0
   /** Told of hits and ends of leases, while somebody observes them. */
   leaseEvents: Emitter | undefined = undefined
+  #emitter: Emitter | undefined = undefined
   /** In the limits of the allocator that its blocks come from. */
   shares: ReadonlyArray<Share> = []
   readonly #handlers = new Map<Account, Handlers>()
@@ -91,6 +95,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
       },
       this
     )
+    this.inputs = this.machine
     this.core = this.machine.core
     this.leases = new LeaseTable(this)
     this.#watch = new DeadlockWatch(this, suspectAfterMillis, run)
@@ -135,14 +140,16 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
     return this.#handlers.get(account)
   }
 
-  setHandlers(account: Account, handlers: Handlers): Handlers {
+  addHandlers(account: Account): Handlers {
+    const handlers = new Handlers(this, (some) => this.inputs.setHandlers(account, some))
     this.#handlers.set(account, handlers)
-    account.handlers = handlers
     return handlers
   }
 
   hear(emitter: Emitter | undefined, ofLeases: Emitter | undefined): void {
     this.machine.state.observer = emitter
+    this.#emitter = emitter
+    this.inputs = emitter?.inputsOf?.(this.machine) ?? this.machine
     this.leaseEvents = ofLeases
   }
 
@@ -182,6 +189,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
     const cleared = source.clearUnsafe(value, capacity)
     if (Exit.isSuccess(cleared)) return undefined
     value.recyclable = false
+    this.#emitter?.found?.("clearFailed", 0)
     return () => Exit.failCause(cleared.cause)
   }
 
@@ -200,7 +208,9 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   }
 
   acquireForQueue({ family, maker, size }: LeaseRequest, blockSize: number, most: number): Block | undefined {
-    return this.queues?.acquire(this.core, maker.context, family, blockSize, size, most)
+    const block = this.queues?.acquire(this.core, maker.context, family, blockSize, size, most)
+    this.#emitter?.found?.("acquired", block?.number ?? 0)
+    return block
   }
 
   handOver(block: Block): void {
@@ -253,10 +263,17 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   endLeases(why: Released["why"], budget: Budget | undefined): void {
     if (budget === undefined) this.leases.endAll(why)
     else this.leases.endAll(why, ({ account }) => account?.budgets.includes(budget) === true)
+    this.#done()
+  }
+
+  /** The machine's step goes on, in which others have acted. */
+  #done(): void {
+    this.#emitter?.found?.("done", 0)
   }
 
   endGranted({ granted, owner }: LeaseRequest): void {
     if (granted?.list === owner) this.endUnsafe(granted, "scopeClosed")
+    this.#done()
   }
 
   over(source: PoolSource | undefined): void {
@@ -265,6 +282,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
       this.sources.delete(source)
     }
     for (const { over } of source === undefined ? this.sources : [source]) Deferred.doneUnsafe(over, Exit.void)
+    this.#done()
   }
 
   closeSources(): void {
@@ -277,6 +295,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
 
   interruptCalls(): void {
     for (const call of this.#calls()) call.interruptUnsafe()
+    this.#done()
   }
 
   lost(): GpuError | undefined {
@@ -297,7 +316,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
     const frees = this.core.driverFrees
     const reclaims = Array.from(new Set(Array.from(this.sources, ({ reclaim }) => reclaim)))
     const reclaimed = reclaims.length === 1 ? reclaims[0]! : Effect.all(reclaims, { discard: true })
-    return Effect.andThen(reclaimed, Effect.sync(() => this.machine.reclaimed(frees)))
+    return Effect.andThen(reclaimed, Effect.sync(() => this.inputs.reclaimed(frees)))
   })
 
   /** Gives blocks back until no more than `bytes` are managed, or nothing is held. */
@@ -324,40 +343,40 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   }
 
   #trim(blocks: Iterable<Block>, to?: number, queue?: Queue): Effect.Effect<void, GpuError> {
-    this.machine.trim(blocks, to, queue?.label)
+    this.inputs.trim(blocks, to, queue?.label)
     return this.reclaim
   }
 
   readonly stopHolding: Effect.Effect<void, GpuError> = Effect.suspend(() => {
-    this.machine.setHolding(false)
+    this.inputs.setHolding(false)
     return this.freeHeld
   })
 
-  readonly resumeHolding: Effect.Effect<void> = Effect.sync(() => this.machine.setHolding(true))
+  readonly resumeHolding: Effect.Effect<void> = Effect.sync(() => this.inputs.setHolding(true))
 
   /** A lower limit frees as many held blocks as needed; leases stay. */
   setMaxBytes(bytes: number): Effect.Effect<void, GpuError> {
     return Effect.suspend(() => {
       for (const source of this.sources) source.limitTo(bytes)
-      return this.machine.setMaxBytes(bytes) ? this.trimTo(Math.max(0, bytes - this.core.reservedBytes)) : Exit.void
+      return this.inputs.setMaxBytes(bytes) ? this.trimTo(Math.max(0, bytes - this.core.reservedBytes)) : Exit.void
     })
   }
 
   /** One of several pools closes: its requests, its leases and what is held for it end. */
   closePool(source: PoolSource, limit: Budget): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.machine.closePool(source, limit)
+      this.inputs.closePool(source, limit)
       return Fiber.interruptAll(source.inFlight)
     })
   }
 
   /** The device is lost: held blocks cannot be used again, and no request needs to wait for the driver. */
   drop(): Effect.Effect<void> {
-    return Effect.sync(() => this.machine.loseDevice())
+    return Effect.sync(() => this.inputs.loseDevice())
   }
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
-    this.machine.close()
+    this.inputs.close()
     for (const share of this.shares) share.limit.leave(share)
     this.#idleClock.stop()
     this.#forgetQueues?.()
@@ -368,7 +387,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   })
 
   evict(bytes: number): void {
-    this.machine.evictForOthers(bytes)
+    this.inputs.evictForOthers(bytes)
   }
 
   get epoch(): number {

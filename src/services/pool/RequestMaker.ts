@@ -194,7 +194,7 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
   private neverFits(request: LeaseRequest): Effect.Effect<never, GpuError> | undefined {
     const { exactSize, operation } = request
     const mayFit = this.mayFit(exactSize) && this.budget?.limitProblem(operation, exactSize) === undefined
-    const problem = mayFit ? undefined : this.pool.machine.tooLarge(request)
+    const problem = mayFit ? undefined : this.pool.inputs.tooLarge(request)
     return problem === undefined ? undefined : refuse(this.pool, request, problem)
   }
 

@@ -29,11 +29,11 @@ export const run = <G extends Lease | undefined, A, E, R>(
   pool: PoolRuntime,
   request: LeaseRequest<G>,
   then: Then<G, A, E, R>
-): Effect.Effect<A, E | GpuError, R> => perform(pool, request, pool.machine.ask(request), then)
+): Effect.Effect<A, E | GpuError, R> => perform(pool, request, pool.inputs.ask(request), then)
 
 /** The same for a reservation for several leases, after the driver had no memory for one of them, in an epoch. */
 export const retryAll = (pool: PoolRuntime, request: LeaseRequest, epoch: number): Effect.Effect<void, GpuError> =>
-  perform(pool, request, pool.machine.retryAll(request, epoch), () => Exit.void)
+  perform(pool, request, pool.inputs.retryAll(request, epoch), () => Exit.void)
 
 const perform = <G extends Lease | undefined, A, E, R>(
   pool: PoolRuntime,
@@ -41,7 +41,6 @@ const perform = <G extends Lease | undefined, A, E, R>(
   output: PoolOutput,
   then: Then<G, A, E, R>
 ): Effect.Effect<A, E | GpuError, R> => {
-  const { machine } = pool
   switch (output) {
     case "Granted":
       // A source makes leases of one kind, and the pool hands out to its requests what it made for them.
@@ -54,14 +53,14 @@ const perform = <G extends Lease | undefined, A, E, R>(
         (answer) =>
           Result.isFailure(answer) && request.state === "failed"
             ? answer.failure
-            : perform(pool, request, machine.advance(request), then)
+            : perform(pool, request, pool.inputs.advance(request), then)
       )
     case "Reclaim":
-      return Effect.flatMap(pool.reclaim, () => perform(pool, request, machine.reclaimedFor(request), then))
+      return Effect.flatMap(pool.reclaim, () => perform(pool, request, pool.inputs.reclaimedFor(request), then))
     case "AskHandlers":
       return Effect.flatMap(askHandlers(pool, request), (next) => perform(pool, request, next, then))
     case "Wait":
-      return Effect.flatMap(wait(pool, request), () => perform(pool, request, machine.advance(request), then))
+      return Effect.flatMap(wait(pool, request), () => perform(pool, request, pool.inputs.advance(request), then))
   }
 }
 
@@ -92,18 +91,17 @@ export const refuse = (
  */
 const askDriver = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> =>
   Effect.withFiber((fiber) => {
-    const { machine } = pool
     const { callSite, label, source, wanted } = request
-    const capacity = machine.driverAsked(request)
+    const capacity = pool.inputs.driverAsked(request)
     const call = Effect.suspend(() => source.create(wanted, capacity, label, callSite))
     return onOwnFiber(fiber, call, source.inFlight, (exit) => {
       if (Exit.isSuccess(exit)) {
         exit.value.pooledBy = source
-        machine.driverAnswered(request, exit.value)
+        pool.inputs.driverAnswered(request, exit.value)
         return Exit.void
       }
       const failure = failureOfCall(pool, request, exit)
-      machine.driverRefused(request, reasonOf(exit.cause) ?? shortOf(exit.cause), () => failure)
+      pool.inputs.driverRefused(request, reasonOf(exit.cause) ?? shortOf(exit.cause), () => failure)
       return failure
     })
   })
@@ -151,16 +149,15 @@ const waitInTime = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<voi
   inTime(
     request,
     () => untilResumed(request),
-    (waited) => pool.machine.timedOut(request, waited) === "Failed" ? failureOf(request) : Exit.void
+    (waited) => pool.inputs.timedOut(request, waited) === "Failed" ? failureOf(request) : Exit.void
   )
 
 /** Asks the handlers of the account at which a request is. What they take counts as waiting. */
 const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<PoolOutput, GpuError> => {
-  const { machine } = pool
-  const account = machine.accountOf(request)
+  const account = pool.machine.accountOf(request)
   const { blockSize, label, patience, size: requested } = request
   const need: Need = { requested, blockSize, label, missing: account.missing(request) }
-  const run = pool.handlersOf(account)!.run(need, () => machine.believes(request))
+  const run = pool.handlersOf(account)!.run(need, () => pool.inputs.believes(request))
   // A handler that never ends is interrupted when the pool closes.
   const asked = Effect.raceFirst(run, Effect.as(Deferred.await(request.source.over), false))
   const isTimed = patience.onExhausted === "wait" && patience.waitAtMost < Infinity
@@ -170,12 +167,13 @@ const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<Po
     : asked
   const told = Effect.onExitPrimitive(limited, (exit) => {
     const freed = Exit.isSuccess(exit) && exit.value === true
-    machine.handlersEnded(request, freed, Exit.isFailure(exit) && !Exit.hasInterrupts(exit))
+    pool.inputs.handlersEnded(request, freed, Exit.isFailure(exit) && !Exit.hasInterrupts(exit))
     return undefined
   })
   return Effect.map(
     told,
-    (freed) => typeof freed === "number" ? machine.timedOut(request, freed) : machine.handlersAnswered(request, freed)
+    (freed) =>
+      typeof freed === "number" ? pool.inputs.timedOut(request, freed) : pool.inputs.handlersAnswered(request, freed)
   )
 }
 

@@ -223,6 +223,6 @@ export class SharedLimit {
   readonly #serveTold = (): void => {
     const told = this.#toTell
     this.#toTell = new Set()
-    for (const { member } of told) if (!member.closed) member.machine.memory.queue.serve()
+    for (const { member: { closed, inputs, machine } } of told) if (!closed) inputs.serve(machine.memory.queue)
   }
 }

@@ -2,13 +2,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
+import { StepBound } from "../../../src/observability/replay/simulated/StepBound.ts"
+import { VirtualTime } from "../../../src/observability/replay/simulated/VirtualTime.ts"
 import { smallestLimitOfAll } from "../../../src/observability/replay/SmallestLimit.ts"
-import { StepBound } from "../../../src/observability/replay/StepBound.ts"
-import { VirtualTime } from "../../../src/observability/replay/VirtualTime.ts"
 
 const noRequest = (): number => 0
 
-const timeOf = (bound: StepBound) => new VirtualTime(0, true, bound, noRequest)
+const timeOf = (bound: StepBound) => new VirtualTime(0, bound, noRequest)
 
 describe("a replay comes to an end", () => {
   it("where a task makes itself anew", () => {

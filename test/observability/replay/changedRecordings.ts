@@ -1,11 +1,16 @@
 /** Recordings that no pool has made: those of programs with some events left out, put elsewhere or changed, and random ones. */
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import * as fc from "fast-check"
 import type { PoolEvent } from "../../../src/domain/pool/PoolEvent.ts"
-import { type Field, kinds } from "../../../src/observability/recording/EventShape.ts"
+import { type Field, isInput, kinds } from "../../../src/observability/recording/EventShape.ts"
 import * as Recording from "../../../src/observability/recording/Recording.ts"
 
 /** An event whose members may be anything. */
 type AnyEvent = Record<string, unknown>
+
+/** A line of a file: a kind, a time, a memory, and what else there is. */
+type Line = ReadonlyArray<unknown>
 
 /** Numbers that a file may have anywhere: some are none of an event. */
 const odd = fc.constantFrom(0, 1, 0.5, 2 ** 31, 2 ** 53 - 1, 2 ** 53, 1e300, 5e-324, -1, NaN, Infinity)
@@ -73,6 +78,26 @@ const apply = (events: Array<AnyEvent>, change: Change): void => {
   }
 }
 
+/** The same of its lines in a file, among which there are the inputs of the machine. */
+export const changedFile = async (
+  recording: Recording.Recording,
+  all: ReadonlyArray<Change>
+): Promise<Recording.Recording | undefined> => {
+  const text = await Effect.runPromise(Stream.mkString(Recording.toLines(recording)))
+  const [header, ...others] = text.trimEnd().split("\n").map((line): unknown => JSON.parse(line)) as [
+    { readonly length: number },
+    ...ReadonlyArray<Line>
+  ]
+  const isText = ([tag]: Line): boolean => tag === "texts"
+  const lines = others.filter((line) => !isText(line)).map((line) => ({ ...line }))
+  for (const change of all) if (lines.length > 0) apply(lines, change)
+  const written = lines.map((line) => Object.values(line))
+  const length = written.filter(([tag]) => tag !== "Asked" && tag !== "Input").length
+  const changed = [{ ...header, length }, ...others.filter(isText), ...written].map((line) => JSON.stringify(line))
+  const read = Recording.fromLines(Stream.make(changed.join("\n")))
+  return Effect.runPromise(Effect.catch(read, () => Effect.undefined))
+}
+
 /** A recording of these facts and events, or undefined where they are none of one: a TypeError says so. */
 const recordingOf = (
   facts: Recording.RecordingFacts,
@@ -114,7 +139,7 @@ const memberOf = ({ as, choices, isText, name }: Field): fc.Arbitrary<unknown> =
 
 /** Each memory may have an event about what happens in the other one. */
 const event = fc.oneof(
-  ...kinds.map(({ fields, isOfRequest, tag }) => ({
+  ...kinds.filter((_, kind) => !isInput(kind)).map(({ fields, isOfRequest, tag }) => ({
     weight: isOfRequest || tag === "Released" || tag === "Reclaimed" || tag === "Freed" ? 3 : 1,
     arbitrary: fc.record<AnyEvent>({
       _tag: fc.constant(tag),

@@ -8,7 +8,7 @@ import * as BufferRequest from "../../BufferRequest.ts"
 import type { GpuError, LimitOwner, WaitingJob } from "../../GpuError.ts"
 import type { PoolStats } from "../PoolStats.ts"
 import type { PoolState } from "./PoolState.ts"
-import type { Account, AccountHandlers, Request, Served } from "./Request.ts"
+import type { Account, Request, Served } from "./Request.ts"
 import type { Charged, ChargedBudget, Origin } from "./Reservation.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
@@ -19,7 +19,7 @@ let lastNumber = 0
 
 export class Budget implements Account, ChargedBudget {
   readonly queue: WaitQueue
-  handlers: AccountHandlers | undefined = undefined
+  hasHandlers = false
   /** Tells it from all other budgets of the program. */
   readonly number = ++lastNumber
   limit: number

@@ -6,13 +6,14 @@
  */
 import type { GpuError, WaitingJob } from "../../GpuError.ts"
 import type { PoolState } from "./PoolState.ts"
-import type { Account, AccountHandlers, Request, Served } from "./Request.ts"
+import type { Account, Request, Served } from "./Request.ts"
 import type { Reservation } from "./Reservation.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
 export class ExclusiveSections implements Account {
+  readonly number = -1
   readonly queue: WaitQueue
-  handlers: AccountHandlers | undefined = undefined
+  hasHandlers = false
   readonly #memory: Account
   #running: Reservation | undefined = undefined
 

@@ -24,8 +24,8 @@ export interface Asking extends Kept {
 export interface AdmittedJobs {
   /** Whether a reservation is held back as other requests are: jobs with reservations that were too small waited for each other. */
   readonly countsReservations: boolean
-  readonly count: number
-  readonly limit: Pick<JobLimit, "isWide" | "most" | "mostLeft" | "silent">
+  /** Whether they need be limited no more; `isIdle` if nobody waits. */
+  isOver(isIdle: boolean): boolean
   has(keys: ReadonlyArray<Key>): boolean
   /** A step begins: jobs may have ended since the last one. */
   lookAgain(): void
@@ -34,6 +34,8 @@ export interface AdmittedJobs {
    * false for requests that the limit does not hold back.
    */
   admit(request: Asking, mayWait: boolean): boolean
+  /** Nothing came back for a while, and some wait for the end of others. Whether more jobs may have memory now. */
+  isRaised(): boolean
 }
 
 class Job {
@@ -72,6 +74,8 @@ export class HoldingJobs implements AdmittedJobs {
   readonly #jobs = new Set<Job>()
   readonly #ofKey = new Map<Key, Job>()
   countsReservations = false
+  /** Told of each answer that a queue gets, while somebody records. */
+  answered: ((answer: boolean) => void) | undefined = undefined
   /** As many have memory as may, as it was seen in this step. */
   #isFull = false
 
@@ -87,7 +91,20 @@ export class HoldingJobs implements AdmittedJobs {
 
   /** Whether a job has memory. */
   has(keys: ReadonlyArray<Key>): boolean {
-    return this.#find(keys) !== undefined
+    return this.#answer(this.#find(keys) !== undefined)
+  }
+
+  isOver(isIdle: boolean): boolean {
+    return this.#answer(this.limit.isWide || (isIdle && this.count === 0))
+  }
+
+  isRaised(): boolean {
+    return this.#answer(this.count >= this.limit.most && this.limit.silent())
+  }
+
+  #answer(answer: boolean): boolean {
+    this.answered?.(answer)
+    return answer
   }
 
   lookAgain(): void {
@@ -98,10 +115,10 @@ export class HoldingJobs implements AdmittedJobs {
     const known = this.#find(request.jobKeys)
     if (known === undefined && mayWait) {
       this.#isFull ||= this.count >= this.limit.most
-      if (this.#isFull) return false
+      if (this.#isFull) return this.#answer(false)
     }
     this.#keep(known ?? new Job(mayWait), request.memoryKeys, request)
-    return true
+    return this.#answer(true)
   }
 
   /** A job waited for others that wait for it. Its memory has these keys. */

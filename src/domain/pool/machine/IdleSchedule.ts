@@ -4,17 +4,16 @@
  * @internal
  */
 import type { IdleDecayOptions } from "../IdleDecay.ts"
+import type { PoolInputs } from "./PoolInputs.ts"
 
 /** The memory whose idle blocks are freed. */
-export interface IdleMachine {
-  readonly core: { readonly heldBytes: number }
-  readonly state: { readonly epoch: number }
-  startIdleClock(): void
-  idleStep(steps: number): boolean
+export interface IdleMemory {
+  readonly machine: { readonly core: { readonly heldBytes: number }; readonly state: { readonly epoch: number } }
+  readonly inputs: Pick<PoolInputs, "idleStep" | "startIdleClock">
 }
 
 export class IdleSchedule {
-  readonly #machine: IdleMachine
+  readonly #memory: IdleMemory
   readonly #idle: IdleDecayOptions | undefined
   readonly #stepMillis: number
   /** When the clock began, and how many steps have ended. */
@@ -26,20 +25,20 @@ export class IdleSchedule {
   #seen = 0
   #stillSteps = 0
 
-  constructor(machine: IdleMachine, idle: IdleDecayOptions | undefined, stepMillis: number) {
-    this.#machine = machine
+  constructor(memory: IdleMemory, idle: IdleDecayOptions | undefined, stepMillis: number) {
+    this.#memory = memory
     this.#idle = idle
     this.#stepMillis = stepMillis
   }
 
   /** Whether anything is held that may be freed: a memory that has closed holds nothing. */
   get hasIdle(): boolean {
-    return this.#idle !== undefined && this.#machine.core.heldBytes > this.#idle.keepBytes
+    return this.#idle !== undefined && this.#memory.machine.core.heldBytes > this.#idle.keepBytes
   }
 
   begin(now: number): void {
     this.#stillSteps = 0
-    this.#machine.startIdleClock()
+    this.#memory.inputs.startIdleClock()
     this.#start = now
     this.#ended = 0
     this.wait = this.#stepMillis
@@ -68,8 +67,8 @@ export class IdleSchedule {
 
   /** Tells the machine that so many steps have ended. Returns whether it freed blocks. */
   step(steps: number): boolean {
-    const hasFreed = this.#machine.idleStep(steps)
-    const { epoch } = this.#machine.state
+    const hasFreed = this.#memory.inputs.idleStep(steps)
+    const { epoch } = this.#memory.machine.state
     this.#stillSteps = epoch === this.#seen ? this.#stillSteps + steps : 0
     this.#seen = epoch
     return hasFreed

@@ -10,7 +10,7 @@ import type { PoolBlock, PoolCore } from "../PoolCore.ts"
 import type { FreeReason } from "../PoolEvent.ts"
 import { LeaseCharge } from "./Charge.ts"
 import type { PoolState, Reusable } from "./PoolState.ts"
-import type { Account, AccountHandlers, Family, Request, RequestSource, Served } from "./Request.ts"
+import type { Account, Family, Request, RequestSource, Served } from "./Request.ts"
 import { leftOfAll, type Origin } from "./Reservation.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
@@ -18,8 +18,9 @@ import { WaitQueue } from "./WaitQueue.ts"
 const callsOfOneTry = 3
 
 export class MemoryAccount<A extends Reusable = Reusable> implements Account {
+  readonly number = 0
   readonly queue: WaitQueue
-  handlers: AccountHandlers | undefined = undefined
+  hasHandlers = false
   readonly core: PoolCore<A, Family>
   readonly owner: LimitOwner
   /** The block that comes back in this step. */

@@ -147,9 +147,17 @@ export class PoolLife<A extends Reusable = Reusable> {
     return true
   }
 
+  /** What comes back now is in no epoch: it gives other requests no reason to try again. */
+  retracting(giveBack: () => void): void {
+    const { state } = this
+    const before = state.ownEpoch
+    giveBack()
+    state.correct(before - state.ownEpoch)
+  }
+
   /** Frees held blocks for a request of another memory under the limits of the allocator. They are in no epoch. */
   evictForOthers(bytes: number): void {
-    this.state.retracting(() => this.memory.freeAll(this.core.trim(this.core.managedBytes - bytes), "evicted"))
+    this.retracting(() => this.memory.freeAll(this.core.trim(this.core.managedBytes - bytes), "evicted"))
   }
 
   /** Frees held blocks until no more than `to` bytes are managed, or nothing is held. Blocks are detached one by one, as they are freed. */

@@ -7,10 +7,13 @@
  *
  * @internal
  */
-import type { GpuError, Rung } from "../../GpuError.ts"
+import type { GpuError, Rung, WaitingJob } from "../../GpuError.ts"
+import type { Budget } from "./Budget.ts"
+import { HandlerCredit } from "./HandlerCredit.ts"
+import type { AdmittedJobs } from "./HoldingJobs.ts"
 import { PoolLife } from "./PoolLife.ts"
 import type { Reusable } from "./PoolState.ts"
-import type { Account, Failure, Request, RequestState } from "./Request.ts"
+import type { Account, Failure, Queue, Request, RequestState } from "./Request.ts"
 
 /**
  * What a request's fiber does next.
@@ -101,7 +104,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
 
   /** A request comes to the memory. While others wait it goes to the end of the queue, and may bypass them within the bound. */
   #arrive(request: Request): PoolOutput | undefined {
-    const { handlers, queue } = this.memory
+    const { hasHandlers, queue } = this.memory
     request.arrived = true
     const { searched, waited } = request.source.borrows ? withBorrowing : withoutBorrowing
     request.steps = searched
@@ -110,7 +113,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       if (!this.state.failEnded(request)) request.become("searching")
       return undefined
     }
-    if (request.patience.onExhausted === "wait" && handlers?.isEmpty !== false) {
+    if (request.patience.onExhausted === "wait" && !hasHandlers) {
       request.steps = waited
       return this.#wait(request, this.memory)
     }
@@ -197,14 +200,13 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   #exhaust(request: Request, account: Account): PoolOutput | undefined {
     const { inHandler, patience } = request
     const known = request.credit?.account === account ? request.credit : undefined
-    const handlers = account.handlers?.isEmpty === false ? account.handlers : undefined
     const mayAsk = patience.isPart !== true && !inHandler && known?.declined !== true
     // Handlers free memory, and do not end jobs.
-    if (handlers !== undefined && mayAsk && !account.queue.holdsBack(request)) {
+    if (account.hasHandlers && mayAsk && !account.queue.holdsBack(request)) {
       request.tried("handlers")
       // It stands in the queue meanwhile, or a later request would take the memory that handlers free for it.
       if (!account.queue.enter(request, "withHandlers", request.exhaustedAt)) return undefined
-      request.credit = known ?? handlers.creditOf(account)
+      request.credit = known ?? new HandlerCredit(account)
       this.state.observer?.roomNeeded(request, account.missing(request))
       return "AskHandlers"
     }
@@ -414,6 +416,64 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     if (request.asks!.hasBegun) this.state.observer?.reservationEnded(request)
     this.ended(request, ending)
     if (wasOpen) this.state.serveAll()
+  }
+
+  /** A reservation for several leases begins to ask for them. */
+  begunAll(request: Request): void {
+    request.tried("bin")
+    request.tried("driver")
+  }
+
+  /** The time is over of one that asks for them anew, in no queue. Its error. */
+  allTimedOut(request: Request, waitedMillis: number): GpuError {
+    request.tried("wait")
+    return this.memory.outOfMemory(request, waitedMillis)
+  }
+
+  /** The scope has closed that was to own what a request in a queue waits for. */
+  scopeClosed(request: Request): void {
+    request.queue!.endRequest(request)
+  }
+
+  /** Those of its own queues, or others under one limit, may have given something back. */
+  serve(queue: Queue): void {
+    queue.serve()
+  }
+
+  /** From now on the program has handlers for an account, or has none. */
+  setHandlers(account: Account, some: boolean): void {
+    account.hasHandlers = some
+  }
+
+  setBudgetLimit(budget: Budget, bytes: number): void {
+    budget.setLimit(bytes)
+  }
+
+  /** Jobs wait for each other: this request holds what others wait for, and goes to the head of its queue. */
+  promote(request: Request): void {
+    request.queue!.promote(request)
+  }
+
+  /** The same: this one fails. */
+  failDeadlocked(request: Request, jobs: ReadonlyArray<WaitingJob>): void {
+    const queue = request.queue!
+    // What it tried before says nothing: it fails since it waits.
+    request.steps = ["wait"]
+    const error = queue.account.outOfMemory(request, undefined, jobs)
+    queue.leave(request)
+    request.fail(() => error)
+    this.state.tell(request)
+    queue.serve()
+  }
+
+  /** From now on so many jobs may have what a queue waits for. */
+  limitJobs(queue: Queue, jobs: AdmittedJobs): void {
+    queue.limitJobs(jobs)
+  }
+
+  /** Nothing came back to a queue for a while: more jobs may have memory, if some wait for that. */
+  raiseJobs(queue: Queue): void {
+    if (queue.length > 0 && queue.jobs?.isRaised() === true) queue.serve()
   }
 }
 

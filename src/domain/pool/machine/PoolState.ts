@@ -150,13 +150,6 @@ export class PoolState<A extends Reusable = Reusable> {
     this.#correction += by
   }
 
-  /** What comes back now is in no epoch: it gives other requests no reason to try again. */
-  retracting(giveBack: () => void): void {
-    const before = this.ownEpoch
-    giveBack()
-    this.correct(before - this.ownEpoch)
-  }
-
   filled(queue: Queue): void {
     this.queues.add(queue)
     this.port.watch()

@@ -109,12 +109,11 @@ export type Served = "answered" | "admitted" | "given" | "try"
  * sections of its programs.
  */
 export interface Account {
+  /** 0 of the memory, below 0 of its exclusive sections; a budget has one that no other has. */
+  readonly number: number
   readonly queue: Queue
-  /**
-   * Those that the program has registered here; `undefined` until it registers the first. The machine sees whether there are any, and
-   * says when they are asked; its shell asks them.
-   */
-  handlers: AccountHandlers | undefined
+  /** Whether the program has registered handlers here. The machine says when they are asked; its shell asks them. */
+  hasHandlers: boolean
   /** Whether the request is past it. */
   hasAdmitted(request: Request): boolean
   /** Lets a request past it if there is room for it now. */
@@ -143,12 +142,6 @@ export interface Account {
   queueing?(): void
 }
 
-export interface AccountHandlers {
-  readonly isEmpty: boolean
-  /** What a request knows of their help from now on. */
-  creditOf(account: Account): HandlerCredit
-}
-
 /** A queue, as its account and its requests know it. */
 export interface Queue {
   /** The driver refused one of those in the queue, or one who has stood among them. */
@@ -169,11 +162,9 @@ export interface Queue {
   readonly atWork: number
   holdsBack(request: Request): boolean
   limitJobs(jobs: AdmittedJobs): void
-  raiseJobs(): void
   changes(): number
   hasRoomFor(request: Request): boolean
   promote(request: Request): void
-  fail(request: Request, jobs: ReadonlyArray<WaitingJob>): void
   end(): void
   endRequest(request: Request): void
 }

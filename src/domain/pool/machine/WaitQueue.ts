@@ -6,7 +6,6 @@
  *
  * @internal
  */
-import type { WaitingJob } from "../../GpuError.ts"
 import type { AdmittedJobs } from "./HoldingJobs.ts"
 import type { PoolState } from "./PoolState.ts"
 import type { Account, Queue, Request, Served } from "./Request.ts"
@@ -95,11 +94,7 @@ export class WaitQueue implements Queue {
 
   /** Whether there is anything for one in the queue; one that jobs keep back no more may need the handlers. */
   #mayServe(): boolean {
-    return this.account.mayServe() || (this.jobs !== undefined && this.#hasHandlers)
-  }
-
-  get #hasHandlers(): boolean {
-    return this.account.handlers?.isEmpty === false
+    return this.account.mayServe() || (this.jobs !== undefined && this.account.hasHandlers)
   }
 
   #serve(request: Request): Served | undefined {
@@ -112,7 +107,7 @@ export class WaitQueue implements Queue {
     if (served !== undefined || !request.isHeldBack) return served
     request.isHeldBack = false
     // Nobody has asked the handlers for it yet.
-    return this.#hasHandlers ? "try" : undefined
+    return this.account.hasHandlers ? "try" : undefined
   }
 
   /**
@@ -127,7 +122,7 @@ export class WaitQueue implements Queue {
   #holdsBack(request: Request): boolean {
     const { jobs } = this
     if (jobs === undefined) return false
-    if (jobs.limit.isWide || (this.length === 0 && jobs.count === 0)) {
+    if (jobs.isOver(this.length === 0)) {
       this.limitJobs(undefined)
       return false
     }
@@ -138,12 +133,6 @@ export class WaitQueue implements Queue {
   limitJobs(jobs: AdmittedJobs | undefined): void {
     this.jobs = jobs
     this.account.queueing?.()
-  }
-
-  /** Nothing came back for a while: more jobs may have memory, if some wait for that. */
-  raiseJobs(): void {
-    const { jobs } = this
-    if (jobs !== undefined && this.length > 0 && jobs.count >= jobs.limit.most && jobs.limit.silent()) this.serve()
   }
 
   /** A request that stands in the queue has what it wanted. */
@@ -223,17 +212,6 @@ export class WaitQueue implements Queue {
     first.previous = request
     this.#first = request
     this.#state.observer?.waiting(request)
-  }
-
-  /** Ends the wait of a request that waits for others which wait for it. */
-  fail(request: Request, jobs: ReadonlyArray<WaitingJob>): void {
-    // What it tried before says nothing: it fails since it waits.
-    request.steps = ["wait"]
-    const error = this.account.outOfMemory(request, undefined, jobs)
-    this.leave(request)
-    request.fail(() => error)
-    this.#state.tell(request)
-    this.serve()
   }
 
   /** Ends every wait that should not go on. */

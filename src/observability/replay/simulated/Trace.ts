@@ -3,14 +3,13 @@
  *
  * @internal
  */
-import type { OfRequest, PoolEvent } from "../../domain/pool/PoolEvent.ts"
-import { isTooLarge } from "../events/Failure.ts"
-import { BlockLedger } from "../recording/BlockLedger.ts"
-import { EventReader } from "../recording/EventReader.ts"
-import type { EventRow } from "../recording/EventRow.ts"
-import { columns, placeOf } from "../recording/EventShape.ts"
-import type { RecordedBlock, RecordedBudget, RecordedFamily } from "../recording/RecordingFacts.ts"
-import { namesOf, type Recording } from "../recording/RecordingModel.ts"
+import type { OfRequest, PoolEvent } from "../../../domain/pool/PoolEvent.ts"
+import { BlockLedger } from "../../recording/BlockLedger.ts"
+import { EventReader } from "../../recording/EventReader.ts"
+import type { EventRow } from "../../recording/EventRow.ts"
+import { columns, placeOf } from "../../recording/EventShape.ts"
+import { namesOf, type Recording } from "../../recording/RecordingModel.ts"
+import { contentsOf, type MemoryContent } from "../ReplayedMemory.ts"
 
 const leasedKind = placeOf("Leased")!
 const releasedKind = placeOf("Released")!
@@ -18,8 +17,6 @@ const releasedKind = placeOf("Released")!
 /** One call of the driver for a request. */
 export interface RecordedCall {
   readonly askedAt: number
-  /** The place of the event with its answer among all events; `Infinity` when the recording ends before. */
-  answer: number
   answeredAt: number
   /** Why it was refused; undefined when it was not. */
   why: string | undefined
@@ -40,24 +37,10 @@ export class Outcome {
   calls: Array<RecordedCall> | undefined = undefined
   /** How many of these have an answer: they are answered in order. */
   answers = 0
-  /** How many events the recording has of it. */
-  events = 0
-  /** After how many of its events handlers are asked. */
-  asksAfter: Set<number> | undefined = undefined
   /** The place of the last event that says that handlers were asked. */
   lastHandlers = -1
-  /** How many events it has before that. */
-  beforeLastHandlers = -1
-  /** How it went on then, if not with their answer. */
-  handlersEnd: "interrupted" | "late" | "failed" | undefined = undefined
-  /** Its scope closed before it had a lease. */
-  lostScope = false
-  /** The place of its last event before that was told. */
-  beforeLost = -1
   /** The place of its last event so far. */
   last = -1
-  /** The block that it got first. */
-  block = -1
 
   /** It asks for an exclusive section, and not for bytes. */
   get isSection(): boolean {
@@ -75,11 +58,10 @@ const servedAtOnce = new Outcome(-1, false, 0)
 servedAtOnce.wasServed = true
 
 /** What a recording says of one memory. */
-export class MemoryTrace {
-  readonly families: Array<RecordedFamily> = []
-  readonly budgets: Array<RecordedBudget> = []
-  /** Those before the first event. */
-  readonly blocks: Array<RecordedBlock> = []
+export class MemoryTrace implements MemoryContent {
+  readonly families: MemoryContent["families"]
+  readonly budgets: MemoryContent["budgets"]
+  readonly blocks: MemoryContent["blocks"]
   /** The place of its last event. */
   last = -1
   /** Where a request begins that asks handlers first, and the last event of handlers being asked; -1 for none. */
@@ -90,6 +72,12 @@ export class MemoryTrace {
   refusedAt = Infinity
   /** The most bytes that it managed. */
   peakBytes = 0
+
+  constructor({ blocks, budgets, families }: MemoryContent) {
+    this.families = families
+    this.budgets = budgets
+    this.blocks = blocks
+  }
 }
 
 export class Trace {
@@ -101,25 +89,19 @@ export class Trace {
   /** Exclusive sections that tell nothing before they end, in that order: no other has run meanwhile. */
   readonly silentSections: Array<OfRequest> = []
   readonly #ledger: BlockLedger
+  readonly #contentOf: ReturnType<typeof contentsOf>
   #closing: Array<number> = []
-  /** The last event says that this one needs memory. */
-  #needs: Outcome | undefined = undefined
   #at = 0
 
   constructor(recording: Recording) {
     this.#ledger = new BlockLedger(recording)
-    for (const family of recording.families) this.memory(family.memory).families.push(family)
-    for (const budget of recording.budgets) this.memory(budget.memory).budgets.push(budget)
-    for (const block of recording.blocks) this.memory(block.memory).blocks.push(block)
+    this.#contentOf = contentsOf(recording)
     const names = namesOf(recording)
     for (const reader = new EventReader(recording); reader.next(); this.#at++) {
       this.memory(reader.row.memory).last = this.#at
       const event = this.#isUsual(reader.row) ? undefined : reader.row.event(names)
-      if (event?._tag !== "Freed" || event.why !== "evicted") this.#noteHandlers()
-      this.#needs = undefined
       if (event !== undefined) this.#add(event)
     }
-    this.#noteHandlers()
     for (const { number } of recording.memories) {
       this.memory(number).peakBytes = this.#ledger.bytesOf(number).peakManagedBytes
     }
@@ -128,7 +110,7 @@ export class Trace {
   memory(number: number): MemoryTrace {
     const known = this.memories.get(number)
     if (known !== undefined) return known
-    const made = new MemoryTrace()
+    const made = new MemoryTrace(this.#contentOf(number))
     this.memories.set(number, made)
     return made
   }
@@ -141,12 +123,6 @@ export class Trace {
     // Where queues are told apart, a replay has to know which block it got.
     const isAlone = values[columns.queue] === 0 && !this.outcomes.has(values[columns.request]!)
     return kind === leasedKind && why !== "driver" && isAlone
-  }
-
-  /** What needs memory evicts for it in the same step, or has asked handlers. */
-  #noteHandlers(): void {
-    const outcome = this.#needs
-    if (outcome !== undefined) (outcome.asksAfter ??= new Set()).add(outcome.events - 1)
   }
 
   #add(event: PoolEvent): void {
@@ -169,7 +145,6 @@ export class Trace {
     const outcome = this.#outcomeOf(event)
     this.#addOfRequest(event, this.memory(event.memoryNumber), outcome)
     outcome.last = this.#at
-    outcome.events++
   }
 
   #outcomeOf({ family, request, size }: OfRequest): Outcome {
@@ -186,12 +161,11 @@ export class Trace {
       case "DriverAsked":
         outcome.isReservation = false
         outcome.calls ??= []
-        outcome.calls.push({ askedAt: event.at, answer: Infinity, answeredAt: Infinity, why: undefined })
+        outcome.calls.push({ askedAt: event.at, answeredAt: Infinity, why: undefined })
         return
       case "Leased":
         outcome.isReservation = false
         outcome.leasedAt = event.at
-        outcome.block = event.block
         outcome.wasServed = true
         if (event.from === "driver") this.#answered(event, outcome, undefined)
         return
@@ -203,24 +177,10 @@ export class Trace {
           memory.refusedAt = Math.min(memory.refusedAt, managedBytes + event.capacity)
         }
         return this.#answered(event, outcome, event.why)
-      case "GaveUp":
-        outcome.lostScope = event.why === "scopeClosed"
-        if (outcome.lostScope) outcome.beforeLost = outcome.last
-        else if (outcome.lastHandlers >= 0 && outcome.lastHandlers === outcome.last && !isTooLarge(event)) {
-          outcome.handlersEnd = event.why as "interrupted" | "failed"
-        }
-        return
-      case "RoomNeeded":
-        this.#needs = outcome
-        return
       case "HandlersAsked":
         outcome.lastHandlers = this.#at
-        outcome.beforeLastHandlers = outcome.events
         memory.firstHandlers = Math.min(memory.firstHandlers, outcome.first)
         memory.lastHandlers = this.#at
-        return
-      case "RanOut":
-        if (outcome.lastHandlers === outcome.last && event.rungs.includes("wait")) outcome.handlersEnd = "late"
         return
       case "Reserved":
         outcome.hasReserved = true
@@ -240,7 +200,6 @@ export class Trace {
     const call = outcome.calls?.[outcome.answers]
     if (call === undefined) return
     outcome.answers++
-    call.answer = this.#at
     call.answeredAt = at
     call.why = why
   }

@@ -73,8 +73,6 @@ class Timers {
 export class VirtualTime {
   /** Milliseconds since 1970. */
   now: number
-  /** Whether timers run by the time. Under the recorded policy the recording says itself when one ran, since one may be late. */
-  readonly #runsTimers: boolean
   readonly #timers = new Timers()
   readonly #bound: StepBound
   /** How many requests have not ended. */
@@ -83,11 +81,10 @@ export class VirtualTime {
   #tasks: Array<() => void> = []
   #run = 0
 
-  constructor(now: number, runsTimers: boolean, bound: StepBound, requests: () => number) {
+  constructor(now: number, bound: StepBound, requests: () => number) {
     this.now = now
     this.#bound = bound
     this.#requests = requests
-    this.#runsTimers = runsTimers
   }
 
   add(task: () => void): void {
@@ -114,7 +111,7 @@ export class VirtualTime {
   /** From the next tasks on, after so many milliseconds. */
   after(millis: number, run: () => void): Timer {
     const timer = new Timer(this.now + millis, this.#sequence++, run)
-    if (this.#runsTimers && millis < Infinity) this.#timers.add(timer)
+    if (millis < Infinity) this.#timers.add(timer)
     return timer
   }
 
@@ -130,7 +127,7 @@ export class VirtualTime {
       this.drain()
     }
     // A recorded clock may have been set back.
-    this.now = this.#runsTimers ? Math.max(this.now, to) : to
+    this.now = Math.max(this.now, to)
   }
 
   /** Runs all timers that there are, at their times, while `goesOn`. */

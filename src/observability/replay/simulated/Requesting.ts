@@ -1,31 +1,27 @@
 /**
- * The requests of a replay: how they are made, and how they end.
+ * The requests of a simulation: how they are made, and how they end.
  *
  * @internal
  */
-import type { Account, Patience } from "../../domain/pool/machine/Request.ts"
-import { Reservation } from "../../domain/pool/machine/Reservation.ts"
-import type { OfRequest, Released } from "../../domain/pool/PoolEvent.ts"
-import { MachineRequest } from "./MachineRequest.ts"
+import type { Account, Patience } from "../../../domain/pool/machine/Request.ts"
+import { Reservation } from "../../../domain/pool/machine/Reservation.ts"
+import type { OfRequest, Released } from "../../../domain/pool/PoolEvent.ts"
+import { MachineRequest } from "../MachineRequest.ts"
+import type { ReplayedSource } from "../ReplayedSource.ts"
 import { Performing, succeeded } from "./Performing.ts"
-import type { ReplayedMemory } from "./ReplayedMemory.ts"
-import { ReplayedRequest } from "./ReplayedRequest.ts"
-import type { ReplayedBlock, ReplayedSource } from "./ReplayedSource.ts"
-
-/** A request in a queue that does nothing but wait. */
-const waiterOf = ({ request }: ReplayedRequest): MachineRequest<ReplayedRequest> | undefined =>
-  request?.state === "queued" ? request : undefined
+import type { SimulatedMemory } from "./SimulatedMemory.ts"
+import { SimulatedRequest } from "./SimulatedRequest.ts"
 
 /** How long a lease or a reservation that ended at a time has lasted in the recording. */
-const millisOf = ({ asked, outcome }: ReplayedRequest, end: number): number =>
+const millisOf = ({ asked, outcome }: SimulatedRequest, end: number): number =>
   Math.max(0, end - (outcome.leasedAt ?? asked.at))
 
 export class Requesting extends Performing {
-  readonly requests = new Map<number, ReplayedRequest>()
+  readonly requests = new Map<number, SimulatedRequest>()
   readonly #patiences = new Map<number, Patience>()
   #sectionsBegun = 0
   /** Those behind a reservation that start now. */
-  #ready: Array<ReplayedRequest> = []
+  #ready: Array<SimulatedRequest> = []
 
   /** How many requests have begun and not ended. */
   get length(): number {
@@ -39,8 +35,8 @@ export class Requesting extends Performing {
   }
 
   /** Makes a request, when its first event has come. */
-  make(asked: OfRequest, memory: ReplayedMemory<ReplayedRequest>): ReplayedRequest {
-    const replayed = new ReplayedRequest(asked, this.options.trace.outcomeOf(asked.request), memory)
+  make(asked: OfRequest, memory: SimulatedMemory<SimulatedRequest>): SimulatedRequest {
+    const replayed = new SimulatedRequest(asked, this.options.trace.outcomeOf(asked.request), memory)
     this.requests.set(asked.request, replayed)
     const next = this.#nextSilentSection?.request
     if (next === asked.request) this.#sectionsBegun++
@@ -50,12 +46,11 @@ export class Requesting extends Performing {
     else {
       around.behind ??= []
       around.behind.push(replayed)
-      while (around.isWaiting && this.goOn(around));
     }
     return replayed
   }
 
-  #around({ asked: { under } }: ReplayedRequest): ReplayedRequest | undefined {
+  #around({ asked: { under } }: SimulatedRequest): SimulatedRequest | undefined {
     return under === undefined ? undefined : this.requests.get(under)
   }
 
@@ -63,7 +58,7 @@ export class Requesting extends Performing {
    * Begins the exclusive section that runs now, if it has told nothing yet: one that did not wait tells nothing before it ends. Sections
    * run one after the other, so it is the next one to end.
    */
-  beginSection(memory: ReplayedMemory<ReplayedRequest>): void {
+  beginSection(memory: SimulatedMemory<SimulatedRequest>): void {
     const next = this.#nextSilentSection
     if (next?.memoryNumber !== memory.plan.memory.number || !memory.machine.sections.mayServe()) return
     this.make(next, memory)
@@ -74,7 +69,7 @@ export class Requesting extends Performing {
   }
 
   /** The requests under a reservation that has begun, or failed. One after the other: each may let those behind itself start. */
-  #startBehind(replayed: ReplayedRequest): void {
+  #startBehind(replayed: SimulatedRequest): void {
     const { behind } = replayed
     if (behind === undefined) return
     replayed.behind = undefined
@@ -85,18 +80,20 @@ export class Requesting extends Performing {
     this.#ready = []
   }
 
-  #start(replayed: ReplayedRequest): void {
+  #start(replayed: SimulatedRequest): void {
     this.pending.add(replayed)
-    this.within(replayed, () => replayed.outcome.isReservation ? this.#reserve(replayed) : this.#lease(replayed))
+    if (replayed.outcome.isReservation) this.#reserve(replayed)
+    else this.#lease(replayed)
   }
 
-  #lease(replayed: ReplayedRequest): void {
-    const { asked: { budgetNumber, family, pool, size }, memory, memory: { core, machine } } = replayed
+  #lease(replayed: SimulatedRequest): void {
+    const { asked: { budgetNumber, family, pool, size }, memory, memory: { core, inputs, machine } } = replayed
     const source = memory.sourceOf(family, pool, budgetNumber)
     if (this.#isUnavailable(replayed, source) || size === 0) return this.ended(replayed)
     const budget = memory.budgetOf(budgetNumber)
     const from = this.#around(replayed)?.reserved
-    if (budget === undefined && from === undefined && size <= source.largest && size <= core.maxBytes) {
+    const isPlain = budget === undefined && from === undefined && !source.clears
+    if (isPlain && machine.mayHit && size <= source.largest && size <= core.maxBytes) {
       replayed.lease = memory.hit(replayed, source)
       if (replayed.lease !== undefined) return this.ended(replayed)
     }
@@ -108,13 +105,13 @@ export class Requesting extends Performing {
       accounts: budget?.chain ?? []
     })
     if (request === undefined) return
-    if (machine.askOnce(request)) this.ended(replayed)
-    else this.perform(replayed, machine.ask(request))
+    if (inputs.askOnce(request)) this.ended(replayed)
+    else this.perform(replayed, inputs.ask(request))
   }
 
-  #reserve(replayed: ReplayedRequest): void {
+  #reserve(replayed: SimulatedRequest): void {
     const { asked: { budgetNumber, family, label, pool, size, waitAtMost }, outcome: { isSection }, memory } = replayed
-    const { machine, machine: { state } } = memory
+    const { inputs, machine, machine: { state } } = memory
     const source = memory.sourceOf(family, pool, budgetNumber)
     const budget = memory.budgetOf(budgetNumber)
     const around = this.#around(replayed)
@@ -128,11 +125,11 @@ export class Requesting extends Performing {
     const asks = new Reservation({ owner: source.pool, memory: state, parent, budgets, label, fiberId: 0, sequence: 0 })
     const accounts = isSection ? [machine.sections] : [...budgets, machine.memory]
     const request = this.#request(replayed, source, asks, { exactSize: size, blockSize: size, accounts })
-    if (request !== undefined) this.perform(replayed, machine.ask(request))
+    if (request !== undefined) this.perform(replayed, inputs.ask(request))
   }
 
   /** Whether a request fails before it is made. */
-  #isUnavailable(replayed: ReplayedRequest, source: ReplayedSource): boolean {
+  #isUnavailable(replayed: SimulatedRequest, source: ReplayedSource): boolean {
     const { error } = replayed.memory
     if (!source.closed && error === undefined) return false
     this.failed(replayed, source.closed ? "Released" : error!.reason._tag)
@@ -141,11 +138,11 @@ export class Requesting extends Performing {
 
   /** Undefined where it is larger than a limit, and over. */
   #request(
-    replayed: ReplayedRequest,
+    replayed: SimulatedRequest,
     source: ReplayedSource,
     asks: Reservation | undefined,
     sizes: { readonly exactSize: number; readonly blockSize: number; readonly accounts: ReadonlyArray<Account> }
-  ): MachineRequest<ReplayedRequest> | undefined {
+  ): MachineRequest<SimulatedRequest> | undefined {
     const { asked: { budgetNumber, callSite, label, size, waitAtMost }, memory, memory: { machine } } = replayed
     const budget = memory.budgetOf(budgetNumber)
     const around = this.#around(replayed)
@@ -166,7 +163,10 @@ export class Requesting extends Performing {
       section
     })
     replayed.request = request
-    if (machine.tooLarge(request) === undefined) return request
+    const { exactSize } = sizes
+    const mayFit = exactSize <= source.largest && exactSize <= machine.core.maxBytes &&
+      budget?.limitProblem(request.operation, exactSize) === undefined
+    if (mayFit || memory.inputs.tooLarge(request) === undefined) return request
     this.failed(replayed, "LimitExceeded")
     this.ended(replayed)
     return undefined
@@ -181,7 +181,7 @@ export class Requesting extends Performing {
   }
 
   /** The effect of a reservation or an exclusive section begins. */
-  protected override begin(replayed: ReplayedRequest): void {
+  protected override begin(replayed: SimulatedRequest): void {
     const { endsAfter, outcome: { isSection }, request } = replayed
     const asks = request?.asks
     replayed.reserved = isSection ? undefined : asks
@@ -193,17 +193,15 @@ export class Requesting extends Performing {
     if (endsAfter !== undefined) this.time.after(endsAfter, () => this.#endEffect(replayed))
   }
 
-  #endEffect(replayed: ReplayedRequest): void {
+  #endEffect(replayed: SimulatedRequest): void {
     if (!replayed.isRunning) return
     replayed.isRunning = false
-    const { memory: { machine }, request } = replayed
-    this.within(replayed, () => {
-      if (request !== undefined) machine.reservationEnded(request, succeeded)
-      this.ended(replayed)
-    })
+    const { memory: { inputs }, request } = replayed
+    if (request !== undefined) inputs.reservationEnded(request, succeeded)
+    this.ended(replayed)
   }
 
-  protected override ended(replayed: ReplayedRequest): void {
+  protected override ended(replayed: SimulatedRequest): void {
     replayed.isOver = true
     replayed.isWaiting = false
     this.pending.delete(replayed)
@@ -212,21 +210,20 @@ export class Requesting extends Performing {
   }
 
   /** It is forgotten if it has ended, and the recording tells no more of it, as is known of all but those that were served at once. */
-  override passed(replayed: ReplayedRequest): void {
+  override passed(replayed: SimulatedRequest): void {
     const { asked, outcome, isOver, live, request } = replayed
     if (!isOver || live !== undefined || request?.isCalling === true) return
     if (outcome.last < 0 || outcome.last > this.options.place()) return
     if (this.requests.get(asked.request) === replayed) this.requests.delete(asked.request)
   }
 
-  override granted(replayed: ReplayedRequest, { value }: ReplayedBlock): void {
-    value.queue = replayed.asked.queue
+  override granted(replayed: SimulatedRequest): void {
     const { endsAfter } = replayed
     replayed.begunAt = this.time.now
     if (endsAfter !== undefined) this.time.after(endsAfter, () => this.#end(replayed, "released"))
   }
 
-  #end(replayed: ReplayedRequest, why: Released["why"]): boolean {
+  #end(replayed: SimulatedRequest, why: Released["why"]): boolean {
     const { live, memory } = replayed
     if (live === undefined) return false
     memory.endLease(live, why)
@@ -234,7 +231,7 @@ export class Requesting extends Performing {
   }
 
   /** Its lease has ended in the recording. One that it has got later it has for as long. */
-  release(replayed: ReplayedRequest, why: Released["why"], at: number): void {
+  release(replayed: SimulatedRequest, why: Released["why"], at: number): void {
     const end = (): void => {
       // Nothing more is told of it.
       if (this.#end(replayed, why)) this.requests.delete(replayed.asked.request)
@@ -244,22 +241,19 @@ export class Requesting extends Performing {
   }
 
   /** Does something when so much time has passed since the beginning as in the recording. */
-  #afterAsLong(replayed: ReplayedRequest, at: number, end: () => void): void {
-    const left = this.isSame ? 0 : (replayed.begunAt ?? this.time.now) + millisOf(replayed, at) - this.time.now
+  #afterAsLong(replayed: SimulatedRequest, at: number, end: () => void): void {
+    const left = (replayed.begunAt ?? this.time.now) + millisOf(replayed, at) - this.time.now
     if (left > 0) this.time.after(left, end)
     else end()
   }
 
-  endReservation(replayed: ReplayedRequest, at: number): void {
+  endReservation(replayed: SimulatedRequest, at: number): void {
     if (replayed.isRunning) this.#afterAsLong(replayed, at, () => this.#endEffect(replayed))
-    // Its effect has not begun, and never did where it was recorded.
-    else if (this.isSame) this.interrupt(replayed)
     else if (!replayed.isOver) replayed.endsAfter = millisOf(replayed, at)
   }
 
   /** The program has interrupted it, or its scope has closed. */
-  giveUp(replayed: ReplayedRequest): void {
-    if (this.isSame && replayed.outcome.lostScope) return this.loseScope(replayed)
+  giveUp(replayed: SimulatedRequest): void {
     if (this.pending.has(replayed)) this.interrupt(replayed)
     else {
       replayed.isOver = true
@@ -267,39 +261,10 @@ export class Requesting extends Performing {
     }
   }
 
-  /** The scope closes that was to own its lease, where the recording says that. */
-  loseScope(replayed: ReplayedRequest): void {
-    if (this.isSame && replayed.outcome.lostScope && !replayed.closed) replayed.close()
-  }
-
   /** The request has failed in the recording. The replay ends its lease or reservation at once: the recording does not say how long it would last. */
-  refuseLate(replayed: ReplayedRequest): void {
+  refuseLate(replayed: SimulatedRequest): void {
     if (replayed.isRunning) this.#endEffect(replayed)
     else if (!this.#end(replayed, "released") && !replayed.isOver) replayed.endsAfter = 0
-  }
-
-  /** It waits for others that wait for it, and is the one to fail. */
-  fail(replayed: ReplayedRequest): boolean {
-    const waiter = waiterOf(replayed)
-    if (waiter === undefined) return false
-    replayed.memory.limitJobs()
-    waiter.queue?.fail(waiter, [])
-    return true
-  }
-
-  /** It is served though nothing came back: jobs may have memory that might not before. */
-  serve(replayed: ReplayedRequest): boolean {
-    const waiter = waiterOf(replayed)
-    waiter?.queue?.serve()
-    return waiter !== undefined && waiter.state !== "queued"
-  }
-
-  /** Another one of those fails, and this one goes to the head of its queue. */
-  promote(replayed: ReplayedRequest): boolean {
-    const { told } = replayed
-    const waiter = waiterOf(replayed)
-    waiter?.queue?.promote(waiter)
-    return replayed.told > told
   }
 
   /** The recording is over, or nothing more is looked for. */

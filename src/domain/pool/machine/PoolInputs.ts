@@ -1,0 +1,48 @@
+/**
+ * What a shell gives to the machine of a memory, but for hits and the ends of leases, which pass by it in one step of their own.
+ *
+ * A recorder takes the place of the machine here: it writes each input down and passes it on. So a recording has all that the machine
+ * was given, and what it did follows from that.
+ *
+ * @internal
+ */
+import type { PoolMachine } from "./PoolMachine.ts"
+import type { Reusable } from "./PoolState.ts"
+
+/** Those that concern one request, and say no more than that. */
+export const plainInputs = ["advance", "begunAll", "driverAsked", "promote", "reclaimedFor", "scopeClosed"] as const
+
+export type PoolInputs<A extends Reusable = Reusable> = Pick<
+  PoolMachine<A>,
+  | typeof plainInputs[number]
+  | "allTimedOut"
+  | "ask"
+  | "askOnce"
+  | "believes"
+  | "close"
+  | "closePool"
+  | "driverAnswered"
+  | "driverRefused"
+  | "ended"
+  | "evictForOthers"
+  | "failDeadlocked"
+  | "handlersAnswered"
+  | "handlersEnded"
+  | "idleStep"
+  | "limitJobs"
+  | "loseDevice"
+  | "raiseJobs"
+  | "reclaimed"
+  | "reservationEnded"
+  | "retracting"
+  | "retryAll"
+  | "serve"
+  | "setBudgetLimit"
+  | "setHandlers"
+  | "setHolding"
+  | "setMaxBytes"
+  | "startIdleClock"
+  | "timedOut"
+  | "tooLarge"
+  | "trim"
+>

@@ -1,0 +1,183 @@
+/**
+ * Writes down what the machine of a memory is given, and passes it on.
+ *
+ * @internal
+ */
+import type { Budget } from "../../domain/pool/machine/Budget.ts"
+import { HoldingJobs } from "../../domain/pool/machine/HoldingJobs.ts"
+import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
+import type { Ending } from "../../domain/pool/machine/PoolMachine.ts"
+import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
+import type { Account, Request } from "../../domain/pool/machine/Request.ts"
+import type { ChargedBudget } from "../../domain/pool/machine/Reservation.ts"
+import type { Asked, Input } from "../recording/EventShape.ts"
+
+/** What an input says, as far as it says that. */
+export interface InputFacts {
+  readonly value?: number
+  readonly value2?: number
+  readonly value3?: number
+  readonly pool?: string
+  readonly budget?: ChargedBudget | undefined
+  readonly queue?: string | undefined
+  readonly why?: string | undefined
+}
+
+/** Writes the rows of inputs. */
+export interface InputWriter {
+  asked(what: Asked["what"], request: Request): void
+  input(what: Input["what"], request: Request | undefined, facts: InputFacts): void
+}
+
+/** What is not of the memory, and its machine looks at. */
+export type Outside = Pick<
+  PoolPort,
+  "bytesElsewhere" | "epochElsewhere" | "hasSeveralQueues" | "lost" | "uncontestedElsewhere"
+>
+
+type Notes = { readonly [K in Exclude<keyof PoolInputs, "retracting">]: (...args: Parameters<PoolInputs[K]>) => void }
+
+const nothing: InputFacts = {}
+
+const bitsOf = (...bits: ReadonlyArray<boolean>): number =>
+  bits.reduce((sum, bit, place) => bit ? sum + 2 ** place : sum, 0)
+
+const endingOf = ({ isFailure, isInterrupted, reason }: Ending): InputFacts => ({
+  value: bitsOf(isFailure, isInterrupted),
+  why: reason
+})
+
+const budgetOf = (account: Account | ChargedBudget): InputFacts =>
+  "chain" in account ? { budget: account } : { value2: account.number }
+
+export class InputRecorder {
+  readonly #writer: InputWriter
+  readonly #outside: Outside
+  #isLost = false
+  #hasSeveralQueues = false
+  #epoch = 0
+  #uncontested = 0
+  #bytes = 0
+
+  constructor(writer: InputWriter, outside: Outside) {
+    this.#writer = writer
+    this.#outside = outside
+  }
+
+  /** What the machine found where it looks outside of itself. */
+  found(what: Input["what"], value: number): void {
+    this.#writer.input(what, undefined, { value })
+  }
+
+  /** Writes down what has changed outside of the memory since the last input. */
+  note(): void {
+    const outside = this.#outside
+    if (!this.#isLost && outside.lost() !== undefined) {
+      this.#isLost = true
+      this.found("lost", 1)
+    }
+    const { hasSeveralQueues } = outside
+    if (hasSeveralQueues !== this.#hasSeveralQueues) {
+      this.#hasSeveralQueues = hasSeveralQueues
+      this.found("queues", Number(hasSeveralQueues))
+    }
+    const epoch = outside.epochElsewhere()
+    const uncontested = outside.uncontestedElsewhere()
+    const bytes = outside.bytesElsewhere()
+    if (epoch === this.#epoch && uncontested === this.#uncontested && bytes === this.#bytes) return
+    this.#epoch = epoch
+    this.#uncontested = uncontested
+    this.#bytes = bytes
+    this.#writer.input("elsewhere", undefined, { value: epoch, value2: uncontested, value3: bytes })
+  }
+
+  #input(what: Input["what"], request: Request | undefined, facts: InputFacts = nothing): void {
+    this.note()
+    this.#writer.input(what, request, facts)
+  }
+
+  #asked(what: Asked["what"], request: Request): void {
+    this.note()
+    this.#writer.asked(what, request)
+  }
+
+  /** What takes the place of the inputs of a machine. */
+  of(inner: PoolInputs): PoolInputs {
+    const of = (what: Input["what"]) => (request: Request): void => this.#input(what, request)
+    const asked = (what: Asked["what"]) => (request: Request): void => this.#asked(what, request)
+    const timed = (what: Input["what"]) => (request: Request, value: number): void =>
+      this.#input(what, request, { value })
+    const ended = (what: Input["what"]) => (request: Request, ending: Ending): void =>
+      this.#input(what, request, endingOf(ending))
+    const valued = (what: Input["what"]) => (value: number): void => this.#input(what, undefined, { value })
+    const plain = (what: Input["what"]) => (): void => this.#input(what, undefined)
+    const notes: Notes = {
+      advance: of("advance"),
+      allTimedOut: timed("allTimedOut"),
+      ask: asked("ask"),
+      askOnce: asked("askOnce"),
+      begunAll: of("begunAll"),
+      believes: of("believes"),
+      close: plain("close"),
+      closePool: ({ service }, budget) => this.#input("closePool", undefined, { pool: service, budget }),
+      driverAnswered: of("driverAnswered"),
+      driverAsked: of("driverAsked"),
+      driverRefused: (request, why) => this.#input("driverRefused", request, { why }),
+      ended: ended("ended"),
+      evictForOthers: valued("evictForOthers"),
+      failDeadlocked: of("failDeadlocked"),
+      handlersAnswered: (request, freed) => this.#input("handlersAnswered", request, { value: Number(freed) }),
+      handlersEnded: (request, freed, hasFailed) =>
+        this.#input("handlersEnded", request, { value: bitsOf(freed, hasFailed) }),
+      idleStep: valued("idleStep"),
+      limitJobs: ({ account }, jobs) => {
+        this.#input("limitJobs", undefined, budgetOf(account))
+        if (!(jobs instanceof HoldingJobs)) return
+        const { answered } = jobs
+        jobs.answered = (answer) => {
+          answered?.(answer)
+          this.found("jobs", Number(answer))
+        }
+      },
+      loseDevice: plain("loseDevice"),
+      promote: of("promote"),
+      raiseJobs: ({ account }) => this.#input("raiseJobs", undefined, budgetOf(account)),
+      reclaimed: valued("reclaimed"),
+      reclaimedFor: of("reclaimedFor"),
+      reservationEnded: ended("reservationEnded"),
+      retryAll: timed("retryAll"),
+      scopeClosed: of("scopeClosed"),
+      serve: ({ account }) => this.#input("serve", undefined, budgetOf(account)),
+      setBudgetLimit: (budget: Budget, value) => this.#input("setBudgetLimit", undefined, { value, budget }),
+      setHandlers: (account, some) =>
+        this.#input("setHandlers", undefined, { value: Number(some), ...budgetOf(account) }),
+      setHolding: (holds) => this.#input("setHolding", undefined, { value: Number(holds) }),
+      setMaxBytes: valued("setMaxBytes"),
+      startIdleClock: plain("startIdleClock"),
+      timedOut: timed("timedOut"),
+      tooLarge: asked("tooLarge"),
+      trim: (_blocks, to, queue) =>
+        this.#input("trim", undefined, { value: to ?? 0, value2: Number(to === undefined), queue })
+    }
+    const retracting = (giveBack: () => void): void => {
+      this.#input("retracting", undefined)
+      inner.retracting(giveBack)
+      this.found("done", 0)
+    }
+    return { ...passing(inner, notes), retracting }
+  }
+}
+
+/** Each input is written down before it is passed on. */
+const passing = (inner: PoolInputs, notes: Notes): Omit<PoolInputs, "retracting"> => {
+  const pass = <K extends keyof Notes>(what: K) => {
+    const note: (...args: Parameters<PoolInputs[K]>) => void = notes[what]
+    const input = inner[what].bind(inner) as (...args: Parameters<PoolInputs[K]>) => unknown
+    const passed = (...args: Parameters<PoolInputs[K]>): unknown => {
+      note(...args)
+      return input(...args)
+    }
+    return [what, passed]
+  }
+  return Object.fromEntries((Object.keys(notes) as Array<keyof Notes>).map(pass)) as unknown as PoolInputs
+}

@@ -1,0 +1,175 @@
+/**
+ * A recorded memory whose machine finds outside of itself what it found there when it was recorded.
+ *
+ * @internal
+ */
+import { DeviceLost, type GpuError, make as makeError, type Released } from "../../../domain/GpuError.ts"
+import type { AdmittedJobs } from "../../../domain/pool/machine/HoldingJobs.ts"
+import type { Account, Failure } from "../../../domain/pool/machine/Request.ts"
+import type { Finding } from "../../recording/EventShape.ts"
+import type { MachineRequest } from "../MachineRequest.ts"
+import { refusal } from "../Refusal.ts"
+import { type MemoryContent, ReplayedMemory } from "../ReplayedMemory.ts"
+import type { ReplayedBlock, ReplayedLease, ReplayedSource } from "../ReplayedSource.ts"
+import type { MemoryPlan } from "../ReplayOptions.ts"
+import type { ExactRequest } from "./ExactRequest.ts"
+
+/** What a memory asks of its replay. */
+export interface Findings {
+  /** Whether the machine finds this next. */
+  readonly isNext: (what: Finding) => boolean
+  /** What it finds, which must be this. */
+  readonly found: (what: Finding) => number
+  /** Others act within a step of the machine, until the recording says that it goes on. */
+  readonly untilDone: () => void
+  readonly restored: (own: number, recorded: number) => void
+  /** The block here for one of the recording. */
+  readonly blockOf: (recorded: number) => number | undefined
+}
+
+export class ExactMemory extends ReplayedMemory<ExactRequest> implements AdmittedJobs {
+  readonly countsReservations = true
+  /** What the machine has found of others under one limit. */
+  elsewhere = { epoch: 0, uncontested: 0, bytes: 0 }
+  readonly #findings: Findings
+
+  constructor(plan: MemoryPlan, content: MemoryContent, findings: Findings) {
+    super(plan, content)
+    this.#findings = findings
+  }
+
+  protected override granted(): void {
+    // Whose lease ends when is recorded.
+  }
+
+  protected override restored(own: number, recorded: number): void {
+    this.#findings.restored(own, recorded)
+  }
+
+  /** The lease of a block of the recording. */
+  leaseOf(recorded: number): ReplayedLease | undefined {
+    const block = this.#findings.blockOf(recorded)
+    return block === undefined ? undefined : this.leases.get(block)
+  }
+
+  /** A budget, by its number in the recording, or the memory itself, or its exclusive sections. */
+  accountOf(budget: number | undefined, number: number): Account | undefined {
+    const { memory, sections } = this.machine
+    if (budget !== undefined) return this.budgetOf(budget)
+    return number === sections.number ? sections : memory
+  }
+
+  /** The device is lost, as requests see from here on. */
+  seeLost(): void {
+    this.error ??= makeError(new DeviceLost({ backend: "recorded", detail: "as recorded" }))
+  }
+
+  close(pool: string | undefined, budget: number | undefined): void {
+    if (pool === undefined) return this.machine.close()
+    const { limit, source } = this.poolOf(pool, budget)
+    this.machine.closePool(source, limit)
+  }
+
+  trim(to: number | undefined, queue: string | undefined): void {
+    this.machine.trim(this.trimmed(to, queue), to, queue)
+  }
+
+  setMaxBytes(bytes: number): void {
+    this.limitPools(bytes)
+    this.machine.setMaxBytes(bytes)
+  }
+
+  // What the machine finds.
+
+  /** Only where the device has several queues does it look for a block of one. */
+  get hasSeveralQueues(): boolean {
+    return this.#findings.isNext("acquired")
+  }
+
+  acquireForQueue(
+    { family, size }: MachineRequest<ExactRequest>,
+    blockSize: number,
+    most: number
+  ): ReplayedBlock | undefined {
+    const number = this.#findings.blockOf(this.#findings.found("acquired"))
+    for (const { number: held, value } of number === undefined ? [] : this.core.held()) {
+      if (held !== number) continue
+      return this.core.acquireAccepted(family, blockSize, size, most, (one) => one === value)
+    }
+    return undefined
+  }
+
+  clear(_request: MachineRequest<ExactRequest>, { value }: ReplayedBlock): Failure | undefined {
+    if (!this.#findings.isNext("clearFailed")) return undefined
+    this.#findings.found("clearFailed")
+    value.recyclable = false
+    return () => refusal("ClearFailed", 0)
+  }
+
+  has(): boolean {
+    return this.#answer()
+  }
+
+  isOver(): boolean {
+    return this.#answer()
+  }
+
+  isRaised(): boolean {
+    return this.#answer()
+  }
+
+  admit(): boolean {
+    return this.#answer()
+  }
+
+  #answer(): boolean {
+    return this.#findings.found("jobs") === 1
+  }
+
+  lookAgain(): void {
+    // Each answer is recorded.
+  }
+
+  lost(): GpuError | undefined {
+    return this.error
+  }
+
+  epochElsewhere(): number {
+    return this.elsewhere.epoch
+  }
+
+  uncontestedElsewhere(): number {
+    return this.elsewhere.uncontested
+  }
+
+  bytesElsewhere(): number {
+    return this.elsewhere.bytes
+  }
+
+  // What others do within a step of the machine.
+
+  endLeases(_why: Released["why"]): void {
+    this.#findings.untilDone()
+  }
+
+  endGranted(): void {
+    this.#findings.untilDone()
+  }
+
+  over(source: ReplayedSource | undefined): void {
+    if (source !== undefined) source.pool.closed = true
+    this.#findings.untilDone()
+  }
+
+  interruptCalls(): void {
+    this.#findings.untilDone()
+  }
+
+  // The recording says when those act that wait.
+
+  schedule(): void {}
+
+  watch(): void {}
+
+  startIdleClock(): void {}
+}

@@ -1,0 +1,225 @@
+/**
+ * Makes the requests of a recording again, through the pool's own machine, under a policy that may be another one.
+ *
+ * An event says either what came from outside of the machine (a request, the end of a lease, an answer of the driver, a trim, a limit), or
+ * what the machine did. The replay gives the first to the machine, and each request does what follows as soon as it can.
+ *
+ * @internal
+ */
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import type { GaveUp, LimitChanged, OfRequest, PoolEvent, Released, TrimAsked } from "../../../domain/pool/PoolEvent.ts"
+import { isFailure } from "../../events/Failure.ts"
+import { EventReader } from "../../recording/EventReader.ts"
+import { RecordingBuilder } from "../../recording/RecordingBuilder.ts"
+import { namesOf, type Recording, startOf } from "../../recording/RecordingModel.ts"
+import { mostMemories, ReplayedMemories } from "../ReplayedMemories.ts"
+import type { ReplayedLease } from "../ReplayedSource.ts"
+import type { ReplayPlan } from "../ReplayOptions.ts"
+import type { Failed } from "../ReplayReport.ts"
+import { Tally } from "../Tally.ts"
+import { Requesting } from "./Requesting.ts"
+import { SimulatedMemory } from "./SimulatedMemory.ts"
+import type { SimulatedRequest } from "./SimulatedRequest.ts"
+import { StepBound } from "./StepBound.ts"
+import type { Trace } from "./Trace.ts"
+import { VirtualTime } from "./VirtualTime.ts"
+
+export interface SimulatorOptions {
+  readonly plan: ReplayPlan
+  readonly trace: Trace
+  /** Whether the events of the replay are wanted. */
+  readonly keepsEvents: boolean
+  /** Whether it ends with the first request that fails, or that waits. */
+  readonly endsWith: "failure" | "wait" | undefined
+}
+
+export class Simulator {
+  readonly tally: Tally
+  /** The events of the replay, if they are wanted. */
+  readonly events = new RecordingBuilder()
+  readonly #options: SimulatorOptions
+  readonly #length: number
+  readonly #bound: StepBound
+  readonly #time: VirtualTime
+  readonly #memories: ReplayedMemories<SimulatedMemory<SimulatedRequest>>
+  readonly #requesting: Requesting
+  readonly #recorded: EventReader
+  readonly #names: ReturnType<typeof namesOf>
+  /** The place of the event that has come last. */
+  #at = -1
+
+  constructor(recording: Recording, options: SimulatorOptions) {
+    const { plan, trace } = options
+    this.#options = options
+    this.#recorded = new EventReader(recording)
+    this.#names = namesOf(recording)
+    this.#length = recording.length
+    const idleSteps = plan.memories.reduce((most, { settings: { idle } }) => Math.max(most, idle?.steps ?? 0), 0)
+    this.#bound = new StepBound(recording.blocks.length, idleSteps)
+    this.#time = new VirtualTime(startOf(recording), this.#bound, () => this.#requesting.length)
+    this.tally = new Tally(() => this.#time.now)
+    this.#requesting = new Requesting({
+      trace,
+      time: this.#time,
+      bound: this.#bound,
+      tally: this.tally,
+      endsWith: options.endsWith,
+      place: () => this.#at
+    })
+    const { events } = this
+    this.#memories = new ReplayedMemories({
+      plan,
+      contentOf: (memory) => trace.memory(memory),
+      make: (memory) => new SimulatedMemory(memory, trace.memory(memory.memory.number), this.#requesting),
+      tally: this.tally,
+      now: () => this.#time.now,
+      rows: options.keepsEvents ? { row: events.row, add: () => events.addRow() } : undefined
+    })
+  }
+
+  /** What the recording of the replay states besides its events. */
+  get facts(): ReplayedMemories<SimulatedMemory<SimulatedRequest>>["facts"] {
+    return this.#memories.facts
+  }
+
+  get failures(): ReadonlyArray<Failed> {
+    return this.#requesting.failures
+  }
+
+  /** Whether the requests so far leave anything to look for, and may go on. */
+  get #goesOn(): boolean {
+    return !this.#requesting.isOver && !this.#bound.isSpent && !this.#memories.areTooMany
+  }
+
+  /** Replays all events. Who waits at the end goes on no more. Fails where something repeats itself and leads nowhere. */
+  run(operation: string): GpuError | undefined {
+    for (; this.#goesOn && this.#recorded.next();) {
+      this.#at++
+      this.#bound.event(this.#requesting.length)
+      this.#step(this.#recorded.row.event(this.#names))
+    }
+    this.#time.finish(() => this.#goesOn)
+    this.#requesting.finish()
+    return this.#problem(operation)
+  }
+
+  #problem(operation: string): GpuError | undefined {
+    const place = `event ${this.#at + 1} of ${this.#length}`
+    if (this.#memories.areTooMany) {
+      const problem = `it has more than ${mostMemories} memories at ${place}, and a replay has no more at one time`
+      return invalidRequest(operation, problem, "Record fewer pools at a time.")
+    }
+    if (!this.#bound.isSpent) return undefined
+    return invalidRequest(
+      operation,
+      `the replay repeats itself at ${place}, and comes to no end`,
+      "Please report this with the recording: whatever a recording has, its replay ends."
+    )
+  }
+
+  #step(event: PoolEvent): void {
+    this.#time.advance(event.at)
+    const memory = this.#memories.of(event.memoryNumber)
+    if (memory === undefined) return
+    memory.handlersAt(this.#at)
+    if ("request" in event) this.#ofRequest(event, memory)
+    else this.#ofMemory(event, memory)
+    this.#time.drain()
+    if (this.#at >= memory.trace.last) this.#memories.forget(event.memoryNumber)
+  }
+
+  #ofRequest(event: Extract<PoolEvent, OfRequest>, memory: SimulatedMemory<SimulatedRequest>): void {
+    const requesting = this.#requesting
+    const known = requesting.requests.get(event.request)
+    const recorded = this.#options.trace.outcomes.get(event.request)
+    // It is over, and the replay has forgotten it.
+    if (known === undefined && recorded !== undefined && recorded.first < this.#at) return
+    if (event._tag === "Leased") memory.holders.set(event.block, event.request)
+    const replayed = known ?? requesting.make(event, memory)
+    switch (event._tag) {
+      case "GaveUp":
+        if (isByProgram(event)) requesting.giveUp(replayed)
+        break
+      case "HandlersAsked":
+        replayed.answerHandlers?.(event.freed)
+        break
+      case "ReservationEnded":
+        requesting.endReservation(replayed, event.at)
+        break
+    }
+    if (isFailure(event)) requesting.refuseLate(replayed)
+    requesting.passed(replayed)
+  }
+
+  #ofMemory(event: Exclude<PoolEvent, OfRequest>, memory: SimulatedMemory<SimulatedRequest>): void {
+    switch (event._tag) {
+      case "Released":
+        this.#released(event, memory)
+        break
+      case "LimitChanged":
+        this.#limitChanged(event, memory)
+        break
+      case "TrimAsked":
+        this.#trimAsked(event, memory)
+        break
+      case "HoldingChanged":
+        memory.trimFollows = !event.holds
+        memory.setHolding(event.holds)
+        break
+      case "Lost":
+        this.#requesting.beginSection(memory)
+        memory.lose()
+        break
+      case "Closing":
+        this.#requesting.beginSection(memory)
+        memory.close(event.pool, event.budgetNumber, this.#closingLeases(memory))
+        break
+    }
+  }
+
+  #holderOf({ holders }: SimulatedMemory<SimulatedRequest>, block: number): SimulatedRequest | undefined {
+    const holder = holders.get(block)
+    return holder === undefined ? undefined : this.#requesting.requests.get(holder)
+  }
+
+  /** The leases that end now, in order: a recording does not know the scopes that have them. */
+  #closingLeases(memory: SimulatedMemory<SimulatedRequest>): ReadonlyArray<ReplayedLease> {
+    const leases = (this.#options.trace.closings.get(this.#at) ?? []).map((block) => {
+      const holder = this.#holderOf(memory, block)
+      return memory.earlyLeases.get(block) ?? (holder?.memory === memory ? holder.live : undefined)
+    })
+    return leases.filter((lease) => lease !== undefined)
+  }
+
+  #released(event: Released, memory: SimulatedMemory<SimulatedRequest>): void {
+    const { earlyLeases, holders } = memory
+    const early = earlyLeases.get(event.block)
+    if (early !== undefined) {
+      earlyLeases.delete(event.block)
+      memory.endLease(early, event.why)
+      return
+    }
+    const replayed = this.#holderOf(memory, event.block)
+    if (replayed === undefined) return
+    holders.delete(event.block)
+    this.#requesting.release(replayed, event.why, event.at)
+  }
+
+  #limitChanged({ budgetNumber, from, to }: LimitChanged, memory: SimulatedMemory<SimulatedRequest>): void {
+    if (budgetNumber !== undefined) {
+      const budget = memory.budgetOf(budgetNumber)
+      if (budget !== undefined) memory.inputs.setBudgetLimit(budget, to)
+      return
+    }
+    memory.trimFollows = to < from
+    if (!memory.plan.hasOwnLimit) memory.setMaxBytes(to)
+  }
+
+  #trimAsked({ all, queue, to }: TrimAsked, memory: SimulatedMemory<SimulatedRequest>): void {
+    if (memory.trimFollows) memory.trimFollows = false
+    else memory.trim(all ? undefined : to, queue)
+  }
+}
+
+/** Whether the program ends it, rather than the pool. */
+const isByProgram = ({ why }: GaveUp): boolean => why === "interrupted" || why === "scopeClosed"
