@@ -117,18 +117,21 @@ export const functions: Functions = functionsOf([
   let angle = select(right, 3.1415926536f - right, (bitcast<u32>(b) >> 31u) == 1u);
   return signed__f32(angle, a);
 }`,
+  // Compilers may multiply three factors in any order, and the product of any two of them must not be infinite where the
+  // result is not. So the root is divided by e, and the square of that is multiplied by e^2 / 2. Where the square counts,
+  // 1 is subtracted without an error, as ln(2) / 2 would not be.
   `fn sinh__f32(a: f32) -> f32 {
   let magnitude = abs(a);
   let z = a * a;
   if (magnitude < 1.0f || isNaN__f32(a)) {
     return a + a * (((2.03721912945e-4f * z + 8.33028376239e-3f) * z + 1.66667160211e-1f) * z);
   }
-  let root = exp(0.5f * magnitude);
-  return signed__f32((0.5f * root) * root - 0.5f / root / root, a);
+  let root = exp(0.5f * magnitude - 1.0f);
+  return signed__f32(3.6945280495f * root * root - 6.7667641618e-2f / root / root, a);
 }`,
   `fn cosh__f32(a: f32) -> f32 {
-  let root = exp(0.5f * abs(a));
-  return (0.5f * root) * root + 0.5f / root / root;
+  let root = exp(0.5f * abs(a) - 1.0f);
+  return 3.6945280495f * root * root + 6.7667641618e-2f / root / root;
 }`,
   `fn tanh__f32(a: f32) -> f32 {
   let magnitude = abs(a);
