@@ -4,6 +4,7 @@
  * @internal
  */
 import * as Expr from "../../kernels/Expr.ts"
+import { quotientOf } from "../../kernels/expression/Quotient.ts"
 import { type Element, isFloating } from "./Element.ts"
 
 /**
@@ -15,7 +16,7 @@ export const hypotenuseOf = (x: Element, y: Element): Element => {
   const a = Expr.abs(x)
   const b = Expr.abs(y)
   const greater = Expr.maximum(a, b)
-  const ratio = Expr.divide(Expr.minimum(a, b), greater)
+  const ratio = quotientOf(Expr.minimum(a, b), greater)
   const length = Expr.multiply(greater, Expr.sqrt(Expr.add(Expr.multiply(ratio, ratio), 1)))
   const isInfinite = Expr.logicalOr(infinite(a), infinite(b))
   return Expr.where(isInfinite, Infinity, Expr.where(Expr.equal(greater, 0), greater, length))

@@ -6,6 +6,7 @@
  */
 import { apply, type Expr } from "./Expression.ts"
 import { isFloat } from "./Operation.ts"
+import { quotientOf } from "./Quotient.ts"
 
 /** The remainder of truncating division. Each step of floats is rounded, so it may be the divisor or more. */
 const truncated = (a: Expr, b: Expr): Expr => {
@@ -35,6 +36,6 @@ export const floorDivideOf = (a: Expr, b: Expr): Expr => {
   const down = (quotient: Expr) => apply("where", [isAbove(rest, b), apply("subtract", [quotient, 1]), quotient])
   if (!isFloat(b.type)) return down(apply("truncDivide", [a, b]))
   // Without the remainder the quotient is a whole number, apart from the rounding of the division.
-  const whole = apply("round", [down(apply("divide", [apply("subtract", [a, rest]), b]))])
+  const whole = apply("round", [down(quotientOf(apply("subtract", [a, rest]), b))])
   return apply("where", [apply("equal", [b, 0]), apply("divide", [a, b]), whole])
 }

@@ -19,7 +19,7 @@ const forBoth = (type: "f32" | "f16"): ReadonlyArray<string> => {
   return select(select(a, ${type}(-1.0), a < 0), ${type}(1.0), a > 0);
 }`,
     `fn fmod__${type}(a: ${type}, b: ${type}) -> ${type} {
-  let product = b * trunc(a / b);
+  let product = b * trunc(quotient__${type}(a, b));
   return a - product;
 }`
   ]
@@ -34,6 +34,12 @@ export const functions: Functions = functionsOf([
   `fn signed__f32(magnitude: f32, sign: f32) -> f32 {
   return bitcast<f32>(bitcast<u32>(magnitude) | (bitcast<u32>(sign) & 0x80000000u));
 }`,
+  // As `Quotient.ts` has it; those of f16 are within the range of f32.
+  `fn quotient__f32(a: f32, b: f32) -> f32 {
+  let scale = select(1.0f, 0.25f, abs(b) > 1e37f);
+  return (a * scale) / (b * scale);
+}`,
+  "fn quotient__f16(a: f16, b: f16) -> f16 { return f16(f32(a) / f32(b)); }",
   ...forBoth("f32"),
   ...forBoth("f16"),
   `fn i32__f32(a: f32) -> i32 {
@@ -47,9 +53,8 @@ export const functions: Functions = functionsOf([
   if (a >= 4294967296.0f) { return 4294967295u; }
   return u32(a);
 }`,
-  `fn powerOfMagnitude__f32(a: f32, b: f32) -> f32 {
-  if (trunc(b) != b || abs(b) > 16.0f) { return pow(a, b); }
-  var rest = u32(abs(b));
+  `fn wholePower__f32(a: f32, exponent: f32) -> f32 {
+  var rest = u32(exponent);
   var square = a;
   var product = 1.0f;
   while (rest != 0u) {
@@ -57,7 +62,15 @@ export const functions: Functions = functionsOf([
     square *= square;
     rest >>= 1u;
   }
-  return select(product, 1.0f / product, b < 0.0f);
+  return product;
+}`,
+  // A product may be subnormal, so taken for zero, where its reciprocal is a finite number.
+  `fn powerOfMagnitude__f32(a: f32, b: f32) -> f32 {
+  if (trunc(b) != b || abs(b) > 16.0f) { return pow(a, b); }
+  let product = wholePower__f32(a, abs(b));
+  if (b >= 0.0f) { return product; }
+  if (product < 1.1754943508222875e-38f) { return wholePower__f32(1.0f / a, -b); }
+  return 1.0f / product;
 }`,
   `fn power__f32(a: f32, b: f32) -> f32 {
   if (b == 0.0f || a == 1.0f) { return 1.0f; }
@@ -107,10 +120,9 @@ export const functions: Functions = functionsOf([
 }`,
   `fn atan2__f32(a: f32, b: f32) -> f32 {
   if (isNaN__f32(a) || isNaN__f32(b)) { return bits__f32(0x7fc00000u); }
-  let scale = select(1.0f, 0.25f, max(abs(a), abs(b)) > 1e37f);
-  let y = abs(a) * scale;
-  let x = abs(b) * scale;
-  var ratio = min(x, y) / max(x, y);
+  let y = abs(a);
+  let x = abs(b);
+  var ratio = quotient__f32(min(x, y), max(x, y));
   if (x == y) { ratio = select(1.0f, 0.0f, x == 0.0f); }
   let low = atanOfOne__f32(ratio);
   let right = select(low, 1.5707963268f - low, y > x);

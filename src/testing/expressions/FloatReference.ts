@@ -202,14 +202,17 @@ const divide = (a: Interval, b: Interval, context: FloatContext): Known => {
 
 const isZero = ({ hi, lo }: Interval): boolean => lo === 0 && hi === 0
 
-/** `a - b * trunc(a / b)`, each step rounded. */
+/** `a - b * trunc(a / b)`, each step rounded. Unlike `divide` it takes divisors of any size. */
 const remainder = (a: Interval, b: Interval, context: FloatContext): Known => {
-  const quotient = divide(a, b, context)
+  const isLarge = Math.max(-b.lo, b.hi) > 2 ** 126
+  const quotient = isLarge ? divide(quarter(a), quarter(b), context) : divide(a, b, context)
   if (quotient === undefined || isNaN(quotient)) return quotient
   const product = multiply(b, monotone(Math.trunc, quotient), context)
   if (product === undefined || isNaN(product)) return product
   return add(a, negate(product), context)
 }
+
+const quarter = ({ hi, lo }: Interval): Interval => ({ lo: lo / 4, hi: hi / 4 })
 
 /** `a - floor(a)`: both operands depend on `a`, so their intervals are not independent. */
 const fract = (a: Interval, context: FloatContext): Known => {

@@ -8,6 +8,7 @@ import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { hypotenuseOf } from "../../../src/array/elementwise/Hypotenuse.ts"
 import { describeWith } from "../../support/required.ts"
 
 type Real = Expr.Expr<"f32">
@@ -72,9 +73,32 @@ const regrouped: Compiler = {
       .replaceAll(/\b([\w.]+f) \* (\w+) \* (\w+)/g, "$1 * pair__f32($2, $3)")
 }
 
+/** Quotients are products with a reciprocal, and subnormal numbers are zeros. */
+const reciprocal: Compiler = {
+  preamble: `fn normal__f32(a: f32) -> f32 {
+  let bits = bitcast<u32>(a);
+  return bitcast<f32>(select(bits, bits & 0x80000000u, (bits & 0x7f800000u) == 0u));
+}
+fn inverse__f32(a: f32) -> f32 { return normal__f32(1.0f / normal__f32(a)); }`,
+  compiled: (wgsl) => wgsl.replaceAll(/ \/ (\w[\w.]*(?:\([^()]*\))?|\((?:[^()]|\([^()]*\))*\))/g, " * inverse__f32($1)")
+}
+
 const hyperbolic: Readonly<Record<string, Case>> = {
   sinh: { of: (x) => Expr.sinh(x), exact: (x) => Math.sinh(x) },
   cosh: { of: (x) => Expr.cosh(x), exact: (x) => Math.cosh(x) }
+}
+
+/** Everything of floats that divides, other than `divide`. */
+const dividing: Readonly<Record<string, Case>> = {
+  fmod: { of: (x, y) => Expr.fmod(x, y), exact: (x, y) => x % y },
+  floorDivide: { of: (x, y) => Expr.floorDivide(x, y), exact: (x, y) => Math.floor(x / y) },
+  remainder: { of: (x, y) => Expr.remainder(x, y), exact: (x, y) => x - y * Math.floor(x / y) },
+  hypot: { of: (x, y) => hypotenuseOf(x, y) as Real, exact: Math.hypot },
+  atan2: { of: (x, y) => Expr.atan2(x, y), exact: Math.atan2 },
+  atan: { of: (x) => Expr.atan(x), exact: (x) => Math.atan(x) },
+  tanh: { of: (x) => Expr.tanh(x), exact: (x) => Math.tanh(x) },
+  asinh: { of: (x) => Expr.asinh(x), exact: (x) => Math.asinh(x) },
+  acosh: { of: (x) => Expr.acosh(Expr.abs(x)), exact: (x) => Math.acosh(Math.abs(x)) }
 }
 
 describeWith(["webgpu"], "WGSL compilers", () => {
@@ -82,6 +106,14 @@ describeWith(["webgpu"], "WGSL compilers", () => {
     it.effect("may multiply in another order: sinh and cosh are finite up to 89.4", () => {
       const pairs = [1, 10, 88, 88.5, 89, 89.4].flatMap((x) => [[x, 0], [-x, 0]] as const)
       return agree(hyperbolic, pairs, regrouped)
+    })
+
+    it.effect("may divide by reciprocals: only divide is affected where those are subnormal", () =>
+      agree(dividing, [[2.5e38, 1e38], [-2.5e38, 1e38], [1.5e38, -1e38], [1e38, 3e37], [3e37, 1.25e37]], reciprocal))
+
+    it.effect("may take subnormal products for zero: negative powers are finite up to the largest number", () => {
+      const bases = [[2 ** -42.2, -3], [2 ** -9, -14], [-(2 ** -31.75), -4], [0.1, -2], [3, -5]] as const
+      return agree({ power: { of: (x, y) => Expr.power(x, y), exact: (x, y) => x ** y } }, bases, reciprocal)
     })
   })
 })
