@@ -55,8 +55,9 @@ const applyInteger = (operation: Operation, operands: ReadonlyArray<string>, typ
       return type === "u32" ? `select(${a} / ${b}, 0u, ${b} == 0u)` : `select(${a} / ${b}, 0i, ${b} == 0i)`
     case "fmod":
       return type === "u32" ? `select(${a} % ${b}, 0u, ${b} == 0u)` : `select(${a} % ${b}, 0i, ${b} == 0i)`
+    // Not `abs`: NVIDIA's compiler makes j of `max(j, abs(j))`, and 0 of `max(max(0, abs(j)), j)`, where j is negative.
     case "abs":
-      return type === "u32" ? a : `abs(${a})`
+      return type === "u32" ? a : `(${a} ^ (${a} >> 31u)) - (${a} >> 31u)`
     case "sign":
       return type === "u32" ? `min(${a}, 1u)` : `sign(${a})`
     case "minimum":

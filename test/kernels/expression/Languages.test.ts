@@ -177,6 +177,20 @@ describe("a kernel's text", () => {
     strictEqual(preamble.wgsl, "")
   })
 
+  it("calls no abs of integers in WGSL, which NVIDIA's compiler joins wrongly with max", () => {
+    const { body } = ElementwiseKernel.make({
+      name: "k",
+      args: [KernelArgument.VectorArg("i32", "x")],
+      outputs: ({ x }) => ({ x: Expr.maximum(x, Expr.abs(x)) })
+    })
+    deepStrictEqual(body.wgsl?.split("\n").map((line) => line.trim()), [
+      "let t__0: i32 = x[i];",
+      "let t__1: i32 = (t__0 ^ (t__0 >> 31u)) - (t__0 >> 31u);",
+      "let t__2: i32 = max(t__0, t__1);",
+      "x[i] = t__2;"
+    ])
+  })
+
   it("has one statement for each node, in OpenCL C, and rounds every step by itself", () => {
     const { body, preamble } = kernelOf((x) => Expr.at(x, 5))
     strictEqual(body.opencl, undefined)

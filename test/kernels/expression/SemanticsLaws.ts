@@ -103,6 +103,13 @@ const shifts: Readonly<Record<string, Build<IntegerType>>> = {
   rightShift: ({ a, b }) => Expr.rightShift(a, Expr.astype(b, "u32"))
 }
 
+/** A magnitude beside the number itself, of which compilers make other instructions. */
+const magnitudes: Readonly<Record<string, Build<IntegerType>>> = {
+  leastOfMagnitude: ({ a }) => Expr.minimum(a, Expr.abs(a)),
+  greatestOfMagnitude: ({ a }) => Expr.maximum(a, Expr.abs(a)),
+  greatestOfThree: ({ a }) => Expr.maximum(Expr.maximum(Expr.subtract(a, a), Expr.abs(a)), a)
+}
+
 const selecting: Build<DType.DType> = ({ a, b, c }) => Expr.where(Expr.less(a, b), c, a)
 
 /** Truth values have no vectors, so they come from comparisons. */
@@ -129,8 +136,10 @@ const integerSemantics = Effect.fnUntraced(function*(type: IntegerType, { every 
     ...buildsOf(names),
     ...buildsOf(Object.keys(reference.comparisons)),
     ...shifts,
+    ...magnitudes,
     ...logic
   })
+  const magnitude = (a: number) => reference.integers.abs!(type, a, 0, 0)
   return [
     ...names.flatMap((name) =>
       wrongIn(results, name, type, operands, (a, b, c) => reference.integers[name]!(type, a, b, c))
@@ -138,6 +147,9 @@ const integerSemantics = Effect.fnUntraced(function*(type: IntegerType, { every 
     ...Object.entries(reference.comparisons).flatMap(([name, f]) => wrongIn(results, name, type, operands, f)),
     ...wrongIn(results, "leftShift", type, operands, (a, b) => reference.shiftLeft(type, a, b >>> 0)),
     ...wrongIn(results, "rightShift", type, operands, (a, b) => reference.shiftRight(type, a, b >>> 0)),
+    ...wrongIn(results, "leastOfMagnitude", type, operands, (a) => Math.min(a, magnitude(a))),
+    ...wrongIn(results, "greatestOfMagnitude", type, operands, (a) => Math.max(a, magnitude(a))),
+    ...wrongIn(results, "greatestOfThree", type, operands, (a) => Math.max(0, magnitude(a), a)),
     ...wrongLogic(results, type, operands)
   ]
 })
