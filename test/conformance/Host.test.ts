@@ -9,8 +9,17 @@ describe("the host conforms", () => {
   Conformance.register({ describe, it, afterAll }, layer, Conformance.suite(layer))
 })
 
-/** Behaves as a device whose memory comes back late, whose blocks are multiples of 4 and whose kernels run in many turns. */
-const strict = Host.layer({ granularity: 4, lateFree: true, rangeItems: 100, maxBindingSize: 128 * 1024 * 1024 })
+/**
+ * Behaves as a device whose memory comes back late, whose blocks are multiples of 4, whose sub-regions begin far apart and
+ * whose kernels run in many turns.
+ */
+const strict = Host.layer({
+  granularity: 4,
+  regionAlignment: 4096,
+  lateFree: true,
+  rangeItems: 100,
+  maxBindingSize: 128 * 1024 * 1024
+})
 
 describe("the host conforms with late memory and short ranges", () => {
   Conformance.register({ describe, it, afterAll }, strict, Conformance.suite(strict))

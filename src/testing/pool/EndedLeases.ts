@@ -18,6 +18,7 @@ import * as BufferPool from "../../services/buffers/BufferPool.ts"
 import * as Mapping from "../../services/buffers/mapping/Mapping.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
 import * as SubRegion from "../../services/buffers/SubRegion.ts"
+import { DeviceContext } from "../../services/device/DeviceContext.ts"
 import * as ImageLike from "../../services/images/ImageLike.ts"
 import * as ImagePool from "../../services/images/ImagePool.ts"
 import * as Images from "../../services/images/Images.ts"
@@ -174,6 +175,13 @@ const overwrite = (data: Uint8Array): void => {
   for (let at = 0; at < data.length; at++) data[at] = lateByte
 }
 
+/** The second half of a lease; its first half, where the device's sub-regions begin too far apart. */
+const halfOf = (lease: PooledBuffer) =>
+  Effect.flatMap(DeviceContext, ({ info }) => {
+    const half = size / 2
+    return SubRegion.make(lease, { offset: half % info.limits.regionAlignment === 0 ? half : 0, size: half })
+  })
+
 const rows = { region: [16, 8], buffer: { rowPitch: 64 } } as const
 
 const reads: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>]> = [
@@ -199,20 +207,11 @@ const reads: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>]
   ],
   [
     "a read of a region",
-    (lease) =>
-      Effect.scoped(
-        Effect.flatMap(SubRegion.make(lease, { offset: 512 }), (region) => CommandQueue.read(region, Uint8Array))
-      )
+    (lease) => Effect.scoped(Effect.flatMap(halfOf(lease), (region) => CommandQueue.read(region, Uint8Array)))
   ],
   [
     "a rectangular read of a region",
-    (lease) =>
-      Effect.scoped(
-        Effect.flatMap(
-          SubRegion.make(lease, { offset: 256 }),
-          (region) => CommandQueue.readRect(region, Uint8Array, rows)
-        )
-      )
+    (lease) => Effect.scoped(Effect.flatMap(halfOf(lease), (region) => CommandQueue.readRect(region, Uint8Array, rows)))
   ],
   [
     "a mapping to read",
@@ -222,7 +221,7 @@ const reads: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>]
     "a mapping of a region",
     (lease) =>
       Effect.scoped(Effect.map(
-        Effect.flatMap(SubRegion.make(lease, { offset: 512 }), (region) => Mapping.map(region, Uint8Array)),
+        Effect.flatMap(halfOf(lease), (region) => Mapping.map(region, Uint8Array)),
         ({ data }) => copyOf(data)
       ))
   ],
