@@ -19,9 +19,9 @@ const within = (roundings: number): Tolerance => (expected, epsilon) =>
   roundings * epsilon * Math.max(1, Math.abs(expected))
 /** An error of the operand grows with the function. */
 const exponential: Tolerance = (expected, epsilon, x) => (8 + 4 * Math.abs(x)) * epsilon * Math.abs(expected)
-/** Devices need not reduce large angles well. */
-const periodic = (roundings: number): Tolerance => (expected, epsilon, x, y) =>
-  Math.abs(x) > 100 ? 2 : within(roundings)(expected, epsilon, x, y)
+/** Devices need not reduce angles beyond a half turn, other than doubles; `most` is how far they may be there. */
+const periodic = (roundings: number, most: number): Tolerance => (expected, epsilon, x, y) =>
+  Math.abs(x) > (epsilon < 2 ** -50 ? 100 : Math.PI) ? most : within(roundings)(expected, epsilon, x, y)
 
 export interface UnaryOperation {
   readonly of: (x: Numbers) => Computed
@@ -105,9 +105,9 @@ export const unary: Readonly<Record<string, UnaryOperation>> = {
   log: real(DeviceArray.log, Math.log),
   log2: real(DeviceArray.log2, Math.log2),
   log10: real(DeviceArray.log10, Math.log10),
-  sin: real(DeviceArray.sin, Math.sin, periodic(64)),
-  cos: real(DeviceArray.cos, Math.cos, periodic(64)),
-  tan: real(DeviceArray.tan, Math.tan, (...of) => Math.abs(of[2]) > 100 ? Infinity : within(1024)(...of)),
+  sin: real(DeviceArray.sin, Math.sin, periodic(64, 2)),
+  cos: real(DeviceArray.cos, Math.cos, periodic(64, 2)),
+  tan: real(DeviceArray.tan, Math.tan, periodic(1024, Infinity)),
   asin: real(DeviceArray.asin, Math.asin),
   acos: real(DeviceArray.acos, Math.acos),
   atan: real(DeviceArray.atan, Math.atan),
