@@ -293,7 +293,7 @@ describeWith(["webgpu"], "WebGpu images on a device", () => {
         Images.make(ImageShape.image1dArray(4, 2), ImageFormat.rgba8),
         Images.make(ImageShape.image2d(4, 2), ImageFormat.make("rgb", "unorm565")),
         Images.make(ImageShape.image2d(4, 2), ImageFormat.make("luminance", "unorm8")),
-        Images.make(ImageShape.image2d(4, 2), ImageFormat.make("r", "uint8"), { usage: ImageUsage.storage }),
+        Images.make(ImageShape.image2d(4, 2), ImageFormat.make("srgba", "unorm8"), { usage: ImageUsage.storage }),
         ImagePool.allocate(ImageShape.image1dArray(4, 2), ImageFormat.rgba8),
         Images.sampler({ addressing: "clampToBorder" }),
         Images.sampler({ normalizedCoordinates: false })
