@@ -171,7 +171,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
     const { accounts, inHandler: isInHandler, patience, section } = request
     const how = (isInHandler ? inHandler : 0) + (patience.isPart === true ? isPart : 0) +
       (patience.onExhausted === "wait" ? waits : 0) + (accounts[0]?.number === -1 ? isSection : 0)
-    const happened = { _tag: "Asked", at: 0, memory: label, memoryNumber: number, device } as const
+    const happened = { _tag: "Asked", at: this.now(), memory: label, memoryNumber: number, device } as const
     return {
       ...happened,
       ...this.factsOf(request),
@@ -181,7 +181,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
     }
   }
 
-  /** Another input, or what was found. */
+  /** Another input, or what was found. It is given in the step of an event, which has the time. */
   protected inputOf(
     what: Input["what"],
     request: R | undefined,

@@ -111,8 +111,8 @@ export class EventChunk {
 
   /** Adds an event, or an input of the machine. Returns the place of its row. */
   add({ at, kind, memory, values }: EventRow): number {
+    if (at !== this.#time && (at !== 0 || !isInput(kind))) this.#setTime(at)
     if (isInput(kind)) return this.#write(kind, memory, values)
-    if (at !== this.#time) this.#setTime(at)
     if (hasRequest[kind] === true) this.#request = values[columns.request]!
     this.length++
     return this.#write(kind, memory, values)

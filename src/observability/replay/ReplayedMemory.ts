@@ -10,14 +10,14 @@ import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"
 import type { PoolObserver } from "../../domain/pool/machine/PoolObserver.ts"
 import type { Evidence, PoolPort } from "../../domain/pool/machine/PoolState.ts"
-import type { Failure, Family } from "../../domain/pool/machine/Request.ts"
-import type { ChargedBudget, Origin } from "../../domain/pool/machine/Reservation.ts"
+import type { Asked, Failure, Family, RequestOwner } from "../../domain/pool/machine/Request.ts"
+import { type ChargedBudget, type Origin, Reservation } from "../../domain/pool/machine/Reservation.ts"
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
 import type { ToldMemory } from "../events/EventMaker.ts"
 import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordingFacts } from "../recording/Recording.ts"
 import { keyOfFamily } from "../recording/RecordingFacts.ts"
-import type { MachineRequest, Told } from "./MachineRequest.ts"
+import { MachineRequest, type Told } from "./MachineRequest.ts"
 import {
   FamilySizes,
   Placeholder,
@@ -300,6 +300,33 @@ export abstract class ReplayedMemory<T extends Told> implements PoolPort<Placeho
         return core.heldBytes
       }
     }
+  }
+
+  /** A request of the recording, as the machine gets it: for a lease, for a reservation, or for an exclusive section. */
+  requestOf(
+    replayed: T & RequestOwner,
+    what: "lease" | "reservation" | "section",
+    under: Pick<Asked, "from" | "patience" | "section">
+  ): MachineRequest<T> {
+    const { asked: { budgetNumber, callSite, family, label, pool, size } } = replayed
+    const { machine } = this
+    const source = this.sourceOf(family, pool, budgetNumber)
+    const budget = this.budgetOf(budgetNumber)
+    const budgets = budget?.chain ?? []
+    const facts = { source, size, label, callSite, owner: replayed, budget, ...under }
+    if (what === "lease") {
+      const exactSize = source.exactSize(size)
+      const ofPolicy = source.blockSize(size)
+      const blockSize = budget === undefined ? ofPolicy : budget.blockSize(ofPolicy, exactSize)
+      const sizes = { exactSize, blockSize, family: source.family, accounts: budgets }
+      return new MachineRequest(replayed, { ...facts, ...sizes, operation: "allocate", asks: undefined })
+    }
+    const isSection = what === "section"
+    const parent = isSection ? under.section : under.from
+    const of = { owner: source.pool, memory: machine.state, parent, budgets, label, fiberId: 0, sequence: 0 }
+    const accounts = isSection ? [machine.sections] : [...budgets, machine.memory]
+    const sizes = { exactSize: size, blockSize: size, family: "", accounts }
+    return new MachineRequest(replayed, { ...facts, ...sizes, operation: "reserve", asks: new Reservation(of) })
   }
 
   protected abstract granted(replayed: T, block: ReplayedBlock): void

@@ -370,7 +370,7 @@ describe("a replay", () => {
     Effect.gen(function*() {
       const recording = yield* recorded(
         BufferPool.withBudget(
-          BufferPool.inTurn(Effect.andThen(lease(64, "one"), Effect.exit(lease(200)))),
+          BufferPool.reserve(Effect.andThen(lease(64, "one"), Effect.exit(lease(200))), 64),
           100,
           { onExhausted: "wait", label: "part" }
         )

@@ -8,13 +8,13 @@
  */
 import type { Ending, PoolOutput } from "../../../domain/pool/machine/PoolMachine.ts"
 import type { RequestState } from "../../../domain/pool/machine/Request.ts"
-import { Reservation } from "../../../domain/pool/machine/Reservation.ts"
+import type { Reservation } from "../../../domain/pool/machine/Reservation.ts"
 import type { Leased, OfRequest, Released } from "../../../domain/pool/PoolEvent.ts"
 import { EventRow } from "../../recording/EventRow.ts"
 import * as Shape from "../../recording/EventShape.ts"
 import { columns, placeOf } from "../../recording/EventShape.ts"
 import { namesOf, type Recording } from "../../recording/RecordingModel.ts"
-import { MachineRequest } from "../MachineRequest.ts"
+import type { MachineRequest } from "../MachineRequest.ts"
 import { refusal } from "../Refusal.ts"
 import { ReplayedMemories } from "../ReplayedMemories.ts"
 import { contentsOf } from "../ReplayedMemory.ts"
@@ -177,40 +177,21 @@ export class ExactReplay {
   }
 
   #make(asked: OfRequest, memory: ExactMemory, how: number, section: number | undefined): ExactRequest {
-    const { budgetNumber, callSite, family, label, pool, request: number, size, under, waitAtMost } = asked
-    const { machine, machine: { state } } = memory
-    const exact = new ExactRequest(asked)
-    const source = memory.sourceOf(family, pool, budgetNumber)
-    const budget = budgetNumber === undefined ? undefined : this.#known(memory.budgetOf(budgetNumber))
-    const budgets = budget?.chain ?? []
-    const from = under === undefined || under === section ? undefined : this.#known(this.#reservations.get(under))
+    const { budgetNumber, family, request: number, under, waitAtMost } = asked
     const isSection = has(how, Shape.isSection)
-    const isLease = family !== ""
-    this.#demand(!isSection || !isLease)
-    const asks = isLease
-      ? undefined
-      : new Reservation({ owner: source.pool, memory: state, parent: from, budgets, label, fiberId: 0, sequence: 0 })
-    const exactSize = isLease ? source.exactSize(size) : size
-    const blockSize = isLease ? source.blockSize(size) : size
-    exact.request = new MachineRequest(exact, {
-      source,
-      operation: "allocate",
-      asks,
-      size,
-      exactSize,
-      blockSize: budget === undefined || !isLease ? blockSize : budget.blockSize(blockSize, exactSize),
-      family: isLease ? source.family : "",
-      label,
-      callSite,
-      owner: exact,
-      patience: { onExhausted: has(how, Shape.waits) ? "wait" : "fail", waitAtMost, isPart: has(how, Shape.isPart) },
-      budget,
-      accounts: isSection ? [machine.sections] : isLease ? budgets : [...budgets, machine.memory],
-      from,
-      section: section === undefined ? undefined : this.#known(this.#reservations.get(section))
+    this.#demand(!isSection || family === "")
+    this.#demand(budgetNumber === undefined || memory.budgetOf(budgetNumber) !== undefined)
+    const reservation = (number: number | undefined): Reservation | undefined =>
+      number === undefined ? undefined : this.#known(this.#reservations.get(number))
+    const onExhausted = has(how, Shape.waits) ? "wait" : "fail"
+    const exact = new ExactRequest(asked)
+    exact.request = memory.requestOf(exact, isSection ? "section" : family === "" ? "reservation" : "lease", {
+      from: under === section ? undefined : reservation(under),
+      section: reservation(section),
+      patience: { onExhausted, waitAtMost, isPart: has(how, Shape.isPart) }
     })
     this.#requests.set(number, exact)
-    if (asks !== undefined) this.#reservations.set(number, asks)
+    if (exact.request.asks !== undefined) this.#reservations.set(number, exact.request.asks)
     return exact
   }
 

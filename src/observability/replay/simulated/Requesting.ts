@@ -3,10 +3,8 @@
  *
  * @internal
  */
-import type { Account, Patience } from "../../../domain/pool/machine/Request.ts"
-import { Reservation } from "../../../domain/pool/machine/Reservation.ts"
 import type { OfRequest, Released } from "../../../domain/pool/PoolEvent.ts"
-import { MachineRequest } from "../MachineRequest.ts"
+import type { MachineRequest } from "../MachineRequest.ts"
 import type { ReplayedSource } from "../ReplayedSource.ts"
 import { Performing, succeeded } from "./Performing.ts"
 import type { SimulatedMemory } from "./SimulatedMemory.ts"
@@ -18,8 +16,6 @@ const millisOf = ({ asked, outcome }: SimulatedRequest, end: number): number =>
 
 export class Requesting extends Performing {
   readonly requests = new Map<number, SimulatedRequest>()
-  readonly #patiences = new Map<number, Patience>()
-  #sectionsBegun = 0
   /** Those behind a reservation that start now. */
   #ready: Array<SimulatedRequest> = []
 
@@ -34,13 +30,10 @@ export class Requesting extends Performing {
     return endsWith !== undefined && (this.failures.length > 0 || (endsWith === "wait" && tally.waits > 0))
   }
 
-  /** Makes a request, when its first event has come. */
+  /** Makes a request, when it was made, or its first event has come. */
   make(asked: OfRequest, memory: SimulatedMemory<SimulatedRequest>): SimulatedRequest {
     const replayed = new SimulatedRequest(asked, this.options.trace.outcomeOf(asked.request), memory)
     this.requests.set(asked.request, replayed)
-    const next = this.#nextSilentSection?.request
-    if (next === asked.request) this.#sectionsBegun++
-    else if (next === asked.under || replayed.outcome.isSection) this.beginSection(memory)
     const around = this.#around(replayed)
     if (around?.isWaiting !== true) this.#start(replayed)
     else {
@@ -52,20 +45,6 @@ export class Requesting extends Performing {
 
   #around({ asked: { under } }: SimulatedRequest): SimulatedRequest | undefined {
     return under === undefined ? undefined : this.requests.get(under)
-  }
-
-  /**
-   * Begins the exclusive section that runs now, if it has told nothing yet: one that did not wait tells nothing before it ends. Sections
-   * run one after the other, so it is the next one to end.
-   */
-  beginSection(memory: SimulatedMemory<SimulatedRequest>): void {
-    const next = this.#nextSilentSection
-    if (next?.memoryNumber !== memory.plan.memory.number || !memory.machine.sections.mayServe()) return
-    this.make(next, memory)
-  }
-
-  get #nextSilentSection(): OfRequest | undefined {
-    return this.options.trace.silentSections[this.#sectionsBegun]
   }
 
   /** The requests under a reservation that has begun, or failed. One after the other: each may let those behind itself start. */
@@ -90,41 +69,27 @@ export class Requesting extends Performing {
     const { asked: { budgetNumber, family, pool, size }, memory, memory: { core, inputs, machine } } = replayed
     const source = memory.sourceOf(family, pool, budgetNumber)
     if (this.#isUnavailable(replayed, source) || size === 0) return this.ended(replayed)
-    const budget = memory.budgetOf(budgetNumber)
-    const from = this.#around(replayed)?.reserved
-    const isPlain = budget === undefined && from === undefined && !source.clears
+    const isPlain = budgetNumber === undefined && this.#around(replayed)?.reserved === undefined && !source.clears
     if (isPlain && machine.mayHit && size <= source.largest && size <= core.maxBytes) {
       replayed.lease = memory.hit(replayed, source)
       if (replayed.lease !== undefined) return this.ended(replayed)
     }
-    const exactSize = source.exactSize(size)
-    const policyBlock = source.blockSize(size)
-    const request = this.#request(replayed, source, undefined, {
-      exactSize,
-      blockSize: budget === undefined ? policyBlock : budget.blockSize(policyBlock, exactSize),
-      accounts: budget?.chain ?? []
-    })
+    const request = this.#request(replayed, "lease")
     if (request === undefined) return
     if (inputs.askOnce(request)) this.ended(replayed)
     else this.perform(replayed, inputs.ask(request))
   }
 
   #reserve(replayed: SimulatedRequest): void {
-    const { asked: { budgetNumber, family, label, pool, size, waitAtMost }, outcome: { isSection }, memory } = replayed
-    const { inputs, machine, machine: { state } } = memory
-    const source = memory.sourceOf(family, pool, budgetNumber)
-    const budget = memory.budgetOf(budgetNumber)
+    const { asked: { budgetNumber, family, pool, waitAtMost }, outcome: { isSection }, memory } = replayed
+    const { inputs, machine: { state } } = memory
     const around = this.#around(replayed)
     if (isSection) {
       const isCovered = around?.reserved?.isOpen === true || around?.section?.isOf(state) === true
       if (waitAtMost === 0 || isCovered) return this.begin(replayed)
     }
-    if (this.#isUnavailable(replayed, source)) return this.ended(replayed)
-    const budgets = budget?.chain ?? []
-    const parent = isSection ? around?.section : around?.reserved
-    const asks = new Reservation({ owner: source.pool, memory: state, parent, budgets, label, fiberId: 0, sequence: 0 })
-    const accounts = isSection ? [machine.sections] : [...budgets, machine.memory]
-    const request = this.#request(replayed, source, asks, { exactSize: size, blockSize: size, accounts })
+    if (this.#isUnavailable(replayed, memory.sourceOf(family, pool, budgetNumber))) return this.ended(replayed)
+    const request = this.#request(replayed, isSection ? "section" : "reservation")
     if (request !== undefined) this.perform(replayed, inputs.ask(request))
   }
 
@@ -139,45 +104,23 @@ export class Requesting extends Performing {
   /** Undefined where it is larger than a limit, and over. */
   #request(
     replayed: SimulatedRequest,
-    source: ReplayedSource,
-    asks: Reservation | undefined,
-    sizes: { readonly exactSize: number; readonly blockSize: number; readonly accounts: ReadonlyArray<Account> }
+    what: "lease" | "reservation" | "section"
   ): MachineRequest<SimulatedRequest> | undefined {
-    const { asked: { budgetNumber, callSite, label, size, waitAtMost }, memory, memory: { machine } } = replayed
-    const budget = memory.budgetOf(budgetNumber)
+    const { asked: { waitAtMost }, memory, memory: { machine } } = replayed
     const around = this.#around(replayed)
-    const section = around?.section?.isOf(machine.state) === true ? around.section : undefined
-    const request = new MachineRequest(replayed, {
-      ...sizes,
-      source,
-      operation: asks === undefined ? "allocate" : "reserve",
-      asks,
-      size,
-      family: asks === undefined ? source.family : "",
-      label,
-      callSite,
-      owner: replayed,
-      patience: this.#patienceOf(waitAtMost),
-      budget,
+    const request = memory.requestOf(replayed, what, {
+      patience: { onExhausted: waitAtMost === 0 ? "fail" : "wait", waitAtMost },
       from: around?.reserved,
-      section
+      section: around?.section?.isOf(machine.state) === true ? around.section : undefined
     })
     replayed.request = request
-    const { exactSize } = sizes
+    const { budget, exactSize, operation, source } = request
     const mayFit = exactSize <= source.largest && exactSize <= machine.core.maxBytes &&
-      budget?.limitProblem(request.operation, exactSize) === undefined
+      budget?.limitProblem(operation, exactSize) === undefined
     if (mayFit || memory.inputs.tooLarge(request) === undefined) return request
     this.failed(replayed, "LimitExceeded")
     this.ended(replayed)
     return undefined
-  }
-
-  #patienceOf(waitAtMost: number): Patience {
-    const known = this.#patiences.get(waitAtMost)
-    if (known !== undefined) return known
-    const patience: Patience = { onExhausted: waitAtMost === 0 ? "fail" : "wait", waitAtMost }
-    this.#patiences.set(waitAtMost, patience)
-    return patience
   }
 
   /** The effect of a reservation or an exclusive section begins. */

@@ -32,8 +32,6 @@ export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
   /** The requests that ask handlers, in the order in which they began to. */
   readonly asking = new Set<T>()
   readonly #simulation: Simulation<T>
-  /** Those that end first, in order, when several leases do. */
-  #endFirst: ReadonlyArray<ReplayedLease> = []
   readonly #idle: IdleSchedule
   #idleClock: "stopped" | "starts" | "runs" = "stopped"
 
@@ -96,9 +94,8 @@ export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
     this.inputs.loseDevice()
   }
 
-  /** One of several pools closes, or the whole memory. Its leases end in this order, and then those that are not in it. */
-  close(name: string | undefined, budget: number | undefined, leases: ReadonlyArray<ReplayedLease>): void {
-    this.#endFirst = leases
+  /** One of several pools closes, or the whole memory. */
+  close(name: string | undefined, budget: number | undefined): void {
     if (name === undefined) {
       this.inputs.close()
       this.#idleClock = "stopped"
@@ -109,7 +106,6 @@ export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
       this.inputs.closePool(source, limit)
       this.#interruptCalls(source.pool)
     }
-    this.#endFirst = []
   }
 
   #goOnIdle(): void {
@@ -165,7 +161,6 @@ export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
   endLeases(why: Released["why"], budget: ChargedBudget | undefined): void {
     const isMeant = ({ account }: ReplayedLease): boolean =>
       budget === undefined || account?.budgets.includes(budget) === true
-    for (const lease of this.#endFirst) if (isMeant(lease)) this.endLease(lease, why)
     const oldestFirst = Array.from(this.leases.values())
     for (let at = oldestFirst.length - 1; at >= 0; at--) {
       if (isMeant(oldestFirst[at]!)) this.endLease(oldestFirst[at]!, why)

@@ -10,10 +10,10 @@ import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import type { GaveUp, LimitChanged, OfRequest, PoolEvent, Released, TrimAsked } from "../../../domain/pool/PoolEvent.ts"
 import { isFailure } from "../../events/Failure.ts"
 import { EventReader } from "../../recording/EventReader.ts"
+import type { Asked } from "../../recording/EventShape.ts"
 import { RecordingBuilder } from "../../recording/RecordingBuilder.ts"
 import { namesOf, type Recording, startOf } from "../../recording/RecordingModel.ts"
 import { mostMemories, ReplayedMemories } from "../ReplayedMemories.ts"
-import type { ReplayedLease } from "../ReplayedSource.ts"
 import type { ReplayPlan } from "../ReplayOptions.ts"
 import type { Failed } from "../ReplayReport.ts"
 import { Tally } from "../Tally.ts"
@@ -51,7 +51,7 @@ export class Simulator {
   constructor(recording: Recording, options: SimulatorOptions) {
     const { plan, trace } = options
     this.#options = options
-    this.#recorded = new EventReader(recording)
+    this.#recorded = new EventReader(recording, true)
     this.#names = namesOf(recording)
     this.#length = recording.length
     const idleSteps = plan.memories.reduce((most, { settings: { idle } }) => Math.max(most, idle?.steps ?? 0), 0)
@@ -94,9 +94,11 @@ export class Simulator {
   /** Replays all events. Who waits at the end goes on no more. Fails where something repeats itself and leads nowhere. */
   run(operation: string): GpuError | undefined {
     for (; this.#goesOn && this.#recorded.next();) {
-      this.#at++
+      const entry = this.#recorded.row.entry(this.#names)
+      if (entry._tag === "Input") continue
+      if (entry._tag !== "Asked") this.#at++
       this.#bound.event(this.#requesting.length)
-      this.#step(this.#recorded.row.event(this.#names))
+      this.#step(entry)
     }
     this.#time.finish(() => this.#goesOn)
     this.#requesting.finish()
@@ -117,15 +119,22 @@ export class Simulator {
     )
   }
 
-  #step(event: PoolEvent): void {
+  #step(event: PoolEvent | Asked): void {
     this.#time.advance(event.at)
     const memory = this.#memories.of(event.memoryNumber)
     if (memory === undefined) return
-    memory.handlersAt(this.#at)
-    if ("request" in event) this.#ofRequest(event, memory)
+    // One that is asked for is told of with the next event.
+    memory.handlersAt(event._tag === "Asked" ? this.#at + 1 : this.#at)
+    if (event._tag === "Asked") this.#asked(event, memory)
+    else if ("request" in event) this.#ofRequest(event, memory)
     else this.#ofMemory(event, memory)
     this.#time.drain()
     if (this.#at >= memory.trace.last) this.#memories.forget(event.memoryNumber)
+  }
+
+  /** A recording without inputs tells of a request with its first event. */
+  #asked(asked: Asked, memory: SimulatedMemory<SimulatedRequest>): void {
+    if (!this.#requesting.requests.has(asked.request)) this.#requesting.make(asked, memory)
   }
 
   #ofRequest(event: Extract<PoolEvent, OfRequest>, memory: SimulatedMemory<SimulatedRequest>): void {
@@ -167,28 +176,12 @@ export class Simulator {
         memory.setHolding(event.holds)
         break
       case "Lost":
-        this.#requesting.beginSection(memory)
         memory.lose()
         break
       case "Closing":
-        this.#requesting.beginSection(memory)
-        memory.close(event.pool, event.budgetNumber, this.#closingLeases(memory))
+        memory.close(event.pool, event.budgetNumber)
         break
     }
-  }
-
-  #holderOf({ holders }: SimulatedMemory<SimulatedRequest>, block: number): SimulatedRequest | undefined {
-    const holder = holders.get(block)
-    return holder === undefined ? undefined : this.#requesting.requests.get(holder)
-  }
-
-  /** The leases that end now, in order: a recording does not know the scopes that have them. */
-  #closingLeases(memory: SimulatedMemory<SimulatedRequest>): ReadonlyArray<ReplayedLease> {
-    const leases = (this.#options.trace.closings.get(this.#at) ?? []).map((block) => {
-      const holder = this.#holderOf(memory, block)
-      return memory.earlyLeases.get(block) ?? (holder?.memory === memory ? holder.live : undefined)
-    })
-    return leases.filter((lease) => lease !== undefined)
   }
 
   #released(event: Released, memory: SimulatedMemory<SimulatedRequest>): void {
@@ -199,7 +192,8 @@ export class Simulator {
       memory.endLease(early, event.why)
       return
     }
-    const replayed = this.#holderOf(memory, event.block)
+    const holder = holders.get(event.block)
+    const replayed = holder === undefined ? undefined : this.#requesting.requests.get(holder)
     if (replayed === undefined) return
     holders.delete(event.block)
     this.#requesting.release(replayed, event.why, event.at)

@@ -84,13 +84,8 @@ export class Trace {
   /** Of requests that were served at once there is nothing to tell. */
   readonly outcomes = new Map<number, Outcome>()
   readonly memories = new Map<number, MemoryTrace>()
-  /** The blocks whose leases ended as a pool or the memory closed, in order, by the place of the event that says that. */
-  readonly closings = new Map<number, Array<number>>()
-  /** Exclusive sections that tell nothing before they end, in that order: no other has run meanwhile. */
-  readonly silentSections: Array<OfRequest> = []
   readonly #ledger: BlockLedger
   readonly #contentOf: ReturnType<typeof contentsOf>
-  #closing: Array<number> = []
   #at = 0
 
   constructor(recording: Recording) {
@@ -118,22 +113,16 @@ export class Trace {
   /** Most events are hits and ends of leases, which change no managed bytes, and tell nothing that a replay has to know before. */
   #isUsual(row: EventRow): boolean {
     const { kind, values } = row
-    const why = row.text(columns.detail)
-    if (kind === releasedKind) return why !== "poolClosed"
+    if (kind === releasedKind) return true
     // Where queues are told apart, a replay has to know which block it got.
     const isAlone = values[columns.queue] === 0 && !this.outcomes.has(values[columns.request]!)
-    return kind === leasedKind && why !== "driver" && isAlone
+    return kind === leasedKind && row.text(columns.detail) !== "driver" && isAlone
   }
 
   #add(event: PoolEvent): void {
-    if (event._tag === "Released") {
-      this.#closing.push(event.block)
-      return
-    }
     // Usual events change no managed bytes: the ledger is spared other hits too.
     if (event._tag !== "Leased" || event.from === "driver") this.#ledger.take(event)
     if ("request" in event) this.#ofRequest(event)
-    else if (event._tag === "Closing") this.closings.set(this.#at, this.#closing = [])
   }
 
   /** What became of a request. */
@@ -186,9 +175,6 @@ export class Trace {
         outcome.hasReserved = true
         outcome.leasedAt = event.at
         outcome.wasServed = true
-        return
-      case "ReservationEnded":
-        if (outcome.first === this.#at && outcome.isSection) this.silentSections.push(event)
     }
   }
 
