@@ -170,6 +170,7 @@ describeWith(["opencl"], "Waiting for an OpenCL queue", () => {
       deepStrictEqual(order, [
         "clWaitForEventsAsync",
         "clWaitForEventsAsync ended",
+        "clWaitForEvents",
         "clReleaseCommandQueue",
         "clReleaseContext"
       ])

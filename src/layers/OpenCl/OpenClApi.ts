@@ -188,6 +188,8 @@ const functions = {
   clRetainSampler: call(handle),
   clReleaseSampler: call(handle),
   clGetEventInfo: call(handle, ...info),
+  /** Only for events that are complete: it would block the event loop on others. */
+  clWaitForEvents: call(uint, pointer),
   clWaitForEventsAsync: async(uint, pointer),
   /** Of queues that were made with CL_QUEUE_PROFILING_ENABLE. */
   clGetEventProfilingInfo: call(handle, ...info),

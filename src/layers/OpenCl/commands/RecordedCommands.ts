@@ -62,6 +62,8 @@ export class RecordedCommands {
   readonly #status: DeviceStatus
   readonly #objects: DriverObjects
   readonly #statusValue = new Int32Array(new ArrayBuffer(4))
+  /** A list of events for the driver, which reads it within the call. */
+  #events = new BigUint64Array(new ArrayBuffer(8 * 64))
   #commands: Array<Recorded> = []
   /** Index of the oldest command that has not ended. */
   #first = 0
@@ -137,17 +139,18 @@ export class RecordedCommands {
 
   /** Releases the commands up to the `target`-th, after a wait for it that returned `code`. */
   settle(target: number, code: number): void {
-    while (this.#ended < target) {
-      const recorded = this.#commands[this.#first]!
+    const commands = this.#commands.slice(this.#first, this.#first + target - this.#ended)
+    const statuses = this.#synchronized(commands.map(({ event }) => this.#statusOf(event)))
+    commands.forEach((recorded, index) => {
+      const status = statuses[index]!
       const { memory } = recorded.command
-      const status = this.#statusOf(recorded.event)
       if (status > CL_COMPLETE) {
         if (memory !== undefined) this.#abandoned.push(memory)
         this.#abandoned.push(...this.#kept.map((kept) => kept.memory))
         this.#kept.length = 0
       }
       this.#end(recorded, status > CL_COMPLETE ? code : status)
-    }
+    })
     this.sweep()
   }
 
@@ -176,12 +179,33 @@ export class RecordedCommands {
   }
 
   #endEnded(): void {
-    while (this.#first < this.#commands.length) {
-      const recorded = this.#commands[this.#first]!
-      const status = this.#statusOf(recorded.event)
-      if (status > CL_COMPLETE) return
-      this.#end(recorded, status)
+    const statuses: Array<number> = []
+    for (let at = this.#first; at < this.#commands.length; at++) {
+      const status = this.#statusOf(this.#commands[at]!.event)
+      if (status > CL_COMPLETE) break
+      statuses.push(status)
     }
+    for (const status of this.#synchronized(statuses)) this.#end(this.#commands[this.#first]!, status)
+  }
+
+  /**
+   * Waits for those of the oldest commands whose status is complete, so that the host sees what they have left in its memory:
+   * a status is no synchronization point of OpenCL, and there are drivers that store the bytes of a read only when
+   * somebody waits for it. This wait is not for the device. Returns the statuses, with its code where it fails.
+   *
+   * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#clGetEventInfo
+   */
+  #synchronized(statuses: ReadonlyArray<number>): ReadonlyArray<number> {
+    if (this.#events.length < statuses.length) {
+      this.#events = new BigUint64Array(new ArrayBuffer(8 * 2 * statuses.length))
+    }
+    let count = 0
+    statuses.forEach((status, index) => {
+      if (status === CL_COMPLETE) this.#events[count++] = this.#commands[this.#first + index]!.event
+    })
+    if (count === 0) return statuses
+    const code = this.#api.clWaitForEvents(count, this.#events)
+    return code === OpenClCode.success ? statuses : statuses.map((status) => status === CL_COMPLETE ? code : status)
   }
 
   #end({ command, event }: Recorded, status: number): void {
