@@ -10,6 +10,7 @@ import type { DriverMapping, MapAccess } from "../../../services/device/QueueDri
 import { memoryOf, OpenClBuffer } from "../memory/OpenClBuffer.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
+import * as SvmMapping from "../svm/SvmMapping.ts"
 import type { MapCall, OpenClMappings } from "./OpenClMapping.ts"
 import { CL_NON_BLOCKING } from "./Recorder.ts"
 
@@ -47,7 +48,10 @@ const plainCall = (
   }
 }
 
-/** For a buffer in shared virtual memory, which has commands of its own for mapping. */
+/**
+ * For a buffer in shared virtual memory, which has commands of its own for mapping. Bytes that are mapped already are not
+ * mapped again.
+ */
 const sharedCall = (
   api: OpenClApi,
   buffer: DeviceBuffer,
@@ -58,16 +62,24 @@ const sharedCall = (
   const allocation = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
   if (allocation === undefined) return undefined
   const address = allocation.address + BigInt(buffer.origin + offset)
+  const ranges = allocation.mapped.covering(address, address + BigInt(bytes))
+  const fresh = ranges.filter(({ mappings }) => mappings === 0)
   return {
     memory: buffer,
     call: "clEnqueueSVMMap",
     unmapCall: "clEnqueueSVMUnmap",
     bytes,
     map: (queue, event, code) => {
-      code[0] = api.clEnqueueSVMMap(queue, CL_NON_BLOCKING, flags, address, bytes, 0, null, event)
-      return code[0] === OpenClCode.success ? address : null
+      code[0] = SvmMapping.map(api, queue, flags, fresh, event)
+      if (code[0] !== OpenClCode.success) return null
+      allocation.mapped.retain(ranges)
+      return address
     },
-    unmap: (queue, event) => api.clEnqueueSVMUnmap(queue, address, 0, null, event),
+    unmap: (queue, event) => SvmMapping.unmap(api, queue, allocation.mapped.release(ranges), event),
+    failed: (code) => {
+      for (const range of fresh) range.failure = code
+    },
+    failure: () => ranges.find(({ failure }) => failure !== undefined)?.failure,
     shown: allocation.shown
   }
 }

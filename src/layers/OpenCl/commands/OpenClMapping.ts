@@ -35,6 +35,10 @@ export interface MapCall {
   /** Answers the address, and sets the code where there is none. */
   readonly map: (queue: bigint, event: Pointer, code: Int32Array<ArrayBuffer>) => bigint | null
   readonly unmap: (queue: bigint, event: Pointer, address: bigint) => number
+  /** Called with the code, when the command of `map` fails after it was enqueued. */
+  readonly failed?: ((code: number) => void) | undefined
+  /** The code of another mapping's command that this one relies on, where that failed. */
+  readonly failure?: (() => number | undefined) | undefined
   /** Views of the same memory, which other code may have detached already. */
   readonly shown?: Set<ArrayBuffer> | undefined
 }
@@ -71,7 +75,7 @@ export class OpenClMappings {
     const name = memory.label
     let address: bigint | null = null
     const recorded = this.#queue.recordAwaited(
-      { call, bytes, label: () => CommandLabel.map(bytes, name), ...usedBy(memory) },
+      { call, bytes, label: () => CommandLabel.map(bytes, name), failed: given.failed, ...usedBy(memory) },
       (queue, event) => {
         this.#code[0] = OpenClCode.success
         address = given.map(queue, event, this.#code)
@@ -126,7 +130,13 @@ export class OpenClMapping implements DriverMapping {
 
   /** A view is only made of memory that is mapped: it may have ended while the device was busy. */
   readonly memory: Effect.Effect<ArrayBuffer, GpuError> = Effect.suspend(() =>
-    Effect.map(this.#mapped.ended, () => this.#ended ? new ArrayBuffer(0) : this.#view ??= this.#show())
+    Effect.flatMap(this.#mapped.ended, () => {
+      if (this.#ended) return Exit.succeed(new ArrayBuffer(0))
+      const code = this.#given.failure?.()
+      return code === undefined
+        ? Exit.succeed(this.#view ??= this.#show())
+        : Exit.fail(driverError({ call: this.#given.call, code }))
+    })
   )
 
   /** The driver gets the memory back only when no program can reach it any more. */

@@ -286,6 +286,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
       ...recording,
       failed: (code) => {
         failure = driverError({ call: recording.call, code, commands: [recording.label()] })
+        recording.failed?.(code)
       }
     }, enqueue)
     if (Exit.isFailure(recorded)) return Exit.failCause(recorded.cause)

@@ -6,6 +6,7 @@
 import * as Exit from "effect/Exit"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import type { Grain } from "./SvmCapabilities.ts"
+import { SvmRanges } from "./SvmRanges.ts"
 
 /**
  * Memory of clSVMAlloc. Neither a cl_mem over it nor a sub-buffer of that keeps it alive, so it is freed after the last
@@ -20,6 +21,8 @@ export class SvmAllocation {
   taken = false
   /** Views of it that a program has. */
   readonly shown = new Set<ArrayBuffer>()
+  /** What of it the driver has mapped. */
+  readonly mapped = new SvmRanges()
   readonly #free: (allocation: SvmAllocation) => Exit.Exit<void, GpuError>
   #buffers = 0
 
