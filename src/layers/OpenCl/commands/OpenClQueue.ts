@@ -300,13 +300,31 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     answer: ReadAnswer,
     ...args: ReadArgumentsOf<Call>
   ): () => void {
+    return this.enqueueReads(recording, answer, [args])
+  }
+
+  enqueueReads<Call extends Enqueuing>(
+    recording: Recording<Call>,
+    answer: ReadAnswer,
+    reads: ReadonlyArray<ReadArgumentsOf<Call>>
+  ): () => void {
     const memory = allocate(recording.bytes)
-    if (memory === undefined) answer(outOfMemory(recording.bytes))
-    else {
-      const ended = this.recordAwaited({ ...recording, memory }, this.#calling(recording.call, [...args, memory]))
-      answer(Exit.isFailure(ended) ? Exit.failCause(ended.cause) : Effect.as(ended.value, memory))
-    }
+    answer(memory === undefined ? outOfMemory(recording.bytes) : this.#readInto(memory, recording, reads))
     return constVoid
+  }
+
+  #readInto<Call extends Enqueuing>(
+    memory: ArrayBuffer,
+    recording: Recording<Call>,
+    reads: ReadonlyArray<ReadArgumentsOf<Call>>
+  ): Effect.Effect<ArrayBuffer, GpuError> {
+    let ended: Effect.Effect<void, GpuError> | undefined
+    for (const args of reads) {
+      const read = this.recordAwaited({ ...recording, memory }, this.#calling(recording.call, [...args, memory]))
+      if (Exit.isFailure(read)) return Exit.failCause(read.cause)
+      ended = ended === undefined ? read.value : Effect.andThen(ended, read.value)
+    }
+    return Effect.as(ended ?? Effect.void, memory)
   }
 
   recordReturn(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError> {

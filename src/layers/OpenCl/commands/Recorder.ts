@@ -55,6 +55,12 @@ export interface Recorder extends Pick<QueueDriver["Service"], "copyUnsafe"> {
     answer: ReadAnswer,
     ...args: ReadArgumentsOf<Call>
   ): () => void
+  /** As `enqueueRead`, by several commands, each with what it takes, into the same memory. */
+  enqueueReads<Call extends Enqueuing>(
+    recording: Recording<Call>,
+    answer: ReadAnswer,
+    reads: ReadonlyArray<ReadArgumentsOf<Call>>
+  ): () => void
   /** As `record`, for a command that gives back what the driver gave: on a lost device too. */
   recordReturn(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError>
 }

@@ -11,9 +11,8 @@ import type { GpuError } from "../../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import { memoryOf } from "../memory/OpenClBuffer.ts"
-import { CL_NON_BLOCKING, type Recorder } from "./Recorder.ts"
-
-type Triple = readonly [number, number, number]
+import { CL_NON_BLOCKING, type ReadArgumentsOf, type Recorder } from "./Recorder.ts"
+import * as RectangleParts from "./RectangleParts.ts"
 
 /** Host data is packed: OpenCL takes pitches of 0 for that. */
 const packed = 0
@@ -23,7 +22,6 @@ export class RectangleTransfers {
   readonly #region = sizes()
   readonly #here = sizes()
   readonly #there = sizes()
-  readonly #start = sizes()
 
   constructor(queue: Recorder) {
     this.#queue = queue
@@ -37,23 +35,25 @@ export class RectangleTransfers {
   copy(extent: Extent, source: DeviceBuffer, from: Place, target: DeviceBuffer, to: Place): Exit.Exit<void, GpuError> {
     if (source.root.destroyed || target.root.destroyed) return this.#copyRuns(extent, source, from, target, to)
     const [sourceName, targetName] = [source.label, target.label]
-    return this.#queue.enqueue(
-      {
-        call: "clEnqueueCopyBufferRect",
-        bytes: byteLength(extent),
-        label: () => CommandLabel.copyRect(extent, sourceName, targetName),
-        buffers: [source, target]
-      },
-      memoryOf(source.root),
-      memoryOf(target.root),
-      set(this.#here, originInRoot(source, from)),
-      set(this.#there, originInRoot(target, to)),
-      set(this.#region, extent),
-      from.rowPitch,
-      from.slicePitch,
-      to.rowPitch,
-      to.slicePitch
-    )
+    const memories = [inRoot(source, from), inRoot(target, to)]
+    return each(RectangleParts.parts(extent, memories), ({ extent, places: [here, there] }) =>
+      this.#queue.enqueue(
+        {
+          call: "clEnqueueCopyBufferRect",
+          bytes: byteLength(extent),
+          label: () => CommandLabel.copyRect(extent, sourceName, targetName),
+          buffers: [source, target]
+        },
+        memoryOf(source.root),
+        memoryOf(target.root),
+        set(this.#here, here!.origin),
+        set(this.#there, there!.origin),
+        set(this.#region, extent),
+        here!.rowPitch,
+        here!.slicePitch,
+        there!.rowPitch,
+        there!.slicePitch
+      ))
   }
 
   #copyRuns(
@@ -63,67 +63,90 @@ export class RectangleTransfers {
     target: DeviceBuffer,
     to: Place
   ): Exit.Exit<void, GpuError> {
-    for (const [start, end, bytes] of runs(extent, from, to)) {
-      const copied = this.#queue.copyUnsafe(source, start, target, end, bytes)
-      if (Exit.isFailure(copied)) return copied
-    }
-    return Exit.void
+    return each(
+      runs(extent, from, to),
+      ([start, end, bytes]) => this.#queue.copyUnsafe(source, start, target, end, bytes)
+    )
   }
 
   write(extent: Extent, target: DeviceBuffer, to: Place, rows: ArrayBuffer): Exit.Exit<void, GpuError> {
     const name = target.label
-    return this.#queue.enqueue(
-      {
-        call: "clEnqueueWriteBufferRect",
-        bytes: byteLength(extent),
-        label: () => CommandLabel.writeRect(extent, name),
-        memory: rows,
-        buffers: [target]
-      },
-      memoryOf(target),
-      CL_NON_BLOCKING,
-      set(this.#here, to.origin),
-      this.#start,
-      set(this.#region, extent),
-      to.rowPitch,
-      to.slicePitch,
-      packed,
-      packed,
-      rows
+    return each(
+      RectangleParts.parts(extent, [alone(target, to)]),
+      ({ extent, firstRow, places: [there] }) =>
+        this.#queue.enqueue(
+          {
+            call: "clEnqueueWriteBufferRect",
+            bytes: byteLength(extent),
+            label: () => CommandLabel.writeRect(extent, name),
+            memory: rows,
+            buffers: [target]
+          },
+          memoryOf(target),
+          CL_NON_BLOCKING,
+          set(this.#here, there!.origin),
+          set(this.#there, [0, firstRow, 0]),
+          set(this.#region, extent),
+          there!.rowPitch,
+          there!.slicePitch,
+          packed,
+          packed,
+          rows
+        )
     )
   }
 
   readUnsafe(extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer): () => void {
-    const bytes = byteLength(extent)
     const name = source.label
-    return this.#queue.enqueueRead(
-      { call: "clEnqueueReadBufferRect", bytes, label: () => CommandLabel.readRect(extent, name), buffers: [source] },
-      answer,
+    const reads = RectangleParts.parts(extent, [alone(source, from)]).map((
+      { extent, firstRow, places: [here] }
+    ): ReadArgumentsOf<"clEnqueueReadBufferRect"> => [
       memoryOf(source),
       CL_NON_BLOCKING,
-      set(this.#here, from.origin),
-      this.#start,
-      set(this.#region, extent),
-      from.rowPitch,
-      from.slicePitch,
+      triple(here!.origin),
+      triple([0, firstRow, 0]),
+      triple(extent),
+      here!.rowPitch,
+      here!.slicePitch,
       packed,
       packed
+    ])
+    return this.#queue.enqueueReads(
+      {
+        call: "clEnqueueReadBufferRect",
+        bytes: byteLength(extent),
+        label: () => CommandLabel.readRect(extent, name),
+        buffers: [source]
+      },
+      answer,
+      reads
     )
   }
 }
 
-/** Where a place of a region is in its whole buffer: rows and slices as far as they go, then bytes. */
-const originInRoot = (buffer: DeviceBuffer, { offset, origin, rowPitch, slicePitch }: Place): Triple => {
-  if (buffer.origin === 0) return origin
-  const first = buffer.origin + offset
-  const inSlice = first % slicePitch
-  return [inSlice % rowPitch, Math.floor(inSlice / rowPitch), Math.floor(first / slicePitch)]
+/** Until one fails. */
+const each = <A>(items: Iterable<A>, record: (item: A) => Exit.Exit<void, GpuError>): Exit.Exit<void, GpuError> => {
+  for (const item of items) {
+    const recorded = record(item)
+    if (Exit.isFailure(recorded)) return recorded
+  }
+  return Exit.void
 }
+
+const inRoot = (buffer: DeviceBuffer, place: Place): RectangleParts.Placed => ({
+  size: buffer.root.size,
+  start: buffer.origin,
+  place
+})
+
+const alone = (buffer: DeviceBuffer, place: Place): RectangleParts.Placed => ({ size: buffer.size, start: 0, place })
 
 /** Three size_t, which the driver reads within the call. */
 const sizes = (): BigUint64Array<ArrayBuffer> => new BigUint64Array(new ArrayBuffer(24))
 
-const set = (sizes: BigUint64Array<ArrayBuffer>, values: Triple): BigUint64Array<ArrayBuffer> => {
+const set = (sizes: BigUint64Array<ArrayBuffer>, values: RectangleParts.Triple): BigUint64Array<ArrayBuffer> => {
   for (let axis = 0; axis < 3; axis++) sizes[axis] = BigInt(values[axis]!)
   return sizes
 }
+
+const triple = (values: RectangleParts.Triple) => set(sizes(), values)
