@@ -22,6 +22,10 @@ const CL_DEVICE_VERSION = 0x102f
 const picture = (usage?: ImageUsage.ImageUsage) =>
   Images.make(ImageShape.image2d(3, 2), ImageFormat.rgba8, { label: "picture", usage })
 
+const CL_BGRA = 0x10b6
+const CL_SNORM_INT8 = 0x10d0
+const CL_SNORM_INT16 = 0x10d1
+
 describeWith(["opencl"], "OpenCL images", () => {
   it.effect("are what the driver says they are", () =>
     onDevice(() =>
@@ -222,4 +226,23 @@ describeWith(["opencl"], "OpenCL images", () => {
         )
         yield* CommandQueue.finish
       }), (api) => ({ clGetPlatformInfo: answering(api.clGetPlatformInfo, 0x0902, "Portable Computing Language") })))
+
+  it.effect("have none of the formats that a driver lists against the standard, for no image can have them", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          for (const kind of ["2d", "3d"] as const) {
+            for (const usage of [ImageUsage.sampled, ImageUsage.storage, ImageUsage.copySrc]) {
+              deepStrictEqual(yield* Images.formats(usage, kind), [ImageFormat.make("bgra", "snorm8")])
+            }
+          }
+        }),
+      () => ({
+        clGetSupportedImageFormats: (_context, _flags, _type, _capacity, formats, count) => {
+          if (count instanceof Uint32Array) count[0] = 2
+          if (formats instanceof Uint32Array) formats.set([CL_BGRA, CL_SNORM_INT16, CL_BGRA, CL_SNORM_INT8])
+          return 0
+        }
+      })
+    ))
 })

@@ -111,7 +111,9 @@ export class OpenClImages implements Driver {
     const formats: Array<ImageFormat.ImageFormat> = []
     for (let at = 0; at < codes.length; at += 2) {
       const format = OpenClImageFormat.decode(codes[at]!, codes[at + 1]!)
-      if (format !== undefined && this.#isSound(format, usage)) formats.push(format)
+      // NVIDIA's driver lists formats that the standard does not have, as snorm16 in the order bgra.
+      const isKnown = format !== undefined && ImageFormat.problem(format) === undefined
+      if (isKnown && this.#isSound(format, usage)) formats.push(format)
     }
     return formats
   }
