@@ -13,6 +13,7 @@ import { describeWith } from "../support/required.ts"
 import { answering } from "../support/watchedOpenCl.ts"
 
 const CL_DEVICE_EXTENSIONS = 0x1030
+const CL_DEVICE_MAX_PARAMETER_SIZE = 0x1017
 
 const CL_KERNEL_WORK_GROUP_SIZE = 0x11b0
 
@@ -278,6 +279,26 @@ if (i == 0) { facts[0] = x_length; facts[1] = y_length; facts[2] = x_offset; fac
         yield* CommandQueue.dispatch(kernel, Object.fromEntries(buffers.map((buffer, i) => [`x${i}`, buffer])), 1)
         const values = yield* Effect.forEach(buffers, (buffer) => CommandQueue.read(buffer, Uint32Array))
         deepStrictEqual(values.map((array) => array[0]), args.map((_, i) => i))
+      })
+    ))
+
+  it.effect("reaches the compiler with as many vectors as the device takes, and that may be thousands", () =>
+    onDevice(
+      (watched) =>
+        Effect.gen(function*() {
+          const { limits } = (yield* DeviceContext).info
+          strictEqual(limits.maxVectorArguments, 2031)
+          const args = Array.from(
+            { length: limits.maxVectorArguments },
+            (_, i) => VectorArg("u32", `x${i}`, { withOffset: true })
+          )
+          const kernel: Kernel.Kernel = Kernel.make({ name: "k", args, body: { opencl: "x0[i] = 1;" } })
+          const cache = yield* KernelCache.KernelCache
+          yield* Effect.exit(cache.get(kernel))
+          strictEqual(watched.count("clBuildProgramAsync"), 1)
+        }),
+      (api) => ({
+        clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_MAX_PARAMETER_SIZE, 32764n)
       })
     ))
 

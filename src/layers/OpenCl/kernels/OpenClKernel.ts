@@ -60,7 +60,7 @@ const compile = (kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel
   const beyond = parameterProblem(kernel, device) ?? volumeProblem(kernel, device) ??
     CompilerStack.problem(
       kernel.name,
-      sourceOf(kernel, body, kernel.workgroupSize, device),
+      OpenClSource.withoutParameters(kernel, sourceOptions(body, kernel.workgroupSize, device)),
       device.api.asyncStackBytes
     )
   if (beyond !== undefined) return beyond
@@ -109,7 +109,7 @@ const build = (
   device: OpenDevice
 ): Effect.Effect<OpenClKernel, GpuError> =>
   Effect.suspend(() => {
-    const source = sourceOf(kernel, body, workgroupSize, device)
+    const source = OpenClSource.source(kernel, sourceOptions(body, workgroupSize, device))
     return Effect.acquireUseRelease(
       Effect.suspend(() => createProgram(source, device)),
       (program) => Effect.andThen(buildProgram(program, kernel, source, device), createKernel(program, kernel, device)),
@@ -124,12 +124,11 @@ const build = (
  * PoCL 3.1 lacks `get_image_width` of an `image1d_buffer_t`, and ends the process when a kernel calls it; an `image1d_t` takes the
  * same images there.
  */
-const sourceOf = (
-  kernel: Kernel,
-  body: string,
-  workgroupSize: number | undefined,
-  { platform }: OpenDevice
-): string => OpenClSource.source(kernel, { body, workgroupSize, rowsForBuffers: isPocl(platform) })
+const sourceOptions = (body: string, workgroupSize: number | undefined, { platform }: OpenDevice) => ({
+  body,
+  workgroupSize,
+  rowsForBuffers: isPocl(platform)
+})
 
 const createProgram = (
   source: string,

@@ -96,26 +96,38 @@ const parameters = (argument: KernelArgument, rowsForBuffers: boolean): Readonly
   ]
 }
 
-/**
- * The whole source of a kernel: one work item per item, guarded because the global size is rounded up to whole
- * workgroups. The guard compares before the index is narrowed, so rounding past 2^32 cannot wrap to item 0.
- */
-export const source = (kernel: Kernel, options: {
+interface SourceOptions {
   /** The body in OpenCL C. */
   readonly body: string
   /** Makes the workgroup size part of the program; without it the driver takes any. */
   readonly workgroupSize: number | undefined
   /** Declares images over buffers as 1-D images, for a driver that does not tell the two apart. */
   readonly rowsForBuffers?: boolean | undefined
-}): string => {
+}
+
+/**
+ * The whole source of a kernel: one work item per item, guarded because the global size is rounded up to whole
+ * workgroups. The guard compares before the index is narrowed, so rounding past 2^32 cannot wrap to item 0.
+ */
+export const source = (kernel: Kernel, options: SourceOptions): string => {
   const declared = kernel.args.flatMap((argument) => parameters(argument, options.rowsForBuffers === true))
-  return [
+  return declaring([...declared, "const uint count"].join(", "), kernel, options)
+}
+
+/**
+ * The source without its parameters, of which there may be thousands: compilers parse one after the other, and nothing nests
+ * in them, which commas alone do not tell.
+ */
+export const withoutParameters = (kernel: Kernel, options: SourceOptions): string => declaring("", kernel, options)
+
+const declaring = (declared: string, kernel: Kernel, options: SourceOptions): string =>
+  [
     ...pragmas(kernel),
     ...(kernel.preamble.opencl === "" ? [] : [kernel.preamble.opencl]),
     ...(options.workgroupSize === undefined
       ? ["__kernel"]
       : [`__kernel __attribute__((reqd_work_group_size(${options.workgroupSize}, 1, 1)))`]),
-    `void ${entryPoint(kernel)}(${[...declared, "const uint count"].join(", ")}) {`,
+    `void ${entryPoint(kernel)}(${declared}) {`,
     "  if (get_global_id(0) >= count) return;",
     "  const uint i = (uint) get_global_id(0);",
     ...kernel.args.filter((argument) => argument._tag === "ScalarArg").filter(isNarrowed).map(narrowing),
@@ -125,4 +137,3 @@ export const source = (kernel: Kernel, options: {
     "}",
     ""
   ].join("\n")
-}
