@@ -11,10 +11,11 @@ import { hostPitches } from "../../src/layers/OpenCl/images/OpenClImageLayout.ts
 import { OpenCl, OpenClImageInfo, OpenClMemory } from "../../src/opencl.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as Images from "../../src/services/images/Images.ts"
-import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { allocate, onDevice, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
-import { blockQueue } from "../support/watchedOpenCl.ts"
+import { answering, blockQueue } from "../support/watchedOpenCl.ts"
+
+const CL_PLATFORM_NAME = 0x0902
 
 const float32 = ImageFormat.make("r", "float32")
 const square = ImageShape.image2d(2, 2)
@@ -47,16 +48,42 @@ describeWith(["opencl"], "OpenCL images of the program's data", () => {
     ))
 
   it.effect("tell the driver how their rows lie, where they lie apart", () =>
-    onDevice(() =>
-      Effect.gen(function*() {
-        const data = new Float32Array(64)
-        const options = { mode: "use", rowPitch: 32, slicePitch: 96 } as const
-        const volume = yield* Images.fromHost(data, ImageShape.image3d(2, 2, 2), float32, options)
-        const { rowPitch, slicePitch } = yield* OpenClImageInfo.info(volume)
-        deepStrictEqual([rowPitch, slicePitch], [32, 96])
-        const inPlace = yield* Images.map(volume, Float32Array, { access: "read", layout: "driver" })
-        deepStrictEqual([inPlace.rowPitch, inPlace.slicePitch, inPlace.strides], [32, 96, [24, 8, 1]])
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const data = new Float32Array(64)
+          const options = { mode: "use", rowPitch: 32, slicePitch: 96 } as const
+          const volume = yield* Images.fromHost(data, ImageShape.image3d(2, 2, 2), float32, options)
+          const { rowPitch, slicePitch } = yield* OpenClImageInfo.info(volume)
+          deepStrictEqual([rowPitch, slicePitch], [32, 96])
+          const inPlace = yield* Images.map(volume, Float32Array, { access: "read", layout: "driver" })
+          deepStrictEqual([inPlace.rowPitch, inPlace.slicePitch, inPlace.strides], [32, 96, [24, 8, 1]])
+        }),
+      (api) => ({
+        clGetPlatformInfo: answering(api.clGetPlatformInfo, CL_PLATFORM_NAME, "a driver that goes by pitches")
       })
+    ))
+
+  it.effect("are Unsupported with gaps between slices on NVIDIA's driver, which ignores them", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const data = new Float32Array(64)
+          const volume = ImageShape.image3d(2, 2, 2)
+          const layers = ImageShape.image2dArray(2, 2, 2)
+          const gaps = { mode: "use", rowPitch: 32, slicePitch: 96 } as const
+          for (const shape of [volume, layers]) {
+            const error = yield* Effect.flip(Images.fromHost(data, shape, float32, gaps))
+            strictEqual(error.reason._tag, "Unsupported")
+            assert.include(error.message, "an image that uses host memory with gaps between slices")
+            yield* Images.fromHost(data, shape, float32, { ...gaps, mode: "copy" })
+            yield* Images.fromHost(data, shape, float32, { mode: "use", rowPitch: 32, slicePitch: 64 })
+          }
+          yield* Images.fromHost(data, ImageShape.image3d(2, 2, 1), float32, gaps)
+          yield* Images.fromHost(data, ImageShape.image1dArray(2, 2), float32, { mode: "use", rowPitch: 32 })
+          yield* Images.fromHost(data, square, float32, { mode: "use", rowPitch: 32 })
+        }),
+      (api) => ({ clGetPlatformInfo: answering(api.clGetPlatformInfo, CL_PLATFORM_NAME, "NVIDIA CUDA") })
     ))
 
   it.effect("have the pitches that each kind has", () =>
@@ -73,15 +100,14 @@ describeWith(["opencl"], "OpenCL images of the program's data", () => {
     onDevice(() =>
       Effect.gen(function*() {
         const end = yield* blockQueue(yield* OpenCl.handle(yield* allocate(4)))
-        const data = new Float32Array(4)
+        const copy = yield* Images.make(square, float32)
         yield* Effect.scoped(Effect.gen(function*() {
-          const image = yield* Images.fromHost(data, square, float32, { mode: "use" })
-          yield* Images.fill(image, 3)
+          const image = yield* Images.fromHost(Float32Array.of(1, 2, 3, 4), square, float32, { mode: "use" })
+          yield* Images.fill(image, 5, { extent: [1] })
+          yield* Images.copy(image, copy)
         }))
-        deepStrictEqual([...data], [0, 0, 0, 0])
         end()
-        yield* CommandQueue.finish
-        deepStrictEqual([...data], [3, 3, 3, 3])
+        deepStrictEqual([...(yield* Images.read(copy))], [5, 2, 3, 4])
       })
     ))
 

@@ -322,8 +322,8 @@ export const make = (
  * completed.
  *
  * Fails with InvalidRequest for data of another length, shared, detached or, in use, resizable, or pitches that do not fit; with
- * Unsupported for mode "use" on WebGPU, which has no memory but its own, and with gaps on Oclgrind, which takes no notice of
- * them; and otherwise as {@link make}.
+ * Unsupported for mode "use" on WebGPU, which has no memory but its own, with gaps on Oclgrind and with gaps between slices
+ * on NVIDIA's OpenCL driver, which take no notice of them; and otherwise as {@link make}.
  *
  * **Example** (Letting kernels work on a picture of the program's)
  *

@@ -19,6 +19,7 @@ import { isTaken } from "../../../services/buffers/mapping/MappedMemory.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
+import type { Pitches } from "../../../services/images/ImageAxes.ts"
 import type { OpenClQueue } from "../commands/OpenClQueue.ts"
 import { CL_NON_BLOCKING } from "../commands/Recorder.ts"
 import * as InfoQuery from "../InfoQuery.ts"
@@ -33,7 +34,7 @@ import {
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, onMemory } from "../OpenClError.ts"
-import { isOclgrind, isPocl } from "../opening/OpenClDevices.ts"
+import { isNvidia, isOclgrind, isPocl } from "../opening/OpenClDevices.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import * as ImageMapping from "./ImageMapping.ts"
 import { imageOf, OpenClImage } from "./OpenClImage.ts"
@@ -145,7 +146,8 @@ export class OpenClImages implements Driver {
       if (status.error !== undefined) return status.error
       const bytes = ImageFormat.imageBytes(format, shape)
       const hasGaps = mode === "use" && pitches.slicePitch * shape.depth * shape.layers > bytes
-      if (hasGaps && isOclgrind(platform)) return this.#noGaps()
+      if (hasGaps && isOclgrind(platform)) return this.#noGaps("rows or slices")
+      if (hasGaps && isNvidia(platform) && hasSliceGaps(shape, pitches)) return this.#noGaps("slices")
       const memory = this.#api.clCreateImage(
         context,
         accessFlag(usage) | (mode === "use" ? CL_MEM_USE_HOST_PTR : hostMemoryFlag | CL_MEM_COPY_HOST_PTR),
@@ -332,12 +334,15 @@ export class OpenClImages implements Driver {
     return image
   }
 
-  /** Oclgrind 21.10 reads rows of host memory as if there were no gaps between them. */
-  #noGaps(): GpuError {
+  /**
+   * Oclgrind 21.10 reads rows of host memory as if there were no gaps between them, and NVIDIA's driver 580 does so with
+   * slices of whole rows: it takes the slice pitch and goes by the row pitch alone.
+   */
+  #noGaps(between: string): GpuError {
     return unsupported(
       "Images.fromHost",
       formatDevice(this.#device.info),
-      "an image that uses host memory with gaps between rows or slices",
+      `an image that uses host memory with gaps between ${between}`,
       "Let the data be copied, or lay it out without gaps."
     )
   }
@@ -471,6 +476,12 @@ const accessFlag = (usage: ImageUsage.ImageUsage): number =>
     : ImageUsage.has(usage, ImageUsage.sampled)
     ? CL_MEM_READ_WRITE
     : CL_MEM_WRITE_ONLY
+
+/** Whether slices of several rows, of which there are more than one, lie further apart than their rows. */
+const hasSliceGaps = (
+  { depth, height, kind, layers }: ImageShape.ImageShape,
+  { rowPitch, slicePitch }: Pitches
+): boolean => kind !== "1dArray" && depth * layers > 1 && slicePitch > rowPitch * height
 
 const bytesOf = ({ format }: DeviceImage, region: ImageShape.ImageRegion): number =>
   ImageShape.count(region) * ImageFormat.elementBytes(format)

@@ -84,6 +84,9 @@ export const isPocl = ({ name }: OpenClPlatform): boolean => name === "Portable 
 /** The same for Oclgrind. @internal */
 export const isOclgrind = ({ name }: OpenClPlatform): boolean => name === "Oclgrind"
 
+/** The same for NVIDIA's driver. @internal */
+export const isNvidia = ({ name }: OpenClPlatform): boolean => name === "NVIDIA CUDA"
+
 /**
  * Whether a device has the functions of OpenCL 1.2, filling and migrating among them.
  *
