@@ -12,7 +12,7 @@ import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { answerOf, lastLine, tellAnswer } from "../src/cli/doctor/ChildAnswer.ts"
 
-export const backends = ["webgpu", "opencl", "oclgrind", "pyopencl", "chromium", "prometheus"] as const
+export const backends = ["webgpu", "opencl", "finegrain", "oclgrind", "pyopencl", "chromium", "prometheus"] as const
 
 export type Backend = typeof backends[number]
 
@@ -26,6 +26,7 @@ export const howToInstall: Record<Backend, string> = {
   webgpu:
     "npm run drivers (Debian, Ubuntu), or what `node src/cli/main.ts doctor` says: a Vulkan driver that Dawn accepts",
   opencl: "npm run drivers (Debian, Ubuntu), or what `node src/cli/main.ts doctor` says: a loader and an OpenCL driver",
+  finegrain: "npm run drivers (Debian, Ubuntu), or an OpenCL driver with shared virtual memory of fine grain, as PoCL",
   oclgrind: "npm run drivers (Debian, Ubuntu), or Oclgrind and EFFECT_GPU_POOL_OCLGRIND=/path/to/liboclgrind-rt-icd.so",
   pyopencl: "npm run drivers (Debian, Ubuntu), or pyopencl for the interpreter that EFFECT_GPU_POOL_PYTHON names",
   chromium: "npm run drivers (Debian, Ubuntu), or a browser that EFFECT_GPU_POOL_CHROMIUM names",
@@ -143,6 +144,17 @@ const opencl = (): Presence => {
   return names.length === 0 ? absent("the OpenCL loader finds no platform with a device") : present(names.join(", "))
 }
 
+/** Shared virtual memory of fine grain, which many GPUs lack: by the device that a program opens without a choice. */
+const finegrain = async (): Promise<Presence> => {
+  const { OpenCl, Svm } = await import("../src/opencl.ts")
+  const { runPromise, map, provide, zip } = await import("effect/Effect")
+  const capabilities = provide(zip(Svm.capabilities, map(OpenCl.OpenCl, ({ device }) => device.name)), OpenCl.layer())
+  const [{ fineGrain, missing }, name] = await runPromise(capabilities)
+  return fineGrain
+    ? present(name)
+    : absent(`${name}: ${missing ?? "its shared virtual memory is of coarse grain alone"}`)
+}
+
 const oclgrind = (): Presence => {
   const vendors = oclgrindVendors()
   if (vendors === undefined) {
@@ -175,6 +187,7 @@ print(f"pyopencl {pyopencl.VERSION_TEXT} on {', '.join(names)}")
 const probes: Record<Backend, () => Presence | Promise<Presence>> = {
   webgpu,
   opencl,
+  finegrain,
   oclgrind,
   pyopencl: () => runOnce(python(), ["-c", pyOpenClReport], "no python3"),
   chromium: async () => runOnce(await chromium(), ["--version"], "no chromium or google-chrome on the PATH"),

@@ -42,8 +42,15 @@ const playIn = (memory: Life.Memory, size: number, generations: number) =>
     return world
   })
 
-describeWith(["opencl"], "the game of life", () => {
-  it.live.each(memories)("in %s is what its rule says, generation by generation", (memory) =>
+/** Tests for each memory, where the device has it. */
+const describeIn = (title: string, tests: (memory: Life.Memory) => void): void => {
+  for (const memory of memories) {
+    describeWith([memory === "fine" ? "finegrain" : "opencl"], title, () => tests(memory))
+  }
+}
+
+describeIn("the game of life", (memory) => {
+  it.live(`in ${memory} is what its rule says, generation by generation`, () =>
     Effect.gen(function*() {
       let rows = (yield* playIn(memory, 12, 0)).rows
       assert.deepStrictEqual(rows.slice(4, 9), [
@@ -72,8 +79,8 @@ const run = (args: ReadonlyArray<string>) =>
     return { status, stdout, stderr }
   })
 
-describeWith(["opencl"], "npm run svm", () => {
-  it.live.each(memories)("draws the last generation, in %s", (memory) =>
+describeIn("npm run svm", (memory) => {
+  it.live(`draws the last generation, in ${memory}`, () =>
     Effect.gen(function*() {
       const { status, stderr, stdout } = yield* run(["--size", "16", "--generations", "4", "--memory", memory])
       assert.strictEqual(status, 0, stderr)

@@ -69,8 +69,10 @@ describeWith(["opencl"], "Mapping an OpenCL image", () => {
         const part = { origin: [1], extent: [2, 2] } as const
         yield* Effect.scoped(Effect.gen(function*() {
           const inPlace = yield* Images.map(image, Float32Array, { ...part, layout: "driver" })
-          const { rowPitch = 0 } = yield* OpenClImageInfo.info(image)
-          deepStrictEqual([inPlace.rowPitch, inPlace.strides], [rowPitch, [rowPitch / 4, 1]])
+          const { rowPitch } = inPlace
+          // Drivers map a part where it is in the image, or by itself.
+          assert.include([2 * 4, (yield* OpenClImageInfo.info(image)).rowPitch], rowPitch)
+          deepStrictEqual(inPlace.strides, [rowPitch / 4, 1])
           strictEqual(inPlace.data.length, rowPitch / 4 + 2)
           inPlace.setUnsafe(-6, 1, 1)
         }))

@@ -11,7 +11,7 @@ import { hostPitches } from "../../src/layers/OpenCl/images/OpenClImageLayout.ts
 import { OpenCl, OpenClImageInfo, OpenClMemory } from "../../src/opencl.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as Images from "../../src/services/images/Images.ts"
-import { allocate, onDevice, reasonOf, setCode } from "../support/openClDevice.ts"
+import { allocate, onDevice, onHostMemory, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
 import { answering, blockQueue } from "../support/watchedOpenCl.ts"
 
@@ -26,7 +26,7 @@ const images = DeviceContext.useSync(({ driverObjects }) => driverObjects.liveBy
 
 describeWith(["opencl"], "OpenCL images of the program's data", () => {
   it.effect("are made of it in one call, by what becomes of the data", () =>
-    onDevice((watched) =>
+    onHostMemory((watched) =>
       Effect.gen(function*() {
         const data = Float32Array.of(1, 2, 3, 4)
         const copy = yield* Images.fromHost(data, square, float32, { usage: ImageUsage.sampled | ImageUsage.copySrc })

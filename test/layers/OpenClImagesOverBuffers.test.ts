@@ -116,17 +116,19 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
   })
 
   it.effect("are Unsupported over a region where the driver refuses that, by name", () =>
-    onDevice(() =>
-      Effect.gen(function*() {
-        const { info } = yield* DeviceContext
-        const buffer = yield* allocate(info.limits.regionAlignment + 64)
-        const region = yield* SubRegion.make(buffer, { offset: info.limits.regionAlignment })
-        const error = yield* Effect.flip(Images.overBuffer(region, uint32))
-        strictEqual(error.reason._tag, "Unsupported")
-        assert.include(error.message, "region")
-        assert.include(error.message, "whole buffer")
-        strictEqual(yield* images, 0)
-      })
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const { info } = yield* DeviceContext
+          const buffer = yield* allocate(info.limits.regionAlignment + 64)
+          const region = yield* SubRegion.make(buffer, { offset: info.limits.regionAlignment })
+          const error = yield* Effect.flip(Images.overBuffer(region, uint32))
+          strictEqual(error.reason._tag, "Unsupported")
+          assert.include(error.message, "region")
+          assert.include(error.message, "whole buffer")
+          strictEqual(yield* images, 0)
+        }),
+      () => ({ clCreateImage: (...args) => setCode(args[5], CL_INVALID_MEM_OBJECT) })
     ))
 
   it.effect("are LimitExceeded beyond what the device says, before the driver is asked", () =>

@@ -21,7 +21,7 @@ import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
 import { nextTurn } from "../support/hostPool.ts"
-import { allocate, onDevice, read, reasonOf, setCode } from "../support/openClDevice.ts"
+import { allocate, onDevice, onHostMemory, read, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
 import { answering, blockQueue } from "../support/watchedOpenCl.ts"
 
@@ -72,7 +72,7 @@ describeWith(["opencl"], "OpenCL sub-regions", () => {
   )
 
   it.effect("are made of the whole buffer, with the flags that differ", () =>
-    onDevice(() =>
+    onHostMemory(() =>
       Effect.gen(function*() {
         const { limits } = (yield* DeviceContext).info
         const unit = limits.regionAlignment
@@ -131,11 +131,11 @@ describeWith(["opencl"], "OpenCL buffers of the program's data", () => {
   it.effect("show a part of the data through a region", () =>
     onDevice(() =>
       Effect.gen(function*() {
-        const data = new Float64Array(64)
-        const region = yield* SubRegion.make(yield* MemoryObjects.fromHost(data, { mode: "use" }), { offset: 256 })
+        const data = new Float64Array(128)
+        const region = yield* SubRegion.make(yield* MemoryObjects.fromHost(data, { mode: "use" }), { offset: 512 })
         yield* CommandQueue.write(region, Float64Array.of(1, 2))
         const view = yield* MemoryObjects.hostArray(region, Float64Array)
-        deepStrictEqual([view.length, view.byteOffset, data[32], data[33]], [32, 256, 1, 2])
+        deepStrictEqual([view.length, view.byteOffset, data[64], data[65]], [64, 512, 1, 2])
       })
     ))
 
@@ -215,8 +215,8 @@ describeWith(["opencl"], "OpenCL migration", () => {
   it.effect("moves buffers and regions to the host and back, and keeps their contents", () =>
     onDevice((watched) =>
       Effect.gen(function*() {
-        const [x, y] = [yield* allocate(256), yield* allocate(16)]
-        const region = yield* SubRegion.make(x, { offset: 128 })
+        const [x, y] = [yield* allocate(640), yield* allocate(16)]
+        const region = yield* SubRegion.make(x, { offset: 512 })
         const before = watched.count("clEnqueueMigrateMemObjects")
         yield* CommandQueue.fill(x, 0x05050505)
         yield* CommandQueue.fill(y, 0x06060606)
@@ -290,7 +290,7 @@ describeWith(["opencl"], "OpenCL migration", () => {
 
 describeWith(["opencl"], "OpenClMemory.info", () => {
   it.effect("tells everything that the driver knows", () =>
-    onDevice(() =>
+    onHostMemory(() =>
       Effect.gen(function*() {
         const { context } = yield* OpenCl.OpenCl
         const x = yield* allocate(100)
@@ -398,14 +398,14 @@ describeWith(["opencl"], "OpenClMemory.adopt", () => {
   it.effect("knows what it has: equal, with the same hash, and one buffer to every operation", () =>
     onDevice(() =>
       Effect.gen(function*() {
-        const [x, y] = [yield* allocate(256), yield* allocate(256)]
+        const [x, y] = [yield* allocate(640), yield* allocate(640)]
         const again = yield* OpenClMemory.adopt(yield* OpenCl.handle(x))
         const third = yield* OpenClMemory.adopt(yield* OpenCl.handle(again))
         assert.isTrue(Equal.equals(x, again) && Equal.equals(x, third) && Equal.equals(third, again))
         strictEqual(Hash.hash(x), Hash.hash(third))
         assert.isFalse(Equal.equals(x, y))
         strictEqual(yield* reasonOf(CommandQueue.copy(x, third)), "InvalidRequest")
-        const region = yield* SubRegion.make(x, { offset: 128 })
+        const region = yield* SubRegion.make(x, { offset: 512 })
         const adopted = yield* OpenClMemory.adopt(yield* OpenCl.handle(region))
         assert.isTrue(Equal.equals(region, adopted))
         strictEqual(yield* reasonOf(CommandQueue.copy(adopted, third)), "InvalidRequest")
@@ -424,15 +424,15 @@ describeWith(["opencl"], "OpenClMemory.adopt", () => {
     onDevice(() =>
       Effect.gen(function*() {
         const { api } = yield* OpenCl.OpenCl
-        const whole = yield* theirs(512)
+        const whole = yield* theirs(1024)
         const code = new Int32Array(1)
-        const memory = api.clCreateSubBuffer(whole.memory, 0, 0x1220, BigUint64Array.of(256n, 128n), code)
+        const memory = api.clCreateSubBuffer(whole.memory, 0, 0x1220, BigUint64Array.of(512n, 128n), code)
         assert(memory !== null)
         yield* Effect.scoped(Effect.gen(function*() {
           const part = yield* OpenClMemory.adopt(memory)
-          deepStrictEqual([part.origin, part.size, part.root.size], [256, 128, 512])
+          deepStrictEqual([part.origin, part.size, part.root.size], [512, 128, 1024])
           const inner = yield* SubRegion.make(part, { size: 4 })
-          deepStrictEqual([inner.origin, inner.root === part.root], [256, true])
+          deepStrictEqual([inner.origin, inner.root === part.root], [512, true])
         }))
         deepStrictEqual([api.clReleaseMemObject(memory), whole.release()], [0, 0])
       })
@@ -490,9 +490,9 @@ describeWith(["opencl"], "OpenClMemory.retain", () => {
     onDevice(() =>
       Effect.gen(function*() {
         const { driverObjects } = yield* DeviceContext
-        const lease = yield* BufferPool.allocate(512)
+        const lease = yield* BufferPool.allocate(640)
         const scope = yield* Scope.make()
-        const region = yield* Scope.provide(SubRegion.make(lease, { offset: 128 }), scope)
+        const region = yield* Scope.provide(SubRegion.make(lease, { offset: 512 }), scope)
         yield* OpenClMemory.retain(yield* SubRegion.make(region, { size: 64 }))
         yield* OpenClMemory.retain(region)
         yield* Scope.close(scope, Exit.void)

@@ -56,21 +56,45 @@ const build = (options: Svm.AllocatorOptions, bends: Bends) =>
     }).pipe(Effect.provide(device))
   })
 
+const isClMem = (options: Svm.PoolOptions) =>
+  onSvm(() =>
+    Effect.gen(function*() {
+      const { api } = yield* OpenCl.OpenCl
+      const x = yield* BufferPool.allocate(1000)
+      const { address, size } = yield* Svm.pointer(x)
+      const info = new BigUint64Array(2)
+      const memory = yield* OpenCl.handle(x)
+      api.clGetMemObjectInfo(memory, 0x1109, 4, info.subarray(0, 1), null)
+      api.clGetMemObjectInfo(memory, 0x1103, 8, info.subarray(1), null)
+      deepStrictEqual([info[0], info[1], size], [1n, address, 1000])
+    }), options)
+
+const carriesArrays = (options: Svm.PoolOptions | undefined) =>
+  Effect.gen(function*() {
+    const program = Effect.scoped(Effect.gen(function*() {
+      const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
+      const centred = yield* DeviceArray.subtract(x, yield* DeviceArray.mean(x))
+      const product = yield* DeviceArray.matmul(centred, yield* DeviceArray.transpose(x))
+      return yield* DeviceArray.toNested(yield* DeviceArray.sqrt(yield* DeviceArray.multiply(product, product)))
+    }))
+    const device = OpenCl.layer()
+    const onBuffers = yield* Effect.provide(program, Layer.provideMerge(BufferPool.layer(), device))
+    const onShared = yield* Effect.provide(program, Layer.provideMerge(Svm.layerPool(options), device))
+    deepStrictEqual(onBuffers, [[7, 20.5], [11, 24.5]])
+    deepStrictEqual(onShared, onBuffers)
+  })
+
+describeWith(["finegrain"], "Shared virtual memory of fine grain", () => {
+  it.live("is under a cl_mem", () => isClMem(fine))
+
+  it.live("carries a program of device arrays, unchanged", () => carriesArrays(fine))
+
+  it.live("may be for atomics", () => onSvm(() => BufferPool.allocate(64), { ...fine, atomics: true }))
+})
+
 describeWith(["opencl"], "Shared virtual memory", () => {
   describe("buffers", () => {
-    it.live("are a cl_mem over the shared memory, of both grains", () =>
-      Effect.forEach([undefined, fine], (options) =>
-        onSvm(() =>
-          Effect.gen(function*() {
-            const { api } = yield* OpenCl.OpenCl
-            const x = yield* BufferPool.allocate(1000)
-            const { address, size } = yield* Svm.pointer(x)
-            const info = new BigUint64Array(2)
-            const memory = yield* OpenCl.handle(x)
-            api.clGetMemObjectInfo(memory, 0x1109, 4, info.subarray(0, 1), null)
-            api.clGetMemObjectInfo(memory, 0x1103, 8, info.subarray(1), null)
-            deepStrictEqual([info[0], info[1], size], [1n, address, 1000])
-          }), options), { discard: true }))
+    it.live("are a cl_mem over the shared memory", () => isClMem({}))
 
     it.live("are what kernels, writes, reads, copies and fills expect", () =>
       onSvm(() =>
@@ -85,21 +109,7 @@ describeWith(["opencl"], "Shared virtual memory", () => {
         })
       ))
 
-    it.live("carry a program of device arrays, unchanged", () =>
-      Effect.gen(function*() {
-        const program = Effect.scoped(Effect.gen(function*() {
-          const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
-          const centred = yield* DeviceArray.subtract(x, yield* DeviceArray.mean(x))
-          const product = yield* DeviceArray.matmul(centred, yield* DeviceArray.transpose(x))
-          return yield* DeviceArray.toNested(yield* DeviceArray.sqrt(yield* DeviceArray.multiply(product, product)))
-        }))
-        const device = OpenCl.layer()
-        const onBuffers = yield* Effect.provide(program, Layer.provideMerge(BufferPool.layer(), device))
-        const onCoarse = yield* Effect.provide(program, Layer.provideMerge(Svm.layerPool(), device))
-        const onFine = yield* Effect.provide(program, Layer.provideMerge(Svm.layerPool(fine), device))
-        deepStrictEqual(onBuffers, [[7, 20.5], [11, 24.5]])
-        deepStrictEqual([onCoarse, onFine], [onBuffers, onBuffers])
-      }))
+    it.live("carry a program of device arrays, unchanged", () => carriesArrays(undefined))
 
     it.live("know their memory by its address", () =>
       onSvm(() =>
@@ -200,7 +210,6 @@ describeWith(["opencl"], "Shared virtual memory", () => {
 
     it.live("of atomics need fine grain", () =>
       Effect.gen(function*() {
-        yield* onSvm(() => BufferPool.allocate(64), { ...fine, atomics: true })
         const layer = Svm.layerPool({ atomics: true }).pipe(Layer.provide(OpenCl.layer()))
         strictEqual(yield* reasonOf(Effect.scoped(Layer.build(layer))), "InvalidRequest")
       }))

@@ -81,14 +81,41 @@ const late: ReadonlyArray<
   ]
 ]
 
-describeWith(["opencl"], "Shared virtual memory whose lease ends at any step", () => {
-  it.live.each(late)(
+describeWith(["finegrain"], "Shared virtual memory of fine grain whose lease ends at any step", () => {
+  it.live.each(late.filter(([, grain]) => grain === "fine"))(
     "is never reached late by %s",
     ([, grain, work]) => onSvm(() => endedAnywhere(buffers, work), { grain })
   )
 })
 
-describeWith(["opencl"], "Views of shared virtual memory", () => {
+describeWith(["opencl"], "Shared virtual memory of coarse grain whose lease ends at any step", () => {
+  it.live.each(late.filter(([, grain]) => grain === "coarse"))(
+    "is never reached late by %s",
+    ([, grain, work]) => onSvm(() => endedAnywhere(buffers, work), { grain })
+  )
+})
+
+const isOfTheMemoryItself = (options: Svm.PoolOptions) =>
+  onSvm(({ count }) =>
+    Effect.gen(function*() {
+      const x = yield* BufferPool.allocate(64)
+      yield* CommandQueue.fill(x, 7)
+      const over = yield* Effect.scoped(Effect.gen(function*() {
+        const mapped = yield* Mapping.map(x, Float32Array, { shape: [4, 4] })
+        mapped.setUnsafe(2, 3, 3)
+        strictEqual(yield* reasonOf(CommandQueue.fill(x, 0)), "InvalidRequest")
+        strictEqual(yield* reasonOf(Mapping.map(x, Float32Array)), "InvalidRequest")
+        return mapped
+      }))
+      isOver(over)
+      const array = yield* CommandQueue.read(x, Uint32Array)
+      deepStrictEqual([array[0], array[15]], [7, 0x40000000])
+      yield* Effect.scoped(Mapping.map(x, Uint32Array))
+      const called = ["clEnqueueSVMMap", "clEnqueueSVMUnmap", "clEnqueueMapBuffer"].map(count)
+      deepStrictEqual(called, [2, 2, 0])
+    }), options)
+
+describeWith(["finegrain"], "Views of shared virtual memory", () => {
   describe("a view", () => {
     it.live("shows what a kernel made of what the host stored", () =>
       onSvm(() =>
@@ -254,59 +281,7 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
         }), fine))
   })
 
-  describe("a mapping", () => {
-    it.live("is of the memory itself, of both grains, and unmapped by its scope", () =>
-      Effect.forEach([undefined, fine], (options) =>
-        onSvm(({ count }) =>
-          Effect.gen(function*() {
-            const x = yield* BufferPool.allocate(64)
-            yield* CommandQueue.fill(x, 7)
-            const over = yield* Effect.scoped(Effect.gen(function*() {
-              const mapped = yield* Mapping.map(x, Float32Array, { shape: [4, 4] })
-              mapped.setUnsafe(2, 3, 3)
-              strictEqual(yield* reasonOf(CommandQueue.fill(x, 0)), "InvalidRequest")
-              strictEqual(yield* reasonOf(Mapping.map(x, Float32Array)), "InvalidRequest")
-              return mapped
-            }))
-            isOver(over)
-            const array = yield* CommandQueue.read(x, Uint32Array)
-            deepStrictEqual([array[0], array[15]], [7, 0x40000000])
-            yield* Effect.scoped(Mapping.map(x, Uint32Array))
-            const called = ["clEnqueueSVMMap", "clEnqueueSVMUnmap", "clEnqueueMapBuffer"].map(count)
-            deepStrictEqual(called, [2, 2, 0])
-          }), options), { discard: true }))
-
-    it.live("ends with the lease, and what was stored is there for the next owner", () =>
-      onSvm(({ count }) =>
-        Effect.gen(function*() {
-          const x = yield* BufferPool.allocate(64)
-          const mapped = yield* Mapping.map(x, Float32Array)
-          mapped.data.fill(1)
-          yield* Lease.release(x)
-          isOver(mapped)
-          strictEqual(count("clEnqueueSVMUnmap"), 1)
-          const again = yield* BufferPool.allocate(64)
-          strictEqual((yield* numbers(again))[3], 0x3f800000)
-        })
-      ))
-
-    it.live("is undone wherever its fiber is interrupted", () =>
-      onSvm(({ count }) =>
-        Effect.gen(function*() {
-          const x = yield* BufferPool.allocate(64)
-          for (let k = 0; k < 40; k++) {
-            const context = yield* Effect.context<SvmServices>()
-            const fiber = Effect.runForkWith(context)(
-              Effect.provideService(Effect.scoped(Mapping.map(x, Float32Array)), Scheduler.Scheduler, new YieldAt(k))
-            )
-            yield* Fiber.interrupt(fiber)
-            strictEqual(count("clEnqueueSVMUnmap"), count("clEnqueueSVMMap"))
-            yield* CommandQueue.fill(x, k)
-          }
-          assert.isAbove(count("clEnqueueSVMMap"), 0)
-        })
-      ))
-  })
+  it.live("are no mappings, which work on such memory too", () => isOfTheMemoryItself(fine))
 
   describe("a lost device", () => {
     it.live("ends views, and its memory goes back at the close", () =>
@@ -338,4 +313,39 @@ describeWith(["opencl"], "Views of shared virtual memory", () => {
         )
       }))
   })
+})
+
+describeWith(["opencl"], "Mappings of shared virtual memory", () => {
+  it.live("are of the memory itself, and unmapped by their scope", () => isOfTheMemoryItself({}))
+
+  it.live("ends with the lease, and what was stored is there for the next owner", () =>
+    onSvm(({ count }) =>
+      Effect.gen(function*() {
+        const x = yield* BufferPool.allocate(64)
+        const mapped = yield* Mapping.map(x, Float32Array)
+        mapped.data.fill(1)
+        yield* Lease.release(x)
+        isOver(mapped)
+        strictEqual(count("clEnqueueSVMUnmap"), 1)
+        const again = yield* BufferPool.allocate(64)
+        strictEqual((yield* numbers(again))[3], 0x3f800000)
+      })
+    ))
+
+  it.live("is undone wherever its fiber is interrupted", () =>
+    onSvm(({ count }) =>
+      Effect.gen(function*() {
+        const x = yield* BufferPool.allocate(64)
+        for (let k = 0; k < 40; k++) {
+          const context = yield* Effect.context<SvmServices>()
+          const fiber = Effect.runForkWith(context)(
+            Effect.provideService(Effect.scoped(Mapping.map(x, Float32Array)), Scheduler.Scheduler, new YieldAt(k))
+          )
+          yield* Fiber.interrupt(fiber)
+          strictEqual(count("clEnqueueSVMUnmap"), count("clEnqueueSVMMap"))
+          yield* CommandQueue.fill(x, k)
+        }
+        assert.isAbove(count("clEnqueueSVMMap"), 0)
+      })
+    ))
 })

@@ -43,7 +43,7 @@ const combined = { args: [x], combine: Expr.add, neutral: 0 } as const
 /** One of everything that a program can hold, on any device. */
 const everything = Effect.gen(function*() {
   const lease = yield* BufferPool.allocate(1000, { label: "x" })
-  const region = yield* SubRegion.make(lease, { offset: 256, size: 8 })
+  const region = yield* SubRegion.make(lease, { offset: 512, size: 8 })
   const pool = yield* BufferPool.BufferPool
   const device = yield* DeviceContext.DeviceContext
   const shape = ImageShape.image2d(4, 2)
@@ -118,13 +118,13 @@ describe("what a program holds", () => {
       deepStrictEqual(seen, [
         {
           lease: `PooledBuffer("x", 1000 of 1024 B, ${usage}, live ${on})`,
-          region: `SubRegion("x[256:264]", 8 B from byte 256 of 1024 B, ${usage}, live ${on})`,
+          region: `SubRegion("x[512:520]", 8 B from byte 512 of 1024 B, ${usage}, live ${on})`,
           pool: `BufferPool(active 2 (1008 B), held 0 (0 B), managed 1032 B, hits 0 of 2, no byte limit, alive ${on})`,
           device: `DeviceContext(alive ${on}, 7 driver objects live)`,
           empty: `PooledBuffer(0 of 0 B, ${usage}, live ${on})`,
           budget:
             `Budget("tenant", active 0 (0 B), held 0 (0 B), managed 0 B, hits 0 of 0, budget 1048576 B, alive ${on})`,
-          mapped: `MappedArray("x[256:264]", f32 [2], mapped)`,
+          mapped: `MappedArray("x[512:520]", f32 [2], mapped)`,
           array: "DeviceArray(f32 [2])",
           image: `DeviceImage("picture", 2d 4 x 2 of rgba unorm8, 32 B, ${imageUsage}, live ${on})`,
           pooledImage: `PooledImage(2d 4 x 2 of rgba unorm8, 32 B, ${imageUsage}, live ${on})`,
@@ -144,12 +144,12 @@ describe("what a program holds", () => {
         {
           ...seen[0],
           lease: `PooledBuffer("x", 1000 of 1024 B, ${usage}, released: its scope closed)`,
-          region: `SubRegion("x[256:264]", 8 B from byte 256 of 1024 B, ${usage}, released: its scope closed)`,
+          region: `SubRegion("x[512:520]", 8 B from byte 512 of 1024 B, ${usage}, released: its scope closed)`,
           pool: "BufferPool(active 0 (0 B), held 0 (0 B), managed 0 B, hits 0 of 2, no byte limit, closed)",
           device: `DeviceContext(lost ${on}, 0 driver objects live)`,
           empty: `PooledBuffer(0 of 0 B, ${usage}, released: its scope closed)`,
           budget: `Budget("tenant", active 0 (0 B), held 0 (0 B), managed 0 B, hits 0 of 0, budget 1048576 B, closed)`,
-          mapped: `MappedArray("x[256:264]", f32 [2], released: its scope closed)`,
+          mapped: `MappedArray("x[512:520]", f32 [2], released: its scope closed)`,
           array: "DeviceArray(f32 [2], released: its scope closed)",
           image: `DeviceImage("picture", 2d 4 x 2 of rgba unorm8, 32 B, ${imageUsage}, released)`,
           pooledImage: `PooledImage(2d 4 x 2 of rgba unorm8, 32 B, ${imageUsage}, released: its scope closed)`,

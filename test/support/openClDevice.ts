@@ -27,6 +27,10 @@ export const onDevice = <A, E>(
     deepStrictEqual(watched.alive(), left)
   })
 
+/** The same with memory of the host, which devices of some types have by themselves. */
+export const onHostMemory = (test: Parameters<typeof onDevice>[0]) =>
+  onDevice(test, undefined, {}, { hostMemory: true })
+
 export const reasonOf = <A, R>(effect: Effect.Effect<A, GpuError, R>): Effect.Effect<Reason["_tag"], A, R> =>
   Effect.map(Effect.flip(effect), (error) => error.reason._tag)
 
