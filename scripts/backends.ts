@@ -71,6 +71,21 @@ export const chromium = async (): Promise<string | undefined> => {
 }
 
 /**
+ * The environment of a process whose loader finds the OpenCL drivers of a folder and no others: Khronos' loader loads those
+ * that `OCL_ICD_FILENAMES` names besides.
+ */
+export const openClDriversIn = (folder: string): NodeJS.ProcessEnv => ({
+  OCL_ICD_VENDORS: folder,
+  OCL_ICD_FILENAMES: undefined
+})
+
+/** Makes them those of this process, before it loads libOpenCL. */
+export const useOpenClDriversIn = (folder: string): void => {
+  process.env.OCL_ICD_VENDORS = folder
+  delete process.env.OCL_ICD_FILENAMES
+}
+
+/**
  * A folder for `OCL_ICD_VENDORS` that makes Oclgrind the only OpenCL platform of a process. The loader reads the
  * variable once, so it must be set before libOpenCL is loaded. `undefined` when Oclgrind is not installed.
  */
@@ -165,7 +180,7 @@ const oclgrind = (): Presence => {
         : `EFFECT_GPU_POOL_OCLGRIND names ${named}, and there is no such file`
     )
   }
-  process.env.OCL_ICD_VENDORS = vendors
+  useOpenClDriversIn(vendors)
   const names = openClPlatforms()
   return names.includes("Oclgrind") ? present(names.join(", ")) : absent("the OpenCL loader does not load Oclgrind")
 }

@@ -10,7 +10,7 @@ import type { Distribution, Machine, SystemParts, Vendor } from "../../src/cli/d
 import { packageManagerOf, parseRelease } from "../../src/cli/doctor/ReadMachine.ts"
 import type { Tried } from "../../src/cli/doctor/Tried.ts"
 import { commandTests } from "../support/command.ts"
-import { describeWith } from "../support/required.ts"
+import { describeWith, openClDriversIn } from "../support/required.ts"
 
 const { home, run } = commandTests()
 
@@ -33,7 +33,7 @@ const reported = (stdout: string): Report => JSON.parse(stdout) as Report
 const noDrivers = {
   VK_DRIVER_FILES: "/nowhere/icd.json",
   VK_ICD_FILENAMES: "/nowhere/icd.json",
-  OCL_ICD_VENDORS: "/nowhere"
+  ...openClDriversIn("/nowhere")
 }
 
 describe("effect-gpu-pool doctor", () => {

@@ -17,7 +17,7 @@ import * as NearestNeighbours from "../../examples/airports/NearestNeighbours.ts
 import { Progress } from "../../examples/airports/Progress.ts"
 import * as Reference from "../../examples/airports/Reference.ts"
 import * as Report from "../../examples/airports/Report.ts"
-import { type Backend as Requirement, describeWith, oclgrindVendors } from "../support/required.ts"
+import { type Backend as Requirement, describeWith, oclgrindVendors, openClDriversIn } from "../support/required.ts"
 
 const airports = Effect.provide(Airports.read, NodeFileSystem.layer)
 
@@ -236,7 +236,7 @@ interface Printed {
 }
 
 /** Runs the demo as a process of its own, because the loaders of drivers read their environment only once. */
-const runDemo = (args: ReadonlyArray<string>, env: Record<string, string> = {}) =>
+const runDemo = (args: ReadonlyArray<string>, env: NodeJS.ProcessEnv = {}) =>
   Effect.promise(async () => {
     const child = spawn(process.execPath, [main, ...args], {
       env: { ...process.env, ...env },
@@ -256,7 +256,7 @@ describe("npm run demo", () => {
       yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(nothing, { recursive: true })))
       const absent = join(nothing, "none.json")
       const { status, stderr, stdout } = yield* runDemo(few, {
-        OCL_ICD_VENDORS: nothing,
+        ...openClDriversIn(nothing),
         VK_ICD_FILENAMES: absent,
         VK_DRIVER_FILES: absent
       })
@@ -287,7 +287,7 @@ describeWith(["oclgrind"], "npm run demo on Oclgrind", () => {
   it.live("is right, and Oclgrind finds no wrong access", () =>
     Effect.gen(function*() {
       const { status, stderr, stdout } = yield* runDemo([...few, "--backend", "oclgrind"], {
-        OCL_ICD_VENDORS: oclgrindVendors() ?? ""
+        ...openClDriversIn(oclgrindVendors() ?? "")
       })
       assert.strictEqual(status, 0, stderr)
       assert.strictEqual(stderr, "")

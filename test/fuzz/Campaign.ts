@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
-import { oclgrindVendors } from "../../scripts/backends.ts"
+import { oclgrindVendors, openClDriversIn } from "../../scripts/backends.ts"
 import type { Backend } from "./Backends.ts"
 import type { Task } from "./child.ts"
 import { type Address, callsPerEpoch } from "./Epoch.ts"
@@ -57,7 +57,7 @@ const environment = (backend: Backend): NodeJS.ProcessEnv => {
   // The child's own options are given below; those of a test runner's workers are not for it.
   const { NODE_OPTIONS: _, ...env } = process.env
   const vendors = backend === "oclgrind" ? oclgrindVendors() : undefined
-  return vendors === undefined ? env : { ...env, OCL_ICD_VENDORS: vendors }
+  return vendors === undefined ? env : { ...env, ...openClDriversIn(vendors) }
 }
 
 const runProcess = (task: Task & { readonly backend: Backend }): Promise<Ran> =>

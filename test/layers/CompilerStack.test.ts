@@ -8,14 +8,14 @@ import { VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { OpenCl } from "../../src/opencl.ts"
 import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import { shapes } from "../support/deepSources.ts"
-import { describeWith, oclgrindVendors } from "../support/required.ts"
+import { describeWith, oclgrindVendors, openClDriversIn } from "../support/required.ts"
 
 const program = fileURLToPath(new URL("../support/deepKernels.ts", import.meta.url))
 
 type Ending = readonly [shape: string, depth: number, end: string]
 
 /** Compiles in a process of its own, which a compiler without stack would end. */
-const endings = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}): ReadonlyArray<Ending> => {
+const endings = (args: ReadonlyArray<string>, env: NodeJS.ProcessEnv = {}): ReadonlyArray<Ending> => {
   const child = spawnSync(process.execPath, [program, ...args], {
     encoding: "utf8",
     env: { ...process.env, ...env }
@@ -90,7 +90,7 @@ describeWith(["opencl"], "The stack of PoCL's compiler", () => {
 })
 
 describeWith(["oclgrind"], "The stack of Oclgrind's compiler", () => {
-  const env = { OCL_ICD_VENDORS: oclgrindVendors() ?? "" }
+  const env = openClDriversIn(oclgrindVendors() ?? "")
 
   it("holds what is accepted", () => deepStrictEqual(unexpectedOpenCl(endings(["opencl"], env)), []))
 

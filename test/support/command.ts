@@ -33,9 +33,9 @@ export interface CommandTests {
   readonly home: string
   readonly env: Record<string, string>
   /** With `input` on its standard input, which is empty without it. */
-  readonly run: (args: ReadonlyArray<string>, env?: Record<string, string>, input?: string) => Promise<Ended>
+  readonly run: (args: ReadonlyArray<string>, env?: NodeJS.ProcessEnv, input?: string) => Promise<Ended>
   /** Kill its child, or wait for its end. */
-  readonly start: (args: ReadonlyArray<string>, env?: Record<string, string>) => Going
+  readonly start: (args: ReadonlyArray<string>, env?: NodeJS.ProcessEnv) => Going
 }
 
 const linesOf = (input: Readable) => createInterface({ input })[Symbol.asyncIterator]()
@@ -45,7 +45,7 @@ export const commandTests = (): CommandTests => {
   const home = mkdtempSync(join(tmpdir(), "effect-gpu-pool-home-"))
   afterAll(() => rmSync(home, { recursive: true }))
   const own = { ...inherited, HOME: home, USERPROFILE: home } as Record<string, string>
-  const begin = (args: ReadonlyArray<string>, env: Record<string, string> = {}, input = "") => {
+  const begin = (args: ReadonlyArray<string>, env: NodeJS.ProcessEnv = {}, input = "") => {
     const child = spawn(process.execPath, [main, ...args], { env: { ...own, ...env }, cwd: home })
     child.stdin.end(input)
     const ended = new Promise<number | null>((resolve, reject) => {

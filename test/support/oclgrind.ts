@@ -2,7 +2,7 @@ import { afterAll, assert } from "@effect/vitest"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { oclgrindVendors } from "./required.ts"
+import { oclgrindVendors, useOpenClDriversIn } from "./required.ts"
 
 /**
  * Makes Oclgrind the only OpenCL platform of this process, and fails the file when it has anything to report, as an
@@ -13,7 +13,7 @@ import { oclgrindVendors } from "./required.ts"
 export const useOclgrind = (): void => {
   const vendors = oclgrindVendors()
   if (vendors === undefined) return
-  process.env.OCL_ICD_VENDORS = vendors
+  useOpenClDriversIn(vendors)
   const folder = mkdtempSync(join(tmpdir(), "oclgrind-"))
   const log = join(folder, "log")
   process.env.OCLGRIND_LOG = log

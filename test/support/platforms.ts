@@ -2,7 +2,7 @@
 import { afterAll } from "@effect/vitest"
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { oclgrindVendors } from "./required.ts"
+import { oclgrindVendors, useOpenClDriversIn } from "./required.ts"
 
 const system = "/etc/OpenCL/vendors"
 
@@ -18,5 +18,5 @@ export const bothPlatforms = (): void => {
       copyFileSync(join(vendors, file), join(folder, file))
     }
   }
-  if (oclgrind !== undefined) process.env.OCL_ICD_VENDORS = join(process.cwd(), folder)
+  if (oclgrind !== undefined) useOpenClDriversIn(join(process.cwd(), folder))
 }

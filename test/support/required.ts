@@ -6,7 +6,14 @@
 import { describe, it } from "@effect/vitest"
 import { type Backend, howToInstall, look, parseRequired, type Presence } from "../../scripts/backends.ts"
 
-export { type Backend, chromium, oclgrindVendors, python } from "../../scripts/backends.ts"
+export {
+  type Backend,
+  chromium,
+  oclgrindVendors,
+  openClDriversIn,
+  python,
+  useOpenClDriversIn
+} from "../../scripts/backends.ts"
 
 export interface Requirement extends Presence {
   readonly backend: Backend
