@@ -4,25 +4,19 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
-import type { OpenCl } from "../../src/opencl.ts"
 import * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
 import * as QueueEvent from "../../src/services/device/QueueEvent.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { allocate, onDevice, read, reasonOf } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
+import { eventsOf, lateReads } from "../support/strictOpenCl.ts"
 import { onSvm } from "../support/svmDevice.ts"
 import type { Bends } from "../support/watchedOpenCl.ts"
 
-type Api = OpenCl.OpenClApi
 type AnyFunction = (...args: ReadonlyArray<unknown>) => unknown
 
 const CL_OUT_OF_HOST_MEMORY = -6
-
-const eventsOf = (
-  count: number,
-  list: unknown
-): ReadonlyArray<bigint> => [...(list as BigUint64Array).subarray(0, count)]
 
 /** Notes events that the library releases, and so takes as ended, without having waited for them. */
 class Waits {
@@ -62,46 +56,6 @@ class Waits {
   check(...names: ReadonlyArray<string>): void {
     deepStrictEqual(this.taken, [])
     deepStrictEqual(names.filter((name) => !this.waited.includes(name)), [])
-  }
-}
-
-/** A driver that stores the bytes of a read only when somebody waits for its event. */
-const lateReads: Bends = (api) => {
-  const late = new Map<bigint, () => void>()
-  const reading = (name: "clEnqueueReadBuffer" | "clEnqueueReadBufferRect" | "clEnqueueReadImage") =>
-    ({
-      [name]: (...args: ReadonlyArray<unknown>) => {
-        const memory = args.at(-4) as ArrayBuffer
-        const store = new ArrayBuffer(memory.byteLength)
-        const code = (api[name] as AnyFunction)(...args.slice(0, -4), store, ...args.slice(-3))
-        late.set((args.at(-1) as BigUint64Array)[0]!, () => new Uint8Array(memory).set(new Uint8Array(store)))
-        return code
-      }
-    }) as Partial<Api>
-  const end = (event: bigint) => {
-    late.get(event)?.()
-    late.delete(event)
-  }
-  return {
-    ...reading("clEnqueueReadBuffer"),
-    ...reading("clEnqueueReadBufferRect"),
-    ...reading("clEnqueueReadImage"),
-    clWaitForEvents: (count, list) => {
-      const code = api.clWaitForEvents(count, list)
-      for (const event of eventsOf(count, list)) end(event)
-      return code
-    },
-    clWaitForEventsAsync: (count, list, callback) => {
-      const events = eventsOf(count, list)
-      api.clWaitForEventsAsync(count, list, (...results) => {
-        events.forEach(end)
-        callback(...results)
-      })
-    },
-    clReleaseEvent: (event) => {
-      late.delete(event)
-      return api.clReleaseEvent(event)
-    }
   }
 }
 

@@ -8,71 +8,13 @@ import * as Rectangle from "../../src/domain/data/Rectangle.ts"
 import * as RectangleRows from "../../src/domain/data/RectangleRows.ts"
 import { isGpuError } from "../../src/domain/GpuError.ts"
 import * as RectangleParts from "../../src/layers/OpenCl/commands/RectangleParts.ts"
-import type { OpenCl } from "../../src/opencl.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { onDevice } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
-import type { Bends } from "../support/watchedOpenCl.ts"
-
-const CL_MEM_SIZE = 0x1102
-const CL_INVALID_VALUE = -30
+import { isTaken, WholeSlices } from "../support/strictOpenCl.ts"
 
 type Sizes = RectangleParts.Triple
-
-/** The check of NVIDIA's driver, and those of the standard. */
-const isTaken = (
-  [bytes, rows, slices]: Sizes,
-  [byte, row, slice]: Sizes,
-  rowPitch: number,
-  slicePitch: number,
-  size: number
-): boolean =>
-  bytes > 0 && rows > 0 && slices > 0 && rowPitch >= bytes && slicePitch >= rows * rowPitch &&
-  slicePitch % rowPitch === 0 && (slice + slices) * slicePitch <= size &&
-  byte + row * rowPitch + slice * slicePitch + bytes + (rows - 1) * rowPitch + (slices - 1) * slicePitch <= size
-
-/** Such a driver; it counts the rectangles. */
-class Strict {
-  rectangles = 0
-
-  readonly bends: Bends = (api) => {
-    const check = (
-      memory: bigint,
-      region: OpenCl.Pointer,
-      origin: OpenCl.Pointer,
-      rowPitch: number,
-      slicePitch: number
-    ): boolean => {
-      const size = new BigUint64Array(new ArrayBuffer(8))
-      api.clGetMemObjectInfo(memory, CL_MEM_SIZE, 8, size, null)
-      return isTaken(triple(region), triple(origin), rowPitch, slicePitch, Number(size[0]))
-    }
-    const host = (name: "clEnqueueReadBufferRect" | "clEnqueueWriteBufferRect") => ({
-      [name]: (...args: Parameters<typeof api[typeof name]>): number => {
-        const [, memory, , origin, , region, rowPitch, slicePitch] = args
-        this.rectangles += 1
-        return check(memory, region, origin, rowPitch, slicePitch) ? api[name](...args) : CL_INVALID_VALUE
-      }
-    })
-    return {
-      ...host("clEnqueueReadBufferRect"),
-      ...host("clEnqueueWriteBufferRect"),
-      clEnqueueCopyBufferRect: (...args) => {
-        const [, source, target, here, there, region, fromRow, fromSlice, toRow, toSlice] = args
-        this.rectangles += 1
-        return check(source, region, here, fromRow, fromSlice) && check(target, region, there, toRow, toSlice)
-          ? api.clEnqueueCopyBufferRect(...args)
-          : CL_INVALID_VALUE
-      }
-    }
-  }
-}
-
-const triple = (sizes: OpenCl.Pointer): Sizes => {
-  const [x, y, z] = sizes as BigUint64Array
-  return [Number(x), Number(y), Number(z)]
-}
 
 const count = (most: number, least = 0) => fc.integer({ min: least, max: most })
 
@@ -152,7 +94,7 @@ const filled = (bytes: number, first: number) => Uint8Array.from({ length: bytes
 
 describeWith(["opencl"], "Rectangles on a driver that counts whole slices", () => {
   it.live("are copied, written and read as of byte arrays", () => {
-    const driver = new Strict()
+    const driver = new WholeSlices()
     return onDevice(
       () =>
         Effect.forEach(

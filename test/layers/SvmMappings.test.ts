@@ -10,31 +10,10 @@ import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { reasonOf } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
+import { Uncounted } from "../support/strictOpenCl.ts"
 import { onSvm } from "../support/svmDevice.ts"
-import type { Bends } from "../support/watchedOpenCl.ts"
 
-const CL_INVALID_VALUE = -30
 const CL_OUT_OF_RESOURCES = -5
-
-/** A driver that maps no byte twice, and unmaps only what is mapped. */
-class Uncounted {
-  readonly mapped = new Map<bigint, bigint>()
-  /** From which map command on all are refused. */
-  refusesFrom = Infinity
-  #maps = 0
-
-  readonly bends: Bends = (api) => ({
-    clEnqueueSVMMap: (...args) => {
-      const [, , , start, bytes] = args
-      const end = start + BigInt(bytes)
-      if (++this.#maps >= this.refusesFrom) return CL_OUT_OF_RESOURCES
-      if ([...this.mapped].some(([from, to]) => from < end && start < to)) return CL_INVALID_VALUE
-      this.mapped.set(start, end)
-      return api.clEnqueueSVMMap(...args)
-    },
-    clEnqueueSVMUnmap: (...args) => this.mapped.delete(args[1]) ? api.clEnqueueSVMUnmap(...args) : CL_INVALID_VALUE
-  })
-}
 
 const mappings = DeviceContext.useSync(({ driverObjects }) => driverObjects.liveByKind["mapping"] ?? 0)
 

@@ -1,0 +1,51 @@
+/** A driver that takes all the freedom of the standard: PoCL never shows what programs may not rely on. */
+import { afterAll, describe, it } from "@effect/vitest"
+import { OpenCl, Svm } from "effect-gpu-pool/opencl"
+import { Conformance } from "effect-gpu-pool/testing"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { describeWith } from "../support/required.ts"
+import { strict } from "../support/strictOpenCl.ts"
+
+const layer = Layer.unwrap(
+  Effect.map(OpenCl.load(), (api) => OpenCl.layerFrom({ ...api, ...strict(api) }, { kernelCacheCapacity: 4 }))
+)
+
+/** Those whose programs read, map and copy memory, and ask the device for what it may lack. */
+const groups = [
+  "transfers",
+  "copies and fills",
+  "rectangles",
+  "regions",
+  "mappings",
+  "ended leases",
+  "staging memory",
+  "random commands",
+  "one limit",
+  "images",
+  "images of the program's data",
+  "mapped images",
+  "image pool"
+]
+
+const suite = Conformance.tests.filter(({ group }) => groups.includes(group))
+
+const onSvm = (test: Conformance.ConformanceTest): Conformance.ConformanceTest => ({
+  ...test,
+  run: Effect.flatMap(Effect.serviceOption(OpenCl.OpenCl), (cl) =>
+    Effect.provideService(
+      test.run,
+      Conformance.allocator,
+      Layer.provide(Svm.layerAllocator(), Layer.succeed(OpenCl.OpenCl, Option.getOrThrow(cl)))
+    ))
+})
+
+describeWith(["opencl"], "OpenCL conforms on a strict driver", () => {
+  Conformance.register({ describe, it, afterAll }, layer, suite, { workScale: 0.5 })
+})
+
+describeWith(["opencl"], "Shared virtual memory conforms on a strict driver", () => {
+  const mappings = Conformance.tests.filter(({ group }) => group === "mappings" || group === "ended leases")
+  Conformance.register({ describe, it, afterAll }, layer, mappings.map(onSvm), { workScale: 0.5 })
+})

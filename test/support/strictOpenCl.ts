@@ -1,0 +1,167 @@
+/**
+ * Drivers that take all the freedom that the standard leaves, as NVIDIA's does: what PoCL never shows, tests find on them.
+ */
+import type { Triple } from "../../src/layers/OpenCl/commands/RectangleParts.ts"
+import type { OpenCl } from "../../src/opencl.ts"
+import { answering, type Bends } from "./watchedOpenCl.ts"
+
+type Api = OpenCl.OpenClApi
+type AnyFunction = (...args: ReadonlyArray<unknown>) => unknown
+
+const CL_INVALID_VALUE = -30
+const CL_OUT_OF_RESOURCES = -5
+const CL_MEM_SIZE = 0x1102
+const CL_DEVICE_MAX_PARAMETER_SIZE = 0x1017
+const CL_RGBA = 0x10b5
+const CL_BGRA = 0x10b6
+const CL_SNORM_INT8 = 0x10d0
+const CL_SNORM_INT16 = 0x10d1
+const CL_DEVICE_MEM_BASE_ADDR_ALIGN = 0x1019
+
+/** The events of a list. */
+export const eventsOf = (
+  count: number,
+  list: unknown
+): ReadonlyArray<bigint> => [...(list as BigUint64Array).subarray(0, count)]
+
+/** A driver that stores the bytes of a read only when somebody waits for its event. */
+export const lateReads: Bends = (api) => {
+  const late = new Map<bigint, () => void>()
+  const reading = (name: "clEnqueueReadBuffer" | "clEnqueueReadBufferRect" | "clEnqueueReadImage") =>
+    ({
+      [name]: (...args: ReadonlyArray<unknown>) => {
+        const memory = new Uint8Array(args.at(-4) as ArrayBuffer)
+        const before = memory.slice()
+        const found = memory.slice()
+        const code = (api[name] as AnyFunction)(...args.slice(0, -4), found.buffer, ...args.slice(-3))
+        // Several commands may read into the same memory: each stores only what it has read.
+        const store = () => found.forEach((byte, at) => byte === before[at] || (memory[at] = byte))
+        if (code === 0) late.set((args.at(-1) as BigUint64Array)[0]!, store)
+        return code
+      }
+    }) as Partial<Api>
+  const end = (event: bigint) => {
+    late.get(event)?.()
+    late.delete(event)
+  }
+  return {
+    ...reading("clEnqueueReadBuffer"),
+    ...reading("clEnqueueReadBufferRect"),
+    ...reading("clEnqueueReadImage"),
+    clWaitForEvents: (count, list) => {
+      const code = api.clWaitForEvents(count, list)
+      eventsOf(count, list).forEach(end)
+      return code
+    },
+    clWaitForEventsAsync: (count, list, callback) => {
+      const events = eventsOf(count, list)
+      api.clWaitForEventsAsync(count, list, (...results) => {
+        events.forEach(end)
+        callback(...results)
+      })
+    },
+    clReleaseEvent: (event) => {
+      late.delete(event)
+      return api.clReleaseEvent(event)
+    }
+  }
+}
+
+/** The check of NVIDIA's driver, and those of the standard. */
+export const isTaken = (
+  [bytes, rows, slices]: Triple,
+  [byte, row, slice]: Triple,
+  rowPitch: number,
+  slicePitch: number,
+  size: number
+): boolean =>
+  bytes > 0 && rows > 0 && slices > 0 && rowPitch >= bytes && slicePitch >= rows * rowPitch &&
+  slicePitch % rowPitch === 0 && (slice + slices) * slicePitch <= size &&
+  byte + row * rowPitch + slice * slicePitch + bytes + (rows - 1) * rowPitch + (slices - 1) * slicePitch <= size
+
+/** Such a driver; it counts the rectangles. */
+export class WholeSlices {
+  rectangles = 0
+
+  readonly bends: Bends = (api) => {
+    const check = (
+      memory: bigint,
+      region: OpenCl.Pointer,
+      origin: OpenCl.Pointer,
+      rowPitch: number,
+      slicePitch: number
+    ): boolean => {
+      const size = new BigUint64Array(new ArrayBuffer(8))
+      api.clGetMemObjectInfo(memory, CL_MEM_SIZE, 8, size, null)
+      return isTaken(triple(region), triple(origin), rowPitch, slicePitch, Number(size[0]))
+    }
+    const host = (name: "clEnqueueReadBufferRect" | "clEnqueueWriteBufferRect") => ({
+      [name]: (...args: Parameters<typeof api[typeof name]>): number => {
+        const [, memory, , origin, , region, rowPitch, slicePitch] = args
+        this.rectangles += 1
+        return check(memory, region, origin, rowPitch, slicePitch) ? api[name](...args) : CL_INVALID_VALUE
+      }
+    })
+    return {
+      ...host("clEnqueueReadBufferRect"),
+      ...host("clEnqueueWriteBufferRect"),
+      clEnqueueCopyBufferRect: (...args) => {
+        const [, source, target, here, there, region, fromRow, fromSlice, toRow, toSlice] = args
+        this.rectangles += 1
+        return check(source, region, here, fromRow, fromSlice) && check(target, region, there, toRow, toSlice)
+          ? api.clEnqueueCopyBufferRect(...args)
+          : CL_INVALID_VALUE
+      }
+    }
+  }
+}
+
+const triple = (sizes: OpenCl.Pointer): Triple => {
+  const [x, y, z] = sizes as BigUint64Array
+  return [Number(x), Number(y), Number(z)]
+}
+
+/** A driver that maps no byte twice, and unmaps only what is mapped. */
+export class Uncounted {
+  readonly mapped = new Map<bigint, bigint>()
+  /** From which map command on all are refused. */
+  refusesFrom = Infinity
+  #maps = 0
+
+  readonly bends: Bends = (api) => ({
+    clEnqueueSVMMap: (...args) => {
+      const [, , , start, bytes] = args
+      const end = start + BigInt(bytes)
+      if (++this.#maps >= this.refusesFrom) return CL_OUT_OF_RESOURCES
+      if ([...this.mapped].some(([from, to]) => from < end && start < to)) return CL_INVALID_VALUE
+      this.mapped.set(start, end)
+      return api.clEnqueueSVMMap(...args)
+    },
+    clEnqueueSVMUnmap: (...args) => this.mapped.delete(args[1]) ? api.clEnqueueSVMUnmap(...args) : CL_INVALID_VALUE
+  })
+}
+
+/** A driver that lists rgba snorm8 under a name that no standard has, and begins regions at multiples of 512 bytes. */
+const fewer: Bends = (api) => ({
+  clGetDeviceInfo: answering(
+    answering(api.clGetDeviceInfo, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 4096),
+    CL_DEVICE_MAX_PARAMETER_SIZE,
+    32764n
+  ),
+  clGetSupportedImageFormats: (context, flags, type, capacity, formats, count) => {
+    const code = api.clGetSupportedImageFormats(context, flags, type, capacity, formats, count)
+    if (formats instanceof Uint32Array) {
+      for (let at = 0; at < formats.length; at += 2) {
+        if (formats[at] === CL_RGBA && formats[at + 1] === CL_SNORM_INT8) formats.set([CL_BGRA, CL_SNORM_INT16], at)
+      }
+    }
+    return code
+  }
+})
+
+/** All of them in one. */
+export const strict: Bends = (api) =>
+  [fewer, new WholeSlices().bends, new Uncounted().bends, lateReads].reduce<Partial<Api>>(
+    (bent, bends) => ({ ...bent, ...bends({ ...api, ...bent }) }),
+    {}
+  )
