@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { ofSections } from "../../domain/pool/machine/ExclusiveSections.ts"
 import type { PoolObserver } from "../../domain/pool/machine/PoolObserver.ts"
 import {
   type Family,
@@ -44,8 +45,8 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
     this.#tell = tell
   }
 
-  /** The queue that a request is made on, where the device has several. */
-  protected abstract queueOf(request: R): string | undefined
+  /** The queue that a request is made on, and whether the device has several now: only then do events name it. */
+  protected abstract queueOf(request: R): { readonly label: string | undefined; readonly isTold: boolean }
 
   driverAsked(request: R, capacity: number): void {
     this.emit({ _tag: "DriverAsked", ...this.factsOf(request), capacity }, request)
@@ -88,15 +89,17 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
   }
 
   waiting(request: R): void {
-    if (!this.#since.has(request)) this.#since.set(request, this.now())
-    this.emit({ _tag: "Waiting", ...this.factsOf(request) }, request)
+    const at = this.now()
+    if (!this.#since.has(request)) this.#since.set(request, at)
+    this.emit({ _tag: "Waiting", ...this.factsOf(request) }, request, at)
   }
 
   waited(request: R, served: boolean): void {
     const since = this.#since.get(request)
     if (since === undefined) return
     this.#since.delete(request)
-    this.emit({ _tag: "Waited", ...this.factsOf(request), served, waitedMillis: this.now() - since }, request)
+    const at = this.now()
+    this.emit({ _tag: "Waited", ...this.factsOf(request), served, waitedMillis: at - since }, request, at)
   }
 
   reserved(request: R): void {
@@ -149,6 +152,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
   protected factsOf(request: R): Omit<OfRequest, keyof Happened> {
     const { asks, budget, callSite, label, family, patience, section, size, source } = request
     const from = request.from ?? section
+    const queue = this.queueOf(request)
     return {
       pool: source.service,
       request: numberOf(asks ?? request),
@@ -158,7 +162,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
       label,
       budget: budget?.owner.name,
       budgetNumber: budget?.number,
-      queue: this.queueOf(request),
+      queue: queue.isTold ? queue.label : undefined,
       callSite,
       waitAtMost: longestWait(patience),
       under: from === undefined ? undefined : numberOf(from)
@@ -168,13 +172,14 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
   /** An input that makes a request known. */
   protected askedOf(what: Asked["what"], request: R): Asked {
     const { device, label, number } = this.memory
-    const { accounts, inHandler: isInHandler, patience, section } = request
-    const how = (isInHandler ? inHandler : 0) + (patience.isPart === true ? isPart : 0) +
-      (patience.onExhausted === "wait" ? waits : 0) + (accounts[0]?.number === -1 ? isSection : 0)
+    const { accounts, patience, section } = request
+    const how = howNow(request) + bit(patience.isPart === true, isPart) + bit(patience.onExhausted === "wait", waits) +
+      bit(accounts[0]?.number === ofSections, isSection)
     const happened = { _tag: "Asked", at: this.now(), memory: label, memoryNumber: number, device } as const
     return {
       ...happened,
       ...this.factsOf(request),
+      queue: this.queueOf(request).label,
       what,
       section: section === undefined ? undefined : numberOf(section),
       how
@@ -195,7 +200,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
       memoryNumber: number,
       device,
       what,
-      how: request === undefined ? 0 : (request.inHandler ? inHandler : 0) + (request.owner.closed ? ownerClosed : 0),
+      how: request === undefined ? 0 : howNow(request),
       request: request === undefined ? undefined : numberOf(request.asks ?? request),
       value,
       value2,
@@ -208,11 +213,16 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
   }
 
   /** Tells an event. */
-  protected emit(body: Body<PoolEvent>, about?: Parameters<Tell<R>>[1]): void {
+  protected emit(body: Body<PoolEvent>, about?: Parameters<Tell<R>>[1], at: number = this.now()): void {
     const { device, label, number } = this.memory
-    this.#tell({ ...body, at: this.now(), memory: label, memoryNumber: number, device }, about)
+    this.#tell({ ...body, at, memory: label, memoryNumber: number, device }, about)
   }
 }
+
+const bit = (holds: boolean, value: number): number => holds ? value : 0
+
+/** What may change while a request goes on. */
+const howNow = (request: Request): number => bit(request.inHandler, inHandler) + bit(request.owner.closed, ownerClosed)
 
 export const poolOf = ({ value }: ToldBlock): string => value.pooledBy?.service ?? "pool"
 

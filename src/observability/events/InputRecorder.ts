@@ -4,7 +4,6 @@
  * @internal
  */
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
-import { HoldingJobs } from "../../domain/pool/machine/HoldingJobs.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { Ending } from "../../domain/pool/machine/PoolMachine.ts"
 import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
@@ -29,7 +28,7 @@ export interface InputWriter {
   input(what: Input["what"], request: Request | undefined, facts: InputFacts): void
 }
 
-/** What is not of the memory, and its machine looks at. */
+/** What the machine reads outside of its memory. */
 export type Outside = Pick<
   PoolPort,
   "bytesElsewhere" | "epochElsewhere" | "hasSeveralQueues" | "lost" | "uncontestedElsewhere"
@@ -49,6 +48,10 @@ const endingOf = ({ isFailure, isInterrupted, reason }: Ending): InputFacts => (
 
 const budgetOf = (account: Account | ChargedBudget): InputFacts =>
   "chain" in account ? { budget: account } : { value2: account.number }
+
+/** A request is made, and then asked for in a step of its own. */
+const wasAsked = ({ arrived, passed, queue, state }: Request): boolean =>
+  state !== "new" || arrived || passed > 0 || queue !== undefined
 
 export class InputRecorder {
   readonly #writer: InputWriter
@@ -107,8 +110,10 @@ export class InputRecorder {
     const asked = (what: Asked["what"]) => (request: Request): void => this.#asked(what, request)
     const timed = (what: Input["what"]) => (request: Request, value: number): void =>
       this.#input(what, request, { value })
-    const ended = (what: Input["what"]) => (request: Request, ending: Ending): void =>
+    const ended = (what: Input["what"]) => (request: Request, ending: Ending): void => {
+      if (!wasAsked(request)) this.#asked("made", request)
       this.#input(what, request, endingOf(ending))
+    }
     const valued = (what: Input["what"]) => (value: number): void => this.#input(what, undefined, { value })
     const plain = (what: Input["what"]) => (): void => this.#input(what, undefined)
     const notes: Notes = {
@@ -130,15 +135,7 @@ export class InputRecorder {
       handlersEnded: (request, freed, hasFailed) =>
         this.#input("handlersEnded", request, { value: bitsOf(freed, hasFailed) }),
       idleStep: valued("idleStep"),
-      limitJobs: ({ account }, jobs) => {
-        this.#input("limitJobs", undefined, budgetOf(account))
-        if (!(jobs instanceof HoldingJobs)) return
-        const { answered } = jobs
-        jobs.answered = (answer) => {
-          answered?.(answer)
-          this.found("jobs", Number(answer))
-        }
-      },
+      limitJobs: ({ account }) => this.#input("limitJobs", undefined, budgetOf(account)),
       loseDevice: plain("loseDevice"),
       promote: of("promote"),
       raiseJobs: ({ account }) => this.#input("raiseJobs", undefined, budgetOf(account)),

@@ -15,9 +15,15 @@ import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
 import { EventMaker, longestWait } from "./EventMaker.ts"
 
 export class PoolEmitter extends EventMaker<LeaseRequest> implements Emitter {
-  protected override queueOf({ maker }: LeaseRequest): string | undefined {
-    const order = Context.getOrUndefined(maker.context, QueueDriver)?.order
-    return order?.queues.several === true ? order.label : undefined
+  /** The queues on which requests were made, as those were told of first: their fibers may go on with others. */
+  readonly #queues = new WeakMap<LeaseRequest, QueueDriver["Service"]["order"] | undefined>()
+
+  protected override queueOf(request: LeaseRequest): { readonly label: string | undefined; readonly isTold: boolean } {
+    if (!this.#queues.has(request)) {
+      this.#queues.set(request, Context.getOrUndefined(request.maker.context, QueueDriver)?.order)
+    }
+    const order = this.#queues.get(request)
+    return { label: order?.label, isTold: order?.queues.several === true }
   }
 
   hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void {

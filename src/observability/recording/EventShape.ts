@@ -125,8 +125,8 @@ const ofRequest = [
 
 const block = [field("block"), field("capacity")]
 
-/** Those that make a request known. */
-type Asking = "ask" | "askOnce" | "tooLarge"
+/** Those that make a request known; `"made"` is said of one that ends before it was asked for. */
+type Asking = "ask" | "askOnce" | "made" | "tooLarge"
 
 /** An input of the machine that makes a request known. It is no event: who reads events does not see it. */
 export interface Asked extends OfRequest {
@@ -134,7 +134,7 @@ export interface Asked extends OfRequest {
   readonly what: Asking
   /** The exclusive section in which it is made. */
   readonly section: number | undefined
-  /** The sum of {@link inHandler}, {@link isPart}, {@link waits} and {@link isSection}. */
+  /** The sum of {@link inHandler}, {@link isPart}, {@link waits}, {@link isSection} and {@link ownerClosed}. */
   readonly how: number
 }
 
@@ -167,9 +167,9 @@ export interface Input extends Happened {
 }
 
 /** The scope is closed that was to own its lease. */
-export const ownerClosed = 2
+export const ownerClosed = 16
 
-const asking: Record<Asking, true> = { ask: true, askOnce: true, tooLarge: true }
+const asking: Record<Asking, true> = { ask: true, askOnce: true, made: true, tooLarge: true }
 
 const inputs: Record<Input["what"], true> = {
   advance: true,

@@ -15,7 +15,7 @@ export interface RingContent extends Events {
 }
 
 export class Ring {
-  /** How many events it has at least, once so many have happened. */
+  /** How many events it has at least, once so many have happened: less only where there are very many inputs for each. */
   readonly capacity: number
   readonly #chunks: Array<EventChunk>
   readonly #inSnapshots = new WeakSet<EventChunk>()

@@ -102,7 +102,7 @@ export class RingEmitter extends PoolEmitter implements InputWriter {
     return this.#inputs.of(inputs)
   }
 
-  found(what: "acquired" | "clearFailed" | "done", value: number): void {
+  found(what: "acquired" | "clearFailed" | "done" | "jobs", value: number): void {
     this.#inputs.found(what, value)
   }
 
@@ -142,7 +142,8 @@ export class RingEmitter extends PoolEmitter implements InputWriter {
   }
 
   override released(lease: Lease, block: Block, why: Released["why"]): void {
-    this.#inputs.note()
+    // Only then does the machine look outside of itself in this step.
+    if (this.#heard.machine.listens) this.#inputs.note()
     if (!block.value.recyclable) this.input("unusable", undefined, { value: block.number })
     const chunk = this.#ring.open()
     const known = this.#known[slotOf(block.number, lease)]

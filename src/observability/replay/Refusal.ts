@@ -1,5 +1,5 @@
 /**
- * The error of a driver call that was refused, as far as a recording knows it.
+ * Why requests of a replay fail, as far as a recording knows it.
  *
  * @internal
  */
@@ -11,6 +11,14 @@ import {
   make as makeError,
   outOfMemory
 } from "../../domain/GpuError.ts"
+import type { Request } from "../../domain/pool/machine/Request.ts"
+import type { Reason } from "./ReplayReport.ts"
+
+/** Of a request that has failed; undefined of others, and where the driver call was interrupted. */
+export const reasonOf = ({ failure, state }: Request): Reason | undefined => {
+  const error = state === "failed" ? failure?.() : undefined
+  return error !== undefined && "reason" in error ? error.reason._tag : undefined
+}
 
 /** What a driver call failed with, which a recording knows the reason of. */
 export const refusal = (why: string, capacity: number): GpuError => {

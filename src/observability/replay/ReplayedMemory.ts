@@ -68,7 +68,7 @@ export interface MemoryObserver extends PoolObserver {
   /** What takes the place of the inputs of the machine, for one that hears of them too. */
   inputsOf(inputs: PoolInputs): PoolInputs
   /** What the machine has got from its memory in a step. */
-  found(what: "acquired" | "done", value: number): void
+  found(what: "acquired" | "done" | "jobs", value: number): void
   hit(replayed: Told, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void
   released(lease: ReplayedLease, block: ReplayedBlock, why: Released["why"]): void
 }
@@ -349,7 +349,6 @@ export abstract class ReplayedMemory<T extends Told> implements PoolPort<Placeho
   observe(observer: MemoryObserver): void {
     this.observer = observer
     this.machine.state.observer = observer
-    this.inputs = observer.inputsOf(this.machine)
   }
 
   /** It has closed, and says so when all that belongs to that has happened. */

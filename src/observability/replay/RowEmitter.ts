@@ -12,7 +12,7 @@ import { type InputFacts, InputRecorder, type InputWriter, type Outside } from "
 import type { EventRow } from "../recording/EventRow.ts"
 import { type Asked, columns, type Input, placeOf } from "../recording/EventShape.ts"
 import type { MachineRequest, Told } from "./MachineRequest.ts"
-import { firstQueue, type MemoryObserver } from "./ReplayedMemory.ts"
+import type { MemoryObserver } from "./ReplayedMemory.ts"
 import type { ReplayedBlock, ReplayedLease } from "./ReplayedSource.ts"
 
 const releasedKind = placeOf("Released")!
@@ -36,13 +36,11 @@ export interface Telling extends Outside {
 export class RowEmitter extends EventMaker<MachineRequest> implements InputWriter, MemoryObserver {
   readonly #rows: Rows
   readonly #telling: Telling
-  readonly #inputs: InputRecorder
 
   constructor(memory: Telling, now: () => number, rows: Rows) {
     super(memory.told, now, (event) => this.#add(event))
     this.#rows = rows
     this.#telling = memory
-    this.#inputs = new InputRecorder(this, memory)
   }
 
   #add(event: PoolEvent | Asked | Input): void {
@@ -54,11 +52,11 @@ export class RowEmitter extends EventMaker<MachineRequest> implements InputWrite
   }
 
   inputsOf(inputs: PoolInputs): PoolInputs {
-    return this.#inputs.of(inputs)
+    return new InputRecorder(this, this.#telling).of(inputs)
   }
 
-  found(what: "acquired" | "done", value: number): void {
-    this.#inputs.found(what, value)
+  found(what: "acquired" | "done" | "jobs", value: number): void {
+    this.input(what, undefined, { value })
   }
 
   asked(what: Asked["what"], request: MachineRequest): void {
@@ -69,8 +67,8 @@ export class RowEmitter extends EventMaker<MachineRequest> implements InputWrite
     this.#add(this.inputOf(what, request, facts))
   }
 
-  protected override queueOf({ replayed: { asked } }: MachineRequest): string | undefined {
-    return this.#telling.namesQueues ? asked.queue ?? firstQueue : undefined
+  protected override queueOf({ replayed: { asked: { queue } } }: MachineRequest) {
+    return { label: queue, isTold: this.#telling.namesQueues }
   }
 
   hit({ asked }: Told, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void {
@@ -80,7 +78,7 @@ export class RowEmitter extends EventMaker<MachineRequest> implements InputWrite
       pool: texts.placeOf(block.value.pooledBy.service),
       request: asked.request,
       family: texts.placeOf(String(block.bin?.family)),
-      queue: texts.placeOf(asked.queue),
+      queue: texts.placeOf(this.#telling.namesQueues ? asked.queue : undefined),
       from: texts.placeOf(from),
       waitAtMost: asked.waitAtMost
     })

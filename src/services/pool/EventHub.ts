@@ -26,7 +26,7 @@ export interface Emitter extends PoolObserver {
   /** What takes the place of the inputs of its machine, for one that hears of them too. */
   inputsOf?(inputs: PoolInputs<Leasable>): PoolInputs<Leasable>
   /** What its machine has got from its shell in a step. */
-  found?(what: "acquired" | "clearFailed" | "done", value: number): void
+  found?(what: "acquired" | "clearFailed" | "done" | "jobs", value: number): void
 }
 
 /** A memory, as those know it that listen. */
@@ -41,6 +41,8 @@ export interface Heard
   readonly settings: MemorySettings
   readonly core: PoolCore<Leasable, Family>
   readonly leases: LeaseTable
+  /** Its machine listens while the end of a lease may be of use to those who wait. */
+  readonly machine: { readonly listens: boolean }
   readonly activeBytes: number
   readonly heldBytes: number
   /** From now on it tells this one, or nobody; of hits and of ends of leases the second one. */

@@ -1,6 +1,5 @@
 /** A replay under the recorded policy does what was recorded, event by event. */
 import { assert, describe, it } from "@effect/vitest"
-import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -9,7 +8,6 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
 import * as BufferUsage from "../../../src/domain/BufferUsage.ts"
-import { isGpuError } from "../../../src/domain/GpuError.ts"
 import * as ImageFormat from "../../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../src/domain/images/ImageShape.ts"
 import * as EvictionPolicy from "../../../src/domain/pool/EvictionPolicy.ts"
@@ -17,16 +15,14 @@ import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../../src/host.ts"
 import * as PoolEvents from "../../../src/observability/events/PoolEvents.ts"
 import * as Recording from "../../../src/observability/recording/Recording.ts"
-import { ExactReplay } from "../../../src/observability/replay/exact/ExactReplay.ts"
 import * as Replay from "../../../src/observability/replay/Replay.ts"
-import { planOf } from "../../../src/observability/replay/ReplayOptions.ts"
 import * as Allocator from "../../../src/services/buffers/Allocator.ts"
 import * as LimitingAllocator from "../../../src/services/buffers/allocators/LimitingAllocator.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as ImagePool from "../../../src/services/images/ImagePool.ts"
 import * as DeviceMemory from "../../../src/services/pool/DeviceMemory.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
-import { comparable } from "./comparable.ts"
+import { exactly } from "./exactly.ts"
 import { hosts, pools, programs, recordedFibers } from "./fibers.ts"
 
 /** How many random programs of each kind: `EFFECT_GPU_POOL_REPLAYS` sets it. */
@@ -215,17 +211,6 @@ const recorded = <A, E>(
     Effect.provide(TestClock.layer())
   )
 
-/** A replay of a recording gives the machine what it was given, and that does what the recording has, event by event. */
-const doesTheSame = async (recording: Recording.Recording): Promise<void> => {
-  const plan = planOf("test", recording, undefined)
-  if (isGpuError(plan)) throw plan
-  const exact = new ExactReplay(recording, plan)
-  assert.isTrue(exact.run(), `it differs at event ${exact.passed} of ${recording.length}`)
-  const { differsAt, recording: replayed } = await Effect.runPromise(Replay.run(recording))
-  strictEqual(differsAt, undefined)
-  deepStrictEqual(comparable(Recording.events(replayed)), comparable(Recording.events(recording)))
-}
-
 /** The same for two pools of buffers and one of images that share a memory, or for one of them alone. */
 const sharing = (steps: ReadonlyArray<SharedStep>, close: boolean) =>
   Effect.gen(function*() {
@@ -400,7 +385,7 @@ describe("a replay under the recorded policy", () => {
         const recording = await Effect.runPromise(
           recorded((faults) => perform(steps, faults), { maxBytes: 1000, ...pool }, host)
         )
-        await doesTheSame(recording)
+        exactly(recording)
       }),
       { numRuns: replays }
     ))
@@ -420,7 +405,7 @@ describe("a replay under the recorded policy", () => {
             Effect.provide(TestClock.layer())
           )
         )
-        await doesTheSame(recording)
+        exactly(recording)
       }),
       { numRuns: replays, examples: [[closedAsMemoryIsBack, false]] }
     ))
@@ -440,7 +425,7 @@ describe("a replay under the recorded policy", () => {
             Effect.provide(TestClock.layer())
           )
         )
-        await doesTheSame(recording)
+        exactly(recording)
       }),
       { numRuns: replays }
     ))
@@ -449,7 +434,7 @@ describe("a replay under the recorded policy", () => {
     fc.assert(
       fc.asyncProperty(fc.array(queueStep, { maxLength: 30 }), options, async (steps, pool) => {
         const recording = await Effect.runPromise(recorded(() => onQueues(steps), { maxBytes: 1000, ...pool }))
-        await doesTheSame(recording)
+        exactly(recording)
       }),
       { numRuns: replays }
     ))
@@ -458,7 +443,7 @@ describe("a replay under the recorded policy", () => {
     fc.assert(
       fc.asyncProperty(anyProgram, pools, hosts, async (fibers, pool, host) => {
         const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }, host))
-        await doesTheSame(recording)
+        exactly(recording)
       }),
       { numRuns: replays }
     ))
@@ -467,7 +452,7 @@ describe("a replay under the recorded policy", () => {
     fc.assert(
       fc.asyncProperty(handlerPrograms, pools, async (fibers, pool) => {
         const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
-        await doesTheSame(recording)
+        exactly(recording)
       }),
       { numRuns: replays }
     ))
@@ -486,7 +471,7 @@ describe("a replay under the recorded policy", () => {
           }),
           TestClock.layer()
         ))
-        await doesTheSame(recording)
+        exactly(recording)
       }),
       { numRuns: replays }
     ))
@@ -518,7 +503,7 @@ describe("a replay of jobs that have waited for each other", () => {
       const options = { maxBytes: 1024, onExhausted: "wait" as const, suspectAfter: 100, sizePolicy }
       const recording = await Effect.runPromise(recorded(() => deadlocked, options))
       assert.isAbove(recording.length, 100)
-      await doesTheSame(recording)
+      exactly(recording)
     })
   }
 })
@@ -529,7 +514,7 @@ describe("the recording of a replay under another policy", () => {
       fc.asyncProperty(anyProgram, pools, hosts, others, async (fibers, pool, host, other) => {
         const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }, host))
         const { recording: first } = await Effect.runPromise(Replay.run(recording, other))
-        await doesTheSame(first)
+        exactly(first)
       }),
       { numRuns: replays }
     ))

@@ -10,8 +10,11 @@ import type { Account, Request, Served } from "./Request.ts"
 import type { Reservation } from "./Reservation.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
+/** The number of every memory's exclusive sections, as an account. */
+export const ofSections = -1
+
 export class ExclusiveSections implements Account {
-  readonly number = -1
+  readonly number = ofSections
   readonly queue: WaitQueue
   hasHandlers = false
   readonly #memory: Account

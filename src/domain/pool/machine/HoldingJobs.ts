@@ -22,6 +22,8 @@ export interface Asking extends Kept {
 
 /** Which jobs may have memory that a queue waits for. */
 export interface AdmittedJobs {
+  /** Told of each answer that a queue gets. */
+  answered: ((answer: boolean) => void) | undefined
   /** Whether a reservation is held back as other requests are: jobs with reservations that were too small waited for each other. */
   readonly countsReservations: boolean
   /** Whether they need be limited no more; `isIdle` if nobody waits. */
@@ -74,7 +76,6 @@ export class HoldingJobs implements AdmittedJobs {
   readonly #jobs = new Set<Job>()
   readonly #ofKey = new Map<Key, Job>()
   countsReservations = false
-  /** Told of each answer that a queue gets, while somebody records. */
   answered: ((answer: boolean) => void) | undefined = undefined
   /** As many have memory as may, as it was seen in this step. */
   #isFull = false

@@ -105,6 +105,8 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
       request.unuse()
       request.queue?.served(request)
       request.fail(failure)
+      // A block that is told of nowhere must not be told to be freed.
+      if (from === "driver") this.#state.observer?.kept(request, block)
       this.recycle(block)
       return
     }

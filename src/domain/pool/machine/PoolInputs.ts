@@ -9,12 +9,14 @@
 import type { PoolMachine } from "./PoolMachine.ts"
 import type { Reusable } from "./PoolState.ts"
 
-/** Those that concern one request, and say no more than that. */
-export const plainInputs = ["advance", "begunAll", "driverAsked", "promote", "reclaimedFor", "scopeClosed"] as const
-
 export type PoolInputs<A extends Reusable = Reusable> = Pick<
   PoolMachine<A>,
-  | typeof plainInputs[number]
+  | "advance"
+  | "begunAll"
+  | "driverAsked"
+  | "promote"
+  | "reclaimedFor"
+  | "scopeClosed"
   | "allTimedOut"
   | "ask"
   | "askOnce"

@@ -39,7 +39,7 @@ export class PoolLife<A extends Reusable = Reusable> {
   readonly #maxBypasses: number
   readonly #trims: boolean
   /** Whether blocks that come back may be of use to those who wait, or must be trimmed. */
-  #listens = false
+  listens = false
   #hitsAtOnce = true
 
   constructor(options: PoolMachineOptions, port: PoolPort<A>) {
@@ -97,7 +97,7 @@ export class PoolLife<A extends Reusable = Reusable> {
   released(block: PoolBlock<A, Family>, size: number, charge: LeaseCharge | undefined): void {
     this.memory.recycle(block)
     charge?.end(size, block.capacity)
-    if (this.#listens) this.#returned(block)
+    if (this.listens) this.#returned(block)
   }
 
   #returned(block: PoolBlock<A, Family>): void {
@@ -115,7 +115,7 @@ export class PoolLife<A extends Reusable = Reusable> {
   listen(othersWait: boolean): void {
     const { jobs, length } = this.memory.queue
     this.#hitsAtOnce = length === 0 && jobs === undefined && !this.state.port.hasSeveralQueues
-    this.#listens = !this.closed && (length > 0 || this.#trims || othersWait)
+    this.listens = !this.closed && (length > 0 || this.#trims || othersWait)
   }
 
   /** After a block became held: frees the longest held ones above the limit of what is held. */
@@ -213,7 +213,7 @@ export class PoolLife<A extends Reusable = Reusable> {
     this.state.closed = true
     this.state.port.closeSources()
     this.core.stopHolding()
-    this.#listens = false
+    this.listens = false
     this.state.port.endLeases("poolClosed", undefined)
     this.memory.freeAll(this.core.evictAll(), "closed")
     this.state.port.over(undefined)

@@ -34,4 +34,6 @@ export interface PoolObserver<B extends PoolBlock<unknown, Family> = PoolBlock<u
   /** `pool` is the limit of the one that closes, where others go on. */
   closing(source: RequestSource | undefined, pool: ChargedBudget | undefined): void
   closed(): void
+  /** Of what the machine finds outside of itself: whether jobs may have what a queue waits for. */
+  found?(what: "jobs", value: number): void
 }

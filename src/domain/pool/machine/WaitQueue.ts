@@ -132,6 +132,7 @@ export class WaitQueue implements Queue {
   /** Some of the jobs that have what the queue waits for wait for each other: from now on they are counted; or no more. */
   limitJobs(jobs: AdmittedJobs | undefined): void {
     this.jobs = jobs
+    if (jobs !== undefined) jobs.answered = (answer) => this.#state.observer?.found?.("jobs", Number(answer))
     this.account.queueing?.()
   }
 

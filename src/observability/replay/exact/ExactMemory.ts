@@ -28,7 +28,9 @@ export interface Findings {
 }
 
 export class ExactMemory extends ReplayedMemory<ExactRequest> implements AdmittedJobs {
+  /** Which requests jobs keep back is recorded. */
   readonly countsReservations = true
+  answered = undefined
   /** What the machine has found of others under one limit. */
   elsewhere = { epoch: 0, uncontested: 0, bytes: 0 }
   readonly #findings: Findings

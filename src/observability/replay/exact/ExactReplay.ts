@@ -15,7 +15,7 @@ import * as Shape from "../../recording/EventShape.ts"
 import { columns, placeOf } from "../../recording/EventShape.ts"
 import { namesOf, type Recording } from "../../recording/RecordingModel.ts"
 import type { MachineRequest } from "../MachineRequest.ts"
-import { refusal } from "../Refusal.ts"
+import { reasonOf, refusal } from "../Refusal.ts"
 import { ReplayedMemories } from "../ReplayedMemories.ts"
 import { contentsOf } from "../ReplayedMemory.ts"
 import { Placeholder } from "../ReplayedSource.ts"
@@ -30,6 +30,9 @@ const input = placeOf("Input")!
 
 const has = (sum: number, bit: number): boolean => (sum & bit) !== 0
 
+/** Of so many memories that have closed more may be told. */
+const mostClosed = 256
+
 /** Others act within a step of the machine, and these within a step of their own, but not deeper. */
 const deepest = 8
 
@@ -40,6 +43,8 @@ export class ExactReplay {
   readonly #names: ReturnType<typeof namesOf>
   readonly #memories: ReplayedMemories<ExactMemory>
   readonly #requests = new Map<number, ExactRequest>()
+  /** The last memories that have closed: fibers of some may still end their requests. */
+  readonly #closed: Array<number> = []
   /** A request may outlive the reservation that it is made under. */
   readonly #reservations = new Map<number, Reservation>()
   #now = 0
@@ -82,7 +87,11 @@ export class ExactReplay {
     } catch (error) {
       if (!(error instanceof Difference)) throw error
     }
-    // A recording may end within a step.
+    // A recording may end within a step, and before the fiber of one that has failed hears of it.
+    for (const { asked, request } of this.#requests.values()) {
+      const why = reasonOf(request!)
+      if (why !== undefined) this.failures.push({ asked, why, at: this.#now })
+    }
     return this.#journal.isAtEnd
   }
 
@@ -148,7 +157,8 @@ export class ExactReplay {
         break
       case "Closed":
         memory.tellClosed()
-        this.#memories.forget(entry.memoryNumber)
+        this.#closed.push(entry.memoryNumber)
+        if (this.#closed.length > mostClosed) this.#memories.forget(this.#closed.shift()!)
         break
     }
     // Any other event follows from an input.
@@ -170,10 +180,12 @@ export class ExactReplay {
     const exact = known ?? this.#make(asked, memory, how, section)
     const request = exact.request!
     exact.inHandler = has(how, Shape.inHandler)
+    exact.closed = has(how, Shape.ownerClosed)
+    if (what === "made") return
     if (what === "tooLarge") {
       if (machine.tooLarge(request) !== undefined) this.#forget(exact, "LimitExceeded")
     } else if (what === "ask") this.#expect(exact, machine.ask(request))
-    else if (machine.askOnce(request)) this.#forget(exact, request.state === "failed" ? "DriverError" : undefined)
+    else if (machine.askOnce(request)) this.#forget(exact, reasonOf(request))
   }
 
   #make(asked: OfRequest, memory: ExactMemory, how: number, section: number | undefined): ExactRequest {
@@ -267,11 +279,11 @@ export class ExactReplay {
           isInterrupted: has(value, 2),
           reason: why as Reason | undefined
         }
-        const hasFailed = request.state === "failed" && !ending.isInterrupted
+        const reason = ending.isInterrupted ? undefined : reasonOf(request)
         this.#demand((request.asks === undefined) === (what === "ended"))
         if (what === "ended") machine.ended(request, ending)
         else machine.reservationEnded(request, ending)
-        return this.#forget(exact, hasFailed ? ending.reason ?? "DriverError" : undefined)
+        return this.#forget(exact, reason)
       }
       default:
         this.#demand(false)
@@ -365,7 +377,7 @@ const isExpected = (what: Shape.Input["what"], exact: ExactRequest, state: Reque
     case "timedOut":
       return expected === "HandlersEnded" || (expected === "Wait" && !request!.isCalling)
     case "retryAll":
-      return expected === "Granted" && state === "granted" && request!.asks !== undefined
+      return expected === "Granted" && (state === "granted" || state === "searching") && request!.asks !== undefined
     case "scopeClosed":
     case "promote":
       return isInQueue(exact)

@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import type { PoolOutput } from "../../../domain/pool/machine/PoolMachine.ts"
 import { unavailable } from "../../../domain/pool/machine/Request.ts"
 import type { MachineRequest } from "../MachineRequest.ts"
-import { refusal } from "../Refusal.ts"
+import { reasonOf, refusal } from "../Refusal.ts"
 import { Placeholder, type ReplayedBlock, type ReplayedPool } from "../ReplayedSource.ts"
 import type { Failed, Reason } from "../ReplayReport.ts"
 import type { Tally } from "../Tally.ts"
@@ -233,10 +233,4 @@ export abstract class Performing implements Simulation<SimulatedRequest> {
     if (answerHandlers !== undefined) inputs.handlersEnded(request, false, false)
     this.#fail(replayed, undefined)
   }
-}
-
-/** Of the error of a request that failed; undefined where it was interrupted. */
-const reasonOf = ({ failure }: MachineRequest<SimulatedRequest>): Reason | undefined => {
-  const error = failure!()
-  return "reason" in error ? error.reason._tag : undefined
 }

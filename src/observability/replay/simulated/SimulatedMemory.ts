@@ -8,7 +8,7 @@ import type { Budget } from "../../../domain/pool/machine/Budget.ts"
 import { IdleSchedule } from "../../../domain/pool/machine/IdleSchedule.ts"
 import type { ChargedBudget } from "../../../domain/pool/machine/Reservation.ts"
 import type { MachineRequest, Told } from "../MachineRequest.ts"
-import { firstQueue, ReplayedMemory } from "../ReplayedMemory.ts"
+import { firstQueue, type MemoryObserver, ReplayedMemory } from "../ReplayedMemory.ts"
 import type { Placeholder, ReplayedBlock, ReplayedLease, ReplayedPool, ReplayedSource } from "../ReplayedSource.ts"
 import type { MemoryPlan } from "../ReplayOptions.ts"
 import type { MemoryTrace } from "./Trace.ts"
@@ -48,6 +48,11 @@ export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
     this.#simulation.granted(replayed, block)
   }
 
+  override observe(observer: MemoryObserver): void {
+    super.observe(observer)
+    this.inputs = observer.inputsOf(this.machine)
+  }
+
   protected override restored(): void {
     // The recording names it by its own number.
   }
@@ -61,8 +66,9 @@ export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
   }
 
   protected override addBudget(number: number, budget: Budget): Budget {
+    super.addBudget(number, budget)
     if (this.machine.memory.hasHandlers) this.inputs.setHandlers(budget, true)
-    return super.addBudget(number, budget)
+    return budget
   }
 
   /** Memory that was freed is back at once. */
