@@ -106,7 +106,7 @@ export class InputRecorder {
 
   /** What takes the place of the inputs of a machine. */
   of(inner: PoolInputs): PoolInputs {
-    const of = (what: Input["what"]) => (request: Request): void => this.#input(what, request)
+    const plainOf = (what: Input["what"]) => (request: Request): void => this.#input(what, request)
     const asked = (what: Asked["what"]) => (request: Request): void => this.#asked(what, request)
     const timed = (what: Input["what"]) => (request: Request, value: number): void =>
       this.#input(what, request, { value })
@@ -117,33 +117,33 @@ export class InputRecorder {
     const valued = (what: Input["what"]) => (value: number): void => this.#input(what, undefined, { value })
     const plain = (what: Input["what"]) => (): void => this.#input(what, undefined)
     const notes: Notes = {
-      advance: of("advance"),
+      advance: plainOf("advance"),
       allTimedOut: timed("allTimedOut"),
       ask: asked("ask"),
       askOnce: asked("askOnce"),
-      begunAll: of("begunAll"),
-      believes: of("believes"),
+      begunAll: plainOf("begunAll"),
+      believes: plainOf("believes"),
       close: plain("close"),
       closePool: ({ service }, budget) => this.#input("closePool", undefined, { pool: service, budget }),
-      driverAnswered: of("driverAnswered"),
-      driverAsked: of("driverAsked"),
+      driverAnswered: plainOf("driverAnswered"),
+      driverAsked: plainOf("driverAsked"),
       driverRefused: (request, why) => this.#input("driverRefused", request, { why }),
       ended: ended("ended"),
       evictForOthers: valued("evictForOthers"),
-      failDeadlocked: of("failDeadlocked"),
+      failDeadlocked: plainOf("failDeadlocked"),
       handlersAnswered: (request, freed) => this.#input("handlersAnswered", request, { value: Number(freed) }),
       handlersEnded: (request, freed, hasFailed) =>
         this.#input("handlersEnded", request, { value: bitsOf(freed, hasFailed) }),
       idleStep: valued("idleStep"),
       limitJobs: ({ account }) => this.#input("limitJobs", undefined, budgetOf(account)),
       loseDevice: plain("loseDevice"),
-      promote: of("promote"),
+      promote: plainOf("promote"),
       raiseJobs: ({ account }) => this.#input("raiseJobs", undefined, budgetOf(account)),
       reclaimed: valued("reclaimed"),
-      reclaimedFor: of("reclaimedFor"),
+      reclaimedFor: plainOf("reclaimedFor"),
       reservationEnded: ended("reservationEnded"),
       retryAll: timed("retryAll"),
-      scopeClosed: of("scopeClosed"),
+      scopeClosed: plainOf("scopeClosed"),
       serve: ({ account }) => this.#input("serve", undefined, budgetOf(account)),
       setBudgetLimit: (budget: Budget, value) => this.#input("setBudgetLimit", undefined, { value, budget }),
       setHandlers: (account, some) =>

@@ -53,25 +53,25 @@ export class ExactReplay {
   constructor(recording: Recording, plan: ReplayPlan) {
     this.#journal = new Journal(recording, true)
     this.#names = namesOf(recording)
-    this.tally = new Tally(() => this.#at())
+    this.tally = new Tally(() => this.#timeNow())
     const row = new EventRow()
     this.#memories = new ReplayedMemories({
       plan,
       contentOf: contentsOf(recording),
       make: (memory, content) => new ExactMemory(memory, content, this.#findings(memory.memory.number)),
       tally: this.tally,
-      now: () => this.#at(),
+      now: () => this.#timeNow(),
       rows: {
         row,
         add: () => {
-          this.#demand(this.#journal.isNext(row))
+          this.#demand(this.#journal.take(row))
         }
       }
     })
   }
 
-  /** The time of the next row: the machine does now what that says. */
-  #at(): number {
+  /** The time of the next row, or of the last one: the machine does now what that says. */
+  #timeNow(): number {
     return this.#now = this.#journal.row?.at ?? this.#now
   }
 

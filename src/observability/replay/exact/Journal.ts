@@ -43,12 +43,12 @@ export class Journal {
     this.#hasNext = this.#reader.next()
   }
 
-  /** The next event of the replay. Whether it is the next one of the recording, which has passed then. */
-  isNext(event: EventRow): boolean {
+  /** Takes the next event of the replay. False if it is not the next one of the recording, which has passed else. */
+  take(event: EventRow): boolean {
     const { row } = this
-    const isNext = row !== undefined && this.#isLike(event, row)
-    if (isNext) this.pass()
-    return isNext
+    const isLike = row !== undefined && this.#isLike(event, row)
+    if (isLike) this.pass()
+    return isLike
   }
 
   /** The block of the replay for one of the recording. */
@@ -85,6 +85,6 @@ export class Journal {
 /** How many events are as in the recording before one that is not; undefined where all are. */
 export const differsAt = (recording: Recording, replayed: Recording): number | undefined => {
   const journal = new Journal(recording, false)
-  for (const reader = new EventReader(replayed); reader.next();) if (!journal.isNext(reader.row)) return journal.passed
+  for (const reader = new EventReader(replayed); reader.next();) if (!journal.take(reader.row)) return journal.passed
   return journal.isAtEnd ? undefined : journal.passed
 }
