@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import type { Budget } from "../../domain/pool/machine/Budget.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { Ending } from "../../domain/pool/machine/PoolMachine.ts"
 import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
@@ -38,11 +37,10 @@ type Notes = { readonly [K in Exclude<keyof PoolInputs, "retracting">]: (...args
 
 const nothing: InputFacts = {}
 
-const bitsOf = (...bits: ReadonlyArray<boolean>): number =>
-  bits.reduce((sum, bit, place) => bit ? sum + 2 ** place : sum, 0)
+const both = (first: boolean, second: boolean): number => Number(first) + 2 * Number(second)
 
 const endingOf = ({ isFailure, isInterrupted, reason }: Ending): InputFacts => ({
-  value: bitsOf(isFailure, isInterrupted),
+  value: both(isFailure, isInterrupted),
   why: reason
 })
 
@@ -133,7 +131,7 @@ export class InputRecorder {
       failDeadlocked: plainOf("failDeadlocked"),
       handlersAnswered: (request, freed) => this.#input("handlersAnswered", request, { value: Number(freed) }),
       handlersEnded: (request, freed, hasFailed) =>
-        this.#input("handlersEnded", request, { value: bitsOf(freed, hasFailed) }),
+        this.#input("handlersEnded", request, { value: both(freed, hasFailed) }),
       idleStep: valued("idleStep"),
       limitJobs: ({ account }) => this.#input("limitJobs", undefined, budgetOf(account)),
       loseDevice: plain("loseDevice"),
@@ -145,7 +143,7 @@ export class InputRecorder {
       retryAll: timed("retryAll"),
       scopeClosed: plainOf("scopeClosed"),
       serve: ({ account }) => this.#input("serve", undefined, budgetOf(account)),
-      setBudgetLimit: (budget: Budget, value) => this.#input("setBudgetLimit", undefined, { value, budget }),
+      setBudgetLimit: (budget, value) => this.#input("setBudgetLimit", undefined, { value, budget }),
       setHandlers: (account, some) =>
         this.#input("setHandlers", undefined, { value: Number(some), ...budgetOf(account) }),
       setHolding: (holds) => this.#input("setHolding", undefined, { value: Number(holds) }),

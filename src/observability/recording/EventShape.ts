@@ -5,6 +5,7 @@
  * @internal
  */
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
+import type { Found } from "../../domain/pool/machine/PoolObserver.ts"
 import type {
   FreeReason,
   GaveUp,
@@ -148,7 +149,7 @@ export const waits = 4
 export const isSection = 8
 
 /** What the machine found where it looks outside of itself. */
-export type Finding = "acquired" | "clearFailed" | "done" | "elsewhere" | "jobs" | "lost" | "queues" | "unusable"
+export type Finding = Found | "elsewhere" | "lost" | "queues" | "unusable"
 
 /** Another input of the machine, or what that found outside of itself. It is no event either. */
 export interface Input extends Happened {

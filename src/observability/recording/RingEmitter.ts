@@ -4,6 +4,7 @@
  * @internal
  */
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
+import type { Found } from "../../domain/pool/machine/PoolObserver.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { Patience } from "../../domain/pool/machine/Request.ts"
 import type { ChargedBudget, Origin } from "../../domain/pool/machine/Reservation.ts"
@@ -102,7 +103,7 @@ export class RingEmitter extends PoolEmitter implements InputWriter {
     return this.#inputs.of(inputs)
   }
 
-  found(what: "acquired" | "clearFailed" | "done" | "jobs", value: number): void {
+  found(what: Found, value: number): void {
     this.#inputs.found(what, value)
   }
 

@@ -67,8 +67,6 @@ export const contentsOf = (
 export interface MemoryObserver extends PoolObserver {
   /** What takes the place of the inputs of the machine, for one that hears of them too. */
   inputsOf(inputs: PoolInputs): PoolInputs
-  /** What the machine has got from its memory in a step. */
-  found(what: "acquired" | "done" | "jobs", value: number): void
   hit(replayed: Told, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void
   released(lease: ReplayedLease, block: ReplayedBlock, why: Released["why"]): void
 }

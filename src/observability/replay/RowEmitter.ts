@@ -5,6 +5,7 @@
  * @internal
  */
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
+import type { Found } from "../../domain/pool/machine/PoolObserver.ts"
 import type { Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import { EventMaker, type ToldMemory } from "../events/EventMaker.ts"
@@ -55,7 +56,7 @@ export class RowEmitter extends EventMaker<MachineRequest> implements InputWrite
     return new InputRecorder(this, this.#telling).of(inputs)
   }
 
-  found(what: "acquired" | "done" | "jobs", value: number): void {
+  found(what: Found, value: number): void {
     this.input(what, undefined, { value })
   }
 

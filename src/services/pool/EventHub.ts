@@ -25,8 +25,6 @@ export interface Emitter extends PoolObserver {
   released(lease: Lease, block: Block, why: Released["why"]): void
   /** What takes the place of the inputs of its machine, for one that hears of them too. */
   inputsOf?(inputs: PoolInputs<Leasable>): PoolInputs<Leasable>
-  /** What its machine has got from its shell in a step. */
-  found?(what: "acquired" | "clearFailed" | "done" | "jobs", value: number): void
 }
 
 /** A memory, as those know it that listen. */

@@ -194,22 +194,25 @@ const others = fc.record({
   )
 })
 
+/** What a program does, on a clock of its own. */
+const recordedOn = <A, E>(program: Effect.Effect<A, E>) =>
+  Effect.andThen(program, Recording.snapshot).pipe(
+    Effect.provide(Recording.layer({ capacity: 10_000 }).pipe(Layer.provideMerge(PoolEvents.layer))),
+    Effect.provide(TestClock.layer())
+  )
+
 const recorded = <A, E>(
   program: (faults: Host.Faults) => Effect.Effect<A, E, BufferPool.BufferPool | CommandQueue.CommandQueue>,
   pool: BufferPool.BufferPoolOptions,
   host: Host.HostOptions = {}
 ) =>
-  Effect.gen(function*() {
+  Effect.suspend(() => {
     const faults = Host.makeFaults()
     const gpu = BufferPool.layer({ label: "tested", suspectAfter: Infinity, ...pool }).pipe(
       Layer.provideMerge(Host.layer({ ...host, faults }))
     )
-    yield* Effect.provide(program(faults), gpu)
-    return yield* Recording.snapshot
-  }).pipe(
-    Effect.provide(Recording.layer({ capacity: 10_000 }).pipe(Layer.provideMerge(PoolEvents.layer))),
-    Effect.provide(TestClock.layer())
-  )
+    return recordedOn(Effect.provide(program(faults), gpu))
+  })
 
 /** The same for two pools of buffers and one of images that share a memory, or for one of them alone. */
 const sharing = (steps: ReadonlyArray<SharedStep>, close: boolean) =>
@@ -398,12 +401,7 @@ describe("a replay under the recorded policy", () => {
           Layer.provideMerge(Host.layer())
         )
         const recording = await Effect.runPromise(
-          Effect.scoped(sharing(steps, close)).pipe(
-            Effect.provide(shared),
-            Effect.andThen(Recording.snapshot),
-            Effect.provide(Recording.layer({ capacity: 10_000 }).pipe(Layer.provideMerge(PoolEvents.layer))),
-            Effect.provide(TestClock.layer())
-          )
+          recordedOn(Effect.provide(Effect.scoped(sharing(steps, close)), shared))
         )
         exactly(recording)
       }),
@@ -418,12 +416,7 @@ describe("a replay under the recorded policy", () => {
           Layer.provideMerge(Host.layer())
         )
         const recording = await Effect.runPromise(
-          Effect.scoped(underOneLimit(steps, all)).pipe(
-            Effect.provide(limited),
-            Effect.andThen(Recording.snapshot),
-            Effect.provide(Recording.layer({ capacity: 10_000 }).pipe(Layer.provideMerge(PoolEvents.layer))),
-            Effect.provide(TestClock.layer())
-          )
+          recordedOn(Effect.provide(Effect.scoped(underOneLimit(steps, all)), limited))
         )
         exactly(recording)
       }),

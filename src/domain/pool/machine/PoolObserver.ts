@@ -8,6 +8,14 @@ import type { FreeReason, GaveUp } from "../PoolEvent.ts"
 import type { Family, Request, RequestSource } from "./Request.ts"
 import type { ChargedBudget, Origin } from "./Reservation.ts"
 
+/**
+ * - `acquired`: the number of the block that a request may have on its queue of the device; 0 for none.
+ * - `clearFailed`: a block could not be cleared.
+ * - `done`: others have acted within a step of the machine, which goes on.
+ * - `jobs`: whether jobs may have what a queue waits for, as `AdmittedJobs` answers.
+ */
+export type Found = "acquired" | "clearFailed" | "done" | "jobs"
+
 /** Each is called in the step of what it tells, before what follows from that, and never throws. */
 export interface PoolObserver<B extends PoolBlock<unknown, Family> = PoolBlock<unknown, Family>> {
   leased(request: Request, block: B, from: Origin): void
@@ -34,6 +42,6 @@ export interface PoolObserver<B extends PoolBlock<unknown, Family> = PoolBlock<u
   /** `pool` is the limit of the one that closes, where others go on. */
   closing(source: RequestSource | undefined, pool: ChargedBudget | undefined): void
   closed(): void
-  /** Of what the machine finds outside of itself: whether jobs may have what a queue waits for. */
-  found?(what: "jobs", value: number): void
+  /** What the machine found where it asked outside of itself. */
+  found?(what: Found, value: number): void
 }

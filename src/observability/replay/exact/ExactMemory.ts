@@ -6,26 +6,13 @@
 import { DeviceLost, type GpuError, make as makeError, type Released } from "../../../domain/GpuError.ts"
 import type { AdmittedJobs } from "../../../domain/pool/machine/HoldingJobs.ts"
 import type { Account, Failure } from "../../../domain/pool/machine/Request.ts"
-import type { Finding } from "../../recording/EventShape.ts"
 import type { MachineRequest } from "../MachineRequest.ts"
 import { refusal } from "../Refusal.ts"
 import { type MemoryContent, ReplayedMemory } from "../ReplayedMemory.ts"
 import type { ReplayedBlock, ReplayedLease, ReplayedSource } from "../ReplayedSource.ts"
 import type { MemoryPlan } from "../ReplayOptions.ts"
 import type { ExactRequest } from "./ExactRequest.ts"
-
-/** What a memory asks of its replay. */
-export interface Findings {
-  /** Whether the machine finds this next. */
-  readonly isNext: (what: Finding) => boolean
-  /** What it finds, which must be this. */
-  readonly found: (what: Finding) => number
-  /** Others act within a step of the machine, until the recording says that it goes on. */
-  readonly untilDone: () => void
-  readonly restored: (own: number, recorded: number) => void
-  /** The block here for one of the recording. */
-  readonly blockOf: (recorded: number) => number | undefined
-}
+import type { Journal } from "./Journal.ts"
 
 export class ExactMemory extends ReplayedMemory<ExactRequest> implements AdmittedJobs {
   /** Which requests jobs keep back is recorded. */
@@ -33,11 +20,18 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
   answered = undefined
   /** What the machine has found of others under one limit. */
   elsewhere = { epoch: 0, uncontested: 0, bytes: 0 }
-  readonly #findings: Findings
+  readonly #journal: Journal
+  readonly #untilDone: (memory: number) => void
 
-  constructor(plan: MemoryPlan, content: MemoryContent, findings: Findings) {
+  /** `untilDone` lets others act within a step of the machine, until the recording says that it goes on. */
+  constructor(plan: MemoryPlan, content: MemoryContent, journal: Journal, untilDone: (memory: number) => void) {
     super(plan, content)
-    this.#findings = findings
+    this.#journal = journal
+    this.#untilDone = untilDone
+  }
+
+  get number(): number {
+    return this.plan.memory.number
   }
 
   protected override granted(): void {
@@ -45,12 +39,12 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
   }
 
   protected override restored(own: number, recorded: number): void {
-    this.#findings.restored(own, recorded)
+    this.#journal.restored(own, recorded)
   }
 
   /** The lease of a block of the recording. */
   leaseOf(recorded: number): ReplayedLease | undefined {
-    const block = this.#findings.blockOf(recorded)
+    const block = this.#journal.blockOf(recorded)
     return block === undefined ? undefined : this.leases.get(block)
   }
 
@@ -85,7 +79,7 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
 
   /** Only where the device has several queues does it look for a block of one. */
   get hasSeveralQueues(): boolean {
-    return this.#findings.isNext("acquired")
+    return this.#journal.findsNext(this.number, "acquired")
   }
 
   acquireForQueue(
@@ -93,7 +87,7 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     blockSize: number,
     most: number
   ): ReplayedBlock | undefined {
-    const number = this.#findings.blockOf(this.#findings.found("acquired"))
+    const number = this.#journal.blockOf(this.#journal.find(this.number, "acquired"))
     for (const { number: held, value } of number === undefined ? [] : this.core.held()) {
       if (held !== number) continue
       return this.core.acquireAccepted(family, blockSize, size, most, (one) => one === value)
@@ -102,8 +96,8 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
   }
 
   clear(_request: MachineRequest<ExactRequest>, { value }: ReplayedBlock): Failure | undefined {
-    if (!this.#findings.isNext("clearFailed")) return undefined
-    this.#findings.found("clearFailed")
+    if (!this.#journal.findsNext(this.number, "clearFailed")) return undefined
+    this.#journal.find(this.number, "clearFailed")
     value.recyclable = false
     return () => refusal("ClearFailed", 0)
   }
@@ -125,7 +119,7 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
   }
 
   #answer(): boolean {
-    return this.#findings.found("jobs") === 1
+    return this.#journal.find(this.number, "jobs") === 1
   }
 
   lookAgain(): void {
@@ -151,20 +145,20 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
   // What others do within a step of the machine.
 
   endLeases(_why: Released["why"]): void {
-    this.#findings.untilDone()
+    this.#untilDone(this.number)
   }
 
   endGranted(): void {
-    this.#findings.untilDone()
+    this.#untilDone(this.number)
   }
 
   over(source: ReplayedSource | undefined): void {
     if (source !== undefined) source.pool.closed = true
-    this.#findings.untilDone()
+    this.#untilDone(this.number)
   }
 
   interruptCalls(): void {
-    this.#findings.untilDone()
+    this.#untilDone(this.number)
   }
 
   // The recording says when those act that wait.

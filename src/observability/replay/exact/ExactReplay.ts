@@ -12,7 +12,6 @@ import type { Reservation } from "../../../domain/pool/machine/Reservation.ts"
 import type { Leased, OfRequest, Released } from "../../../domain/pool/PoolEvent.ts"
 import { EventRow } from "../../recording/EventRow.ts"
 import * as Shape from "../../recording/EventShape.ts"
-import { columns, placeOf } from "../../recording/EventShape.ts"
 import { namesOf, type Recording } from "../../recording/RecordingModel.ts"
 import type { MachineRequest } from "../MachineRequest.ts"
 import { reasonOf, refusal } from "../Refusal.ts"
@@ -22,11 +21,9 @@ import { Placeholder } from "../ReplayedSource.ts"
 import type { ReplayPlan } from "../ReplayOptions.ts"
 import type { Failed, Reason } from "../ReplayReport.ts"
 import { Tally } from "../Tally.ts"
-import { ExactMemory, type Findings } from "./ExactMemory.ts"
+import { ExactMemory } from "./ExactMemory.ts"
 import { ExactRequest } from "./ExactRequest.ts"
 import { Difference, Journal } from "./Journal.ts"
-
-const input = placeOf("Input")!
 
 const has = (sum: number, bit: number): boolean => (sum & bit) !== 0
 
@@ -58,7 +55,7 @@ export class ExactReplay {
     this.#memories = new ReplayedMemories({
       plan,
       contentOf: contentsOf(recording),
-      make: (memory, content) => new ExactMemory(memory, content, this.#findings(memory.memory.number)),
+      make: (memory, content) => new ExactMemory(memory, content, this.#journal, (number) => this.#untilDone(number)),
       tally: this.tally,
       now: () => this.#timeNow(),
       rows: {
@@ -105,30 +102,9 @@ export class ExactReplay {
     return one
   }
 
-  #isNext(memory: number, what: Shape.Finding): boolean {
-    const { row } = this.#journal
-    return row?.kind === input && row.memory === memory && row.text(columns.detail) === what
-  }
-
-  #findings(memory: number): Findings {
-    const journal = this.#journal
-    return {
-      isNext: (what) => this.#isNext(memory, what),
-      found: (what) => {
-        this.#demand(this.#isNext(memory, what))
-        const value = journal.row!.values[columns.capacity]!
-        journal.pass()
-        return value
-      },
-      untilDone: () => this.#untilDone(memory),
-      restored: (own, recorded) => journal.restored(own, recorded),
-      blockOf: (recorded) => journal.blockOf(recorded)
-    }
-  }
-
   #untilDone(memory: number): void {
     this.#demand(++this.#depth < deepest)
-    while (!this.#isNext(memory, "done")) {
+    while (!this.#journal.findsNext(memory, "done")) {
       this.#demand(this.#journal.row !== undefined)
       this.#step()
     }
@@ -329,7 +305,7 @@ export class ExactReplay {
       case "reclaimed":
         return machine.reclaimed(value)
       case "retracting":
-        return machine.retracting(() => this.#untilDone(memory.plan.memory.number))
+        return machine.retracting(() => this.#untilDone(memory.number))
       case "loseDevice":
         memory.seeLost()
         return machine.loseDevice()

@@ -5,8 +5,10 @@
  */
 import { EventReader } from "../../recording/EventReader.ts"
 import type { EventRow } from "../../recording/EventRow.ts"
-import { type Field, isInput, kinds } from "../../recording/EventShape.ts"
+import { columns, type Field, type Finding, isInput, kinds, placeOf } from "../../recording/EventShape.ts"
 import type { Recording } from "../../recording/Recording.ts"
+
+const inputKind = placeOf("Input")!
 
 /** The replay does something else than its recording has. */
 export class Difference extends Error {
@@ -49,6 +51,20 @@ export class Journal {
     const isLike = row !== undefined && this.#isLike(event, row)
     if (isLike) this.pass()
     return isLike
+  }
+
+  /** Whether the machine of a memory finds this next. */
+  findsNext(memory: number, what: Finding): boolean {
+    const { row } = this
+    return row?.kind === inputKind && row.memory === memory && row.text(columns.detail) === what
+  }
+
+  /** What it finds, which must be this. */
+  find(memory: number, what: Finding): number {
+    if (!this.findsNext(memory, what)) throw new Difference()
+    const value = this.#reader.row.values[columns.capacity]!
+    this.pass()
+    return value
   }
 
   /** The block of the replay for one of the recording. */

@@ -140,7 +140,7 @@ export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
     const own = acquire((value) => this.isOfQueue(value, queue))
     const block = own ??
       (this.plan.settings.reuse?.ofOtherQueues === "never" ? undefined : acquire(() => true))
-    this.observer?.found("acquired", block?.number ?? 0)
+    this.observer?.found?.("acquired", block?.number ?? 0)
     return block
   }
 
@@ -175,7 +175,7 @@ export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
   }
 
   #done(): void {
-    this.observer?.found("done", 0)
+    this.observer?.found?.("done", 0)
   }
 
   endGranted({ granted }: MachineRequest<T>): void {
