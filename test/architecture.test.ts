@@ -42,8 +42,7 @@ const underDecorators = [
   "src/services/calls",
   "src/services/device",
   "src/services/buffers/Allocator.ts",
-  // Where the pools on one limit hear of each other.
-  "src/services/pool/SharedLimit.ts",
+  // What of a pool's call is counted already.
   "src/services/pool/CurrentReservations.ts"
 ]
 const backends = ["src/layers/WebGpu", "src/layers/OpenCl", "src/layers/Host"]

@@ -133,6 +133,11 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   readonly setAsideBytes: number
   /** Capacity of the largest block that is still held. */
   readonly largestHeldBytes: number
+  /**
+   * Where limits of allocators stand around the pool: the lowest of them, and how many bytes others use of them, other pools
+   * and programs without one.
+   */
+  readonly shared?: { readonly maxBytes: number; readonly bytesOfOthers: number } | undefined
   /** What was tried, in order. */
   readonly rungs: ReadonlyArray<Rung>
   /** How long the request waited before it gave up, in milliseconds; `undefined` when it did not time out. */
@@ -148,7 +153,8 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
   readonly holderGroups: ReadonlyArray<HolderGroup>
 }> {
   get isRetryable(): boolean {
-    return this.standstill.length !== 1 && (this.activeBytes > 0 || this.reservedBytes > 0 || this.setAsideBytes > 0)
+    const ofOthers = this.shared?.bytesOfOthers ?? 0
+    return this.standstill.length !== 1 && this.activeBytes + this.reservedBytes + this.setAsideBytes + ofOthers > 0
   }
   override toString(): string {
     return reasonText(this)
@@ -172,6 +178,11 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
       : ` of "${line(this.limitLabel)}"`
     return `${this.limitName}${named} ${this.limit} B`
   }
+  private get sharedText(): string {
+    if (this.shared === undefined) return ""
+    const { bytesOfOthers, maxBytes } = this.shared
+    return `; others use ${bytesOfOthers} B of the allocator's ${maxBytes} B`
+  }
   private get standstillMessage(): string {
     const jobs = this.standstill.map(jobText).join("; ")
     if (this.standstill.length === 1) {
@@ -193,7 +204,7 @@ export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
       `active ${this.activeBytes} B, held ${this.heldBytes} B, managed ${this.managedBytes} B, ` +
       `reserved ${this.reservedBytes} B, ` +
       (this.setAsideBytes === 0 ? "" : `set aside ${this.setAsideBytes} B, `) +
-      `largest held block ${this.largestHeldBytes} B${tried}${waited}` +
+      `largest held block ${this.largestHeldBytes} B${this.sharedText}${tried}${waited}` +
       (holders === "" ? ". " : `; held by ${holders}. `) +
       (this.isRetryable
         ? `Release leases and retry (isRetryable is true), or raise ${this.raise}.`

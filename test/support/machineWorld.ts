@@ -2,6 +2,7 @@
  * A world around a pool's machine: programs that ask, use and end, a driver, handlers, clocks. Each number of a stream is one input, so
  * that a property shrinks to few of them.
  */
+import { assert } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Exit from "effect/Exit"
 import type { DeviceLimits } from "../../src/domain/device/DeviceInfo.ts"
@@ -9,6 +10,7 @@ import { DriverError, type GpuError, make as makeError, type OutOfMemory } from 
 import type { Budget } from "../../src/domain/pool/machine/Budget.ts"
 import type { LeaseCharge } from "../../src/domain/pool/machine/Charge.ts"
 import { HoldingJobs } from "../../src/domain/pool/machine/HoldingJobs.ts"
+import { noOuterLimits } from "../../src/domain/pool/machine/OuterLimits.ts"
 import { type Ending, PoolMachine, type PoolOutput } from "../../src/domain/pool/machine/PoolMachine.ts"
 import type { PoolPort } from "../../src/domain/pool/machine/PoolState.ts"
 import {
@@ -61,6 +63,15 @@ interface WorldLease {
 export class WorldRequest extends Request {
   declare granted: WorldLease | undefined
   isByHandler = false
+  #calls = 0
+  #epoch = -1
+
+  /** The driver is asked for it in an epoch, but never without end. */
+  countCall(epoch: number): void {
+    this.#calls = this.#epoch === epoch ? this.#calls + 1 : 1
+    this.#epoch = epoch
+    assert.isAtMost(this.#calls, mostCallsOfOneEpoch, "calls of one epoch")
+  }
 
   override get inHandler(): boolean {
     return this.isByHandler
@@ -136,7 +147,7 @@ export const waiter = (section: Reservation | undefined): WorldRequest =>
   })
 
 /** So many times a request may ask the driver while nothing comes back. */
-const mostCallsOfOneEpoch = 400
+const mostCallsOfOneEpoch = 16
 
 /** One of the pools that share the memory: the blocks of one family. */
 class Source implements RequestSource {
@@ -234,6 +245,7 @@ export class World implements PoolPort<Value> {
   }
 
   readonly hasSeveralQueues: boolean
+  readonly outer = noOuterLimits
 
   /** Of those that suit it has one or the other, whatever the queues are at. */
   acquireForQueue({ family, size }: WorldRequest, blockSize: number, most: number): Block | undefined {
@@ -249,7 +261,6 @@ export class World implements PoolPort<Value> {
   }
 
   watch(): void {}
-  tellOthers(): void {}
   startIdleClock(): void {}
 
   queueing(): void {
@@ -284,18 +295,6 @@ export class World implements PoolPort<Value> {
     return { holders: none, holderGroups: none }
   }
 
-  epochElsewhere(): number {
-    return 0
-  }
-
-  uncontestedElsewhere(): number {
-    return 0
-  }
-
-  bytesElsewhere(): number {
-    return 0
-  }
-
   #end(lease: WorldLease): void {
     this.leases.delete(lease)
     lease.hasEnded = true
@@ -320,7 +319,7 @@ export class World implements PoolPort<Value> {
       }
       case "AskDriver":
         this.machine.driverAsked(request)
-        strictEqual(request.calls <= mostCallsOfOneEpoch, true, "calls of one epoch")
+        request.countCall(this.machine.state.epoch)
         this.calls.add(request)
         return
       case "Reclaim":

@@ -132,6 +132,8 @@ export class PoolCore<A, F = number> {
   waiters = 0
   /** Bytes that are certain to requests to come; counted by the owner. */
   setAsideBytes = 0
+  /** What limits outside leave to it, of managed and reserved bytes together. @internal */
+  outer: { readonly leftBytes: number } | undefined = undefined
 
   private limit: number
   private isLimited: boolean
@@ -528,7 +530,8 @@ export class PoolCore<A, F = number> {
 
   // Sums stay exact because no limit is above 2^53−1.
   private availableBytes(): number {
-    return Math.min(this.limit, largestByteCount) - this.managedBytes - this.reservedBytes
+    const outerBytes = this.outer?.leftBytes ?? Infinity
+    return Math.min(this.limit, outerBytes, largestByteCount) - this.managedBytes - this.reservedBytes
   }
 
   /** Not called by a hit and its release: only by a change that can end or begin an excess. */

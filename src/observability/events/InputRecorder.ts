@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { noOuterLimits } from "../../domain/pool/machine/OuterLimits.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { Ending } from "../../domain/pool/machine/PoolMachine.ts"
 import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
@@ -28,10 +29,7 @@ export interface InputWriter {
 }
 
 /** What the machine reads outside of its memory. */
-export type Outside = Pick<
-  PoolPort,
-  "bytesElsewhere" | "epochElsewhere" | "hasSeveralQueues" | "lost" | "uncontestedElsewhere"
->
+export type Outside = Pick<PoolPort, "hasSeveralQueues" | "lost" | "outer">
 
 type Notes = { readonly [K in Exclude<keyof PoolInputs, "retracting">]: (...args: Parameters<PoolInputs[K]>) => void }
 
@@ -56,9 +54,9 @@ export class InputRecorder {
   readonly #outside: Outside
   #isLost = false
   #hasSeveralQueues = false
-  #epoch = 0
-  #uncontested = 0
-  #bytes = 0
+  /** What it was last of others, and of the limits around both. */
+  #elsewhere: ReadonlyArray<number> = []
+  #outer: ReadonlyArray<number> = []
 
   constructor(writer: InputWriter, outside: Outside) {
     this.#writer = writer
@@ -67,6 +65,8 @@ export class InputRecorder {
 
   /** What the machine found where it looks outside of itself. */
   found(what: Input["what"], value: number): void {
+    // Others have acted within the step that goes on.
+    if (what === "done") this.note()
     this.#writer.input(what, undefined, { value })
   }
 
@@ -82,14 +82,18 @@ export class InputRecorder {
       this.#hasSeveralQueues = hasSeveralQueues
       this.found("queues", Number(hasSeveralQueues))
     }
-    const epoch = outside.epochElsewhere()
-    const uncontested = outside.uncontestedElsewhere()
-    const bytes = outside.bytesElsewhere()
-    if (epoch === this.#epoch && uncontested === this.#uncontested && bytes === this.#bytes) return
-    this.#epoch = epoch
-    this.#uncontested = uncontested
-    this.#bytes = bytes
-    this.#writer.input("elsewhere", undefined, { value: epoch, value2: uncontested, value3: bytes })
+    const { outer } = outside
+    if (outer === noOuterLimits) return
+    const { attainableBytes, epoch, leftBytes, maxBytes, mayComeBack, othersAtWork } = outer
+    this.#elsewhere = this.#changed("elsewhere", this.#elsewhere, [epoch, Number(mayComeBack), Number(othersAtWork)])
+    this.#outer = this.#changed("outer", this.#outer, [leftBytes, attainableBytes, maxBytes])
+  }
+
+  #changed(what: Input["what"], before: ReadonlyArray<number>, now: ReadonlyArray<number>): ReadonlyArray<number> {
+    if (now.every((value, at) => value === before[at])) return before
+    const [value, value2, value3] = now as [number, number, number]
+    this.#writer.input(what, undefined, { value, value2, value3 })
+    return now
   }
 
   #input(what: Input["what"], request: Request | undefined, facts: InputFacts = nothing): void {
@@ -116,7 +120,6 @@ export class InputRecorder {
     const plain = (what: Input["what"]) => (): void => this.#input(what, undefined)
     const notes: Notes = {
       advance: plainOf("advance"),
-      allTimedOut: timed("allTimedOut"),
       ask: asked("ask"),
       askOnce: asked("askOnce"),
       begunAll: plainOf("begunAll"),

@@ -149,7 +149,7 @@ export const waits = 4
 export const isSection = 8
 
 /** What the machine found where it looks outside of itself. */
-export type Finding = Found | "elsewhere" | "lost" | "queues" | "unusable"
+export type Finding = Found | "elsewhere" | "lost" | "outer" | "queues" | "unusable"
 
 /** Another input of the machine, or what that found outside of itself. It is no event either. */
 export interface Input extends Happened {
@@ -174,7 +174,6 @@ const asking: Record<Asking, true> = { ask: true, askOnce: true, made: true, too
 
 const inputs: Record<Input["what"], true> = {
   advance: true,
-  allTimedOut: true,
   begunAll: true,
   believes: true,
   close: true,
@@ -212,6 +211,7 @@ const inputs: Record<Input["what"], true> = {
   elsewhere: true,
   jobs: true,
   lost: true,
+  outer: true,
   queues: true,
   unusable: true
 }

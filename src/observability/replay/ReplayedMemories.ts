@@ -15,19 +15,17 @@ import { TallyObserver } from "./TallyObserver.ts"
 type AnyMemory = Pick<
   ReplayedMemory<never>,
   | "begin"
-  | "bytesElsewhere"
   | "core"
   | "earlyLeases"
-  | "epochElsewhere"
   | "hasSeveralQueues"
   | "facts"
   | "isIdle"
   | "lost"
   | "namesQueues"
   | "observe"
+  | "outer"
   | "recordedBudgets"
   | "told"
-  | "uncontestedElsewhere"
 >
 
 export interface ReplayedMemoriesOptions<M> {

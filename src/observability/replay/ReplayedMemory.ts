@@ -6,6 +6,7 @@
 import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
+import type { OuterLimits } from "../../domain/pool/machine/OuterLimits.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"
 import type { PoolObserver } from "../../domain/pool/machine/PoolObserver.ts"
@@ -398,10 +399,6 @@ export abstract class ReplayedMemory<T extends Told> implements PoolPort<Placeho
     this.machine.listen(false)
   }
 
-  tellOthers(): void {
-    // No memory of a recording knows of others under one limit.
-  }
-
   closeSources(): void {
     for (const pool of this.pools.values()) pool.closed = true
   }
@@ -420,9 +417,7 @@ export abstract class ReplayedMemory<T extends Told> implements PoolPort<Placeho
   abstract over(source: ReplayedSource | undefined): void
   abstract interruptCalls(): void
   abstract lost(): GpuError | undefined
-  abstract epochElsewhere(): number
-  abstract uncontestedElsewhere(): number
-  abstract bytesElsewhere(): number
+  abstract readonly outer: OuterLimits
 }
 
 const noEvidence: Evidence = { holders: [], holderGroups: [] }

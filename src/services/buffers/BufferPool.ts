@@ -217,7 +217,7 @@ const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | un
       driver,
       limits: info.limits,
       maxBytes: memory.core.maxBytes,
-      shares: memory.shares
+      around: memory.limits
     })
     if (!allocator.immediate) {
       yield* Effect.logWarning(

@@ -13,13 +13,13 @@ import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
+import type { Around } from "../../domain/pool/machine/SharedLimit.ts"
 import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import type { Block } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
-import { CurrentShares } from "../pool/CurrentReservations.ts"
-import type { Share } from "../pool/SharedLimit.ts"
+import { CurrentCounted } from "../pool/CurrentReservations.ts"
 import type { Allocator } from "./Allocator.ts"
 import { allocateFrom, freeOf } from "./AllocatorCalls.ts"
 import { PooledBuffer } from "./PooledBuffer.ts"
@@ -33,8 +33,8 @@ export interface BufferSourceOptions {
   readonly limits: DeviceLimits
   readonly sizePolicy: SizePolicy.SizePolicy
   readonly maxBytes: number
-  /** Of its memory, in the limits of the allocator. */
-  readonly shares: ReadonlyArray<Share>
+  /** Around its memory, of the allocator. */
+  readonly around: Around | undefined
   readonly clears: boolean
 }
 
@@ -111,9 +111,11 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     label: string | undefined,
     callSite: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> {
-    const { allocator, shares } = this.#options
+    const { allocator, around } = this.#options
     const allocated = allocateFrom(allocator, capacity, { usage: usage | this.added, label, callSite })
-    return shares.length === 0 ? allocated : Effect.provideService(allocated, CurrentShares, shares)
+    return around === undefined
+      ? allocated
+      : Effect.provideService(allocated, CurrentCounted, around.counted(capacity))
   }
 
   destroyUnsafe(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {

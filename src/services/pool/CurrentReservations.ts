@@ -1,11 +1,11 @@
 /**
- * The reservations and the exclusive section within which an effect runs, and the shares of the memory that asks a driver.
+ * The reservations and the exclusive section within which an effect runs, and what of a call of an allocator is counted already.
  *
  * @internal
  */
 import * as Context from "effect/Context"
 import type { Reservation } from "../../domain/pool/machine/Reservation.ts"
-import type { Share } from "./SharedLimit.ts"
+import type { Counted } from "../../domain/pool/machine/SharedLimit.ts"
 
 /** A reservation, and those around it. */
 export interface Reservations {
@@ -26,7 +26,7 @@ export const CurrentSection = Context.Reference<Reservation | undefined>("effect
   defaultValue: () => undefined
 })
 
-/** The shares of the member that requests bytes from the driver. */
-export const CurrentShares = Context.Reference<ReadonlyArray<Share>>("effect-gpu-pool/CurrentShares", {
-  defaultValue: () => []
+/** In the context of a pool's call of its allocator: the bytes that the limits of that count already, as pending in the pool. */
+export const CurrentCounted = Context.Reference<Counted | undefined>("effect-gpu-pool/CurrentCounted", {
+  defaultValue: () => undefined
 })

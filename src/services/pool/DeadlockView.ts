@@ -33,6 +33,13 @@ export interface Watched {
 /** That of those who wait for the blocks of a memory. */
 const queueOf = ({ machine }: Watched): WaitQueue => machine.memory.queue
 
+/** Whether what comes back to other memories may serve one of its queue: the driver has no memory, or only limits around both are in the way. */
+const waitsForOthers = ({ machine: { memory } }: Watched): boolean =>
+  memory.queue.isRefused || memory.queue.leastBytes <= memory.freeIn(Infinity)
+
+const bytesOfOthers = (pool: Watched, queue: WaitQueue): number =>
+  queue === queueOf(pool) && waitsForOthers(pool) ? pool.machine.state.port.outer.bytesOfOthers : 0
+
 /** A queue at this look. */
 export interface QueueAtLook extends Queue {
   readonly of: WaitQueue
@@ -102,10 +109,12 @@ export const deadlocksIn = (
   mayBe: (request: LeaseRequest, queue: WaitQueue) => boolean
 ): Deadlocks<QueueAtLook, HoldingAtLook, WaitingAtLook> => {
   const atLook = new Map<object, QueueAtLook>()
-  for (const { inputs, machine } of pools) {
+  for (const pool of pools) {
+    const { inputs, machine } = pool
     for (const of of machine.state.queues) {
       const { account, isRefused } = of
-      atLook.set(of, { of, inputs, countedBytes: account.countedBytes(), roomBytes: isRefused ? 0 : account.room() })
+      const countedBytes = account.countedBytes() + bytesOfOthers(pool, of)
+      atLook.set(of, { of, inputs, countedBytes, roomBytes: isRefused ? 0 : account.room() })
     }
   }
   const holdings = pools.flatMap((pool) => holdingsOf(pool, pools, atLook))
@@ -163,16 +172,16 @@ const holdingsOf = (
   atLook: ReadonlyMap<object, QueueAtLook>
 ): Array<HoldingAtLook> => {
   const holdings: Array<HoldingAtLook> = []
-  // It would come back to its own queue, to the queues of others that their limit refused, and to budgets.
-  const others = pools.filter((other) => other !== pool && queueOf(other).isRefused)
+  // It would come back to its own queue, to those of others that only the limits around both keep waiting, and to budgets.
+  const others = pools.filter((other) => other !== pool && waitsForOthers(other)).map(queueOf)
+  const isForFirst = pool === pools[0] || waitsForOthers(pools[0]!)
   for (const lease of pool.leases.live()) {
     const { account, block, capacity, list, sequence } = lease
-    // The limit that they share counts leases, and nothing that is reserved.
-    const queues = [queueOf(pool), ...(account?.budgets ?? []).map(({ queue }) => queue), ...others.map(queueOf)]
+    const queues = [queueOf(pool), ...(account?.budgets ?? []).map(({ queue }) => queue), ...others]
     holdings.push({
       lease,
       isReservation: false,
-      ownBytes: pool === pools[0] || queueOf(pools[0]!).isRefused ? capacity : 0,
+      ownBytes: isForFirst ? capacity : 0,
       kept: new KeptLease(lease),
       keys: keysOfLease(lease),
       bytes: present(atLook, queues.map((queue) => [queue, capacity])),
@@ -183,14 +192,14 @@ const holdingsOf = (
   for (const one of state.reservations) {
     const { budgets, fiberId, left, sequence } = one
     const bytes: Bytes = [
-      [queueOf(pool), left],
+      ...[queueOf(pool), ...others].map((queue) => [queue, left] as const),
       ...budgets.map((budget) => [budget.queue, one.chargedTo(budget)] as const),
       [sections.queue, sections.isRunning(one) ? 1 : 0]
     ]
     holdings.push({
       lease: undefined,
       isReservation: true,
-      ownBytes: pool === pools[0] ? left : 0,
+      ownBytes: isForFirst ? left : 0,
       kept: new KeptReservation(one),
       keys: [one, fiberId],
       bytes: present(atLook, bytes),
@@ -210,11 +219,14 @@ const inHandsOf = (
   const { budget, charge, drawn, from } = request
   const charged = (budget?.chain ?? []).map((one) => [one.queue, charge?.charged(one) ?? 0] as const)
   const pool = pools.find(({ machine }) => machine.state.queues.has(of))
+  const others = pools.filter((other) => other !== pool && waitsForOthers(other)).map(queueOf)
   const own = pool === undefined || drawn === 0
     ? []
-    : [queueOf(pool), ...(from?.budgets ?? []).map(({ queue }) => queue)].map((queue) => [queue, drawn] as const)
+    : [queueOf(pool), ...(from?.budgets ?? []).map(({ queue }) => queue), ...others].map((queue) =>
+      [queue, drawn] as const
+    )
   const bytes = present(atLook, [...own, ...charged]).filter(([, some]) => some !== 0)
-  const ownBytes = pool === pools[0] ? drawn : 0
+  const ownBytes = pool === pools[0] || waitsForOthers(pools[0]!) ? drawn : 0
   return bytes.length === 0
     ? []
     : [{

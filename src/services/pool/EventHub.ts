@@ -28,9 +28,7 @@ export interface Emitter extends PoolObserver {
 }
 
 /** A memory, as those know it that listen. */
-export interface Heard
-  extends Pick<PoolPort, "bytesElsewhere" | "epochElsewhere" | "hasSeveralQueues" | "lost" | "uncontestedElsewhere">
-{
+export interface Heard extends Pick<PoolPort, "hasSeveralQueues" | "lost" | "outer"> {
   /** Tells it from all other memories of the program. */
   readonly number: number
   readonly label: string | undefined

@@ -5,7 +5,6 @@
  * @internal
  */
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Effectable from "effect/Effectable"
 import * as Exit from "effect/Exit"
@@ -26,7 +25,7 @@ import type { Emitter } from "./EventHub.ts"
 import { InHandler, isWithin } from "./Handlers.ts"
 import { LeaseRequest } from "./LeaseRequest.ts"
 import { type AnyFiber, RequestMaker, type Terms, type Want } from "./RequestMaker.ts"
-import { endingOf, inTime, refuse, retryAll, run } from "./RequestRun.ts"
+import { endingOf, retryAll, run } from "./RequestRun.ts"
 
 /** Leases that a program gets all together or not at all. */
 interface WantedTogether<W, L> {
@@ -352,10 +351,9 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     ): Effect.fn.Return<void, GpuError> {
       const { pool, pool: { core, machine: { memory, state } } } = this
       pool.inputs.begunAll(request)
-      let tries = 0
       while (true) {
         const before = core.releases
-        const elsewhere = pool.epochElsewhere()
+        const elsewhere = pool.outer.epoch
         let given = 0
         const giveUp = (error: GpuError): Effect.Effect<GpuError> =>
           Effect.sync(() => {
@@ -365,7 +363,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
             return error
           })
         const tried = Effect.matchEffect(attempt, { onFailure: giveUp, onSuccess: () => Effect.undefined })
-        const error = yield* this.#attempt(request, tried, tries++)
+        const error = yield* tried
         if (error === undefined) return
         if (
           error.reason._tag !== "OutOfMemory" ||
@@ -374,29 +372,11 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
           return yield* error
         }
         // Memory that others gave back meanwhile may be enough.
-        if (core.releases - given > before || pool.epochElsewhere() !== elsewhere) continue
+        if (core.releases - given > before || pool.outer.epoch !== elsewhere) continue
         yield* retryAll(pool, request, state.epoch)
       }
     }
   )
-
-  /** Where other pools stand under the same limit, one that has given up before tries alone, and ends with its pool, or in time. */
-  #attempt(
-    request: LeaseRequest,
-    tried: Effect.Effect<GpuError | undefined>,
-    before: number
-  ): Effect.Effect<GpuError | undefined, GpuError> {
-    const { pool, pool: { shares }, source } = this
-    if (shares.length === 0) return tried
-    if (before === 0) return shares.reduce((effect, share) => share.attempt(effect), tried)
-    const over = Effect.map(
-      Deferred.await(source.over),
-      () => pool.status.error ?? unavailable(request, "poolClosed")
-    )
-    const alone = Effect.raceFirst(shares.reduce((effect, share) => share.attemptAgain(effect), tried), over)
-    if (request.patience.waitAtMost === Infinity) return alone
-    return inTime(request, () => alone, (waited) => refuse(pool, request, pool.inputs.allTimedOut(request, waited)))
-  }
 
   /** Those that were not transferred meanwhile. */
   #endAll(leases: Array<L>, list: LeaseList): void {

@@ -12,11 +12,12 @@ import type * as Scheduler from "effect/Scheduler"
 import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
+import { noOuterLimits, type OuterLimits } from "../../domain/pool/machine/OuterLimits.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"
 import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
-import type { Account } from "../../domain/pool/machine/Request.ts"
-import type { Failure, Family } from "../../domain/pool/machine/Request.ts"
+import type { Account, Failure, Family } from "../../domain/pool/machine/Request.ts"
+import type { Around, Member, SharedLimit } from "../../domain/pool/machine/SharedLimit.ts"
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
 import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
 import type { QueueStats } from "../../domain/pool/QueueStats.ts"
@@ -33,7 +34,6 @@ import type { Emitter, EventHub, Heard } from "./EventHub.ts"
 import { Handlers } from "./Handlers.ts"
 import { IdleClock } from "./IdleClock.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
-import type { Member, Share, SharedLimit } from "./SharedLimit.ts"
 
 let lastNumber = 0
 
@@ -59,8 +59,10 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   /** Told of hits and ends of leases, while somebody observes them. */
   leaseEvents: Emitter | undefined = undefined
   #emitter: Emitter | undefined = undefined
-  /** In the limits of the allocator that its blocks come from. */
-  shares: ReadonlyArray<Share> = []
+  /** Those of the allocator that its blocks come from. */
+  limits: Around | undefined = undefined
+  /** Whether it has yet to serve its queue with what came back to others. */
+  isTelling = false
   readonly #handlers = new Map<Account, Handlers>()
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   readonly #tasks: Scheduler.SchedulerDispatcher
@@ -127,12 +129,18 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   }
 
   /** Its blocks come from an allocator with these limits. */
-  join(limits: ReadonlyArray<object>): void {
-    const shared = limits.filter(isShared)
-    this.shares = shared.map((limit) => limit.join(this))
-    // Of limits within limits the outermost has all members.
-    this.leases.order = shared.at(-1)?.order ?? this.leases.order
+  join(known: ReadonlyArray<object>): void {
+    const shared = known.filter(isShared)
+    if (shared.length === 0) return
+    const limits = shared[0]!.join(this, shared)
+    this.limits = limits
+    this.core.outer = limits
+    this.leases.order = limits.order
     this.listen()
+  }
+
+  get outer(): OuterLimits {
+    return this.limits ?? noOuterLimits
   }
 
   /** The handlers of an account, to which a program adds its own. */
@@ -232,32 +240,26 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   /** Whether anybody waits decides whether a returning block is looked at, here and by the others under one limit. */
   queueing(): void {
     this.listen()
-    for (const { limit } of this.shares) limit.listen()
+    this.limits?.listen()
   }
 
   listen(): void {
-    this.machine.listen(this.shares.some(({ limit }) => limit.hasWaiters))
+    this.machine.listen(this.limits?.hasWaiters === true)
   }
 
-  tellOthers(): void {
-    for (const { limit } of this.shares) limit.tell()
+  serveSoon(): void {
+    if (this.isTelling) return
+    this.isTelling = true
+    this.schedule(this.#serve)
+  }
+
+  readonly #serve = (): void => {
+    this.isTelling = false
+    if (!this.closed) this.inputs.serve(this.machine.memory.queue)
   }
 
   evidence(budget: Budget | undefined): ReturnType<LeaseTable["evidence"]> {
     return this.leases.evidence(budget?.gone ?? this.core.releases, budget)
-  }
-
-  epochElsewhere(): number {
-    return this.shares.reduce((sum, { epoch }) => sum + epoch, 0)
-  }
-
-  uncontestedElsewhere(): number {
-    return this.shares.reduce((sum, { uncontestedEpoch }) => sum + uncontestedEpoch, 0)
-  }
-
-  bytesElsewhere(): number {
-    // Of limits within limits the outermost has the bytes of all.
-    return this.shares.reduce((bytes, { bytesOfOthers }) => Math.max(bytes, bytesOfOthers), 0)
   }
 
   endLeases(why: Released["why"], budget: Budget | undefined): void {
@@ -267,8 +269,8 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   }
 
   /** The machine's step goes on, in which others have acted. */
-  #done(): void {
-    this.#emitter?.found?.("done", 0)
+  #done(some = false): void {
+    this.#emitter?.found?.("done", Number(some))
   }
 
   endGranted({ granted, owner }: LeaseRequest): void {
@@ -304,11 +306,8 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
 
   /** Itself, and the others that stand under one limit with it. */
   get peers(): ReadonlyArray<Watched> {
-    return [this, ...new Set(this.shares.flatMap(({ others }) => others.map(({ member }) => member)))]
-  }
-
-  get isTelling(): boolean {
-    return this.shares.some(({ limit }) => limit.isTelling)
+    // The members of a limit are memories.
+    return [this, ...(this.limits?.others ?? []) as ReadonlyArray<PoolRuntime>]
   }
 
   /** Waits until the driver has what was freed: or real memory would grow beyond the limit. */
@@ -377,24 +376,20 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.inputs.close()
-    for (const share of this.shares) share.limit.leave(share)
     this.#idleClock.stop()
     this.#forgetQueues?.()
     this.machine.state.observer?.closed()
     this.#leaveHub()
     this.#watch.stop()
-    return Fiber.interruptAll(this.#calls())
+    // The bytes of a call that the driver cannot stop count until it has ended.
+    return Effect.andThen(Fiber.interruptAll(this.#calls()), Effect.sync(() => this.limits?.leave()))
   })
 
   evict(bytes: number): void {
     this.inputs.evictForOthers(bytes)
   }
 
-  get epoch(): number {
-    return this.machine.state.ownEpoch
-  }
-
-  get uncontestedEpoch(): number {
-    return this.machine.state.ownUncontestedEpoch
+  evicted(some: boolean): void {
+    this.#done(some)
   }
 }

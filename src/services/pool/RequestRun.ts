@@ -181,7 +181,7 @@ const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<Po
  * Gives an effect what is left of the time that a request may wait, in milliseconds; negative when that is over. Then, or later, it
  * does something else, which is given how long the request has waited.
  */
-export const inTime = <A>(
+const inTime = <A>(
   request: LeaseRequest,
   effect: (left: number, waited: number) => Effect.Effect<A, GpuError>,
   orElse: (waited: number) => Effect.Effect<A, GpuError>

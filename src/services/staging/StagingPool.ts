@@ -183,13 +183,14 @@ const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | un
     const driver = yield* QueueDriver
     const allocator = yield* Allocator.Allocator
     const { limits } = device.info
+    memory.join(allocator.limits ?? [])
     const source = new StagingSource({
       ...settings,
       allocator,
       driver,
       limits,
       maxBytes: memory.core.maxBytes,
-      shares: memory.shares
+      around: memory.limits
     })
     const requests = yield* openRequests(memory, source, settings, maxBytes)
     return contextOf(poolOf(new Staging(device, driver, settings.clears))(requests))

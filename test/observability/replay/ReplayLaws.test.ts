@@ -347,6 +347,8 @@ type SharedStep =
   | { readonly do: "limit"; readonly of: number; readonly bytes: number }
   | { readonly do: "pass"; readonly millis: number }
 
+const capacities = fc.constantFrom(undefined, 500, 300)
+
 const sharedStep: fc.Arbitrary<SharedStep> = fc.oneof(
   {
     weight: 6,
@@ -410,16 +412,21 @@ describe("a replay under the recorded policy", () => {
 
   it("does so for pools under the limit of an allocator", () =>
     fc.assert(
-      fc.asyncProperty(fc.array(sharedStep, { maxLength: 30 }), fc.boolean(), async (steps, all) => {
-        const limited = LimitingAllocator.layer({ maxBytes: 700 }).pipe(
-          Layer.provide(Allocator.layerImmediate),
-          Layer.provideMerge(Host.layer())
-        )
-        const recording = await Effect.runPromise(
-          recordedOn(Effect.provide(Effect.scoped(underOneLimit(steps, all)), limited))
-        )
-        exactly(recording)
-      }),
+      fc.asyncProperty(
+        fc.array(sharedStep, { maxLength: 30 }),
+        fc.boolean(),
+        capacities,
+        async (steps, all, capacityBytes) => {
+          const limited = LimitingAllocator.layer({ maxBytes: 700 }).pipe(
+            Layer.provide(Allocator.layerImmediate),
+            Layer.provideMerge(Host.layer({ capacityBytes }))
+          )
+          const recording = await Effect.runPromise(
+            recordedOn(Effect.provide(Effect.scoped(underOneLimit(steps, all)), limited))
+          )
+          exactly(recording)
+        }
+      ),
       { numRuns: replays }
     ))
 

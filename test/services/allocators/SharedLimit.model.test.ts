@@ -1,6 +1,7 @@
 /**
  * Random programs on pools over one limited allocator, and on the allocator itself: never a byte over the limit, no request
- * waits for memory that is idle, and each is served once all that stands in its way has come back.
+ * waits for memory that is idle, what is reserved is there whatever others do, and each request is served once all that stands
+ * in its way has come back.
  */
 import { assert, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
@@ -35,7 +36,7 @@ const done = (effect: Effect.Effect<unknown, unknown>) =>
   })
 
 type Step =
-  | { readonly kind: "ask" | "askPair"; readonly pool: number; readonly bytes: number }
+  | { readonly kind: "ask" | "askPair" | "reserve"; readonly pool: number; readonly bytes: number }
   | { readonly kind: "end"; readonly nth: number }
   | { readonly kind: "allocate"; readonly bytes: number }
   | { readonly kind: "free"; readonly nth: number }
@@ -47,6 +48,7 @@ const bytes = fc.constantFrom(10, 30, 50, 70)
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant("ask"), pool, bytes }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("askPair"), pool, bytes: fc.constantFrom(10, 30, 50) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("reserve"), pool, bytes: fc.constantFrom(20, 50, 70) }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("end"), nth }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("allocate"), bytes }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("free"), nth }) },
@@ -65,7 +67,11 @@ interface Asked {
   readonly bytes: number
   readonly scope: Scope.Closeable
   readonly fiber: Fiber.Fiber<unknown, unknown>
+  /** How far the effect of a reservation has come, which goes on until it is interrupted. */
+  readonly reserved: { hasBegun: boolean; hasAll: boolean }
 }
+
+const isServed = ({ fiber, reserved }: Asked): boolean => reserved.hasBegun || fiber.pollUnsafe() !== undefined
 
 /** A program, on pools that wait. The clock moves on by itself, since drivers may be slow. */
 const run = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>, maxBytes: number, isRich: boolean) {
@@ -83,11 +89,27 @@ const run = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>, maxBytes: nu
   const asked: Array<Asked> = []
   const own: Array<DeviceBuffer> = []
 
-  const ask = (pool: BufferPool.Pool, bytes: number, request: Effect.Effect<unknown, unknown, Scope.Scope>) => {
+  const ask = (
+    pool: BufferPool.Pool,
+    bytes: number,
+    request: Effect.Effect<unknown, unknown, Scope.Scope>,
+    reserved = { hasBegun: false, hasAll: false }
+  ) => {
     const scope = Scope.makeUnsafe()
     return Effect.map(Effect.forkDetach(Scope.provide(request, scope)), (fiber) => {
-      asked.push({ pool, bytes, scope, fiber })
+      asked.push({ pool, bytes, scope, fiber, reserved })
     })
+  }
+  const reserve = (pool: BufferPool.Pool, bytes: number) => {
+    const reserved = { hasBegun: false, hasAll: false }
+    const use = pool.reserve(bytes, (within) => {
+      reserved.hasBegun = true
+      const all = Effect.sync(() => {
+        reserved.hasAll = true
+      })
+      return within.use(bytes / 2, () => within.use(bytes / 2, () => Effect.andThen(all, Effect.never)))
+    })
+    return ask(pool, bytes, use, reserved)
   }
   const end = ({ fiber, scope }: Asked) => Effect.andThen(Fiber.interrupt(fiber), Scope.close(scope, Exit.void))
 
@@ -97,6 +119,8 @@ const run = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>, maxBytes: nu
         return ask(pools[step.pool]!, step.bytes, pools[step.pool]!.allocate(step.bytes))
       case "askPair":
         return ask(pools[step.pool]!, 2 * step.bytes, pools[step.pool]!.allocateAll([step.bytes, step.bytes]))
+      case "reserve":
+        return reserve(pools[step.pool]!, step.bytes)
       case "end":
         return Effect.forEach(asked.splice(step.nth, 1), end)
       case "allocate":
@@ -113,9 +137,12 @@ const run = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>, maxBytes: nu
     const managed = stats.reduce((sum, { managedBytes }) => sum + managedBytes, 0)
     const used = managed + own.reduce((sum, { size }) => sum + size, 0)
     assert.isAtMost(used, limit)
-    const idle = stats.reduce((sum, { heldBytes }) => sum + heldBytes, 0)
+    const idle = stats.reduce((sum, { heldBytes, setAsideBytes }) => sum + heldBytes - setAsideBytes, 0)
+    for (const { bytes, reserved } of isRich ? asked : []) {
+      assert.isTrue(reserved.hasAll || !reserved.hasBegun, `${bytes} bytes are reserved, and not there`)
+    }
     for (const [index, pool] of pools.entries()) {
-      const first = asked.find((one) => one.pool === pool && one.fiber.pollUnsafe() === undefined)
+      const first = asked.find((one) => one.pool === pool && !isServed(one))
       if (first === undefined || !isRich) continue
       const { heldBytes, managedBytes, setAsideBytes } = stats[index]!
       const fits = first.bytes <= limit - used + idle &&
@@ -131,7 +158,7 @@ const run = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>, maxBytes: nu
   yield* done(Effect.forEach(own.splice(0), freeUnsafe))
   // The first of those that are left, again and again: nobody else stands in its way for ever.
   while (asked.length > 0) {
-    const served = asked.findIndex(({ fiber }) => fiber.pollUnsafe() !== undefined)
+    const served = asked.findIndex(isServed)
     assert.notStrictEqual(served, -1, `${asked.length} requests wait for each other, or for nothing`)
     yield* done(end(asked.splice(served, 1)[0]!))
   }

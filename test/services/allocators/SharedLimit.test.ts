@@ -14,6 +14,7 @@ import * as Allocator from "../../../src/services/buffers/Allocator.ts"
 import * as LimitingAllocator from "../../../src/services/buffers/allocators/LimitingAllocator.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../../src/services/lease/Lease.ts"
+import * as StagingPool from "../../../src/services/staging/StagingPool.ts"
 import { nextTurn } from "../../support/hostPool.ts"
 
 const limited = LimitingAllocator.layer({ maxBytes: 4096 }).pipe(
@@ -185,6 +186,43 @@ describe("two pools on one limited allocator", () => {
       deepStrictEqual(jobs.map((job) => job.pollUnsafe()), [undefined, undefined])
       yield* Scope.close(scope, Exit.void)
       for (const job of jobs) yield* Fiber.join(job)
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("reserve bytes that the others can neither lease nor hold", () =>
+    Effect.gen(function*() {
+      const [frames, tables] = yield* both
+      yield* tables.use(2048, () => Effect.void)
+      yield* frames.reserve(3072, (reserved) =>
+        Effect.gen(function*() {
+          // What they held went, or they could lease it now.
+          strictEqual((yield* tables.stats).heldBytes, 0)
+          strictEqual((yield* Effect.flip(tables.allocate(2048, { onExhausted: "fail" }))).reason._tag, "OutOfMemory")
+          yield* tables.allocate(1024)
+          yield* reserved.use(3072, () => Effect.void)
+        }))
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("say how many bytes others use, which makes an error retryable", () =>
+    Effect.gen(function*() {
+      const [frames, tables] = yield* both
+      yield* frames.allocate(4096)
+      const error = yield* Effect.flip(tables.allocate(1024, { onExhausted: "fail" }))
+      strictEqual(error.isRetryable, true)
+      assert.include(error.message, "others use 4096 B of the allocator's 4096 B")
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("share it with pools of staging memory", () =>
+    Effect.gen(function*() {
+      const [frames] = yield* both
+      const uploads = yield* StagingPool.make({ onExhausted: "wait" })
+      const scope = yield* Scope.make()
+      yield* Scope.provide(frames.allocate(4096), scope)
+      const waiting = yield* Effect.forkChild(uploads.allocate(1024, Uint8Array))
+      yield* settled
+      strictEqual(waiting.pollUnsafe(), undefined)
+      yield* Scope.close(scope, Exit.void)
+      strictEqual((yield* Fiber.join(waiting)).size, 1024)
+      strictEqual((yield* frames.stats).heldBytes, 0)
     }).pipe(Effect.scoped, Effect.provide(limited)))
 
   it.effect("forget a pool that has closed", () =>

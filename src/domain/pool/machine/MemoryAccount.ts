@@ -9,13 +9,11 @@ import type { GpuError, LimitOwner, WaitingJob } from "../../GpuError.ts"
 import type { PoolBlock, PoolCore } from "../PoolCore.ts"
 import type { FreeReason } from "../PoolEvent.ts"
 import { LeaseCharge } from "./Charge.ts"
+import { noOuterLimits, type OuterLimits } from "./OuterLimits.ts"
 import type { PoolState, Reusable } from "./PoolState.ts"
 import type { Account, Family, Request, RequestSource, Served } from "./Request.ts"
 import { leftOfAll, type Origin } from "./Reservation.ts"
 import { WaitQueue } from "./WaitQueue.ts"
-
-/** A request asks for the block of its policy, again when the driver has back what was freed, and then for its own size alone. */
-const callsOfOneTry = 3
 
 export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   readonly number = 0
@@ -27,8 +25,6 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   returning: PoolBlock<A, Family> | undefined = undefined
   readonly #state: PoolState<A>
   readonly #limits: DeviceLimits
-  /** Driver calls that ended without a block. */
-  #refusals = 0
   /** Leases that handlers took while others waited. */
   #toHandlers = 0
   /** The count of freed blocks whose memory the driver really has. */
@@ -43,18 +39,30 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     this.owner = owner
   }
 
-  /** Bytes that are neither leased nor pending nor reserved, of the limit or of what the device has if that is less. */
+  /**
+   * Bytes that are neither leased nor pending nor reserved: of the limit, of what the limits around the memory leave to it if other
+   * memories give up what they hold, or of what the device has, whichever is least.
+   */
   get freeBytes(): number {
+    return this.freeIn(this.#outer.attainableBytes)
+  }
+
+  /** The same if the limits around the memory left so many bytes to it. */
+  freeIn(outerBytes: number): number {
     const { heldBytes, managedBytes, maxBytes, reservedBytes, setAsideBytes } = this.core
-    const capacity = Math.min(maxBytes, this.#limits.memoryBytes ?? Infinity, Number.MAX_SAFE_INTEGER)
+    const capacity = Math.min(maxBytes, outerBytes, this.#limits.memoryBytes ?? Infinity, Number.MAX_SAFE_INTEGER)
     return capacity - (managedBytes - heldBytes) - reservedBytes - setAsideBytes
   }
 
-  /** How many bytes a request may get without touching what is reserved for others. */
-  roomFor(request: Request): number {
+  get #outer(): OuterLimits {
+    return this.#state.port.outer
+  }
+
+  /** How many bytes a request may get without touching what is reserved for others; without `outerBytes` others give nothing up. */
+  roomFor(request: Request, outerBytes: number = this.#outer.leftBytes): number {
     if (this.core.setAsideBytes === 0) return Infinity
     // A lowered limit takes nothing from reservations: the bytes that are reserved go to them.
-    return Math.max(this.freeBytes + request.drawn, request.isCertain ? request.exactSize : 0)
+    return Math.max(this.freeIn(outerBytes) + request.drawn, request.isCertain ? request.exactSize : 0)
   }
 
   /** By how much the next block may be larger than the request that gets it. */
@@ -73,9 +81,20 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return this.allowance(request) < request.blockSize ? request.exactSize : request.blockSize
   }
 
-  /** Whether so many bytes would fit under the limit if all held blocks were evicted, without the bytes that are reserved. */
+  /** Whether so many bytes would fit if all held blocks were evicted, those of other memories too, without the bytes that are reserved. */
   mayFit(request: Request, bytes: number): boolean {
-    return this.core.deficit(bytes) <= this.core.heldBytes && bytes <= this.roomFor(request)
+    return this.#fits(bytes) && bytes <= this.roomFor(request, this.#outer.attainableBytes)
+  }
+
+  #fits(bytes: number): boolean {
+    const { heldBytes, managedBytes, maxBytes, reservedBytes } = this.core
+    const capacity = Math.min(maxBytes, this.#outer.attainableBytes, Number.MAX_SAFE_INTEGER)
+    return bytes <= capacity - (managedBytes - heldBytes) - reservedBytes
+  }
+
+  /** How many bytes must be evicted before so many can become pending. */
+  deficit(request: Request, bytes: number): number {
+    return Math.max(this.core.deficit(bytes), bytes - this.roomFor(request))
   }
 
   /** Answers a request from a held block, if there is one now that a budget has room for. */
@@ -154,10 +173,11 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
    */
   makeRoom(request: Request, bytes: number): "evicted" | "free" | undefined {
     if (!this.mayFit(request, bytes)) return undefined
-    const deficit = this.core.deficit(bytes)
-    if (deficit === 0) return "free"
+    const deficit = this.deficit(request, bytes)
+    if (deficit <= 0) return "free"
     this.#state.observer?.roomNeeded(request, deficit)
-    this.freeAll(this.core.trim(this.core.managedBytes - deficit), "evicted")
+    this.freeAll(this.core.trim(this.core.managedBytes - this.core.deficit(bytes)), "evicted")
+    this.#outer.evict(() => this.deficit(request, bytes))
     return "evicted"
   }
 
@@ -167,9 +187,18 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const activeCapacity = this.core.managedBytes - this.core.heldBytes
     if (memoryBytes !== undefined && activeCapacity + request.capacity > memoryBytes) return false
     const block = this.core.evictNext()
-    if (block === undefined) return false
+    if (block === undefined) return this.#evictOthers(request)
     this.#state.observer?.roomNeeded(request, 0)
     this.free(block, "evicted")
+    return true
+  }
+
+  /** Other memories give up as many bytes, which the driver must have back before it is asked again. */
+  #evictOthers(request: Request): boolean {
+    const outer = this.#outer
+    const target = outer.heldByOthers - request.capacity
+    if (!outer.evict(() => outer.heldByOthers - target)) return false
+    request.reclaimedAt = -1
     return true
   }
 
@@ -194,6 +223,8 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const { asks, charge, drawn, exactSize } = request
     const missing = exactSize - drawn
     if (missing > 0 && missing > this.freeBytes) return false
+    // What is reserved must not be leased meanwhile in other memories; this one keeps it for its reservations.
+    if (missing > 0) this.#outer.evict(() => missing - this.freeIn(this.#outer.leftBytes))
     request.drawn = 0
     charge?.settled()
     asks!.open(exactSize, drawn)
@@ -207,10 +238,15 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   mayServe(): boolean {
-    const { atWork, isRefused, leastBytes, length } = this.queue
+    const { isRefused, leastBytes, length } = this.queue
     if (this.#state.closed || length === 0) return false
     if (this.core.heldBytes >= leastBytes) return true
-    return (!isRefused || atWork === 0) && this.core.deficit(leastBytes) <= this.core.heldBytes
+    return !(isRefused && this.#isAtWork) && this.#fits(leastBytes)
+  }
+
+  /** Whether a request that the driver refused tries again, of this memory or of another one under its limits: then no other one may. */
+  get #isAtWork(): boolean {
+    return this.queue.atWork > 0 || this.#outer.othersAtWork
   }
 
   serve(request: Request): Served | undefined {
@@ -224,13 +260,13 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   #tryServe(request: Request): Served | undefined {
     const { asks } = request
     // One that has its bytes already, and was refused by the driver for what it takes of them, tries as others do.
-    if (asks?.isOpen === true) return this.queue.atWork === 0 && this.#mayRetry(request) ? "try" : undefined
+    if (asks?.isOpen === true) return !this.#isAtWork && this.#mayRetry(request) ? "try" : undefined
     if (asks !== undefined) return this.tryAdmit(request) ? "admitted" : undefined
     if (this.search(request)) return "answered"
     // Where the driver refuses, free bytes under the limit do not help.
     if (!this.queue.isRefused) return this.#give(request) ? "given" : undefined
     // One request at a time, or all would ask the driver for the memory of one release.
-    if (this.queue.atWork > 0 || !this.mayFit(request, request.exactSize)) return undefined
+    if (this.#isAtWork || !this.mayFit(request, request.exactSize)) return undefined
     return this.#mayRetry(request) ? "try" : undefined
   }
 
@@ -248,7 +284,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
       request.charge?.resize(bytes)
       request.capacity = bytes
       request.isRefused = false
-      request.reclaimsFirst = this.freesAreLate
+      request.reclaimsFirst = room === "evicted" || this.freesAreLate
       if (room === "evicted") request.tried("evict")
       return true
     }
@@ -283,11 +319,11 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
    * refused, also to others.
    */
   mayRecover(request: Request, wasRefused: boolean): boolean {
-    const { asks, drawn, from } = request
+    const { asks, drawn, exactSize, from } = request
     const { activeBlocks, reservedBytes, setAsideBytes } = this.core
     const ofOthers = setAsideBytes - drawn - leftOfAll(asks ?? from)
     return activeBlocks > 0 || reservedBytes > 0 || (ofOthers > 0 && ofOthers > this.#drawnByWaiting(request)) ||
-      (wasRefused && this.#state.port.bytesElsewhere() > 0)
+      ((wasRefused || exactSize - drawn <= this.freeIn(Infinity)) && this.#outer.mayComeBack)
   }
 
   /**
@@ -301,12 +337,11 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   countedBytes(): number {
     const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = this.core
-    const elsewhere = this.queue.isRefused ? this.#state.port.bytesElsewhere() : 0
-    return managedBytes - heldBytes + reservedBytes + setAsideBytes + elsewhere
+    return managedBytes - heldBytes + reservedBytes + setAsideBytes
   }
 
   returned(): number {
-    return this.core.releases + this.core.driverFrees + this.#limitChanges + this.#state.port.epochElsewhere()
+    return this.core.releases + this.core.driverFrees + this.#limitChanges + this.#outer.epoch
   }
 
   room(): number {
@@ -321,28 +356,16 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     this.#state.port.queueing()
   }
 
+  /** Something has come back that its queue may want, or those of other memories. */
+  cameBack(): void {
+    this.queue.serve()
+    this.#outer.tell()
+  }
+
   setLimit(bytes: number): void {
     this.#limitChanges++
     this.#state.observer?.limitChanged(undefined, this.core.maxBytes, bytes)
     this.core.setMaxBytes(bytes)
-  }
-
-  /** The driver is asked for a request. */
-  asked(request: Request): void {
-    const { uncontestedEpoch } = this.#state
-    request.calls = request.callsSince === uncontestedEpoch ? request.calls + 1 : 1
-    request.callsSince = uncontestedEpoch
-    request.refusalsBefore = this.#refusals
-  }
-
-  /**
-   * The driver refused a request. A call that it refused while this one was under way may have lacked what this one had in its hands
-   * and has given back, so the epoch grows. It does so for as many calls as one try has, until something really comes back: two requests
-   * that are refused would else be a reason for each other to ask again, without an end.
-   */
-  refused({ calls, refusalsBefore }: Request): void {
-    if (this.#refusals !== refusalsBefore && calls <= callsOfOneTry) this.#state.contested++
-    this.#refusals++
   }
 
   /** Whether the driver may not have got back yet what was freed. */
@@ -357,7 +380,9 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   outOfMemory(request: Request, waitedMillis?: number, deadlock?: ReadonlyArray<WaitingJob>): GpuError {
-    const facts = { ...this.core.evidence, limitName: "maxBytes", limitLabel: this.owner.name } as const
+    const { bytesOfOthers, maxBytes } = this.#outer
+    const others = this.#outer === noOuterLimits ? undefined : { shared: { maxBytes, bytesOfOthers } }
+    const facts = { ...this.core.evidence, ...others, limitName: "maxBytes", limitLabel: this.owner.name } as const
     return this.#state.outOfMemory(request, facts, undefined, waitedMillis, deadlock)
   }
 }

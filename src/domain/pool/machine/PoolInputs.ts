@@ -12,7 +12,6 @@ import type { Reusable } from "./PoolState.ts"
 export type PoolInputs<A extends Reusable = Reusable> = Pick<
   PoolMachine<A>,
   | "advance"
-  | "allTimedOut"
   | "ask"
   | "askOnce"
   | "begunAll"

@@ -103,9 +103,8 @@ export class PoolLife<A extends Reusable = Reusable> {
   #returned(block: PoolBlock<A, Family>): void {
     this.trimExcess()
     this.memory.returning = block
-    this.memory.queue.serve()
+    this.memory.cameBack()
     this.memory.returning = undefined
-    this.state.port.tellOthers()
   }
 
   /**
@@ -143,7 +142,7 @@ export class PoolLife<A extends Reusable = Reusable> {
     const frees = core.driverFrees
     for (let block = core.evictIdle(); block !== undefined; block = core.evictIdle()) this.memory.free(block, "idle")
     if (core.driverFrees === frees) return false
-    this.memory.queue.serve()
+    this.memory.cameBack()
     return true
   }
 
@@ -247,9 +246,12 @@ export class PoolLife<A extends Reusable = Reusable> {
       : BufferRequest.deviceLimitProblem(where, exactSize, this.#limits, "memoryBytes")
     return problem ??
       BufferRequest.limitProblem(where, exactSize, "maxBytes", this.core.maxBytes, this.memory.owner) ??
+      BufferRequest.limitProblem(where, exactSize, "maxBytes", this.state.port.outer.maxBytes, allocator) ??
       budget?.limitProblem(where, exactSize)
   }
 }
+
+const allocator: LimitOwner = { kind: "allocator" }
 
 /** Mostly nothing has ended: closures in the function that looks would cost each request that waits. */
 const failing = (why: GpuError): Failure => () => why

@@ -139,7 +139,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     if (request.capacity === 0) request.capacity = memory.wantedBlock(request)
     if (request.isRefused) return this.#relieve(request)
     const { capacity } = request
-    if (request.pending > 0 || (this.core.deficit(capacity) === 0 && memory.mayFit(request, capacity))) {
+    if (request.pending > 0 || (memory.deficit(request, capacity) <= 0 && memory.mayFit(request, capacity))) {
       return this.#askDriver(request)
     }
     if (memory.makeRoom(request, capacity) !== undefined) {
@@ -225,6 +225,8 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     request.tried("wait")
     if (!account.queue.enter(request, "queued", request.exhaustedAt)) return undefined
     this.state.observer?.waiting(request)
+    // It may have been the one that tried, and only one does so at a time.
+    if (request.wasRefused) this.state.port.outer.tell()
     return "Wait"
   }
 
@@ -286,7 +288,6 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   /** The call of the driver begins. From this step on it owns the pending bytes, and the request does not. */
   driverAsked(request: Request): number {
     const { pending } = request
-    this.memory.asked(request)
     request.pending = 0
     request.asking = pending
     request.become("asking")
@@ -323,7 +324,6 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   driverRefused(request: Request, why: string, failure: Failure): void {
     this.core.unreserve(request.asking, request.size)
     request.unuse()
-    this.memory.refused(request)
     this.state.observer?.refused(request, request.asking, why)
     if (request.state === "asking") {
       if (why === "OutOfMemory") {
@@ -343,10 +343,8 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       request.undraw()
     }
     // Requests of its reservation may wait in any queue for what comes back to that.
-    if (request.from === undefined) this.memory.queue.serve()
+    if (request.from === undefined) this.memory.cameBack()
     else this.state.serveAll()
-    // A block that nobody waits for is held now.
-    this.state.port.tellOthers()
   }
 
   /** The driver has back the first blocks that were freed, so many of them. */
@@ -387,7 +385,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     if (request.from !== undefined) this.#giveBack(request)
     // Those behind it at a budget may have waited only for this request.
     if (queue !== undefined && queue !== this.memory.queue) queue.serve()
-    if (queue !== undefined || pending > 0) this.memory.queue.serve()
+    if (queue !== undefined || pending > 0) this.memory.cameBack()
   }
 
   /** It was interrupted before it had what it asked for, or its scope has closed, or it could not use what it was given in the queue. */
@@ -422,12 +420,6 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   begunAll(request: Request): void {
     request.tried("bin")
     request.tried("driver")
-  }
-
-  /** The time is over of one that asks for them anew, in no queue. Its error. */
-  allTimedOut(request: Request, waitedMillis: number): GpuError {
-    request.tried("wait")
-    return this.memory.outOfMemory(request, waitedMillis)
   }
 
   /** The scope has closed that was to own what a request in a queue waits for. */

@@ -8,6 +8,7 @@ import { place } from "../../ErrorStack.ts"
 import { type GpuError, make as makeError, OutOfMemory, type Released, type WaitingJob } from "../../GpuError.ts"
 import type { PoolBlock, PoolCore } from "../PoolCore.ts"
 import type { GaveUp } from "../PoolEvent.ts"
+import type { OuterLimits } from "./OuterLimits.ts"
 import type { PoolObserver } from "./PoolObserver.ts"
 import type { Failure, Family, Queue, Request, RequestSource } from "./Request.ts"
 import type { ChargedBudget, Reservation } from "./Reservation.ts"
@@ -33,6 +34,7 @@ type AccountFacts = Pick<
   | "managedBytes"
   | "reservedBytes"
   | "setAsideBytes"
+  | "shared"
 >
 
 /** What the machine does in the same step. */
@@ -55,8 +57,6 @@ export interface PoolPort<A extends Reusable = Reusable> {
   watch(): void
   /** The first request begins to wait for the memory, or the last one ends. */
   queueing(): void
-  /** Others under the limits of the allocator may want what came back. */
-  tellOthers(): void
   /** Blocks are held that the clock may free. */
   startIdleClock(): void
   /** Ends live leases: all, or those that are charged to a budget. */
@@ -72,11 +72,7 @@ export interface PoolPort<A extends Reusable = Reusable> {
   /** Why the device is lost. */
   lost(): GpuError | undefined
   evidence(budget: ChargedBudget | undefined): Evidence
-  /** The epochs of others under the limits of the allocator, and those without contested refusals. */
-  epochElsewhere(): number
-  uncontestedElsewhere(): number
-  /** Bytes of others under the limits of the allocator. */
-  bytesElsewhere(): number
+  readonly outer: OuterLimits
 }
 
 /** Between so many the event loop turns: the end of a pool, or a limit that is raised, may answer very many. */
@@ -98,8 +94,6 @@ export class PoolState<A extends Reusable = Reusable> {
   readonly whyEnded: (request: Request) => Failure | undefined
   /** Whether it can never fit. */
   readonly isTooLarge: (request: Request) => boolean
-  /** Refused driver calls that may have had in their hands what another call was refused for meanwhile. */
-  contested = 0
   /** What the ledger counts and is in no epoch, as a number below 0. */
   #correction = 0
   #arrivals = 0
@@ -120,29 +114,20 @@ export class PoolState<A extends Reusable = Reusable> {
   }
 
   /**
-   * Grows when memory may be free that a refused request did not see: a lease ended, the driver got a block back, a block was kept
-   * that nobody waits for, or a call was refused that may have had it in its hands. Corrections take out what is no reason to ask again:
+   * Grows when memory may be free that a refused request did not see: a lease ended, the driver got a block back, or a block was kept
+   * that nobody waits for. Corrections take out what is no reason to ask again:
    * a block that a waiter got in the step in which it came back, blocks that were evicted for another memory, and the leases of an
    * `allocateAll` that did not get all. While it does not grow, asking the driver again is useless. A new limit is not in it, since it
    * gives the driver no memory: the queues are served then.
    */
   get ownEpoch(): number {
-    return this.ownUncontestedEpoch + this.contested
-  }
-
-  /** The same without refused calls: what really came back. */
-  get ownUncontestedEpoch(): number {
     const { driverAllocations, driverFrees, misses, releases } = this.core
     return releases + driverFrees + driverAllocations - misses + this.#correction
   }
 
-  /** Of this memory and of others under the limits of the allocator. */
+  /** Of this memory, and of what came back to others under the limits around it. */
   get epoch(): number {
-    return this.ownEpoch + this.port.epochElsewhere()
-  }
-
-  get uncontestedEpoch(): number {
-    return this.ownUncontestedEpoch + this.port.uncontestedElsewhere()
+    return this.ownEpoch + this.port.outer.epoch
   }
 
   /** Takes out of the epoch, by a number below 0, what the ledger counts and is no reason to ask the driver again. */
@@ -214,6 +199,7 @@ export class PoolState<A extends Reusable = Reusable> {
   /** Serves the requests that were behind others that are gone. */
   serveAll(): void {
     for (const queue of Array.from(this.queues)) queue.serve()
+    this.port.outer.tell()
   }
 
   /** A request that waits has an answer. Without a fiber that waits it is its own fiber that serves the queue, and sees it in this step. */

@@ -295,11 +295,6 @@ export abstract class Request implements Asking {
   asking = 0
   /** The pool's count of freed blocks when memory was last reclaimed for it. */
   reclaimedAt = -1
-  /** How often it has asked the driver in one uncontested epoch (`PoolState`), and which that is. */
-  calls = 0
-  callsSince = -1
-  /** How many calls the driver had refused when it began the last one. */
-  refusalsBefore = 0
   /** What the handlers that it asked last have done for it. */
   credit: HandlerCredit | undefined = undefined
 

@@ -5,6 +5,7 @@
  */
 import { DeviceLost, type GpuError, make as makeError, type Released } from "../../../domain/GpuError.ts"
 import type { AdmittedJobs } from "../../../domain/pool/machine/HoldingJobs.ts"
+import { noOuterLimits, type OuterLimits } from "../../../domain/pool/machine/OuterLimits.ts"
 import type { Account, Failure } from "../../../domain/pool/machine/Request.ts"
 import type { MachineRequest } from "../MachineRequest.ts"
 import { refusal } from "../Refusal.ts"
@@ -18,14 +19,15 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
   /** Which requests jobs keep back is recorded. */
   readonly countsReservations = true
   answered = undefined
-  /** What the machine has found of others under one limit. */
-  elsewhere = { epoch: 0, uncontested: 0, bytes: 0 }
+  /** What the machine has found of the limits around it. */
+  readonly outer: OuterLimits = { ...noOuterLimits }
   readonly #journal: Journal
-  readonly #untilDone: (memory: number) => void
+  readonly #untilDone: (memory: number) => number
 
   /** `untilDone` lets others act within a step of the machine, until the recording says that it goes on. */
-  constructor(plan: MemoryPlan, content: MemoryContent, journal: Journal, untilDone: (memory: number) => void) {
+  constructor(plan: MemoryPlan, content: MemoryContent, journal: Journal, untilDone: (memory: number) => number) {
     super(plan, content)
+    this.core.outer = this.outer
     this.#journal = journal
     this.#untilDone = untilDone
   }
@@ -53,6 +55,16 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     const { memory, sections } = this.machine
     if (budget !== undefined) return this.budgetOf(budget)
     return number === sections.number ? sections : memory
+  }
+
+  /** What the memory finds of the limits around it from here on. */
+  seeLimits(leftBytes: number, attainableBytes: number, maxBytes: number): void {
+    const evict = (missing: () => number): boolean => missing() > 0 && this.#untilDone(this.number) === 1
+    Object.assign(this.outer, { leftBytes, attainableBytes, maxBytes, evict })
+  }
+
+  seeOthers(epoch: number, mayComeBack: boolean, othersAtWork: boolean): void {
+    Object.assign(this.outer, { epoch, mayComeBack, othersAtWork })
   }
 
   /** The device is lost, as requests see from here on. */
@@ -128,18 +140,6 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
 
   lost(): GpuError | undefined {
     return this.error
-  }
-
-  epochElsewhere(): number {
-    return this.elsewhere.epoch
-  }
-
-  uncontestedElsewhere(): number {
-    return this.elsewhere.uncontested
-  }
-
-  bytesElsewhere(): number {
-    return this.elsewhere.bytes
   }
 
   // What others do within a step of the machine.

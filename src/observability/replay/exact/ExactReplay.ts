@@ -102,14 +102,15 @@ export class ExactReplay {
     return one
   }
 
-  #untilDone(memory: number): void {
+  /** What others have said when the machine goes on. */
+  #untilDone(memory: number): number {
     this.#demand(++this.#depth < deepest)
     while (!this.#journal.findsNext(memory, "done")) {
       this.#demand(this.#journal.row !== undefined)
       this.#step()
     }
-    this.#journal.pass()
     this.#depth--
+    return this.#journal.find(memory, "done")
   }
 
   #step(): void {
@@ -239,9 +240,6 @@ export class ExactReplay {
         return this.#expect(exact, machine.retryAll(request, value))
       case "begunAll":
         return machine.begunAll(request)
-      case "allTimedOut":
-        machine.allTimedOut(request, value)
-        return
       case "scopeClosed":
         return machine.scopeClosed(request)
       case "promote":
@@ -319,8 +317,9 @@ export class ExactReplay {
         memory.namesQueues = value === 1
         return
       case "elsewhere":
-        memory.elsewhere = { epoch: value, uncontested: value2, bytes: value3 }
-        return
+        return memory.seeOthers(value, value2 === 1, value3 === 1)
+      case "outer":
+        return memory.seeLimits(value, value2, value3)
       case "unusable":
         this.#known(memory.leaseOf(value)).block!.value.recyclable = false
         return

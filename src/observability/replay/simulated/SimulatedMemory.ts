@@ -6,6 +6,7 @@
 import { DeviceLost, type GpuError, make as makeError, type Released } from "../../../domain/GpuError.ts"
 import type { Budget } from "../../../domain/pool/machine/Budget.ts"
 import { IdleSchedule } from "../../../domain/pool/machine/IdleSchedule.ts"
+import { noOuterLimits } from "../../../domain/pool/machine/OuterLimits.ts"
 import type { ChargedBudget } from "../../../domain/pool/machine/Reservation.ts"
 import type { MachineRequest, Told } from "../MachineRequest.ts"
 import { firstQueue, type MemoryObserver, ReplayedMemory } from "../ReplayedMemory.ts"
@@ -31,6 +32,8 @@ export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
   trimFollows = false
   /** The requests that ask handlers, in the order in which they began to. */
   readonly asking = new Set<T>()
+  /** No memory of a simulation knows of others under one limit. */
+  readonly outer = noOuterLimits
   readonly #simulation: Simulation<T>
   readonly #idle: IdleSchedule
   #idleClock: "stopped" | "starts" | "runs" = "stopped"
@@ -201,17 +204,5 @@ export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
 
   lost(): GpuError | undefined {
     return this.error
-  }
-
-  epochElsewhere(): number {
-    return 0
-  }
-
-  uncontestedElsewhere(): number {
-    return 0
-  }
-
-  bytesElsewhere(): number {
-    return 0
   }
 }

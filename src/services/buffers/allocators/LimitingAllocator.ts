@@ -7,17 +7,16 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Scheduler from "effect/Scheduler"
 import { optionsProblem, readValues } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, type LimitOwner, outOfMemory } from "../../../domain/GpuError.ts"
+import { type Counted, SharedLimit } from "../../../domain/pool/machine/SharedLimit.ts"
 import * as MemoryLimit from "../../../domain/pool/MemoryLimit.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
-import { CurrentShares } from "../../pool/CurrentReservations.ts"
-import { type Share, SharedLimit } from "../../pool/SharedLimit.ts"
+import { CurrentCounted } from "../../pool/CurrentReservations.ts"
 import { type AllocateOptions, Allocator } from "../Allocator.ts"
 
 /**
@@ -38,14 +37,15 @@ const operation = "Allocator.allocate"
 
 /**
  * Limits the bytes that are allocated and not freed through the Allocator in context. What does not fit fails before
- * the driver is asked: with LimitExceeded when it is over the limit by itself, else with a retryable OutOfMemory, which
- * a pool answers as it does its driver's.
+ * the driver is asked: with LimitExceeded when it is over the limit by itself, else with a retryable OutOfMemory.
  *
- * The pools on it hear of each other. Before it refuses a request, it evicts what any of them holds idle, if that is enough; and where the
- * driver has no memory, whatever they hold. A request that it has refused waits, if its pool waits, for what comes back to any of them.
- * Each pool has a line of its own: where they should share one, give them one `DeviceMemory`. A decorator above it passes
- * on the members of the allocator that it does not change (`{ ...inner, allocate }`), or pools do not hear of each other, and
- * a `freeUnsafe` of its own frees in that step.
+ * To the pools on it this is one more limit beside `maxBytes`. What they lease, hold, reserve and ask the driver for counts together, so
+ * a request waits, if its pool waits, until enough has come back to any of them, and `allocateAll` and `reserve` have their bytes under
+ * this limit too. A request first evicts what its own pool holds, and then what others hold, if that makes enough room; where the driver has
+ * no memory, it evicts whatever they hold. Each pool has a line of its own: where they should share one, give them one `DeviceMemory`
+ * instead. A decorator above it passes on the members of the allocator that it does not change
+ * (`{ ...inner, allocate }`), or pools know nothing of the limit, and its OutOfMemory is to them what their driver's is.
+ * A `freeUnsafe` of its own frees in that step.
  *
  * It counts requested bytes. They count from before the driver is asked, so that requests under way stay within the
  * limit too, until `freeUnsafe` is called, also where the driver fails to free them.
@@ -85,7 +85,7 @@ export const layer = (options: LimitingOptions): Layer.Layer<Allocator, GpuError
       const { info } = yield* DeviceContext
       const limit = readValues(layerOperation, () => limitOf(options, info))
       if (isGpuError(limit)) return yield* limit
-      return limited(yield* Allocator, limit, yield* Scheduler.Scheduler)
+      return limited(yield* Allocator, limit)
     })
   ))
 
@@ -110,20 +110,17 @@ const noLimit = (): GpuError =>
 
 const owner: LimitOwner = { kind: "allocator" }
 
-/** Who allocated a buffer, and how many bytes it counts. */
-interface Counted {
+/** What of a buffer's bytes a pool counts, and what this allocator counts itself: those of a program without a pool, or of a decorator between. */
+interface Live {
   readonly bytes: number
-  readonly share: Share | undefined
+  readonly ofPool: number
+  readonly counted: Counted | undefined
 }
 
-const limited = (
-  inner: Allocator["Service"],
-  maxBytes: number,
-  scheduler: Scheduler.Scheduler
-): Allocator["Service"] => {
-  const limit = new SharedLimit(maxBytes, scheduler)
+const limited = (inner: Allocator["Service"], maxBytes: number): Allocator["Service"] => {
+  const limit = new SharedLimit(maxBytes)
   /** Buffers of other allocators are not counted, and no buffer is counted twice. */
-  const live = new WeakMap<DeviceBuffer, Counted>()
+  const live = new WeakMap<DeviceBuffer, Live>()
   let activeBytes = 0
 
   const refused = (bytes: number): GpuError =>
@@ -131,34 +128,43 @@ const limited = (
       limit: maxBytes,
       activeBytes,
       managedBytes: activeBytes,
-      reservedBytes: limit.usedBytes - activeBytes,
+      reservedBytes: limit.usedBut(undefined) - activeBytes,
       rungs: []
     })
 
-  const allocate = (bytes: number, options: AllocateOptions | undefined, share: Share | undefined) => {
+  const giveBack = ({ bytes, counted, ofPool }: Live): void => {
+    // The pool may ask for them again in the same call.
+    if (ofPool > 0) counted!.set(limit, counted!.get(limit)! + ofPool)
+    limit.giveBack(bytes - ofPool)
+  }
+
+  const allocate = (bytes: number, options: AllocateOptions | undefined, counted: Counted | undefined) => {
     const problem = BufferRequest.sizeProblem(operation, bytes) ??
       BufferRequest.limitProblem(operation, bytes, "maxBytes", maxBytes, owner)
     if (problem !== undefined) return problem
-    const taken = limit.take(bytes, share)
+    const left = counted?.get(limit) ?? 0
+    const ofPool = Math.min(bytes, left)
+    const taken = limit.take(bytes - ofPool)
     if (taken === undefined) return refused(bytes)
-    limit.begin()
-    const ask = (taken: "evicted" | "free"): Effect.Effect<DeviceBuffer, GpuError> => {
-      const call = Effect.suspend(() => inner.allocate(bytes, options))
+    if (ofPool > 0) counted!.set(limit, left - ofPool)
+    const call = Effect.suspend(() => inner.allocate(bytes, options))
+    const ask = (taken: "evicted" | "free"): Effect.Effect<DeviceBuffer, GpuError> =>
       // Real memory would grow beyond the limit if the driver did not have back what was evicted.
-      return Effect.catch(taken === "free" ? call : Effect.andThen(inner.reclaim, call), again)
-    }
-    // Where the driver has no memory, all held blocks give way, until it has: so no request waits for one of them.
+      Effect.catch(taken === "free" ? call : Effect.andThen(inner.reclaim, call), again)
+    // Where the driver has no memory for one without a pool, all held blocks give way, until it has. A pool evicts for itself.
     const again = (error: GpuError) => {
-      const target = limit.usedBytes - bytes
-      const hasMore = error.reason._tag === "OutOfMemory" && limit.evict(() => limit.usedBytes - target)
+      const target = limit.usedBut(undefined) - bytes
+      const hasMore = error.reason._tag === "OutOfMemory" && counted === undefined &&
+        limit.evict(() => limit.usedBut(undefined) - target)
       return hasMore ? ask("evicted") : error
     }
+    const one = { bytes, ofPool, counted }
     return Effect.onExitPrimitive(ask(taken), (exit) => {
-      if (Exit.isFailure(exit)) limit.count(-bytes, share)
-      limit.end(Exit.isFailure(exit), share)
-      if (Exit.isFailure(exit)) return undefined
-      activeBytes += bytes
-      live.set(exit.value, { bytes, share })
+      if (Exit.isFailure(exit)) giveBack(one)
+      else {
+        activeBytes += bytes
+        live.set(exit.value, one)
+      }
       return undefined
     })
   }
@@ -168,16 +174,14 @@ const limited = (
     limits: [limit, ...inner.limits ?? []],
     allocate: (bytes, options) =>
       Effect.uninterruptible(
-        Effect.withFiber((fiber) =>
-          allocate(bytes, options, fiber.getRef(CurrentShares).find((share) => share.limit === limit))
-        )
+        Effect.withFiber((fiber) => allocate(bytes, options, fiber.getRef(CurrentCounted)))
       ),
     freeUnsafe: (buffer) => {
-      const counted = live.get(buffer)
-      if (counted !== undefined) {
+      const one = live.get(buffer)
+      if (one !== undefined) {
         live.delete(buffer)
-        activeBytes -= counted.bytes
-        limit.returned(counted.bytes, counted.share)
+        activeBytes -= one.bytes
+        giveBack(one)
       }
       return inner.freeUnsafe(buffer)
     }

@@ -1,0 +1,42 @@
+/**
+ * The limits around a memory: those of the allocators that its blocks come from, which other memories share with it. A request is charged
+ * to its memory, and with that to all of them.
+ *
+ * @internal
+ */
+export interface OuterLimits {
+  /** More bytes at a time no request can ever have. */
+  readonly maxBytes: number
+  /** The bytes that they leave to this memory, all that it has included. */
+  readonly leftBytes: number
+  /** The same if the other memories gave up what they hold. */
+  readonly attainableBytes: number
+  /** Bytes that may come back to this memory from others: leased, pending, reserved, or allocated without a pool. */
+  readonly bytesOfOthers: number
+  /** Bytes that other memories hold. */
+  readonly heldByOthers: number
+  /** Whether any of them may come back before this memory gets something. */
+  readonly mayComeBack: boolean
+  /** Whether a request of another memory, which the driver has refused, tries again. */
+  readonly othersAtWork: boolean
+  /** Grows when the driver may have got memory back from others. */
+  readonly epoch: number
+  /** Evicts what other memories hold while bytes are missing. Whether there was any. */
+  evict(missing: () => number): boolean
+  /** Requests of other memories may want what came back to this one. They are served in a later task, since this one is within a step. */
+  tell(): void
+}
+
+/** Of a memory whose blocks come from a driver alone. */
+export const noOuterLimits: OuterLimits = {
+  maxBytes: Infinity,
+  leftBytes: Infinity,
+  attainableBytes: Infinity,
+  bytesOfOthers: 0,
+  heldByOthers: 0,
+  mayComeBack: false,
+  othersAtWork: false,
+  epoch: 0,
+  evict: () => false,
+  tell: () => {}
+}

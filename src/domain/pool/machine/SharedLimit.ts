@@ -1,0 +1,224 @@
+/**
+ * A limit that several memories share, and programs without a pool. Each memory has its own blocks and its own queue. What it has leased,
+ * pending, reserved and held counts here, so a request knows what is in its way before any driver is asked, as under its memory's own limit.
+ *
+ * @internal
+ */
+import type { PoolCore } from "../PoolCore.ts"
+import type { OuterLimits } from "./OuterLimits.ts"
+import type { Family, Queue } from "./Request.ts"
+import type { Reservation } from "./Reservation.ts"
+
+/** A memory under the limit. */
+export interface Member {
+  readonly core: Pick<
+    PoolCore<unknown, Family>,
+    "activeBlocks" | "heldBytes" | "managedBytes" | "reservedBytes" | "setAsideBytes"
+  >
+  readonly machine: {
+    readonly memory: { readonly queue: Queue }
+    readonly state: { readonly reservations: ReadonlySet<Reservation>; readonly ownEpoch: number }
+  }
+  /** Frees held blocks of so many bytes for others. They are in no epoch. */
+  evict(bytes: number): void
+  /** Others have given up what they hold for it, if they had any. */
+  evicted(some: boolean): void
+  /** Requests begin to wait in any queue, or the last one ends. Between, the member tells of each block that comes back. */
+  listen(): void
+  /** Serves its queue in a later task. */
+  serveSoon(): void
+}
+
+/** Bytes that only a request's end can bring back. */
+const firmBytes = ({ core }: Member): number =>
+  core.managedBytes - core.heldBytes + core.reservedBytes + core.setAsideBytes
+
+/** Bytes that it can give up. What it has reserved may come out of what it holds. */
+const idleBytes = ({ core }: Member): number => Math.max(0, core.heldBytes - core.setAsideBytes)
+
+const usedBytes = (member: Member): number => firmBytes(member) + idleBytes(member)
+
+/** Whether something comes back from a member as long as nobody gives it more. A reservation that waits for the driver has nothing. */
+const isBusy = ({ core, machine: { memory, state } }: Member): boolean => {
+  if (core.activeBlocks > 0 || core.reservedBytes > 0) return true
+  if (core.setAsideBytes === 0) return false
+  const waiting = memory.queue.parked().filter(({ asks }) => asks?.isOpen === true)
+  return waiting.length < state.reservations.size
+}
+
+const sum = <A>(all: Iterable<A>, of: (one: A) => number, without?: A): number => {
+  let sum = 0
+  for (const one of all) if (one !== without) sum += of(one)
+  return sum
+}
+
+const tellWaiting = (members: Iterable<Member>): void => {
+  for (const member of members) if (member.machine.memory.queue.length > 0) member.serveSoon()
+}
+
+export class SharedLimit {
+  readonly maxBytes: number
+  readonly members = new Set<Member>()
+  /** By it the ages of jobs in different memories are compared. */
+  readonly order = { granted: 0 }
+  /** Bytes of programs without a pool, from before the driver is asked. */
+  otherBytes = 0
+  /** Grows when these come back, and when a member has left. */
+  epoch = 0
+
+  constructor(maxBytes: number) {
+    this.maxBytes = maxBytes
+  }
+
+  /** From now on a memory is under this limit and those around it, of which the outermost is the last. */
+  join(member: Member, limits: ReadonlyArray<SharedLimit>): Around {
+    for (const { members } of limits) members.add(member)
+    return new Around(member, limits)
+  }
+
+  leave(member: Member): void {
+    this.members.delete(member)
+    // The others keep counting what came back to it.
+    this.epoch += member.machine.state.ownEpoch + 1
+    this.listen()
+    tellWaiting(this.members)
+  }
+
+  /** Bytes of all but one member. */
+  usedBut(member: Member | undefined): number {
+    return sum(this.members, usedBytes, member) + this.otherBytes
+  }
+
+  firmBut(member: Member | undefined): number {
+    return sum(this.members, firmBytes, member) + this.otherBytes
+  }
+
+  get hasWaiters(): boolean {
+    for (const { machine } of this.members) if (machine.memory.queue.length > 0) return true
+    return false
+  }
+
+  /** Called when a queue gets its first request or loses its last. */
+  listen(): void {
+    for (const member of this.members) member.listen()
+  }
+
+  /** Evicts what members hold while bytes are missing, first of the one with the most. Whether there was any. */
+  evict(missing: () => number, without?: Member): boolean {
+    const before = sum(this.members, ({ core }) => core.heldBytes)
+    const largestFirst = Array.from(this.members).sort((a, b) => b.core.heldBytes - a.core.heldBytes)
+    for (const member of largestFirst) {
+      if (member !== without && member.core.heldBytes > 0 && missing() > 0) member.evict(missing())
+    }
+    return sum(this.members, ({ core }) => core.heldBytes) < before
+  }
+
+  /**
+   * Counts bytes of a program without a pool before the driver is asked, and evicts what members hold if that makes enough room.
+   * `undefined` if there is none.
+   */
+  take(bytes: number): "evicted" | "free" | undefined {
+    if (bytes === 0) return "free"
+    const missing = () => bytes - (this.maxBytes - this.usedBut(undefined))
+    if (bytes > this.maxBytes - this.firmBut(undefined)) return undefined
+    const evicted = this.evict(missing)
+    // An allocator of the program may give back later what members give up.
+    if (missing() > 0) return undefined
+    this.otherBytes += bytes
+    return evicted ? "evicted" : "free"
+  }
+
+  /** Such bytes have come back. */
+  giveBack(bytes: number): void {
+    if (bytes === 0) return
+    this.otherBytes -= bytes
+    this.epoch++
+    tellWaiting(this.members)
+  }
+}
+
+export class Around implements OuterLimits {
+  readonly limits: ReadonlyArray<SharedLimit>
+  readonly #member: Member
+  readonly maxBytes: number
+
+  constructor(member: Member, limits: ReadonlyArray<SharedLimit>) {
+    this.#member = member
+    this.limits = limits
+    this.maxBytes = Math.min(...limits.map(({ maxBytes }) => maxBytes))
+  }
+
+  /** All memories under any of the limits are under this one too. */
+  get #outermost(): SharedLimit {
+    return this.limits.at(-1)!
+  }
+
+  get others(): ReadonlyArray<Member> {
+    return Array.from(this.#outermost.members).filter((member) => member !== this.#member)
+  }
+
+  get order(): SharedLimit["order"] {
+    return this.#outermost.order
+  }
+
+  get leftBytes(): number {
+    return Math.min(...this.limits.map((limit) => limit.maxBytes - limit.usedBut(this.#member)))
+  }
+
+  get attainableBytes(): number {
+    return Math.min(...this.limits.map((limit) => limit.maxBytes - limit.firmBut(this.#member)))
+  }
+
+  get bytesOfOthers(): number {
+    return this.#outermost.firmBut(this.#member)
+  }
+
+  get heldByOthers(): number {
+    return sum(this.#outermost.members, ({ core }) => core.heldBytes, this.#member)
+  }
+
+  get mayComeBack(): boolean {
+    return this.#outermost.otherBytes > 0 || this.others.some(isBusy)
+  }
+
+  get othersAtWork(): boolean {
+    return this.others.some(({ machine: { memory: { queue } } }) => queue.isRefused && queue.atWork > 0)
+  }
+
+  get epoch(): number {
+    const ofOthers = sum(this.#outermost.members, ({ machine: { state } }) => state.ownEpoch, this.#member)
+    return ofOthers + this.#outermost.epoch
+  }
+
+  evict(missing: () => number): boolean {
+    if (missing() <= 0) return false
+    let hasEvicted = false
+    for (const limit of this.limits) if (limit.evict(missing, this.#member)) hasEvicted = true
+    this.#member.evicted(hasEvicted)
+    return hasEvicted
+  }
+
+  tell(): void {
+    tellWaiting(this.others)
+  }
+
+  listen(): void {
+    this.#outermost.listen()
+  }
+
+  get hasWaiters(): boolean {
+    return this.#outermost.hasWaiters
+  }
+
+  leave(): void {
+    for (const limit of this.limits) limit.leave(this.#member)
+  }
+
+  /** Bytes that the member has pending for one call of its allocator: they count already where that counts. */
+  counted(bytes: number): Counted {
+    return new Map(this.limits.map((limit) => [limit, bytes]))
+  }
+}
+
+/** For each limit, how many bytes of a call are counted with the memory that makes it. */
+export type Counted = Map<SharedLimit, number>
