@@ -37,8 +37,8 @@ interface Job {
 
 const scarce: Pools.OpenOptions = { host: { capacityBytes: 100, lateFree: true } }
 
-/** Beside what a job leases there is room for others. */
-const limited: Pools.OpenOptions = { pool: { maxBytes: 135, onExhausted: "wait" } }
+/** Beside what a job leases there is room for others. The time of looks for deadlocks is real here, and a busy machine slow. */
+const limited: Pools.OpenOptions = { pool: { maxBytes: 135, onExhausted: "wait", suspectAfter: Infinity } }
 
 const patient = { onExhausted: "wait" } as const
 
