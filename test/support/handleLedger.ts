@@ -27,6 +27,22 @@ const retaining: ReadonlySet<string> = new Set([
 /** What a release is about. */
 const handleOf = (name: string, args: ReadonlyArray<unknown>): unknown => name === "clSVMFree" ? args[1] : args[0]
 
+/** Where calls have a list of handles. Events that tests make themselves are only ever in other lists. */
+const listAt: Readonly<Record<string, number>> = {
+  clWaitForEvents: 1,
+  clWaitForEventsAsync: 1,
+  clEnqueueMarkerWithWaitList: 2,
+  clEnqueueMigrateMemObjects: 2
+}
+
+/** All handles and addresses that a call names; numbers and sizes are no bigints. */
+const handlesIn = (name: string, args: ReadonlyArray<unknown>): ReadonlyArray<bigint> => {
+  const at = listAt[name]
+  const list = at === undefined ? undefined : args[at]
+  const listed = list instanceof BigUint64Array ? [...list.subarray(0, Number(args[at! - 1]))] : []
+  return [...args.filter((argument) => typeof argument === "bigint"), ...listed]
+}
+
 class MappedAddresses {
   readonly #counts = new Map<unknown, number>()
 
@@ -43,9 +59,11 @@ class MappedAddresses {
   }
 }
 
-/** The OpenCL handles that are alive by the driver's own answers, and the releases that no driver must see. */
+/** The OpenCL handles that are alive by the driver's own answers, and the calls that no driver must see. */
 export class HandleLedger {
   readonly #alive = new Map<string, Set<unknown>>(Object.values(givers).map((giver) => [giver, new Set()]))
+  /** What the driver has got back, until it gives the same address for something else. */
+  readonly #dead = new Set<unknown>()
   readonly #awaited = new Set<unknown>()
   /** Addresses of mapped memory: one may be given several times, and each is to be taken back. */
   readonly #mapped = new MappedAddresses()
@@ -58,10 +76,18 @@ export class HandleLedger {
     const giver = givers[name]
     if (retaining.has(name) && result === 0) this.#retained.push(args[0])
     const succeeded = result === 0 || result === undefined
-    if (giver !== undefined && succeeded && !this.#letGo(args[0])) this.#alive.get(giver)!.delete(handleOf(name, args))
-    if (name === "clEnqueueSVMFree" && result === 0) {
-      for (const address of args[2] as BigUint64Array) this.#alive.get("clSVMAlloc")!.delete(address)
+    const handle = handleOf(name, args)
+    if (giver !== undefined && succeeded && !this.#letGo(handle)) {
+      this.#alive.get(giver)!.delete(handle)
+      this.#dead.add(handle)
     }
+    if (name === "clEnqueueSVMFree" && result === 0) {
+      for (const address of args[2] as BigUint64Array) {
+        this.#alive.get("clSVMAlloc")!.delete(address)
+        this.#dead.add(address)
+      }
+    }
+    if (typeof result === "bigint") this.#dead.delete(result)
     if (result !== null) this.#alive.get(countedAs[name] ?? name)?.add(result)
     if (name === "clEnqueueUnmapMemObject" && result === 0) this.#mapped.delete(args[2])
     const maps = name.startsWith("clEnqueueMap")
@@ -69,25 +95,30 @@ export class HandleLedger {
     const event = args.at(maps ? -2 : -1)
     if (name.startsWith("clEnqueue") && (maps ? result !== null : result === 0) && event instanceof BigUint64Array) {
       this.#alive.get("clEnqueue")!.add(event[0])
+      this.#dead.delete(event[0])
     }
   }
 
-  /** Takes note of a native wait for an event. Returns the way to say that it has ended. */
-  awaited(event: unknown): () => void {
-    this.#awaited.add(event)
+  /** Takes note of what a thread of the driver uses, an event or a program. Returns the way to say that it has ended. */
+  awaited(handle: unknown): () => void {
+    this.#awaited.add(handle)
     return () => {
-      this.#awaited.delete(event)
+      this.#awaited.delete(handle)
     }
   }
 
   /** Whether a call may reach the driver, which a handle that is not alive, or still waited for, can crash. */
   allows(name: string, args: ReadonlyArray<unknown>): boolean {
+    const allowed = this.#allowsRelease(name, args) && !handlesIn(name, args).some((handle) => this.#dead.has(handle))
+    if (!allowed) this.#forbidden.push(name)
+    return allowed
+  }
+
+  #allowsRelease(name: string, args: ReadonlyArray<unknown>): boolean {
     const giver = givers[name]
     if (giver === undefined) return true
     const handle = handleOf(name, args)
-    if (this.#alive.get(giver)!.has(handle) && !this.#awaited.has(handle)) return true
-    this.#forbidden.push(name)
-    return false
+    return this.#alive.get(giver)!.has(handle) && !this.#awaited.has(handle)
   }
 
   /** One of the times that it was retained, if there is one left. */
@@ -97,11 +128,11 @@ export class HandleLedger {
     return at >= 0
   }
 
-  /** How many handles are alive, by the function that gave them, and how many releases were not allowed. */
+  /** How many handles are alive, by the function that gave them, and how often a function was called that was not allowed. */
   get balance(): Readonly<Record<string, number>> {
     const alive = [...this.#alive].map(([giver, handles]): [string, number] => [giver, handles.size])
-    const forbidden = Object.keys(givers).map((name): [string, number] => [
-      name,
+    const forbidden = [...new Set(this.#forbidden)].map((name): [string, number] => [
+      `${name} of what is gone`,
       this.#forbidden.filter((one) => one === name).length
     ])
     const mapped: [string, number] = ["clEnqueueMapBuffer", this.#mapped.count]

@@ -20,14 +20,23 @@ export interface Watched {
   readonly calls: ReadonlyArray<string>
   readonly count: (name: string) => number
   /**
-   * Handles that the driver gave and did not get back, by the function that gave them; and, by the function that
-   * releases them, how often one was to be released that was not alive or that a native wait was about. Such a release
-   * fails without reaching the driver, which could crash.
+   * Handles that the driver gave and did not get back, by the function that gave them; and, by the function that was
+   * called, how often a call named one that was released, or was to release one that was not alive or that a thread of the
+   * driver still used. Such a call fails without reaching the driver, which could crash.
    */
   readonly alive: () => Readonly<Record<string, number>>
 }
 
 type AnyFunction = (...args: ReadonlyArray<unknown>) => unknown
+
+/** What an asynchronous call uses that must not be released until it has ended. */
+const usedByThread: Readonly<Record<string, (args: ReadonlyArray<unknown>) => unknown>> = {
+  clWaitForEventsAsync: (args) => (args[1] as BigUint64Array)[0],
+  clBuildProgramAsync: (args) => args[0]
+}
+
+const refusalOf = (name: string): unknown =>
+  name === "view" ? new ArrayBuffer(0) : /^cl(?:Create|SVMAlloc|EnqueueMap)/.test(name) ? null : CL_INVALID_VALUE
 
 export const watch = (bends: Bends = () => ({})): Effect.Effect<Watched> =>
   Effect.orDie(Effect.map(OpenCl.load(), (driver) => {
@@ -38,7 +47,9 @@ export const watch = (bends: Bends = () => ({})): Effect.Effect<Watched> =>
       calls.push(name)
       if (name.endsWith("Async")) {
         const callback = args.at(-1) as (...results: ReadonlyArray<unknown>) => void
-        const ended = name === "clWaitForEventsAsync" ? ledger.awaited((args[1] as BigUint64Array)[0]) : constVoid
+        if (!ledger.allows(name, args)) return setImmediate(callback, null, CL_INVALID_VALUE)
+        const used = usedByThread[name]?.(args)
+        const ended = used === undefined ? constVoid : ledger.awaited(used)
         const noted = (...results: ReadonlyArray<unknown>) => {
           ended()
           calls.push(`${name} ended`)
@@ -46,7 +57,7 @@ export const watch = (bends: Bends = () => ({})): Effect.Effect<Watched> =>
         }
         return call(...args.slice(0, -1), noted)
       }
-      if (!ledger.allows(name, args)) return CL_INVALID_VALUE
+      if (!ledger.allows(name, args)) return refusalOf(name)
       const result = call(...args)
       ledger.answered(name, args, result)
       return result

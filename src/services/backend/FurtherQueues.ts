@@ -31,7 +31,7 @@ export type OpenQueue = (
 
 /**
  * The same, where the queues also end with their layer, before the device does: the layer's close waits for those as well that are
- * closing already.
+ * closing already, and for those that a fiber is opening just now, which may have given way to others before it asked the driver.
  */
 export const within = (open: OpenQueue): Effect.Effect<OpenQueue, never, Scope.Scope> =>
   Effect.gen(function*() {
@@ -42,13 +42,24 @@ export const within = (open: OpenQueue): Effect.Effect<OpenQueue, never, Scope.S
       return Effect.forEach(Array.from(queues), (close) => close, { concurrency: "unbounded", discard: true })
     })
     return (label, status) =>
-      Effect.uninterruptible(Effect.gen(function*() {
-        if (isClosing) return yield* queueClosed(label ?? "new")
-        const own = yield* Scope.make()
-        const close = once(Effect.ensuring(Scope.close(own, Exit.void), Effect.sync(() => queues.delete(close))))
+      Effect.uninterruptible(Effect.suspend(() => {
+        if (isClosing) return queueClosed(label ?? "new")
+        const own = Scope.makeUnsafe()
+        const opened = Deferred.makeUnsafe<void>()
+        const close = once(
+          Effect.ensuring(
+            Effect.andThen(Deferred.await(opened), Scope.close(own, Exit.void)),
+            Effect.sync(() => queues.delete(close))
+          )
+        )
+        // In the step that has looked whether the layer closes, so that its close finds this one.
         queues.add(close)
-        yield* Effect.addFinalizer(() => close)
-        return yield* Scope.provide(open(label, status), own)
+        return Effect.gen(function*() {
+          const drivers = yield* Effect.exit(Scope.provide(open(label, status), own))
+          Deferred.doneUnsafe(opened, Exit.void)
+          yield* Effect.addFinalizer(() => close)
+          return yield* drivers
+        })
       }))
   })
 
