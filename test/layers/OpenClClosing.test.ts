@@ -69,6 +69,9 @@ const programs: Readonly<Record<string, Program>> = {
   ),
   "maps shared memory": Effect.flatMap(allocate(64), (x) => Mapping.map(x, Uint8Array)).pipe(
     Effect.provide(Svm.layerAllocator())
+  ),
+  "sees shared memory": Effect.flatMap(allocate(64), (x) => Svm.view(x, Uint8Array)).pipe(
+    Effect.provide(Svm.layerAllocator({ grain: "fine" }))
   )
 }
 

@@ -8,7 +8,7 @@ import * as Scope from "effect/Scope"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import * as KernelArgument from "../../src/domain/kernel/KernelArgument.ts"
-import { type OpenCl, Svm } from "../../src/opencl.ts"
+import { OpenCl, Svm } from "../../src/opencl.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
@@ -20,7 +20,7 @@ import { buffers, endedAnywhere, lateByte, type LateWork } from "../../src/testi
 import { reasonOf } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
 import { onSvm, ownQueue, type SvmServices } from "../support/svmDevice.ts"
-import type { Watched } from "../support/watchedOpenCl.ts"
+import { blockQueue, type Watched } from "../support/watchedOpenCl.ts"
 
 const fine = { grain: "fine" } as const
 
@@ -150,6 +150,18 @@ describeWith(["finegrain"], "Views of shared virtual memory", () => {
           deepStrictEqual([column.getUnsafe(1), column.shape, column.strides, whole.dtype], [7, [2], [4], "f32"])
           strictEqual(bytes.data.length, 3)
           strictEqual((yield* Svm.view(yield* BufferPool.allocate(0), Float32Array)).data.length, 0)
+        }), fine))
+
+    it.live("is not shown when the program has destroyed the buffer while it waited for the device", () =>
+      onSvm(({ count }) =>
+        Effect.gen(function*() {
+          const { destroyBufferUnsafe } = yield* DeviceContext
+          const x = yield* (yield* Allocator.Allocator).allocate(64)
+          const end = yield* blockQueue(yield* OpenCl.handle(x))
+          const viewing = yield* Effect.forkChild(reasonOf(Svm.view(x, Float32Array)), { startImmediately: true })
+          deepStrictEqual(destroyBufferUnsafe(x), Exit.void)
+          end()
+          deepStrictEqual([yield* Fiber.join(viewing), count("view")], ["Released", 0])
         }), fine))
 
     it.live("ends with its scope, with the lease, or when it is asked to", () =>

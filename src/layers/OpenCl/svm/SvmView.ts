@@ -14,7 +14,7 @@ import { detachMemory } from "../../../domain/data/DetachMemory.ts"
 import { elementClassProblem } from "../../../domain/data/ElementClass.ts"
 import * as StridedShape from "../../../domain/data/StridedShape.ts"
 import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../../domain/GpuError.ts"
-import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as Mapping from "../../../services/buffers/mapping/Mapping.ts"
 import { ScopedMapping } from "../../../services/buffers/mapping/ScopedMapping.ts"
 import type { DriverMapping } from "../../../services/device/QueueDriver.ts"
@@ -133,11 +133,15 @@ class SharedView implements DriverMapping {
     this.#target = target
     // Of owners before on other queues as well.
     const ordered = Effect.suspend(() => svm.queue.order.before({ buffers: [target.buffer] }))
-    this.memory = Effect.map(Effect.andThen(ordered, svm.queue.finish), () => {
-      if (this.#ended) return new ArrayBuffer(0)
-      this.#memory = memoryAt(svm.device.api, target.address + BigInt(offset), bytes)
+    this.memory = Effect.flatMap(Effect.andThen(ordered, svm.queue.finish), () => {
+      if (this.#ended) return Exit.succeed(new ArrayBuffer(0))
+      // Since the wait has ended, or began, the layer may have closed, or the program has destroyed the buffer.
+      const { api, info, status } = svm.device
+      const gone = status.error ?? BufferLike.problem(operation, target.buffer, info)
+      if (gone !== undefined) return Exit.fail(gone)
+      this.#memory = memoryAt(api, target.address + BigInt(offset), bytes)
       target.allocation.shown.add(this.#memory)
-      return this.#memory
+      return Exit.succeed(this.#memory)
     })
   }
 
