@@ -87,6 +87,21 @@ describeWith(["opencl"], "The host's memory after OpenCL commands", () => {
       lateReads
     ))
 
+  it.live("has what was read although a later command has ended first", () =>
+    onDevice(
+      () =>
+        Effect.gen(function*() {
+          const [x, y] = [yield* allocate(64), yield* allocate(64)]
+          yield* CommandQueue.fill(x, 0x07070707)
+          for (let time = 0; time < 20; time++) {
+            const reading = yield* Effect.forkChild(read(x), { startImmediately: true })
+            yield* Effect.scoped(Mapping.map(y, Uint8Array, { access: "write" }))
+            deepStrictEqual(yield* Fiber.join(reading), Array(64).fill(7))
+          }
+        }),
+      lateReads
+    ))
+
   it.live("is seen only after a wait for the command's event", () => {
     const waits = new Waits()
     return Effect.andThen(

@@ -99,11 +99,11 @@ export class HandleLedger {
     }
   }
 
-  /** Takes note of what a thread of the driver uses, an event or a program. Returns the way to say that it has ended. */
-  awaited(handle: unknown): () => void {
-    this.#awaited.add(handle)
+  /** Takes note of what a thread of the driver uses, events or a program. Returns the way to say that it has ended. */
+  awaited(handles: Iterable<unknown>): () => void {
+    for (const handle of handles) this.#awaited.add(handle)
     return () => {
-      this.#awaited.delete(handle)
+      for (const handle of handles) this.#awaited.delete(handle)
     }
   }
 

@@ -1,5 +1,4 @@
 import * as Effect from "effect/Effect"
-import { constVoid } from "effect/Function"
 import { OpenCl } from "../../src/opencl.ts"
 import { HandleLedger } from "./handleLedger.ts"
 
@@ -30,9 +29,9 @@ export interface Watched {
 type AnyFunction = (...args: ReadonlyArray<unknown>) => unknown
 
 /** What an asynchronous call uses that must not be released until it has ended. */
-const usedByThread: Readonly<Record<string, (args: ReadonlyArray<unknown>) => unknown>> = {
-  clWaitForEventsAsync: (args) => (args[1] as BigUint64Array)[0],
-  clBuildProgramAsync: (args) => args[0]
+const usedByThread: Readonly<Record<string, (args: ReadonlyArray<unknown>) => Iterable<unknown>>> = {
+  clWaitForEventsAsync: (args) => args[1] as BigUint64Array,
+  clBuildProgramAsync: (args) => [args[0]]
 }
 
 const refusalOf = (name: string): unknown =>
@@ -48,8 +47,7 @@ export const watch = (bends: Bends = () => ({})): Effect.Effect<Watched> =>
       if (name.endsWith("Async")) {
         const callback = args.at(-1) as (...results: ReadonlyArray<unknown>) => void
         if (!ledger.allows(name, args)) return setImmediate(callback, null, CL_INVALID_VALUE)
-        const used = usedByThread[name]?.(args)
-        const ended = used === undefined ? constVoid : ledger.awaited(used)
+        const ended = ledger.awaited(usedByThread[name]?.(args) ?? [])
         const noted = (...results: ReadonlyArray<unknown>) => {
           ended()
           calls.push(`${name} ended`)

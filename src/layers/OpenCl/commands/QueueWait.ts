@@ -5,6 +5,7 @@
  * @internal
  */
 import type { OpenClApi } from "../OpenClApi.ts"
+import * as OpenClCode from "../OpenClCode.ts"
 import type { RecordedCommands } from "./RecordedCommands.ts"
 
 interface Waiter {
@@ -22,7 +23,6 @@ interface Waiter {
 export class QueueWait {
   readonly #api: OpenClApi
   readonly #commands: RecordedCommands
-  readonly #event = new BigUint64Array(new ArrayBuffer(8))
   readonly #waiters = new Set<Waiter>()
   /** Whether a native wait is outstanding: until it ends no event may be released, nor the queue. */
   #running = false
@@ -79,14 +79,27 @@ export class QueueWait {
     return Math.min(latest, firstExact)
   }
 
+  /**
+   * Waits for the events of all commands up to the `target`-th. That of the last one would not do: there are drivers where a map
+   * command ends before those that were enqueued before it on the same in-order queue, as NVIDIA's.
+   */
   #waitFor(target: number): void {
+    const events = this.#commands.unendedUpTo(target)
+    if (events.length === 0) return this.#settle(target, OpenClCode.success)
     this.#running = true
-    this.#event[0] = this.#commands.eventOf(target)
-    this.#api.clWaitForEventsAsync(1, this.#event, (_, code) => {
+    this.#api.clWaitForEventsAsync(events.length, events, (_, code) => {
       this.#running = false
-      this.#commands.settle(target, code)
-      this.#next()
+      // A failed command may end the wait for all of them. It is not in the next list.
+      const isOver = code !== OpenClCode.waitedEventFailed ||
+        this.#commands.unendedUpTo(target).length === events.length
+      if (isOver) this.#settle(target, code)
+      else this.#waitFor(target)
     })
+  }
+
+  #settle(target: number, code: number): void {
+    this.#commands.settle(target, code)
+    this.#next()
   }
 
   /** Until no fiber waits for commands that have all ended: a woken fiber may see more commands end. */

@@ -104,6 +104,15 @@ export class RecordedCommands {
     return this.#commands[this.#first + position - this.#ended - 1]!.event
   }
 
+  /** The events of those of the first `position` commands whose status is not complete now. */
+  unendedUpTo(position: number): BigUint64Array<ArrayBuffer> {
+    const commands = this.#commands.slice(this.#first, this.#first + position - this.#ended)
+    const events = commands.map(({ event }) => event).filter((event) => this.#statusOf(event) > CL_COMPLETE)
+    const list = new BigUint64Array(new ArrayBuffer(8 * events.length))
+    list.set(events)
+    return list
+  }
+
   /** Takes over an event that the driver has just given for a command. */
   add(event: bigint, command: Command): void {
     const { memory } = command
@@ -137,7 +146,7 @@ export class RecordedCommands {
     this.#tellLoss()
   }
 
-  /** Releases the commands up to the `target`-th, after a wait for it that returned `code`. */
+  /** Releases the commands up to the `target`-th, after a wait for all of them that returned `code`. */
   settle(target: number, code: number): void {
     const commands = this.#commands.slice(this.#first, this.#first + target - this.#ended)
     const statuses = this.#synchronized(commands.map(({ event }) => this.#statusOf(event)))
