@@ -2,6 +2,7 @@
 import { Effect, Stream } from "effect"
 import {
   CommandQueue,
+  DeviceContext,
   KernelArgument,
   Mapping,
   MemoryObjects,
@@ -111,7 +112,8 @@ const mapped: OnBuffer = (owned, watch, next) => {
 const region: OnBuffer = (owned, watch, next) =>
   Effect.scoped(Effect.gen(function*() {
     const { lease } = owned
-    const offset = 256 * Random.integer(next, 0, Math.floor((lease.size - 4) / 256))
+    const { regionAlignment } = (yield* DeviceContext.DeviceContext).info.limits
+    const offset = regionAlignment * Random.integer(next, 0, Math.floor((lease.size - 4) / regionAlignment))
     const part = yield* SubRegion.make(lease, { offset })
     const data = randomBytes(next, part.size)
     const after = withBytes(owned, offset, data)
