@@ -1,8 +1,8 @@
 /**
  * How commands name a rectangle, so that every driver takes it. The standard does not say how a driver checks the bounds.
- * NVIDIA's counts whole slices, and refuses a rectangle where the gap after the last row would be outside the buffer:
+ * NVIDIA's counts whole slices and whole rows, and refuses a rectangle where the gap after the last one would be outside the buffer:
  *
- *     (origin[2] + region[2]) * slice pitch > size of the buffer
+ *     (origin[2] + region[2]) * slice pitch > size of the buffer, or (origin[1] + region[1]) * row pitch
  *
  * @internal
  */
@@ -79,16 +79,18 @@ const partsFrom = (
 
 /** A place within the bounds, as the program has named it where that is possible. */
 const named = (extent: Extent, { first, origin, rowPitch, size, slicePitch, start }: Memory): Named | undefined => {
-  if (origin !== undefined && start === 0 && (origin[2] + extent[2]) * slicePitch <= size) {
+  const [bytes, rows, slices] = extent
+  if (
+    origin !== undefined && start === 0 && (origin[2] + slices) * slicePitch <= size &&
+    (origin[1] + rows) * rowPitch <= size
+  ) {
     return { origin, rowPitch, slicePitch }
   }
-  const [bytes, rows, slices] = extent
   // A row begins anywhere in one that is long enough. One slice needs no more room than its rows.
   if (rows === 1 && slices === 1) {
     return { origin: [first, 0, 0], rowPitch: first + bytes, slicePitch: first + bytes }
   }
   const least = slices === 1 ? rows * rowPitch : slicePitch
-  return slices * least > size
-    ? undefined
-    : { origin: [first % rowPitch, Math.floor(first / rowPitch), 0], rowPitch, slicePitch: least }
+  // Rows and slices are counted from the first byte on.
+  return slices * least > size ? undefined : { origin: [first, 0, 0], rowPitch, slicePitch: least }
 }
