@@ -17,6 +17,8 @@ const CL_BGRA = 0x10b6
 const CL_SNORM_INT8 = 0x10d0
 const CL_SNORM_INT16 = 0x10d1
 const CL_DEVICE_MEM_BASE_ADDR_ALIGN = 0x1019
+const CL_PLATFORM_NAME = 0x0902
+const CL_MEM_OBJECT_IMAGE1D_ARRAY = 0x10f5
 
 /** The events of a list. */
 export const eventsOf = (
@@ -103,6 +105,30 @@ export const isTaken = (
   slicePitch % rowPitch === 0 && (slice + slices) * slicePitch <= size && (row + rows) * rowPitch <= size &&
   byte + row * rowPitch + slice * slicePitch + bytes + (rows - 1) * rowPitch + (slices - 1) * slicePitch <= size
 
+/** A driver that copies no layers of a 1-D array to or from a buffer but the first one alone, as NVIDIA's, and has its name. */
+export const firstLayers: Bends = (api) => {
+  const rowImages = new Set<bigint>()
+  const isRefused = (image: bigint, origin: OpenCl.Pointer, extent: OpenCl.Pointer): boolean =>
+    rowImages.has(image) && ((origin as Uint32Array)[2]! > 0 || (extent as Uint32Array)[2]! > 1)
+  return {
+    clGetPlatformInfo: answering(api.clGetPlatformInfo, CL_PLATFORM_NAME, "NVIDIA CUDA"),
+    clCreateImage: (context, flags, format, description, data, code) => {
+      const image = api.clCreateImage(context, flags, format, description, data, code)
+      const isRow = new Uint32Array(description as ArrayBuffer)[0] === CL_MEM_OBJECT_IMAGE1D_ARRAY
+      if (image !== null && isRow) rowImages.add(image)
+      return image
+    },
+    clReleaseMemObject: (memory) => {
+      rowImages.delete(memory)
+      return api.clReleaseMemObject(memory)
+    },
+    clEnqueueCopyImageToBuffer: (...args) =>
+      isRefused(args[1], args[3], args[4]) ? CL_INVALID_VALUE : api.clEnqueueCopyImageToBuffer(...args),
+    clEnqueueCopyBufferToImage: (...args) =>
+      isRefused(args[2], args[4], args[5]) ? CL_INVALID_VALUE : api.clEnqueueCopyBufferToImage(...args)
+  }
+}
+
 /** Such a driver; it counts the rectangles. */
 export class WholeSlices {
   rectangles = 0
@@ -185,7 +211,7 @@ const fewer: Bends = (api) => ({
 
 /** All of them in one. */
 export const strict: Bends = (api) =>
-  [fewer, new WholeSlices().bends, new Uncounted().bends, lateReads].reduce<Partial<Api>>(
+  [fewer, new WholeSlices().bends, new Uncounted().bends, firstLayers, lateReads].reduce<Partial<Api>>(
     (bent, bends) => ({ ...bent, ...bends({ ...api, ...bent }) }),
     {}
   )

@@ -121,22 +121,12 @@ export class OpenClImages implements Driver {
 
   readonly create: Driver["create"] = (operation, shape, format, usage, label) =>
     Effect.suspend(() => {
-      const { context, hostMemoryFlag, info, status } = this.#device
-      if (status.error !== undefined) return status.error
-      const memory = this.#api.clCreateImage(
-        context,
-        accessFlag(usage) | hostMemoryFlag,
-        OpenClImageFormat.encode(format),
-        description(shape),
-        null,
-        this.#code
-      )
-      if (memory === null) return this.#notCreated(operation, ImageFormat.imageBytes(format, shape), this.#code[0]!)
-      const image = this.#add(new OpenClImage(memory, info, shape, format, usage, label))
+      const made = this.#make(operation, shape, format, usage, label)
+      if (Exit.isFailure(made)) return made
       // The driver finds memory for it, or says that it has none.
-      const touched = this.#queue.touchUnsafe(image)
-      if (Exit.isSuccess(touched)) return Exit.succeed(image)
-      this.destroyUnsafe(image)
+      const touched = this.#queue.touchUnsafe(made.value)
+      if (Exit.isSuccess(touched)) return made
+      this.destroyUnsafe(made.value)
       return Exit.failCause(touched.cause)
     })
 
@@ -246,6 +236,12 @@ export class OpenClImages implements Driver {
       : this.#copyByLayer(source, target, targetOrigin, region)
 
   readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
+    if (this.#needsPlane(source, region)) {
+      return this.#withPlane("Images.toBuffer", source, region, (plane, whole) => {
+        const copied = this.#copy(source, plane, whole.origin, region)
+        return Exit.isFailure(copied) ? copied : this.toBufferUnsafe(plane, whole, target, offset)
+      })
+    }
     const bytes = bytesOf(source, region)
     return this.#queue.enqueue(
       {
@@ -264,6 +260,12 @@ export class OpenClImages implements Driver {
   }
 
   readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) => {
+    if (this.#needsPlane(target, region)) {
+      return this.#withPlane("Images.fromBuffer", target, region, (plane, whole) => {
+        const copied = this.fromBufferUnsafe(source, offset, plane, whole)
+        return Exit.isFailure(copied) ? copied : this.#copy(plane, target, region.origin, whole)
+      })
+    }
     const bytes = bytesOf(target, region)
     return this.#queue.enqueue(
       {
@@ -326,6 +328,28 @@ export class OpenClImages implements Driver {
     }
     if (code === CL_INVALID_IMAGE_SIZE || code === CL_INVALID_BUFFER_SIZE) return outOfMemory(bytes)
     return onMemory(this.#device.status, bytes, { call: "clCreateImage", code })
+  }
+
+  #make(
+    operation: string,
+    shape: ImageShape.ImageShape,
+    format: ImageFormat.ImageFormat,
+    usage: ImageUsage.ImageUsage,
+    label: string | undefined
+  ): Exit.Exit<OpenClImage, GpuError> {
+    const { context, hostMemoryFlag, info, status } = this.#device
+    if (status.error !== undefined) return Exit.fail(status.error)
+    const memory = this.#api.clCreateImage(
+      context,
+      accessFlag(usage) | hostMemoryFlag,
+      OpenClImageFormat.encode(format),
+      description(shape),
+      null,
+      this.#code
+    )
+    return memory === null
+      ? Exit.fail(this.#notCreated(operation, ImageFormat.imageBytes(format, shape), this.#code[0]!))
+      : Exit.succeed(this.#add(new OpenClImage(memory, info, shape, format, usage, label)))
   }
 
   #add(image: OpenClImage): OpenClImage {
@@ -443,6 +467,28 @@ export class OpenClImages implements Driver {
       place(this.#origin2, target, targetOrigin),
       extent(this.#extent, source, region)
     )
+  }
+
+  /**
+   * NVIDIA's driver 580 answers CL_INVALID_VALUE where one command copies several layers of a 1-D array to or from a buffer, or
+   * one that is not the first.
+   */
+  #needsPlane(image: DeviceImage, { extent: [, , layers], origin: [, , first] }: ImageShape.ImageRegion): boolean {
+    return isRow(image) && first + layers > 1 && isNvidia(this.#device.platform)
+  }
+
+  /** Records commands with a 2-D image whose rows are as those layers. The driver frees it when they have ended. */
+  #withPlane(
+    operation: string,
+    { format, label, usage }: DeviceImage,
+    { extent: [width, , layers] }: ImageShape.ImageRegion,
+    record: (plane: DeviceImage, whole: ImageShape.ImageRegion) => Exit.Exit<void, GpuError>
+  ): Exit.Exit<void, GpuError> {
+    const plane = this.#make(operation, ImageShape.image2d(width, layers), format, usage, label)
+    if (Exit.isFailure(plane)) return Exit.failCause(plane.cause)
+    const recorded = record(plane.value, { origin: [0, 0, 0], extent: [width, layers, 1] })
+    const ended = this.destroyUnsafe(plane.value)
+    return Exit.isFailure(recorded) ? recorded : ended
   }
 
   /**
