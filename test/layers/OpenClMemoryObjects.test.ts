@@ -23,6 +23,7 @@ import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
 import { nextTurn } from "../support/hostPool.ts"
 import { allocate, onDevice, onHostMemory, read, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
+import { wholesAlone } from "../support/strictOpenCl.ts"
 import { answering, blockQueue } from "../support/watchedOpenCl.ts"
 
 setFlagsFromString("--expose-gc")
@@ -227,9 +228,9 @@ describeWith(["opencl"], "OpenCL migration", () => {
         deepStrictEqual(yield* read(region), Array.from({ length: 128 }, () => 5))
         deepStrictEqual(yield* read(y), Array.from({ length: 16 }, () => 6))
         yield* MemoryObjects.migrate([y], { contentUndefined: true })
-        yield* CommandQueue.finish
-      })
-    ))
+        yield* MemoryObjects.migrate([region], { contentUndefined: true })
+        deepStrictEqual(yield* read(x), Array.from({ length: 640 }, () => 5))
+      }), wholesAlone))
 
   it.effect("moves images with them, those of a pool too", () =>
     onDevice((watched) =>

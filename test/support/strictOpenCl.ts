@@ -20,7 +20,7 @@ const CL_DEVICE_MEM_BASE_ADDR_ALIGN = 0x1019
 const CL_PLATFORM_NAME = 0x0902
 const CL_MEM_OBJECT_IMAGE1D_ARRAY = 0x10f5
 
-/** The events of a list. */
+/** The events of a list, or other handles. */
 export const eventsOf = (
   count: number,
   list: unknown
@@ -129,6 +129,26 @@ export const firstLayers: Bends = (api) => {
   }
 }
 
+/** A driver that moves no sub-buffers. */
+export const wholesAlone: Bends = (api) => {
+  const parts = new Set<bigint>()
+  return {
+    clCreateSubBuffer: (...args) => {
+      const part = api.clCreateSubBuffer(...args)
+      if (part !== null) parts.add(part)
+      return part
+    },
+    clReleaseMemObject: (memory) => {
+      parts.delete(memory)
+      return api.clReleaseMemObject(memory)
+    },
+    clEnqueueMigrateMemObjects: (queue, count, objects, ...rest) =>
+      eventsOf(count, objects).some((memory) => parts.has(memory))
+        ? CL_INVALID_VALUE
+        : api.clEnqueueMigrateMemObjects(queue, count, objects, ...rest)
+  }
+}
+
 /** Such a driver; it counts the rectangles. */
 export class WholeSlices {
   rectangles = 0
@@ -211,7 +231,7 @@ const fewer: Bends = (api) => ({
 
 /** All of them in one. */
 export const strict: Bends = (api) =>
-  [fewer, new WholeSlices().bends, new Uncounted().bends, firstLayers, lateReads].reduce<Partial<Api>>(
+  [fewer, new WholeSlices().bends, new Uncounted().bends, firstLayers, wholesAlone, lateReads].reduce<Partial<Api>>(
     (bent, bends) => ({ ...bent, ...bends({ ...api, ...bent }) }),
     {}
   )

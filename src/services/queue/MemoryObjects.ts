@@ -187,7 +187,8 @@ export interface MigrateOptions {
 
 /**
  * Moves the memory of buffers and images to the device, or to the host, ahead of their use, in queue order. It changes
- * only when the data moves. On the host backend, where both places are the same, it does nothing.
+ * only when the data moves. A sub-region moves with the whole buffer that it is a part of, and stays where the contents need not
+ * move. On the host backend, where both places are the same, it does nothing.
  *
  * Fails with Unsupported on WebGPU, which places memory itself, and on OpenCL before version 1.2; with InvalidRequest
  * for memory that is mapped, or that lacks `copyDst` while its contents need not move; and with Released,

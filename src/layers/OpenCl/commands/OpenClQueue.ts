@@ -107,7 +107,8 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
       const names = objects.map(({ label }) => label)
       const flags = (to === "host" ? CL_MIGRATE_MEM_OBJECT_HOST : 0) |
         (contentUndefined ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED : 0)
-      return this.#migrate(objects, flags, () => CommandLabel.migrate(names, to))
+      const wholes = movableWholes(objects, contentUndefined)
+      return wholes.length === 0 ? Exit.void : this.#migrate(wholes, flags, () => CommandLabel.migrate(names, to))
     }
   }
 
@@ -531,6 +532,22 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     this.#unflushed = 0
     return this.#device.api.clFlush(this.handle)
   }
+}
+
+/**
+ * What to migrate, each once. NVIDIA's driver 580 refuses sub-buffers or ends the process, so a region moves with the buffer that
+ * it is a part of; without contents it stays, since the rest of that buffer must keep its own.
+ */
+const movableWholes = (
+  objects: ReadonlyArray<DeviceBuffer | DeviceImage>,
+  contentUndefined: boolean
+): ReadonlyArray<DeviceBuffer | DeviceImage> => {
+  const wholes = new Set<DeviceBuffer | DeviceImage>()
+  for (const object of objects) {
+    if (!(object instanceof DeviceBuffer) || object.parent === undefined) wholes.add(object)
+    else if (!contentUndefined && !object.root.destroyed) wholes.add(object.root)
+  }
+  return [...wholes]
 }
 
 const bytesOf = (object: DeviceBuffer | DeviceImage): number =>
