@@ -43,7 +43,7 @@ const floats = (type: FloatType): ReadonlyArray<number> =>
 export interface Leeway {
   /** It may round a product and a sum in one step. */
   readonly contracts?: boolean
-  /** Its quotients may be off by units in the last place, and 0 where the divisor is above 2^126. */
+  /** Its quotients may be off by units in the last place, and products with zero where the divisor is above 2^126. */
   readonly dividesLoosely?: boolean
   /** Types that a device of it may lack. */
   readonly mayLack?: ReadonlyArray<FloatType>
@@ -168,14 +168,23 @@ const quotients = (type: FloatType, a: number, b: number): ReadonlyArray<number>
   return halves.map((half) => reference.hold(type, exact + half / 2 * unit))
 }
 
-/** What is made of quotients, by all quotients that a device may have. */
-const loose: typeof reference.floats = {
-  divide: (type, a, b) => [...quotients(type as FloatType, a, b), ...(Math.abs(b) > 2 ** 126 ? [0] : [])],
+/** What is made of quotients, by all quotients that a device may have. The reciprocal of a large divisor may be zero. */
+const loose = (contracts: boolean): typeof reference.floats => ({
+  divide: (
+    type,
+    a,
+    b
+  ) => [
+    ...quotients(type as FloatType, a, b),
+    ...(Math.abs(b) > 2 ** 126 ? [0, Number.isFinite(a) ? 0 : Number.NaN] : [])
+  ],
   fmod: (type, a, b) =>
-    quotients(type as FloatType, a, b).map((quotient) =>
-      reference.hold(type, a - reference.hold(type, b * Math.trunc(quotient)))
-    )
-}
+    quotients(type as FloatType, a, b).flatMap((quotient) => {
+      const whole = Math.trunc(quotient)
+      const stepByStep = reference.hold(type, a - reference.hold(type, b * whole))
+      return contracts ? [stepByStep, reference.roundedOnce(type, -b, whole, a)] : [stepByStep]
+    })
+})
 
 /** Operations whose results are alike to the last bit, where the operands are finite and the result too. */
 const floatSemantics = Effect.fnUntraced(function*(
@@ -183,7 +192,7 @@ const floatSemantics = Effect.fnUntraced(function*(
   { contracts = false, dividesLoosely = false, every = 1 }: Leeway
 ) {
   const operands = pairs(floats(type), every)
-  const expected = dividesLoosely && type !== "f64" ? { ...reference.floats, ...loose } : reference.floats
+  const expected = dividesLoosely && type !== "f64" ? { ...reference.floats, ...loose(contracts) } : reference.floats
   const names = Object.keys(expected)
   const results = yield* evaluate(type, operands, {
     ...buildsOf(names),
