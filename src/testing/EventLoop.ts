@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../domain/GpuError.ts"
 import type { PooledBuffer } from "../services/buffers/PooledBuffer.ts"
+import { DeviceContext } from "../services/device/DeviceContext.ts"
 import * as CommandQueue from "../services/queue/CommandQueue.ts"
 import * as Kernels from "./commands/Kernels.ts"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "./ConformanceTest.ts"
@@ -38,8 +39,9 @@ export const turnsDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Eff
 const enoughTurns = 4
 
 /**
- * Gives the device more and more work until the loop turns often enough during the wait. A fast device needs more work
- * than a slow one. With a wait that blocks, the loop never turns often enough.
+ * Gives the device more and more work until the loop turns often enough during the wait: more commands, and larger ones, since a
+ * fast device runs a small one in less time than it takes to record the next. With a wait that blocks, the loop never turns often
+ * enough.
  */
 const turnsWhile = (
   what: string,
@@ -48,12 +50,17 @@ const turnsWhile = (
   wait: (lease: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>
 ): Effect.Effect<void, unknown, TestServices> =>
   Effect.gen(function*() {
-    const lease = yield* filled(yield* scaled(bytes, 2 ** 16), 0)
-    yield* CommandQueue.finish
+    const { maxBindingSize, maxBufferSize } = (yield* DeviceContext).info.limits
+    const least = yield* scaled(bytes, 2 ** 16)
     let turns = 0
-    for (let repeats = 1; turns < enoughTurns && repeats <= 64; repeats *= 2) {
-      for (let repeat = 0; repeat < repeats; repeat++) yield* work(lease)
-      turns = yield* turnsDuring(wait(lease))
+    for (let times = 1; turns < enoughTurns && times <= 64; times *= 2) {
+      const size = Math.min(times * least, maxBindingSize, maxBufferSize)
+      turns = yield* Effect.scoped(Effect.gen(function*() {
+        const lease = yield* filled(size - size % 4, 0)
+        yield* CommandQueue.finish
+        for (let repeat = 0; repeat < times; repeat++) yield* work(lease)
+        return yield* turnsDuring(wait(lease))
+      }))
     }
     Expect.isTrue(`the event loop took ${turns} turns while ${what}`, turns >= enoughTurns)
   })
