@@ -8,7 +8,7 @@ import * as DeviceContext from "../../src/services/device/DeviceContext.ts"
 import { tagOf } from "../support/hostPool.ts"
 import { bothPlatforms } from "../support/platforms.ts"
 import { work } from "../support/reconnecting.ts"
-import { describeWith } from "../support/required.ts"
+import { describeWith, describeWithPocl } from "../support/required.ts"
 import { lawsOfSeveral } from "./SeveralLaws.ts"
 
 bothPlatforms()
@@ -17,15 +17,15 @@ const open = (device: string) => Devices.layer(device)
 
 const nameOn = (device: string) => BufferPools.on(device, Effect.map(DeviceContext.info, ({ name }) => name))
 
-describeWith(["opencl", "oclgrind"], "two platforms of OpenCL", () => {
+describeWithPocl(["oclgrind"], "two platforms of OpenCL", () => {
   lawsOfSeveral(open, ["opencl:portable", "opencl:oclgrind"])
 })
 
-describeWith(["webgpu", "opencl"], "WebGPU and OpenCL", () => {
+describeWithPocl(["webgpu"], "WebGPU and OpenCL", () => {
   lawsOfSeveral(open, ["webgpu", "opencl:portable"])
 })
 
-describeWith(["opencl"], "OpenCL and the host", () => {
+describeWithPocl([], "OpenCL and the host", () => {
   lawsOfSeveral(open, ["opencl:portable", "host"])
 })
 
@@ -33,7 +33,7 @@ describeWith(["webgpu"], "two devices of one WebGPU adapter", () => {
   lawsOfSeveral((device) => Devices.layer(device.slice(2)), ["1 webgpu", "2 webgpu"])
 })
 
-describeWith(["opencl"], "devices by selection", () => {
+describeWithPocl([], "devices by selection", () => {
   it.live("are one for each selection, however that is written", () =>
     Effect.gen(function*() {
       const [listed] = yield* Devices.select("opencl:portable")

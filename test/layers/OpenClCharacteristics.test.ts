@@ -6,6 +6,7 @@ import * as Occupancy from "../../src/domain/characterisation/Occupancy.ts"
 import { OpenCl } from "../../src/layers/OpenCl/OpenCl.ts"
 import { OpenClCharacteristics } from "../../src/opencl.ts"
 import { onDevice, reasonOf } from "../support/openClDevice.ts"
+import { describeWithPocl } from "../support/required.ts"
 import type { Bends } from "../support/watchedOpenCl.ts"
 
 const answers: ReadonlyMap<number, number> = new Map([[0x4000, 8], [0x4001, 6], [0x4002, 65536], [0x4003, 32]])
@@ -40,7 +41,7 @@ describe("an NVIDIA GPU", () => {
       }), asNvidia))
 })
 
-describe("the machine's CPU", () => {
+describeWithPocl([], "the machine's CPU", () => {
   it.effect("has no lockstep, no banks and doubles", () =>
     onDevice(() =>
       Effect.gen(function*() {

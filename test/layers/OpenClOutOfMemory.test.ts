@@ -19,7 +19,7 @@ import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
 import * as Waiters from "../../src/testing/pool/Waiters.ts"
-import { describeWith } from "../support/required.ts"
+import { describeWithPocl, pocl as platform } from "../support/required.ts"
 
 const MiB = 2 ** 20
 
@@ -36,7 +36,6 @@ const withRoomFor = (bytes: number) =>
     () => Effect.sync(() => setAddressSpace("unlimited"))
   )
 
-const platform = "Portable Computing Language"
 const device = OpenCl.layer({ platform })
 
 interface Kind {
@@ -169,7 +168,7 @@ const exhaustImages = Effect.gen(function*() {
 
 // The one system whose processes can limit themselves.
 if (process.platform === "linux") {
-  describeWith(["opencl"], "Real exhaustion on PoCL", () => {
+  describeWithPocl([], "Real exhaustion on PoCL", () => {
     it.live.each(kinds)("of $name ends as OutOfMemory, and passes when a lease is released", exhaust)
 
     it.live("of buffers made from the program's data ends as OutOfMemory, and passes when memory is back", () =>

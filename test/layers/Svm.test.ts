@@ -89,6 +89,12 @@ describeWith(["finegrain"], "Shared virtual memory of fine grain", () => {
 
   it.live("carries a program of device arrays, unchanged", () => carriesArrays(fine))
 
+  it.live("is what atomics need", () =>
+    Effect.gen(function*() {
+      const layer = Svm.layerPool({ atomics: true }).pipe(Layer.provide(OpenCl.layer()))
+      strictEqual(yield* reasonOf(Effect.scoped(Layer.build(layer))), "InvalidRequest")
+    }))
+
   it.live("may be for atomics", () => onSvm(() => BufferPool.allocate(64), { ...fine, atomics: true }))
 })
 
@@ -207,12 +213,6 @@ describeWith(["opencl"], "Shared virtual memory", () => {
           assert.include(error.message, "is no power of two up to 128")
         })
     )
-
-    it.live("of atomics need fine grain", () =>
-      Effect.gen(function*() {
-        const layer = Svm.layerPool({ atomics: true }).pipe(Layer.provide(OpenCl.layer()))
-        strictEqual(yield* reasonOf(Effect.scoped(Layer.build(layer))), "InvalidRequest")
-      }))
 
     it.live("that are too large are refused before the driver is asked, and those of no bytes need none", () =>
       onSvm(({ count }) =>

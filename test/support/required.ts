@@ -64,3 +64,13 @@ export const describeWith = (needs: ReadonlyArray<Backend>, title: string, suite
     describe(title, suite)
   }
 }
+
+/** The name of PoCL's platform. */
+export const pocl = "Portable Computing Language"
+
+/** As {@link describeWith}, for what is PoCL's alone: other drivers of OpenCL do not stand in for it. */
+export const describeWithPocl = (needs: ReadonlyArray<Backend>, title: string, suite: () => void): void => {
+  const { available, detail } = inspect("opencl")
+  if (!available || detail.includes(pocl)) describeWith(["opencl", ...needs], title, suite)
+  else describe.skip(`${title} (skipped, OpenCL's platforms are ${detail})`, suite)
+}
