@@ -105,7 +105,10 @@ export const isTaken = (
   slicePitch % rowPitch === 0 && (slice + slices) * slicePitch <= size && (row + rows) * rowPitch <= size &&
   byte + row * rowPitch + slice * slicePitch + bytes + (rows - 1) * rowPitch + (slices - 1) * slicePitch <= size
 
-/** A driver that copies no layers of a 1-D array to or from a buffer but the first one alone, as NVIDIA's, and has its name. */
+/**
+ * A driver that copies no layers of a 1-D array to or from a buffer but the first one alone, nor several to or from an image of
+ * another kind, as NVIDIA's, and has its name.
+ */
 export const firstLayers: Bends = (api) => {
   const rowImages = new Set<bigint>()
   const isRefused = (image: bigint, origin: OpenCl.Pointer, extent: OpenCl.Pointer): boolean =>
@@ -121,6 +124,11 @@ export const firstLayers: Bends = (api) => {
     clReleaseMemObject: (memory) => {
       rowImages.delete(memory)
       return api.clReleaseMemObject(memory)
+    },
+    clEnqueueCopyImage: (...args) => {
+      const [, source, target, , , extent] = args
+      const isMixed = rowImages.has(source) !== rowImages.has(target)
+      return isMixed && (extent as Uint32Array)[2]! > 1 ? CL_INVALID_VALUE : api.clEnqueueCopyImage(...args)
     },
     clEnqueueCopyImageToBuffer: (...args) =>
       isRefused(args[1], args[3], args[4]) ? CL_INVALID_VALUE : api.clEnqueueCopyImageToBuffer(...args),

@@ -236,10 +236,12 @@ export class OpenClImages implements Driver {
       : this.#copyByLayer(source, target, targetOrigin, region)
 
   readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
-    if (this.#needsPlane(source, region)) {
-      return this.#withPlane("Images.toBuffer", source, region, (plane, whole) => {
-        const copied = this.#copy(source, plane, whole.origin, region)
-        return Exit.isFailure(copied) ? copied : this.toBufferUnsafe(plane, whole, target, offset)
+    if (this.#needsRow(source, region)) {
+      return this.#byRow("Images.toBuffer", source, region, (row, layer, before) => {
+        const copied = this.#copy(source, row, [0, 0, 0], layer)
+        return Exit.isFailure(copied)
+          ? copied
+          : this.toBufferUnsafe(row, ImageShape.whole(row.shape), target, offset + before)
       })
     }
     const bytes = bytesOf(source, region)
@@ -260,10 +262,10 @@ export class OpenClImages implements Driver {
   }
 
   readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) => {
-    if (this.#needsPlane(target, region)) {
-      return this.#withPlane("Images.fromBuffer", target, region, (plane, whole) => {
-        const copied = this.fromBufferUnsafe(source, offset, plane, whole)
-        return Exit.isFailure(copied) ? copied : this.#copy(plane, target, region.origin, whole)
+    if (this.#needsRow(target, region)) {
+      return this.#byRow("Images.fromBuffer", target, region, (row, layer, before) => {
+        const copied = this.fromBufferUnsafe(source, offset + before, row, ImageShape.whole(row.shape))
+        return Exit.isFailure(copied) ? copied : this.#copy(row, target, layer.origin, ImageShape.whole(row.shape))
       })
     }
     const bytes = bytesOf(target, region)
@@ -473,21 +475,28 @@ export class OpenClImages implements Driver {
    * NVIDIA's driver 580 answers CL_INVALID_VALUE where one command copies several layers of a 1-D array to or from a buffer, or
    * one that is not the first.
    */
-  #needsPlane(image: DeviceImage, { extent: [, , layers], origin: [, , first] }: ImageShape.ImageRegion): boolean {
+  #needsRow(image: DeviceImage, { extent: [, , layers], origin: [, , first] }: ImageShape.ImageRegion): boolean {
     return isRow(image) && first + layers > 1 && isNvidia(this.#device.platform)
   }
 
-  /** Records commands with a 2-D image whose rows are as those layers. The driver frees it when they have ended. */
-  #withPlane(
+  /**
+   * Records the copies of each of those layers by an array of one layer, with the bytes of the layers before it. The driver frees
+   * that array when they have ended.
+   */
+  #byRow(
     operation: string,
     { format, label, usage }: DeviceImage,
-    { extent: [width, , layers] }: ImageShape.ImageRegion,
-    record: (plane: DeviceImage, whole: ImageShape.ImageRegion) => Exit.Exit<void, GpuError>
+    { extent: [width, , layers], origin: [x, y, first] }: ImageShape.ImageRegion,
+    record: (row: DeviceImage, layer: ImageShape.ImageRegion, before: number) => Exit.Exit<void, GpuError>
   ): Exit.Exit<void, GpuError> {
-    const plane = this.#make(operation, ImageShape.image2d(width, layers), format, usage, label)
-    if (Exit.isFailure(plane)) return Exit.failCause(plane.cause)
-    const recorded = record(plane.value, { origin: [0, 0, 0], extent: [width, layers, 1] })
-    const ended = this.destroyUnsafe(plane.value)
+    const row = this.#make(operation, ImageShape.image1dArray(width, 1), format, usage, label)
+    if (Exit.isFailure(row)) return Exit.failCause(row.cause)
+    let recorded: Exit.Exit<void, GpuError> = Exit.void
+    for (let layer = 0; layer < layers && Exit.isSuccess(recorded); layer++) {
+      const region = { origin: [x, y, first + layer], extent: [width, 1, 1] } as const
+      recorded = record(row.value, region, layer * width * ImageFormat.elementBytes(format))
+    }
+    const ended = this.destroyUnsafe(row.value)
     return Exit.isFailure(recorded) ? recorded : ended
   }
 
