@@ -21,25 +21,37 @@ const plain = (compiled: (wgsl: string) => string) =>
     }
   )).pipe(Layer.provide(WebGpu.layer()))
 
-/** The rest of a product that was rounded, so that a difference from it is as if made in one step. llvmpipe's `fma` makes two. */
-const restOf = `fn rest__f32(b: f32, q: f32) -> f32 {
-  let b1 = b * 4097.0f - (b * 4097.0f - b);
-  let q1 = q * 4097.0f - (q * 4097.0f - q);
-  return ((b1 * q1 - b * q) + b1 * (q - q1) + (b - b1) * q1) + (b - b1) * (q - q1);
+/**
+ * A product and a sum as one step: with what both roundings left over. llvmpipe's `fma` makes two steps, and its compiler takes
+ * differences of differences apart, unless they go through bits.
+ */
+const fused = `fn kept__f32(a: f32) -> f32 {
+  let bits = bitcast<u32>(a);
+  return bitcast<f32>(bits | u32(bits == 0x7f812345u));
+}
+fn head__f32(a: f32) -> f32 {
+  let larger = kept__f32(a * 4097.0f);
+  return larger - kept__f32(larger - a);
+}
+fn fused__f32(c: f32, b: f32, q: f32) -> f32 {
+  let b1 = head__f32(b);
+  let q1 = head__f32(q);
+  let product = kept__f32(b * q);
+  let rest = ((b1 * q1 - product) + b1 * (q - q1) + (b - b1) * q1) + (b - b1) * (q - q1);
+  let sum = kept__f32(c + product);
+  let second = kept__f32(sum - c);
+  let more = (c - kept__f32(sum - second)) + (product - second);
+  let exact = abs(b) < 1e30f && abs(q) < 1e30f && abs(product) < 1e30f && abs(c) < 1e30f;
+  return sum + select(0.0f, more + rest, exact);
 }
 `
 
-/** As NVIDIA's compiler does: a product and a difference are one step, and a quotient by more than 2^126 is a product with zero. */
+/** As NVIDIA's compiler does: a product and a sum are one step, and a quotient by more than 2^126 is a product with zero. */
 const contracted = (wgsl: string): string =>
   wgsl
-    .replace(
-      /fn fmod__f32[^}]*}/,
-      `${restOf}fn fmod__f32(a: f32, b: f32) -> f32 {
-  let whole = trunc(quotient__f32(a, b));
-  let rest = select(0.0f, rest__f32(b, whole), abs(b) < 1e30f && abs(whole) < 1e30f && abs(b * whole) < 1e30f);
-  return (a - b * whole) - rest;
-}`
-    )
+    .replace("@compute", `${fused}@compute`)
+    .replace("return a - product;", "return fused__f32(a, -b, trunc(quotient__f32(a, b)));")
+    .replaceAll(/: f32 = (.+) \+ (\w+) \* (\w+);/g, ": f32 = fused__f32($1, $2, $3);")
     .replaceAll(
       /: f32 = (\w+) \/ (\w+);/g,
       ": f32 = select($1 / $2, bitcast<f32>(select(0u, 0x7fc00000u, (bitcast<u32>($1) << 1u) >= 0xff000000u)), abs($2) > 0x1p126f);"
