@@ -12,7 +12,9 @@ const Input = Schema.Struct({
   pooled: Schema.Boolean,
   /** Bytes of each array. */
   bytes: Schema.Int,
-  /** How often the expression is computed, the first time included. */
+  /** How long the expression is computed before, once at least: compiled code and blocks are there then. */
+  warmUpMillis: Schema.Int,
+  /** How often it is computed after that. */
   runs: Schema.Int
 })
 
@@ -26,11 +28,14 @@ const unpooled = Layer.tap(
   (context) => Effect.provide(BufferPool.stopHolding, context)
 )
 
-const measure = Effect.fnUntraced(function*({ bytes, form, runs }: typeof Input.Type) {
+const measure = Effect.fnUntraced(function*({ bytes, form, runs, warmUpMillis }: typeof Input.Type) {
   const numbers = Float32Array.from({ length: bytes / 4 }, (_, index) => index % 1000 / 1000)
   const x = yield* DeviceArray.fromHost(numbers)
   const y = yield* DeviceArray.fromHost(numbers.map((number) => 1 - number))
   const once = Effect.scoped(Effect.andThen(forms[form](expression(x, y)), CommandQueue.finish))
+  const begin = performance.now()
+  do yield* once
+  while (performance.now() - begin < warmUpMillis)
   const millis: Array<number> = []
   for (let run = 0; run < runs; run++) {
     const from = performance.now()
