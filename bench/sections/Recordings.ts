@@ -23,7 +23,7 @@ const measured = Effect.map(Contender.run(contender, {}), (nanos) =>
       columns: ["an event", "events", `to ${names.parse}`],
       rows: Object.values(names).map((name) => row(nanos, name))
     }],
-    checks: [{ name: `${names.load} / ${names.parse}`, figure: ratioOf(nanos, names.load), atMost: 1.5 }]
+    checks: [{ name: `${names.load} / ${names.parse}`, figure: ratioOf(nanos, names.load), atMost: 2.5 }]
   }))
 
 export const section: Section.Section = {

@@ -10,7 +10,7 @@ import * as CupyLog from "../../observability/formats/CupyLog.ts"
 import * as RmmLog from "../../observability/formats/RmmLog.ts"
 import * as TorchSnapshot from "../../observability/formats/TorchSnapshot.ts"
 import type { Recording } from "../../observability/recording/Recording.ts"
-import { fromBytes } from "../../observability/recording/RecordingFile.ts"
+import { fromLines } from "../../observability/recording/RecordingFile.ts"
 
 export interface FileKind {
   /** As a sentence names it; undefined for recordings of this library, which need no word. */
@@ -18,7 +18,7 @@ export interface FileKind {
   readonly read: <E>(bytes: Stream.Stream<Uint8Array, E>) => Effect.Effect<Recording, E | GpuError>
 }
 
-const own: FileKind = { name: undefined, read: fromBytes }
+const own: FileKind = { name: undefined, read: (bytes) => fromLines(Stream.decodeText(bytes)) }
 const rmm: FileKind = { name: "a CSV log of RMM", read: (bytes) => RmmLog.fromText(Stream.decodeText(bytes)) }
 const cupy: FileKind = {
   name: "lines of CuPy's DebugPrintHook or MemoryHook.debugPrint",

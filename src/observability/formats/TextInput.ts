@@ -10,7 +10,7 @@ import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 
 /** All of a text, or a stream of its pieces, which may be cut anywhere. */
-export type Text<E = never, R = never> = string | Stream.Stream<string, E, R>
+type Text<E = never, R = never> = string | Stream.Stream<string, E, R>
 
 /** So many characters are read in one step; other fibers run in between. */
 const pieceLength = 1_048_576

@@ -10,14 +10,14 @@ import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import { Lines, readText, type TextReader } from "../formats/TextInput.ts"
 import { EventReader } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"
 import { type Field, isInput, kinds, placeOf } from "./EventShape.ts"
 import { columnsOfKinds, factsOf, Header, isHeader } from "./FactsSchema.ts"
-import { bytesOf, LinePieces, type LineScanner } from "./LineScanner.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
 import { type Recording, recordingProblem } from "./RecordingModel.ts"
 import type { Texts } from "./Texts.ts"
@@ -84,147 +84,116 @@ const hint = "Read a file that Recording.save has written, whole and unchanged."
 
 /** What the lines of a kind of event have. */
 interface Shape {
-  readonly tag: string
   readonly kind: number
-  /** How such a line begins. */
-  readonly head: Uint8Array
-  /** What follows its time and its memory. */
+  /** What follows its kind, its time and its memory. */
   readonly fields: ReadonlyArray<Field>
   /** The columns that a file of an earlier version does not have. */
   readonly missing: ReadonlyArray<number>
 }
 
-class Reader {
+class Reader implements TextReader<Recording> {
   #header: typeof Header.Type | undefined = undefined
-  readonly #shapes: Array<Shape> = []
+  readonly #shapes = new Map<unknown, Shape>()
   #memories: ReadonlySet<number> = new Set()
   #budgets: ReadonlySet<number> = new Set()
   readonly #builder = new RecordingBuilder()
-  #lines = 0
-  readonly #pieces = new LinePieces()
+  readonly #lines = new Lines((line, number) => {
+    this.#line = number
+    if (this.#header === undefined) this.#readHeader(parsed(line))
+    else this.#readLine(parsed(line))
+  })
+  #line = 0
 
-  /** Reads the whole lines of a piece; the rest waits for the next one. */
-  read(piece: Uint8Array): GpuError | undefined {
-    for (const lines of this.#pieces.add(piece)) {
-      const problem = this.#readLines(lines)
-      if (problem !== undefined) return problem
-    }
-    return undefined
+  take(piece: string): void {
+    this.#lines.take(piece)
   }
 
-  #readLines(lines: LineScanner): GpuError | undefined {
-    let problem: GpuError | undefined
-    while (lines.hasMore && problem === undefined) {
-      this.#lines++
-      problem = this.#header !== undefined && this.#scan(lines) ? this.#addRow() : this.#readLine(lines.take())
-    }
-    return problem
-  }
-
-  #readHeader(text: string): GpuError | undefined {
-    const line = parsed(text.replace(/^\ufeff/, ""))
+  #readHeader(line: unknown): void {
     const header = decodeHeader(line)
     if (header._tag === "Failure") {
       if (isHeader(line) && line.version !== 1) {
-        return this.#wrong(
+        return this.#refuse(
           `the file is of version ${line.version}, and not of version 1`,
           "Read it with the release that wrote it."
         )
       }
-      return this.#wrong(`it is no header of version 1: ${header.failure.message.replaceAll(/\s*\n\s*/g, " ")}`)
+      return this.#refuse(`it is no header of version 1: ${header.failure.message.replaceAll(/\s*\n\s*/g, " ")}`)
     }
     this.#header = header.success
     this.#builder.readTexts([])
-    const { budgets, memories } = header.success.facts
+    const { columns, facts: { budgets, memories } } = header.success
     this.#memories = new Set(memories.map(({ number }) => number))
     this.#budgets = new Set(budgets.map(({ number }) => number))
-    for (const [tag, names] of Object.entries(header.success.columns)) {
-      const kind = placeOf(tag)
-      const known = kind === undefined ? [] : kinds[kind]!.fields
-      const fields = names.flatMap((name) => known.find((field) => field.name === name) ?? [])
-      const unknown = kind === undefined ? tag : names.find((name) => known.every((field) => field.name !== name))
-      if (unknown !== undefined) return this.#wrong(`${shown(unknown)} is unknown to this version`)
-      const missing = known.filter(({ name }) => !names.includes(name)).map(({ column }) => column)
-      this.#shapes.push({ tag, kind: kind!, head: bytesOf(`["${tag}"`), fields, missing })
+    for (const [tag, names] of Object.entries(columns)) this.#addShape(tag, names)
+  }
+
+  #addShape(tag: string, names: ReadonlyArray<string>): void {
+    const kind = placeOf(tag)
+    const known = kind === undefined ? [] : kinds[kind]!.fields
+    const fields = names.flatMap((name) => known.find((field) => field.name === name) ?? [])
+    const unknown = kind === undefined ? tag : names.find((name) => known.every((field) => field.name !== name))
+    if (unknown !== undefined) this.#refuse(`${shown(unknown)} is unknown to this version`)
+    const missing = known.filter(({ name }) => !names.includes(name)).map(({ column }) => column)
+    this.#shapes.set(tag, { kind: kind!, fields, missing })
+  }
+
+  #readLine(line: unknown): void {
+    if (!Array.isArray(line)) return this.#refuse("it is no array in JSON")
+    const values: ReadonlyArray<unknown> = line
+    const [tag] = values
+    if (tag === "texts") return this.#readTexts(values.slice(1))
+    const shape = this.#shapes.get(tag)
+    if (shape === undefined) return this.#refuse(`${shown(tag)} is no kind of event`)
+    const { fields, kind, missing } = shape
+    if (values.length !== fields.length + 3) {
+      return this.#refuse(`it has ${values.length - 1} values in place of ${fields.length + 2}`)
     }
-    return undefined
-  }
-
-  /** Reads a line of numbers alone, as an event mostly is. False for any other. */
-  #scan(lines: LineScanner): boolean {
-    const shape = this.#shapes.find(({ head }) => lines.begins(head))
-    if (shape === undefined) return false
-    const row = this.#rowOf(shape)
-    row.at = lines.number()
-    row.memory = lines.number()
-    for (const { column } of shape.fields) row.values[column] = lines.number()
-    return lines.ends()
-  }
-
-  #rowOf({ kind, missing }: Shape): EventRow {
     const { row } = this.#builder
     row.kind = kind
+    row.at = this.#number("time", values[1])
+    row.memory = this.#number("memory", values[2])
     for (const column of missing) row.values[column] = 0
-    return row
+    for (let index = 0; index < fields.length; index++) {
+      const { column, name } = fields[index]!
+      row.values[column] = this.#number(name, values[index + 3])
+    }
+    this.#addRow()
   }
 
-  #readLine(text: string): GpuError | undefined {
-    if (this.#header === undefined) return this.#readHeader(text)
-    const line = parsed(text)
-    if (!Array.isArray(line)) return this.#wrong("it is no array in JSON")
-    const [tag, ...values]: ReadonlyArray<unknown> = line
-    if (tag === "texts") return this.#addTexts(values)
-    const shape = this.#shapes.find((shape) => shape.tag === tag)
-    if (shape === undefined) return this.#wrong(`${shown(tag)} is no kind of event`)
-    const { fields } = shape
-    if (values.length !== fields.length + 2) {
-      return this.#wrong(`it has ${values.length} values in place of ${fields.length + 2}`)
-    }
-    const row = this.#rowOf(shape)
-    for (let index = 0; index < values.length; index++) {
-      const given = values[index]
-      const value = given === "Infinity" ? Infinity : given
-      const field = fields[index - 2]
-      if (typeof value !== "number") {
-        return this.#wrong(`${field?.name ?? ["time", "memory"][index]} ${shown(value)} is no number`)
-      }
-      if (field !== undefined) row.values[field.column] = value
-      else if (index === 0) row.at = value
-      else row.memory = value
-    }
-    return this.#addRow()
+  /** Infinity is a text in JSON. */
+  #number(name: string, given: unknown): number {
+    if (typeof given === "number") return given
+    if (given !== "Infinity") this.#refuse(`${name} ${shown(given)} is no number`)
+    return Infinity
   }
 
-  #addRow(): GpuError | undefined {
+  #addRow(): void {
     const { length, row } = this.#builder
     if (length === this.#header!.length && !isInput(row.kind)) {
-      return this.#wrong("it is one event more than the first line says")
+      this.#refuse("it is one event more than the first line says")
     }
     const problem = row.problem(this.#memories, this.#budgets)
-    if (problem !== undefined) return this.#wrong(problem)
+    if (problem !== undefined) this.#refuse(problem)
     this.#builder.addRow()
-    return undefined
   }
 
-  #addTexts(texts: ReadonlyArray<unknown>): GpuError | undefined {
+  #readTexts(texts: ReadonlyArray<unknown>): void {
     const wrong = texts.find((text) => typeof text !== "string")
-    if (wrong !== undefined) return this.#wrong(`${shown(wrong)} is no text`)
+    if (wrong !== undefined) this.#refuse(`${shown(wrong)} is no text`)
     this.#builder.readTexts(texts as ReadonlyArray<string>)
-    return undefined
   }
 
-  end(): Recording | GpuError {
-    const { rest } = this.#pieces
-    const problem = rest.trim() === "" ? undefined : this.read(bytesOf("\n"))
-    if (problem !== undefined) return problem
-    if (this.#header === undefined) return this.#wrong("the file is empty")
-    const { facts, length } = this.#header
+  end(): Recording {
+    this.#lines.end()
+    if (this.#header === undefined) this.#refuse("the file is empty")
+    const { facts, length } = this.#header!
     const read = this.#builder.length
-    return read < length ? this.#wrong(`the file ends after ${read} of ${length} events`) : this.#builder.build(facts)
+    if (read < length) this.#refuse(`the file ends after ${read} of ${length} events`)
+    return this.#builder.build(facts)
   }
 
-  #wrong(what: string, nextStep = hint): GpuError {
-    return invalidRequest(operation, `line ${this.#lines}: ${what}`, nextStep)
+  #refuse(what: string, nextStep = hint): void {
+    valid(invalidRequest(operation, `line ${this.#line}: ${what}`, nextStep))
   }
 }
 
@@ -237,50 +206,16 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** Reads the bytes of a file. @internal */
-export const fromBytes = <E, R>(
-  bytes: Stream.Stream<Uint8Array, E, R>
-): Effect.Effect<Recording, E | GpuError, R> =>
-  Effect.suspend(() => {
-    const reader = new Reader()
-    const read = Stream.runForEach(bytes, (piece) => reader.read(piece) ?? Effect.void)
-    return Effect.andThen(
-      read,
-      Effect.suspend(() => {
-        const recording = reader.end()
-        return isGpuError(recording) ? recording : Effect.succeed(recording)
-      })
-    )
-  })
-
-/** Characters of two halves may be cut between pieces. */
-const isFirstHalf = (code: number): boolean => (code & 0xfc00) === 0xd800
-
-const encoded = <E, R>(text: Stream.Stream<string, E, R>): Stream.Stream<Uint8Array, E, R> =>
-  Stream.suspend(() => {
-    let rest = ""
-    const pieces = Stream.map(text, (piece) => {
-      const all = rest + piece
-      const end = isFirstHalf(all.charCodeAt(all.length - 1)) ? all.length - 1 : all.length
-      rest = all.slice(end)
-      return bytesOf(all.slice(0, end))
-    })
-    return Stream.concat(pieces, Stream.sync(() => bytesOf(rest)))
-  })
-
 /**
- * Reads the text that {@link toLines} writes, in pieces of any length. Fails with InvalidRequest, which names the line, for a text that
- * is no whole recording of this version.
+ * Reads the text that {@link toLines} writes, whole or in pieces of any length. Fails with InvalidRequest, which names the line, for a
+ * text that is no whole recording of this version.
  *
  * @category files
  * @since 0.1.0
  */
-export const fromLines = <E, R>(
-  text: Stream.Stream<string, E, R>
-): Effect.Effect<Recording, E | GpuError, R> =>
-  satisfies(text, Stream.isStream)
-    ? fromBytes(encoded(text))
-    : invalidRequest(operation, `${shown(text)} was given for the text`, "Pass a stream of text.")
+export const fromLines = <E = never, R = never>(
+  text: string | Stream.Stream<string, E, R>
+): Effect.Effect<Recording, E | GpuError, R> => readText(operation, text, () => new Reader())
 
 let parts = 0
 
@@ -316,5 +251,5 @@ export const save = (
 export const load = (path: string): Effect.Effect<Recording, GpuError | PlatformError, FileSystem.FileSystem> =>
   Effect.flatMap(
     FileSystem.FileSystem,
-    (files) => fromBytes(files.stream(path, { chunkSize: 1 << 20 }))
+    (files) => fromLines(Stream.decodeText(files.stream(path, { chunkSize: 1 << 20 })))
   )
