@@ -18,8 +18,16 @@ import type { FreeReason, GaveUp, Happened, OfRequest, PoolEvent, Released } fro
 import * as CallSite from "../../services/calls/CallSite.ts"
 import type { Lease } from "../../services/lease/Lease.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
-import { type Asked, inHandler, type Input, isPart, isSection, ownerClosed, waits } from "../recording/EventShape.ts"
-import type { InputFacts } from "./InputRecorder.ts"
+import {
+  type Asked,
+  inHandler,
+  type Input,
+  type InputFacts,
+  isPart,
+  isSection,
+  ownerClosed,
+  waits
+} from "../recording/Inputs.ts"
 
 type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never
 

@@ -7,7 +7,8 @@ import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
-import { type Asked, columnCount, columns, type Field, type Input, kinds, placeOf } from "./EventShape.ts"
+import { columnCount, columns, type Field, kinds, placeOf } from "./EventShape.ts"
+import type { Asked, Input } from "./Inputs.ts"
 import { Texts } from "./Texts.ts"
 
 /** What events say of memories that have no name of their own in them. */

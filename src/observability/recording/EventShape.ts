@@ -4,17 +4,8 @@
  *
  * @internal
  */
-import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
-import type { Found } from "../../domain/pool/machine/PoolObserver.ts"
-import type {
-  FreeReason,
-  GaveUp,
-  Happened,
-  Leased,
-  OfRequest,
-  PoolEvent,
-  Released
-} from "../../domain/pool/PoolEvent.ts"
+import type { FreeReason, GaveUp, Leased, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
+import { type Asked, type Asking, type Input, inputNames } from "./Inputs.ts"
 
 /** What events say. What one leaves out is 0; a text is a place in a list of all texts, and 0 for none. */
 const columnNames = [
@@ -126,95 +117,7 @@ const ofRequest = [
 
 const block = [field("block"), field("capacity")]
 
-/** Those that make a request known; `"made"` is said of one that ends before it was asked for. */
-type Asking = "ask" | "askOnce" | "made" | "tooLarge"
-
-/** An input of the machine that makes a request known. It is no event: who reads events does not see it. */
-export interface Asked extends OfRequest {
-  readonly _tag: "Asked"
-  readonly what: Asking
-  /** The exclusive section in which it is made. */
-  readonly section: number | undefined
-  /** The sum of {@link inHandler}, {@link isPart}, {@link waits}, {@link isSection} and {@link ownerClosed}. */
-  readonly how: number
-}
-
-/** A handler makes it. */
-export const inHandler = 1
-/** It is one of several that are wanted together. */
-export const isPart = 2
-/** It waits if nothing fits. */
-export const waits = 4
-/** It is for an exclusive section. */
-export const isSection = 8
-
-/** What the machine found where it looks outside of itself. */
-export type Finding = Found | "elsewhere" | "lost" | "outer" | "queues" | "unusable"
-
-/** Another input of the machine, or what that found outside of itself. It is no event either. */
-export interface Input extends Happened {
-  readonly _tag: "Input"
-  readonly what: Exclude<keyof PoolInputs, Asking> | Finding
-  /** Of the request that it is of: the sum of {@link inHandler} and {@link ownerClosed}. */
-  readonly how: number
-  readonly request: number | undefined
-  readonly value: number
-  readonly value2: number
-  readonly value3: number
-  readonly pool: string | undefined
-  readonly budgetNumber: number | undefined
-  readonly queue: string | undefined
-  readonly why: string | undefined
-}
-
-/** The scope is closed that was to own its lease. */
-export const ownerClosed = 16
-
 const asking: Record<Asking, true> = { ask: true, askOnce: true, made: true, tooLarge: true }
-
-const inputs: Record<Input["what"], true> = {
-  advance: true,
-  begunAll: true,
-  believes: true,
-  close: true,
-  closePool: true,
-  driverAnswered: true,
-  driverAsked: true,
-  driverRefused: true,
-  ended: true,
-  evictForOthers: true,
-  failDeadlocked: true,
-  handlersAnswered: true,
-  handlersEnded: true,
-  idleStep: true,
-  limitJobs: true,
-  loseDevice: true,
-  promote: true,
-  raiseJobs: true,
-  reclaimed: true,
-  reclaimedFor: true,
-  reservationEnded: true,
-  retracting: true,
-  retryAll: true,
-  scopeClosed: true,
-  serve: true,
-  setBudgetLimit: true,
-  setHandlers: true,
-  setHolding: true,
-  setMaxBytes: true,
-  startIdleClock: true,
-  timedOut: true,
-  trim: true,
-  acquired: true,
-  clearFailed: true,
-  done: true,
-  elsewhere: true,
-  jobs: true,
-  lost: true,
-  outer: true,
-  queues: true,
-  unusable: true
-}
 
 type Tag = PoolEvent["_tag"] | Asked["_tag"] | Input["_tag"]
 
@@ -258,7 +161,7 @@ const shapes: { readonly [T in Tag]: ReadonlyArray<Field> } = {
     field("how", "capacity", count)
   ],
   Input: [
-    choice("what", inputs),
+    { ...field("what", "detail"), choices: inputNames },
     field("how", "block", count),
     { ...field("request"), isOptional: true },
     field("value", "capacity", numbers),
@@ -271,40 +174,14 @@ const shapes: { readonly [T in Tag]: ReadonlyArray<Field> } = {
   ]
 }
 
-/** The kinds of events. An event in memory has the place of its kind in this list. */
+/** The kinds of events, and then of inputs. A row has the place of its kind in this list. */
 export const kinds: ReadonlyArray<{
-  readonly tag: Tag
+  readonly tag: string
   readonly fields: ReadonlyArray<Field>
   /** Whether it has all that events of requests have, and what it has beside that. */
   readonly isOfRequest: boolean
   readonly others: ReadonlyArray<Field>
-}> = [
-  "DriverAsked" as const,
-  "Leased" as const,
-  "Kept" as const,
-  "Released" as const,
-  "Freed" as const,
-  "Reclaimed" as const,
-  "Refused" as const,
-  "Waiting" as const,
-  "Waited" as const,
-  "Reserved" as const,
-  "ReservationEnded" as const,
-  "HandlersAsked" as const,
-  "RanOut" as const,
-  "LimitChanged" as const,
-  "Lost" as const,
-  "Closed" as const,
-  "RoomNeeded" as const,
-  "GaveUp" as const,
-  "TrimAsked" as const,
-  "HoldingChanged" as const,
-  "Closing" as const,
-  "IdleStep" as const,
-  "Asked" as const,
-  "Input" as const
-].map((tag) => {
-  const fields = shapes[tag]
+}> = Object.entries(shapes).map(([tag, fields]) => {
   const others = fields.filter((field) => !ofRequest.includes(field))
   return { tag, fields, isOfRequest: others.length + ofRequest.length === fields.length, others }
 })

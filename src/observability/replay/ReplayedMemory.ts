@@ -168,7 +168,7 @@ export abstract class ReplayedMemory<T extends Told> implements PoolPort<Placeho
   }
 
   /** The held blocks to free until so many bytes are managed, or all of them, or those that were leased on one queue last. */
-  protected trimmed(to: number | undefined, queue: string | undefined): Iterable<ReplayedBlock> {
+  trimmed(to: number | undefined, queue: string | undefined): Iterable<ReplayedBlock> {
     const { core } = this
     if (to !== undefined) return core.trim(to)
     return queue === undefined ? core.evictAll() : core.evictWhich((value) => this.isOfQueue(value, queue))
@@ -178,13 +178,8 @@ export abstract class ReplayedMemory<T extends Told> implements PoolPort<Placeho
     return queue === name
   }
 
-  /** Pools ask for no larger blocks of their policies. */
-  protected limitPools(maxBytes: number): void {
-    for (const pool of this.pools.values()) pool.maxBytes = maxBytes
-  }
-
   /** One of several pools on the memory, by its service and the number of its limit. */
-  protected poolOf(
+  poolOf(
     name: string,
     budget: number | undefined
   ): { readonly source: ReplayedSource; readonly limit: Budget } {
@@ -198,7 +193,6 @@ export abstract class ReplayedMemory<T extends Told> implements PoolPort<Placeho
   #limitTo(maxBytes: number): void {
     const { core, machine } = this
     core.setMaxBytes(maxBytes)
-    this.limitPools(maxBytes)
     machine.memory.freeAll(core.trim(maxBytes), "trimmed")
     machine.trimExcess()
   }
@@ -274,10 +268,10 @@ export abstract class ReplayedMemory<T extends Told> implements PoolPort<Placeho
   }
 
   #addSource(key: string, family: string, pool: string, poolKey: string | number): ReplayedSource {
-    const { memory: { number: memory }, settings: { maxBytes }, sizePolicy } = this.plan
+    const { memory: { number: memory }, sizePolicy } = this.plan
     const recorded = this.#families.get(key) ?? { memory, pool, family, clears: false, sizes: [] }
     const sizes = new FamilySizes(recorded, pool === "ImagePool" ? undefined : sizePolicy)
-    const group = this.pools.get(poolKey) ?? new ReplayedPool(this.core.maxBytes || maxBytes)
+    const group = this.pools.get(poolKey) ?? new ReplayedPool(this.core)
     this.pools.set(poolKey, group)
     const source = new ReplayedSource(recorded, group, sizes, this.#limits)
     this.#sources.set(key, source)

@@ -8,7 +8,7 @@ import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
 import type { Family, RequestSource } from "../../domain/pool/machine/Request.ts"
-import type { PoolBlock } from "../../domain/pool/PoolCore.ts"
+import type { PoolBlock, PoolCore } from "../../domain/pool/PoolCore.ts"
 import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import type { RecordedFamily } from "../recording/Recording.ts"
 
@@ -127,14 +127,14 @@ export class FamilySizes {
 /** One of the pools on a memory: its families have one limit, and close together. */
 export class ReplayedPool {
   closed = false
-  maxBytes: number
+  readonly memory: Pick<PoolCore<unknown>, "maxBytes">
   readonly families = new Set<string>()
   readonly sources: Array<ReplayedSource> = []
   /** What ends its calls of the driver early, when nobody needs them any more. */
   readonly calls = new Set<() => void>()
 
-  constructor(maxBytes: number) {
-    this.maxBytes = maxBytes
+  constructor(memory: Pick<PoolCore<unknown>, "maxBytes">) {
+    this.memory = memory
   }
 }
 
@@ -172,7 +172,7 @@ export class ReplayedSource implements RequestSource {
   }
 
   blockSize(size: number): number {
-    return this.sizes.blockSize(size, Math.min(this.pool.maxBytes, this.largest))
+    return this.sizes.blockSize(size, Math.min(this.pool.memory.maxBytes, this.largest))
   }
 
   exactSize(size: number): number {

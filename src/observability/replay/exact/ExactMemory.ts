@@ -3,17 +3,19 @@
  *
  * @internal
  */
-import { DeviceLost, type GpuError, make as makeError, type Released } from "../../../domain/GpuError.ts"
+import type { GpuError, Released } from "../../../domain/GpuError.ts"
+import type { Budget } from "../../../domain/pool/machine/Budget.ts"
 import type { AdmittedJobs } from "../../../domain/pool/machine/HoldingJobs.ts"
 import { noOuterLimits, type OuterLimits } from "../../../domain/pool/machine/OuterLimits.ts"
-import type { Account, Failure } from "../../../domain/pool/machine/Request.ts"
+import type { Account, Failure, Request } from "../../../domain/pool/machine/Request.ts"
+import type { Input } from "../../recording/Inputs.ts"
 import type { MachineRequest } from "../MachineRequest.ts"
 import { refusal } from "../Refusal.ts"
 import { type MemoryContent, ReplayedMemory } from "../ReplayedMemory.ts"
-import type { ReplayedBlock, ReplayedLease, ReplayedSource } from "../ReplayedSource.ts"
+import { Placeholder, type ReplayedBlock, type ReplayedLease, type ReplayedSource } from "../ReplayedSource.ts"
 import type { MemoryPlan } from "../ReplayOptions.ts"
 import type { ExactRequest } from "./ExactRequest.ts"
-import type { Journal } from "./Journal.ts"
+import { demand, type Journal, known } from "./Journal.ts"
 
 export class ExactMemory extends ReplayedMemory<ExactRequest> implements AdmittedJobs {
   /** Which requests jobs keep back is recorded. */
@@ -24,7 +26,6 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
   readonly #journal: Journal
   readonly #untilDone: (memory: number) => number
 
-  /** `untilDone` lets others act within a step of the machine, until the recording says that it goes on. */
   constructor(plan: MemoryPlan, content: MemoryContent, journal: Journal, untilDone: (memory: number) => number) {
     super(plan, content)
     this.core.outer = this.outer
@@ -50,44 +51,57 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     return block === undefined ? undefined : this.leases.get(block)
   }
 
-  /** A budget, by its number in the recording, or the memory itself, or its exclusive sections. */
-  accountOf(budget: number | undefined, number: number): Account | undefined {
+  // What inputs are called with.
+
+  /** A budget, or the memory itself, or its exclusive sections. */
+  accountOf({ budgetNumber, value2 }: Input): Account {
     const { memory, sections } = this.machine
-    if (budget !== undefined) return this.budgetOf(budget)
-    return number === sections.number ? sections : memory
+    if (budgetNumber !== undefined) return this.knownBudget(budgetNumber)
+    return value2 === sections.number ? sections : memory
   }
 
-  /** What the memory finds of the limits around it from here on. */
-  seeLimits(leftBytes: number, attainableBytes: number, maxBytes: number): void {
-    const evict = (missing: () => number): boolean => missing() > 0 && this.#untilDone(this.number) === 1
-    Object.assign(this.outer, { leftBytes, attainableBytes, maxBytes, evict })
+  knownBudget(number: number | undefined): Budget {
+    return known(this.budgetOf(number))
   }
 
-  seeOthers(epoch: number, mayComeBack: boolean, othersAtWork: boolean): void {
-    Object.assign(this.outer, { epoch, mayComeBack, othersAtWork })
+  /** What the driver made for a request. */
+  made({ source }: Request): Placeholder {
+    return new Placeholder(source as ReplayedSource)
   }
 
-  /** The device is lost, as requests see from here on. */
-  seeLost(): void {
-    this.error ??= makeError(new DeviceLost({ backend: "recorded", detail: "as recorded" }))
+  refusal(why: string, capacity: number): GpuError {
+    return refusal(why, capacity)
   }
 
-  close(pool: string | undefined, budget: number | undefined): void {
-    if (pool === undefined) return this.machine.close()
-    const { limit, source } = this.poolOf(pool, budget)
-    this.machine.closePool(source, limit)
-  }
-
-  trim(to: number | undefined, queue: string | undefined): void {
-    this.machine.trim(this.trimmed(to, queue), to, queue)
-  }
-
-  setMaxBytes(bytes: number): void {
-    this.limitPools(bytes)
-    this.machine.setMaxBytes(bytes)
+  /** Others act within a step of the machine, until the recording says that it goes on. */
+  untilDone(): number {
+    return this.#untilDone(this.number)
   }
 
   // What the machine finds.
+
+  /** From here on the machine finds this outside of itself. */
+  find({ value2, value3, value, what }: Input): void {
+    switch (what) {
+      case "lost":
+        this.error ??= refusal("DeviceLost", 0)
+        return
+      case "queues":
+        this.namesQueues = value === 1
+        return
+      case "elsewhere":
+        Object.assign(this.outer, { epoch: value, mayComeBack: value2 === 1, othersAtWork: value3 === 1 })
+        return
+      case "outer": {
+        const evict = (missing: () => number): boolean => missing() > 0 && this.untilDone() === 1
+        Object.assign(this.outer, { leftBytes: value, attainableBytes: value2, maxBytes: value3, evict })
+        return
+      }
+      default:
+        demand(what === "unusable")
+        known(this.leaseOf(value)).block!.value.recyclable = false
+    }
+  }
 
   /** Only where the device has several queues does it look for a block of one. */
   get hasSeveralQueues(): boolean {
@@ -145,20 +159,20 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
   // What others do within a step of the machine.
 
   endLeases(_why: Released["why"]): void {
-    this.#untilDone(this.number)
+    this.untilDone()
   }
 
   endGranted(): void {
-    this.#untilDone(this.number)
+    this.untilDone()
   }
 
   over(source: ReplayedSource | undefined): void {
     if (source !== undefined) source.pool.closed = true
-    this.#untilDone(this.number)
+    this.untilDone()
   }
 
   interruptCalls(): void {
-    this.#untilDone(this.number)
+    this.untilDone()
   }
 
   // The recording says when those act that wait.

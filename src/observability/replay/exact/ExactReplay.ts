@@ -6,26 +6,26 @@
  *
  * @internal
  */
-import type { Ending, PoolOutput } from "../../../domain/pool/machine/PoolMachine.ts"
-import type { RequestState } from "../../../domain/pool/machine/Request.ts"
+import type { PoolOutput } from "../../../domain/pool/machine/PoolMachine.ts"
 import type { Reservation } from "../../../domain/pool/machine/Reservation.ts"
-import type { Leased, OfRequest, Released } from "../../../domain/pool/PoolEvent.ts"
+import type { OfRequest } from "../../../domain/pool/PoolEvent.ts"
 import { EventRow } from "../../recording/EventRow.ts"
-import * as Shape from "../../recording/EventShape.ts"
+import * as Inputs from "../../recording/Inputs.ts"
 import { namesOf, type Recording } from "../../recording/RecordingModel.ts"
-import type { MachineRequest } from "../MachineRequest.ts"
-import { reasonOf, refusal } from "../Refusal.ts"
+import { reasonOf } from "../Refusal.ts"
 import { ReplayedMemories } from "../ReplayedMemories.ts"
 import { contentsOf } from "../ReplayedMemory.ts"
-import { Placeholder } from "../ReplayedSource.ts"
 import type { ReplayPlan } from "../ReplayOptions.ts"
 import type { Failed, Reason } from "../ReplayReport.ts"
 import { Tally } from "../Tally.ts"
 import { ExactMemory } from "./ExactMemory.ts"
 import { ExactRequest } from "./ExactRequest.ts"
-import { Difference, Journal } from "./Journal.ts"
+import { demand, Difference, Journal, known } from "./Journal.ts"
 
 const has = (sum: number, bit: number): boolean => (sum & bit) !== 0
+
+/** An input, whatever it is called with. */
+type AnyInput = (...args: ReadonlyArray<unknown>) => unknown
 
 /** Of so many memories that have closed more may be told. */
 const mostClosed = 256
@@ -61,7 +61,7 @@ export class ExactReplay {
       rows: {
         row,
         add: () => {
-          this.#demand(this.#journal.take(row))
+          demand(this.#journal.take(row))
         }
       }
     })
@@ -92,21 +92,11 @@ export class ExactReplay {
     return this.#journal.isAtEnd
   }
 
-  #demand(holds: boolean): asserts holds {
-    if (!holds) throw new Difference()
-  }
-
-  /** What must be there. */
-  #known<A>(one: A | undefined): A {
-    this.#demand(one !== undefined)
-    return one
-  }
-
   /** What others have said when the machine goes on. */
   #untilDone(memory: number): number {
-    this.#demand(++this.#depth < deepest)
+    demand(++this.#depth < deepest)
     while (!this.#journal.findsNext(memory, "done")) {
-      this.#demand(this.#journal.row !== undefined)
+      demand(this.#journal.row !== undefined)
       this.#step()
     }
     this.#depth--
@@ -116,8 +106,8 @@ export class ExactReplay {
   #step(): void {
     const journal = this.#journal
     const { passed, row } = journal
-    const memory = this.#known(this.#memories.of(row!.memory))
-    this.#demand(!this.#memories.areTooMany)
+    const memory = known(this.#memories.of(row!.memory))
+    demand(!this.#memories.areTooMany)
     const entry = row!.entry(this.#names)
     switch (entry._tag) {
       case "Asked":
@@ -127,10 +117,10 @@ export class ExactReplay {
         journal.pass()
         return this.#input(entry, memory)
       case "Leased":
-        this.#hit(entry, memory)
+        memory.hit(new ExactRequest(entry), memory.sourceOf(entry.family, entry.pool, undefined))
         break
       case "Released":
-        this.#released(entry, memory)
+        memory.endLease(known(memory.leaseOf(entry.block)), entry.why)
         break
       case "Closed":
         memory.tellClosed()
@@ -139,54 +129,40 @@ export class ExactReplay {
         break
     }
     // Any other event follows from an input.
-    this.#demand(journal.passed > passed)
+    demand(journal.passed > passed)
   }
 
-  #hit(event: Leased, memory: ExactMemory): void {
-    memory.hit(new ExactRequest(event), memory.sourceOf(event.family, event.pool, undefined))
-  }
-
-  #released({ block, why }: Released, memory: ExactMemory): void {
-    memory.endLease(this.#known(memory.leaseOf(block)), why)
-  }
-
-  #asked({ _tag, how, section, what, ...asked }: Shape.Asked, memory: ExactMemory): void {
+  #asked({ _tag, how, section, what, ...asked }: Inputs.Asked, memory: ExactMemory): void {
     const { machine } = memory
-    const known = this.#requests.get(asked.request)
-    this.#demand(known === undefined || (what !== "tooLarge" && known.expected === "Asked"))
-    const exact = known ?? this.#make(asked, memory, how, section)
+    const before = this.#requests.get(asked.request)
+    demand(before === undefined || (what !== "tooLarge" && before.expected === "Asked"))
+    const exact = before ?? this.#make(asked, memory, how, section)
     const request = exact.request!
-    exact.inHandler = has(how, Shape.inHandler)
-    exact.closed = has(how, Shape.ownerClosed)
+    exact.hear(how)
     if (what === "made") return
     if (what === "tooLarge") {
       if (machine.tooLarge(request) !== undefined) this.#forget(exact, "LimitExceeded")
-    } else if (what === "ask") this.#expect(exact, machine.ask(request))
+    } else if (what === "ask") exact.expected = machine.ask(request)
     else if (machine.askOnce(request)) this.#forget(exact, reasonOf(request))
   }
 
   #make(asked: OfRequest, memory: ExactMemory, how: number, section: number | undefined): ExactRequest {
     const { budgetNumber, family, request: number, under, waitAtMost } = asked
-    const isSection = has(how, Shape.isSection)
-    this.#demand(!isSection || family === "")
-    this.#demand(budgetNumber === undefined || memory.budgetOf(budgetNumber) !== undefined)
+    const isSection = has(how, Inputs.isSection)
+    demand(!isSection || family === "")
+    demand(budgetNumber === undefined || memory.budgetOf(budgetNumber) !== undefined)
     const reservation = (number: number | undefined): Reservation | undefined =>
-      number === undefined ? undefined : this.#known(this.#reservations.get(number))
-    const onExhausted = has(how, Shape.waits) ? "wait" : "fail"
+      number === undefined ? undefined : known(this.#reservations.get(number))
+    const onExhausted = has(how, Inputs.waits) ? "wait" : "fail"
     const exact = new ExactRequest(asked)
     exact.request = memory.requestOf(exact, isSection ? "section" : family === "" ? "reservation" : "lease", {
       from: under === section ? undefined : reservation(under),
       section: reservation(section),
-      patience: { onExhausted, waitAtMost, isPart: has(how, Shape.isPart) }
+      patience: { onExhausted, waitAtMost, isPart: has(how, Inputs.isPart) }
     })
     this.#requests.set(number, exact)
     if (exact.request.asks !== undefined) this.#reservations.set(number, exact.request.asks)
     return exact
-  }
-
-  /** The machine has said what the request does next. */
-  #expect(exact: ExactRequest, output: PoolOutput): void {
-    exact.expected = output
   }
 
   /** Nothing more is told of it. */
@@ -195,170 +171,30 @@ export class ExactReplay {
     if (request!.state !== "abandoned") this.#requests.delete(asked.request)
   }
 
-  #input(entry: Shape.Input, memory: ExactMemory): void {
-    if (entry.request === undefined) return this.#ofMemory(entry, memory)
-    const exact = this.#known(this.#requests.get(entry.request))
+  #input(entry: Inputs.Input, memory: ExactMemory): void {
+    const { request, what } = entry
+    if (request !== undefined) return this.#ofRequest(entry, memory, known(this.#requests.get(request)))
+    if (!Inputs.isOfMemory(what)) return memory.find(entry)
+    const { mayCome, read } = Inputs.inputsOfMemories[what]
+    demand(mayCome(entry, memory))
+    const input = memory.machine[what] as AnyInput
+    input.apply(memory.machine, read(entry, memory))
+  }
+
+  #ofRequest(entry: Inputs.Input, memory: ExactMemory, exact: ExactRequest): void {
+    const { how, what } = entry
     const request = exact.request!
-    exact.inHandler = has(entry.how, Shape.inHandler)
-    exact.closed = has(entry.how, Shape.ownerClosed)
-    this.#demand(isExpected(entry.what, exact, request.state))
-    this.#ofRequest(entry, memory, exact, request)
-  }
-
-  #ofRequest(
-    { value, what, why }: Shape.Input,
-    { machine }: ExactMemory,
-    exact: ExactRequest,
-    request: MachineRequest<ExactRequest>
-  ): void {
-    switch (what) {
-      case "advance":
-        return this.#expect(exact, machine.advance(request))
-      case "reclaimedFor":
-        return this.#expect(exact, machine.reclaimedFor(request))
-      case "driverAsked":
-        machine.driverAsked(request)
-        return
-      case "driverAnswered":
-        machine.driverAnswered(request, new Placeholder(request.source))
-        return this.#answered(exact)
-      case "driverRefused":
-        machine.driverRefused(request, why ?? "", () => refusal(why ?? "", request.asking))
-        return this.#answered(exact)
-      case "believes":
-        machine.believes(request)
-        return
-      case "handlersEnded":
-        machine.handlersEnded(request, has(value, 1), has(value, 2))
-        exact.expected = "HandlersEnded"
-        return
-      case "handlersAnswered":
-        return this.#expect(exact, machine.handlersAnswered(request, value === 1))
-      case "timedOut":
-        return this.#expect(exact, machine.timedOut(request, value))
-      case "retryAll":
-        return this.#expect(exact, machine.retryAll(request, value))
-      case "begunAll":
-        return machine.begunAll(request)
-      case "scopeClosed":
-        return machine.scopeClosed(request)
-      case "promote":
-        return machine.promote(request)
-      case "failDeadlocked":
-        return machine.failDeadlocked(request, [])
-      case "ended":
-      case "reservationEnded": {
-        const ending: Ending = {
-          isFailure: has(value, 1),
-          isInterrupted: has(value, 2),
-          reason: why as Reason | undefined
-        }
-        const reason = ending.isInterrupted ? undefined : reasonOf(request)
-        this.#demand((request.asks === undefined) === (what === "ended"))
-        if (what === "ended") machine.ended(request, ending)
-        else machine.reservationEnded(request, ending)
-        return this.#forget(exact, reason)
-      }
-      default:
-        this.#demand(false)
-    }
-  }
-
-  /** One whose fiber is gone has nothing to do with its answer. */
-  #answered(exact: ExactRequest): void {
-    exact.expected = "Answered"
-    if (exact.request!.isOver) this.#forget(exact, undefined)
-  }
-
-  #ofMemory({ budgetNumber, pool, queue, value2, value3, value, what }: Shape.Input, memory: ExactMemory): void {
-    const { machine } = memory
-    const account = () => this.#known(memory.accountOf(budgetNumber, value2))
-    switch (what) {
-      case "serve":
-        return machine.serve(account().queue)
-      case "raiseJobs":
-        return machine.raiseJobs(account().queue)
-      case "limitJobs":
-        return machine.limitJobs(account().queue, memory)
-      case "setHandlers":
-        return machine.setHandlers(account(), value === 1)
-      case "setBudgetLimit":
-        this.#demand(value >= 0)
-        return machine.setBudgetLimit(this.#known(memory.budgetOf(budgetNumber)), value)
-      case "setMaxBytes":
-        this.#demand(value >= 0)
-        return memory.setMaxBytes(value)
-      case "setHolding":
-        return machine.setHolding(value === 1)
-      case "trim":
-        return memory.trim(value2 === 1 ? undefined : value, queue)
-      case "evictForOthers":
-        return machine.evictForOthers(value)
-      case "startIdleClock":
-        return machine.startIdleClock()
-      case "idleStep":
-        this.#demand(Number.isInteger(value) && value > 0)
-        machine.idleStep(value)
-        return
-      case "reclaimed":
-        return machine.reclaimed(value)
-      case "retracting":
-        return machine.retracting(() => this.#untilDone(memory.number))
-      case "loseDevice":
-        memory.seeLost()
-        return machine.loseDevice()
-      case "close":
-      case "closePool":
-        this.#demand(!machine.closed)
-        return memory.close(what === "close" ? undefined : pool ?? "", budgetNumber)
-      case "lost":
-        return memory.seeLost()
-      case "queues":
-        memory.namesQueues = value === 1
-        return
-      case "elsewhere":
-        return memory.seeOthers(value, value2 === 1, value3 === 1)
-      case "outer":
-        return memory.seeLimits(value, value2, value3)
-      case "unusable":
-        this.#known(memory.leaseOf(value)).block!.value.recyclable = false
-        return
-      default:
-        this.#demand(false)
-    }
-  }
-}
-
-const isInQueue = ({ request }: ExactRequest): boolean => request!.inQueue
-
-/** Whether the fiber, the driver or the handlers of a request may tell this next: a file may have anything. */
-const isExpected = (what: Shape.Input["what"], exact: ExactRequest, state: RequestState): boolean => {
-  const { expected, request } = exact
-  switch (what) {
-    case "advance":
-      return state !== "asking" && state !== "withHandlers" && !request!.isOver
-    case "reclaimedFor":
-      return expected === "Reclaim" && state === "reclaiming"
-    case "driverAsked":
-      return expected === "AskDriver" && state === "searching" && request!.pending > 0
-    case "driverAnswered":
-    case "driverRefused":
-      return request!.isCalling
-    case "believes":
-    case "handlersEnded":
-      return expected === "AskHandlers"
-    case "handlersAnswered":
-      return expected === "HandlersEnded"
-    case "timedOut":
-      return expected === "HandlersEnded" || (expected === "Wait" && !request!.isCalling)
-    case "retryAll":
-      return expected === "Granted" && (state === "granted" || state === "searching") && request!.asks !== undefined
-    case "scopeClosed":
-    case "promote":
-      return isInQueue(exact)
-    case "failDeadlocked":
-      return isInQueue(exact) && state === "queued"
-    default:
-      return !request!.isOver
+    exact.hear(how)
+    demand(Inputs.isOfRequest(what))
+    const { mayCome, next, read } = Inputs.inputsOfRequests[what]
+    demand(mayCome(request, exact.expected))
+    const why = has(entry.value, Inputs.isInterrupted) ? undefined : reasonOf(request)
+    const input = memory.machine[what] as AnyInput
+    const output = input.call(memory.machine, request, ...read(entry, memory, request))
+    if (next === "Said") exact.expected = output as PoolOutput
+    else if (next === "Over") this.#forget(exact, why)
+    else if (next !== undefined) exact.expected = next
+    // One whose fiber is gone has nothing to do with its answer.
+    if (next === "Answered" && request.isOver) this.#forget(exact, undefined)
   }
 }

@@ -3,13 +3,10 @@
  *
  * @internal
  */
-import type { PoolOutput } from "../../../domain/pool/machine/PoolMachine.ts"
 import type { RequestOwner } from "../../../domain/pool/machine/Request.ts"
 import type { OfRequest } from "../../../domain/pool/PoolEvent.ts"
+import { type Expected, inHandler, ownerClosed } from "../../recording/Inputs.ts"
 import type { MachineRequest, Told } from "../MachineRequest.ts"
-
-/** What the machine said last to a request, or what has happened to that since. */
-export type Expected = PoolOutput | "Asked" | "Answered" | "HandlersEnded"
 
 /** It is its own owner: which requests have one scope is of no interest, but whether that has closed. */
 export class ExactRequest implements RequestOwner, Told {
@@ -22,6 +19,12 @@ export class ExactRequest implements RequestOwner, Told {
 
   constructor(asked: OfRequest) {
     this.asked = asked
+  }
+
+  /** What its last row tells besides. */
+  hear(how: number): void {
+    this.inHandler = (how & inHandler) !== 0
+    this.closed = (how & ownerClosed) !== 0
   }
 
   addAwaiting(): void {

@@ -5,7 +5,8 @@
  */
 import { EventReader } from "../../recording/EventReader.ts"
 import type { EventRow } from "../../recording/EventRow.ts"
-import { columns, type Field, type Finding, isInput, kinds, placeOf } from "../../recording/EventShape.ts"
+import { columns, type Field, isInput, kinds, placeOf } from "../../recording/EventShape.ts"
+import type { Finding } from "../../recording/Inputs.ts"
 import type { Recording } from "../../recording/Recording.ts"
 
 const inputKind = placeOf("Input")!
@@ -13,6 +14,17 @@ const inputKind = placeOf("Input")!
 /** The replay does something else than its recording has. */
 export class Difference extends Error {
   override readonly name = "Difference"
+}
+
+/** What must be so, if the replay does what the recording has. */
+export function demand(holds: boolean): asserts holds {
+  if (!holds) throw new Difference()
+}
+
+/** What must be there. */
+export const known = <A>(one: A | undefined): A => {
+  demand(one !== undefined)
+  return one
 }
 
 export class Journal {
@@ -61,7 +73,7 @@ export class Journal {
 
   /** What it finds, which must be this. */
   find(memory: number, what: Finding): number {
-    if (!this.findsNext(memory, what)) throw new Difference()
+    demand(this.findsNext(memory, what))
     const value = this.#reader.row.values[columns.capacity]!
     this.pass()
     return value

@@ -3,12 +3,13 @@
  *
  * @internal
  */
-import { DeviceLost, type GpuError, make as makeError, type Released } from "../../../domain/GpuError.ts"
+import type { GpuError, Released } from "../../../domain/GpuError.ts"
 import type { Budget } from "../../../domain/pool/machine/Budget.ts"
 import { IdleSchedule } from "../../../domain/pool/machine/IdleSchedule.ts"
 import { noOuterLimits } from "../../../domain/pool/machine/OuterLimits.ts"
 import type { ChargedBudget } from "../../../domain/pool/machine/Reservation.ts"
 import type { MachineRequest, Told } from "../MachineRequest.ts"
+import { refusal } from "../Refusal.ts"
 import { firstQueue, type MemoryObserver, ReplayedMemory } from "../ReplayedMemory.ts"
 import type { Placeholder, ReplayedBlock, ReplayedLease, ReplayedPool, ReplayedSource } from "../ReplayedSource.ts"
 import type { MemoryPlan } from "../ReplayOptions.ts"
@@ -92,14 +93,13 @@ export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
   }
 
   setMaxBytes(bytes: number): void {
-    this.limitPools(bytes)
     if (this.inputs.setMaxBytes(bytes)) this.trim(Math.max(0, bytes - this.core.reservedBytes), undefined)
   }
 
   /** Its device is lost. */
   lose(): void {
     if (this.error !== undefined) return
-    this.error = makeError(new DeviceLost({ backend: "recorded", detail: "as recorded" }))
+    this.error = refusal("DeviceLost", 0)
     this.inputs.loseDevice()
   }
 
