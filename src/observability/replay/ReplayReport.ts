@@ -6,7 +6,6 @@
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { OfRequest } from "../../domain/pool/PoolEvent.ts"
 import type { Recording } from "../recording/Recording.ts"
-import type { Tally } from "./Tally.ts"
 
 /**
  * A request that got nothing. Sizes are bytes.
@@ -95,38 +94,16 @@ export const failedRequest = ({ asked, at, why }: Failed): FailedRequest => {
   return { request, size, pool, label, callSite, madeAt: asked.at, failedAt: at, why }
 }
 
-/** @internal */
-export const countsOf = (tally: Tally): Omit<ReplayReport, "failed" | "differsAt" | "recording"> => {
-  const { activeAtPeak, hits, leases, peakManagedBytes } = tally
-  return {
-    leases,
-    hits,
-    borrows: tally.borrows,
-    misses: tally.misses,
-    hitRate: leases === 0 ? 1 : hits / leases,
-    evictions: tally.evictions,
-    evictedBytes: tally.evictedBytes,
-    driverAllocations: tally.driverAllocations,
-    driverFrees: tally.driverFrees,
-    refusals: tally.refusals,
-    peakActiveBytes: tally.peakActiveBytes,
-    peakActiveAt: tally.peakActiveAt,
-    peakManagedBytes,
-    peakManagedAt: tally.peakManagedAt,
-    fragmentation: peakManagedBytes === 0 ? 0 : (peakManagedBytes - activeAtPeak) / peakManagedBytes,
-    waits: tally.waits,
-    waitedMillis: tally.waitedMillis,
-    longestWaitMillis: tally.longestWaitMillis
-  }
-}
+/** What a report says besides. @internal */
+export type Counts = Omit<ReplayReport, "differsAt" | "failed" | "recording">
 
 /** @internal */
 export const reportOf = (
-  { failures, tally }: { readonly failures: ReadonlyArray<Failed>; readonly tally: Tally },
+  { failures, tally }: { readonly failures: ReadonlyArray<Failed>; readonly tally: { readonly counts: Counts } },
   recording: Recording,
   differsAt: number | undefined
 ): ReplayReport => ({
-  ...countsOf(tally),
+  ...tally.counts,
   differsAt,
   failed: failures.map(failedRequest),
   recording

@@ -4,12 +4,10 @@
  *
  * @internal
  */
-import { together } from "../events/Together.ts"
-import type { MemoryContent, MemoryObserver, ReplayedMemory } from "./ReplayedMemory.ts"
+import type { MemoryContent, ReplayedMemory } from "./ReplayedMemory.ts"
 import { type MemoryPlan, memoryUnder, type ReplayPlan } from "./ReplayOptions.ts"
 import { RowEmitter, type Rows } from "./RowEmitter.ts"
 import type { Tally } from "./Tally.ts"
-import { TallyObserver } from "./TallyObserver.ts"
 
 /** Whatever makes its requests. */
 type AnyMemory = Pick<
@@ -34,8 +32,8 @@ export interface ReplayedMemoriesOptions<M> {
   readonly make: (plan: MemoryPlan, content: MemoryContent) => M
   readonly tally: Tally
   readonly now: () => number
-  /** Gets what they do, if that is wanted. */
-  readonly rows: Rows | undefined
+  /** Gets what they do. */
+  readonly rows: Rows
 }
 
 type Facts = AnyMemory["facts"]
@@ -78,12 +76,9 @@ export class ReplayedMemories<M extends AnyMemory> {
     const { contentOf, make, now, rows, tally } = this.#options
     const memory = make(plan, contentOf(number))
     memory.begin()
-    for (const { size } of memory.earlyLeases.values()) tally.activate(size)
-    tally.manage(memory.core.managedBytes)
-    const counting = new TallyObserver(tally)
-    memory.observe(
-      together<MemoryObserver>(rows === undefined ? [counting] : [counting, new RowEmitter(memory, now, rows)])
-    )
+    for (const { size } of memory.earlyLeases.values()) tally.activate(now(), size)
+    tally.manage(now(), memory.core.managedBytes)
+    memory.observe(new RowEmitter(memory, now, rows))
     return memory
   }
 

@@ -24,6 +24,8 @@ export interface Rows {
   readonly row: EventRow
   /** Adds the event that the row is now. */
   readonly add: () => void
+  /** Whether inputs of the machine are wanted too. */
+  readonly withInputs: boolean
 }
 
 /** The memory that tells. */
@@ -54,7 +56,7 @@ export class RowEmitter extends EventMaker<MachineRequest> implements InputWrite
   }
 
   inputsOf(inputs: PoolInputs): PoolInputs {
-    return new InputRecorder(this, this.#telling).of(inputs)
+    return this.#rows.withInputs ? new InputRecorder(this, this.#telling).of(inputs) : inputs
   }
 
   found(what: Found, value: number): void {

@@ -208,7 +208,7 @@ export const smallestLimitOf = (
       const simulator = new Simulator(recording, { plan, trace, keepsEvents: false, endsWith })
       const problem = simulator.run(operation)
       if (problem !== undefined) return problem
-      const { failures, tally: { peakManagedBytes, waits } } = simulator
+      const { failures, tally: { totals: { peakManagedBytes, waits } } } = simulator
       const [first] = failures
       const tried = {
         passes: first === undefined && (mayWait || waits === 0),

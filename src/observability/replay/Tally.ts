@@ -1,99 +1,126 @@
 /**
- * What a replay counts.
+ * What a replay counts: a fold over its events.
  *
  * @internal
  */
-import type { Origin } from "../../domain/pool/machine/Reservation.ts"
-import type { FreeReason, OfRequest } from "../../domain/pool/PoolEvent.ts"
+import type { EventRow } from "../recording/EventRow.ts"
+import { columns, kinds } from "../recording/EventShape.ts"
+import type { Counts } from "./ReplayReport.ts"
+
+type Totals = Omit<Counts, "fragmentation" | "hitRate">
 
 export class Tally {
-  readonly #now: () => number
-  activeBytes = 0
-  managedBytes = 0
-  peakActiveBytes = 0
-  peakManagedBytes = 0
-  peakActiveAt = 0
-  peakManagedAt = 0
-  /** What was leased at the peak of managed bytes. */
-  activeAtPeak = 0
-  leases = 0
-  hits = 0
-  borrows = 0
-  misses = 0
-  evictions = 0
-  evictedBytes = 0
-  driverAllocations = 0
-  driverFrees = 0
-  refusals = 0
-  waits = 0
-  waitedMillis = 0
-  longestWaitMillis = 0
-  readonly #since = new Map<number, number>()
-
-  constructor(now: () => number) {
-    this.#now = now
+  readonly totals: { -readonly [K in keyof Totals]: number } = {
+    leases: 0,
+    hits: 0,
+    borrows: 0,
+    misses: 0,
+    evictions: 0,
+    evictedBytes: 0,
+    driverAllocations: 0,
+    driverFrees: 0,
+    refusals: 0,
+    peakActiveBytes: 0,
+    peakActiveAt: 0,
+    peakManagedBytes: 0,
+    peakManagedAt: 0,
+    waits: 0,
+    waitedMillis: 0,
+    longestWaitMillis: 0
   }
+  #activeBytes = 0
+  #managedBytes = 0
+  /** What was leased at the peak of managed bytes. */
+  #activeAtPeak = 0
+  /** The requests that have said that they wait, and not that they do no more. */
+  readonly #waiting = new Set<number>()
 
-  leased({ size }: OfRequest, capacity: number, from: Origin): void {
-    this.leases++
-    if (from === "driver") {
-      this.misses++
-      this.#make(capacity)
-    } else this.hits++
-    if (from === "borrowed") this.borrows++
-    this.activate(size)
-    if (this.managedBytes === this.peakManagedBytes) {
-      this.activeAtPeak = Math.max(this.activeAtPeak, this.activeBytes)
+  /** The next event of the replay. */
+  take(row: EventRow): void {
+    const { totals } = this
+    const { at, kind, values } = row
+    const capacity = values[columns.capacity]!
+    const size = values[columns.size]!
+    const request = values[columns.request]!
+    switch (kinds[kind]!.tag) {
+      case "Leased":
+        return this.#leased(row, size, capacity)
+      case "Kept":
+        return this.#made(at, capacity)
+      case "Released":
+        this.#activeBytes -= size
+        return
+      case "Freed":
+        return this.#freed(row, capacity)
+      case "Refused":
+        totals.refusals++
+        return
+      case "Waiting":
+        if (!this.#waiting.has(request)) totals.waits++
+        this.#waiting.add(request)
+        return
+      case "Waited":
+        this.#waiting.delete(request)
+        totals.waitedMillis += capacity
+        totals.longestWaitMillis = Math.max(totals.longestWaitMillis, capacity)
     }
   }
 
-  activate(size: number): void {
-    this.activeBytes += size
-    if (this.activeBytes <= this.peakActiveBytes) return
-    this.peakActiveBytes = this.activeBytes
-    this.peakActiveAt = this.#now()
+  #leased(row: EventRow, size: number, capacity: number): void {
+    const { totals } = this
+    const from = row.text(columns.detail)
+    totals.leases++
+    if (from === "driver") {
+      totals.misses++
+      this.#made(row.at, capacity)
+    } else totals.hits++
+    if (from === "borrowed") totals.borrows++
+    this.activate(row.at, size)
+    if (this.#managedBytes === totals.peakManagedBytes) {
+      this.#activeAtPeak = Math.max(this.#activeAtPeak, this.#activeBytes)
+    }
   }
 
-  manage(capacity: number): void {
-    this.managedBytes += capacity
-    if (this.managedBytes <= this.peakManagedBytes) return
-    this.peakManagedBytes = this.managedBytes
-    this.peakManagedAt = this.#now()
-    this.activeAtPeak = this.activeBytes
+  #made(at: number, capacity: number): void {
+    this.totals.driverAllocations++
+    this.manage(at, capacity)
   }
 
-  #make(capacity: number): void {
-    this.driverAllocations++
-    this.manage(capacity)
+  #freed(row: EventRow, capacity: number): void {
+    const { totals } = this
+    this.#managedBytes -= capacity
+    totals.driverFrees++
+    if (row.text(columns.detail) !== "evicted") return
+    totals.evictions++
+    totals.evictedBytes += capacity
   }
 
-  kept(capacity: number): void {
-    this.#make(capacity)
+  /** Leases have so many bytes more. */
+  activate(at: number, size: number): void {
+    const { totals } = this
+    this.#activeBytes += size
+    if (this.#activeBytes <= totals.peakActiveBytes) return
+    totals.peakActiveBytes = this.#activeBytes
+    totals.peakActiveAt = at
   }
 
-  released(size: number): void {
-    this.activeBytes -= size
+  /** Blocks have so many bytes more. */
+  manage(at: number, capacity: number): void {
+    const { totals } = this
+    this.#managedBytes += capacity
+    if (this.#managedBytes <= totals.peakManagedBytes) return
+    totals.peakManagedBytes = this.#managedBytes
+    totals.peakManagedAt = at
+    this.#activeAtPeak = this.#activeBytes
   }
 
-  freed(capacity: number, why: FreeReason): void {
-    this.managedBytes -= capacity
-    this.driverFrees++
-    if (why !== "evicted") return
-    this.evictions++
-    this.evictedBytes += capacity
-  }
-
-  waiting({ request }: OfRequest): void {
-    this.waits++
-    this.#since.set(request, this.#now())
-  }
-
-  waited({ request }: OfRequest): void {
-    const since = this.#since.get(request)
-    if (since === undefined) return
-    this.#since.delete(request)
-    const millis = this.#now() - since
-    this.waitedMillis += millis
-    this.longestWaitMillis = Math.max(this.longestWaitMillis, millis)
+  /** As a report has it. */
+  get counts(): Counts {
+    const { totals, totals: { hits, leases, peakManagedBytes } } = this
+    return {
+      ...totals,
+      hitRate: leases === 0 ? 1 : hits / leases,
+      fragmentation: peakManagedBytes === 0 ? 0 : (peakManagedBytes - this.#activeAtPeak) / peakManagedBytes
+    }
   }
 }

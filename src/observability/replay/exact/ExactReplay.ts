@@ -34,7 +34,7 @@ const mostClosed = 256
 const deepest = 8
 
 export class ExactReplay {
-  readonly tally: Tally
+  readonly tally = new Tally()
   readonly failures: Array<Failed> = []
   readonly #journal: Journal
   readonly #names: ReturnType<typeof namesOf>
@@ -50,7 +50,6 @@ export class ExactReplay {
   constructor(recording: Recording, plan: ReplayPlan) {
     this.#journal = new Journal(recording, true)
     this.#names = namesOf(recording)
-    this.tally = new Tally(() => this.#timeNow())
     const row = new EventRow()
     this.#memories = new ReplayedMemories({
       plan,
@@ -62,7 +61,9 @@ export class ExactReplay {
         row,
         add: () => {
           demand(this.#journal.take(row))
-        }
+          this.tally.take(row)
+        },
+        withInputs: false
       }
     })
   }

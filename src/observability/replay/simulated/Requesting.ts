@@ -27,7 +27,7 @@ export class Requesting extends Performing {
   /** Whether nothing more is looked for. */
   get isOver(): boolean {
     const { endsWith, tally } = this.options
-    return endsWith !== undefined && (this.failures.length > 0 || (endsWith === "wait" && tally.waits > 0))
+    return endsWith !== undefined && (this.failures.length > 0 || (endsWith === "wait" && tally.totals.waits > 0))
   }
 
   /** Makes a request, when it was made, or its first event has come. */

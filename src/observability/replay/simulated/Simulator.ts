@@ -34,7 +34,7 @@ export interface SimulatorOptions {
 }
 
 export class Simulator {
-  readonly tally: Tally
+  readonly tally = new Tally()
   /** The events of the replay, if they are wanted. */
   readonly events = new RecordingBuilder()
   readonly #options: SimulatorOptions
@@ -57,7 +57,6 @@ export class Simulator {
     const idleSteps = plan.memories.reduce((most, { settings: { idle } }) => Math.max(most, idle?.steps ?? 0), 0)
     this.#bound = new StepBound(recording.blocks.length, idleSteps)
     this.#time = new VirtualTime(startOf(recording), this.#bound, () => this.#requesting.length)
-    this.tally = new Tally(() => this.#time.now)
     this.#requesting = new Requesting({
       trace,
       time: this.#time,
@@ -66,14 +65,21 @@ export class Simulator {
       endsWith: options.endsWith,
       place: () => this.#at
     })
-    const { events } = this
+    const { events, tally } = this
     this.#memories = new ReplayedMemories({
       plan,
       contentOf: (memory) => trace.memory(memory),
       make: (memory) => new SimulatedMemory(memory, trace.memory(memory.memory.number), this.#requesting),
-      tally: this.tally,
+      tally,
       now: () => this.#time.now,
-      rows: options.keepsEvents ? { row: events.row, add: () => events.addRow() } : undefined
+      rows: {
+        row: events.row,
+        add: () => {
+          tally.take(events.row)
+          if (options.keepsEvents) events.addRow()
+        },
+        withInputs: options.keepsEvents
+      }
     })
   }
 
