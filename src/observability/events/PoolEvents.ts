@@ -16,50 +16,12 @@ import { CurrentHub, EventHub } from "../../services/pool/EventHub.ts"
 import { Ears } from "./Ears.ts"
 import { PoolEmitter } from "./PoolEmitter.ts"
 
-/** Those who listen at one hub. */
-class Listeners {
-  readonly #hub: EventHub
-  readonly #all = new Set<(event: PoolEvent) => void>()
-  #stop: (() => void) | undefined = undefined
-
-  constructor(hub: EventHub) {
-    this.#hub = hub
-  }
-
-  static readonly #ofHubs = new WeakMap<EventHub, Listeners>()
-
-  static of(hub: EventHub): Listeners {
-    const known = Listeners.#ofHubs.get(hub) ?? new Listeners(hub)
-    Listeners.#ofHubs.set(hub, known)
-    return known
-  }
-
-  /** Returns the way to stop. */
-  add(listener: (event: PoolEvent) => void, now: () => number): () => void {
-    this.#all.add(listener)
-    this.#stop ??= Ears.of(this.#hub).add({
-      of: (memory) => new PoolEmitter(memory, now, this.#tell),
-      ofLeases: true
-    })
-    return () => {
-      this.#all.delete(listener)
-      if (this.#all.size > 0) return
-      this.#stop?.()
-      this.#stop = undefined
-    }
-  }
-
-  readonly #tell = (event: PoolEvent): void => {
-    for (const listener of Array.from(this.#all)) listener(event)
-  }
-}
-
 /**
  * Calls `f` with each event, in the step in which it happens, until it is interrupted; it never completes. Run it on a fiber of its
  * own: it listens from its first step on. `f` must be quick, and must not ask the pool for anything. When `f` throws, this ends with
  * that defect, and the pool goes on.
  *
- * The times of events are those of the clock of who listens first. Fails with InvalidRequest for what is no function.
+ * The times of events are those of the clock of who listens. Fails with InvalidRequest for what is no function.
  *
  * **Example** (Counting misses)
  *
@@ -88,16 +50,18 @@ class Listeners {
 export const listen = (f: (event: PoolEvent) => void): Effect.Effect<never, GpuError> =>
   functionProblem("PoolEvents.listen", "f", f) ?? Effect.withFiber((fiber) => {
     const clock = fiber.getRef(Clock.Clock)
-    const listeners = Listeners.of(fiber.getRef(CurrentHub))
+    const now = () => clock.currentTimeMillisUnsafe()
+    const ears = Ears.of(fiber.getRef(CurrentHub))
     return Effect.callback<never>((resume) => {
-      const stop = listeners.add((event) => {
+      const tell = (event: PoolEvent): void => {
         try {
           f(event)
         } catch (defect) {
           stop()
           resume(Effect.die(defect))
         }
-      }, () => clock.currentTimeMillisUnsafe())
+      }
+      const stop = ears.add({ of: (memory) => new PoolEmitter(memory, now, tell), ofLeases: true })
       return Effect.sync(stop)
     })
   })
