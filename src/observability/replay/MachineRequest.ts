@@ -1,23 +1,37 @@
 /**
- * A request of a replay, as the machine knows it.
+ * A request of a replay, as the recording and as the machine knows it.
  *
  * @internal
  */
 import * as Exit from "effect/Exit"
-import { type Answer, type Asked, Request } from "../../domain/pool/machine/Request.ts"
+import { type Answer, type Asked, Request, type RequestOwner } from "../../domain/pool/machine/Request.ts"
 import type { OfRequest } from "../../domain/pool/PoolEvent.ts"
 import type { ReplayedLease, ReplayedSource } from "./ReplayedSource.ts"
 
-/** What a memory has to know of a request of the recording. */
-export interface Told {
+/** A request of the recording. It is its own owner: which requests have one scope is of no interest, but whether that has closed. */
+export class ReplayedRequest implements RequestOwner {
   /** As its first row tells it. */
   readonly asked: OfRequest
   /** Whether a handler makes it. */
-  readonly inHandler: boolean
+  inHandler = false
+  closed = false
+  readonly hasLeases = false
+
+  constructor(asked: OfRequest) {
+    this.asked = asked
+  }
+
+  addAwaiting(): void {
+    // The recording says when its scope closes.
+  }
+
+  removeAwaiting(): void {
+    // As above.
+  }
 }
 
 /** Whose job it is is not recorded. */
-export class MachineRequest<T extends Told = Told> extends Request {
+export class MachineRequest<T extends ReplayedRequest = ReplayedRequest> extends Request {
   declare readonly source: ReplayedSource
   declare granted: ReplayedLease | undefined
   readonly replayed: T

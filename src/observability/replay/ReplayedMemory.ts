@@ -11,14 +11,14 @@ import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"
 import type { PoolObserver } from "../../domain/pool/machine/PoolObserver.ts"
 import type { Evidence, PoolPort } from "../../domain/pool/machine/PoolState.ts"
-import type { Asked, Failure, Family, RequestOwner } from "../../domain/pool/machine/Request.ts"
+import type { Asked, Failure, Family } from "../../domain/pool/machine/Request.ts"
 import { type ChargedBudget, type Origin, Reservation } from "../../domain/pool/machine/Reservation.ts"
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
 import type { ToldMemory } from "../events/EventMaker.ts"
 import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordingFacts } from "../recording/Recording.ts"
 import { keyOfFamily } from "../recording/RecordingFacts.ts"
-import { MachineRequest, type Told } from "./MachineRequest.ts"
+import { MachineRequest, type ReplayedRequest } from "./MachineRequest.ts"
 import {
   FamilySizes,
   Placeholder,
@@ -68,11 +68,11 @@ export const contentsOf = (
 export interface MemoryObserver extends PoolObserver {
   /** What takes the place of the inputs of the machine, for one that hears of them too. */
   inputsOf(inputs: PoolInputs): PoolInputs
-  hit(replayed: Told, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void
+  hit(replayed: ReplayedRequest, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void
   released(lease: ReplayedLease, block: ReplayedBlock, why: Released["why"]): void
 }
 
-export abstract class ReplayedMemory<T extends Told> implements PoolPort<Placeholder> {
+export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolPort<Placeholder> {
   readonly plan: MemoryPlan
   readonly machine: PoolMachine<Placeholder>
   /** The machine as it is given what happens. */
@@ -297,7 +297,7 @@ export abstract class ReplayedMemory<T extends Told> implements PoolPort<Placeho
 
   /** A request of the recording, as the machine gets it: for a lease, for a reservation, or for an exclusive section. */
   requestOf(
-    replayed: T & RequestOwner,
+    replayed: T,
     what: "lease" | "reservation" | "section",
     under: Pick<Asked, "from" | "patience" | "section">
   ): MachineRequest<T> {

@@ -13,7 +13,7 @@ import { InputRecorder, type InputWriter, type Outside } from "../events/InputRe
 import type { EventRow } from "../recording/EventRow.ts"
 import { columns, placeOf } from "../recording/EventShape.ts"
 import type { Asked, Input, InputFacts } from "../recording/Inputs.ts"
-import type { MachineRequest, Told } from "./MachineRequest.ts"
+import type { MachineRequest, ReplayedRequest } from "./MachineRequest.ts"
 import type { MemoryObserver } from "./ReplayedMemory.ts"
 import type { ReplayedBlock, ReplayedLease } from "./ReplayedSource.ts"
 
@@ -75,7 +75,7 @@ export class RowEmitter extends EventMaker<MachineRequest> implements InputWrite
     return { label: queue, isTold: this.#telling.namesQueues }
   }
 
-  hit({ asked }: Told, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void {
+  hit({ asked }: ReplayedRequest, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void {
     const { row, row: { texts } } = this.#rows
     row.memory = this.memory.number
     row.setHit(this.now(), lease, block, {

@@ -8,7 +8,7 @@ import type { Budget } from "../../../domain/pool/machine/Budget.ts"
 import { IdleSchedule } from "../../../domain/pool/machine/IdleSchedule.ts"
 import { noOuterLimits } from "../../../domain/pool/machine/OuterLimits.ts"
 import type { ChargedBudget } from "../../../domain/pool/machine/Reservation.ts"
-import type { MachineRequest, Told } from "../MachineRequest.ts"
+import type { MachineRequest, ReplayedRequest } from "../MachineRequest.ts"
 import { refusal } from "../Refusal.ts"
 import { firstQueue, type MemoryObserver, ReplayedMemory } from "../ReplayedMemory.ts"
 import type { Placeholder, ReplayedBlock, ReplayedLease, ReplayedPool, ReplayedSource } from "../ReplayedSource.ts"
@@ -17,14 +17,14 @@ import type { MemoryTrace } from "./Trace.ts"
 import type { VirtualTime } from "./VirtualTime.ts"
 
 /** What a memory asks of its simulation. */
-export interface Simulation<T extends Told> {
+export interface Simulation<T extends ReplayedRequest> {
   readonly time: VirtualTime
   granted(replayed: T, block: ReplayedBlock): void
   /** Nobody waits for the handlers of a pool any more, or of any. */
   handlersOver(memory: SimulatedMemory<T>, pool: ReplayedPool | undefined): void
 }
 
-export class SimulatedMemory<T extends Told> extends ReplayedMemory<T> {
+export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T> {
   readonly trace: MemoryTrace
   readonly hasSeveralQueues: boolean
   /** The requests that have the blocks of the recording, by the numbers of these. */

@@ -3,18 +3,16 @@
  *
  * @internal
  */
-import type { RequestOwner } from "../../../domain/pool/machine/Request.ts"
 import type { Reservation } from "../../../domain/pool/machine/Reservation.ts"
 import type { OfRequest } from "../../../domain/pool/PoolEvent.ts"
-import type { MachineRequest, Told } from "../MachineRequest.ts"
+import { type MachineRequest, ReplayedRequest } from "../MachineRequest.ts"
 import type { ReplayedLease } from "../ReplayedSource.ts"
 import type { SimulatedMemory } from "./SimulatedMemory.ts"
 import type { Outcome } from "./Trace.ts"
 import type { Timer } from "./VirtualTime.ts"
 
-export class SimulatedRequest implements RequestOwner, Told {
-  /** As its first event tells it. */
-  readonly asked: OfRequest
+/** No scope of a simulation closes, and it does not know which handlers make requests. */
+export class SimulatedRequest extends ReplayedRequest {
   readonly outcome: Outcome
   readonly memory: SimulatedMemory<SimulatedRequest>
   /** It asks for a reservation that it has not got yet. */
@@ -41,12 +39,9 @@ export class SimulatedRequest implements RequestOwner, Told {
   /** The recording has told its end already: how many milliseconds after its beginning. */
   endsAfter: number | undefined = undefined
   isOver = false
-  /** Which scope will own its lease is not recorded, nor which handlers make requests. */
-  readonly closed = false
-  readonly inHandler = false
 
   constructor(asked: OfRequest, outcome: Outcome, memory: SimulatedMemory<SimulatedRequest>) {
-    this.asked = asked
+    super(asked)
     this.outcome = outcome
     this.memory = memory
     this.isWaiting = outcome.isReservation
@@ -56,16 +51,5 @@ export class SimulatedRequest implements RequestOwner, Told {
   get live(): ReplayedLease | undefined {
     const lease = this.lease ?? this.request?.granted
     return lease?.block === undefined ? undefined : lease
-  }
-
-  /** Which requests have memory is not recorded of scopes. */
-  readonly hasLeases = false
-
-  addAwaiting(): void {
-    // No scope closes.
-  }
-
-  removeAwaiting(): void {
-    // As above.
   }
 }
