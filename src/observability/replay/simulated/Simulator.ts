@@ -17,9 +17,8 @@ import { mostMemories, ReplayedMemories } from "../ReplayedMemories.ts"
 import type { ReplayPlan } from "../ReplayOptions.ts"
 import type { Failed } from "../ReplayReport.ts"
 import { Tally } from "../Tally.ts"
-import { Requesting } from "./Requesting.ts"
 import { SimulatedMemory } from "./SimulatedMemory.ts"
-import type { SimulatedRequest } from "./SimulatedRequest.ts"
+import { type SimulatedRequest, SimulatedRequests } from "./SimulatedRequest.ts"
 import { StepBound } from "./StepBound.ts"
 import type { Trace } from "./Trace.ts"
 import { VirtualTime } from "./VirtualTime.ts"
@@ -42,11 +41,9 @@ export class Simulator {
   readonly #bound: StepBound
   readonly #time: VirtualTime
   readonly #memories: ReplayedMemories<SimulatedMemory<SimulatedRequest>>
-  readonly #requesting: Requesting
+  readonly #requests: SimulatedRequests
   readonly #recorded: EventReader
   readonly #names: ReturnType<typeof namesOf>
-  /** The place of the event that has come last. */
-  #at = -1
 
   constructor(recording: Recording, options: SimulatorOptions) {
     const { plan, trace } = options
@@ -56,20 +53,14 @@ export class Simulator {
     this.#length = recording.length
     const idleSteps = plan.memories.reduce((most, { settings: { idle } }) => Math.max(most, idle?.steps ?? 0), 0)
     this.#bound = new StepBound(recording.blocks.length, idleSteps)
-    this.#time = new VirtualTime(startOf(recording), this.#bound, () => this.#requesting.length)
-    this.#requesting = new Requesting({
-      trace,
-      time: this.#time,
-      bound: this.#bound,
-      tally: this.tally,
-      endsWith: options.endsWith,
-      place: () => this.#at
-    })
+    this.#time = new VirtualTime(startOf(recording), this.#bound, () => this.#requests.pending.size)
+    const shared = { trace, time: this.#time, bound: this.#bound, tally: this.tally, endsWith: options.endsWith }
+    this.#requests = new SimulatedRequests(shared)
     const { events, tally } = this
     this.#memories = new ReplayedMemories({
       plan,
       contentOf: (memory) => trace.memory(memory),
-      make: (memory) => new SimulatedMemory(memory, trace.memory(memory.memory.number), this.#requesting),
+      make: (memory) => new SimulatedMemory(memory, trace.memory(memory.memory.number), this.#requests),
       tally,
       now: () => this.#time.now,
       rows: {
@@ -89,12 +80,12 @@ export class Simulator {
   }
 
   get failures(): ReadonlyArray<Failed> {
-    return this.#requesting.failures
+    return this.#requests.failures
   }
 
   /** Whether the requests so far leave anything to look for, and may go on. */
   get #goesOn(): boolean {
-    return !this.#requesting.isOver && !this.#bound.isSpent && !this.#memories.areTooMany
+    return !this.#requests.isOver && !this.#bound.isSpent && !this.#memories.areTooMany
   }
 
   /** Replays all events. Who waits at the end goes on no more. Fails where something repeats itself and leads nowhere. */
@@ -102,17 +93,17 @@ export class Simulator {
     for (; this.#goesOn && this.#recorded.next();) {
       const entry = this.#recorded.row.entry(this.#names)
       if (entry._tag === "Input") continue
-      if (entry._tag !== "Asked") this.#at++
-      this.#bound.event(this.#requesting.length)
+      if (entry._tag !== "Asked") this.#requests.place++
+      this.#bound.event(this.#requests.pending.size)
       this.#step(entry)
     }
     this.#time.finish(() => this.#goesOn)
-    this.#requesting.finish()
+    this.#requests.finish()
     return this.#problem(operation)
   }
 
   #problem(operation: string): GpuError | undefined {
-    const place = `event ${this.#at + 1} of ${this.#length}`
+    const place = `event ${this.#requests.place + 1} of ${this.#length}`
     if (this.#memories.areTooMany) {
       const problem = `it has more than ${mostMemories} memories at ${place}, and a replay has no more at one time`
       return invalidRequest(operation, problem, "Record fewer pools at a time.")
@@ -130,40 +121,40 @@ export class Simulator {
     const memory = this.#memories.of(event.memoryNumber)
     if (memory === undefined) return
     // One that is asked for is told of with the next event.
-    memory.handlersAt(event._tag === "Asked" ? this.#at + 1 : this.#at)
+    memory.handlersAt(event._tag === "Asked" ? this.#requests.place + 1 : this.#requests.place)
     if (event._tag === "Asked") this.#asked(event, memory)
     else if ("request" in event) this.#ofRequest(event, memory)
     else this.#ofMemory(event, memory)
     this.#time.drain()
-    if (this.#at >= memory.trace.last) this.#memories.forget(event.memoryNumber)
+    if (this.#requests.place >= memory.trace.last) this.#memories.forget(event.memoryNumber)
   }
 
   /** A recording without inputs tells of a request with its first event. */
   #asked(asked: Asked, memory: SimulatedMemory<SimulatedRequest>): void {
-    if (!this.#requesting.requests.has(asked.request)) this.#requesting.make(asked, memory)
+    if (!this.#requests.known.has(asked.request)) this.#requests.make(asked, memory)
   }
 
   #ofRequest(event: Extract<PoolEvent, OfRequest>, memory: SimulatedMemory<SimulatedRequest>): void {
-    const requesting = this.#requesting
-    const known = requesting.requests.get(event.request)
+    const requests = this.#requests
+    const known = requests.known.get(event.request)
     const recorded = this.#options.trace.outcomes.get(event.request)
     // It is over, and the replay has forgotten it.
-    if (known === undefined && recorded !== undefined && recorded.first < this.#at) return
+    if (known === undefined && recorded !== undefined && recorded.first < this.#requests.place) return
     if (event._tag === "Leased") memory.holders.set(event.block, event.request)
-    const replayed = known ?? requesting.make(event, memory)
+    const replayed = known ?? requests.make(event, memory)
     switch (event._tag) {
       case "GaveUp":
-        if (isByProgram(event)) requesting.giveUp(replayed)
+        if (isByProgram(event)) replayed.giveUp()
         break
       case "HandlersAsked":
         replayed.answerHandlers?.(event.freed)
         break
       case "ReservationEnded":
-        requesting.endReservation(replayed, event.at)
+        replayed.endReservation(event.at)
         break
     }
-    if (isFailure(event)) requesting.refuseLate(replayed)
-    requesting.passed(replayed)
+    if (isFailure(event)) replayed.refuseLate()
+    replayed.passed()
   }
 
   #ofMemory(event: Exclude<PoolEvent, OfRequest>, memory: SimulatedMemory<SimulatedRequest>): void {
@@ -199,10 +190,10 @@ export class Simulator {
       return
     }
     const holder = holders.get(event.block)
-    const replayed = holder === undefined ? undefined : this.#requesting.requests.get(holder)
+    const replayed = holder === undefined ? undefined : this.#requests.known.get(holder)
     if (replayed === undefined) return
     holders.delete(event.block)
-    this.#requesting.release(replayed, event.why, event.at)
+    replayed.release(event.why, event.at)
   }
 
   #limitChanged({ budgetNumber, from, to }: LimitChanged, memory: SimulatedMemory<SimulatedRequest>): void {
