@@ -4,7 +4,7 @@
  * @internal
  */
 import { shown } from "../../domain/arguments/ShownValue.ts"
-import type { OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
+import type { Leased, OfRequest, PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
 import * as CallSite from "../../services/calls/CallSite.ts"
 import type { Block, Lease } from "../../services/lease/Lease.ts"
 import { columnCount, columns, type Field, kinds, placeOf } from "./EventShape.ts"
@@ -22,15 +22,8 @@ interface Numbers {
   readonly has: (number: number) => boolean
 }
 
-/** What a hit says beside its lease. */
-interface Hit {
-  readonly pool: number
-  readonly request: number
-  readonly family: number
-  readonly queue: number
-  readonly from: number
-  readonly waitAtMost: number
-}
+/** What a hit says beside its lease and its block. */
+type Hit = Pick<Leased, "at" | "family" | "from" | "pool" | "queue" | "request" | "waitAtMost">
 
 type ToldLease = Pick<Lease, "label" | "size">
 type ToldBlock = Pick<Block, "capacity" | "number">
@@ -64,12 +57,11 @@ export class EventRow {
     }
   }
 
-  /** From now on it is a hit or the end of a lease, with what both say. The pool is the place of its text. */
-  setLease(kind: number, at: number, pool: number, lease: ToldLease, { capacity, number }: ToldBlock): void {
+  /** What a hit and the end of a lease say. */
+  #setLease(kind: number, pool: string, lease: ToldLease, { capacity, number }: ToldBlock): void {
     const { texts, values } = this
     this.kind = kind
-    this.at = at
-    values[columns.pool] = pool
+    values[columns.pool] = texts.placeOf(pool)
     values[columns.block] = number
     values[columns.capacity] = capacity
     values[columns.size] = lease.size
@@ -77,23 +69,26 @@ export class EventRow {
     values[columns.callSite] = texts.placeOf(CallSite.of(lease))
   }
 
-  /** From now on it is a hit. Texts are given by their places. */
-  setHit(
-    at: number,
-    lease: ToldLease,
-    block: ToldBlock,
-    { family, from, pool, queue, request, waitAtMost }: Hit
-  ): void {
-    const { values } = this
-    this.setLease(leased, at, pool, lease, block)
+  /** From now on it is the end of a lease. */
+  setReleased(at: number, pool: string, lease: ToldLease, block: ToldBlock, why: Released["why"]): void {
+    this.#setLease(released, pool, lease, block)
+    this.at = at
+    this.values[columns.detail] = this.texts.placeOf(why)
+  }
+
+  /** From now on it is a hit. */
+  setHit(lease: ToldLease, block: ToldBlock, { at, family, from, pool, queue, request, waitAtMost }: Hit): void {
+    const { texts, values } = this
+    this.#setLease(leased, pool, lease, block)
+    this.at = at
     values[columns.request] = request
     values[columns.waitAtMost] = waitAtMost
     values[columns.under] = 0
     values[columns.budgetNumber] = 0
-    values[columns.family] = family
+    values[columns.family] = texts.placeOf(family)
     values[columns.budget] = 0
-    values[columns.queue] = queue
-    values[columns.detail] = from
+    values[columns.queue] = texts.placeOf(queue)
+    values[columns.detail] = texts.placeOf(from)
   }
 
   /** What is wrong with this event in a recording of such memories and budgets. Programs and files are checked by this alike. */

@@ -130,9 +130,10 @@ export class RingEmitter extends PoolEmitter implements InputWriter {
     const block = lease.block!
     const chunk = this.#open()
     const row = this.#row
-    const { name: family, pool } = this.#note(chunk, source, block.bin!.family, lease.size)
-    const hit = { pool, request, family, queue: 0, from: fixedPlaces[from], waitAtMost: wait }
-    row.setHit(this.now(), lease, block, hit)
+    const { family } = block.bin!
+    this.#note(chunk, source, family, lease.size)
+    const hit = { pool: source.service, family: String(family), queue: undefined, from, waitAtMost: wait }
+    row.setHit(lease, block, { at: this.now(), request, ...hit })
     this.#place = chunk.add(row)
     this.#know(block.number, lease, from, wait)
   }

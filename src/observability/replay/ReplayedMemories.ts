@@ -4,27 +4,14 @@
  *
  * @internal
  */
+import type { ReplayedRequest } from "./MachineRequest.ts"
 import type { MemoryContent, ReplayedMemory } from "./ReplayedMemory.ts"
 import { type MemoryPlan, memoryUnder, type ReplayPlan } from "./ReplayOptions.ts"
 import { RowEmitter, type Rows } from "./RowEmitter.ts"
 import type { Tally } from "./Tally.ts"
 
 /** Whatever makes its requests. */
-type AnyMemory = Pick<
-  ReplayedMemory<never>,
-  | "begin"
-  | "core"
-  | "earlyLeases"
-  | "hasSeveralQueues"
-  | "facts"
-  | "isIdle"
-  | "lost"
-  | "namesQueues"
-  | "observe"
-  | "outer"
-  | "recordedBudgets"
-  | "told"
->
+type AnyMemory = ReplayedMemory<ReplayedRequest>
 
 export interface ReplayedMemoriesOptions<M> {
   readonly plan: ReplayPlan

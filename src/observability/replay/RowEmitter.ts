@@ -8,16 +8,14 @@ import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { Found } from "../../domain/pool/machine/PoolObserver.ts"
 import type { Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { PoolEvent, Released } from "../../domain/pool/PoolEvent.ts"
-import { EventMaker, type ToldMemory } from "../events/EventMaker.ts"
+import { EventMaker, poolOf, type ToldMemory } from "../events/EventMaker.ts"
 import { InputRecorder, type InputWriter, type Outside } from "../events/InputRecorder.ts"
 import type { EventRow } from "../recording/EventRow.ts"
-import { columns, placeOf } from "../recording/EventShape.ts"
+import { columns } from "../recording/EventShape.ts"
 import type { Asked, Input, InputFacts } from "../recording/Inputs.ts"
 import type { MachineRequest, ReplayedRequest } from "./MachineRequest.ts"
 import type { MemoryObserver } from "./ReplayedMemory.ts"
 import type { ReplayedBlock, ReplayedLease } from "./ReplayedSource.ts"
-
-const releasedKind = placeOf("Released")!
 
 /** What rows are written of. */
 export interface Rows {
@@ -76,24 +74,25 @@ export class RowEmitter extends EventMaker<MachineRequest> implements InputWrite
   }
 
   hit({ asked }: ReplayedRequest, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void {
-    const { row, row: { texts } } = this.#rows
+    const { request, waitAtMost } = asked
+    const { row } = this.#rows
     row.memory = this.memory.number
-    row.setHit(this.now(), lease, block, {
-      pool: texts.placeOf(block.value.pooledBy.service),
-      request: asked.request,
-      family: texts.placeOf(String(block.bin?.family)),
-      queue: texts.placeOf(this.#telling.namesQueues ? asked.queue : undefined),
-      from: texts.placeOf(from),
-      waitAtMost: asked.waitAtMost
+    row.setHit(lease, block, {
+      at: this.now(),
+      pool: poolOf(block),
+      request,
+      family: String(block.bin?.family),
+      queue: this.#telling.namesQueues ? asked.queue : undefined,
+      from,
+      waitAtMost
     })
     this.#rows.add()
   }
 
   override released(lease: ReplayedLease, block: ReplayedBlock, why: Released["why"]): void {
-    const { row, row: { texts, values } } = this.#rows
+    const { row } = this.#rows
     row.memory = this.memory.number
-    row.setLease(releasedKind, this.now(), texts.placeOf(block.value.pooledBy.service), lease, block)
-    values[columns.detail] = texts.placeOf(why)
+    row.setReleased(this.now(), poolOf(block), lease, block, why)
     this.#rows.add()
   }
 }
