@@ -13,7 +13,7 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { membersOf } from "../../domain/arguments/ArgumentProblem.ts"
+import { booleanProblem, choiceProblem, membersOf } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../domain/GpuError.ts"
@@ -49,17 +49,9 @@ const read = (given: SavingOptions): (SavingOptions & { readonly capacity: numbe
   if (typeof directory !== "string" || directory === "") {
     return invalidRequest(operation, `directory ${shown(directory)} names no folder`, "Pass the path of a folder.")
   }
-  if (atOutOfMemory !== undefined && typeof atOutOfMemory !== "boolean") {
-    return invalidRequest(
-      operation,
-      `atOutOfMemory ${shown(atOutOfMemory)} is neither true nor false`,
-      "Leave it out for true."
-    )
-  }
-  if (signal !== undefined && !signals.includes(signal)) {
-    return invalidRequest(operation, `signal ${shown(signal)} is none of these`, `Pass ${signals.join(" or ")}.`)
-  }
-  const checked = capacityOf(capacity === undefined ? undefined : { capacity })
+  const checked = booleanProblem(operation, "atOutOfMemory", atOutOfMemory) ??
+    (signal === undefined ? undefined : choiceProblem(operation, "signal", signal, signals)) ??
+    capacityOf({ capacity })
   return isGpuError(checked) ? checked : { ...options, directory, capacity: checked }
 }
 

@@ -72,8 +72,11 @@ export interface MemoryObserver extends PoolObserver {
   released(lease: ReplayedLease, block: ReplayedBlock, why: Released["why"]): void
 }
 
-export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolPort<Placeholder> {
+export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolPort<Placeholder>, ToldMemory {
   readonly plan: MemoryPlan
+  readonly number: number
+  readonly label: string | undefined
+  readonly device: string
   readonly machine: PoolMachine<Placeholder>
   /** The machine as it is given what happens. */
   inputs: PoolInputs
@@ -105,11 +108,14 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
   #lastSource: ReplayedSource | undefined = undefined
 
   constructor(plan: MemoryPlan, { blocks, budgets, families }: MemoryContent) {
-    const { settings } = plan
+    const { memory, settings } = plan
     this.plan = plan
+    this.number = memory.number
+    this.label = memory.label
+    this.device = memory.device
     this.#families = new Map(families.map((one) => [keyOfFamily(one), one]))
     this.#recorded = new Map(budgets.map((one) => [one.number, one]))
-    this.#limits = deviceOf(plan.memory).limits
+    this.#limits = deviceOf(memory).limits
     this.machine = new PoolMachine(
       {
         ...settings,
@@ -149,7 +155,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
   get facts(): Pick<RecordingFacts, "blocks" | "families" | "memories"> {
     const families = new Map(this.#families)
     for (const [key, { family, service: pool, sizes }] of this.#sources) {
-      const recorded = this.#families.get(key) ?? { memory: this.plan.memory.number, pool, family, clears: false }
+      const recorded = this.#families.get(key) ?? { memory: this.number, pool, family, clears: false }
       if (sizes.noted.length > 0 && !family.startsWith(" ")) families.set(key, { ...recorded, sizes: sizes.noted })
     }
     return {
@@ -256,7 +262,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
 
   sourceOf(family: string, pool: string, budget: number | undefined): ReplayedSource {
     const poolKey = this.#poolNumberOf(budget) ?? pool
-    const memory = this.plan.memory.number
+    const memory = this.number
     // A reservation is for requests of any family of its pool.
     const name = family === "" ? ` ${poolKey}` : family
     const key = keyOfFamily({ memory, pool, family: name })
@@ -268,8 +274,8 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
   }
 
   #addSource(key: string, family: string, pool: string, poolKey: string | number): ReplayedSource {
-    const { memory: { number: memory }, sizePolicy } = this.plan
-    const recorded = this.#families.get(key) ?? { memory, pool, family, clears: false, sizes: [] }
+    const { sizePolicy } = this.plan
+    const recorded = this.#families.get(key) ?? { memory: this.number, pool, family, clears: false, sizes: [] }
     const sizes = new FamilySizes(recorded, pool === "ImagePool" ? undefined : sizePolicy)
     const group = this.pools.get(poolKey) ?? new ReplayedPool(this.core)
     this.pools.set(poolKey, group)
@@ -279,20 +285,12 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     return source
   }
 
-  /** As events name it. */
-  get told(): ToldMemory {
-    const { core, plan: { memory: { device, label, number } } } = this
-    return {
-      device,
-      label,
-      number,
-      get activeBytes() {
-        return core.activeBytes
-      },
-      get heldBytes() {
-        return core.heldBytes
-      }
-    }
+  get activeBytes(): number {
+    return this.core.activeBytes
+  }
+
+  get heldBytes(): number {
+    return this.core.heldBytes
   }
 
   /** A request of the recording, as the machine gets it: for a lease, for a reservation, or for an exclusive section. */

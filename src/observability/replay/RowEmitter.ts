@@ -27,8 +27,7 @@ export interface Rows {
 }
 
 /** The memory that tells. */
-export interface Telling extends Outside {
-  readonly told: ToldMemory
+export interface Telling extends Outside, ToldMemory {
   /** Budgets have numbers of their own in a replay: those of the recording. */
   readonly recordedBudgets: ReadonlyMap<number, number>
   /** Whether its device has several queues. */
@@ -40,7 +39,7 @@ export class RowEmitter extends EventMaker<MachineRequest> implements InputWrite
   readonly #telling: Telling
 
   constructor(memory: Telling, now: () => number, rows: Rows) {
-    super(memory.told, now, (event) => this.#add(event))
+    super(memory, now, (event) => this.#add(event))
     this.#rows = rows
     this.#telling = memory
   }

@@ -33,10 +33,6 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     this.#untilDone = untilDone
   }
 
-  get number(): number {
-    return this.plan.memory.number
-  }
-
   protected override granted(): void {
     // Whose lease ends when is recorded.
   }
