@@ -12,14 +12,14 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type { GpuError } from "../../domain/GpuError.ts"
-import type { PoolEvent } from "../../domain/pool/PoolEvent.ts"
+import type { OfRequest, PoolEvent } from "../../domain/pool/PoolEvent.ts"
 import type { BufferPoolOptions } from "../../services/buffers/BufferPool.ts"
 import { CurrentHub, EventHub } from "../../services/pool/EventHub.ts"
 import { isFailure } from "../events/Failure.ts"
 import * as PoolEvents from "../events/PoolEvents.ts"
 import { events, type Recording } from "../recording/Recording.ts"
-import type { FailedRequest } from "../replay/ReplayReport.ts"
-import { type SmallestLimit, smallestLimitNear, smallestLimitOf, type Try } from "../replay/SmallestLimit.ts"
+import { type FailedRequest, failedRequest } from "../replay/ReplayReport.ts"
+import { Search, type SmallestLimit, smallestLimitOf, type Try } from "../replay/SmallestLimit.ts"
 
 /** Runs a program with a pool of its own, which has these options beside others and tells this hub. */
 export type Run<A, E, R> = (
@@ -84,7 +84,8 @@ class LimitSearch<A, E, R> {
       const clock = yield* Clock.Clock
       const end = clock.currentTimeMillisUnsafe() + mostTries * millis + 10_000
       const mayTry = (tries: number) => tries < mostTries && clock.currentTimeMillisUnsafe() < end
-      return yield* smallestLimitNear(guess, largestOf(recording) - 1, (bytes) => this.#try(bytes, mayWait), mayTry)
+      const search = new Search(1, (bytes) => this.#try(bytes, mayWait), mayTry)
+      return yield* search.near(guess, largestOf(recording) - 1)
     })
   }
 
@@ -149,16 +150,15 @@ const tryOf = <A, E, R>(
 ): Effect.Effect<Try & { /** Whether it may have failed by itself. */ readonly isOwn: boolean }, NotRepeatable, R> =>
   Effect.scoped(Effect.gen(function*() {
     const lacking = Deferred.makeUnsafe<FailedRequest | undefined>()
-    const madeAt = new Map<number, number>()
+    const made = new Map<number, OfRequest>()
     const hear = (event: PoolEvent): void => {
       if (!("request" in event) || event._tag === "Leased") return
-      const { at, callSite, label, pool, request, size } = event
-      if (!madeAt.has(request)) madeAt.set(request, at)
+      const asked = made.get(event.request) ?? event
+      made.set(event.request, asked)
       if (event._tag === "Waiting" && !mayWait) Deferred.doneUnsafe(lacking, Exit.succeed(undefined))
       if (!isFailure(event)) return
       const why = event._tag === "RanOut" ? "OutOfMemory" : "LimitExceeded"
-      const failed = { request, size, pool, label, callSite, madeAt: madeAt.get(request) ?? at, failedAt: at, why }
-      Deferred.doneUnsafe(lacking, Exit.succeed(failed))
+      Deferred.doneUnsafe(lacking, Exit.succeed(failedRequest({ asked, why, at: event.at })))
     }
     const listening = Effect.provideService(PoolEvents.listen(hear), CurrentHub, hub)
     yield* Effect.forkScoped(listening, { startImmediately: true })

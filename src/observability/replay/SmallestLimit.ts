@@ -63,7 +63,8 @@ const mostDoublings = 53
 /** So often the search goes on above a limit that fails, which each doubling may find anew. */
 const mostRounds = 64
 
-class Search<E, R> {
+/** One search for a limit: {@link run} or {@link near}. @internal */
+export class Search<E, R> {
   tries = 0
   isMonotonic = true
   readonly #try: Attempt<E, R>
@@ -105,7 +106,10 @@ class Search<E, R> {
     })
   }
 
-  /** The same from a guess on, with few tries where it is near. A limit of `least` bytes is known to be too small. */
+  /**
+   * The same from a guess on, with few tries where it is near: the smallest that was found when no more may be tried. A limit of `least`
+   * bytes is known to be too small.
+   */
   near({ failed, maxBytes }: SmallestLimit, least: number): Effect.Effect<SmallestLimit | undefined, E, R> {
     return Effect.gen({ self: this }, function*() {
       this.#failed = failed
@@ -171,21 +175,6 @@ class Search<E, R> {
   }
 }
 
-/** The smallest limit of all. @internal */
-export const smallestLimitOfAll = <E, R>(
-  within: number,
-  attempt: Attempt<E, R>
-): Effect.Effect<SmallestLimit | undefined, E, R> => Effect.suspend(() => new Search(within, attempt).run())
-
-/** The smallest limit near a guess; the smallest that was found when no more may be tried. @internal */
-export const smallestLimitNear = <E, R>(
-  guess: SmallestLimit,
-  least: number,
-  attempt: Attempt<E, R>,
-  mayTry: (tries: number) => boolean
-): Effect.Effect<SmallestLimit | undefined, E, R> =>
-  Effect.suspend(() => new Search(1, attempt, mayTry).near(guess, least))
-
 const operation = "Replay.smallestLimit"
 
 /** @internal */
@@ -202,7 +191,7 @@ export const smallestLimitOf = (
     }
     const trace = new Trace(recording)
     const endsWith = mayWait ? "failure" : "wait"
-    return smallestLimitOfAll(within, (maxBytes): Effect.Effect<Try, GpuError> => {
+    const attempt = (maxBytes: number): Effect.Effect<Try, GpuError> => {
       const plan = planOf(operation, recording, { ...options, maxBytes })
       if (isGpuError(plan)) return plan
       const simulator = new Simulator(recording, { plan, trace, keepsEvents: false, endsWith })
@@ -216,5 +205,6 @@ export const smallestLimitOf = (
         peakBytes: peakManagedBytes
       }
       return Effect.as(Effect.yieldNow, tried)
-    })
+    }
+    return new Search(within, attempt).run()
   })

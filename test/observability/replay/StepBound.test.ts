@@ -4,7 +4,7 @@ import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import { StepBound } from "../../../src/observability/replay/simulated/StepBound.ts"
 import { VirtualTime } from "../../../src/observability/replay/simulated/VirtualTime.ts"
-import { smallestLimitOfAll } from "../../../src/observability/replay/SmallestLimit.ts"
+import { Search } from "../../../src/observability/replay/SmallestLimit.ts"
 
 const noRequest = (): number => 0
 
@@ -64,7 +64,7 @@ describe("the search for the smallest limit", () => {
         if (++tries > mostTries) throw new Error("it goes on and on")
         return { passes: maxBytes % 2 === 0 || maxBytes >= 2 ** 40, failed: undefined, peakBytes: 2 ** 40 }
       })
-    const found = Effect.runSync(smallestLimitOfAll(1, attempt))
+    const found = Effect.runSync(new Search(1, attempt).run())
     strictEqual(found?.isMonotonic, false)
     strictEqual(found === undefined ? undefined : found.maxBytes - found.failsAt, 1)
   })
