@@ -282,7 +282,9 @@ describe("a recorder", () => {
         }
         const { chunks, length } = yield* Recording.snapshot
         strictEqual(length, 20_000)
-        const bytes = chunks.reduce((sum, { words }) => sum + words.byteLength, 0)
+        const sizesOf = ({ families }: typeof chunks[number]) =>
+          Array.from(families.values()).reduce((sum, { sizes }) => sum + sizes.length, 0)
+        const bytes = chunks.reduce((sum, chunk) => sum + chunk.words.byteLength + 8 * sizesOf(chunk), 0)
         const events = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
         assert.isBelow(bytes / events, most)
       }).pipe(Effect.provide(recorded(20_000, isMiss === true ? { maxHeldBytes: 0 } : {})))

@@ -13,8 +13,11 @@ import { columns, isInput, kinds } from "./EventShape.ts"
 import type { RecordedBudget, RecordedFamily, RecordedMemory } from "./RecordingFacts.ts"
 import { fixedPlaces, Texts } from "./Texts.ts"
 
-/** What must be known of a request's family to serve it again, beside its sizes. */
-export type FamilyNote = Omit<RecordedFamily, "sizes">
+/** What must be known of a family to serve a request of it again. */
+export interface FamilyNote extends Omit<RecordedFamily, "sizes"> {
+  /** Four numbers for each size, as facts have them: one list of numbers takes little memory. A size may be there several times. */
+  readonly sizes: Array<number>
+}
 
 /** The kind of a row shares a word with what it is about, mostly the number of a memory. */
 export const bitsOfKind = 5
@@ -28,26 +31,13 @@ export const again = 31
 export const ended = 30
 export const timeIs = 29
 export const requestIs = 28
-export const sizesAre = 27
 
 /** Why a lease has ended has room beside a place: by its place among the texts, from this one on. */
 export const bitsOfWhy = 2
 export const firstWhy = fixedPlaces.scopeClosed
 
-/** Where a row has the policy's answers for a size, and the place of the row of sizes before it. */
-export const sizeColumns = {
-  before: columns.block,
-  pool: columns.pool,
-  family: columns.family,
-  size: columns.size,
-  exactSize: columns.request,
-  blockSize: columns.capacity,
-  mostBorrowed: columns.under
-}
-
 /** The columns of each kind of row that has some. */
-export const columnsOf: Array<ReadonlyArray<number>> = kinds.map(({ fields }) => fields.map(({ column }) => column))
-columnsOf[sizesAre] = Object.values(sizeColumns)
+export const columnsOf = kinds.map(({ fields }) => fields.map(({ column }) => column))
 
 /** Whether events of a kind have the number of a request. */
 export const hasRequest = kinds.map(({ fields }, kind) =>
@@ -59,7 +49,7 @@ export const inWord = 1
 const inFloat = 2
 export const bitsOfHow = 2
 
-/** The longest row, with those before it for its time, its request and its sizes, and some more. */
+/** The longest row, with those before it for its time and its request, and some more. */
 const mostWords = 64
 
 /** An event of a request, with the inputs before it, mostly has less. */
@@ -81,8 +71,6 @@ export class EventChunk {
   readonly budgets = new Map<number, RecordedBudget>()
   readonly families = new Map<string, FamilyNote>()
   words: Int32Array
-  /** The place of the last row of sizes and one more; 0 for none. */
-  lastSizes = 0
   #roomy: number
   #used = 0
   /** As its rows so far say. */
@@ -134,12 +122,6 @@ export class EventChunk {
     this.words[this.#used++] = (place << bitsOfWhy | why - firstWhy) << bitsOfKind | ended
   }
 
-  /** Adds the policy's answers for a size, which are no event. */
-  addSizes({ memory, values }: EventRow): void {
-    values[sizeColumns.before] = this.lastSizes
-    this.lastSizes = this.#write(sizesAre, memory, values) + 1
-  }
-
   #setTime(time: number): void {
     this.#time = time
     this.#writeFloat(timeIs, time)
@@ -189,7 +171,6 @@ export class EventChunk {
     this.length = 0
     this.texts = new Texts()
     for (const notes of [this.memories, this.budgets, this.families]) notes.clear()
-    this.lastSizes = 0
     this.#used = 0
     this.#time = Number.NaN
     this.#request = 0

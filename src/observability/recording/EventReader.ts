@@ -15,8 +15,6 @@ import {
   hasRequest,
   inWord,
   requestIs,
-  sizeColumns,
-  sizesAre,
   timeIs
 } from "./EventChunk.ts"
 import { EventRow } from "./EventRow.ts"
@@ -58,16 +56,6 @@ const readColumns = (words: Int32Array, place: number, row: EventRow): number =>
     at += here
   }
   return at
-}
-
-/** Calls `f` with the policy's answers for each size that a chunk has, by {@link sizeColumns}. The row is always the same. */
-export const forEachSizes = ({ lastSizes, texts, words }: EventChunk, f: (row: EventRow) => void): void => {
-  const row = new EventRow()
-  row.texts = texts
-  for (let place = lastSizes; place > 0; place = row.values[sizeColumns.before]!) {
-    readColumns(words, place - 1, row)
-    f(row)
-  }
 }
 
 export class EventReader {
@@ -148,7 +136,6 @@ export class EventReader {
         return false
       default:
         this.#place = readColumns(words, place, row)
-        if (row.kind === sizesAre) return false
         if (isInput(row.kind)) return this.#withInputs
         if (hasRequest[row.kind] === true) this.#request = row.values[columns.request]!
         return true

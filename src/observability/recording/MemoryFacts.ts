@@ -7,17 +7,11 @@ import * as CallSite from "../../services/calls/CallSite.ts"
 import type { Block } from "../../services/lease/Lease.ts"
 import type { Heard } from "../../services/pool/EventHub.ts"
 import { poolOf } from "../events/EventMaker.ts"
-import { type EventChunk, sizeColumns } from "./EventChunk.ts"
-import { EventReader, forEachSizes } from "./EventReader.ts"
+import type { EventChunk } from "./EventChunk.ts"
+import { EventReader } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"
 import { columns, placeOf } from "./EventShape.ts"
-import {
-  keyOfFamily,
-  type RecordedBlock,
-  type RecordedBudget,
-  type RecordedFamily,
-  type RecordedMemory
-} from "./RecordingFacts.ts"
+import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordedMemory } from "./RecordingFacts.ts"
 import type { RingContent } from "./Ring.ts"
 
 /** A memory as it is now. */
@@ -153,22 +147,21 @@ export const budgetsOf = (content: RingContent): ReadonlyArray<RecordedBudget> =
 type FamilySizes = RecordedFamily["sizes"][number]
 
 export const familiesOf = ({ chunks }: RingContent): ReadonlyArray<RecordedFamily> => {
-  const sizes = new Map<string, Map<number, FamilySizes>>()
-  for (const chunk of chunks) {
-    forEachSizes(chunk, (row) => {
-      const { memory, values } = row
-      const key = keyOfFamily({ memory, pool: row.text(sizeColumns.pool), family: row.text(sizeColumns.family) })
-      const known = sizes.get(key) ?? new Map<number, FamilySizes>()
-      sizes.set(key, known)
-      const size = values[sizeColumns.size]!
-      const blockSize = values[sizeColumns.blockSize]!
-      // Under a lower limit a policy's blocks were smaller, and a replay knows limits by itself.
-      if (blockSize <= (known.get(size)?.[2] ?? 0)) return
-      known.set(size, [size, values[sizeColumns.exactSize]!, blockSize, values[sizeColumns.mostBorrowed]!])
-    })
+  const all = new Map<string, Map<number, FamilySizes>>()
+  for (const { families } of chunks) {
+    for (const [key, { sizes }] of families) {
+      const known = all.get(key) ?? new Map<number, FamilySizes>()
+      all.set(key, known)
+      for (let at = 0; at < sizes.length; at += 4) {
+        const noted = sizes.slice(at, at + 4) as unknown as FamilySizes
+        const [size, , blockSize] = noted
+        // Under a lower limit a policy's blocks were smaller, and a replay knows limits by itself.
+        if (blockSize > (known.get(size)?.[2] ?? 0)) known.set(size, noted)
+      }
+    }
   }
   return Array.from(firstOf(chunks, ({ families }) => families), ([key, facts]) => ({
     ...facts,
-    sizes: Array.from(sizes.get(key)?.values() ?? [])
+    sizes: Array.from(all.get(key)?.values() ?? [])
   }))
 }

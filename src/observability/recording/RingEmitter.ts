@@ -17,7 +17,7 @@ import type { LeaseRequest } from "../../services/pool/LeaseRequest.ts"
 import { longestWait, type Tell } from "../events/EventMaker.ts"
 import { InputRecorder, type InputWriter } from "../events/InputRecorder.ts"
 import { PoolEmitter } from "../events/PoolEmitter.ts"
-import { type EventChunk, sizeColumns } from "./EventChunk.ts"
+import type { EventChunk } from "./EventChunk.ts"
 import { EventRow } from "./EventRow.ts"
 import type { Asked, Input, InputFacts } from "./Inputs.ts"
 import { memoryFacts } from "./MemoryFacts.ts"
@@ -54,11 +54,10 @@ class KnownLease {
   }
 }
 
-/** What a filling of a chunk has of a family: its texts, and some of its sizes, each at its remainder. */
+/** What a filling of a chunk has of a family: its sizes, and some of them, each at its remainder. */
 interface NotedFamily {
-  readonly pool: number
-  readonly name: number
-  readonly sizes: Float64Array
+  readonly sizes: Array<number>
+  readonly known: Float64Array
 }
 
 const mostSizes = 1024
@@ -162,6 +161,10 @@ export class RingEmitter extends PoolEmitter implements InputWriter {
   override limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
     super.limitChanged(budget, from, to)
     // A policy's block that was over the limit may not be so now: sizes are noted anew.
+    this.#forgetFamilies()
+  }
+
+  #forgetFamilies(): void {
     this.#families.clear()
     this.#family = undefined
   }
@@ -185,41 +188,30 @@ export class RingEmitter extends PoolEmitter implements InputWriter {
     if (chunk.filling === this.#filling) return chunk
     this.#filling = chunk.filling
     this.#row.texts = chunk.texts
-    this.#families.clear()
-    this.#family = undefined
+    this.#forgetFamilies()
     if (!chunk.memories.has(this.memory.number)) chunk.memories.set(this.memory.number, memoryFacts(this.#heard))
     return chunk
   }
 
   /** Notes what must be known of a family and a size to serve a request again. */
-  #note(chunk: EventChunk, source: PoolSource, family: Family, size: number): NotedFamily {
-    const noted = family === this.#family ? this.#noted! : this.#noteFamily(chunk, source, family)
+  #note(chunk: EventChunk, source: PoolSource, family: Family, size: number): void {
+    if (family !== this.#family) this.#noteFamily(chunk, source, family)
+    const { known, sizes } = this.#noted!
     const slot = size % mostSizes
-    if (noted.sizes[slot] === size) return noted
-    noted.sizes[slot] = size
-    const row = this.#row
+    if (known[slot] === size) return
+    known[slot] = size
     const blockSize = source.blockSize(size)
-    row.values[sizeColumns.pool] = noted.pool
-    row.values[sizeColumns.family] = noted.name
-    row.values[sizeColumns.size] = size
-    row.values[sizeColumns.exactSize] = source.exactSize(size)
-    row.values[sizeColumns.blockSize] = blockSize
-    row.values[sizeColumns.mostBorrowed] = source.mostBorrowed(blockSize)
-    chunk.addSizes(row)
-    return noted
+    sizes.push(size, source.exactSize(size), blockSize, source.mostBorrowed(blockSize))
   }
 
-  #noteFamily({ families, texts }: EventChunk, { clears, service: pool }: PoolSource, family: Family): NotedFamily {
-    const name = String(family)
-    const noted = this.#families.get(family) ??
-      { pool: texts.placeOf(pool), name: texts.placeOf(name), sizes: new Float64Array(mostSizes) }
-    this.#families.set(family, noted)
-    this.#family = family
-    this.#noted = noted
-    const facts = { memory: this.memory.number, pool, family: name, clears }
+  #noteFamily({ families }: EventChunk, { clears, service: pool }: PoolSource, family: Family): void {
+    const facts = { memory: this.memory.number, pool, family: String(family), clears }
     const key = keyOfFamily(facts)
-    if (!families.has(key)) families.set(key, facts)
-    return noted
+    const { sizes } = families.get(key) ?? { sizes: [] }
+    families.set(key, { ...facts, sizes })
+    this.#noted = this.#families.get(family) ?? { sizes, known: new Float64Array(mostSizes) }
+    this.#families.set(family, this.#noted)
+    this.#family = family
   }
 
   #noteBudgets({ budgets }: EventChunk, innermost: ChargedBudget): void {

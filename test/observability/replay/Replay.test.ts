@@ -594,7 +594,7 @@ describe("a replay", () => {
       const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes } = replayed.memories[0]!
       deepStrictEqual([maxBytes, maxHeldBytes, eviction?.name, maxOvertakes], [200, 150, "oldestFirst", 3])
       deepStrictEqual(idle, { steps: 2, keepBytes: 10, stepMillis: 500 })
-      deepStrictEqual(replayed.families.map(({ sizes }) => sizes), [[[128, 128, 128, 256], [60, 60, 64, 128]]])
+      deepStrictEqual(replayed.families.map(({ sizes }) => sizes), [[[60, 60, 64, 128], [128, 128, 128, 256]]])
       // Of those that were held the limit has room for one.
       deepStrictEqual(replayed.blocks.map(({ capacity }) => capacity), [100, 32])
       const again = yield* Replay.run(replayed)
