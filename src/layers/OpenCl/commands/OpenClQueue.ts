@@ -35,6 +35,7 @@ import { isVersion12 } from "../opening/OpenClDevices.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import * as BufferMapping from "./BufferMapping.ts"
 import { DispatchRecording } from "./DispatchRecording.ts"
+import { movableWholes } from "./MovableWholes.ts"
 import { OpenClMappings } from "./OpenClMapping.ts"
 import { QueueWait } from "./QueueWait.ts"
 import { RecordedCommands } from "./RecordedCommands.ts"
@@ -532,22 +533,6 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     this.#unflushed = 0
     return this.#device.api.clFlush(this.handle)
   }
-}
-
-/**
- * What to migrate, each once. NVIDIA's driver 580 refuses sub-buffers or ends the process, so a region moves with the buffer that
- * it is a part of; without contents it stays, since the rest of that buffer must keep its own.
- */
-const movableWholes = (
-  objects: ReadonlyArray<DeviceBuffer | DeviceImage>,
-  contentUndefined: boolean
-): ReadonlyArray<DeviceBuffer | DeviceImage> => {
-  const wholes = new Set<DeviceBuffer | DeviceImage>()
-  for (const object of objects) {
-    if (!(object instanceof DeviceBuffer) || object.parent === undefined) wholes.add(object)
-    else if (!contentUndefined && !object.root.destroyed) wholes.add(object.root)
-  }
-  return [...wholes]
 }
 
 const bytesOf = (object: DeviceBuffer | DeviceImage): number =>

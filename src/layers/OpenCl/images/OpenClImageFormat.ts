@@ -6,6 +6,8 @@
  */
 import type { ChannelOrder, ChannelType, ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageKind } from "../../../domain/images/ImageShape.ts"
+import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import { CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY } from "../memory/OpenClBuffer.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 
@@ -54,6 +56,14 @@ export const kindCodes: { readonly [K in ImageKind]: number } = {
   "1dArray": 0x10f5,
   "1dBuffer": 0x10f6
 }
+
+/** The cl_mem_flags of what kernels do; formats are asked for with the same. */
+export const accessFlag = (usage: ImageUsage.ImageUsage): number =>
+  !ImageUsage.has(usage, ImageUsage.storage)
+    ? CL_MEM_READ_ONLY
+    : ImageUsage.has(usage, ImageUsage.sampled)
+    ? CL_MEM_READ_WRITE
+    : CL_MEM_WRITE_ONLY
 
 const namesOf = <Name extends string>(codes: { readonly [N in Name]: number }): ReadonlyMap<number, Name> =>
   new Map((Object.entries(codes) as Array<[Name, number]>).map(([name, code]) => [code, name]))

@@ -44,6 +44,12 @@ export const hostPitches = (
     ? { rowPitch: slicePitch, slicePitch }
     : { rowPitch, slicePitch: ImageShape.isSingle(kind) ? 0 : slicePitch }
 
+/** Whether slices of several rows, of which there are more than one, lie further apart than their rows. */
+export const hasSliceGaps = (
+  { depth, height, kind, layers }: ImageShape.ImageShape,
+  { rowPitch, slicePitch }: { readonly rowPitch: number; readonly slicePitch: number }
+): boolean => kind !== "1dArray" && depth * layers > 1 && slicePitch > rowPitch * height
+
 /** Three size_t. */
 export const sizes = () => new Uint32Array(new ArrayBuffer(24))
 

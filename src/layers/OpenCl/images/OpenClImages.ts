@@ -19,28 +19,21 @@ import { isTaken } from "../../../services/buffers/mapping/MappedMemory.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
-import type { Pitches } from "../../../services/images/ImageAxes.ts"
 import type { OpenClQueue } from "../commands/OpenClQueue.ts"
 import { CL_NON_BLOCKING } from "../commands/Recorder.ts"
 import * as InfoQuery from "../InfoQuery.ts"
-import {
-  CL_MEM_COPY_HOST_PTR,
-  CL_MEM_READ_ONLY,
-  CL_MEM_READ_WRITE,
-  CL_MEM_USE_HOST_PTR,
-  CL_MEM_WRITE_ONLY,
-  memoryOf
-} from "../memory/OpenClBuffer.ts"
+import { CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR, memoryOf } from "../memory/OpenClBuffer.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, onMemory } from "../OpenClError.ts"
 import { isNvidia, isOclgrind, isPocl } from "../opening/OpenClDevices.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import * as ImageMapping from "./ImageMapping.ts"
+import { copyByLayer, type RecordRow, recordRows, rowOf } from "./LayerCopies.ts"
 import { imageOf, OpenClImage } from "./OpenClImage.ts"
 import { fillColor } from "./OpenClImageFill.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
-import { description, extent, hostPitches, isRow, place, sizes } from "./OpenClImageLayout.ts"
+import { description, extent, hasSliceGaps, hostPitches, isRow, place, sizes } from "./OpenClImageLayout.ts"
 import { hasImages, OpenClSamplers } from "./OpenClSamplers.ts"
 
 type Driver = ImageDriver["Service"]
@@ -104,10 +97,24 @@ export class OpenClImages implements Driver {
     const count = new Uint32Array(new ArrayBuffer(4))
     const type = OpenClImageFormat.kindCodes[kind]
     const { context } = this.#device
-    const counted = this.#api.clGetSupportedImageFormats(context, accessFlag(usage), type, 0, null, count)
+    const counted = this.#api.clGetSupportedImageFormats(
+      context,
+      OpenClImageFormat.accessFlag(usage),
+      type,
+      0,
+      null,
+      count
+    )
     if (counted !== OpenClCode.success || count[0] === 0) return []
     const codes = new Uint32Array(new ArrayBuffer(count[0]! * OpenClImageFormat.formatBytes))
-    const listed = this.#api.clGetSupportedImageFormats(context, accessFlag(usage), type, count[0]!, codes, null)
+    const listed = this.#api.clGetSupportedImageFormats(
+      context,
+      OpenClImageFormat.accessFlag(usage),
+      type,
+      count[0]!,
+      codes,
+      null
+    )
     if (listed !== OpenClCode.success) return []
     const formats: Array<ImageFormat.ImageFormat> = []
     for (let at = 0; at < codes.length; at += 2) {
@@ -140,7 +147,8 @@ export class OpenClImages implements Driver {
       if (hasGaps && isNvidia(platform) && hasSliceGaps(shape, pitches)) return this.#noGaps("slices")
       const memory = this.#api.clCreateImage(
         context,
-        accessFlag(usage) | (mode === "use" ? CL_MEM_USE_HOST_PTR : hostMemoryFlag | CL_MEM_COPY_HOST_PTR),
+        OpenClImageFormat.accessFlag(usage) |
+          (mode === "use" ? CL_MEM_USE_HOST_PTR : hostMemoryFlag | CL_MEM_COPY_HOST_PTR),
         OpenClImageFormat.encode(format),
         description(shape, hasGaps ? hostPitches(shape.kind, pitches) : {}),
         data,
@@ -233,7 +241,7 @@ export class OpenClImages implements Driver {
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) =>
     isRow(source) === isRow(target)
       ? this.#copy(source, target, targetOrigin, region)
-      : this.#copyByLayer(source, target, targetOrigin, region)
+      : copyByLayer(targetOrigin, region, (origin, layer) => this.#copy(source, target, origin, layer))
 
   readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
     if (this.#needsRow(source, region)) {
@@ -343,7 +351,7 @@ export class OpenClImages implements Driver {
     if (status.error !== undefined) return Exit.fail(status.error)
     const memory = this.#api.clCreateImage(
       context,
-      accessFlag(usage) | hostMemoryFlag,
+      OpenClImageFormat.accessFlag(usage) | hostMemoryFlag,
       OpenClImageFormat.encode(format),
       description(shape),
       null,
@@ -479,43 +487,19 @@ export class OpenClImages implements Driver {
     return isRow(image) && first + layers > 1 && isNvidia(this.#device.platform)
   }
 
-  /**
-   * Records the copies of each of those layers by an array of one layer, with the bytes of the layers before it. The driver frees
-   * that array when they have ended.
-   */
   #byRow(
     operation: string,
-    { format, label, usage }: DeviceImage,
-    { extent: [width, , layers], origin: [x, y, first] }: ImageShape.ImageRegion,
-    record: (row: DeviceImage, layer: ImageShape.ImageRegion, before: number) => Exit.Exit<void, GpuError>
+    image: DeviceImage,
+    region: ImageShape.ImageRegion,
+    record: RecordRow
   ): Exit.Exit<void, GpuError> {
-    const row = this.#make(operation, ImageShape.image1dArray(width, 1), format, usage, label)
+    const { format, label, usage } = image
+    const row = this.#make(operation, rowOf(region), format, usage, label)
     if (Exit.isFailure(row)) return Exit.failCause(row.cause)
-    let recorded: Exit.Exit<void, GpuError> = Exit.void
-    for (let layer = 0; layer < layers && Exit.isSuccess(recorded); layer++) {
-      const region = { origin: [x, y, first + layer], extent: [width, 1, 1] } as const
-      recorded = record(row.value, region, layer * width * ImageFormat.elementBytes(format))
-    }
+    const recorded = recordRows(row.value, region, record)
+    // The driver frees it when the copies have ended.
     const ended = this.destroyUnsafe(row.value)
     return Exit.isFailure(recorded) ? recorded : ended
-  }
-
-  /**
-   * OpenCL counts the layers of a 1-D array as rows and those of others as slices, so several of them cannot go from the
-   * one to the other in one command: they go layer by layer.
-   */
-  #copyByLayer(
-    source: DeviceImage,
-    target: DeviceImage,
-    [tx, ty, tz]: ImageShape.ImageOrigin,
-    { extent: [width, height, slices], origin: [x, y, z] }: ImageShape.ImageRegion
-  ): Exit.Exit<void, GpuError> {
-    for (let slice = 0; slice < slices; slice++) {
-      const layer = { origin: [x, y, z + slice], extent: [width, height, 1] } as const
-      const exit = this.#copy(source, target, [tx, ty, tz + slice], layer)
-      if (Exit.isFailure(exit)) return exit
-    }
-    return Exit.void
   }
 
   #close(): void {
@@ -523,20 +507,6 @@ export class OpenClImages implements Driver {
     this.samplers.close()
   }
 }
-
-/** The cl_mem_flags of what kernels do; formats are asked for with the same. */
-const accessFlag = (usage: ImageUsage.ImageUsage): number =>
-  !ImageUsage.has(usage, ImageUsage.storage)
-    ? CL_MEM_READ_ONLY
-    : ImageUsage.has(usage, ImageUsage.sampled)
-    ? CL_MEM_READ_WRITE
-    : CL_MEM_WRITE_ONLY
-
-/** Whether slices of several rows, of which there are more than one, lie further apart than their rows. */
-const hasSliceGaps = (
-  { depth, height, kind, layers }: ImageShape.ImageShape,
-  { rowPitch, slicePitch }: Pitches
-): boolean => kind !== "1dArray" && depth * layers > 1 && slicePitch > rowPitch * height
 
 const bytesOf = ({ format }: DeviceImage, region: ImageShape.ImageRegion): number =>
   ImageShape.count(region) * ImageFormat.elementBytes(format)
