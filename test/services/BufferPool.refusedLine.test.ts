@@ -55,6 +55,34 @@ describe("a line in which the driver refused somebody", () => {
       yield* Fiber.interruptAll([second, ...small])
     }).pipe(Effect.scoped, Effect.provide(device({ maxOvertakes: 0 }))))
 
+  it.effect("tries for a reservation that is open before those who wait for its bytes", () =>
+    Effect.gen(function*() {
+      const pool = yield* BufferPool.make({
+        maxBytes: 600,
+        maxOvertakes: 1,
+        onExhausted: "wait",
+        sizePolicy: SizePolicy.exact,
+        suspectAfter: Infinity
+      })
+      const { allocate, freeUnsafe } = yield* Allocator.Allocator
+      const own = yield* allocate(400)
+      const lease = yield* pool.allocate(100)
+      const refused = yield* start(pool.use(550, () => Effect.void))
+      yield* turns
+      // It has its bytes of the limit before the one that came first, and the driver refuses it as well.
+      const both = yield* start(pool.useAll([250, 250], () => Effect.void))
+      yield* turns
+      strictEqual((yield* pool.stats).setAsideBytes, 500)
+      const behind = yield* start(pool.use(100, () => Effect.void))
+      yield* turns
+      yield* freeUnsafe(own)
+      yield* Lease.release(lease)
+      yield* Fiber.joinAll([both, refused, behind])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer({ capacityBytes: 900 }))))
+    ))
+
   it.effect("is told of bytes that a failing driver call had in its hands", () => {
     // The call for 600 bytes holds them below the limit for a while, and then fails.
     const failing = decorated((inner) => ({

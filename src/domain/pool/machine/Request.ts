@@ -389,10 +389,10 @@ export abstract class Request implements Asking {
 
   /**
    * Whether it waits at the head of a queue: what it lacks may come back to its own reservation at any time, and those behind may
-   * wait for that reservation to end.
+   * wait for that reservation to end. One that asks for a reservation has it already when it waits for the driver.
    */
   get waitsFirst(): boolean {
-    return this.isOfHolder || this.goesFirst || this.from?.isOpen === true
+    return this.isOfHolder || this.goesFirst || this.from?.isOpen === true || this.asks?.isOpen === true
   }
 
   tried(step: Rung): void {
