@@ -17,10 +17,10 @@ import * as Lease from "../../../src/services/lease/Lease.ts"
 import * as StagingPool from "../../../src/services/staging/StagingPool.ts"
 import { nextTurn } from "../../support/hostPool.ts"
 
-const limited = LimitingAllocator.layer({ maxBytes: 4096 }).pipe(
-  Layer.provide(Allocator.layerImmediate),
-  Layer.provideMerge(Host.layer())
-)
+const limitedOn = (host: ReturnType<typeof Host.layer>) =>
+  LimitingAllocator.layer({ maxBytes: 4096 }).pipe(Layer.provide(Allocator.layerImmediate), Layer.provideMerge(host))
+
+const limited = limitedOn(Host.layer())
 
 const nested = LimitingAllocator.layer({ maxBytes: 4096 }).pipe(
   Layer.provide(LimitingAllocator.layer({ maxBytes: 8192 })),
@@ -201,6 +201,15 @@ describe("two pools on one limited allocator", () => {
           yield* reserved.use(3072, () => Effect.void)
         }))
     }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("reserve no bytes before the driver has back what others gave up", () =>
+    Effect.gen(function*() {
+      const [frames, tables] = yield* both
+      yield* tables.use(4096, () => Effect.void)
+      strictEqual(yield* frames.reserve(4096, (reserved) => reserved.use(4096, () => Host.usedBytes)), 4096)
+      yield* tables.use(4096, () => Effect.void)
+      strictEqual(yield* frames.useAll([2048, 2048], () => Host.usedBytes), 4096)
+    }).pipe(Effect.scoped, Effect.provide(limitedOn(Host.layer({ lateFree: true })))))
 
   it.effect("say how many bytes others use, which makes an error retryable", () =>
     Effect.gen(function*() {

@@ -224,7 +224,9 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const missing = exactSize - drawn
     if (missing > 0 && missing > this.freeBytes) return false
     // What is reserved must not be leased meanwhile in other memories; this one keeps it for its reservations.
-    if (missing > 0) this.#outer.evict(() => missing - this.freeIn(this.#outer.leftBytes))
+    const evicted = missing > 0 && this.#outer.evict(() => missing - this.freeIn(this.#outer.leftBytes))
+    // The driver must have it back before the reservation is used: the memory's own requests would not know of it.
+    if (evicted) request.reclaimsFirst = true
     request.drawn = 0
     charge?.settled()
     asks!.open(exactSize, drawn)

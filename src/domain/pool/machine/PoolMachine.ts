@@ -85,7 +85,12 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       request.steps = []
     }
     if (asks === undefined) return request.arrived ? this.#search(request) : this.#arrive(request)
-    if (request.state === "new") request.become("granted")
+    if (request.reclaimsFirst) {
+      request.become("searching")
+      return this.#reclaim(request)
+    }
+    // One that tries again keeps its place in the queue until it has all.
+    if (!request.inQueue) request.become("granted")
     return "Granted"
   }
 
