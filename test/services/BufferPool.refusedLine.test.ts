@@ -67,9 +67,10 @@ describe("a line in which the driver refused somebody", () => {
       const { allocate, freeUnsafe } = yield* Allocator.Allocator
       const own = yield* allocate(400)
       const lease = yield* pool.allocate(100)
-      const refused = yield* start(pool.use(550, () => Effect.void))
+      const refused = yield* start(pool.inTurn(pool.use(550, () => Effect.void)))
+      const second = yield* start(pool.use(540, () => Effect.void))
       yield* turns
-      // It has its bytes of the limit before the one that came first, and the driver refuses it as well.
+      // It has its bytes of the limit before those that came first, and the driver refuses it as well.
       const both = yield* start(pool.useAll([250, 250], () => Effect.void))
       yield* turns
       strictEqual((yield* pool.stats).setAsideBytes, 500)
@@ -77,7 +78,7 @@ describe("a line in which the driver refused somebody", () => {
       yield* turns
       yield* freeUnsafe(own)
       yield* Lease.release(lease)
-      yield* Fiber.joinAll([both, refused, behind])
+      yield* Fiber.joinAll([both, refused, second, behind])
     }).pipe(
       Effect.scoped,
       Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer({ capacityBytes: 900 }))))

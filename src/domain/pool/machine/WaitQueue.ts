@@ -76,7 +76,9 @@ export class WaitQueue implements Queue {
     this.jobs?.lookAgain()
     for (let looked = 0; request !== undefined && looked < window && this.#mayServe();) {
       const next: Request | undefined = request.next
-      const served = request.isWaiting ? this.#serve(request) : undefined
+      // Those before it may wait for the bytes of a reservation that is open, so no bound keeps it from trying.
+      const mayTry = request.isWaiting && (bypassesLeft > 0 || request.asks?.isOpen === true)
+      const served = mayTry ? this.#serve(request) : undefined
       if (request.state === "queued") this.#countDrawn(request, request.drawn)
       if (served !== undefined) {
         this.#answer(request, served)
@@ -86,7 +88,7 @@ export class WaitQueue implements Queue {
         looked++
         bypassesLeft = Math.min(bypassesLeft, this.#maxBypasses - request.bypasses)
       }
-      if (bypassesLeft <= 0) return
+      if (bypassesLeft <= 0 && this.#state.reservations.size === 0) return
       // A device that is lost in the middle of this answers all of them.
       request = next?.inQueue === true && next.queue === this ? next : undefined
     }
