@@ -22,6 +22,14 @@ const limitedOn = (host: ReturnType<typeof Host.layer>) =>
 
 const limited = limitedOn(Host.layer())
 
+/** The same below a decorator that asks for 16 bytes more than each block has, as one that looks for writes beyond the end. */
+const guarded = (host: ReturnType<typeof Host.layer>) =>
+  Layer.effect(
+    Allocator.Allocator,
+    Effect.map(Allocator.Allocator, (inner) =>
+      Allocator.Allocator.of({ ...inner, allocate: (bytes, options) => inner.allocate(bytes + 16, options) }))
+  ).pipe(Layer.provideMerge(limitedOn(host)))
+
 const nested = LimitingAllocator.layer({ maxBytes: 4096 }).pipe(
   Layer.provide(LimitingAllocator.layer({ maxBytes: 8192 })),
   Layer.provide(Allocator.layerImmediate),
@@ -37,6 +45,10 @@ const patient = { onExhausted: "wait" } as const
 
 /** Leases that come together or not at all. */
 const pair = (pool: BufferPool.Pool) => Effect.scoped(pool.allocateAll([2048, 1024]))
+
+/** It has memory of one pool while it waits for that of the other. */
+const job = (first: BufferPool.Pool, second: BufferPool.Pool) =>
+  first.use(1536, () => Effect.andThen(settled, second.use(1536, () => Effect.void)))
 
 /** Until what was told has been heard. */
 const settled = Effect.replicateEffect(nextTurn, 8, { discard: true })
@@ -219,6 +231,43 @@ describe("two pools on one limited allocator", () => {
       strictEqual(error.isRetryable, true)
       assert.include(error.message, "others use 4096 B of the allocator's 4096 B")
     }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("evict all that they hold where a decorator asks for more", () =>
+    Effect.gen(function*() {
+      const [frames, tables] = yield* both
+      yield* tables.use(1024, () => Effect.void)
+      yield* frames.use(1024, () => Effect.void)
+      yield* frames.use(4080, () => Effect.void)
+      yield* tables.use(4080, () => Effect.void)
+      strictEqual(yield* Host.usedBytes, 4096)
+    }).pipe(Effect.scoped, Effect.provide(guarded(Host.layer()))))
+
+  it.effect("ask a driver again only when something came back, also where a decorator asks for more", () =>
+    Effect.gen(function*() {
+      const { faults } = yield* Host.Host
+      const [frames, tables] = yield* both
+      const lease = yield* tables.allocate(1024)
+      const waiting = yield* Effect.forkChild(frames.use(1536, () => Effect.void))
+      const other = yield* Effect.forkChild(tables.use(1536, () => Effect.void))
+      yield* settled
+      const { allocations } = faults
+      yield* settled
+      strictEqual(faults.allocations, allocations)
+      yield* Lease.release(lease)
+      yield* Fiber.joinAll([waiting, other])
+      assert.isAtMost(faults.allocations, 12)
+    }).pipe(Effect.scoped, Effect.provide(guarded(Host.layer({ capacityBytes: 2048 })))))
+
+  it.effect("find jobs that wait for each other, also where a decorator asks for more", () =>
+    Effect.gen(function*() {
+      const [frames, tables] = yield* both
+      const jobs = yield* Effect.forkChild(Effect.all([job(frames, tables), job(tables, frames)].map(Effect.exit), {
+        concurrency: "unbounded"
+      }))
+      for (let looks = 0; looks < 12; looks++) yield* Effect.andThen(settled, TestClock.adjust("1 second"))
+      const ends = yield* Fiber.join(jobs)
+      strictEqual(ends.filter(Exit.isSuccess).length, 1)
+    }).pipe(Effect.scoped, Effect.provide(guarded(Host.layer()))))
 
   it.effect("share it with pools of staging memory", () =>
     Effect.gen(function*() {

@@ -38,6 +38,10 @@ const idleBytes = ({ core }: Member): number => Math.max(0, core.heldBytes - cor
 
 const usedBytes = (member: Member): number => firmBytes(member) + idleBytes(member)
 
+/** Whether all of a member's blocks can be evicted, and with them what decorators have added. */
+const holdsOnly = ({ activeBlocks, heldBytes, reservedBytes }: Member["core"]): boolean =>
+  heldBytes > 0 && activeBlocks === 0 && reservedBytes === 0
+
 /** Whether something comes back from a member as long as nobody gives it more. A reservation that waits for the driver has nothing. */
 const isBusy = ({ core, machine: { memory, state } }: Member): boolean => {
   if (core.activeBlocks > 0 || core.reservedBytes > 0) return true
@@ -63,6 +67,8 @@ export class SharedLimit {
   readonly order = { granted: 0 }
   /** Bytes of programs without a pool, from before the driver is asked. */
   otherBytes = 0
+  /** Bytes that decorators of the allocator have for the blocks of a member, besides those of the blocks. They come back with these. */
+  readonly #added = new Map<Member, number>()
   /** Grows when these come back, and when a member has left. */
   epoch = 0
 
@@ -84,12 +90,17 @@ export class SharedLimit {
     tellWaiting(this.members)
   }
 
-  /** Bytes of all but one member. */
+  /** Bytes of all but one member; what decorators add to its blocks is not its own. */
   usedBut(member: Member | undefined): number {
-    return sum(this.members, usedBytes, member) + this.otherBytes
+    return sum(this.members, usedBytes, member) + this.otherBytes + sum(this.#added.values(), (bytes) => bytes)
   }
 
   firmBut(member: Member | undefined): number {
+    return this.bytesBut(member) + sum(this.#added, ([{ core }, bytes]) => holdsOnly(core) ? 0 : bytes)
+  }
+
+  /** The same without what decorators add. */
+  bytesBut(member: Member | undefined): number {
     return sum(this.members, firmBytes, member) + this.otherBytes
   }
 
@@ -114,26 +125,36 @@ export class SharedLimit {
   }
 
   /**
-   * Counts bytes of a program without a pool before the driver is asked, and evicts what members hold if that makes enough room.
-   * `undefined` if there is none.
+   * Counts bytes before the driver is asked, of a program without a pool or besides those of a member's block, and evicts what members
+   * hold if that makes enough room. `undefined` if there is none.
    */
-  take(bytes: number): "evicted" | "free" | undefined {
+  take(bytes: number, besides: Member | undefined): "evicted" | "free" | undefined {
     if (bytes === 0) return "free"
     const missing = () => bytes - (this.maxBytes - this.usedBut(undefined))
     if (bytes > this.maxBytes - this.firmBut(undefined)) return undefined
     const evicted = this.evict(missing)
     // An allocator of the program may give back later what members give up.
     if (missing() > 0) return undefined
-    this.otherBytes += bytes
+    this.#count(bytes, besides)
     return evicted ? "evicted" : "free"
   }
 
-  /** Such bytes have come back. */
-  giveBack(bytes: number): void {
+  /** Such bytes have come back. In the epoch of a member they are with its block, and what a refused call gives back is in none. */
+  giveBack(bytes: number, besides: Member | undefined): void {
     if (bytes === 0) return
-    this.otherBytes -= bytes
-    this.epoch++
+    this.#count(-bytes, besides)
+    if (besides === undefined) this.epoch++
     tellWaiting(this.members)
+  }
+
+  #count(bytes: number, besides: Member | undefined): void {
+    if (besides === undefined) {
+      this.otherBytes += bytes
+      return
+    }
+    const added = (this.#added.get(besides) ?? 0) + bytes
+    if (added === 0) this.#added.delete(besides)
+    else this.#added.set(besides, added)
   }
 }
 
@@ -170,7 +191,7 @@ export class Around implements OuterLimits {
   }
 
   get bytesOfOthers(): number {
-    return this.#outermost.firmBut(this.#member)
+    return this.#outermost.bytesBut(this.#member)
   }
 
   get heldByOthers(): number {
@@ -216,9 +237,12 @@ export class Around implements OuterLimits {
 
   /** Bytes that the member has pending for one call of its allocator: they count already where that counts. */
   counted(bytes: number): Counted {
-    return new Map(this.limits.map((limit) => [limit, bytes]))
+    return { member: this.#member, left: new Map(this.limits.map((limit) => [limit, bytes])) }
   }
 }
 
-/** For each limit, how many bytes of a call are counted with the memory that makes it. */
-export type Counted = Map<SharedLimit, number>
+/** For each limit, how many bytes of a call are counted with the memory that makes it, and not allocated yet. */
+export interface Counted {
+  readonly member: Member
+  readonly left: Map<SharedLimit, number>
+}

@@ -134,19 +134,19 @@ const limited = (inner: Allocator["Service"], maxBytes: number): Allocator["Serv
 
   const giveBack = ({ bytes, counted, ofPool }: Live): void => {
     // The pool may ask for them again in the same call.
-    if (ofPool > 0) counted!.set(limit, counted!.get(limit)! + ofPool)
-    limit.giveBack(bytes - ofPool)
+    if (ofPool > 0) counted!.left.set(limit, counted!.left.get(limit)! + ofPool)
+    limit.giveBack(bytes - ofPool, counted?.member)
   }
 
   const allocate = (bytes: number, options: AllocateOptions | undefined, counted: Counted | undefined) => {
     const problem = BufferRequest.sizeProblem(operation, bytes) ??
       BufferRequest.limitProblem(operation, bytes, "maxBytes", maxBytes, owner)
     if (problem !== undefined) return problem
-    const left = counted?.get(limit) ?? 0
+    const left = counted?.left.get(limit) ?? 0
     const ofPool = Math.min(bytes, left)
-    const taken = limit.take(bytes - ofPool)
+    const taken = limit.take(bytes - ofPool, counted?.member)
     if (taken === undefined) return refused(bytes)
-    if (ofPool > 0) counted!.set(limit, left - ofPool)
+    if (ofPool > 0) counted!.left.set(limit, left - ofPool)
     const call = Effect.suspend(() => inner.allocate(bytes, options))
     const ask = (taken: "evicted" | "free"): Effect.Effect<DeviceBuffer, GpuError> =>
       // Real memory would grow beyond the limit if the driver did not have back what was evicted.
