@@ -171,3 +171,34 @@ it.effect("what an allocator is over its own limit for is asked of it once more,
       pool: { sizePolicy: { name: "coarse", borrow: 0, blockSize: (size) => Math.max(size, 128) } }
     }))
   ))
+
+const withoutLimits = Layer.fresh(
+  Layer.effect(Allocator.Allocator, Effect.map(Allocator.Allocator, (inner) => ({ ...inner, limits: [] })))
+)
+
+it.effect("two that wait do not take turns at asking an allocator for what is over its own limit", () =>
+  Effect.gen(function*() {
+    const lease = yield* BufferPool.allocate(100)
+    const waiting = yield* start(Effect.all([70, 71].map((size) => BufferPool.use(size, () => Effect.void)), {
+      concurrency: "unbounded"
+    }))
+    yield* turns
+    yield* hasStats({ waiters: 2 })
+    yield* Lease.release(lease)
+    yield* turns
+    strictEqual(waiting.pollUnsafe() !== undefined, true)
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(layer({
+      // Its limit is unknown to the pool.
+      allocator: withoutLimits.pipe(
+        Layer.provide(Layer.orDie(LimitingAllocator.layer({ maxBytes: 100 }))),
+        Layer.provide(Allocator.layerImmediate)
+      ),
+      pool: {
+        maxBytes: 150,
+        onExhausted: "wait",
+        sizePolicy: { name: "coarse", borrow: 0, blockSize: (size) => Math.max(size, 128) }
+      }
+    }))
+  ))

@@ -78,7 +78,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   /** The policy's block, unless a limit, a budget, or what is reserved for others, leaves no room for it. */
   wantedBlock(request: Request): number {
-    return this.allowance(request) < request.blockSize ? request.exactSize : request.blockSize
+    return request.isExactOnly || this.allowance(request) < request.blockSize ? request.exactSize : request.blockSize
   }
 
   /** Whether so many bytes would fit if all held blocks were evicted, those of other memories too, without the bytes that are reserved. */
@@ -296,7 +296,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   /** What the driver may be asked for: the policy's block unless a limit forbids it, else the size without slack. */
   #blockSizes(request: Request): ReadonlyArray<number> {
     const { blockSize, exactSize } = request
-    if (this.allowance(request) < blockSize) return [exactSize]
+    if (request.isExactOnly || this.allowance(request) < blockSize) return [exactSize]
     return blockSize === exactSize ? [blockSize] : [blockSize, exactSize]
   }
 

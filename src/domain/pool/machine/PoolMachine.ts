@@ -336,8 +336,10 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
         request.refusedAt = request.askedAt
         request.become("refused")
         // An allocator may have a limit of its own, which the policy's block is over and the request is not.
-      } else if (why === "LimitExceeded" && request.shrinkToExact()) request.become("searching")
-      else request.fail(failure)
+      } else if (why === "LimitExceeded" && request.shrinkToExact()) {
+        request.isExactOnly = true
+        request.become("searching")
+      } else request.fail(failure)
     }
     this.#callEnded(request)
   }

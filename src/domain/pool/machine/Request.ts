@@ -284,6 +284,8 @@ export abstract class Request implements Asking {
   steps: ReadonlyArray<Rung> = none
   /** The block size that the driver is asked for next; 0 until it is chosen. */
   capacity = 0
+  /** The policy's block is over a limit that its allocator has, and is asked for no more. */
+  isExactOnly = false
   /** The driver had no memory, and nothing was freed since. */
   isRefused = false
   /** The epochs in which it asked the driver last, and in which it did so when that had no memory. */
