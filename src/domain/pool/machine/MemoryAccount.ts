@@ -178,6 +178,12 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     this.#state.observer?.roomNeeded(request, deficit)
     this.freeAll(this.core.trim(this.core.managedBytes - this.core.deficit(bytes)), "evicted")
     this.#outer.evict(() => this.deficit(request, bytes))
+    // With its own blocks comes back what a decorator of the allocator has added to them.
+    while (this.deficit(request, bytes) > 0) {
+      const block = this.core.evictNext()
+      if (block === undefined) return undefined
+      this.free(block, "evicted")
+    }
     return "evicted"
   }
 
