@@ -202,3 +202,36 @@ it.effect("two that wait do not take turns at asking an allocator for what is ov
       }
     }))
   ))
+
+it.effect.each([[0, 1, 2], [1, 0, 2], [2, 1, 0]])(
+  "several leases and two large requests do not wake each other with what the driver gives the first lease (%j)",
+  (order) =>
+    Effect.gen(function*() {
+      const { faults } = yield* Host.Host
+      const { allocate, freeUnsafe } = yield* Allocator.Allocator
+      const pool = yield* BufferPool.make({
+        maxBytes: 2000,
+        onExhausted: "wait",
+        sizePolicy: SizePolicy.exact,
+        suspectAfter: Infinity
+      })
+      const own = yield* allocate(440)
+      yield* pool.allocate(10)
+      const asking = [
+        pool.use(300, () => Effect.void),
+        pool.use(310, () => Effect.void),
+        pool.useAll([100, 100], () => Effect.void)
+      ]
+      const waiting = yield* Effect.forEach(order, (which) => Effect.tap(start(asking[which]!), () => turns))
+      yield* turns
+      const { allocations } = faults
+      yield* turns
+      strictEqual(faults.allocations, allocations)
+      yield* freeUnsafe(own)
+      yield* Effect.scoped(pool.allocate(1))
+      yield* Fiber.joinAll(waiting)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer({ capacityBytes: 600 }))))
+    )
+)

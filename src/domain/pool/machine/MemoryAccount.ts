@@ -30,6 +30,8 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   /** The count of freed blocks whose memory the driver really has. */
   #reclaimed = 0
   #limitChanges = 0
+  /** Held blocks that came back in no epoch: then their end is in none either. */
+  readonly #retracted = new WeakSet<PoolBlock<A, Family>>()
 
   constructor(state: PoolState<A>, limits: DeviceLimits, owner: LimitOwner, maxBypasses: number) {
     this.queue = new WaitQueue(this, state, maxBypasses)
@@ -154,10 +156,17 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     this.free(block, "notKept")
   }
 
+  /** A block has come back to the pool, in an epoch or in none. */
+  cameIn(block: PoolBlock<A, Family>, isRetracted: boolean): void {
+    if (isRetracted && block.state === "held") this.#retracted.add(block)
+    else this.#retracted.delete(block)
+  }
+
   /** Frees a detached block, in this step. */
   free(block: PoolBlock<A, Family>, why: FreeReason): void {
     const failed = this.#state.port.free(block)
     this.core.freed(block)
+    if (this.#retracted.delete(block)) this.#state.correct(-1)
     if (failed) this.core.releaseFailures++
     this.#state.observer?.freed(block, why)
   }

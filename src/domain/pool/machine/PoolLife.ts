@@ -41,6 +41,7 @@ export class PoolLife<A extends Reusable = Reusable> {
   /** Whether blocks that come back may be of use to those who wait, or must be trimmed. */
   listens = false
   #hitsAtOnce = true
+  #isRetracting = false
 
   constructor(options: PoolMachineOptions, port: PoolPort<A>) {
     const { eviction, idle, limits, maxBypasses, maxBytes, maxHeldBytes, outgrown, owner, trims } = options
@@ -97,10 +98,12 @@ export class PoolLife<A extends Reusable = Reusable> {
   released(block: PoolBlock<A, Family>, size: number, charge: LeaseCharge | undefined): void {
     this.memory.recycle(block)
     charge?.end(size, block.capacity)
+    if (this.#isRetracting) this.memory.cameIn(block, true)
     if (this.listens) this.#returned(block)
   }
 
   #returned(block: PoolBlock<A, Family>): void {
+    if (!this.#isRetracting) this.memory.cameIn(block, false)
     this.trimExcess()
     this.memory.returning = block
     this.memory.cameBack()
@@ -146,11 +149,16 @@ export class PoolLife<A extends Reusable = Reusable> {
     return true
   }
 
-  /** What comes back now is in no epoch: it gives other requests no reason to try again. */
+  /**
+   * What comes back now is in no epoch: it gives other requests no reason to try again. Nor does it when the driver gets it, which has
+   * no more then than before it was asked.
+   */
   retracting(giveBack: () => void): void {
     const { state } = this
     const before = state.ownEpoch
+    this.#isRetracting = true
     giveBack()
+    this.#isRetracting = false
     state.correct(before - state.ownEpoch)
   }
 
