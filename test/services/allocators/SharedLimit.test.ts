@@ -214,6 +214,21 @@ describe("two pools on one limited allocator", () => {
         }))
     }).pipe(Effect.scoped, Effect.provide(limited)))
 
+  it.effect("keep what they hold for their reservations", () =>
+    Effect.gen(function*() {
+      const [frames, tables] = yield* both
+      const third = yield* BufferPool.make()
+      yield* frames.use(2048, () => Effect.void)
+      yield* tables.use(1024, () => Effect.void)
+      yield* frames.reserve(2048, (reserved) =>
+        Effect.gen(function*() {
+          yield* third.allocate(2048)
+          strictEqual((yield* tables.stats).heldBytes, 0)
+          strictEqual((yield* frames.stats).heldBytes, 2048)
+          yield* reserved.use(2048, () => Effect.void)
+        }))
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
   it.effect("reserve no bytes before the driver has back what others gave up", () =>
     Effect.gen(function*() {
       const [frames, tables] = yield* both

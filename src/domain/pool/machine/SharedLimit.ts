@@ -36,6 +36,8 @@ const firmBytes = ({ core }: Member): number =>
 /** Bytes that it can give up. What it has reserved may come out of what it holds. */
 const idleBytes = ({ core }: Member): number => Math.max(0, core.heldBytes - core.setAsideBytes)
 
+const heldBytes = ({ core }: Member): number => core.heldBytes
+
 const usedBytes = (member: Member): number => firmBytes(member) + idleBytes(member)
 
 /** Whether all of a member's blocks can be evicted, and with them what decorators have added. */
@@ -114,14 +116,19 @@ export class SharedLimit {
     for (const member of this.members) member.listen()
   }
 
-  /** Evicts what members hold while bytes are missing, first of the one with the most. Whether there was any. */
+  /**
+   * Evicts what members hold while bytes are missing, first of the one with the most. What a member has reserved may come out of what it
+   * holds, so that goes last: only a driver has more memory then. Whether there was any.
+   */
   evict(missing: () => number, without?: Member): boolean {
-    const before = sum(this.members, ({ core }) => core.heldBytes)
-    const largestFirst = Array.from(this.members).sort((a, b) => b.core.heldBytes - a.core.heldBytes)
-    for (const member of largestFirst) {
-      if (member !== without && member.core.heldBytes > 0 && missing() > 0) member.evict(missing())
+    const before = sum(this.members, heldBytes)
+    for (const bytesOf of [idleBytes, heldBytes]) {
+      for (const member of Array.from(this.members).sort((a, b) => bytesOf(b) - bytesOf(a))) {
+        if (member === without || bytesOf(member) === 0 || missing() <= 0) continue
+        member.evict(Math.min(bytesOf(member), missing()))
+      }
     }
-    return sum(this.members, ({ core }) => core.heldBytes) < before
+    return sum(this.members, heldBytes) < before
   }
 
   /**
@@ -195,7 +202,7 @@ export class Around implements OuterLimits {
   }
 
   get heldByOthers(): number {
-    return sum(this.#outermost.members, ({ core }) => core.heldBytes, this.#member)
+    return sum(this.#outermost.members, heldBytes, this.#member)
   }
 
   get mayComeBack(): boolean {
