@@ -34,11 +34,10 @@ export interface Watched {
 const queueOf = ({ machine }: Watched): WaitQueue => machine.memory.queue
 
 /** Whether what comes back to other memories may serve one of its queue: the driver has no memory, or only limits around both are in the way. */
-const waitsForOthers = ({ machine: { memory } }: Watched): boolean =>
-  memory.queue.isRefused || memory.queue.leastBytes <= memory.freeIn(Infinity)
-
-const bytesOfOthers = (pool: Watched, queue: WaitQueue): number =>
-  queue === queueOf(pool) && waitsForOthers(pool) ? pool.machine.state.port.outer.bytesOfOthers : 0
+const waitsForOthers = ({ machine: { memory } }: Watched): boolean => {
+  const ownBytes = memory.freeIn(Infinity)
+  return memory.queue.isRefused || memory.queue.parked().some(({ drawn, exactSize }) => exactSize - drawn <= ownBytes)
+}
 
 /** A queue at this look. */
 export interface QueueAtLook extends Queue {
@@ -59,6 +58,24 @@ export interface HoldingAtLook extends Holding<QueueAtLook> {
 export interface WaitingAtLook extends Waiting<QueueAtLook> {
   readonly request: LeaseRequest
 }
+
+/** What is looked at. */
+interface Look {
+  readonly pools: ReadonlyArray<Watched>
+  readonly atLook: ReadonlyMap<object, QueueAtLook>
+  /** Those of the memories whose requests what comes back to others may serve. */
+  readonly waitingForOthers: ReadonlyArray<Watched>
+}
+
+/** The queues of memories to which the bytes of one come back: its own, and those of others that only limits around both keep waiting. */
+const queuesFor = (pool: Watched, { waitingForOthers }: Look): ReadonlyArray<WaitQueue> => [
+  queueOf(pool),
+  ...waitingForOthers.filter((other) => other !== pool).map(queueOf)
+]
+
+/** Whether they come back to the memory that looks. */
+const isForFirst = (pool: Watched | undefined, { pools, waitingForOthers }: Look): boolean =>
+  pool === pools[0] || waitingForOthers.includes(pools[0]!)
 
 /** Of those in a line that have nothing so many are looked at, for the error. */
 const mostWithoutMemory = 8
@@ -109,15 +126,19 @@ export const deadlocksIn = (
   mayBe: (request: LeaseRequest, queue: WaitQueue) => boolean
 ): Deadlocks<QueueAtLook, HoldingAtLook, WaitingAtLook> => {
   const atLook = new Map<object, QueueAtLook>()
+  const waitingForOthers = pools.length > 1 ? pools.filter(waitsForOthers) : []
+  const look: Look = { pools, atLook, waitingForOthers }
   for (const pool of pools) {
     const { inputs, machine } = pool
     for (const of of machine.state.queues) {
       const { account, isRefused } = of
-      const countedBytes = account.countedBytes() + bytesOfOthers(pool, of)
+      const isForOthers = of === queueOf(pool) && waitingForOthers.includes(pool)
+      const ofOthers = isForOthers ? machine.state.port.outer.bytesOfOthers : 0
+      const countedBytes = account.countedBytes() + ofOthers
       atLook.set(of, { of, inputs, countedBytes, roomBytes: isRefused ? 0 : account.room() })
     }
   }
-  const holdings = pools.flatMap((pool) => holdingsOf(pool, pools, atLook))
+  const holdings = pools.flatMap((pool) => holdingsOf(pool, look))
   const keys = new Set(holdings.flatMap(({ keys }) => keys))
   const queues = Array.from(atLook.values())
   const waiting = queues.flatMap((queue) => {
@@ -129,7 +150,7 @@ export const deadlocksIn = (
       return mayHave(request, keys) || without++ < mostWithoutMemory ? [waitingOf(request, queue)] : []
     })
   })
-  for (const one of waiting) holdings.push(...inHandsOf(one, pools, atLook))
+  for (const one of waiting) holdings.push(...inHandsOf(one, look))
   return new Deadlocks({ queues, holdings, waiting })
 }
 
@@ -166,22 +187,18 @@ const present = (
     return queue === undefined ? [] : [[queue, some]]
   })
 
-const holdingsOf = (
-  pool: Watched,
-  pools: ReadonlyArray<Watched>,
-  atLook: ReadonlyMap<object, QueueAtLook>
-): Array<HoldingAtLook> => {
+const holdingsOf = (pool: Watched, look: Look): Array<HoldingAtLook> => {
+  const { atLook } = look
   const holdings: Array<HoldingAtLook> = []
-  // It would come back to its own queue, to those of others that only the limits around both keep waiting, and to budgets.
-  const others = pools.filter((other) => other !== pool && waitsForOthers(other)).map(queueOf)
-  const isForFirst = pool === pools[0] || waitsForOthers(pools[0]!)
+  const ofMemories = queuesFor(pool, look)
+  const isForLooker = isForFirst(pool, look)
   for (const lease of pool.leases.live()) {
     const { account, block, capacity, list, sequence } = lease
-    const queues = [queueOf(pool), ...(account?.budgets ?? []).map(({ queue }) => queue), ...others]
+    const queues = [...ofMemories, ...(account?.budgets ?? []).map(({ queue }) => queue)]
     holdings.push({
       lease,
       isReservation: false,
-      ownBytes: isForFirst ? capacity : 0,
+      ownBytes: isForLooker ? capacity : 0,
       kept: new KeptLease(lease),
       keys: keysOfLease(lease),
       bytes: present(atLook, queues.map((queue) => [queue, capacity])),
@@ -192,14 +209,14 @@ const holdingsOf = (
   for (const one of state.reservations) {
     const { budgets, fiberId, left, sequence } = one
     const bytes: Bytes = [
-      ...[queueOf(pool), ...others].map((queue) => [queue, left] as const),
+      ...ofMemories.map((queue) => [queue, left] as const),
       ...budgets.map((budget) => [budget.queue, one.chargedTo(budget)] as const),
       [sections.queue, sections.isRunning(one) ? 1 : 0]
     ]
     holdings.push({
       lease: undefined,
       isReservation: true,
-      ownBytes: isForFirst ? left : 0,
+      ownBytes: isForLooker ? left : 0,
       kept: new KeptReservation(one),
       keys: [one, fiberId],
       bytes: present(atLook, bytes),
@@ -213,20 +230,19 @@ const holdingsOf = (
 /** What a waiting request has drawn from its reservation, and what it is charged with. */
 const inHandsOf = (
   { queue: { of }, request }: WaitingAtLook,
-  pools: ReadonlyArray<Watched>,
-  atLook: ReadonlyMap<object, QueueAtLook>
+  look: Look
 ): ReadonlyArray<HoldingAtLook> => {
   const { budget, charge, drawn, from } = request
   const charged = (budget?.chain ?? []).map((one) => [one.queue, charge?.charged(one) ?? 0] as const)
+  const { atLook, pools } = look
   const pool = pools.find(({ machine }) => machine.state.queues.has(of))
-  const others = pools.filter((other) => other !== pool && waitsForOthers(other)).map(queueOf)
   const own = pool === undefined || drawn === 0
     ? []
-    : [queueOf(pool), ...(from?.budgets ?? []).map(({ queue }) => queue), ...others].map((queue) =>
+    : [...queuesFor(pool, look), ...(from?.budgets ?? []).map(({ queue }) => queue)].map((queue) =>
       [queue, drawn] as const
     )
   const bytes = present(atLook, [...own, ...charged]).filter(([, some]) => some !== 0)
-  const ownBytes = pool === pools[0] || waitsForOthers(pools[0]!) ? drawn : 0
+  const ownBytes = isForFirst(pool, look) ? drawn : 0
   return bytes.length === 0
     ? []
     : [{

@@ -9,6 +9,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
+import * as SizePolicy from "../../../src/domain/pool/SizePolicy.ts"
 import * as Host from "../../../src/layers/Host/Host.ts"
 import * as Allocator from "../../../src/services/buffers/Allocator.ts"
 import * as LimitingAllocator from "../../../src/services/buffers/allocators/LimitingAllocator.ts"
@@ -296,6 +297,30 @@ describe("two pools on one limited allocator", () => {
       yield* Scope.close(scope, Exit.void)
       strictEqual((yield* Fiber.join(waiting)).size, 1024)
       strictEqual((yield* frames.stats).heldBytes, 0)
+    }).pipe(Effect.scoped, Effect.provide(limited)))
+
+  it.effect("find the standstill of jobs under the own limit of one while the other works", () =>
+    Effect.gen(function*() {
+      const own = yield* BufferPool.make({ maxBytes: 2048, sizePolicy: SizePolicy.exact, onExhausted: "wait" })
+      const [other] = yield* both
+      yield* other.allocate(1024)
+      const job = Effect.scoped(Effect.gen(function*() {
+        yield* own.allocate(896)
+        yield* settled
+        yield* own.allocate(896)
+      }))
+      // A request within a reservation may need nothing of others.
+      const within = own.reserve(256, (reserved) => reserved.use(1024, () => Effect.void))
+      const holders = yield* Effect.forEach([job, job], (one) => Effect.forkChild(one))
+      yield* Effect.andThen(nextTurn, nextTurn)
+      const jobs = [yield* Effect.forkChild(within), ...holders]
+      yield* settled
+      strictEqual((yield* own.stats).waiters, 3)
+      yield* TestClock.adjust("3 seconds")
+      const exits = yield* Effect.forEach(jobs, Fiber.await)
+      const failed = exits.filter(Exit.isFailure)
+      assert.isAtLeast(failed.length, 1)
+      assert.include(String(failed[0]!.cause), "every lease belongs to a job that waits too")
     }).pipe(Effect.scoped, Effect.provide(limited)))
 
   it.effect("forget a pool that has closed", () =>
