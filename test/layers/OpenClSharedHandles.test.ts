@@ -14,6 +14,7 @@ import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import { nextTurn } from "../support/hostPool.ts"
 import { interruptEverywhere } from "../support/nullDevice.ts"
 import { allocate, onDevice, read, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
@@ -28,6 +29,13 @@ const double = Kernel.make({
 
 type Services = OpenCl.Services | Allocator.Allocator | Scope.Scope
 
+/** Threads of PoCL give their references back a little after the commands have ended. */
+const areAsBefore = Effect.fnUntraced(function*(other: OtherCode, before: ReturnType<OtherCode["references"]>) {
+  const isAsBefore = () => other.references().every((count, at) => count === before[at])
+  for (let turns = 0; turns < 10_000 && !isAsBefore(); turns++) yield* nextTurn
+  deepStrictEqual(other.references(), before)
+})
+
 /** Runs a test on shared handles, and proves that the closed layer leaves them as they were, and nothing behind. */
 const onShared = <A, E>(test: (other: OtherCode, memory: bigint) => Effect.Effect<A, E, Services>) =>
   Effect.gen(function*() {
@@ -37,7 +45,7 @@ const onShared = <A, E>(test: (other: OtherCode, memory: bigint) => Effect.Effec
     const layer = Allocator.layerImmediate.pipe(Layer.provideMerge(OpenCl.layerFromHandles(other.handles)))
     const device = yield* Effect.scoped(Effect.andThen(test(other, memory), DeviceContext)).pipe(Effect.provide(layer))
     deepStrictEqual(device.driverObjects.liveByKind, {})
-    deepStrictEqual(other.references(), before)
+    yield* areAsBefore(other, before)
     assert.isTrue(other.works())
   }).pipe(Effect.scoped)
 
@@ -112,7 +120,7 @@ describeWith(["opencl"], "OpenCl.layerFromHandles", () => {
       deepStrictEqual(yield* Effect.provide(read(y), second), Array.from({ length: 64 }, () => 4))
       yield* Scope.close(two, Exit.void)
       deepStrictEqual(Context.get(second, DeviceContext).driverObjects.liveByKind, {})
-      deepStrictEqual(other.references(), before)
+      yield* areAsBefore(other, before)
       assert.isTrue(other.works())
     }).pipe(Effect.scoped))
 
@@ -150,7 +158,7 @@ describeWith(["opencl"], "OpenCl.layerFromHandles", () => {
       unblock()
       yield* Fiber.join(closing)
       deepStrictEqual(Context.get(context, DeviceContext).driverObjects.liveByKind, {})
-      deepStrictEqual(other.references(), before)
+      yield* areAsBefore(other, before)
     }).pipe(Effect.scoped))
 
   it.live("leaves nothing behind, wherever it is interrupted", () =>
@@ -173,7 +181,7 @@ describeWith(["opencl"], "OpenCl.layerFromHandles", () => {
         devices = []
       })
       assert.isAbove(steps, 50)
-      deepStrictEqual(other.references(), before)
+      yield* areAsBefore(other, before)
       assert.isTrue(other.works())
     }).pipe(Effect.scoped))
 
@@ -199,7 +207,7 @@ describeWith(["opencl"], "OpenCl.layerFromHandles", () => {
         Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(OpenCl.layerFromHandles(other.handles))))
       )
       deepStrictEqual(device.driverObjects.liveByKind, {})
-      deepStrictEqual(other.references(), before)
+      yield* areAsBefore(other, before)
       assert.isTrue(other.works())
     }).pipe(Effect.scoped))
 
