@@ -48,8 +48,11 @@ export const requirement = (backend: Backend): Requirement => {
  * A `describe` that needs backends, by the contract above: without a required one the suite is a single failing test
  * that says what to install, so the other suites of the file still run.
  */
-export const describeWith = (needs: ReadonlyArray<Backend>, title: string, suite: () => void): void => {
-  const missing = needs.map(inspect).filter(({ available }) => !available)
+export const describeWith = (needs: ReadonlyArray<Backend>, title: string, suite: () => void): void =>
+  describeFor(needs.map(inspect), title, suite)
+
+const describeFor = (needs: ReadonlyArray<Requirement>, title: string, suite: () => void): void => {
+  const missing = needs.filter(({ available }) => !available)
   const required = missing.filter(({ required }) => required)
   if (required.length > 0) {
     describe(title, () => {
@@ -68,9 +71,10 @@ export const describeWith = (needs: ReadonlyArray<Backend>, title: string, suite
 /** The name of PoCL's platform. */
 export const pocl = "Portable Computing Language"
 
-/** As {@link describeWith}, for what is PoCL's alone: other drivers of OpenCL do not stand in for it. */
+/** As {@link describeWith}, for what is PoCL's alone: another driver of OpenCL does not stand in for it, also where OpenCL is required. */
 export const describeWithPocl = (needs: ReadonlyArray<Backend>, title: string, suite: () => void): void => {
-  const { available, detail } = inspect("opencl")
-  if (!available || detail.includes(pocl)) describeWith(["opencl", ...needs], title, suite)
-  else describe.skip(`${title} (skipped, OpenCL's platforms are ${detail})`, suite)
+  const found = inspect("opencl")
+  const isOther = found.available && !found.detail.includes(pocl)
+  const detail = `its platforms are ${found.detail}, without PoCL`
+  describeFor([isOther ? { ...found, available: false, detail } : found, ...needs.map(inspect)], title, suite)
 }

@@ -30,7 +30,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   /** The count of freed blocks whose memory the driver really has. */
   #reclaimed = 0
   #limitChanges = 0
-  /** Held blocks that came back in no epoch: then their end is in none either. */
+  /** Held blocks whose last leases ended in no epoch. No epoch grows either when the driver gets such a block back. */
   readonly #retracted = new WeakSet<PoolBlock<A, Family>>()
 
   constructor(state: PoolState<A>, limits: DeviceLimits, owner: LimitOwner, maxBypasses: number) {
@@ -61,10 +61,11 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   /** How many bytes a request may get without touching what is reserved for others; without `outerBytes` others give nothing up. */
-  roomFor(request: Request, outerBytes: number = this.#outer.leftBytes): number {
+  roomFor(request: Request, outerBytes?: number): number {
     if (this.core.setAsideBytes === 0) return Infinity
+    const free = this.freeIn(outerBytes ?? this.#outer.leftBytes)
     // A lowered limit takes nothing from reservations: the bytes that are reserved go to them.
-    return Math.max(this.freeIn(outerBytes) + request.drawn, request.isCertain ? request.exactSize : 0)
+    return Math.max(free + request.drawn, request.isCertain ? request.exactSize : 0)
   }
 
   /** By how much the next block may be larger than the request that gets it. */
@@ -85,12 +86,13 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   /** Whether so many bytes would fit if all held blocks were evicted, those of other memories too, without the bytes that are reserved. */
   mayFit(request: Request, bytes: number): boolean {
-    return this.#fits(bytes) && bytes <= this.roomFor(request, this.#outer.attainableBytes)
+    const { attainableBytes } = this.#outer
+    return this.#fits(bytes, attainableBytes) && bytes <= this.roomFor(request, attainableBytes)
   }
 
-  #fits(bytes: number): boolean {
+  #fits(bytes: number, outerBytes: number): boolean {
     const { heldBytes, managedBytes, maxBytes, reservedBytes } = this.core
-    const capacity = Math.min(maxBytes, this.#outer.attainableBytes, Number.MAX_SAFE_INTEGER)
+    const capacity = Math.min(maxBytes, outerBytes, Number.MAX_SAFE_INTEGER)
     return bytes <= capacity - (managedBytes - heldBytes) - reservedBytes
   }
 
@@ -258,7 +260,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const { isRefused, leastBytes, length } = this.queue
     if (this.#state.closed || length === 0) return false
     if (this.core.heldBytes >= leastBytes) return true
-    return !(isRefused && this.#isAtWork) && this.#fits(leastBytes)
+    return !(isRefused && this.#isAtWork) && this.#fits(leastBytes, this.#outer.attainableBytes)
   }
 
   /** Whether a request that the driver refused tries again, of this memory or of another one under its limits: then no other one may. */

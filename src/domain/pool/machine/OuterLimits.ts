@@ -21,9 +21,9 @@ export interface OuterLimits {
   readonly othersAtWork: boolean
   /** Grows when the driver may have got memory back from others. */
   readonly epoch: number
-  /** Evicts what other memories hold while bytes are missing. Whether there was any. */
+  /** Evicts held blocks of other memories while bytes are missing. It returns whether it evicted any. */
   evict(missing: () => number): boolean
-  /** Requests of other memories may want what came back to this one. They are served in a later task, since this one is within a step. */
+  /** Serves the queues of other memories in a later task: something came back to this one, whose machine is within a step. */
   tell(): void
 }
 

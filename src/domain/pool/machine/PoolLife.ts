@@ -150,8 +150,8 @@ export class PoolLife<A extends Reusable = Reusable> {
   }
 
   /**
-   * What comes back now is in no epoch: it gives other requests no reason to try again. Nor does it when the driver gets it, which has
-   * no more then than before it was asked.
+   * No epoch grows with the leases that `giveBack` ends, so no other request tries again because of them; nor does one when the driver
+   * gets their blocks back, since it has no more memory then than before it was asked for them.
    */
   retracting(giveBack: () => void): void {
     const { state } = this

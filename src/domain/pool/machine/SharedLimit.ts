@@ -69,10 +69,10 @@ export class SharedLimit {
   readonly order = { granted: 0 }
   /** Bytes of programs without a pool, from before the driver is asked. */
   otherBytes = 0
-  /** Bytes that decorators of the allocator have for the blocks of a member, besides those of the blocks. They come back with these. */
-  readonly #added = new Map<Member, number>()
   /** Grows when these come back, and when a member has left. */
   epoch = 0
+  /** Bytes that decorators of the allocator have for the blocks of a member, besides those of the blocks. They come back with these. */
+  readonly #added = new Map<Member, number>()
 
   constructor(maxBytes: number) {
     this.maxBytes = maxBytes
@@ -117,8 +117,8 @@ export class SharedLimit {
   }
 
   /**
-   * Evicts what members hold while bytes are missing, first of the one with the most. What a member has reserved may come out of what it
-   * holds, so that goes last: only a driver has more memory then. Whether there was any.
+   * Evicts held blocks of members while bytes are missing, first of the member with the most. Held blocks that a member needs for its
+   * reservations go last: to evict them gives memory to the driver, but no bytes to the limit. It returns whether it evicted any.
    */
   evict(missing: () => number, without?: Member): boolean {
     const before = sum(this.members, heldBytes)
