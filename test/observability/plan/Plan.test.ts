@@ -61,7 +61,9 @@ describe("a plan", () => {
       }
       const { atAll } = yield* TestClock.withLive(Plan.of(job, { pool }))
       const { atAll: once } = yield* TestClock.withLive(Plan.of(job, { pool, once: true }))
-      deepStrictEqual([atAll?.maxBytes, atAll?.failsAt, once?.maxBytes], [192, 191, 128])
+      deepStrictEqual([atAll?.maxBytes, atAll?.failsAt], [192, 191])
+      // How far the replay is below depends on how long after the last lease the first run's pool closed.
+      assert.include([64, 128], once?.maxBytes)
       deepStrictEqual([yield* TestClock.withLive(under(192)), yield* TestClock.withLive(under(191))], [true, false])
     }))
 
