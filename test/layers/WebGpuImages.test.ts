@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as fc from "fast-check"
+import { boxesOverlap } from "../../src/domain/data/MemorySpan.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
@@ -174,7 +175,7 @@ const apply = Effect.fnUntraced(function*({ buffer, images, memory }: World, { f
     target.put(region, Uint8Array.from({ length: count }, (_, at) => element[at % element.length]!))
   } else if (kind === "copy") {
     const origin = originOf(source, extent, shares.slice(6))
-    if (from === to && ImageShape.overlap({ origin, extent }, region.origin)) return
+    if (from === to && boxesOverlap({ origin, extent }, region)) return
     yield* Images.copy(source.image, target.image, { sourceOrigin: origin, targetOrigin: region.origin, extent })
     target.put(region, source.take({ origin, extent }))
   } else if (kind === "toBuffer" && fits) {

@@ -11,6 +11,7 @@ import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import * as SamplerOptions from "../../src/domain/images/SamplerOptions.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ImageArg, type KernelArgument, SamplerArg } from "../../src/domain/kernel/KernelArgument.ts"
+import * as MappedMemory from "../../src/services/buffers/mapping/MappedMemory.ts"
 import { DeviceImage } from "../../src/services/device/DeviceImage.ts"
 import { DeviceSampler } from "../../src/services/device/DeviceSampler.ts"
 import * as ImageAccess from "../../src/services/images/ImageAccess.ts"
@@ -129,11 +130,11 @@ describe("ImageArguments.bind", () => {
     assertRefused(bound([read, write], { x: one, y: twin }), "InvalidRequest", "the same image")
     for (const writes of [true, false]) {
       const claim = ImageAccess.claim(twin, ImageShape.whole(one.shape), writes)
-      claim.add()
+      MappedMemory.add(claim)
       for (const image of [one, twin]) {
         assertRefused(bound([read], { x: image }), "InvalidRequest", `argument "x"`, "mapped for")
       }
-      claim.remove()
+      MappedMemory.remove(claim)
       accepted(bound([read], { x: one }))
     }
   })

@@ -119,7 +119,7 @@ class World {
   }
 }
 
-const memoryOf = ({ block }: SizedLease): object | undefined => block?.value.wholeMemory
+const memoryOf = ({ block }: SizedLease): object | undefined => block?.value.wholeMemory.allocation
 
 const isHeldBy = (requests: ReadonlyArray<Request>, { lease, owner }: Lease): boolean =>
   requests.some(({ uses }) => uses !== undefined && uses === memoryOf(lease)) || ("borrower" in owner

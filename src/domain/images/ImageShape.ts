@@ -375,11 +375,3 @@ const triple = (
 
 /** How many elements a region has. @internal */
 export const count = ({ extent }: ImageRegion): number => extent[0] * extent[1] * extent[2]
-
-/**
- * Whether two regions of one extent, at two places of one image, share an element.
- *
- * @internal
- */
-export const overlap = ({ extent, origin }: ImageRegion, other: ImageOrigin): boolean =>
-  extent.every((length, at) => Math.abs(origin[at]! - other[at]!) < length)

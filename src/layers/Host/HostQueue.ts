@@ -314,7 +314,7 @@ export class HostQueue implements Driver, OrderedQueue {
   /** The program then waits for its own place in this queue. */
   readonly #waitsForOthers = (buffer: HostBuffer): boolean => {
     const { queues } = this.order
-    if (!queues.several || queues.usesOf(buffer)?.isFormerlyUsedBeside(this.order) !== true) return false
+    if (!queues.several || !queues.usesOf(buffer).some((uses) => uses.isFormerlyUsedBeside(this.order))) return false
     return Exit.isSuccess(this.order.before({ buffers: [buffer] }))
   }
 

@@ -3,8 +3,10 @@
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
 import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
 import { line } from "../../domain/arguments/ShownValue.ts"
+import { overlaps } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"
@@ -114,6 +116,21 @@ export const deviceBuffer = (buffer: BufferLike): DeviceBuffer | undefined => {
   if (!(buffer instanceof DeviceBuffer)) return buffer.block?.value
   return buffer instanceof EmptyBuffer ? undefined : buffer
 }
+
+/**
+ * Why nothing can be copied from one device buffer to another, or `undefined`: they are one buffer, or parts of one.
+ *
+ * @see https://www.w3.org/TR/webgpu/#dom-gpucommandencoder-copybuffertobuffer
+ * @internal
+ */
+export const copyProblem = (operation: string, source: DeviceBuffer, target: DeviceBuffer): GpuError | undefined =>
+  overlaps(source.wholeMemory, target.wholeMemory)
+    ? invalidRequest(
+      operation,
+      `source and target are ${Equal.equals(source, target) ? "the same buffer" : "sub-regions of one buffer"}`,
+      "WebGPU forbids a copy within one buffer: go through a second one."
+    )
+    : undefined
 
 /**
  * The error of an operation that needs memory, on a buffer of 0 bytes.

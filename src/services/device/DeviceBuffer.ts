@@ -5,9 +5,9 @@
  */
 import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
-import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
 import { inOneLine, showing, state } from "../../domain/arguments/Showing.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type { MemorySpan } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { DriverMemory } from "./DriverObject.ts"
 
@@ -35,7 +35,8 @@ export interface Part {
  *
  * ```ts
  * import { BufferUsage, DeviceBuffer } from "effect-gpu-pool"
- * import type { DeviceInfo } from "effect-gpu-pool"
+ * import type { MemorySpan } from "../../domain/data/MemorySpan.ts"
+import type { DeviceInfo } from "effect-gpu-pool"
  *
  * class MyBuffer extends DeviceBuffer.DeviceBuffer {
  *   readonly memory: ArrayBuffer
@@ -78,8 +79,23 @@ export abstract class DeviceBuffer extends DriverMemory {
   }
 
   /** @internal */
-  override get wholeMemory(): object {
+  override get allocation(): object {
     return this.root.identity
+  }
+
+  /** @internal */
+  override get begin(): number {
+    return this.parent === undefined ? 0 : this.parent.begin + this.origin
+  }
+
+  /** @internal */
+  override get end(): number {
+    return this.begin + this.size
+  }
+
+  /** @internal */
+  override get wholeMemory(): MemorySpan {
+    return this.root
   }
 
   /** @internal */
@@ -88,13 +104,8 @@ export abstract class DeviceBuffer extends DriverMemory {
     else this.parent.distrust()
   }
 
-  /** Whether a write to the one may show in the other: all sub-regions of one buffer count as that buffer. */
-  sharesMemory(that: DeviceBuffer): boolean {
-    return isInstance(that, DeviceBuffer) && this.root.identity === that.root.identity
-  }
-
   [Equal.symbol](that: Equal.Equal): boolean {
-    return that instanceof DeviceBuffer && this.sharesMemory(that) && this.origin === that.origin &&
+    return that instanceof DeviceBuffer && this.root.identity === that.root.identity && this.origin === that.origin &&
       this.size === that.size && (this.parent === undefined) === (that.parent === undefined)
   }
 

@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import * as Equal from "effect/Equal"
-import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
 import { inOneLine, showing, state } from "../../domain/arguments/Showing.ts"
+import type { MemorySpan } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
@@ -54,14 +54,23 @@ export abstract class DeviceImage extends DriverMemory {
   }
 
   /** @internal */
-  override get wholeMemory(): object {
-    return this.beneath?.wholeMemory ?? this.identity
+  override get allocation(): object {
+    return this.beneath === undefined ? this.identity : this.beneath.allocation
   }
 
-  /** Whether a write to the one may show in the other: both are the same image, or are over one buffer. */
-  sharesMemory(that: DeviceImage | DeviceBuffer): boolean {
-    if (!isInstance(that, DeviceImage)) return this.beneath !== undefined && this.beneath.sharesMemory(that)
-    return this.identity === that.identity || (that.beneath !== undefined && this.sharesMemory(that.beneath))
+  /** @internal */
+  override get begin(): number {
+    return this.beneath === undefined ? 0 : this.beneath.begin
+  }
+
+  /** @internal */
+  override get end(): number {
+    return this.begin + ImageFormat.imageBytes(this.format, this.shape)
+  }
+
+  /** @internal */
+  override get wholeMemory(): MemorySpan {
+    return this.beneath === undefined ? this : this.beneath.wholeMemory
   }
 
   /** @internal */

@@ -5,6 +5,7 @@
  */
 import type * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
+import type { MemorySpan } from "../../domain/data/MemorySpan.ts"
 import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import { anotherOpening } from "../../domain/device/DriverHint.ts"
 import { ForeignDevice, type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
@@ -41,8 +42,8 @@ export abstract class DriverObject implements Equal.Equal {
   }
 }
 
-/** An object of a driver that has memory. */
-export abstract class DriverMemory extends DriverObject {
+/** An object of a driver that has memory: the span of it. */
+export abstract class DriverMemory extends DriverObject implements MemorySpan {
   /**
    * False after a command on it was refused for lack of memory or by the driver, or failed on OpenCL, and after a program
    * has taken its memory: no pool leases it again.
@@ -56,9 +57,16 @@ export abstract class DriverMemory extends DriverObject {
   /** What gives it back, for one of a pool. @internal */
   pooledBy: Giver | undefined = undefined
 
-  /** What stands for the memory: the same for all buffers and images over it. @internal */
-  get wholeMemory(): object {
-    return this.identity
+  /** What stands for the memory that the driver frees: the same for all buffers and images in it. @internal */
+  abstract get allocation(): object
+  /** Its first byte there. @internal */
+  abstract get begin(): number
+  /** The byte after its last one. @internal */
+  abstract get end(): number
+
+  /** The memory that commands take as one with it, since WebGPU does: of a part of a buffer the whole buffer. @internal */
+  get wholeMemory(): MemorySpan {
+    return this
   }
 
   /** No pool leases its memory again, also where it was adopted by its handle: that may be one of a pool's. @internal */

@@ -12,6 +12,7 @@ import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
 import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
+import { overlaps } from "../../domain/data/MemorySpan.ts"
 import * as RectangleRows from "../../domain/data/RectangleRows.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageArray from "../../domain/images/ImageArray.ts"
@@ -404,7 +405,9 @@ export class CheckedImages implements Service {
       BufferAccess.problem(operation, buffer, usage)
     if (problem !== undefined) return problem
     const memory = BufferLike.deviceBuffer(buffer)
-    if (memory !== undefined && part.image.sharesMemory(memory)) return ImageProblems.overOne(operation)
+    if (memory !== undefined && overlaps(part.image.wholeMemory, memory.wholeMemory)) {
+      return ImageProblems.overOne(operation)
+    }
     const elementBytes = ImageFormat.elementBytes(part.image.format)
     return BufferRange.problem(operation, buffer, offset, part.bytes, BufferRange.portableAlignment) ??
       (offset % elementBytes === 0 ? undefined : invalidRequest(

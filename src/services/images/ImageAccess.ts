@@ -5,19 +5,19 @@
  * @internal
  */
 import type { HostAccess } from "../../domain/BufferUsage.ts"
+import * as MemorySpan from "../../domain/data/MemorySpan.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
-import * as Claims from "../buffers/mapping/Claims.ts"
 import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
 /** A region of an image that is about to be mapped. */
-export const claim = (image: DeviceImage, region: ImageRegion, writes: boolean): Claims.ObjectClaim => {
-  if (image.beneath === undefined) return Claims.claim(image.identity, { ...region, writes })
+export const claim = (image: DeviceImage, region: ImageRegion, writes: boolean): MappedMemory.MappedSpan => {
+  if (image.beneath === undefined) return { ...MemorySpan.boxOf(image, region), writes }
   const { bytes, offset } = bytesBeneath(image, region)
-  return Claims.claimBytes(image.beneath, offset, bytes, writes)
+  return { ...MemorySpan.part(image.beneath, offset, bytes), writes }
 }
 
 /** The bytes of the buffer that a region of an image over it uses. */
@@ -45,7 +45,6 @@ export const hostProblem = (
  */
 export const mappedProblem = (
   operation: string,
-  { beneath, identity }: DeviceImage,
+  image: DeviceImage,
   reads: boolean
-): GpuError | undefined =>
-  MappedMemory.problem(operation, beneath === undefined ? identity : beneath.root.identity, reads, () => "the image")
+): GpuError | undefined => MappedMemory.problem(operation, image, reads, () => "the image")

@@ -4,6 +4,7 @@
  * @internal
  */
 import { shown } from "../../domain/arguments/ShownValue.ts"
+import { overlaps } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageChannel from "../../domain/images/ImageChannel.ts"
@@ -129,7 +130,9 @@ export const overlapProblem = (
     if (image.beneath === undefined) continue
     for (const [index, { buffer }] of vectors.entries()) {
       const [one, other] = [declared[at]!, declaredVectors[index]!]
-      if (!image.sharesMemory(buffer) || (one.access === "read" && other.access === "read")) continue
+      if (!overlaps(image.wholeMemory, buffer.wholeMemory) || (one.access === "read" && other.access === "read")) {
+        continue
+      }
       return invalidRequest(
         operation,
         `the argument "${one.name}" is an image over the buffer of "${other.name}" and one of them is written`,
@@ -144,7 +147,7 @@ export const overlapProblem = (
 const aliasProblem = (declared: ReadonlyArray<ImageArg>, images: ReadonlyArray<DeviceImage>): GpuError | undefined => {
   for (let i = 1; i < images.length; i++) {
     for (let j = 0; j < i; j++) {
-      if (!images[j]!.sharesMemory(images[i]!)) continue
+      if (!overlaps(images[j]!.wholeMemory, images[i]!.wholeMemory)) continue
       const [first, second] = [declared[j]!, declared[i]!]
       if (first.access === "read" && second.access === "read") continue
       return invalidRequest(

@@ -4,6 +4,7 @@
  * @internal
  */
 import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
+import * as MemorySpan from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
 import type * as ImageElement from "../../domain/images/ImageElement.ts"
@@ -94,10 +95,10 @@ export const copyProblem = (operation: string, from: Part, to: Part): GpuError |
       "Copy between images of one format; a kernel converts."
     )
   }
-  if (from.image.identity !== to.image.identity && from.image.sharesMemory(to.image)) return overOne(operation)
-  const overlap = from.image.identity === to.image.identity && from.bytes > 0 &&
-    ImageShape.overlap(from.region, to.region.origin)
-  return overlap
+  if (from.image.identity !== to.image.identity) {
+    return MemorySpan.overlaps(from.image.wholeMemory, to.image.wholeMemory) ? overOne(operation) : undefined
+  }
+  return from.bytes > 0 && MemorySpan.boxesOverlap(from.region, to.region)
     ? invalidRequest(
       operation,
       `the regions at [${from.region.origin.join(", ")}] and [${to.region.origin.join(", ")}] of one image overlap`,

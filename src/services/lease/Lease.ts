@@ -11,6 +11,7 @@ import * as Hash from "effect/Hash"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
+import type { MemorySpan } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
 import type { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
@@ -34,8 +35,8 @@ export interface Leasable {
   recyclable: boolean
   /** What frees it, for memory of a pool. @internal */
   pooledBy: Giver | undefined
-  /** What stands for the memory: the same for all buffers and images over it. @internal */
-  readonly wholeMemory: object
+  /** The memory that commands take as one with it. @internal */
+  readonly wholeMemory: MemorySpan
 }
 
 /** @internal */

@@ -107,7 +107,7 @@ class KeptReservation implements Kept {
 
 /** Whose memory a lease is. */
 const keysOfLease = ({ block, borrowerId, list }: Lease): ReadonlyArray<Key> => {
-  const memory = block === undefined ? [] : [block.value.wholeMemory]
+  const memory = block === undefined ? [] : [block.value.wholeMemory.allocation]
   return list?.scope === undefined ? [borrowerId, ...memory] : [list.fiberId, list.scope, ...memory]
 }
 

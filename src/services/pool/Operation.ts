@@ -22,7 +22,7 @@ export interface Operation {
   readonly runsOn: (fiberId: number) => boolean
   /** The fibers that wait for it now. */
   readonly waiting: () => ReadonlyArray<AnyFiber>
-  /** The memory that comes back only when it has ended, as `Leasable.wholeMemory` stands for it. */
+  /** The memory that comes back only when it has ended, by its allocation. */
   readonly using: () => ReadonlyArray<object>
 }
 

@@ -27,7 +27,6 @@ import type { QueueDriver } from "../device/QueueDriver.ts"
 import { QueueEvent } from "../device/QueueEvent.ts"
 import type { Dispatcher, KernelTimes } from "../device/queues/KernelTimes.ts"
 import * as Reading from "../device/Reading.ts"
-import { sharedMemoryProblem } from "../device/SharedMemory.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
 import {
   type CommandQueue,
@@ -153,7 +152,7 @@ export class CheckedQueue implements Service {
       const from = BufferLike.deviceBuffer(source)
       const to = BufferLike.deviceBuffer(target)
       if (from === undefined || to === undefined) return Exit.void
-      valid(sharedMemoryProblem(operation, from, to))
+      valid(BufferLike.copyProblem(operation, from, to))
       if (bytes === 0) return Exit.void
       return distrustUnproven(this.#driver.copyUnsafe(from, sourceOffset, to, targetOffset, bytes), from, to)
     })

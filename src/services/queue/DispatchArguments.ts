@@ -7,6 +7,7 @@ import { nearest } from "../../domain/arguments/KnownOptions.ts"
 import { line, shown, withArticle } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as DType from "../../domain/data/DType.ts"
+import { overlaps } from "../../domain/data/MemorySpan.ts"
 import * as ValueType from "../../domain/data/ValueType.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
@@ -400,7 +401,7 @@ const aliasProblem = (shape: Shape, vectors: ReadonlyArray<VectorBinding>): GpuE
     const { buffer } = vectors[i]!
     for (let j = 0; j < i; j++) {
       const other = vectors[j]!.buffer
-      if (!other.sharesMemory(buffer)) continue
+      if (!overlaps(other.wholeMemory, buffer.wholeMemory)) continue
       const [first, second] = [shape.vectors[j]!, shape.vectors[i]!]
       if (first.access === "read" && second.access === "read") continue
       return invalidRequest(

@@ -9,9 +9,9 @@ import * as Scope from "effect/Scope"
 import { functionProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import { withArticle } from "../../domain/arguments/ShownValue.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
+import * as MemorySpan from "../../domain/data/MemorySpan.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { BufferLike } from "../buffers/BufferLike.ts"
-import { claimBytes } from "../buffers/mapping/Claims.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
 import { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
@@ -106,7 +106,7 @@ class View<A extends Elements, B, E, R> {
       label: this.#source.label,
       size: bytes,
       owner: this.#source,
-      claim: claimBytes(memory, offset, bytes, false),
+      claim: { ...MemorySpan.part(memory, offset, bytes), writes: false },
       name: `bytes ${offset} to ${offset + bytes}`
     }
     const type = this.#type

@@ -19,7 +19,6 @@ import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { PendingWork } from "../device/PendingWork.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
-import { sharedMemoryProblem } from "../device/SharedMemory.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
 import { knownOfCopyRect } from "./CommandQueue.ts"
 
@@ -76,7 +75,7 @@ export class RectangleCommands {
       const from = this.#place(operation, "source", source, copiedFrom, region, options?.source)
       const to = this.#place(operation, "target", target, copiedTo, region, options?.target)
       if (from.memory === undefined || to.memory === undefined) return Exit.void
-      valid(sharedMemoryProblem(operation, from.memory, to.memory))
+      valid(BufferLike.copyProblem(operation, from.memory, to.memory))
       const exit = this.#driver.copyRectUnsafe(from.extent, from.memory, from.place, to.memory, to.place)
       return distrustUnproven(exit, from.memory, to.memory)
     })

@@ -209,7 +209,7 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
   /** The error of using its elements while it has none. @internal */
   problem(operation: string): GpuError {
     const { block, ended = "released" } = this.lease
-    const isTaken = block !== undefined && MappedMemory.isTaken(block.value.identity)
+    const isTaken = block !== undefined && MappedMemory.isTaken(block.value)
     return isTaken
       ? MappedMemory.takenProblem(operation, BufferLike.named(this.lease))
       : released(operation, this.lease, ended)

@@ -186,7 +186,7 @@ const meansOf = (pools: ReadonlyArray<object>) =>
 /** What no lease of the buffer gives back while a transfer uses it. */
 const memoryOf = (buffer: BufferLike.BufferLike): ReadonlyArray<object> => {
   const memory = BufferLike.deviceBuffer(buffer)
-  return memory === undefined ? [] : [memory.wholeMemory]
+  return memory === undefined ? [] : [memory.allocation]
 }
 
 const tooLong = (operation: string, { label, size }: BufferLike.BufferLike, { offset }: Plan): GpuError =>

@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
+import { boxesOverlap } from "../../domain/data/MemorySpan.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { ImageArray } from "../../domain/images/ImageArray.ts"
 import * as ImageElement from "../../domain/images/ImageElement.ts"
@@ -108,7 +109,7 @@ const copyPart = (random: Random, source: Pair, target: Pair): Step => {
   const extent = commonExtent(random, source, target)
   const from = ImageModel.anyPart(random, ImageShape.extent(source.model.shape), extent)
   const to = ImageModel.anyPart(random, ImageShape.extent(target.model.shape), extent)
-  if (source === target && ImageShape.overlap(from, to.origin)) return Effect.void
+  if (source === target && boxesOverlap(from, to)) return Effect.void
   ImageModel.write(target.model, to, ImageModel.read(source.model, from))
   return Images.copy(source.image, target.image, { sourceOrigin: from.origin, targetOrigin: to.origin, extent })
 }

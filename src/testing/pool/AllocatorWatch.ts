@@ -11,6 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { shown, thrownText } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import { overlaps } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
@@ -143,7 +144,7 @@ export class AllocatorWatch {
     if (owner !== this.#info) this.#breaks("alive", `it gave a buffer of ${size} bytes of another device`)
     if (size === 0) return
     for (const other of this.#given) {
-      if (other === buffer || other.sharesMemory(buffer)) {
+      if (other === buffer || overlaps(other.wholeMemory, buffer.wholeMemory)) {
         this.#breaks("owner", `it gave memory of ${size} bytes that it had given before and not got back`)
       }
     }

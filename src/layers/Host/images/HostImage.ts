@@ -37,9 +37,8 @@ export class HostImage extends DeviceImage {
     this.slicePitch = pitches?.slicePitch ?? this.rowPitch * shape.height
   }
 
-  /** @internal */
-  override get wholeMemory(): object {
-    return this.buffer.wholeMemory
+  override get identity(): object {
+    return this.buffer.identity
   }
 }
 

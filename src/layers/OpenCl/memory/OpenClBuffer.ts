@@ -51,8 +51,8 @@ export class OpenClBuffer extends DeviceBuffer {
   }
 
   /** @internal */
-  override get wholeMemory(): object {
-    return this.beneath ?? super.wholeMemory
+  override get allocation(): object {
+    return this.beneath ?? super.allocation
   }
 
   /** The memory under its cl_mem, where the driver does not free it with the cl_mem. */

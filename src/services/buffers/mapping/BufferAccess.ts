@@ -50,7 +50,7 @@ const mappedProblem = (operation: string, buffer: BufferLike.BufferLike, usage: 
     ? undefined
     : MappedMemory.problem(
       operation,
-      memory.root.identity,
+      memory,
       usage === BufferUsage.copySrc,
       () => BufferLike.named(buffer)
     )

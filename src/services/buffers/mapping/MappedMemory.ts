@@ -1,34 +1,51 @@
 /**
  * What of each buffer's memory and of each image is mapped, whichever objects of the program stand for it: regions, and
- * what was adopted by its handle. The rules are the same for both, on every backend.
+ * what was adopted by its handle. The rules are the same for both, on every backend: OpenCL's, which leaves undefined what a
+ * command does to memory that is mapped for writing, and what writes to memory that is mapped for reading.
  *
+ * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#accessing-mapped-regions
  * @internal
  */
-import type { MappedParts } from "../../../domain/data/MappedParts.ts"
+import { type MemorySpan, SpanSet } from "../../../domain/data/MemorySpan.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 
-/** By what stands for the driver's object. */
-const mapped = new WeakMap<object, MappedParts>()
+/** A span that is mapped, or about to be. Two of them are the same only when they are one object. */
+export interface MappedSpan extends MemorySpan {
+  /** Whether the program may write there. */
+  readonly writes: boolean
+}
+
+/** Memory of a driver, with what commands take as one with it. */
+interface Memory {
+  readonly wholeMemory: MemorySpan
+}
+
+const mapped = new SpanSet<MappedSpan>()
 
 /** Most programs never map anything: then no command checks more than this. */
 let isUsed = false
 
-/** The parts of a driver's object, which are made at its first mapping. */
-export const partsOf = (object: object, make: () => MappedParts): MappedParts => {
+export const add = (span: MappedSpan): void => {
   isUsed = true
-  const parts = mapped.get(object) ?? make()
-  mapped.set(object, parts)
-  return parts
+  mapped.add(span)
 }
+
+/** A second call does nothing. */
+export const remove = (span: MappedSpan): void => mapped.delete(span)
+
+/** Whether a span cannot be mapped: it shares memory with a mapping, and one of the two writes. */
+export const conflicts = (span: MappedSpan): boolean =>
+  mapped.overlapping(span).some(({ writes }) => writes || span.writes)
 
 /** Those whose mapped memory a program has transferred: they are never unmapped, and never freed. */
-const taken = new WeakSet<object>()
+const taken = new SpanSet()
 
-export const take = (object: object): void => {
-  taken.add(object)
+export const take = ({ wholeMemory }: Memory): void => {
+  isUsed = true
+  taken.add(wholeMemory)
 }
 
-export const isTaken = (object: object): boolean => isUsed && taken.has(object)
+export const isTaken = (memory: MemorySpan): boolean => isUsed && taken.has(memory)
 
 /** Why nothing can use memory that a program has taken. `name` is what messages call it. */
 export const takenProblem = (operation: string, name: string): GpuError =>
@@ -39,20 +56,22 @@ export const takenProblem = (operation: string, name: string): GpuError =>
   )
 
 /**
- * Why a command cannot use the memory of a driver's object as it is mapped now, or `undefined`. `reads` says that it does
- * nothing but read or copy from it, and `name` what messages call it.
+ * Why a command cannot use memory as it is mapped now, or `undefined`. `reads` says that it does nothing but read or copy from
+ * it, and `name` what messages call it.
  */
 export const problem = (
   operation: string,
-  object: object,
+  memory: Memory,
   reads: boolean,
   name: () => string
 ): GpuError | undefined => {
-  if (isTaken(object)) return takenProblem(operation, name())
-  const state = (isUsed ? mapped.get(object)?.state : undefined) ?? "unmapped"
-  return state === "unmapped" || (state === "reading" && reads) ? undefined : invalidRequest(
+  if (!isUsed) return undefined
+  if (isTaken(memory.wholeMemory)) return takenProblem(operation, name())
+  const mappings = mapped.overlapping(memory.wholeMemory)
+  const isWritten = mappings.some(({ writes }) => writes)
+  return mappings.length === 0 || (reads && !isWritten) ? undefined : invalidRequest(
     operation,
-    `${name()} is mapped for ${state}`,
+    `${name()} is mapped for ${isWritten ? "writing" : "reading"}`,
     "End the mapping first: close its scope, or unmap it. What is mapped for reading alone can be read and copied from."
   )
 }

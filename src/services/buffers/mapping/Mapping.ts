@@ -19,6 +19,7 @@ import { shown, withArticle } from "../../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BufferRange from "../../../domain/data/BufferRange.ts"
 import { elementClassProblem, type ViewType } from "../../../domain/data/ElementClass.ts"
+import * as MemorySpan from "../../../domain/data/MemorySpan.ts"
 import * as StridedShape from "../../../domain/data/StridedShape.ts"
 import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
@@ -31,7 +32,6 @@ import { distrustUnproven } from "../../device/UnprovenMemory.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { startsWithSubject } from "../SubjectFirst.ts"
 import * as BufferAccess from "./BufferAccess.ts"
-import { claimBytes } from "./Claims.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
 import { PrivateMapping } from "./PrivateMapping.ts"
 import { ScopedMapping } from "./ScopedMapping.ts"
@@ -200,8 +200,8 @@ const begin = <A extends Elements>(
     size: bytes,
     owner: buffer,
     claim: BufferUsage.isStaging(memory.root.usage)
-      ? claimBytes(memory.root, 0, memory.root.size, true)
-      : claimBytes(memory, offset, bytes, request.access !== "read"),
+      ? { ...MemorySpan.part(memory.root, 0, memory.root.size), writes: true }
+      : { ...MemorySpan.part(memory, offset, bytes), writes: request.access !== "read" },
     name: `bytes ${offset} to ${offset + bytes}`
   }
   return mapping.begin(operation, part, () => mapUnsafe(driver, device.status, memory, request), show)

@@ -12,8 +12,7 @@ import { type GpuError, invalidRequest, make as makeError, Released } from "../.
 import type { DriverMapping } from "../../device/QueueDriver.ts"
 import { ScopedAttachment } from "../../device/ScopedAttachment.ts"
 import type { Attachable } from "../../lease/Attachments.ts"
-import type { ObjectClaim } from "./Claims.ts"
-import { isTaken, takenProblem } from "./MappedMemory.ts"
+import * as MappedMemory from "./MappedMemory.ts"
 
 /** What is mapped. */
 export interface Mapped {
@@ -22,8 +21,8 @@ export interface Mapped {
   /** Bytes. */
   readonly size: number
   readonly owner: Attachable
-  /** Nothing where the memory may be used while it is mapped. */
-  readonly claim?: ObjectClaim | undefined
+  /** What nobody else may use meanwhile: nothing where the memory may be used while it is mapped. */
+  readonly claim?: MappedMemory.MappedSpan | undefined
   /** What messages call the part. */
   readonly name: string
 }
@@ -50,8 +49,8 @@ export class ScopedMapping {
     map: () => Exit.Exit<M, GpuError>,
     show: (memory: ArrayBuffer, mapped: M) => A
   ): Effect.Effect<A, GpuError> {
-    if (claim !== undefined && isTaken(claim.object)) return takenProblem(operation, name)
-    if (claim?.conflicts === true) {
+    if (claim !== undefined && MappedMemory.isTaken(claim)) return MappedMemory.takenProblem(operation, name)
+    if (claim !== undefined && MappedMemory.conflicts(claim)) {
       return invalidRequest(
         operation,
         `${name} are mapped already, and one of the two mappings may write`,
@@ -62,9 +61,9 @@ export class ScopedMapping {
     if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
     const { memory, unmapUnsafe } = mapped.value
     this.#part = { label, size }
-    claim?.add()
+    if (claim !== undefined) MappedMemory.add(claim)
     this.#attachment.begin(owner, () => {
-      claim?.remove()
+      if (claim !== undefined) MappedMemory.remove(claim)
       return unmapUnsafe()
     })
     return Effect.flatMap(memory, (contents) => {

@@ -17,6 +17,6 @@ import * as MappedMemory from "./MappedMemory.ts"
 export const takeUnsafe = (memory: DeviceBuffer | DeviceImage): GpuError => {
   const buffer = memory instanceof DeviceBuffer ? memory : memory.beneath
   memory.distrust()
-  MappedMemory.take(buffer?.root.identity ?? memory.identity)
+  MappedMemory.take(memory)
   return MappedMemory.takenProblem("Mapping.unmap", buffer === undefined ? "the image" : named(buffer))
 }

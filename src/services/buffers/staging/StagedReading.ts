@@ -47,7 +47,7 @@ export const through = <A, E, R>(
         // The pool may have closed since it lent.
         return staging.destroyed ? Exit.fail(ended(operation, bytes)) : stageUnsafe(driver, part, staging)
       }))
-    return using(asked.memory.wholeMemory, lent)
+    return using(asked.memory.allocation, lent)
   })
 
 const ended = (operation: string, size: number): GpuError =>

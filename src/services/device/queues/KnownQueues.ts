@@ -16,7 +16,7 @@ import type { OpenQueues, Queue } from "./Queue.ts"
 export interface Queues extends OpenQueues {
   /** Calls `listener` when that changes. Returns the way to stop listening. */
   onSeveral(listener: (several: boolean) => void): () => void
-  usesOf(memory: UsedMemory): MemoryUses | undefined
+  usesOf(memory: UsedMemory): ReadonlyArray<MemoryUses>
   /** The memory gets another owner. */
   handOver(memory: UsedMemory): void
   /** Commands on the memory run in the order in which they are recorded, on whatever queues. */

@@ -3,11 +3,12 @@
  *
  * @internal
  */
+import type { MemorySpan } from "../../../domain/data/MemorySpan.ts"
 import type { Queue } from "./Queue.ts"
 
 export interface UsedMemory {
-  /** What stands for the memory: the same for all buffers and images over it. */
-  readonly wholeMemory: object
+  /** The memory that commands take as one with it. */
+  readonly wholeMemory: MemorySpan
 }
 
 /** The memory that a command names. */
@@ -21,11 +22,20 @@ export const memoryOf = ({ buffers = [], images = [] }: CommandMemory): Readonly
   images.length === 0 ? buffers : [...buffers, ...images]
 
 /** The last use by each queue. */
-export class MemoryUses {
+export class MemoryUses implements MemorySpan {
+  readonly allocation: object
+  readonly begin: number
+  readonly end: number
   #former = new Map<Queue, number>()
   #present = new Map<Queue, number>()
   /** The queue of the last command. */
   last: Queue | undefined = undefined
+
+  constructor({ allocation, begin, end }: MemorySpan) {
+    this.allocation = allocation
+    this.begin = begin
+    this.end = end
+  }
 
   /** By owners before the present one. */
   get former(): ReadonlyMap<Queue, number> {

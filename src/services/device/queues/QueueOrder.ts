@@ -7,6 +7,7 @@
  * @internal
  */
 import * as Exit from "effect/Exit"
+import { SpanSet } from "../../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import type { ReusePolicy } from "../../../domain/pool/ReusePolicy.ts"
@@ -32,12 +33,12 @@ export class DeviceQueues implements KnownQueues.Queues {
   readonly #listeners = new Set<(several: boolean) => void>()
   #first: QueueOrder | undefined
   #opened = 0
-  #uses = new WeakMap<object, MemoryUses>()
+  #uses = new SpanSet<MemoryUses>()
   /** Memory whose handle the program has: nobody knows on which queue it uses that. */
-  readonly #handles = new WeakSet<object>()
+  readonly #handles = new SpanSet()
   #hasLentHandles = false
   /** Memory on which the commands of all queues have one order. */
-  readonly #serial = new WeakSet<object>()
+  readonly #serial = new SpanSet()
   /** Whether the device has more than one. */
   several = false
 
@@ -70,7 +71,7 @@ export class DeviceQueues implements KnownQueues.Queues {
     this.#open.delete(order)
     this.#tell()
     // What is recorded from now on is in the order of the one queue, and another one begins after that.
-    if (!this.several) this.#uses = new WeakMap()
+    if (!this.several) this.#uses = new SpanSet()
   }
 
   onSeveral(listener: (several: boolean) => void): () => void {
@@ -80,40 +81,43 @@ export class DeviceQueues implements KnownQueues.Queues {
     }
   }
 
-  usesOf(memory: UsedMemory): MemoryUses | undefined {
-    return this.#uses.get(memory.wholeMemory)
+  usesOf({ wholeMemory }: UsedMemory): ReadonlyArray<MemoryUses> {
+    return this.#uses.overlapping(wholeMemory)
   }
 
   note(memory: UsedMemory, order: QueueOrder, position: number): void {
-    const key = memory.wholeMemory
-    const uses = this.#uses.get(key) ?? new MemoryUses()
+    const { begin, end } = memory.wholeMemory
+    let uses = this.usesOf(memory).find((other) => other.begin === begin && other.end === end)
+    if (uses === undefined) {
+      uses = new MemoryUses(memory.wholeMemory)
+      this.#uses.add(uses)
+    }
     uses.note(order, position)
-    this.#uses.set(key, uses)
   }
 
   handedOut(command: CommandMemory): void {
-    for (const memory of memoryOf(command)) this.#handles.add(memory.wholeMemory)
+    for (const { wholeMemory } of memoryOf(command)) this.#handles.add(wholeMemory)
     this.#hasLentHandles = true
   }
 
-  serialise(memory: UsedMemory): void {
-    this.#serial.add(memory.wholeMemory)
+  serialise({ wholeMemory }: UsedMemory): void {
+    this.#serial.add(wholeMemory)
   }
 
   /** The uses that a command on some memory must come after. */
   earlierUses(memory: UsedMemory): Iterable<readonly [queue: Queue, position: number]> {
-    const uses = this.usesOf(memory)
-    if (uses === undefined) return []
-    return this.#serial.has(memory.wholeMemory) ? [...uses.former, ...uses.present] : uses.former
+    const isSerial = this.#serial.has(memory.wholeMemory)
+    return this.usesOf(memory).flatMap(({ former, present }) => isSerial ? [...former, ...present] : [...former])
   }
 
   /** The memory gets another owner: all commands on it so far are those of owners before. */
   handOver(memory: UsedMemory): void {
-    const key = memory.wholeMemory
-    if (this.#handles.delete(key)) {
+    const handles = this.#handles.overlapping(memory.wholeMemory)
+    for (const handle of handles) this.#handles.delete(handle)
+    if (handles.length > 0) {
       for (const order of this.#open) this.note(memory, order, this.endOf(order))
     }
-    this.#uses.get(key)?.handOver()
+    for (const uses of this.usesOf(memory)) uses.handOver()
   }
 
   /** The position of a queue after which all is over that is on it now, also what the program itself has enqueued there. */

@@ -45,7 +45,7 @@ export class QueueReuse implements Reuse {
     const queue = this.#queueOf(context)
     const acquire = (accepts: (memory: A) => boolean, among?: number): PoolBlock<A, F> | undefined =>
       core.acquireAccepted(family, blockSize, request, most, accepts, among)
-    const isFree = (memory: A): boolean => this.#queues.usesOf(memory)?.isUsedBeside(queue) !== true
+    const isFree = (memory: A): boolean => !this.#isUsedBeside(memory, queue)
     if (this.#policy === "never") return this.#counted(queue, acquire((memory) => this.isOf(memory, queue)))
     const free = acquire(isFree, this.#policy === "whenEnded" ? Infinity : preferredAmong)
     return this.#counted(queue, free ?? (this.#policy === "whenEnded" ? undefined : acquire(() => true)))
@@ -75,7 +75,7 @@ export class QueueReuse implements Reuse {
     if (block === undefined) return undefined
     const served = this.#served.get(queue) ?? { leases: 0, waits: 0 }
     served.leases += 1
-    if (this.#queues.usesOf(block.value)?.isUsedBeside(queue) === true) served.waits += 1
+    if (this.#isUsedBeside(block.value, queue)) served.waits += 1
     this.#served.set(queue, served)
     return block
   }
@@ -86,8 +86,12 @@ export class QueueReuse implements Reuse {
     return order?.queues === this.#queues ? order : this.#queues.first
   }
 
+  #isUsedBeside(memory: UsedMemory, queue: Queue): boolean {
+    return this.#queues.usesOf(memory).some((uses) => uses.isUsedBeside(queue))
+  }
+
   /** What no queue has used since there are several belongs to nobody, and counts as of the first. */
   #lastOf(memory: UsedMemory): Queue {
-    return this.#queues.usesOf(memory)?.last ?? this.#queues.first
+    return this.#queues.usesOf(memory).at(-1)?.last ?? this.#queues.first
   }
 }
