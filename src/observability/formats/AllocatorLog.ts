@@ -1,17 +1,14 @@
 /**
- * The log of another program's allocator, in columns: what the imports read, whatever the file. {@link LogRecorder} makes a
- * recording of it.
+ * The log of another program's allocator: what the imports read, whatever the file. {@link LogRecorder} makes a recording of it.
  *
  * @internal
  */
-import { Texts } from "../recording/Texts.ts"
+import * as Effect from "effect/Effect"
 
 /**
  * What an allocator does: it leases bytes and gets them back, gets a segment from the driver and frees it, or has no memory left.
  */
 export type Action = "alloc" | "free" | "segmentAlloc" | "segmentFree" | "failure"
-
-const actions: ReadonlyArray<Action> = ["alloc", "free", "segmentAlloc", "segmentFree", "failure"]
 
 /** One line of the log. */
 export interface LogEntry {
@@ -28,9 +25,11 @@ export interface LogEntry {
   readonly size: number
   /** The bytes that this takes in its segment; NaN where the log does not tell. */
   readonly capacity: number
-  readonly queue: string | undefined
-  readonly label: string | undefined
-  readonly callSite: string | undefined
+  readonly queue?: string | undefined
+  readonly label?: string | undefined
+  readonly callSite?: string | undefined
+  /** Where the file says it, as "line 7". */
+  readonly where: string
 }
 
 /** A lease that was there when the log ended. */
@@ -41,129 +40,63 @@ export interface LastLease
 /** A segment that was there when the log ended. */
 export interface LastSegment extends Pick<LogEntry, "device" | "address" | "size"> {}
 
-/** Numbers in little memory, which grow in number. */
-class Column {
-  #values = new Float64Array(64)
-  length = 0
-
-  push(value: number): void {
-    if (this.length === this.#values.length) {
-      const larger = new Float64Array(2 * this.length)
-      larger.set(this.#values)
-      this.#values = larger
-    }
-    this.#values[this.length++] = value
-  }
-
-  at(place: number): number {
-    return this.#values[place]!
-  }
-}
-
-/** Texts in a column, each once. */
-class TextColumn {
-  readonly #places = new Column()
-  readonly #texts = new Texts()
-
-  push(text: string | undefined): void {
-    this.#places.push(this.#texts.placeOf(text))
-  }
-
-  at(place: number): string | undefined {
-    return this.#texts.all[this.#places.at(place)]
-  }
-}
-
 export class AllocatorLog {
-  readonly #actions = new Column()
-  readonly #devices = new TextColumn()
-  readonly #pools = new TextColumn()
-  readonly #times = new Column()
-  readonly #addresses = new Column()
-  readonly #sizes = new Column()
-  readonly #capacities = new Column()
-  readonly #queues = new TextColumn()
-  readonly #labels = new TextColumn()
-  readonly #callSites = new TextColumn()
-
+  readonly #operation: string
+  readonly #texts = new Map<string, string>()
+  readonly #leftOut = new Map<string, { count: number; readonly first: string }>()
+  readonly entries: Array<LogEntry> = []
   /** What was there in the end, where the file tells. */
   readonly lastLeases: Array<LastLease> = []
   readonly lastSegments: Array<LastSegment> = []
 
-  get length(): number {
-    return this.#actions.length
+  constructor(operation: string) {
+    this.#operation = operation
   }
 
   add(entry: LogEntry): void {
-    this.#actions.push(actions.indexOf(entry.action))
-    this.#devices.push(entry.device)
-    this.#pools.push(entry.pool)
-    this.#times.push(entry.at)
-    this.#addresses.push(entry.address)
-    this.#sizes.push(entry.size)
-    this.#capacities.push(entry.capacity)
-    this.#queues.push(entry.queue)
-    this.#labels.push(entry.label)
-    this.#callSites.push(entry.callSite)
+    const { callSite, device, label, pool, queue } = entry
+    this.entries.push({
+      ...entry,
+      device: this.#once(device),
+      pool: this.#once(pool),
+      queue: this.#once(queue),
+      label: this.#once(label),
+      callSite: this.#once(callSite)
+    })
   }
 
-  actionAt(place: number): Action {
-    return actions[this.#actions.at(place)]!
+  /** The same text, in memory once: a log says it in many entries, and a part of a long text keeps all of that in memory. */
+  #once<T extends string | undefined>(text: T): T {
+    if (text === undefined) return text
+    const known = this.#texts.get(text) ?? text
+    this.#texts.set(known, known)
+    return known as T
   }
 
-  deviceAt(place: number): string {
-    return this.#devices.at(place)!
+  /** All entries, in the order of their times; those of one device stay in the order of the log. */
+  inOrder(): ReadonlyArray<LogEntry> {
+    const latest = new Map<string, number>()
+    const times = Float64Array.from(this.entries, ({ at, device }) => {
+      const time = Math.max(at, latest.get(device) ?? at)
+      latest.set(device, time)
+      return time
+    })
+    return Array.from(times.keys()).sort((one, other) => times[one]! - times[other]!).map((place) =>
+      this.entries[place]!
+    )
   }
 
-  addressAt(place: number): number {
-    return this.#addresses.at(place)
+  /** What a recording cannot keep, and where the file says it. */
+  leaveOut(what: string, where: string): void {
+    const known = this.#leftOut.get(what)
+    if (known === undefined) this.#leftOut.set(what, { count: 1, first: where })
+    else known.count++
   }
 
-  timeAt(place: number): number {
-    return this.#times.at(place)
+  /** Tells of all that was left out, with the first place of each. */
+  get warning(): Effect.Effect<void> {
+    if (this.#leftOut.size === 0) return Effect.void
+    const all = Array.from(this.#leftOut, ([what, { count, first }]) => `${what}: ${count} times, first in ${first}`)
+    return Effect.logWarning([`${this.#operation} has left out what a recording cannot keep.`, ...all].join("\n"))
   }
-
-  /** The entry at a place. */
-  at(place: number): LogEntry {
-    return {
-      action: this.actionAt(place),
-      device: this.deviceAt(place),
-      pool: this.#pools.at(place)!,
-      at: this.timeAt(place),
-      address: this.addressAt(place),
-      size: this.#sizes.at(place),
-      capacity: this.#capacities.at(place),
-      queue: this.#queues.at(place),
-      label: this.#labels.at(place),
-      callSite: this.#callSites.at(place)
-    }
-  }
-
-  /** The places of all entries, in the order of their times; those of one device stay in the order of the log. */
-  order(): Uint32Array {
-    const ofDevices = new Map<string, Column>()
-    for (let place = 0; place < this.length; place++) {
-      const device = this.deviceAt(place)
-      const places = ofDevices.get(device) ?? new Column()
-      if (places.length === 0) ofDevices.set(device, places)
-      places.push(place)
-    }
-    return merged(Array.from(ofDevices.values()), (place) => this.timeAt(place))
-  }
-}
-
-/** Lists of places as one, always with the earliest of their first places next. */
-const merged = (lists: ReadonlyArray<Column>, timeAt: (place: number) => number): Uint32Array => {
-  const order = new Uint32Array(lists.reduce((sum, { length }) => sum + length, 0))
-  const heads = lists.map(() => 0)
-  const times = lists.map((list) => timeAt(list.at(0)))
-  for (let at = 0; at < order.length; at++) {
-    let earliest = 0
-    for (let list = 1; list < lists.length; list++) if (times[list]! < times[earliest]!) earliest = list
-    const places = lists[earliest]!
-    order[at] = places.at(heads[earliest]!++)
-    const head = heads[earliest]!
-    times[earliest] = head < places.length ? timeAt(places.at(head)) : Number.POSITIVE_INFINITY
-  }
-  return order
 }

@@ -12,8 +12,8 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { Recording } from "../recording/Recording.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
-import { defaultPool, LogRecorder } from "./LogRecorder.ts"
-import { LeftOut, Lines, readText, type TextReader } from "./TextInput.ts"
+import { defaultPool, recordingOf } from "./LogRecorder.ts"
+import { Lines, readText, type TextReader } from "./TextInput.ts"
 
 const operation = "CupyLog.fromText"
 
@@ -58,9 +58,7 @@ const deviceOf = (line: number, id: unknown): string => {
 
 class Reader implements TextReader<Effect.Effect<Recording>> {
   readonly #lines = new Lines((text, number) => this.#line(parsed(text, number), number))
-  readonly #log = new AllocatorLog()
-  readonly #leftOut = new LeftOut(operation)
-  readonly #lineOf: Array<number> = []
+  readonly #log = new AllocatorLog(operation)
   readonly #addresses = new Addresses(operation)
   readonly #blocks = new Set<number>()
 
@@ -70,33 +68,28 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
 
   end(): Effect.Effect<Recording> {
     this.#lines.end()
-    const doubt = (what: string, place: number): void => this.#leftOut.add(what, `line ${this.#lineOf[place]}`)
-    const recording = new LogRecorder(this.#log, doubt).record("CuPy")
-    return Effect.as(this.#leftOut.warning, recording)
+    return recordingOf(this.#log, "CuPy")
   }
 
   #line(line: Line, number: number): void {
-    for (const name in line) if (!known.has(name)) this.#leftOut.add(`member ${shown(name)}`, `line ${number}`)
+    for (const name in line) if (!known.has(name)) this.#log.leaveOut(`member ${shown(name)}`, `line ${number}`)
     const event = line["hook"]
     const action = actions.get(event)
-    if (action === undefined) return this.#leftOut.add(`lines of the hook ${shown(event)}`, `line ${number}`)
+    if (action === undefined) return this.#log.leaveOut(`lines of the hook ${shown(event)}`, `line ${number}`)
     const { block, device_id, mem_ptr, mem_size, pool, size = mem_size } = line
     const capacity = bytesOf(number, "mem_size", mem_size)
     const device = deviceOf(number, device_id)
-    this.#lineOf.push(number)
     this.#log.add({
       action,
       device,
       pool: typeof pool === "string" ? pool : defaultPool,
-      at: this.#log.length,
+      at: this.#log.entries.length,
       address: mem_ptr === undefined && block !== undefined
         ? this.#addressOf(bytesOf(number, "block", block), device, capacity, action)
         : bytesOf(number, "mem_ptr", mem_ptr),
       size: bytesOf(number, "size", size),
       capacity,
-      queue: undefined,
-      label: undefined,
-      callSite: undefined
+      where: `line ${number}`
     })
   }
 

@@ -5,6 +5,7 @@
  *
  * @internal
  */
+import * as Effect from "effect/Effect"
 import type { FreeReason, Happened, OfRequest, Released } from "../../domain/pool/PoolEvent.ts"
 import type { RecordedBlock, RecordedMemory, Recording } from "../recording/Recording.ts"
 import { RecordingBuilder } from "../recording/RecordingBuilder.ts"
@@ -67,14 +68,10 @@ class ImportedMemory {
   }
 }
 
-/** Tells what a log says that no allocator can have done. */
-export type Doubt = (what: string, place: number) => void
-
-export class LogRecorder {
+class LogRecorder {
   readonly #log: AllocatorLog
-  readonly #order: Uint32Array
+  readonly #entries: ReadonlyArray<LogEntry>
   readonly #segments: Segments
-  readonly #doubt: Doubt
   readonly #builder = new RecordingBuilder()
   readonly #memories = new Map<string, ImportedMemory>()
   readonly #blocks: Array<RecordedBlock> = []
@@ -82,22 +79,20 @@ export class LogRecorder {
   #lastRequest = 0
   #lastTime = 0
 
-  constructor(log: AllocatorLog, doubt: Doubt) {
+  constructor(log: AllocatorLog) {
     this.#log = log
-    this.#order = log.order()
-    this.#segments = new Segments(log, this.#order)
-    this.#doubt = doubt
+    this.#entries = log.inOrder()
+    this.#segments = new Segments(log, this.#entries)
   }
 
   /** The recording of all of it. The recorder is not used any more then. */
   record(source: string): Recording {
     this.#before()
-    this.#order.forEach((place, index) => {
-      const entry = this.#log.at(place)
+    for (const [place, entry] of this.#entries.entries()) {
       this.#lastTime = entry.at
-      if (this.#segments.before.unknown.has(place)) this.#doubt("frees of what is not allocated", place)
-      else this.#take(entry, place, index)
-    })
+      if (this.#segments.before.unknown.has(entry)) this.#log.leaveOut("frees of what is not allocated", entry.where)
+      else this.#take(entry, place)
+    }
     return this.#builder.build({
       source,
       reason: "imported",
@@ -155,19 +150,19 @@ export class LogRecorder {
     this.#blocks.push({ memory: memory.number, block, capacity, pool, family, lease: { size, label, callSite } })
   }
 
-  #take(entry: LogEntry, place: number, index: number): void {
+  #take(entry: LogEntry, place: number): void {
     const memory = this.#memoryOf(entry.device)
-    const segment = wholeOf(this.#segments.of(place))
-    if (entry.action === "alloc") this.#alloc(memory, entry, segment, place)
+    const segment = wholeOf(this.#segments.of(entry))
+    if (entry.action === "alloc") this.#alloc(memory, entry, segment)
     else if (entry.action === "free") this.#release(memory, entry)
     else if (entry.action === "failure") this.#fail(memory, entry)
     else if (entry.action === "segmentFree") this.#freeSegment(memory, entry, segment)
-    else this.#beginSegment(memory, entry, segment, place, index)
+    else this.#beginSegment(memory, entry, segment, place)
   }
 
-  #alloc(memory: ImportedMemory, entry: LogEntry, segment: Segment | undefined, place: number): void {
+  #alloc(memory: ImportedMemory, entry: LogEntry, segment: Segment | undefined): void {
     if (memory.leases.has(entry.address)) {
-      this.#doubt("allocations of what was not freed, which end the one before", place)
+      this.#log.leaveOut("allocations of what was not freed, which end the one before", entry.where)
       this.#release(memory, entry)
     }
     const isHeld = segment !== undefined && segment.block !== 0
@@ -212,26 +207,19 @@ export class LogRecorder {
     this.#free(memory, entry.at, { pool: entry.pool, block: segment.block, capacity: segment.size }, "trimmed")
   }
 
-  #beginSegment(
-    memory: ImportedMemory,
-    entry: LogEntry,
-    segment: Segment | undefined,
-    place: number,
-    index: number
-  ): void {
-    for (const ended of this.#segments.endedAt(place)) this.#freeSegment(memory, entry, wholeOf(ended))
-    if (segment === undefined || this.#isLeasedNext(segment, entry.device, index)) return
+  #beginSegment(memory: ImportedMemory, entry: LogEntry, segment: Segment | undefined, place: number): void {
+    for (const ended of this.#segments.endedAt(entry)) this.#freeSegment(memory, entry, wholeOf(ended))
+    if (segment === undefined || this.#isLeasedNext(segment, entry.device, place)) return
     const block = segment.block = ++this.#lastBlock
     memory.heldBytes += segment.size
     this.#builder.add({ _tag: "Kept", ...this.#request(memory, entry), block, capacity: segment.size })
   }
 
   /** Whether the next thing that the log says of the device is a lease of this segment, so that it was made for that. */
-  #isLeasedNext(segment: Segment, device: string, index: number): boolean {
-    for (let next = index + 1; next < this.#order.length; next++) {
-      const place = this.#order[next]!
-      if (this.#log.deviceAt(place) !== device) continue
-      return this.#log.actionAt(place) === "alloc" && this.#segments.of(place) === segment
+  #isLeasedNext(segment: Segment, device: string, place: number): boolean {
+    for (let at = place + 1; at < this.#entries.length; at++) {
+      const next = this.#entries[at]!
+      if (next.device === device) return next.action === "alloc" && this.#segments.of(next) === segment
     }
     return false
   }
@@ -262,3 +250,9 @@ const wholeOf = (segment: Segment | undefined): Segment | undefined => segment?.
 
 const capacityOf = ({ capacity, size }: LastLease, segment: Segment | undefined): number =>
   segment?.size ?? (Number.isNaN(capacity) ? size : capacity)
+
+/** The recording of a log. A warning tells what it leaves out. */
+export const recordingOf = (log: AllocatorLog, source: string): Effect.Effect<Recording> => {
+  const recording = new LogRecorder(log).record(source)
+  return Effect.as(log.warning, recording)
+}

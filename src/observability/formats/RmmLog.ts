@@ -16,8 +16,8 @@ import { startOf } from "../recording/RecordingModel.ts"
 import { Texts } from "../recording/Texts.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
-import { defaultPool, LogRecorder } from "./LogRecorder.ts"
-import { LeftOut, Lines, readText, type TextReader } from "./TextInput.ts"
+import { defaultPool, recordingOf } from "./LogRecorder.ts"
+import { Lines, readText, type TextReader } from "./TextInput.ts"
 import { TextBuffer, textOf } from "./TextOutput.ts"
 
 const columns = ["Thread", "Time", "Action", "Pointer", "Size", "Stream"] as const
@@ -59,12 +59,10 @@ class Days {
 
 class Reader implements TextReader<Effect.Effect<Recording>> {
   readonly #lines = new Lines((line, number) => this.#line(line, number))
-  readonly #log = new AllocatorLog()
-  readonly #leftOut = new LeftOut(importing)
+  readonly #log = new AllocatorLog(importing)
   readonly #days = new Days()
   /** Pointers that no number holds, by their texts. */
   readonly #longPointers = new Texts()
-  readonly #lineOf: Array<number> = []
   #places: ReadonlyMap<string, number> | undefined
   #width = 0
 
@@ -77,9 +75,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
     if (this.#places === undefined) {
       valid(malformed(1, "the text is empty", `Pass a file that begins with "${columns.join(",")}".`))
     }
-    const doubt = (what: string, place: number): void => this.#leftOut.add(what, `line ${this.#lineOf[place]}`)
-    const recording = new LogRecorder(this.#log, doubt).record("RMM")
-    return Effect.as(this.#leftOut.warning, recording)
+    return recordingOf(this.#log, "RMM")
   }
 
   #line(line: string, number: number): void {
@@ -105,7 +101,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
       ))
     }
     for (const cell of cells) {
-      if (!columns.some((name) => name === cell)) this.#leftOut.add(`column ${shown(cell)}`, `line ${number}`)
+      if (!columns.some((name) => name === cell)) this.#log.leaveOut(`column ${shown(cell)}`, `line ${number}`)
     }
     this.#width = cells.length
     this.#places = new Map(cells.map((name, place) => [name, place]))
@@ -114,21 +110,19 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
   #row(cells: ReadonlyArray<string>, line: number, places: ReadonlyMap<string, number>): void {
     const cell = (column: Column): string => cells[places.get(column) ?? -1] ?? ""
     const action = actions.get(cell("Action"))
-    if (action === undefined) return this.#leftOut.add(`rows with the action ${shown(cell("Action"))}`, `line ${line}`)
+    if (action === undefined) return this.#log.leaveOut(`rows with the action ${shown(cell("Action"))}`, `line ${line}`)
     const size = sizeOf(line, cell("Size"))
-    if (size === 0) return this.#leftOut.add("rows of 0 bytes", `line ${line}`)
-    this.#lineOf.push(line)
+    if (size === 0) return this.#log.leaveOut("rows of 0 bytes", `line ${line}`)
     this.#log.add({
       action,
       device: "RMM",
       pool: defaultPool,
-      at: places.has("Time") ? this.#days.at(line, cell("Time")) : this.#log.length,
+      at: places.has("Time") ? this.#days.at(line, cell("Time")) : this.#log.entries.length,
       address: this.#addressOf(line, cell("Pointer")),
       size,
       capacity: size,
       queue: streamOf(cell("Stream")),
-      label: undefined,
-      callSite: undefined
+      where: `line ${line}`
     })
   }
 

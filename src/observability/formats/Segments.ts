@@ -61,8 +61,8 @@ class SegmentIndex {
 interface Before {
   readonly segments: ReadonlyArray<Segment>
   readonly leases: ReadonlyArray<LastLease>
-  /** The places of frees of what was not there. */
-  readonly unknown: ReadonlySet<number>
+  /** The frees of what was not there. */
+  readonly unknown: ReadonlySet<LogEntry>
 }
 
 interface Place {
@@ -74,7 +74,7 @@ interface Place {
 class Present {
   readonly #devices = new Map<string, Map<number, boolean>>()
   /** The entries that ended what was there before the log. */
-  readonly before: Array<number> = []
+  readonly before: Array<LogEntry> = []
 
   #of(device: string): Map<number, boolean> {
     const known = this.#devices.get(device)
@@ -84,16 +84,16 @@ class Present {
     return made
   }
 
-  begin(device: string, address: number): void {
+  begin({ address, device }: Place): void {
     this.#of(device).set(address, true)
   }
 
   /** Answers whether it was there, or may have been there from before the log. */
-  end(device: string, address: number, place: number): boolean {
-    const present = this.#of(device)
-    const was = present.get(address)
-    if (was === undefined) this.before.push(place)
-    present.set(address, false)
+  end(entry: LogEntry): boolean {
+    const present = this.#of(entry.device)
+    const was = present.get(entry.address)
+    if (was === undefined) this.before.push(entry)
+    present.set(entry.address, false)
     return was !== false
   }
 
@@ -103,23 +103,22 @@ class Present {
   }
 }
 
-const beforeOf = (log: AllocatorLog, order: Uint32Array): Before => {
+const beforeOf = (log: AllocatorLog, entries: ReadonlyArray<LogEntry>): Before => {
   const leases = new Present()
   const segments = new Present()
-  const unknown = new Set<number>()
-  for (const place of order) {
-    const action = log.actionAt(place)
+  const unknown = new Set<LogEntry>()
+  for (const entry of entries) {
+    const { action } = entry
     if (action === "failure") continue
     const present = action === "alloc" || action === "free" ? leases : segments
-    const [device, address] = [log.deviceAt(place), log.addressAt(place)]
-    if (action === "alloc" || action === "segmentAlloc") present.begin(device, address)
-    else if (!present.end(device, address, place)) unknown.add(place)
+    if (action === "alloc" || action === "segmentAlloc") present.begin(entry)
+    else if (!present.end(entry)) unknown.add(entry)
   }
   const lastSegments = log.lastSegments.filter((last) => segments.tellsNothingOf(last))
   const lastLeases = log.lastLeases.filter((last) => leases.tellsNothingOf(last))
   return {
-    segments: [...segments.before.map((place) => log.at(place)), ...lastSegments].map(newSegment),
-    leases: [...leases.before.map((place) => log.at(place)), ...lastLeases],
+    segments: [...segments.before, ...lastSegments].map(newSegment),
+    leases: [...leases.before, ...lastLeases],
     unknown
   }
 }
@@ -132,36 +131,27 @@ const newSegment = ({ address, device, size }: Pick<Segment, "device" | "address
   block: 0
 })
 
-const hasSegments = (log: AllocatorLog, { segments }: Before): boolean => {
-  if (segments.length > 0) return true
-  for (let place = 0; place < log.length; place++) if (log.actionAt(place) === "segmentAlloc") return true
-  return false
-}
-
 /** The segments of a log, and which entries belong to which. */
 export class Segments {
   readonly before: Before
   readonly #indexes = new Map<string, SegmentIndex>()
-  /** By place, so that a log of a million entries needs no table of them. */
-  readonly #ofPlaces: Array<Segment | undefined> = []
-  readonly #ended = new Map<number, ReadonlyArray<Segment>>()
+  readonly #ofEntries = new Map<LogEntry, Segment>()
+  readonly #ended = new Map<LogEntry, ReadonlyArray<Segment>>()
   readonly #ofLeasesBefore = new Map<LastLease, Segment>()
 
-  constructor(log: AllocatorLog, order: Uint32Array) {
-    this.before = beforeOf(log, order)
+  constructor(log: AllocatorLog, entries: ReadonlyArray<LogEntry>) {
+    this.before = beforeOf(log, entries)
     for (const segment of this.before.segments) this.#indexOf(segment.device).add(segment)
     for (const lease of this.before.leases) {
       const segment = this.#divide(lease)
       if (segment !== undefined) this.#ofLeasesBefore.set(lease, segment)
     }
-    // A log without segments has none to find.
-    if (!hasSegments(log, this.before)) return
-    for (const place of order) if (!this.before.unknown.has(place)) this.#take(place, log.at(place))
+    for (const entry of entries) if (!this.before.unknown.has(entry)) this.#take(entry)
   }
 
   /** The segment that an entry is about. */
-  of(place: number): Segment | undefined {
-    return this.#ofPlaces[place]
+  of(entry: LogEntry): Segment | undefined {
+    return this.#ofEntries.get(entry)
   }
 
   ofLeaseBefore(lease: LastLease): Segment | undefined {
@@ -169,8 +159,8 @@ export class Segments {
   }
 
   /** The segments that must have ended when the one of this entry began. */
-  endedAt(place: number): ReadonlyArray<Segment> {
-    return this.#ended.get(place) ?? []
+  endedAt(entry: LogEntry): ReadonlyArray<Segment> {
+    return this.#ended.get(entry) ?? []
   }
 
   #indexOf(device: string): SegmentIndex {
@@ -188,20 +178,20 @@ export class Segments {
     return segment
   }
 
-  #take(place: number, entry: LogEntry): void {
+  #take(entry: LogEntry): void {
     if (entry.action === "failure") return
     const index = this.#indexes.get(entry.device)
-    if (entry.action === "segmentAlloc") return this.#begin(place, entry)
+    if (entry.action === "segmentAlloc") return this.#begin(entry)
     const segment = entry.action === "segmentFree" ? index?.at(entry.address) : this.#divide(entry)
     if (segment === undefined) return
-    this.#ofPlaces[place] = segment
+    this.#ofEntries.set(entry, segment)
     if (entry.action === "segmentFree") index?.remove(segment)
   }
 
-  #begin(place: number, entry: LogEntry): void {
+  #begin(entry: LogEntry): void {
     const segment = newSegment(entry)
     const ended = this.#indexOf(entry.device).add(segment)
-    this.#ofPlaces[place] = segment
-    if (ended.length > 0) this.#ended.set(place, ended)
+    this.#ofEntries.set(entry, segment)
+    if (ended.length > 0) this.#ended.set(entry, ended)
   }
 }

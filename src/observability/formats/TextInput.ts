@@ -98,25 +98,3 @@ export class Lines {
     if (line !== "") this.#each(line, this.#number)
   }
 }
-
-/** What an import leaves out, told in one warning with the first place of each. */
-export class LeftOut {
-  readonly #operation: string
-  readonly #counts = new Map<string, { count: number; readonly first: string }>()
-
-  constructor(operation: string) {
-    this.#operation = operation
-  }
-
-  add(what: string, place: string): void {
-    const known = this.#counts.get(what)
-    if (known === undefined) this.#counts.set(what, { count: 1, first: place })
-    else known.count++
-  }
-
-  get warning(): Effect.Effect<void> {
-    if (this.#counts.size === 0) return Effect.void
-    const all = Array.from(this.#counts, ([what, { count, first }]) => `${what}: ${count} times, first in ${first}`)
-    return Effect.logWarning([`${this.#operation} has left out what a recording cannot keep.`, ...all].join("\n"))
-  }
-}

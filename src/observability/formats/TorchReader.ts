@@ -3,14 +3,14 @@
  *
  * @internal
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { Recording } from "../recording/Recording.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
 import { type ElementPlace, JsonElements } from "./JsonElements.ts"
-import { defaultPool, LogRecorder } from "./LogRecorder.ts"
-import { LeftOut, type TextReader } from "./TextInput.ts"
+import { defaultPool, recordingOf } from "./LogRecorder.ts"
+import type { TextReader } from "./TextInput.ts"
 
 const operation = "TorchSnapshot.fromText"
 
@@ -39,11 +39,7 @@ export class TorchReader implements TextReader<Effect.Effect<Recording>> {
     new Map([["segments", 1], ["device_traces", 2]]),
     (value, place) => this.#element(value, place)
   )
-  readonly #log = new AllocatorLog()
-  readonly #leftOut = new LeftOut(operation)
-  /** Where each entry of the log is in the file: a list, and a place in it. */
-  readonly #lists: Array<number> = []
-  readonly #indexes: Array<number> = []
+  readonly #log = new AllocatorLog(operation)
   #hasBegun = false
 
   take(piece: string): void {
@@ -65,27 +61,22 @@ export class TorchReader implements TextReader<Effect.Effect<Recording>> {
         valid(this.#elements.problem(`the snapshot has no ${name}`, "Pass what torch.cuda.memory._snapshot() returns."))
       }
     }
-    const doubt = (what: string, place: number): void =>
-      this.#leftOut.add(what, entryName(this.#lists[place]!, this.#indexes[place]!))
-    const recording = new LogRecorder(this.#log, doubt).record("PyTorch")
-    return Effect.as(this.#leftOut.warning, recording)
+    return recordingOf(this.#log, "PyTorch")
   }
 
   #element(value: Json, place: ElementPlace): void {
-    if (place.member === "segments") this.#segment(value, () => `segments[${place.index}]`)
+    if (place.member === "segments") this.#segment(value, `segments[${place.index}]`)
     else this.#entry(value, place)
   }
 
   #entry(value: Json, { index, list }: ElementPlace): void {
-    const where = () => entryName(list, index)
+    const where = `device_traces[${list}][${index}]`
     const action = actions.get(value["action"])
     if (action === undefined) {
       if (passedOver.has(value["action"])) return
-      return this.#leftOut.add(`entries with the action ${shown(value["action"])}`, where())
+      return this.#log.leaveOut(`entries with the action ${shown(value["action"])}`, where)
     }
     const time = value["time_us"]
-    this.#lists.push(list)
-    this.#indexes.push(index)
     this.#log.add({
       action,
       device: deviceOf(list),
@@ -96,11 +87,12 @@ export class TorchReader implements TextReader<Effect.Effect<Recording>> {
       size: this.#number(value, "size", where),
       capacity: Number.NaN,
       queue: queueOf(value["stream"]),
-      ...placeOf(value)
+      ...placeOf(value),
+      where
     })
   }
 
-  #segment(value: Json, where: () => string): void {
+  #segment(value: Json, where: string): void {
     const device = deviceOf(value["device"] === undefined ? 0 : this.#number(value, "device", where))
     const address = this.#number(value, "address", where)
     const size = this.#number(value, "total_size", where)
@@ -123,23 +115,21 @@ export class TorchReader implements TextReader<Effect.Effect<Recording>> {
     }
   }
 
-  #blocks(segment: Json, where: () => string): ReadonlyArray<Json> {
+  #blocks(segment: Json, where: string): ReadonlyArray<Json> {
     const blocks = segment["blocks"]
     const isList = Array.isArray(blocks) && blocks.every((block) => typeof block === "object" && block !== null)
-    if (!isList) valid(this.#elements.problem(`the blocks of ${where()} are no list of objects`, hint))
+    if (!isList) valid(this.#elements.problem(`the blocks of ${where} are no list of objects`, hint))
     return blocks as ReadonlyArray<Json>
   }
 
-  #number(value: Json, name: string, where: () => string): number {
+  #number(value: Json, name: string, where: string): number {
     const number = value[name]
     if (!Number.isSafeInteger(number) || (number as number) < 0) {
-      valid(this.#elements.problem(`${name} of ${where()} is ${shown(number)}, and no whole number`, hint))
+      valid(this.#elements.problem(`${name} of ${where} is ${shown(number)}, and no whole number`, hint))
     }
     return number as number
   }
 }
-
-const entryName = (list: number, index: number): string => `device_traces[${list}][${index}]`
 
 const deviceOf = (index: number): string => `CUDA device ${index}`
 
