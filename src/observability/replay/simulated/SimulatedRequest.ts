@@ -16,7 +16,6 @@ import { Placeholder, type ReplayedLease, type ReplayedPool, type ReplayedSource
 import type { Failed, Reason } from "../ReplayReport.ts"
 import type { Tally } from "../Tally.ts"
 import type { SimulatedMemory, Simulation } from "./SimulatedMemory.ts"
-import type { StepBound } from "./StepBound.ts"
 import type { Outcome, Trace } from "./Trace.ts"
 import type { Timer, VirtualTime } from "./VirtualTime.ts"
 
@@ -155,7 +154,7 @@ export class SimulatedRequest extends ReplayedRequest {
 
   /** What the machine says, until it has to wait for something or is over. */
   #perform(first: PoolOutput | undefined): void {
-    for (let output = first; output !== undefined && this.#all.bound.step();) output = this.#do(output)
+    for (let output = first; output !== undefined && this.#time.step();) output = this.#do(output)
   }
 
   #do(output: PoolOutput): PoolOutput | undefined {
@@ -209,7 +208,7 @@ export class SimulatedRequest extends ReplayedRequest {
     }
     const answer = (why: string | undefined): void => {
       calls.delete(interrupt)
-      timer.cancel()
+      timer.run = undefined
       this.#answer(request, capacity, why)
       if (this.#isOver) this.passed()
       else this.#perform(this.#inputs.advance(request))
@@ -293,7 +292,7 @@ export class SimulatedRequest extends ReplayedRequest {
   #stopWaiting(): void {
     this.memory.asking.delete(this)
     this.answerHandlers = undefined
-    this.#timer?.cancel()
+    if (this.#timer !== undefined) this.#timer.run = undefined
     this.#timer = undefined
   }
 
@@ -423,24 +422,21 @@ export class SimulatedRequests implements Simulation<SimulatedRequest> {
   place = -1
   readonly trace: Trace
   readonly time: VirtualTime
-  readonly bound: StepBound
   readonly #tally: Tally
   readonly #endsWith: "failure" | "wait" | undefined
   /** Those behind a reservation that start now. */
   #ready: Array<SimulatedRequest> = []
 
   constructor(
-    { bound, endsWith, tally, time, trace }: {
+    { endsWith, tally, time, trace }: {
       readonly trace: Trace
       readonly time: VirtualTime
-      readonly bound: StepBound
       readonly tally: Tally
       readonly endsWith: "failure" | "wait" | undefined
     }
   ) {
     this.trace = trace
     this.time = time
-    this.bound = bound
     this.#tally = tally
     this.#endsWith = endsWith
   }

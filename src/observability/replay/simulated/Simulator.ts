@@ -19,7 +19,6 @@ import type { Failed } from "../ReplayReport.ts"
 import { Tally } from "../Tally.ts"
 import { SimulatedMemory } from "./SimulatedMemory.ts"
 import { type SimulatedRequest, SimulatedRequests } from "./SimulatedRequest.ts"
-import { StepBound } from "./StepBound.ts"
 import type { Trace } from "./Trace.ts"
 import { VirtualTime } from "./VirtualTime.ts"
 
@@ -38,7 +37,6 @@ export class Simulator {
   readonly events = new RecordingBuilder()
   readonly #options: SimulatorOptions
   readonly #length: number
-  readonly #bound: StepBound
   readonly #time: VirtualTime
   readonly #memories: ReplayedMemories<SimulatedMemory<SimulatedRequest>>
   readonly #requests: SimulatedRequests
@@ -52,9 +50,9 @@ export class Simulator {
     this.#names = namesOf(recording)
     this.#length = recording.length
     const idleSteps = plan.memories.reduce((most, { settings: { idle } }) => Math.max(most, idle?.steps ?? 0), 0)
-    this.#bound = new StepBound(recording.blocks.length, idleSteps)
-    this.#time = new VirtualTime(startOf(recording), this.#bound, () => this.#requests.pending.size)
-    const shared = { trace, time: this.#time, bound: this.#bound, tally: this.tally, endsWith: options.endsWith }
+    const blocks = recording.blocks.length
+    this.#time = new VirtualTime(startOf(recording), blocks, idleSteps, () => this.#requests.pending.size)
+    const shared = { trace, time: this.#time, tally: this.tally, endsWith: options.endsWith }
     this.#requests = new SimulatedRequests(shared)
     const { events, tally } = this
     this.#memories = new ReplayedMemories({
@@ -85,7 +83,7 @@ export class Simulator {
 
   /** Whether the requests so far leave anything to look for, and may go on. */
   get #goesOn(): boolean {
-    return !this.#requests.isOver && !this.#bound.isSpent && !this.#memories.areTooMany
+    return !this.#requests.isOver && !this.#time.isSpent && !this.#memories.areTooMany
   }
 
   /** Replays all events. Who waits at the end goes on no more. Fails where something repeats itself and leads nowhere. */
@@ -94,7 +92,7 @@ export class Simulator {
       const entry = this.#recorded.row.entry(this.#names)
       if (entry._tag === "Input") continue
       if (entry._tag !== "Asked") this.#requests.place++
-      this.#bound.event(this.#requests.pending.size)
+      this.#time.event()
       this.#step(entry)
     }
     this.#time.finish(() => this.#goesOn)
@@ -108,7 +106,7 @@ export class Simulator {
       const problem = `it has more than ${mostMemories} memories at ${place}, and a replay has no more at one time`
       return invalidRequest(operation, problem, "Record fewer pools at a time.")
     }
-    if (!this.#bound.isSpent) return undefined
+    if (!this.#time.isSpent) return undefined
     return invalidRequest(
       operation,
       `the replay repeats itself at ${place}, and comes to no end`,

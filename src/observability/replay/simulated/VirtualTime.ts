@@ -1,129 +1,115 @@
 /**
  * The time and the tasks of a replay: no timer of the host runs, and the replay runs every task itself.
  *
+ * A replay takes so many steps at most from one event of a recording to the next: more lead nowhere, and something repeats itself.
+ * Steps are counted, and no clock is read: those of requests, tasks, timers, and what is tried for an event.
+ *
  * @internal
  */
-import type { StepBound } from "./StepBound.ts"
 
-export class Timer {
+/** One event may have very many blocks to free, or handlers to ask, whatever waits. */
+const leastSteps = 200_000
+
+/** Each request that has not ended may go on with an event, past all budgets around it. */
+const stepsPerRequest = 1000
+
+/** For each event and each block: a request has the end of its lease and of its waiting; a block is freed, and is idle before. */
+const timersPerEvent = 8
+
+/** What fires besides the steps of an idle clock. */
+const otherTimers = 4
+
+export interface Timer {
   readonly due: number
-  readonly sequence: number
-  readonly #run: () => void
-  #isOver = false
-
-  constructor(due: number, sequence: number, run: () => void) {
-    this.due = due
-    this.sequence = sequence
-    this.#run = run
-  }
-
-  get isOver(): boolean {
-    return this.#isOver
-  }
-
-  cancel(): void {
-    this.#isOver = true
-  }
-
-  /** Runs it, unless it has run or was cancelled. */
-  fire(): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#run()
-  }
-}
-
-const isBefore = (a: Timer, b: Timer): boolean => a.due < b.due || (a.due === b.due && a.sequence < b.sequence)
-
-/** The timers by their time: a heap. */
-class Timers {
-  readonly #heap: Array<Timer> = []
-
-  get first(): Timer | undefined {
-    return this.#heap[0]
-  }
-
-  add(timer: Timer): void {
-    const heap = this.#heap
-    let at = heap.push(timer) - 1
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      if (!isBefore(timer, heap[parent]!)) break
-      heap[at] = heap[parent]!
-      at = parent
-    }
-    heap[at] = timer
-  }
-
-  removeFirst(): void {
-    const heap = this.#heap
-    const last = heap.pop()
-    if (last === undefined || heap.length === 0) return
-    let at = 0
-    for (let child = 1; child < heap.length; child = 2 * at + 1) {
-      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++
-      if (!isBefore(heap[child]!, last)) break
-      heap[at] = heap[child]!
-      at = child
-    }
-    heap[at] = last
-  }
+  /** Undefined once it has run or was cancelled. */
+  run: (() => void) | undefined
 }
 
 export class VirtualTime {
   /** Milliseconds since 1970. */
   now: number
-  readonly #timers = new Timers()
-  readonly #bound: StepBound
+  /** Whether it has taken more steps than lead anywhere. */
+  isSpent = false
+  /** By their times; those of one time in the order in which they were set. */
+  readonly #timers: Array<Timer> = []
   /** How many requests have not ended. */
   readonly #requests: () => number
-  #sequence = 0
+  readonly #timersPerEvent: number
   #tasks: Array<() => void> = []
-  #run = 0
+  #steps = leastSteps
+  #timersLeft: number
 
-  constructor(now: number, bound: StepBound, requests: () => number) {
+  /** Of a recording with so many blocks before its first event, where an idle clock takes so many steps at most. */
+  constructor(now: number, blocks: number, idleSteps: number, requests: () => number) {
     this.now = now
-    this.#bound = bound
     this.#requests = requests
+    this.#timersPerEvent = timersPerEvent * (otherTimers + idleSteps)
+    this.#timersLeft = (blocks + 1) * this.#timersPerEvent
+  }
+
+  /** The next event comes. */
+  event(): void {
+    this.#timersLeft += this.#timersPerEvent
+    this.#beginSteps()
+  }
+
+  /** A step is taken. False when no more may be. */
+  step(): boolean {
+    if (--this.#steps < 0) this.isSpent = true
+    return !this.isSpent
+  }
+
+  #beginSteps(): void {
+    this.#steps = leastSteps + stepsPerRequest * this.#requests()
   }
 
   add(task: () => void): void {
     this.#tasks.push(task)
   }
 
-  /** Runs the next task. False when there is none, or when no more may run. */
-  runOne(): boolean {
-    const task = this.#tasks[this.#run]
-    if (task === undefined || !this.#bound.step()) return false
-    this.#run++
-    if (this.#run === this.#tasks.length) {
-      this.#tasks = []
-      this.#run = 0
-    }
-    task()
-    return true
-  }
-
+  /** Runs all tasks, as long as it may take steps. */
   drain(): void {
-    while (this.runOne());
+    for (let tasks = this.#tasks; tasks.length > 0; tasks = this.#tasks) {
+      this.#tasks = []
+      for (const task of tasks) {
+        if (!this.step()) return
+        task()
+      }
+    }
   }
 
   /** From the next tasks on, after so many milliseconds. */
   after(millis: number, run: () => void): Timer {
-    const timer = new Timer(this.now + millis, this.#sequence++, run)
-    if (millis < Infinity) this.#timers.add(timer)
+    const timer: Timer = { due: this.now + millis, run }
+    if (millis < Infinity) this.#timers.splice(this.#upTo(timer.due), 0, timer)
     return timer
+  }
+
+  /** How many timers are due by a time. */
+  #upTo(due: number): number {
+    let low = 0
+    let high = this.#timers.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#timers[middle]!.due <= due) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 
   /** Lets time pass, and runs what is due by then. */
   advance(to: number): void {
     if (to > this.now) this.drain()
-    for (let timer = this.#timers.first; timer !== undefined && timer.due <= to; timer = this.#timers.first) {
-      this.#timers.removeFirst()
-      if (timer.isOver) continue
-      if (!this.#bound.timer(this.#requests())) return
+    for (let [timer] = this.#timers; timer !== undefined && timer.due <= to; timer = this.#timers[0]) {
+      this.#timers.shift()
+      const { run } = timer
+      if (run === undefined) continue
+      if (--this.#timersLeft < 0) this.isSpent = true
+      if (this.isSpent) return
+      this.#beginSteps()
       this.now = Math.max(this.now, timer.due)
-      timer.fire()
+      timer.run = undefined
+      run()
       this.drain()
     }
     // A recorded clock may have been set back.
@@ -133,8 +119,6 @@ export class VirtualTime {
   /** Runs all timers that there are, at their times, while `goesOn`. */
   finish(goesOn: () => boolean): void {
     this.drain()
-    for (let timer = this.#timers.first; timer !== undefined && goesOn(); timer = this.#timers.first) {
-      this.advance(timer.due)
-    }
+    for (let [timer] = this.#timers; timer !== undefined && goesOn(); timer = this.#timers[0]) this.advance(timer.due)
   }
 }

@@ -2,18 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
-import { StepBound } from "../../../src/observability/replay/simulated/StepBound.ts"
 import { VirtualTime } from "../../../src/observability/replay/simulated/VirtualTime.ts"
 import { Search } from "../../../src/observability/replay/SmallestLimit.ts"
 
 const noRequest = (): number => 0
 
-const timeOf = (bound: StepBound) => new VirtualTime(0, bound, noRequest)
-
 describe("a replay comes to an end", () => {
   it("where a task makes itself anew", () => {
-    const bound = new StepBound(0, 0)
-    const time = timeOf(bound)
+    const time = new VirtualTime(0, 0, 0, noRequest)
     let runs = 0
     const again = (): void => {
       runs++
@@ -21,35 +17,34 @@ describe("a replay comes to an end", () => {
     }
     again()
     time.drain()
-    assert.isTrue(bound.isSpent)
+    assert.isTrue(time.isSpent)
     assert.isAtMost(runs, 200_001)
   })
 
   it("where a timer sets itself again, however much time passes", () => {
     for (const millis of [0, 5e-324, 1]) {
-      const bound = new StepBound(0, 1)
-      const time = timeOf(bound)
+      const time = new VirtualTime(0, 0, 1, noRequest)
       let runs = 0
       const again = (): void => {
         runs++
         time.after(millis, again)
       }
       again()
-      time.finish(() => !bound.isSpent)
-      assert.isTrue(bound.isSpent)
+      time.finish(() => !time.isSpent)
+      assert.isTrue(time.isSpent)
       assert.isAtMost(runs, 100)
     }
   })
 
   it("not before each event has had its steps and timers", () => {
-    const bound = new StepBound(1, 4)
+    const time = new VirtualTime(0, 1, 4, () => 1000)
     for (let event = 0; event < 10; event++) {
-      bound.event(1000)
-      for (let step = 0; step < 1_200_000; step++) bound.step()
+      time.event()
+      for (let step = 0; step < 1_200_000; step++) time.step()
     }
-    assert.isFalse(bound.isSpent)
-    bound.step()
-    assert.isTrue(bound.isSpent)
+    assert.isFalse(time.isSpent)
+    time.step()
+    assert.isTrue(time.isSpent)
   })
 })
 
