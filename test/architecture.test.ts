@@ -67,7 +67,11 @@ const rules: ReadonlyArray<Rule> = [
   { part: "src/array", inside: [...services, "src/kernels", "src/array"], packages: ["effect"] },
   { part: "src/devices", inside: [...services, ...backends, "src/devices"], packages: ["effect", "node"] },
   // A page of its own, bundled into the module that the viewer writes it from.
-  { part: "src/observability/viewer/page", inside: ["src/observability/viewer"], packages: ["uplot"] },
+  {
+    part: "src/observability/viewer/page",
+    inside: ["src/observability/viewer", "src/observability/Bisection.ts"],
+    packages: ["uplot"]
+  },
   {
     part: "src/observability",
     inside: [...services, ...backends, "src/observability"],

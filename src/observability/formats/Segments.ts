@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import { above } from "../Bisection.ts"
 import type { AllocatorLog, LastLease, LogEntry } from "./AllocatorLog.ts"
 
 /** A segment from its allocation to its end. */
@@ -22,35 +23,24 @@ class SegmentIndex {
   readonly #addresses: Array<number> = []
   readonly #segments: Array<Segment> = []
 
-  /** How many segments begin at or below an address. */
-  #upTo(address: number): number {
-    let low = 0
-    let high = this.#addresses.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#addresses[middle]! <= address) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
-
   /** The segment that an address lies in. */
   at(address: number): Segment | undefined {
-    const segment = this.#segments[this.#upTo(address) - 1]
+    const segment = this.#segments[above(this.#addresses, address) - 1]
     return segment !== undefined && address < segment.address + Math.max(1, segment.size) ? segment : undefined
   }
 
   /** Adds a segment, and answers with those that it lies over: they must have ended, though the log does not say so. */
   add(segment: Segment): ReadonlyArray<Segment> {
     const end = segment.address + Math.max(1, segment.size)
-    const first = this.at(segment.address) === undefined ? this.#upTo(segment.address) : this.#upTo(segment.address) - 1
-    const overlapping = this.#upTo(end - 1) - first
+    const before = above(this.#addresses, segment.address)
+    const first = this.at(segment.address) === undefined ? before : before - 1
+    const overlapping = above(this.#addresses, end - 1) - first
     this.#addresses.splice(first, overlapping, segment.address)
     return this.#segments.splice(first, overlapping, segment)
   }
 
   remove(segment: Segment): void {
-    const place = this.#upTo(segment.address) - 1
+    const place = above(this.#addresses, segment.address) - 1
     if (this.#segments[place] !== segment) return
     this.#addresses.splice(place, 1)
     this.#segments.splice(place, 1)

@@ -25,8 +25,6 @@ const released = placeOf("Released")!
 /** Events in chunks. */
 export interface Events {
   readonly chunks: ReadonlyArray<EventChunk>
-  /** How many events of the first chunk come before them. */
-  readonly skipped: number
   readonly length: number
 }
 
@@ -75,11 +73,10 @@ export class EventReader {
   #time = 0
   #request = 0
 
-  constructor({ chunks, length, skipped }: Events, withInputs: boolean = false) {
+  constructor({ chunks, length }: Events, withInputs: boolean = false) {
     this.#chunks = chunks[Symbol.iterator]()
-    this.#left = length + skipped
+    this.#left = length
     this.#withInputs = withInputs
-    while (this.#left > length) this.next()
   }
 
   /** Reads the next event, if there is one; or the next input of the machine before that, if it reads them too. */

@@ -59,8 +59,7 @@ const blockOf = (memory: number, block: Block): RecordedBlock => ({
   lease: undefined
 })
 
-const [leased, kept, released, freed, limitChanged] = (["Leased", "Kept", "Released", "Freed", "LimitChanged"] as const)
-  .map(placeOf)
+const [leased, kept, released, freed] = (["Leased", "Kept", "Released", "Freed"] as const).map(placeOf)
 
 /** How the block of an event was before it; null where it was not there. */
 const before = (row: EventRow, family: string | undefined): RecordedBlock | null => {
@@ -112,37 +111,15 @@ const firstOf = <K, V>(chunks: ReadonlyArray<EventChunk>, notes: (chunk: EventCh
   return all
 }
 
-/** The limit that events change before the first one that is part of the recording. */
-const withoutSkipped = <N extends { readonly number: number; readonly maxBytes: number }>(
-  { chunks, skipped }: RingContent,
-  notes: Map<number, N>,
-  numberOf: (row: EventRow) => number | undefined
-): ReadonlyArray<N> => {
-  const reader = new EventReader({ chunks, skipped: 0, length: skipped })
-  while (reader.next()) {
-    const { row } = reader
-    const number = row.kind === limitChanged ? numberOf(row) : undefined
-    const note = number === undefined ? undefined : notes.get(number)
-    if (note !== undefined) notes.set(note.number, { ...note, maxBytes: row.values[columns.capacity]! })
-  }
-  return Array.from(notes.values())
-}
-
-const budgetOf = ({ values }: EventRow): number | undefined => values[columns.budgetNumber] || undefined
-
 /** The memories of a ring's events, and those that are open. */
-export const memoriesOf = (content: RingContent, open: Iterable<Heard>): ReadonlyArray<RecordedMemory> => {
-  const known = firstOf(content.chunks, ({ memories }) => memories)
+export const memoriesOf = ({ chunks }: RingContent, open: Iterable<Heard>): ReadonlyArray<RecordedMemory> => {
+  const known = firstOf(chunks, ({ memories }) => memories)
   for (const memory of open) if (!known.has(memory.number)) known.set(memory.number, memoryFacts(memory))
-  return withoutSkipped(
-    content,
-    known,
-    (row) => budgetOf(row) === undefined ? row.memory : undefined
-  )
+  return Array.from(known.values())
 }
 
-export const budgetsOf = (content: RingContent): ReadonlyArray<RecordedBudget> =>
-  withoutSkipped(content, firstOf(content.chunks, ({ budgets }) => budgets), budgetOf)
+export const budgetsOf = ({ chunks }: RingContent): ReadonlyArray<RecordedBudget> =>
+  Array.from(firstOf(chunks, ({ budgets }) => budgets).values())
 
 type FamilySizes = RecordedFamily["sizes"][number]
 

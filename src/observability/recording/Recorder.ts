@@ -28,7 +28,7 @@ import { RingEmitter } from "./RingEmitter.ts"
  */
 export interface RecorderOptions {
   /**
-   * How many events it keeps: of more, the newest. From 1 to 100,000,000; default 100,000. A hit or the end of its lease takes 4 bytes
+   * How many events it keeps at least: of more, the newest. From 1 to 100,000,000; default 100,000. A hit or the end of its lease takes 4 bytes
    * where one before said the same of the block, and any event some 40 to 60, without its texts: the default is 0.5 to 10 MB.
    */
   readonly capacity?: number | undefined
@@ -105,7 +105,7 @@ export const record = (capacity: number): Effect.Effect<Recorder["Service"], nev
     const stop = Ears.of(hub).add({ of: (memory) => new RingEmitter(memory, ring, now, ranOut), ofLeases: true })
     const take = (reason: RecordingFacts["reason"]): Recording => {
       const content = ring.content()
-      const { chunks, dropped, length, skipped } = content
+      const { chunks, dropped, length } = content
       const memories = Array.from(hub.memories)
       return {
         source: "effect-gpu-pool",
@@ -117,8 +117,7 @@ export const record = (capacity: number): Effect.Effect<Recorder["Service"], nev
         budgets: budgetsOf(content),
         blocks: blocksBefore(content, memories),
         length,
-        chunks,
-        skipped
+        chunks
       }
     }
     return Effect.as(Effect.addFinalizer(() => Effect.sync(stop)), {

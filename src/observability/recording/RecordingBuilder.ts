@@ -62,6 +62,6 @@ export class RecordingBuilder {
   /** The recording of the events so far. The builder is not used any more then. */
   build(facts: RecordingFacts): Recording {
     this.#end()
-    return { ...facts, length: this.#length, chunks: this.#chunks, skipped: 0 }
+    return { ...facts, length: this.#length, chunks: this.#chunks }
   }
 }

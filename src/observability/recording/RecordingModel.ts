@@ -22,8 +22,6 @@ export interface Recording extends RecordingFacts {
   readonly length: number
   /** @internal */
   readonly chunks: ReadonlyArray<EventChunk>
-  /** How many events of the first chunk are not part of it. @internal */
-  readonly skipped: number
 }
 
 /** What its events say of its memories, by their numbers. @internal */

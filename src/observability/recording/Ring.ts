@@ -64,12 +64,6 @@ export class Ring {
   /** What it has now. */
   content(): RingContent {
     for (const chunk of this.#chunks) this.#inSnapshots.add(chunk)
-    const present = this.#full + this.#last.length
-    const length = Math.min(present, this.capacity)
-    let skipped = present - length
-    let from = 0
-    // Chunks whose events are all beyond the capacity are not part of it.
-    while (skipped >= this.#chunks[from]!.length && skipped > 0) skipped -= this.#chunks[from++]!.length
-    return { chunks: this.#chunks.slice(from), skipped, length, dropped: this.#dropped + present - length }
+    return { chunks: this.#chunks.slice(), length: this.#full + this.#last.length, dropped: this.#dropped }
   }
 }

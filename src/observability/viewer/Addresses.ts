@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import { notBelow } from "../Bisection.ts"
 
 /** More gaps are not looked at: a block is put above all others then. */
 const mostLooks = 256
@@ -39,7 +40,7 @@ export class Addresses {
 
   give(address: number, bytes: number): void {
     if (bytes === 0) return
-    const at = this.#after(address)
+    const at = notBelow(this.#starts, address)
     this.#starts.splice(at, 0, address)
     this.#sizes.splice(at, 0, bytes)
     this.#join(at)
@@ -48,18 +49,6 @@ export class Addresses {
     if (this.#starts[last]! + this.#sizes[last]! < this.#top) return
     this.#top = this.#starts[last]!
     this.#remove(last)
-  }
-
-  /** The place of the first gap behind an address. */
-  #after(address: number): number {
-    let from = 0
-    let to = this.#starts.length
-    while (from < to) {
-      const middle = (from + to) >> 1
-      if (this.#starts[middle]! < address) from = middle + 1
-      else to = middle
-    }
-    return from
   }
 
   /** Joins a gap with the next one, if they touch. */

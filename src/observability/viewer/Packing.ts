@@ -35,23 +35,13 @@ const columnsOf = (timeline: Timeline): ReadonlyArray<readonly [path: ReadonlyAr
 
 const rawOf = (column: Column): Uint8Array => new Uint8Array(column.buffer, column.byteOffset, column.byteLength)
 
-/** Moves bytes from number after number to place after place. */
-const spread = (raw: Uint8Array, width: number, into: Uint8Array): void => {
-  const count = raw.length / width
-  for (let place = 0; place < width; place++) {
-    const from = place * count
-    for (let at = 0, byte = place; at < count; at++, byte += width) into[from + at] = raw[byte]!
+/** A matrix of bytes with its columns as rows: numbers as their bytes place after place, and back. */
+const transposed = (bytes: Uint8Array, rows: number): Uint8Array => {
+  const turned = new Uint8Array(bytes.length)
+  for (let row = 0, from = 0; row < rows; row++) {
+    for (let to = row; to < bytes.length; to += rows) turned[to] = bytes[from++]!
   }
-}
-
-const gathered = (stored: Uint8Array, width: number): Uint8Array => {
-  const raw = new Uint8Array(stored.length)
-  const count = raw.length / width
-  for (let place = 0; place < width; place++) {
-    const from = place * count
-    for (let at = 0, byte = place; at < count; at++, byte += width) raw[byte] = stored[from + at]!
-  }
-  return raw
+  return turned
 }
 
 export const pack = (timeline: Timeline): Uint8Array<ArrayBuffer> => {
@@ -67,7 +57,7 @@ export const pack = (timeline: Timeline): Uint8Array<ArrayBuffer> => {
   packed.set(text, 4)
   let offset = 4 + text.length
   for (const [, column] of columns) {
-    spread(rawOf(column), column.BYTES_PER_ELEMENT, packed.subarray(offset, offset + column.byteLength))
+    packed.set(transposed(rawOf(column), column.length), offset)
     offset += column.byteLength
   }
   return packed
@@ -83,7 +73,7 @@ export const unpack = (packed: Uint8Array): Timeline => {
   let offset = 4 + length
   for (const { kind, length: count, path: [first, second] } of columns) {
     const bytes = count * widths[kind]
-    const column = columnOf(kind, gathered(packed.subarray(offset, offset + bytes), widths[kind]))
+    const column = columnOf(kind, transposed(packed.subarray(offset, offset + bytes), widths[kind]))
     offset += bytes
     if (second === undefined) timeline[first!] = column
     else (timeline[first!] as Record<string, Column>)[second] = column
@@ -99,25 +89,6 @@ const through = async (
 
 export const compressed = (bytes: Uint8Array<ArrayBuffer>) => through(bytes, new CompressionStream("gzip"))
 export const decompressed = (bytes: Uint8Array<ArrayBuffer>) => through(bytes, new DecompressionStream("gzip"))
-
-/** Some engines have it already. */
-interface Base64 {
-  readonly toBase64?: () => string
-}
-
-const piece = 0x6000
-
-/** Bytes as text that stands in a document as it is. */
-export const toText = (bytes: Uint8Array): string => {
-  const native = (bytes as Base64).toBase64
-  if (native !== undefined) return native.call(bytes)
-  const pieces: Array<string> = []
-  // a multiple of three, so that the pieces of text can be joined
-  for (let at = 0; at < bytes.length; at += piece) {
-    pieces.push(btoa(String.fromCharCode(...bytes.subarray(at, at + piece))))
-  }
-  return pieces.join("")
-}
 
 export const fromText = (text: string): Uint8Array<ArrayBuffer> => {
   const raw = atob(text)

@@ -5,13 +5,14 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
 import { optionsProblem, readValues } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import { type Recording, recordingProblem } from "../recording/RecordingModel.ts"
 import { documentOf } from "./Document.ts"
-import { compressed, pack, toText } from "./Packing.ts"
+import { compressed, pack } from "./Packing.ts"
 import { readTimeline } from "./ReadTimeline.ts"
 import type { Timeline } from "./Timeline.ts"
 
@@ -62,7 +63,7 @@ const problemOf = (recording: unknown, options: HtmlOptions): GpuError | undefin
 const titleOf = ({ reason, source }: Recording): string =>
   `${source}: ${reason === "outOfMemory" ? "out of memory" : "a recording of memory"}`
 
-const embedded = (timeline: Timeline): Promise<string> => compressed(pack(timeline)).then(toText)
+const embedded = (timeline: Timeline): Promise<string> => compressed(pack(timeline)).then(Base64.encode)
 
 /** What is drawn of the recording, and of the other one. */
 const timelinesOf = (recording: Recording, title: string, options: HtmlOptions): ReadonlyArray<Timeline> => {

@@ -2,15 +2,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { Recording } from "effect-gpu-pool/observability"
+import * as Base64 from "effect/encoding/Base64"
 import * as fc from "fast-check"
-import { compressed, decompressed, fromText, pack, toText, unpack } from "../../../src/observability/viewer/Packing.ts"
+import { above } from "../../../src/observability/Bisection.ts"
+import { compressed, decompressed, fromText, pack, unpack } from "../../../src/observability/viewer/Packing.ts"
 import { Analysis } from "../../../src/observability/viewer/page/model/Analysis.ts"
 import { BlockPictures } from "../../../src/observability/viewer/page/model/BlockPicture.ts"
 import { noLabel, noSite } from "../../../src/observability/viewer/page/model/Grouping.ts"
 import { Intervals } from "../../../src/observability/viewer/page/model/Intervals.ts"
 import { Peaks } from "../../../src/observability/viewer/page/model/Peaks.ts"
 import { pictureOf, rangeOf } from "../../../src/observability/viewer/page/model/Picture.ts"
-import { above, Run } from "../../../src/observability/viewer/page/model/Run.ts"
+import { Run } from "../../../src/observability/viewer/page/model/Run.ts"
 import { readTimeline } from "../../../src/observability/viewer/ReadTimeline.ts"
 import {
   activeIn,
@@ -220,7 +222,7 @@ describe("a timeline in a page", () => {
     await fc.assert(
       fc.asyncProperty(anyEvents(100), async (events) => {
         const timeline = timelineOf(events)
-        const text = toText(await compressed(pack(timeline)))
+        const text = Base64.encode(await compressed(pack(timeline)))
         assert.match(text, /^[\w+/=]*$/)
         deepStrictEqual(unpack(await decompressed(fromText(text))), timeline)
       }),

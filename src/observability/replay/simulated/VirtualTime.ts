@@ -6,6 +6,7 @@
  *
  * @internal
  */
+import { firstNot } from "../../Bisection.ts"
 
 /** One event may have very many blocks to free, or handlers to ask, whatever waits. */
 const leastSteps = 200_000
@@ -80,21 +81,11 @@ export class VirtualTime {
 
   /** From the next tasks on, after so many milliseconds. */
   after(millis: number, run: () => void): Timer {
-    const timer: Timer = { due: this.now + millis, run }
-    if (millis < Infinity) this.#timers.splice(this.#upTo(timer.due), 0, timer)
+    const due = this.now + millis
+    const timer: Timer = { due, run }
+    const timers = this.#timers
+    if (millis < Infinity) timers.splice(firstNot(timers.length, (at) => timers[at]!.due <= due), 0, timer)
     return timer
-  }
-
-  /** How many timers are due by a time. */
-  #upTo(due: number): number {
-    let low = 0
-    let high = this.#timers.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#timers[middle]!.due <= due) low = middle + 1
-      else high = middle
-    }
-    return low
   }
 
   /** Lets time pass, and runs what is due by then. */

@@ -3,10 +3,11 @@
  *
  * @internal
  */
+import { notBelow } from "../../Bisection.ts"
 import type { Failure } from "../Timeline.ts"
 import type { Part } from "./Frames.ts"
 import { rangeOf, type View } from "./model/Picture.ts"
-import { type Axis, notBelow } from "./model/Run.ts"
+import type { Axis } from "./model/Run.ts"
 import type { Runs } from "./Runs.ts"
 
 export interface Cursor {

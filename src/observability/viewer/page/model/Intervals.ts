@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { above, notBelow } from "./Run.ts"
+import { above, notBelow } from "../../../Bisection.ts"
 
 /** The class of intervals from 2^k long; class 0 has all shorter ones too. */
 const classOf = (length: number): number => length < 2 ? 0 : Math.min(52, Math.floor(Math.log2(length)))

@@ -5,7 +5,8 @@
  *
  * @internal
  */
-import { above, type Axis, notBelow, type Run, statesPerMark } from "./Run.ts"
+import { above, notBelow } from "../../../Bisection.ts"
+import { type Axis, type Run, statesPerMark } from "./Run.ts"
 import { apart, type Stack, type Totals } from "./Stack.ts"
 
 export interface View {

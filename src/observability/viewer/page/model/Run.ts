@@ -3,34 +3,11 @@
  *
  * @internal
  */
+import { above } from "../../../Bisection.ts"
 import type { Timeline } from "../../Timeline.ts"
 
 /** Milliseconds since the first event; or the numbers of events, of which many can be of one millisecond. */
 export type Axis = "time" | "events"
-
-/** The first place of an ascending list whose value is greater. */
-export const above = (values: Float64Array, value: number): number => {
-  let from = 0
-  let to = values.length
-  while (from < to) {
-    const middle = (from + to) >>> 1
-    if (values[middle]! <= value) from = middle + 1
-    else to = middle
-  }
-  return from
-}
-
-/** The first place of an ascending list whose value is not less. */
-export const notBelow = (values: Float64Array, value: number): number => {
-  let from = 0
-  let to = values.length
-  while (from < to) {
-    const middle = (from + to) >>> 1
-    if (values[middle]! < value) from = middle + 1
-    else to = middle
-  }
-  return from
-}
 
 /** What begins and ends at each state, in columns: those of state `s` stand from `from[s]` to `from[s + 1]`. */
 export interface Changes {
