@@ -1,6 +1,7 @@
 /** The backends by name. */
 import { type Layer, Schema } from "effect"
-import type { Device, GpuError } from "effect-gpu-pool"
+import type { GpuError } from "effect-gpu-pool"
+import type { Device } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"

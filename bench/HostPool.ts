@@ -1,6 +1,6 @@
 /** A trace on a buffer pool on the host: what its requests meet, and what it manages. */
 import { Effect, Exit, Layer } from "effect"
-import { BufferPool, Lease, type PooledBuffer, type PoolStats } from "effect-gpu-pool"
+import { BufferPool, Lease, type PoolStats } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import type { Step } from "./Traces.ts"
 
@@ -16,7 +16,7 @@ export interface Played {
 const stepsPerLook = 96
 
 const playOn = Effect.fnUntraced(function*(pool: BufferPool.BufferPool["Service"], steps: ReadonlyArray<Step>) {
-  const live = new Map<number, PooledBuffer.PooledBuffer>()
+  const live = new Map<number, BufferPool.PooledBuffer>()
   let refused = 0
   let mostManagedToLive = 0
   for (const [at, { size, slot }] of steps.entries()) {

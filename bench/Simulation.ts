@@ -1,5 +1,6 @@
 /** A trace on the synchronous core of a pool, without a device: what a size policy makes of it. */
-import { type EvictionPolicy, PoolCore, SizePolicy } from "effect-gpu-pool"
+import { type EvictionPolicy, SizePolicy } from "effect-gpu-pool"
+import { PoolCore } from "effect-gpu-pool/backend"
 import type { Step } from "./Traces.ts"
 
 /** The driver's counts are the core's; what is asked for and what is wasted are told here. */

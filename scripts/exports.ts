@@ -9,6 +9,8 @@ import { join } from "node:path"
 const entries: ReadonlyArray<readonly [path: string, file: string]> = [
   [".", "index"],
   ["./images", "images"],
+  ["./allocators", "allocators"],
+  ["./backend", "backend"],
   ["./kernels", "kernels"],
   ["./array", "array"],
   ["./devices", "devices"],

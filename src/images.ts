@@ -69,30 +69,6 @@ export * as KernelImage from "./domain/images/KernelImage.ts"
 export * as SamplerOptions from "./domain/images/SamplerOptions.ts"
 
 /**
- * One image on a device, as a backend makes it.
- *
- * @category images
- * @since 0.1.0
- */
-export * as DeviceImage from "./services/device/DeviceImage.ts"
-
-/**
- * One sampler on a device, as a backend makes it.
- *
- * @category images
- * @since 0.1.0
- */
-export * as DeviceSampler from "./services/device/DeviceSampler.ts"
-
-/**
- * What a backend gives so that images can be built on it.
- *
- * @category backends
- * @since 0.1.0
- */
-export * as ImageDriver from "./services/device/ImageDriver.ts"
-
-/**
  * What operations on images take: a lease or an image of its own.
  *
  * @category images

@@ -5,166 +5,6 @@
  */
 
 /**
- * What a buffer may be used for, as flags.
- *
- * @category buffers
- * @since 0.1.0
- */
-export * as BufferUsage from "./domain/BufferUsage.ts"
-
-/**
- * The memory of a device, shared by several pools.
- *
- * @category buffers
- * @since 0.1.0
- */
-export * as DeviceMemory from "./services/pool/DeviceMemory.ts"
-
-/**
- * What is known of an open device.
- *
- * @category devices
- * @since 0.1.0
- */
-export * as DeviceInfo from "./domain/device/DeviceInfo.ts"
-
-/**
- * Whether a device is alive or lost.
- *
- * @category devices
- * @since 0.1.0
- */
-export * as DeviceStatus from "./domain/device/DeviceStatus.ts"
-
-/**
- * Counts of what a driver has given and got back.
- *
- * @category devices
- * @since 0.1.0
- */
-export * as DriverObjects from "./domain/device/DriverObjects.ts"
-
-/**
- * The element types of kernels.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as DType from "./domain/data/DType.ts"
-
-/**
- * Which held block a pool gives back next when it needs memory.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as EvictionPolicy from "./domain/pool/EvictionPolicy.ts"
-
-/**
- * The one error, and its reasons.
- *
- * @category errors
- * @since 0.1.0
- */
-export * as GpuError from "./domain/GpuError.ts"
-
-/**
- * Data of the host program on its way to a device.
- *
- * @category commands
- * @since 0.1.0
- */
-export * as HostData from "./domain/data/HostData.ts"
-
-/**
- * Kernel definitions: arguments, and a body per language.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as Kernel from "./domain/kernel/Kernel.ts"
-
-/**
- * The arguments of kernels.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as KernelArgument from "./domain/kernel/KernelArgument.ts"
-
-/**
- * Byte limits: bytes, sizes with units, shares of a device's memory.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as MemoryLimit from "./domain/pool/MemoryLimit.ts"
-
-/**
- * Free lists and the byte ledger behind every pool, synchronous.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as PoolCore from "./domain/pool/PoolCore.ts"
-
-/**
- * A pool's counters, and what follows from them.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as PoolStats from "./domain/pool/PoolStats.ts"
-
-/**
- * What a pool has for one queue of its device.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as QueueStats from "./domain/pool/QueueStats.ts"
-
-/**
- * Regions of rows within linear memory.
- *
- * @category commands
- * @since 0.1.0
- */
-export * as Rectangle from "./domain/data/Rectangle.ts"
-
-/**
- * Which held blocks a request may get that other queues have used.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as ReusePolicy from "./domain/pool/ReusePolicy.ts"
-
-/**
- * From the bytes of a request to those of its block.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as SizePolicy from "./domain/pool/SizePolicy.ts"
-
-/**
- * Pools of staging memory, which the program maps: page-locked memory where a driver has that.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as StagingPool from "./services/staging/StagingPool.ts"
-
-/**
- * Streams of data to and from device memory.
- *
- * @category commands
- * @since 0.1.0
- */
-export * as Transfers from "./services/staging/Transfers.ts"
-
-/**
  * Where a pool gets device memory from; buffers without a pool.
  *
  * @category pools
@@ -173,20 +13,20 @@ export * as Transfers from "./services/staging/Transfers.ts"
 export * as Allocator from "./services/buffers/Allocator.ts"
 
 /**
- * A lease or a device buffer.
- *
- * @category buffers
- * @since 0.1.0
- */
-export * as BufferLike from "./services/buffers/BufferLike.ts"
-
-/**
  * The pool: scoped leases on memory that is kept and reused.
  *
  * @category pools
  * @since 0.1.0
  */
 export * as BufferPool from "./services/buffers/BufferPool.ts"
+
+/**
+ * What a buffer may be used for, as flags.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
+export * as BufferUsage from "./domain/BufferUsage.ts"
 
 /**
  * Where in a program memory was asked for.
@@ -205,36 +45,12 @@ export * as CallSite from "./services/calls/CallSite.ts"
 export * as CommandQueue from "./services/queue/CommandQueue.ts"
 
 /**
- * All services of an open device, from what its backend gives.
+ * The element types of kernels.
  *
- * @category devices
+ * @category kernels
  * @since 0.1.0
  */
-export * as Device from "./services/backend/Device.ts"
-
-/**
- * How the devices of a backend are listed, chosen and opened.
- *
- * @category devices
- * @since 0.1.0
- */
-export * as Backend from "./services/backend/Backend.ts"
-
-/**
- * What a backend is like, whichever device is open.
- *
- * @category devices
- * @since 0.1.0
- */
-export * as BackendTraits from "./domain/device/BackendTraits.ts"
-
-/**
- * One device allocation, as a backend makes it.
- *
- * @category buffers
- * @since 0.1.0
- */
-export * as DeviceBuffer from "./services/device/DeviceBuffer.ts"
+export * as DType from "./domain/data/DType.ts"
 
 /**
  * One open device.
@@ -245,36 +61,44 @@ export * as DeviceBuffer from "./services/device/DeviceBuffer.ts"
 export * as DeviceContext from "./services/device/DeviceContext.ts"
 
 /**
- * Results that are computed once for each open device.
+ * The memory of a device, shared by several pools.
  *
- * @category devices
+ * @category buffers
  * @since 0.1.0
  */
-export * as DeviceMemo from "./services/device/DeviceMemo.ts"
+export * as DeviceMemory from "./services/pool/DeviceMemory.ts"
 
 /**
- * The arguments of one dispatch.
+ * Which held block a pool gives back next when it needs memory.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as EvictionPolicy from "./domain/pool/EvictionPolicy.ts"
+
+/**
+ * The one error, and its reasons.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export * as GpuError from "./domain/GpuError.ts"
+
+/**
+ * Kernel definitions: arguments, and a body per language.
  *
  * @category kernels
  * @since 0.1.0
  */
-export * as DispatchArguments from "./services/queue/DispatchArguments.ts"
+export * as Kernel from "./domain/kernel/Kernel.ts"
 
 /**
- * An allocator that fails where a test planned it.
- *
- * @category allocators
- * @since 0.1.0
- */
-export * as FaultyAllocator from "./services/buffers/allocators/FaultyAllocator.ts"
-
-/**
- * Compiled kernels of a device.
+ * The arguments of kernels.
  *
  * @category kernels
  * @since 0.1.0
  */
-export * as KernelCache from "./services/device/KernelCache.ts"
+export * as KernelArgument from "./domain/kernel/KernelArgument.ts"
 
 /**
  * The lease on pooled memory of any kind, and how to end or move it.
@@ -293,12 +117,12 @@ export * as Lease from "./services/lease/Lease.ts"
 export * as LeaseHolder from "./services/lease/LeaseHolder.ts"
 
 /**
- * An allocator with a byte limit of its own.
+ * Device memory as typed arrays of the host.
  *
- * @category allocators
+ * @category buffers
  * @since 0.1.0
  */
-export * as LimitingAllocator from "./services/buffers/allocators/LimitingAllocator.ts"
+export * as Mapping from "./services/buffers/mapping/Mapping.ts"
 
 /**
  * Buffers made from the program's own data, and where the memory of buffers is.
@@ -309,52 +133,12 @@ export * as LimitingAllocator from "./services/buffers/allocators/LimitingAlloca
 export * as MemoryObjects from "./services/queue/MemoryObjects.ts"
 
 /**
- * Device memory as typed arrays of the host.
+ * A pool's counters, and what follows from them.
  *
- * @category buffers
+ * @category pools
  * @since 0.1.0
  */
-export * as Mapping from "./services/buffers/mapping/Mapping.ts"
-
-/**
- * An allocator that counts bytes and allocations.
- *
- * @category allocators
- * @since 0.1.0
- */
-export * as StatisticsAllocator from "./services/buffers/allocators/StatisticsAllocator.ts"
-
-/**
- * What every pool can do, whatever it leases.
- *
- * @category buffers
- * @since 0.1.0
- */
-export * as Pool from "./services/pool/Pool.ts"
-
-/**
- * The lease on a buffer.
- *
- * @category buffers
- * @since 0.1.0
- */
-export * as PooledBuffer from "./services/buffers/PooledBuffer.ts"
-
-/**
- * Parts of a buffer that are buffers themselves.
- *
- * @category buffers
- * @since 0.1.0
- */
-export * as SubRegion from "./services/buffers/SubRegion.ts"
-
-/**
- * What a backend gives so that a queue can be built on it.
- *
- * @category backends
- * @since 0.1.0
- */
-export * as QueueDriver from "./services/device/QueueDriver.ts"
+export * as PoolStats from "./domain/pool/PoolStats.ts"
 
 /**
  * Moments of a queue, to wait for.
@@ -381,17 +165,41 @@ export * as Reconnecting from "./services/backend/reconnecting/Reconnecting.ts"
 export * as RecordingLimit from "./services/queue/RecordingLimit.ts"
 
 /**
- * An allocator that knows what was not freed.
+ * Which held blocks a request may get that other queues have used.
  *
- * @category allocators
+ * @category pools
  * @since 0.1.0
  */
-export * as TrackingAllocator from "./services/buffers/allocators/TrackingAllocator.ts"
+export * as ReusePolicy from "./domain/pool/ReusePolicy.ts"
 
 /**
- * The types of what kernels take by value.
+ * From the bytes of a request to those of its block.
  *
- * @category kernels
+ * @category pools
  * @since 0.1.0
  */
-export * as ValueType from "./domain/data/ValueType.ts"
+export * as SizePolicy from "./domain/pool/SizePolicy.ts"
+
+/**
+ * Pools of staging memory, which the program maps: page-locked memory where a driver has that.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as StagingPool from "./services/staging/StagingPool.ts"
+
+/**
+ * Parts of a buffer that are buffers themselves.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
+export * as SubRegion from "./services/buffers/SubRegion.ts"
+
+/**
+ * Streams of data to and from device memory.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export * as Transfers from "./services/staging/Transfers.ts"

@@ -105,6 +105,8 @@ const rules: ReadonlyArray<Rule> = [
   },
   { part: "src/index.ts", inside: services, packages: [] },
   { part: "src/images.ts", inside: services, packages: [] },
+  { part: "src/allocators.ts", inside: services, packages: [] },
+  { part: "src/backend.ts", inside: services, packages: [] },
   { part: "src/kernels.ts", inside: ["src/kernels"], packages: [] },
   { part: "src/array.ts", inside: ["src/array"], packages: [] },
   { part: "src/webgpu.ts", inside: ["src/layers/WebGpu"], packages: [] },

@@ -88,7 +88,20 @@ const contradictions = (table: ReadonlyArray<Row>): ReadonlyArray<string> => {
 
 /** Where each namespace of the entry points lies. */
 const modules: ReadonlyMap<string, string> = new Map(
-  ["index", "images", "kernels", "array", "devices", "observability", "opencl", "webgpu", "host", "testing"].flatMap((
+  [
+    "index",
+    "images",
+    "allocators",
+    "backend",
+    "kernels",
+    "array",
+    "devices",
+    "observability",
+    "opencl",
+    "webgpu",
+    "host",
+    "testing"
+  ].flatMap((
     entry
   ) =>
     [...text(`src/${entry}.ts`).matchAll(/^export \* as (\w+) from "\.\/(.+)"$/gm)].map(([, name, path]) =>

@@ -146,7 +146,8 @@ const at = (code: string): string => /\w+(?=: 1)/.exec(code)![0]
 
 describe("the types that an editor shows", () => {
   it("tell the forms of a limit", () => {
-    const given = `import { BufferPool, LimitingAllocator, StagingPool } from "effect-gpu-pool"`
+    const given = `import { BufferPool, StagingPool } from "effect-gpu-pool"
+import { LimitingAllocator } from "effect-gpu-pool/allocators"`
     const options = [
       "BufferPool.layer({ maxBytes: 1 })",
       "BufferPool.layer({ maxHeldBytes: 1 })",
@@ -157,7 +158,7 @@ describe("the types that an editor shows", () => {
     const shown = editor.types(given, options.map((code) => ({ code: `void ${code}`, at: at(code) })))
     shown.forEach((text, index) => assert(text.endsWith(`.${at(options[index]!)}?: ${forms} | undefined`), text))
     const [limit] = editor.types(given, [{ code: `void BufferPool.setLimit("1 GiB")`, at: "BufferPool.setLimit" }])
-    assert.include(limit, "limit: ByteAmount | ")
+    assert.include(limit, "limit: BufferPool.ByteAmount | ")
   })
 
   it("name the services of each backend by names of their own", () => {

@@ -1,6 +1,6 @@
 /** What a fiber of the chaos owns, and what should be in it. */
 import { Effect } from "effect"
-import { CommandQueue, type GpuError, Lease, type PooledBuffer } from "effect-gpu-pool"
+import { type BufferPool, CommandQueue, type GpuError, Lease } from "effect-gpu-pool"
 import { Images, type PooledImage } from "effect-gpu-pool/images"
 import type { Watch } from "../soak/Watch.ts"
 
@@ -12,10 +12,10 @@ export interface Owned<L> {
   bytes: Bytes | undefined
 }
 
-export type OwnedBuffer = Owned<PooledBuffer.PooledBuffer>
+export type OwnedBuffer = Owned<BufferPool.PooledBuffer>
 export type OwnedImage = Owned<PooledImage.PooledImage>
 
-export const buffer = (lease: PooledBuffer.PooledBuffer): OwnedBuffer => ({ lease, bytes: undefined })
+export const buffer = (lease: BufferPool.PooledBuffer): OwnedBuffer => ({ lease, bytes: undefined })
 export const image = (lease: PooledImage.PooledImage): OwnedImage => ({ lease, bytes: undefined })
 
 /** An operation on what is owned. Until it has succeeded, and if it does not, the bytes are anything. */

@@ -3,13 +3,13 @@ import { Context, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
 import {
   BufferPool,
   type CommandQueue,
-  type Device,
   DeviceContext,
   DeviceMemory,
   type GpuError,
   SizePolicy,
   StagingPool
 } from "effect-gpu-pool"
+import type { Device } from "effect-gpu-pool/backend"
 import { ImagePool } from "effect-gpu-pool/images"
 import { PoolEvents, Recording } from "effect-gpu-pool/observability"
 import * as Random from "../Random.ts"

@@ -1,7 +1,6 @@
 /** Fibers that contend for the blocks of a pool, against Effect's own semaphore with as many permits. */
 import { Effect, Schema, Semaphore } from "effect"
-import { BufferPool } from "effect-gpu-pool"
-import type { GpuError } from "effect-gpu-pool"
+import { BufferPool, type GpuError } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { mean } from "simple-statistics"
 import * as BareLine from "../BareLine.ts"

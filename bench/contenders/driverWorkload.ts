@@ -1,7 +1,7 @@
 /** The touched workload without a pool: every buffer from the driver and back to it, through the deferred allocator. */
 import { Effect, Layer, Schema } from "effect"
 import { Allocator, CommandQueue } from "effect-gpu-pool"
-import type { DeviceBuffer } from "effect-gpu-pool"
+import type { DeviceBuffer } from "effect-gpu-pool/backend"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
 import * as Workload from "../Workload.ts"

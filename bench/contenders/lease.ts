@@ -1,7 +1,6 @@
 /** Leases on a hit, on the host backend, against what Effect has of its own. */
 import { Context, Effect, Layer, Pool, Schema } from "effect"
-import { BufferPool } from "effect-gpu-pool"
-import type { GpuError } from "effect-gpu-pool"
+import { BufferPool, type GpuError } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
 import { PoolEvents, Recording } from "effect-gpu-pool/observability"
 import * as Contender from "../Contender.ts"

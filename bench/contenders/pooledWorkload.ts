@@ -1,7 +1,6 @@
 /** The touched workload through a pool. */
 import { Effect, Layer, Schema } from "effect"
 import { BufferPool, CommandQueue, Lease, PoolStats } from "effect-gpu-pool"
-import type { PooledBuffer } from "effect-gpu-pool"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
 import * as Policies from "../Policies.ts"
@@ -19,7 +18,7 @@ const workload = Effect.fnUntraced(function*(plan: ReadonlyArray<Workload.Step>)
   const pool = yield* BufferPool.BufferPool
   const queue = yield* CommandQueue.CommandQueue
   const source = yield* pool.allocate(Workload.copyBytes)
-  const live: Array<PooledBuffer.PooledBuffer | undefined> = Array.from({ length: Workload.slots })
+  const live: Array<BufferPool.PooledBuffer | undefined> = Array.from({ length: Workload.slots })
   for (let index = 0; index < plan.length; index++) {
     const { size, slot } = plan[index]!
     const old = live[slot]

@@ -1,7 +1,6 @@
 /** Pools of shared virtual memory against pools of buffers, on one OpenCL device: leases on a hit, and round trips of data. */
 import { Context, Effect, Layer, Schema } from "effect"
-import { BufferPool, CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
-import type { GpuError } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, type GpuError, Kernel, KernelArgument } from "effect-gpu-pool"
 import { OpenCl, Svm } from "effect-gpu-pool/opencl"
 import * as Contender from "../Contender.ts"
 import { heldSize, hold } from "../HeldBlocks.ts"

@@ -3,7 +3,8 @@
  * rounds. After each round nothing may be left, and then the process's memory is looked at.
  */
 import { Context, Effect, Fiber, Layer, Logger, Option, Scheduler, Schema } from "effect"
-import { Allocator, BufferPool, CommandQueue, DeviceContext, FaultyAllocator, SizePolicy } from "effect-gpu-pool"
+import { Allocator, BufferPool, CommandQueue, DeviceContext, SizePolicy } from "effect-gpu-pool"
+import { FaultyAllocator } from "effect-gpu-pool/allocators"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
 import * as Heap from "../Heap.ts"

@@ -3,7 +3,7 @@
  * whose limit is far below its bytes.
  */
 import { Effect, Layer, Schema, Stream } from "effect"
-import { BufferPool, CommandQueue, DeviceMemory, type PooledBuffer, StagingPool, Transfers } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, DeviceMemory, StagingPool, Transfers } from "effect-gpu-pool"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
 
@@ -30,7 +30,7 @@ const pieces = ({ bytes, chunkBytes }: Input) => {
 }
 
 /** Marks each chunk, so that one that was never there would be seen. */
-const mark = (chunk: PooledBuffer.PooledBuffer, offset: number) => CommandQueue.fill(chunk, offset, { size: 4 })
+const mark = (chunk: BufferPool.PooledBuffer, offset: number) => CommandQueue.fill(chunk, offset, { size: 4 })
 
 const streamedThrough = (input: Input) =>
   pieces(input).pipe(

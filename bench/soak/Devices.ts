@@ -1,6 +1,7 @@
 /** The devices of a soak: the host's frees late, and those that can be lost are lost at times. */
 import { Effect, Layer } from "effect"
-import type { Device, GpuError } from "effect-gpu-pool"
+import type { GpuError } from "effect-gpu-pool"
+import type { Device } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"

@@ -1,6 +1,7 @@
 /** What comes between the fibers of a soak: other limits, trims, faults, and a cache that is dropped when memory is short. */
 import { Effect, Exit, Scope } from "effect"
-import type { FaultyAllocator, GpuError } from "effect-gpu-pool"
+import type { GpuError } from "effect-gpu-pool"
+import type { FaultyAllocator } from "effect-gpu-pool/allocators"
 import * as Random from "../Random.ts"
 import { type Ground, limitBytes, size } from "./Ground.ts"
 import { plannedFault } from "./Watch.ts"

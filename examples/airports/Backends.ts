@@ -1,7 +1,7 @@
 /** The backends that the job is run on. To a program each is a layer, and nothing else of it matters. */
 import { Effect, Layer } from "effect"
 import { GpuError } from "effect-gpu-pool"
-import type { Device } from "effect-gpu-pool"
+import type { Device } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"

@@ -1,7 +1,7 @@
 /** What is measured on one backend: the same job in every form, with memory from a pool and without one. */
 import { Duration, Effect, Layer } from "effect"
-import { BufferPool, DeviceContext, SizePolicy } from "effect-gpu-pool"
-import type { DeviceInfo, GpuError, PoolStats } from "effect-gpu-pool"
+import { BufferPool, DeviceContext, type GpuError, type PoolStats, SizePolicy } from "effect-gpu-pool"
+import type { DeviceInfo } from "effect-gpu-pool/backend"
 import type { Airport } from "./Airports.ts"
 import type { Backend } from "./Backends.ts"
 import * as Form from "./Form.ts"

@@ -1,5 +1,6 @@
 /** A dispatch in parts: ranges of items, some for each thread. */
-import type { KernelArgument, QueueDriver } from "effect-gpu-pool"
+import type { KernelArgument } from "effect-gpu-pool"
+import type { QueueDriver } from "effect-gpu-pool/backend"
 import type { Task, Vector } from "./Task.ts"
 import type { WorkersBuffer } from "./WorkersBuffer.ts"
 import type { WorkersKernel } from "./WorkersKernel.ts"

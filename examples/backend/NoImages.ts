@@ -1,7 +1,7 @@
 /** The images of a device that has none: it lists no formats, so nothing else is asked for but samplers. */
 import { Exit } from "effect"
 import { GpuError } from "effect-gpu-pool"
-import type { ImageDriver } from "effect-gpu-pool/images"
+import type { ImageDriver } from "effect-gpu-pool/backend"
 import { backend } from "./DriverErrors.ts"
 
 const unsupported = GpuError.make(

@@ -1,5 +1,6 @@
 /** What makes a queue of threads: one job after the other, each on as many threads as it has tasks. */
-import type { DeviceStatus, GpuError } from "effect-gpu-pool"
+import type { GpuError } from "effect-gpu-pool"
+import type { DeviceStatus } from "effect-gpu-pool/backend"
 import type { Answer, Task } from "./Task.ts"
 import type { Threads } from "./Threads.ts"
 

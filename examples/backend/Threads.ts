@@ -1,6 +1,7 @@
 /** The threads of one device. They live as long as its scope; when one of them dies, the device is lost. */
 import { Effect, type Scope } from "effect"
-import { type DeviceStatus, type DriverObjects, GpuError } from "effect-gpu-pool"
+import { GpuError } from "effect-gpu-pool"
+import type { DeviceStatus, DriverObjects } from "effect-gpu-pool/backend"
 import type { Answer, Task } from "./Task.ts"
 import { Thread } from "./Thread.ts"
 

@@ -1,6 +1,7 @@
 /** The backend: a layer that opens a device of threads, and provides what every backend provides. */
 import { Context, Effect, Layer } from "effect"
-import { BufferLike, Device, GpuError, KernelCache } from "effect-gpu-pool"
+import { GpuError } from "effect-gpu-pool"
+import { BufferLike, Device, KernelCache } from "effect-gpu-pool/backend"
 import { availableParallelism } from "node:os"
 import { noImages } from "./NoImages.ts"
 import { Pipeline } from "./Pipeline.ts"

@@ -1,5 +1,5 @@
 /** Buffers in memory that all threads see. */
-import { DeviceBuffer, type DeviceInfo } from "effect-gpu-pool"
+import { DeviceBuffer, type DeviceInfo } from "effect-gpu-pool/backend"
 
 export class WorkersBuffer extends DeviceBuffer.DeviceBuffer {
   readonly memory: SharedArrayBuffer

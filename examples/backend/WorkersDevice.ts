@@ -1,15 +1,7 @@
 /** The device: what it is, and the creation and destruction of its buffers. */
 import { Effect, Exit } from "effect"
-import {
-  BackendTraits,
-  type DeviceBuffer,
-  type DeviceContext,
-  type DeviceInfo,
-  DeviceStatus,
-  DriverObjects,
-  DType,
-  GpuError
-} from "effect-gpu-pool"
+import { type DeviceContext, DType, GpuError } from "effect-gpu-pool"
+import { BackendTraits, type DeviceBuffer, type DeviceInfo, DeviceStatus, DriverObjects } from "effect-gpu-pool/backend"
 import { backend, driverError } from "./DriverErrors.ts"
 import { shared } from "./Memory.ts"
 import { WorkersBuffer } from "./WorkersBuffer.ts"

@@ -1,6 +1,7 @@
 /** Kernels: the text of a host body, of which every thread makes a function. */
 import { Effect } from "effect"
-import { type DeviceContext, GpuError, Kernel, KernelCache } from "effect-gpu-pool"
+import { type DeviceContext, GpuError, Kernel } from "effect-gpu-pool"
+import { KernelCache } from "effect-gpu-pool/backend"
 import { backend, driverError } from "./DriverErrors.ts"
 import type { Pipeline } from "./Pipeline.ts"
 import type { Threads } from "./Threads.ts"

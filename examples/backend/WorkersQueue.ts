@@ -1,6 +1,7 @@
 /** The queue: every command is a job of the pipeline from the moment in which it is recorded. */
 import { Effect, Exit } from "effect"
-import { type DeviceBuffer, GpuError, type QueueDriver, type Rectangle } from "effect-gpu-pool"
+import { GpuError } from "effect-gpu-pool"
+import type { DeviceBuffer, QueueDriver } from "effect-gpu-pool/backend"
 import { dispatchTasks } from "./Dispatching.ts"
 import { driverError } from "./DriverErrors.ts"
 import { unshared } from "./Memory.ts"
@@ -118,7 +119,7 @@ export class WorkersQueue implements Driver {
   }
 
   #copy(
-    extent: Rectangle.Extent,
+    extent: QueueDriver.Extent,
     source: DeviceBuffer.DeviceBuffer,
     from: Layout,
     target: DeviceBuffer.DeviceBuffer,
@@ -130,7 +131,7 @@ export class WorkersQueue implements Driver {
 
   /** Who gives up takes nobody's failures away. */
   #read(
-    extent: Rectangle.Extent,
+    extent: QueueDriver.Extent,
     source: DeviceBuffer.DeviceBuffer,
     from: Layout,
     answer: QueueDriver.ReadAnswer
@@ -154,7 +155,7 @@ export class WorkersQueue implements Driver {
 
   /** `data` is the queue's own: it moves to the thread that writes it. */
   #write(
-    extent: Rectangle.Extent,
+    extent: QueueDriver.Extent,
     target: DeviceBuffer.DeviceBuffer,
     to: Layout,
     data: Uint8Array<ArrayBuffer>
@@ -198,9 +199,9 @@ const own = (buffer: DeviceBuffer.DeviceBuffer): WorkersBuffer => buffer as Work
 
 const named = ({ label }: DeviceBuffer.DeviceBuffer): string => label ?? "(no label)"
 
-const bytesOf = ([bytes, rows, slices]: Rectangle.Extent): number => bytes * rows * slices
+const bytesOf = ([bytes, rows, slices]: QueueDriver.Extent): number => bytes * rows * slices
 
-const sizeOf = ([bytes, rows, slices]: Rectangle.Extent): string =>
+const sizeOf = ([bytes, rows, slices]: QueueDriver.Extent): string =>
   rows * slices === 1 ? `${bytes} B` : `${bytes} B x ${rows} x ${slices}`
 
 /** Bytes that follow each other. */
@@ -215,7 +216,7 @@ const rowsOf = (buffer: DeviceBuffer.DeviceBuffer, { offset, rowPitch, slicePitc
 })
 
 /** Rows that follow each other. */
-const packed = ([bytes, rows]: Rectangle.Extent, memory: ArrayBuffer): Rows => ({
+const packed = ([bytes, rows]: QueueDriver.Extent, memory: ArrayBuffer): Rows => ({
   memory,
   offset: 0,
   rowPitch: bytes,

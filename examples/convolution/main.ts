@@ -1,8 +1,8 @@
 /** `npm run convolution`, with options after `--`: `npm run convolution -- --help`. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Duration, Effect, FileSystem, Layer, Option } from "effect"
-import { BufferPool, DeviceContext } from "effect-gpu-pool"
-import type { Device, GpuError } from "effect-gpu-pool"
+import { BufferPool, DeviceContext, type GpuError } from "effect-gpu-pool"
+import type { Device } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
 import { ImagePool } from "effect-gpu-pool/images"
 import { OpenCl } from "effect-gpu-pool/opencl"

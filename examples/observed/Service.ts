@@ -1,7 +1,7 @@
 /** The service: `GET /wave?samples=4096&periods=3` computes, `GET /metrics` tells Prometheus how pool and kernels are. */
 import { Effect, Layer, Schema } from "effect"
-import { BufferPool } from "effect-gpu-pool"
-import type { Device, GpuError } from "effect-gpu-pool"
+import { BufferPool, type GpuError } from "effect-gpu-pool"
+import type { Device } from "effect-gpu-pool/backend"
 import { GpuTraces, KernelMetrics, PoolMetrics } from "effect-gpu-pool/observability"
 import { FetchHttpClient, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Otlp, PrometheusMetrics } from "effect/observability"

@@ -1,7 +1,8 @@
 /** `npm run observed`, with options after `--`: `npm run observed -- --help`. */
 import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Option } from "effect"
-import type { Device, GpuError } from "effect-gpu-pool"
+import type { GpuError } from "effect-gpu-pool"
+import type { Device } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"

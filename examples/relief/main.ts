@@ -1,8 +1,8 @@
 /** `npm run relief`, with options after `--`: `npm run relief -- --help`. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Duration, Effect, FileSystem, Layer } from "effect"
-import { BufferPool, DeviceContext } from "effect-gpu-pool"
-import type { Device, GpuError } from "effect-gpu-pool"
+import { BufferPool, DeviceContext, type GpuError } from "effect-gpu-pool"
+import type { Device } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"

@@ -1,9 +1,7 @@
 /** What a program would like to know of a device before it is tuned to it: told by the driver, and measured. */
 import { Duration, Effect, Layer } from "effect"
-import { BufferPool, DeviceContext } from "effect-gpu-pool"
-import type { GpuError } from "effect-gpu-pool"
-import { Devices, DeviceSelector, TransferSpeed } from "effect-gpu-pool/devices"
-import type { ListedDevice } from "effect-gpu-pool/devices"
+import { BufferPool, DeviceContext, type GpuError } from "effect-gpu-pool"
+import { Devices, DeviceSelector, type ListedDevice, TransferSpeed } from "effect-gpu-pool/devices"
 import { OpenCl, OpenClCharacteristics } from "effect-gpu-pool/opencl"
 import { WebGpu, WebGpuCharacteristics } from "effect-gpu-pool/webgpu"
 

@@ -1,8 +1,8 @@
 /** `npm run stream`, with options after `--`: `npm run stream -- --help`. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Duration, Effect, FileSystem, Layer, Option, Path } from "effect"
-import { BufferPool, DeviceContext, DeviceMemory, StagingPool } from "effect-gpu-pool"
-import type { Device, GpuError } from "effect-gpu-pool"
+import { BufferPool, DeviceContext, DeviceMemory, type GpuError, StagingPool } from "effect-gpu-pool"
+import type { Device } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"

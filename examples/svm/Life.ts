@@ -4,7 +4,6 @@
  */
 import { Effect } from "effect"
 import { BufferPool, CommandQueue, Kernel, KernelArgument, Mapping } from "effect-gpu-pool"
-import type { PooledBuffer } from "effect-gpu-pool"
 import { Svm } from "effect-gpu-pool/opencl"
 
 /** What the cells are in; `"buffers"` are no shared memory: there a device may have to copy when they are mapped. */
@@ -47,7 +46,7 @@ const step = Kernel.make({
 const rPentomino: ReadonlyArray<readonly [row: number, column: number]> = [[0, 1], [0, 2], [1, 0], [1, 1], [2, 1]]
 
 /** Where the program sees the cells, until the scope closes. */
-const show = (lease: PooledBuffer.PooledBuffer, { memory, size }: LifeOptions) => {
+const show = (lease: BufferPool.PooledBuffer, { memory, size }: LifeOptions) => {
   const shape = [size, size]
   switch (memory) {
     case "fine":

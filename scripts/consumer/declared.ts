@@ -1,5 +1,5 @@
 /** A program with declarations of WebGPU, from wherever: what it gives and what it gets are of its own types. */
-import type { PooledBuffer } from "effect-gpu-pool"
+import type { BufferPool } from "effect-gpu-pool"
 import type { ImageLike } from "effect-gpu-pool/images"
 import { WebGpu, type WebGpuHandle } from "effect-gpu-pool/webgpu"
 import type * as Context from "effect/Context"
@@ -40,10 +40,10 @@ export const fromDevice = (device: GPUDevice) => WebGpu.layerFromDevice(device)
 export const adopt = (buffer: GPUBuffer) => WebGpu.adopt(buffer)
 export const adoptImage = (texture: GPUTexture) => WebGpu.adoptImage(texture)
 
-export const bindVertices = (pass: GPURenderPassEncoder, lease: PooledBuffer.PooledBuffer) =>
+export const bindVertices = (pass: GPURenderPassEncoder, lease: BufferPool.PooledBuffer) =>
   Effect.map(WebGpu.handle(lease), (buffer) => pass.setVertexBuffer(0, buffer))
 
-export const bind = (layout: GPUBindGroupLayout, lease: PooledBuffer.PooledBuffer) =>
+export const bind = (layout: GPUBindGroupLayout, lease: BufferPool.PooledBuffer) =>
   Effect.gen(function*() {
     const { device } = yield* WebGpu.WebGpu
     const resource: GPUBufferBinding = yield* WebGpu.binding(lease)

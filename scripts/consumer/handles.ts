@@ -1,8 +1,6 @@
 /** A program with raw handles that names no type of WebGPU: it compiles with any declarations of it, and with none. */
 import { BufferPool, CommandQueue } from "effect-gpu-pool"
-import type { PooledBuffer } from "effect-gpu-pool"
-import { Images } from "effect-gpu-pool/images"
-import type { ImageLike } from "effect-gpu-pool/images"
+import { type ImageLike, Images } from "effect-gpu-pool/images"
 import { WebGpu, type WebGpuApi, WebGpuCharacteristics, type WebGpuHandle } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -14,7 +12,7 @@ export const pool = BufferPool.layer().pipe(
 export const from = (gpu: WebGpuApi.Gpu) => WebGpu.layerFrom(gpu, { forceFallbackAdapter: true })
 export const fromHandle = (gpu: WebGpuHandle.Gpu) => WebGpu.layerFrom(gpu)
 
-export const clear = Effect.fnUntraced(function*(lease: PooledBuffer.PooledBuffer) {
+export const clear = Effect.fnUntraced(function*(lease: BufferPool.PooledBuffer) {
   const { device, queue } = yield* WebGpu.WebGpu
   const buffer = yield* WebGpu.handle(lease)
   yield* CommandQueue.flush
@@ -23,7 +21,7 @@ export const clear = Effect.fnUntraced(function*(lease: PooledBuffer.PooledBuffe
   queue.submit([encoder.finish()])
 })
 
-export const bind = Effect.fnUntraced(function*(lease: PooledBuffer.PooledBuffer, image: ImageLike.ImageLike) {
+export const bind = Effect.fnUntraced(function*(lease: BufferPool.PooledBuffer, image: ImageLike.ImageLike) {
   const { device } = yield* WebGpu.WebGpu
   const layout = device.createBindGroupLayout({
     entries: [

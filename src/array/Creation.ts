@@ -64,8 +64,7 @@ const problemOf = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { Kernel, KernelArgument } from "effect-gpu-pool"
+ * import { CommandQueue, type Kernel, type KernelArgument } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
  *
  * type Noise = Kernel.Kernel<readonly [KernelArgument.VectorArg<"y", "f32">]>

@@ -187,10 +187,10 @@ const shapeFor = (operation: string, shape: Shape.Shape, asked: Shape.Shape | un
  * **Example** (The second half of a lease of 1,024 numbers)
  *
  * ```ts
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import type { BufferPool } from "effect-gpu-pool"
  * import { DeviceArray } from "effect-gpu-pool/array"
  *
- * const secondHalf = (lease: PooledBuffer.PooledBuffer) => DeviceArray.fromLease(lease, { offset: 512, shape: [512] })
+ * const secondHalf = (lease: BufferPool.PooledBuffer) => DeviceArray.fromLease(lease, { offset: 512, shape: [512] })
  * ```
  *
  * @category models

@@ -17,7 +17,7 @@ import type { Backend } from "../services/backend/Backend.ts"
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { Backend } from "effect-gpu-pool"
+ * import type { Backend } from "effect-gpu-pool/backend"
  * import { Devices } from "effect-gpu-pool/devices"
  *
  * const withBackend = (mine: Backend.Backend) => <A, E, R>(program: Effect.Effect<A, E, R>) =>

@@ -351,8 +351,7 @@ const mostTried = 24
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import type { GpuError } from "effect-gpu-pool"
- * import { BufferPool } from "effect-gpu-pool"
+ * import { BufferPool, type GpuError } from "effect-gpu-pool"
  * import { Host } from "effect-gpu-pool/host"
  * import { OpenCl } from "effect-gpu-pool/opencl"
  *
@@ -487,13 +486,12 @@ export class Released extends Data.TaggedClass("Released")<{
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
  *
  * const copyOver = (
  *   there: CommandQueue.CommandQueue["Service"],
- *   source: PooledBuffer.PooledBuffer,
- *   target: PooledBuffer.PooledBuffer
+ *   source: BufferPool.PooledBuffer,
+ *   target: BufferPool.PooledBuffer
  * ) =>
  *   CommandQueue.copy(source, target).pipe(
  *     Effect.catchReason("GpuError", "ForeignDevice", () =>
@@ -539,12 +537,11 @@ export class ForeignDevice extends Data.TaggedClass("ForeignDevice")<{
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { Kernel, PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue, type Kernel } from "effect-gpu-pool"
  *
  * type Sum = Kernel.Kernel<readonly []>
  *
- * const sum = (inDouble: Sum, inSingle: Sum, x: PooledBuffer.PooledBuffer) =>
+ * const sum = (inDouble: Sum, inSingle: Sum, x: BufferPool.PooledBuffer) =>
  *   CommandQueue.dispatch(inDouble, {}, x.size).pipe(
  *     Effect.catchReason("GpuError", "Unsupported", () => CommandQueue.dispatch(inSingle, {}, x.size))
  *   )
@@ -580,7 +577,7 @@ export class Unsupported extends Data.TaggedClass("Unsupported")<{
  *
  * ```ts
  * import { Effect } from "effect"
- * import { KernelCache } from "effect-gpu-pool"
+ * import { KernelCache } from "effect-gpu-pool/backend"
  * import type { Kernel } from "effect-gpu-pool"
  *
  * const compile = (kernel: Kernel.Kernel) =>

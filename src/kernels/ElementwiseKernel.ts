@@ -31,8 +31,7 @@ import { wgsl, wgslPreamble } from "./expression/Wgsl.ts"
  *
  * ```ts
  * import { KernelArgument } from "effect-gpu-pool"
- * import { Expr } from "effect-gpu-pool/kernels"
- * import type { ElementwiseKernel } from "effect-gpu-pool/kernels"
+ * import { type ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
  *
  * const args = [KernelArgument.VectorArg("f32", "x"), KernelArgument.ScalarArg("f32", "factor")] as const
  * const scaled = ({ factor, x }: ElementwiseKernel.Inputs<typeof args>) => Expr.multiply(factor, x)
@@ -54,8 +53,7 @@ export type Inputs<Args extends ReadonlyArray<NumericArgument>> = {
  *
  * ```ts
  * import { KernelArgument } from "effect-gpu-pool"
- * import { Expr } from "effect-gpu-pool/kernels"
- * import type { ElementwiseKernel } from "effect-gpu-pool/kernels"
+ * import { type ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
  *
  * const args = [KernelArgument.VectorArg("f32", "x"), KernelArgument.VectorArg("u32", "y", { access: "write" })] as const
  * const outputs: ElementwiseKernel.Outputs<typeof args> = { y: Expr.index }

@@ -202,8 +202,7 @@ export interface State {
  * **Example** (A function that combines)
  *
  * ```ts
- * import { Expr } from "effect-gpu-pool/kernels"
- * import type { ReductionKernel } from "effect-gpu-pool/kernels"
+ * import { Expr, type ReductionKernel } from "effect-gpu-pool/kernels"
  *
  * type Range = ReductionKernel.StateOf<{ readonly low: "f32"; readonly high: "f32" }>
  *

@@ -4,8 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, CommandQueue } from "effect-gpu-pool"
-import type { DType, GpuError } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, type DType, type GpuError } from "effect-gpu-pool"
 import { DeviceArray } from "effect-gpu-pool/array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -1,9 +1,9 @@
 /** What products refuse, what they leave when they fail or are interrupted, and how they are divided. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, CommandQueue, KernelCache } from "effect-gpu-pool"
-import type { GpuError } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, type GpuError } from "effect-gpu-pool"
 import { DeviceArray } from "effect-gpu-pool/array"
+import { KernelCache } from "effect-gpu-pool/backend"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -3,8 +3,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, CommandQueue, DType } from "effect-gpu-pool"
-import type { GpuError } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, DType, type GpuError } from "effect-gpu-pool"
 import { DeviceArray } from "effect-gpu-pool/array"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"

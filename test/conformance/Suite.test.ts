@@ -1,9 +1,9 @@
 /** The suite itself: it finds what a broken backend does wrong, and runs without a test framework. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { DeviceContext, type QueueDriver } from "effect-gpu-pool"
+import { DeviceContext } from "effect-gpu-pool"
+import type { ImageDriver, QueueDriver } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
-import type { ImageDriver } from "effect-gpu-pool/images"
 import { Conformance } from "effect-gpu-pool/testing"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -8,7 +8,8 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
-import { BufferPool, type Device, Lease, type PooledBuffer, type PoolStats, SizePolicy } from "effect-gpu-pool"
+import { BufferPool, Lease, type PoolStats, SizePolicy } from "effect-gpu-pool"
+import type { Device } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import * as Effect from "effect/Effect"
@@ -77,7 +78,7 @@ const anySequence = steps([
 ])
 
 interface Live {
-  readonly lease: PooledBuffer.PooledBuffer
+  readonly lease: BufferPool.PooledBuffer
   readonly scope: Scope.Closeable
 }
 
@@ -97,7 +98,7 @@ class OurPool {
   }
 
   /** The lease, when the operation makes one. */
-  run(operation: Operation): Effect.Effect<PooledBuffer.PooledBuffer | undefined, unknown, Scope.Scope> {
+  run(operation: Operation): Effect.Effect<BufferPool.PooledBuffer | undefined, unknown, Scope.Scope> {
     switch (operation.op) {
       case "allocate":
         return this.#allocate(operation.size)

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { BufferPool, DeviceContext } from "effect-gpu-pool"
-import type { DriverObjects } from "effect-gpu-pool"
+import type { DriverObjects } from "effect-gpu-pool/backend"
 import { OpenCl, Svm } from "effect-gpu-pool/opencl"
 import { spawn } from "node:child_process"
 import { join } from "node:path"

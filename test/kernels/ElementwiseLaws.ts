@@ -3,7 +3,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, CommandQueue, GpuError, KernelArgument, type PooledBuffer } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, GpuError, KernelArgument } from "effect-gpu-pool"
 import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
@@ -18,10 +18,10 @@ const upload = Effect.fnUntraced(function*(data: Float32Array | Int32Array | Uin
   return lease
 })
 
-const numbers = (lease: PooledBuffer.PooledBuffer) =>
+const numbers = (lease: BufferPool.PooledBuffer) =>
   Effect.map(CommandQueue.read(lease, Float32Array), (values) => [...values])
 
-const whole = (lease: PooledBuffer.PooledBuffer) =>
+const whole = (lease: BufferPool.PooledBuffer) =>
   Effect.map(CommandQueue.read(lease, Int32Array), (values) => [...values])
 
 const swap = ElementwiseKernel.make({

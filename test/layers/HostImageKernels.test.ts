@@ -3,8 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { CommandQueue, Kernel, KernelArgument, MemoryObjects } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
-import { ImageFormat, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
-import type { KernelImage } from "effect-gpu-pool/images"
+import { ImageFormat, Images, ImageShape, ImageUsage, type KernelImage } from "effect-gpu-pool/images"
 import * as Effect from "effect/Effect"
 
 const { ImageArg, SamplerArg } = KernelArgument

@@ -1,9 +1,7 @@
 import { describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { BufferPool, CommandQueue, type GpuError, Mapping, MemoryObjects, SubRegion } from "effect-gpu-pool"
-import type { PooledBuffer } from "effect-gpu-pool"
-import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
-import type { ImageLike } from "effect-gpu-pool/images"
+import { ImageFormat, type ImageLike, Images, ImageShape } from "effect-gpu-pool/images"
 import { Schedules } from "effect-gpu-pool/testing"
 import * as Effect from "effect/Effect"
 import { pipe } from "effect/Function"
@@ -11,7 +9,7 @@ import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { layer } from "../support/hostPool.ts"
 
-const numbers = (buffer: PooledBuffer.PooledBuffer) => Effect.map(CommandQueue.read(buffer, Uint32Array), Array.from)
+const numbers = (buffer: BufferPool.PooledBuffer) => Effect.map(CommandQueue.read(buffer, Uint32Array), Array.from)
 
 type Services = Layer.Success<ReturnType<typeof layer>> | Scope.Scope
 
@@ -73,7 +71,7 @@ describe("functions on a buffer take it first or last", () => {
   it.effect("and refuse what is no buffer in front", () =>
     Effect.gen(function*() {
       const x = yield* BufferPool.allocate(16)
-      const nothing = undefined as unknown as PooledBuffer.PooledBuffer
+      const nothing = undefined as unknown as BufferPool.PooledBuffer
       const refused = [
         CommandQueue.write(nothing, new Uint8Array(4)),
         CommandQueue.read(nothing, Uint8Array),

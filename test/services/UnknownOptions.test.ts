@@ -5,7 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
+import { FaultyAllocator, LimitingAllocator } from "../../src/allocators.ts"
 import { DeviceArray } from "../../src/array.ts"
+import { DeviceMemo, KernelCache, PoolCore } from "../../src/backend.ts"
 import { Devices, DeviceSelector, TransferSpeed } from "../../src/devices.ts"
 import { Host } from "../../src/host.ts"
 import { ImageFormat, ImagePool, Images, ImageShape } from "../../src/images.ts"
@@ -14,16 +16,10 @@ import {
   BufferPool,
   CommandQueue,
   DeviceContext,
-  DeviceMemo,
-  FaultyAllocator,
   GpuError,
   KernelArgument,
-  KernelCache,
-  LimitingAllocator,
   Mapping,
   MemoryObjects,
-  PoolCore,
-  type PooledBuffer,
   SizePolicy,
   SubRegion
 } from "../../src/index.ts"
@@ -45,7 +41,7 @@ const services = Layer.mergeAll(BufferPool.layer(), ImagePool.layer(), Allocator
 /** Options as a program without types has them. */
 const named = (name: string, value: unknown = 1, others: object = {}): never => ({ ...others, [name]: value }) as never
 
-const withLease = <A, E, R>(f: (lease: PooledBuffer.PooledBuffer) => Effect.Effect<A, E, R>) => BufferPool.use(64, f)
+const withLease = <A, E, R>(f: (lease: BufferPool.PooledBuffer) => Effect.Effect<A, E, R>) => BufferPool.use(64, f)
 
 const withImage = <A, E, R>(f: (image: Effect.Success<ReturnType<typeof Images.make>>) => Effect.Effect<A, E, R>) =>
   Effect.scoped(Effect.flatMap(Images.make(ImageShape.image2d(2, 2), ImageFormat.rgba8), f))

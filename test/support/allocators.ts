@@ -2,14 +2,9 @@
  * Allocators as programs write them, on the public API: some that obey every rule, and some that each break one. The rules
  * are those of docs/pool.md, under "An allocator of your own".
  */
-import {
-  Allocator,
-  BufferUsage,
-  type DeviceBuffer,
-  DeviceContext,
-  GpuError,
-  StatisticsAllocator
-} from "effect-gpu-pool"
+import { Allocator, BufferUsage, DeviceContext, GpuError } from "effect-gpu-pool"
+import { StatisticsAllocator } from "effect-gpu-pool/allocators"
+import type { DeviceBuffer } from "effect-gpu-pool/backend"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"

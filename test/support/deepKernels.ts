@@ -2,8 +2,8 @@
  * A program for a process of its own: compiles kernels that nest as deeply as they may, and more deeply, and prints how
  * each ended; with the argument "run" it runs them too. A compiler that ends the process leaves the list short.
  */
-import { BufferPool, CommandQueue, Kernel, KernelArgument, KernelCache } from "effect-gpu-pool"
-import type { GpuError } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, type GpuError, Kernel, KernelArgument } from "effect-gpu-pool"
+import { KernelCache } from "effect-gpu-pool/backend"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"

@@ -16,6 +16,10 @@ export interface Export {
   readonly arities: ReadonlyArray<number>
 }
 
+/** `export type { A } from "./a.ts"` exports no value, also where A is a class. */
+const isTypeAlone = ({ declarations = [] }: ts.Symbol): boolean =>
+  declarations.some((at) => ts.isExportSpecifier(at) && (at.isTypeOnly || at.parent.parent.isTypeOnly))
+
 /** A folder with a program: `entries.ts` exports entry points as namespaces. */
 export class Editor {
   readonly #folder: string
@@ -66,7 +70,7 @@ export class Editor {
         for (const member of checker.getExportsOfModule(symbol)) visit(`${path}.${member.name}`, member, depth + 1)
         return
       }
-      const isValue = (symbol.flags & ts.SymbolFlags.Value) !== 0
+      const isValue = (symbol.flags & ts.SymbolFlags.Value) !== 0 && !isTypeAlone(named)
       const signatures = isValue ? checker.getTypeOfSymbolAtLocation(symbol, source).getCallSignatures() : []
       found.push({
         path,

@@ -1,7 +1,8 @@
 /** Tests per device, in a framework that is an array, in node:test as a process of its own, and in this one. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, CommandQueue, DeviceContext, Kernel, KernelArgument, KernelCache } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, DeviceContext, Kernel, KernelArgument } from "effect-gpu-pool"
+import { KernelCache } from "effect-gpu-pool/backend"
 import { Devices } from "effect-gpu-pool/devices"
 import { Host } from "effect-gpu-pool/host"
 import { DeviceTests } from "effect-gpu-pool/testing"

@@ -13,10 +13,9 @@ import { GpuError, invalidRequest } from "../GpuError.ts"
  *
  * ```ts
  * import { BufferPool, CommandQueue } from "effect-gpu-pool"
- * import type { HostData } from "effect-gpu-pool"
  * import { Effect } from "effect"
  *
- * const upload = (data: HostData.HostData) =>
+ * const upload = (data: CommandQueue.HostData) =>
  *   Effect.tap(BufferPool.allocate(data.byteLength), (lease) => CommandQueue.write(lease, data))
  * ```
  *

@@ -24,9 +24,9 @@ import { byteLength, copyBytes, packed } from "./RectangleRows.ts"
  * **Example** (A square of 16 x 16 numbers of 4 bytes)
  *
  * ```ts
- * import type { Rectangle } from "effect-gpu-pool"
+ * import type { CommandQueue } from "effect-gpu-pool"
  *
- * const square: Rectangle.Region = [16 * 4, 16]
+ * const square: CommandQueue.Region = [16 * 4, 16]
  * ```
  *
  * @category models
@@ -48,9 +48,9 @@ export type Origin = readonly [byte?: number, row?: number, slice?: number]
  * **Example** (A part of a picture, 1,024 pixels of 4 bytes wide)
  *
  * ```ts
- * import type { Rectangle } from "effect-gpu-pool"
+ * import type { CommandQueue } from "effect-gpu-pool"
  *
- * const part: Rectangle.Placement = { origin: [100 * 4, 50], rowPitch: 1024 * 4 }
+ * const part: CommandQueue.Placement = { origin: [100 * 4, 50], rowPitch: 1024 * 4 }
  * ```
  *
  * @category models

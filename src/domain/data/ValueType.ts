@@ -70,11 +70,11 @@ export type NumberOf<N extends NumberType> = N extends LongInteger ? bigint : nu
  * **Example** (Values of three types)
  *
  * ```ts
- * import type { ValueType } from "effect-gpu-pool"
+ * import type { KernelArgument } from "effect-gpu-pool"
  *
- * const shade: ValueType.ValueOf<"u8"> = 200
- * const seed: ValueType.ValueOf<"u64"> = 2n ** 64n - 1n
- * const wind: ValueType.ValueOf<"vec3<f32>"> = Float32Array.of(0.5, -1, 0)
+ * const shade: KernelArgument.ValueOf<"u8"> = 200
+ * const seed: KernelArgument.ValueOf<"u64"> = 2n ** 64n - 1n
+ * const wind: KernelArgument.ValueOf<"vec3<f32>"> = Float32Array.of(0.5, -1, 0)
  * ```
  *
  * @category models

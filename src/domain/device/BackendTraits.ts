@@ -46,7 +46,7 @@ export interface BackendTraits {
  * **Example** (A backend without images over buffers)
  *
  * ```ts
- * import { BackendTraits } from "effect-gpu-pool"
+ * import { BackendTraits } from "effect-gpu-pool/backend"
  *
  * const traits: BackendTraits.BackendTraits = { ...BackendTraits.javaScript, optionalImages: ["1dBuffer"] }
  * ```

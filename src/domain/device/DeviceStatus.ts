@@ -13,7 +13,7 @@ import { DeviceLost, type GpuError, make } from "../GpuError.ts"
  * **Example** (Listening for the loss of a device)
  *
  * ```ts
- * import { DeviceStatus } from "effect-gpu-pool"
+ * import { DeviceStatus } from "effect-gpu-pool/backend"
  *
  * const status = new DeviceStatus.DeviceStatus("mine")
  * const losses: Array<string> = []

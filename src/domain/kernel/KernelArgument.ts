@@ -15,6 +15,20 @@ import * as ImageChannel from "../images/ImageChannel.ts"
 import * as Format from "../images/ImageFormat.ts"
 import type { ImageKind } from "../images/ImageShape.ts"
 
+export type {
+  HeldValue,
+  HostValueOf,
+  LongInteger,
+  NumberOf,
+  NumberType,
+  ShortVector,
+  SmallInteger,
+  ValueOf,
+  ValueType,
+  VectorLength,
+  Widened
+} from "../data/ValueType.ts"
+
 /**
  * How a kernel uses a vector.
  *

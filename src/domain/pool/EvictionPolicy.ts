@@ -59,7 +59,8 @@ const simple = (order: EvictionOrder): EvictionPolicy => ({ name: order, whenKno
  * **Example** (One block for all that is missing)
  *
  * ```ts
- * import { EvictionPolicy, PoolCore } from "effect-gpu-pool"
+ * import { EvictionPolicy } from "effect-gpu-pool"
+ * import { PoolCore } from "effect-gpu-pool/backend"
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.byNeed })
  * for (const bytes of [10, 20, 40]) {
@@ -82,7 +83,8 @@ export const byNeed: EvictionPolicy = simple("byNeed")
  * **Example** (The largest, though less is missing)
  *
  * ```ts
- * import { EvictionPolicy, PoolCore } from "effect-gpu-pool"
+ * import { EvictionPolicy } from "effect-gpu-pool"
+ * import { PoolCore } from "effect-gpu-pool/backend"
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.largestFirst })
  * for (const bytes of [10, 20, 40]) {
@@ -110,7 +112,8 @@ export const largestFirst: EvictionPolicy = simple("largestFirst")
  * **Example** (A spare goes before what another size has left)
  *
  * ```ts
- * import { EvictionPolicy, PoolCore } from "effect-gpu-pool"
+ * import { EvictionPolicy } from "effect-gpu-pool"
+ * import { PoolCore } from "effect-gpu-pool/backend"
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.oldestFirst })
  * for (const [bytes, value] of [[10, "a spare"], [10, "another"], [20, "of another size"]] as const) {
@@ -141,7 +144,8 @@ export const oldestFirst: EvictionPolicy = simple("oldestFirst")
  * **Example** (What another size has left goes before a spare)
  *
  * ```ts
- * import { EvictionPolicy, PoolCore } from "effect-gpu-pool"
+ * import { EvictionPolicy } from "effect-gpu-pool"
+ * import { PoolCore } from "effect-gpu-pool/backend"
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.leastRecentlyUsed })
  * for (const [bytes, value] of [[10, "a spare"], [10, "another"], [20, "of another size"]] as const) {

@@ -25,9 +25,9 @@ import { type GpuError, invalidRequest, make, Unsupported } from "../GpuError.ts
  * **Example** (Four limits of a gibibyte, or what comes close to it, and none)
  *
  * ```ts
- * import type { MemoryLimit } from "effect-gpu-pool"
+ * import type { BufferPool } from "effect-gpu-pool"
  *
- * const limits: ReadonlyArray<MemoryLimit.ByteAmount> = [2 ** 30, 1073741824n, "1 GiB", "12.5%", "unlimited"]
+ * const limits: ReadonlyArray<BufferPool.ByteAmount> = [2 ** 30, 1073741824n, "1 GiB", "12.5%", "unlimited"]
  * ```
  *
  * @category models

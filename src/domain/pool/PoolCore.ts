@@ -55,7 +55,7 @@ export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
  * **Example** (Missing once, then hitting)
  *
  * ```ts
- * import { PoolCore } from "effect-gpu-pool"
+ * import { PoolCore } from "effect-gpu-pool/backend"
  *
  * const core = new PoolCore.PoolCore<ArrayBuffer>({ maxBytes: 1 << 20 })
  * const family = 0
@@ -70,7 +70,7 @@ export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
  * **Example** (Letting go of what nobody asks for)
  *
  * ```ts
- * import { PoolCore } from "effect-gpu-pool"
+ * import { PoolCore } from "effect-gpu-pool/backend"
  *
  * // The time to live is two of the owner's clock ticks.
  * const core = new PoolCore.PoolCore<string>({ idle: { steps: 2, keepBytes: 0 } })

@@ -111,7 +111,7 @@ export interface PoolLimit {
 
 /**
  * The options of a pool's memory. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"`
- * where the backend reports it: see `MemoryLimit.ByteAmount`.
+ * where the backend reports it: see `BufferPool.ByteAmount`.
  *
  * @category models
  * @since 0.1.0

@@ -1,9 +1,9 @@
-import { demand, demandMembers } from "../arguments/Demand.ts"
 /**
  * The memory of a pool now, and its counters so far.
  *
  * @since 0.1.0
  */
+import { demand, demandMembers } from "../arguments/Demand.ts"
 
 /**
  * A snapshot of a pool's ledger. Blocks are counted one by one; every other size is in bytes.
@@ -203,3 +203,22 @@ export const snapshotOf = (counters: PoolStats): PoolStats => ({
   waiters: counters.waiters,
   setAsideBytes: counters.setAsideBytes
 })
+
+/**
+ * The held blocks of one queue, and the leases that it got. They are counted while the device has several queues.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface QueueStats {
+  /** What the queue is called: the label that it was opened with, or "queue 2" and so on. */
+  readonly label: string
+  /** Held blocks that the queue used last; those that no queue has used count for the first one. */
+  readonly heldBlocks: number
+  /** Their capacity in bytes. */
+  readonly heldBytes: number
+  /** Leases of held blocks by programs on the queue. */
+  readonly leases: number
+  /** Of them those of blocks that another queue may still use, so that the first command waits for it on the device. */
+  readonly waits: number
+}

@@ -66,11 +66,10 @@ export type { DeviceOptions, Options, SharedOptions } from "./opening/GivenOptio
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
  * import { WebGpu } from "effect-gpu-pool/webgpu"
  *
- * const clear = Effect.fnUntraced(function*(lease: PooledBuffer.PooledBuffer) {
+ * const clear = Effect.fnUntraced(function*(lease: BufferPool.PooledBuffer) {
  *   const { device, queue } = yield* WebGpu.WebGpu
  *   const buffer = yield* WebGpu.handle(lease)
  *   yield* CommandQueue.flush
@@ -345,10 +344,10 @@ const noImage = (image: unknown): GpuError =>
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import type { BufferPool } from "effect-gpu-pool"
  * import { WebGpu } from "effect-gpu-pool/webgpu"
  *
- * const bindVertices = (pass: GPURenderPassEncoder, lease: PooledBuffer.PooledBuffer) =>
+ * const bindVertices = (pass: GPURenderPassEncoder, lease: BufferPool.PooledBuffer) =>
  *   Effect.map(WebGpu.handle(lease), (buffer) => pass.setVertexBuffer(0, buffer))
  * ```
  *
@@ -366,10 +365,10 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<WebGpuHandl
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import type { BufferPool } from "effect-gpu-pool"
  * import { WebGpu } from "effect-gpu-pool/webgpu"
  *
- * const bind = Effect.fnUntraced(function*(layout: GPUBindGroupLayout, lease: PooledBuffer.PooledBuffer) {
+ * const bind = Effect.fnUntraced(function*(layout: GPUBindGroupLayout, lease: BufferPool.PooledBuffer) {
  *   const { device } = yield* WebGpu.WebGpu
  *   const resource = yield* WebGpu.binding(lease)
  *   return device.createBindGroup({ layout, entries: [{ binding: 0, resource }] })

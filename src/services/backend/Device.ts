@@ -54,8 +54,8 @@ export interface Drivers {
  *
  * ```ts
  * import * as Context from "effect/Context"
- * import { Device, DeviceContext, KernelCache, QueueDriver } from "effect-gpu-pool"
- * import { ImageDriver } from "effect-gpu-pool/images"
+ * import { DeviceContext } from "effect-gpu-pool"
+ * import { Device, ImageDriver, KernelCache, QueueDriver } from "effect-gpu-pool/backend"
  *
  * const withQueue = (
  *   services: Context.Context<Device.Services>,

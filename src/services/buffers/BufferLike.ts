@@ -24,7 +24,7 @@ import { PooledBuffer } from "./PooledBuffer.ts"
  *
  * ```ts
  * import { CommandQueue } from "effect-gpu-pool"
- * import type { BufferLike } from "effect-gpu-pool"
+ * import type { BufferLike } from "effect-gpu-pool/backend"
  *
  * const clear = (buffer: BufferLike.BufferLike) => CommandQueue.fill(buffer, 0)
  * ```
@@ -45,8 +45,8 @@ export const isBufferLike = (value: unknown): value is BufferLike =>
  *
  * ```ts
  * import { Effect, Exit } from "effect"
- * import { BufferLike, GpuError } from "effect-gpu-pool"
- * import type { DeviceBuffer, DeviceInfo } from "effect-gpu-pool"
+ * import { GpuError } from "effect-gpu-pool"
+ * import { BufferLike, type DeviceBuffer, type DeviceInfo } from "effect-gpu-pool/backend"
  *
  * const rawBuffer = (buffer: BufferLike.BufferLike, info: DeviceInfo.DeviceInfo) =>
  *   Effect.suspend((): Exit.Exit<DeviceBuffer.DeviceBuffer, GpuError.GpuError> => {
@@ -104,7 +104,7 @@ const noBuffer = (operation: string, value: unknown): GpuError =>
  * **Example** (Whether a buffer has memory at all)
  *
  * ```ts
- * import { BufferLike } from "effect-gpu-pool"
+ * import { BufferLike } from "effect-gpu-pool/backend"
  *
  * const isEmpty = (buffer: BufferLike.BufferLike) => BufferLike.deviceBuffer(buffer) === undefined
  * ```

@@ -50,9 +50,12 @@ import * as Allocator from "./Allocator.ts"
 import { BufferSource, type BufferSourceOptions, policyOf } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
+export type { ByteAmount } from "../../domain/pool/MemoryLimit.ts"
 export type { BudgetOptions, ExhaustedOptions, PoolLimit, ReserveOptions } from "../../domain/pool/PoolOptions.ts"
 export type { Need } from "../pool/Handlers.ts"
+export type { ConfigOf, MemoryControls, PoolControls } from "../pool/Pool.ts"
 export type { AllocateOptions } from "./Allocator.ts"
+export type { PooledBuffer } from "./PooledBuffer.ts"
 
 /**
  * What one request for a buffer may say.
@@ -64,7 +67,7 @@ export interface PoolAllocateOptions extends Allocator.AllocateOptions, Exhauste
 
 /**
  * How a pool of buffers behaves. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"` where
- * the backend reports it: see `MemoryLimit.ByteAmount`.
+ * the backend reports it: see `BufferPool.ByteAmount`.
  *
  * **Example** (A patient pool that gives idle memory back)
  *
@@ -556,7 +559,7 @@ export const freeHeld: Accessors.OfPool<BufferPool, Pool>["freeHeld"] = Accessor
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue, BufferPool } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
  *
  * const alone = <A, E, R>(job: Effect.Effect<A, E, R>) =>
  *   Effect.flatMap(CommandQueue.make(), (queue) =>
@@ -577,7 +580,7 @@ export const freeHeldOf: Accessors.OfPool<BufferPool, Pool>["freeHeldOf"] = Acce
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue, BufferPool } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
  *
  * const waits = Effect.map(Effect.flatMap(CommandQueue.CommandQueue, BufferPool.statsOf), ({ waits }) => waits)
  * ```

@@ -34,9 +34,8 @@ export interface Part {
  * **Example** (The buffers of a backend of your own)
  *
  * ```ts
- * import { BufferUsage, DeviceBuffer } from "effect-gpu-pool"
- * import type { MemorySpan } from "../../domain/data/MemorySpan.ts"
-import type { DeviceInfo } from "effect-gpu-pool"
+ * import { BufferUsage } from "effect-gpu-pool"
+ * import { DeviceBuffer, type DeviceInfo } from "effect-gpu-pool/backend"
  *
  * class MyBuffer extends DeviceBuffer.DeviceBuffer {
  *   readonly memory: ArrayBuffer

@@ -14,6 +14,8 @@ import type { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { DeviceBuffer, Part } from "./DeviceBuffer.ts"
 
+export type { DeviceInfo, DeviceLimits, ImageLimits } from "../../domain/device/DeviceInfo.ts"
+
 /**
  * Whether a buffer copies the program's data, or uses it as its memory.
  *

@@ -22,7 +22,7 @@ import { DriverMemory } from "./DriverObject.ts"
  *
  * ```ts
  * import { MutableHashMap } from "effect"
- * import type { DeviceImage } from "effect-gpu-pool/images"
+ * import type { DeviceImage } from "effect-gpu-pool/backend"
  *
  * const titles = MutableHashMap.empty<DeviceImage.DeviceImage, string>()
  * ```

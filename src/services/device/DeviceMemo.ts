@@ -50,7 +50,8 @@ const ageOf = (info: DeviceInfo): Age => {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceContext, DeviceMemo } from "effect-gpu-pool"
+ * import { DeviceContext } from "effect-gpu-pool"
+ * import { DeviceMemo } from "effect-gpu-pool/backend"
  * import { Host } from "effect-gpu-pool/host"
  *
  * let lanes = 4
@@ -87,7 +88,8 @@ export const clearAll: Effect.Effect<void> = Effect.sync(() => {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { DeviceContext, DeviceMemo } from "effect-gpu-pool"
+ * import { DeviceContext } from "effect-gpu-pool"
+ * import { DeviceMemo } from "effect-gpu-pool/backend"
  * import { Host } from "effect-gpu-pool/host"
  *
  * let asked = 0

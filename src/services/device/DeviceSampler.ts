@@ -17,7 +17,7 @@ import { DriverObject } from "./DriverObject.ts"
  * **Example** (What a sampler does)
  *
  * ```ts
- * import type { DeviceSampler } from "effect-gpu-pool/images"
+ * import type { DeviceSampler } from "effect-gpu-pool/backend"
  *
  * const isSmooth = (sampler: DeviceSampler.DeviceSampler) => sampler.options.filter === "linear"
  * ```

@@ -41,7 +41,7 @@ export interface DriverImageMapping extends DriverMapping {
  * **Example** (The largest picture, as the driver says it)
  *
  * ```ts
- * import { ImageDriver } from "effect-gpu-pool/images"
+ * import { ImageDriver } from "effect-gpu-pool/backend"
  *
  * const largest = ImageDriver.ImageDriver.useSync((driver) => driver.largest("2d"))
  * ```

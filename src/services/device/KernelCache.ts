@@ -27,7 +27,7 @@ import * as LoadedPart from "../calls/LoadedPart.ts"
  * **Example** (The compiled kernels of a backend of your own)
  *
  * ```ts
- * import { KernelCache } from "effect-gpu-pool"
+ * import { KernelCache } from "effect-gpu-pool/backend"
  * import type { Kernel } from "effect-gpu-pool"
  *
  * class MyCompiledKernel extends KernelCache.CompiledKernel {
@@ -82,7 +82,7 @@ export interface KernelCacheStats {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { KernelCache } from "effect-gpu-pool"
+ * import { KernelCache } from "effect-gpu-pool/backend"
  * import type { Kernel } from "effect-gpu-pool"
  *
  * const warmUp = Effect.fnUntraced(function*(kernels: ReadonlyArray<Kernel.Kernel>) {
@@ -137,7 +137,7 @@ export interface KernelCompiler<C extends CompiledKernel> {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { KernelCache } from "effect-gpu-pool"
+ * import { KernelCache } from "effect-gpu-pool/backend"
  * import type { DeviceContext } from "effect-gpu-pool"
  *
  * class Interpreted extends KernelCache.CompiledKernel {}
@@ -221,7 +221,8 @@ const cacheLine = (
  * **Example** (Compiling ahead)
  *
  * ```ts
- * import { Kernel, KernelArgument, KernelCache } from "effect-gpu-pool"
+ * import { Kernel, KernelArgument } from "effect-gpu-pool"
+ * import { KernelCache } from "effect-gpu-pool/backend"
  *
  * const double = Kernel.make({
  *   name: "double",
@@ -244,7 +245,8 @@ export const get = (kernel: Kernel): Effect.Effect<CompiledKernel, GpuError, Ker
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue, KernelCache } from "effect-gpu-pool"
+ * import { CommandQueue } from "effect-gpu-pool"
+ * import { KernelCache } from "effect-gpu-pool/backend"
  *
  * const phaseOver = Effect.andThen(CommandQueue.finish, KernelCache.clear)
  * ```
@@ -261,7 +263,7 @@ export const clear: Effect.Effect<void, never, KernelCache> = KernelCache.use((c
  *
  * ```ts
  * import { Effect } from "effect"
- * import { KernelCache } from "effect-gpu-pool"
+ * import { KernelCache } from "effect-gpu-pool/backend"
  *
  * const report = Effect.map(KernelCache.stats, (s) => `${s.misses} compiled, ${s.hits} found`)
  * ```

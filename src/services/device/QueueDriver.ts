@@ -18,6 +18,10 @@ import type { DeviceSampler } from "./DeviceSampler.ts"
 import type { CompiledKernel } from "./KernelCache.ts"
 import type { Queue } from "./queues/Queue.ts"
 
+export type { HostData } from "../../domain/data/HostData.ts"
+export type { Extent, Place } from "../../domain/data/Rectangle.ts"
+export type { HeldValue } from "../../domain/data/ValueType.ts"
+
 /**
  * How many recorded commands a driver submits at the latest. With more commands in a submit the device would be idle
  * for longer, and a failing submit would lose more. With fewer, the fixed cost of a submit, with its error scopes on
@@ -214,7 +218,7 @@ export interface Driver {
  * **Example** (A queue that counts what is submitted)
  *
  * ```ts
- * import { QueueDriver } from "effect-gpu-pool"
+ * import { QueueDriver } from "effect-gpu-pool/backend"
  *
  * let flushes = 0
  * const counting = (driver: QueueDriver.QueueDriver["Service"]): QueueDriver.QueueDriver["Service"] => ({

@@ -20,8 +20,7 @@ import { PooledImage } from "./PooledImage.ts"
  * **Example** (A step that works with and without a pool)
  *
  * ```ts
- * import { Images } from "effect-gpu-pool/images"
- * import type { ImageLike } from "effect-gpu-pool/images"
+ * import { type ImageLike, Images } from "effect-gpu-pool/images"
  *
  * const pixels = (image: ImageLike.ImageLike) => Images.read(image)
  * ```
@@ -43,9 +42,8 @@ export const isImageLike = (value: unknown): value is ImageLike =>
  * ```ts
  * import { Effect, Exit } from "effect"
  * import { GpuError } from "effect-gpu-pool"
- * import type { DeviceInfo } from "effect-gpu-pool"
+ * import type { DeviceImage, DeviceInfo } from "effect-gpu-pool/backend"
  * import { ImageLike } from "effect-gpu-pool/images"
- * import type { DeviceImage } from "effect-gpu-pool/images"
  *
  * const rawImage = (image: ImageLike.ImageLike, info: DeviceInfo.DeviceInfo) =>
  *   Effect.suspend((): Exit.Exit<DeviceImage.DeviceImage, GpuError.GpuError> => {

@@ -87,8 +87,7 @@ export interface PoolImageOptions extends ImageOptions, ExhaustedOptions {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, ImageShape } from "effect-gpu-pool/images"
- * import type { ImagePool } from "effect-gpu-pool/images"
+ * import { ImageFormat, type ImagePool, ImageShape } from "effect-gpu-pool/images"
  *
  * const warmUp = (pool: ImagePool.Pool, count: number) =>
  *   Effect.scoped(
@@ -556,8 +555,7 @@ export const setLimit: Accessors.OfPool<ImagePool, Pool>["setLimit"] = Accessors
  * ```ts
  * import { Effect } from "effect"
  * import { Lease } from "effect-gpu-pool"
- * import { ImagePool } from "effect-gpu-pool/images"
- * import type { PooledImage } from "effect-gpu-pool/images"
+ * import { ImagePool, type PooledImage } from "effect-gpu-pool/images"
  *
  * const giveWay = (frames: Array<PooledImage.PooledImage>) =>
  *   ImagePool.onOutOfMemory(() => {

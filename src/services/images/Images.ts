@@ -167,8 +167,7 @@ export interface MapOptions extends RegionOptions, ShapeOptions {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images } from "effect-gpu-pool/images"
- * import type { ImageLike } from "effect-gpu-pool/images"
+ * import { type ImageLike, Images } from "effect-gpu-pool/images"
  *
  * const clearAll = Effect.fnUntraced(function*(all: ReadonlyArray<ImageLike.ImageLike>) {
  *   const images = yield* Images.Images
@@ -363,8 +362,7 @@ export const fromHost = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images } from "effect-gpu-pool/images"
- * import type { ImageLike } from "effect-gpu-pool/images"
+ * import { type ImageLike, Images } from "effect-gpu-pool/images"
  *
  * const row = (image: ImageLike.ImageLike, y: number) =>
  *   Effect.map(Images.hostArray(image, Float32Array), (all) => all.subarray(y * image.shape.width, (y + 1) * image.shape.width))
@@ -469,8 +467,7 @@ export const fromArray = (
  * **Example** (One column of a picture)
  *
  * ```ts
- * import { Images } from "effect-gpu-pool/images"
- * import type { ImageLike } from "effect-gpu-pool/images"
+ * import { type ImageLike, Images } from "effect-gpu-pool/images"
  *
  * const writeColumn = (image: ImageLike.ImageLike, x: number, column: Uint8Array<ArrayBuffer>) =>
  *   Images.write(image, column, { origin: [x], extent: [1, image.shape.height] })
@@ -538,8 +535,7 @@ export const read: {
  * **Example** (Into the middle of a larger picture)
  *
  * ```ts
- * import { Images } from "effect-gpu-pool/images"
- * import type { ImageLike } from "effect-gpu-pool/images"
+ * import { type ImageLike, Images } from "effect-gpu-pool/images"
  *
  * const atlas = new Uint8Array(4096 * 4096 * 4)
  * const place = (tile: ImageLike.ImageLike, x: number, y: number) =>
@@ -573,8 +569,7 @@ export const readInto: {
  * **Example** (Clearing the upper half)
  *
  * ```ts
- * import { Images } from "effect-gpu-pool/images"
- * import type { ImageLike } from "effect-gpu-pool/images"
+ * import { type ImageLike, Images } from "effect-gpu-pool/images"
  *
  * const clearUpper = (image: ImageLike.ImageLike) =>
  *   Images.fill(image, 0, { extent: [image.shape.width, Math.floor(image.shape.height / 2)] })
@@ -608,8 +603,7 @@ export const fill: {
  * **Example** (One layer of an array)
  *
  * ```ts
- * import { Images } from "effect-gpu-pool/images"
- * import type { ImageLike } from "effect-gpu-pool/images"
+ * import { type ImageLike, Images } from "effect-gpu-pool/images"
  *
  * const layer = (frames: ImageLike.ImageLike, index: number, picture: ImageLike.ImageLike) =>
  *   Images.copy(frames, picture, {
@@ -646,8 +640,7 @@ export const copy: {
  * ```ts
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
- * import { ImageFormat, Images } from "effect-gpu-pool/images"
- * import type { ImageLike } from "effect-gpu-pool/images"
+ * import { ImageFormat, type ImageLike, Images } from "effect-gpu-pool/images"
  *
  * const elements = Effect.fnUntraced(function*(image: ImageLike.ImageLike) {
  *   const buffer = yield* BufferPool.allocate(ImageFormat.imageBytes(image.format, image.shape))
@@ -680,7 +673,7 @@ export const toBuffer: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { BufferLike } from "effect-gpu-pool"
+ * import type { BufferLike } from "effect-gpu-pool/backend"
  * import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
  *
  * const picture = Effect.fnUntraced(function*(pixels: BufferLike.BufferLike, width: number, height: number) {

@@ -27,8 +27,7 @@ import type { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Images } from "effect-gpu-pool/images"
- * import type { ImageLike } from "effect-gpu-pool/images"
+ * import { type ImageLike, Images } from "effect-gpu-pool/images"
  *
  * const invertRow = (image: ImageLike.ImageLike, row: number) =>
  *   Effect.scoped(Effect.map(

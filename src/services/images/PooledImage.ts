@@ -21,8 +21,7 @@ import { LeaseHolder } from "../lease/LeaseHolder.ts"
  *
  * ```ts
  * import { Effect } from "effect"
- * import { ImageFormat, ImagePool, ImageShape } from "effect-gpu-pool/images"
- * import type { PooledImage } from "effect-gpu-pool/images"
+ * import { ImageFormat, ImagePool, ImageShape, type PooledImage } from "effect-gpu-pool/images"
  *
  * const describe = (image: PooledImage.PooledImage) => `${image.shape.width} x ${image.shape.height}, ${image.size} bytes`
  * const shape = ImageShape.image2d(64, 64)

@@ -16,10 +16,9 @@ import { type Lease, transfer } from "./Lease.ts"
  * **Example** (A record of leases with a method of its own)
  *
  * ```ts
- * import { LeaseHolder } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, LeaseHolder } from "effect-gpu-pool"
  *
- * const rows = (leases: ReadonlyArray<PooledBuffer.PooledBuffer>): LeaseHolder.LeaseHolder => ({
+ * const rows = (leases: ReadonlyArray<BufferPool.PooledBuffer>): LeaseHolder.LeaseHolder => ({
  *   [LeaseHolder.LeaseHolder]: () => leases
  * })
  * LeaseHolder.leases(rows([])).size // => 0
@@ -36,13 +35,12 @@ export const LeaseHolder: unique symbol = Symbol.for("effect-gpu-pool/LeaseHolde
  * **Example** (A pair of buffers that moves as one)
  *
  * ```ts
- * import type { PooledBuffer } from "effect-gpu-pool"
- * import { LeaseHolder } from "effect-gpu-pool"
+ * import { type BufferPool, LeaseHolder } from "effect-gpu-pool"
  *
  * class Complex implements LeaseHolder.LeaseHolder {
- *   readonly re: PooledBuffer.PooledBuffer
- *   readonly im: PooledBuffer.PooledBuffer
- *   constructor(re: PooledBuffer.PooledBuffer, im: PooledBuffer.PooledBuffer) {
+ *   readonly re: BufferPool.PooledBuffer
+ *   readonly im: BufferPool.PooledBuffer
+ *   constructor(re: BufferPool.PooledBuffer, im: BufferPool.PooledBuffer) {
  *     this.re = re
  *     this.im = im
  *   }

@@ -35,7 +35,7 @@ import {
   type ReserveOptions
 } from "../../domain/pool/PoolOptions.ts"
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
-import type { QueueStats } from "../../domain/pool/QueueStats.ts"
+import type { QueueStats } from "../../domain/pool/PoolStats.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import * as QueueEvent from "../device/QueueEvent.ts"
@@ -53,9 +53,9 @@ import { PoolRuntime } from "./PoolRuntime.ts"
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { Pool } from "effect-gpu-pool"
+ * import type { BufferPool } from "effect-gpu-pool"
  *
- * const isFull = (pool: Pool.MemoryControls) =>
+ * const isFull = (pool: BufferPool.MemoryControls) =>
  *   Effect.zipWith(pool.stats, pool.maxBytes, ({ managedBytes }, limit) => managedBytes >= limit)
  * ```
  *
@@ -92,9 +92,9 @@ export interface MemoryControls {
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { Pool } from "effect-gpu-pool"
+ * import type { BufferPool } from "effect-gpu-pool"
  *
- * const withShare = <P, A, E, R>(pool: Pool.PoolControls<P>, job: (share: P) => Effect.Effect<A, E, R>) =>
+ * const withShare = <P, A, E, R>(pool: BufferPool.PoolControls<P>, job: (share: P) => Effect.Effect<A, E, R>) =>
  *   Effect.flatMap(pool.budget("25%"), job)
  * ```
  *

@@ -20,7 +20,7 @@ import type { Account, Failure, Family } from "../../domain/pool/machine/Request
 import type { Around, Member, SharedLimit } from "../../domain/pool/machine/SharedLimit.ts"
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
 import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
-import type { QueueStats } from "../../domain/pool/QueueStats.ts"
+import type { QueueStats } from "../../domain/pool/PoolStats.ts"
 import * as CallSite from "../calls/CallSite.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import * as KnownQueues from "../device/queues/KnownQueues.ts"

@@ -31,7 +31,16 @@ import type { Images } from "../images/Images.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
 
 export type { ElementType, ViewType } from "../../domain/data/ElementClass.ts"
-export type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/data/Rectangle.ts"
+export type { HostData } from "../../domain/data/HostData.ts"
+export type {
+  CopyRectOptions,
+  HostRectOptions,
+  Origin,
+  Placement,
+  ReadRectOptions,
+  Region
+} from "../../domain/data/Rectangle.ts"
+export type { BufferLike } from "../buffers/BufferLike.ts"
 
 /**
  * The range of a buffer that `write` and `readInto` use.
@@ -210,10 +219,9 @@ export interface Queue {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
  *
- * const clearAll = Effect.fnUntraced(function*(leases: ReadonlyArray<PooledBuffer.PooledBuffer>) {
+ * const clearAll = Effect.fnUntraced(function*(leases: ReadonlyArray<BufferPool.PooledBuffer>) {
  *   const queue = yield* CommandQueue.CommandQueue
  *   for (const lease of leases) yield* queue.fill(lease, 0)
  * })
@@ -304,11 +312,10 @@ export const read: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
  *
  * const frame = new Float32Array(1024)
- * const next = (x: PooledBuffer.PooledBuffer) => Effect.as(CommandQueue.readInto(x, frame), frame)
+ * const next = (x: BufferPool.PooledBuffer) => Effect.as(CommandQueue.readInto(x, frame), frame)
  * ```
  *
  * @category accessors
@@ -387,10 +394,9 @@ export const readView: {
  * **Example** (Copying the first 64 bytes)
  *
  * ```ts
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
  *
- * const head = (from: PooledBuffer.PooledBuffer, to: PooledBuffer.PooledBuffer) =>
+ * const head = (from: BufferPool.PooledBuffer, to: BufferPool.PooledBuffer) =>
  *   CommandQueue.copy(from, to, { size: 64 })
  * ```
  *
@@ -420,10 +426,9 @@ export const copy: {
  * **Example** (Clearing a buffer)
  *
  * ```ts
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
  *
- * const clear = (x: PooledBuffer.PooledBuffer) => CommandQueue.fill(x, 0)
+ * const clear = (x: BufferPool.PooledBuffer) => CommandQueue.fill(x, 0)
  * ```
  *
  * **Example** (Setting each pair of numbers)
@@ -468,15 +473,14 @@ export const fill: {
  * **Example** (Doubling a vector)
  *
  * ```ts
- * import { CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
  *
  * const scale = Kernel.make({
  *   name: "scale",
  *   args: [KernelArgument.VectorArg("f32", "x"), KernelArgument.ScalarArg("f32", "a")],
  *   body: { wgsl: "x[i] = a * x[i];", opencl: "x[i] = a * x[i];" }
  * })
- * const double = (x: PooledBuffer.PooledBuffer) => CommandQueue.dispatch(scale, { x, a: 2 }, x.size / 4)
+ * const double = (x: BufferPool.PooledBuffer) => CommandQueue.dispatch(scale, { x, a: 2 }, x.size / 4)
  * ```
  *
  * @category accessors
@@ -496,10 +500,9 @@ export const dispatch = <const Args extends ReadonlyArray<KernelArgument>>(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
  *
- * const begin = (x: PooledBuffer.PooledBuffer) => Effect.andThen(CommandQueue.fill(x, 0), CommandQueue.flush)
+ * const begin = (x: BufferPool.PooledBuffer) => Effect.andThen(CommandQueue.fill(x, 0), CommandQueue.flush)
  * ```
  *
  * @category accessors
@@ -534,10 +537,9 @@ export const finish: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.
  * **Example** (A quarter of a picture of 512 x 512 pixels)
  *
  * ```ts
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
  *
- * const quarter = (picture: PooledBuffer.PooledBuffer, part: PooledBuffer.PooledBuffer) =>
+ * const quarter = (picture: BufferPool.PooledBuffer, part: BufferPool.PooledBuffer) =>
  *   CommandQueue.copyRect(picture, part, {
  *     region: [256 * 4, 256],
  *     source: { origin: [256 * 4, 256], rowPitch: 512 * 4 }
@@ -648,11 +650,10 @@ export const readRect: {
  * **Example** (A tile of a frame that the program keeps)
  *
  * ```ts
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
  *
  * const frame = new Uint8Array(640 * 480 * 4)
- * const showTile = (tile: PooledBuffer.PooledBuffer, x: number, y: number) =>
+ * const showTile = (tile: BufferPool.PooledBuffer, x: number, y: number) =>
  *   CommandQueue.readRectInto(tile, frame, {
  *     region: [64 * 4, 64],
  *     host: { origin: [x * 4, y], rowPitch: 640 * 4 }
@@ -686,10 +687,9 @@ export const readRectInto: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue, QueueEvent } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue, QueueEvent } from "effect-gpu-pool"
  *
- * const halves = Effect.fnUntraced(function*(first: PooledBuffer.PooledBuffer, second: PooledBuffer.PooledBuffer) {
+ * const halves = Effect.fnUntraced(function*(first: BufferPool.PooledBuffer, second: BufferPool.PooledBuffer) {
  *   yield* CommandQueue.fill(first, 1)
  *   const filled = yield* CommandQueue.event
  *   yield* CommandQueue.fill(second, 2)
@@ -792,10 +792,9 @@ const noQueue = (operation: string, queue: unknown): GpuError | undefined =>
  * **Example** (Handing work on with its event)
  *
  * ```ts
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
  *
- * const cleared = (x: PooledBuffer.PooledBuffer) => CommandQueue.withEvent(CommandQueue.fill(x, 0))
+ * const cleared = (x: BufferPool.PooledBuffer) => CommandQueue.withEvent(CommandQueue.fill(x, 0))
  * ```
  *
  * @category events
@@ -817,10 +816,9 @@ export const withEvent = <A, E, R>(
  * **Example** (Work of one device after that of another)
  *
  * ```ts
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer, QueueEvent } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue, type QueueEvent } from "effect-gpu-pool"
  *
- * const clearAfter = (events: ReadonlyArray<QueueEvent.QueueEvent>, x: PooledBuffer.PooledBuffer) =>
+ * const clearAfter = (events: ReadonlyArray<QueueEvent.QueueEvent>, x: BufferPool.PooledBuffer) =>
  *   CommandQueue.fill(x, 0).pipe(CommandQueue.after(events))
  * ```
  *

@@ -63,8 +63,8 @@ export type ArgumentValue =
  * **Example** (Naming the arguments of a kernel)
  *
  * ```ts
- * import { Kernel, KernelArgument } from "effect-gpu-pool"
- * import type { DispatchArguments, PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, Kernel, KernelArgument } from "effect-gpu-pool"
+ * import type { DispatchArguments } from "effect-gpu-pool/backend"
  *
  * const scale = Kernel.make({
  *   name: "scale",
@@ -73,7 +73,7 @@ export type ArgumentValue =
  * })
  * type ScaleArguments = DispatchArguments.DispatchArguments<typeof scale.args>
  *
- * const doubled = (x: PooledBuffer.PooledBuffer): ScaleArguments => ({ x, a: 2 })
+ * const doubled = (x: BufferPool.PooledBuffer): ScaleArguments => ({ x, a: 2 })
  * ```
  *
  * @category models

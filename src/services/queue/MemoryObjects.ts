@@ -198,10 +198,9 @@ export interface MigrateOptions {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { MemoryObjects } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, MemoryObjects } from "effect-gpu-pool"
  *
- * const warm = (inputs: ReadonlyArray<PooledBuffer.PooledBuffer>) =>
+ * const warm = (inputs: ReadonlyArray<BufferPool.PooledBuffer>) =>
  *   MemoryObjects.migrate(inputs).pipe(
  *     Effect.catchReason("GpuError", "Unsupported", () => Effect.void)
  *   )

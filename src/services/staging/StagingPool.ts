@@ -548,10 +548,9 @@ export const allocate = <A extends Elements>(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { StagingPool } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, StagingPool } from "effect-gpu-pool"
  *
- * const lastOf = (frames: ReadonlyArray<PooledBuffer.PooledBuffer>) =>
+ * const lastOf = (frames: ReadonlyArray<BufferPool.PooledBuffer>) =>
  *   StagingPool.use(256, Float32Array, (staged) =>
  *     Effect.gen(function*() {
  *       for (const frame of frames) yield* StagingPool.download(frame, staged)

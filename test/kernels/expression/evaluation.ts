@@ -1,5 +1,5 @@
 /** Computes many expressions on many operands with one kernel, because drivers take long to compile one. */
-import { BufferPool, CommandQueue, DType, KernelArgument, type PooledBuffer } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, DType, KernelArgument } from "effect-gpu-pool"
 import { Expr } from "effect-gpu-pool/kernels"
 import * as Effect from "effect/Effect"
 import { generate } from "../../../src/kernels/ElementwiseKernel.ts"
@@ -71,7 +71,7 @@ export const evaluate = <T extends AnyDType>(
       outputs: Object.fromEntries(results.map(({ argument, value }) => [argument.name, value]))
     })
     const most = Math.max(...results.map(({ members }) => members.length))
-    const args: Record<string, PooledBuffer.PooledBuffer> = {}
+    const args: Record<string, BufferPool.PooledBuffer> = {}
     for (const name of ["a", "b", "c"] as const) args[name] = yield* upload(dtype, spread(cases[name], count))
     for (const { argument, type } of results) {
       args[argument.name] = yield* BufferPool.allocate(most * count * DType.byteSize(type))

@@ -82,10 +82,10 @@ export interface MemoryInfo {
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import type { BufferPool } from "effect-gpu-pool"
  * import { OpenClMemory } from "effect-gpu-pool/opencl"
  *
- * const describe = (lease: PooledBuffer.PooledBuffer) =>
+ * const describe = (lease: BufferPool.PooledBuffer) =>
  *   Effect.map(OpenClMemory.info(lease), ({ flags, mapCount, size }) => `${size} bytes, ${flags}, mapped ${mapCount} times`)
  * ```
  *
@@ -305,7 +305,7 @@ const adoptSamplerUnsafe = (
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { DeviceBuffer } from "effect-gpu-pool"
+ * import type { DeviceBuffer } from "effect-gpu-pool/backend"
  * import { OpenClMemory } from "effect-gpu-pool/opencl"
  *
  * const lend = (buffer: DeviceBuffer.DeviceBuffer, theirs: (memory: bigint) => Promise<void>) =>

@@ -65,10 +65,10 @@ export const capabilities: Effect.Effect<SvmCapabilities, never, OpenCl> = Effec
  *
  * ```ts
  * import { Effect } from "effect"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import type { BufferPool } from "effect-gpu-pool"
  * import { OpenCl, Svm } from "effect-gpu-pool/opencl"
  *
- * const setArgument = Effect.fnUntraced(function*(kernel: bigint, index: number, x: PooledBuffer.PooledBuffer) {
+ * const setArgument = Effect.fnUntraced(function*(kernel: bigint, index: number, x: BufferPool.PooledBuffer) {
  *   const { api } = yield* OpenCl.OpenCl
  *   return api.clSetKernelArgSVMPointer(kernel, index, (yield* Svm.pointer(x)).address)
  * })

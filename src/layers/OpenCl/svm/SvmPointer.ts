@@ -17,11 +17,11 @@ import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
  *
  * ```ts
  * import { Effect, MutableHashMap } from "effect"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import type { BufferPool } from "effect-gpu-pool"
  * import { Svm } from "effect-gpu-pool/opencl"
  *
  * const names = MutableHashMap.empty<Svm.SvmPointer, string>()
- * const register = (x: PooledBuffer.PooledBuffer, name: string) =>
+ * const register = (x: BufferPool.PooledBuffer, name: string) =>
  *   Effect.map(Svm.pointer(x), (pointer) => MutableHashMap.set(names, pointer, name))
  * ```
  *

@@ -81,11 +81,10 @@ export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effec
  *
  * ```ts
  * import { Effect } from "effect"
- * import { CommandQueue } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
  * import { Svm } from "effect-gpu-pool/opencl"
  *
- * const result = (x: PooledBuffer.PooledBuffer) =>
+ * const result = (x: BufferPool.PooledBuffer) =>
  *   Effect.andThen(Svm.unbindFromQueue(x), CommandQueue.read(x, Uint32Array))
  * ```
  *

@@ -57,8 +57,7 @@ export interface ViewOptions extends StridedShape.ShapeOptions {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandQueue } from "effect-gpu-pool"
- * import type { Kernel } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue, type Kernel } from "effect-gpu-pool"
  * import { Svm } from "effect-gpu-pool/opencl"
  *
  * const roundTrip = Effect.fnUntraced(function*(kernel: Kernel.Kernel, count: number) {

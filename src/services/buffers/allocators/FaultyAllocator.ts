@@ -46,7 +46,8 @@ export type AllocationFault = "OutOfMemory" | "LimitExceeded" | "DriverError"
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { Allocator, BufferPool, FaultyAllocator } from "effect-gpu-pool"
+ * import { Allocator, BufferPool } from "effect-gpu-pool"
+ * import { FaultyAllocator } from "effect-gpu-pool/allocators"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const faults = FaultyAllocator.makeFaults()
@@ -195,7 +196,8 @@ const driverError = (call: string, log: string): GpuError =>
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { Allocator, FaultyAllocator } from "effect-gpu-pool"
+ * import { Allocator } from "effect-gpu-pool"
+ * import { FaultyAllocator } from "effect-gpu-pool/allocators"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const faults = FaultyAllocator.makeFaults()
@@ -222,7 +224,8 @@ export const makeFaults = (): Faults => new Faults()
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, FaultyAllocator } from "effect-gpu-pool"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { FaultyAllocator } from "effect-gpu-pool/allocators"
  *
  * const whileFull = Effect.gen(function*() {
  *   const faults = yield* FaultyAllocator.AllocatorFaults
@@ -293,7 +296,8 @@ const decorate = (inner: Allocator["Service"], faults: Faults): Allocator["Servi
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { Allocator, BufferPool, FaultyAllocator } from "effect-gpu-pool"
+ * import { Allocator, BufferPool } from "effect-gpu-pool"
+ * import { FaultyAllocator } from "effect-gpu-pool/allocators"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const pool = BufferPool.layerNoDeps().pipe(

@@ -57,7 +57,8 @@ const operation = "Allocator.allocate"
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { Allocator, BufferPool, LimitingAllocator } from "effect-gpu-pool"
+ * import { Allocator, BufferPool } from "effect-gpu-pool"
+ * import { LimitingAllocator } from "effect-gpu-pool/allocators"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const limited = LimitingAllocator.layer({ maxBytes: "1 MiB" }).pipe(

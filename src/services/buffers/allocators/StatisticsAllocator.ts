@@ -23,7 +23,7 @@ export type { Counter, Counters } from "../../../domain/pool/AllocationCounters.
  *
  * ```ts
  * import { Effect, Schedule } from "effect"
- * import { StatisticsAllocator } from "effect-gpu-pool"
+ * import { StatisticsAllocator } from "effect-gpu-pool/allocators"
  *
  * const report = StatisticsAllocator.AllocatorStatistics.use(({ counters }) =>
  *   Effect.flatMap(counters, ({ bytes }) => Effect.log(`${bytes.current} bytes, ${bytes.peak} at most`))
@@ -53,7 +53,8 @@ export class AllocatorStatistics extends Context.Service<AllocatorStatistics, {
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { Allocator, BufferPool, StatisticsAllocator } from "effect-gpu-pool"
+ * import { Allocator, BufferPool } from "effect-gpu-pool"
+ * import { StatisticsAllocator } from "effect-gpu-pool/allocators"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const gpu = BufferPool.layerNoDeps().pipe(
@@ -183,7 +184,8 @@ const nothingPushed = Effect.suspend(() =>
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { Allocator, StatisticsAllocator } from "effect-gpu-pool"
+ * import { Allocator } from "effect-gpu-pool"
+ * import { StatisticsAllocator } from "effect-gpu-pool/allocators"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.all([Allocator.allocate(100), Allocator.allocate(50)]).pipe(
@@ -211,7 +213,7 @@ export const counters: Effect.Effect<Counters, never, AllocatorStatistics> = All
  *
  * ```ts
  * import { Effect } from "effect"
- * import { StatisticsAllocator } from "effect-gpu-pool"
+ * import { StatisticsAllocator } from "effect-gpu-pool/allocators"
  *
  * const phase = <A, E, R>(name: string, work: Effect.Effect<A, E, R>) =>
  *   StatisticsAllocator.push.pipe(
@@ -237,7 +239,8 @@ export const push: Effect.Effect<Counters, never, AllocatorStatistics> = Allocat
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { Allocator, StatisticsAllocator } from "effect-gpu-pool"
+ * import { Allocator } from "effect-gpu-pool"
+ * import { StatisticsAllocator } from "effect-gpu-pool/allocators"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const program = Effect.gen(function*() {
@@ -273,7 +276,8 @@ export const pop: Effect.Effect<Counters, GpuError, AllocatorStatistics> = Alloc
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { Allocator, StatisticsAllocator } from "effect-gpu-pool"
+ * import { Allocator } from "effect-gpu-pool"
+ * import { StatisticsAllocator } from "effect-gpu-pool/allocators"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const step = Effect.map(Allocator.allocate(64), (buffer) => buffer.size)

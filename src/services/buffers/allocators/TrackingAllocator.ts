@@ -38,7 +38,7 @@ export interface Allocation {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { TrackingAllocator } from "effect-gpu-pool"
+ * import { TrackingAllocator } from "effect-gpu-pool/allocators"
  *
  * const nothingLeft = TrackingAllocator.AllocationTracker.use((tracker) => tracker.outstanding).pipe(
  *   Effect.flatMap((left) => left.length === 0 ? Effect.void : Effect.die(left))
@@ -141,7 +141,8 @@ const bytesOf = (allocations: ReadonlyArray<Allocation>): number =>
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { Allocator, TrackingAllocator } from "effect-gpu-pool"
+ * import { Allocator } from "effect-gpu-pool"
+ * import { TrackingAllocator } from "effect-gpu-pool/allocators"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const tracked = TrackingAllocator.layer.pipe(
@@ -174,7 +175,7 @@ export const layer: Layer.Layer<Allocator | AllocationTracker, never, Allocator>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { TrackingAllocator } from "effect-gpu-pool"
+ * import { TrackingAllocator } from "effect-gpu-pool/allocators"
  *
  * const byLabel = Effect.map(TrackingAllocator.outstanding, (allocations) => {
  *   const bytes = new Map<string | undefined, number>()

@@ -133,10 +133,9 @@ export const map: {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Mapping } from "effect-gpu-pool"
- * import type { PooledBuffer } from "effect-gpu-pool"
+ * import { type BufferPool, Mapping } from "effect-gpu-pool"
  *
- * const clearFirst = Effect.fnUntraced(function*(leases: ReadonlyArray<PooledBuffer.PooledBuffer>) {
+ * const clearFirst = Effect.fnUntraced(function*(leases: ReadonlyArray<BufferPool.PooledBuffer>) {
  *   for (const lease of leases) {
  *     const mapped = yield* Mapping.map(lease, Uint32Array)
  *     mapped.data[0] = 0

@@ -7,7 +7,7 @@
 import type * as Context from "effect/Context"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { PoolBlock, PoolCore } from "../../../domain/pool/PoolCore.ts"
-import type { QueueStats } from "../../../domain/pool/QueueStats.ts"
+import type { QueueStats } from "../../../domain/pool/PoolStats.ts"
 import type { ReusePolicy } from "../../../domain/pool/ReusePolicy.ts"
 import type { MemoryUses, UsedMemory } from "./MemoryUses.ts"
 import type { OpenQueues, Queue } from "./Queue.ts"

@@ -5,7 +5,7 @@
  */
 import * as Context from "effect/Context"
 import type { PoolBlock, PoolCore } from "../../../domain/pool/PoolCore.ts"
-import type { QueueStats } from "../../../domain/pool/QueueStats.ts"
+import type { QueueStats } from "../../../domain/pool/PoolStats.ts"
 import * as ReusePolicy from "../../../domain/pool/ReusePolicy.ts"
 import { QueueDriver } from "../QueueDriver.ts"
 import type { Queues, Reuse } from "./KnownQueues.ts"

@@ -1,0 +1,133 @@
+/**
+ * What authors of backends need: what a backend provides, and what the services of a device are built from.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * How the devices of a backend are listed, chosen and opened.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as Backend from "./services/backend/Backend.ts"
+
+/**
+ * What a backend is like, whichever device is open.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as BackendTraits from "./domain/device/BackendTraits.ts"
+
+/**
+ * A lease or a device buffer.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
+export * as BufferLike from "./services/buffers/BufferLike.ts"
+
+/**
+ * All services of an open device, from what its backend gives.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as Device from "./services/backend/Device.ts"
+
+/**
+ * One device allocation, as a backend makes it.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
+export * as DeviceBuffer from "./services/device/DeviceBuffer.ts"
+
+/**
+ * One image on a device, as a backend makes it.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as DeviceImage from "./services/device/DeviceImage.ts"
+
+/**
+ * What is known of an open device.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as DeviceInfo from "./domain/device/DeviceInfo.ts"
+
+/**
+ * Results that are computed once for each open device.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as DeviceMemo from "./services/device/DeviceMemo.ts"
+
+/**
+ * One sampler on a device, as a backend makes it.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as DeviceSampler from "./services/device/DeviceSampler.ts"
+
+/**
+ * Whether a device is alive or lost.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as DeviceStatus from "./domain/device/DeviceStatus.ts"
+
+/**
+ * The arguments of one dispatch.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as DispatchArguments from "./services/queue/DispatchArguments.ts"
+
+/**
+ * Counts of what a driver has given and got back.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as DriverObjects from "./domain/device/DriverObjects.ts"
+
+/**
+ * What a backend gives so that images can be built on it.
+ *
+ * @category backends
+ * @since 0.1.0
+ */
+export * as ImageDriver from "./services/device/ImageDriver.ts"
+
+/**
+ * Compiled kernels of a device.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as KernelCache from "./services/device/KernelCache.ts"
+
+/**
+ * Free lists and the byte ledger behind every pool, synchronous.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as PoolCore from "./domain/pool/PoolCore.ts"
+
+/**
+ * What a backend gives so that a queue can be built on it.
+ *
+ * @category backends
+ * @since 0.1.0
+ */
+export * as QueueDriver from "./services/device/QueueDriver.ts"
