@@ -11,7 +11,7 @@ import * as Delay from "../device/Delay.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import * as EvictionPolicy from "./EvictionPolicy.ts"
-import type { IdleDecayOptions } from "./IdleDecay.ts"
+import type { IdleClockOptions } from "./machine/IdleSchedule.ts"
 import type { Patience } from "./machine/Request.ts"
 import * as MemoryLimit from "./MemoryLimit.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
@@ -220,9 +220,7 @@ export interface MemorySettings {
   readonly outgrown: OutgrownOptions | undefined
   readonly eviction: EvictionPolicy.EvictionPolicy | undefined
   readonly reuse: ReusePolicy.ReusePolicy | undefined
-  readonly idle: IdleDecayOptions | undefined
-  /** The time of one idle step. */
-  readonly stepMillis: number
+  readonly idle: IdleClockOptions | undefined
   readonly maxOvertakes: number
   readonly suspectAfterMillis: number
   readonly label: string | undefined
@@ -417,8 +415,7 @@ export const memorySettingsOf = (
     outgrown: options.maxHeldBytes === undefined ? { mostLeasedBytes: 0, missedBytes: 0 } : undefined,
     eviction,
     reuse,
-    idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes },
-    stepMillis: timeToLive / idleSteps,
+    idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes, stepMillis: timeToLive / idleSteps },
     maxOvertakes,
     suspectAfterMillis,
     label

@@ -53,15 +53,10 @@ class ImportedMemory {
   get recorded(): RecordedMemory {
     return {
       number: this.number,
-      label: undefined,
       device: this.device,
       kind: "pool",
       maxBytes: Number.POSITIVE_INFINITY,
       maxHeldBytes: Number.POSITIVE_INFINITY,
-      deviceBytes: undefined,
-      eviction: undefined,
-      reuse: undefined,
-      idle: undefined,
       maxOvertakes: Number.POSITIVE_INFINITY,
       suspectAfterMillis: Number.POSITIVE_INFINITY
     }

@@ -16,7 +16,7 @@ import type { RingContent } from "./Ring.ts"
 
 /** A memory as it is now. */
 export const memoryFacts = ({ core, device, deviceInfo, number, settings }: Heard): RecordedMemory => {
-  const { eviction, idle, kind, label, maxHeldBytes, maxOvertakes, reuse, stepMillis, suspectAfterMillis } = settings
+  const { eviction, idle, kind, label, maxHeldBytes, maxOvertakes, reuse, suspectAfterMillis } = settings
   return {
     number,
     label,
@@ -29,7 +29,7 @@ export const memoryFacts = ({ core, device, deviceInfo, number, settings }: Hear
     maxBufferSize: deviceInfo.limits.maxBufferSize,
     eviction,
     reuse,
-    idle: idle === undefined ? undefined : { ...idle, stepMillis },
+    idle,
     maxOvertakes,
     suspectAfterMillis
   }

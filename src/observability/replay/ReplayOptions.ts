@@ -93,11 +93,11 @@ export interface MemoryPlan {
 }
 
 /** The memory as it is replayed, for the recording of the replay. @internal */
-export const memoryUnder = ({ memory, settings }: MemoryPlan): RecordedMemory => {
-  const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes, outgrown, reuse, stepMillis } = settings
-  const clock = idle === undefined ? undefined : { steps: idle.steps, keepBytes: idle.keepBytes, stepMillis }
-  return { ...memory, maxBytes, maxHeldBytes, outgrown, maxOvertakes, eviction, reuse, idle: clock }
-}
+export const memoryUnder = ({ memory, settings }: MemoryPlan): RecordedMemory => ({
+  ...memory,
+  ...settings,
+  suspectAfterMillis: memory.suspectAfterMillis
+})
 
 /** How a recording is replayed. @internal */
 export interface ReplayPlan {
@@ -107,21 +107,9 @@ export interface ReplayPlan {
 }
 
 const recordedSettings = (memory: RecordedMemory): MemorySettings => {
-  const { eviction, idle, kind, label, maxBytes, maxHeldBytes, maxOvertakes, outgrown, reuse } = memory
-  return {
-    kind,
-    label,
-    maxBytes,
-    maxHeldBytes,
-    outgrown,
-    eviction,
-    reuse,
-    maxOvertakes,
-    idle: idle === undefined ? undefined : { steps: idle.steps, keepBytes: idle.keepBytes },
-    stepMillis: idle?.stepMillis ?? Infinity,
-    // Who waits for whom is not recorded: the recording says when a standstill was ended.
-    suspectAfterMillis: Infinity
-  }
+  const { eviction, idle, label, outgrown, reuse } = memory
+  // Who waits for whom is not recorded: the recording says when a standstill was ended.
+  return { ...memory, eviction, idle, label, outgrown, reuse, suspectAfterMillis: Infinity }
 }
 
 const isMeant = ({ label, number }: RecordedMemory, memory: string | number | undefined): boolean =>
@@ -136,7 +124,6 @@ const settingsOf = (
   const recorded = recordedSettings(memory)
   const given = memorySettingsOf(operation, memory.kind, options, deviceOf(memory))
   if (isGpuError(given)) return given
-  const isIdle = options.idleTimeToLive !== undefined
   return {
     ...recorded,
     maxBytes: options.maxBytes === undefined ? recorded.maxBytes : given.maxBytes,
@@ -145,8 +132,7 @@ const settingsOf = (
     eviction: options.eviction ?? recorded.eviction,
     reuse: options.reuse ?? recorded.reuse,
     maxOvertakes: options.maxOvertakes ?? recorded.maxOvertakes,
-    idle: isIdle ? given.idle : recorded.idle,
-    stepMillis: isIdle ? given.stepMillis : recorded.stepMillis
+    idle: options.idleTimeToLive === undefined ? recorded.idle : given.idle
   }
 }
 

@@ -12,7 +12,7 @@ import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
 
 /** The memory whose idle blocks are freed. */
 interface Clocked extends IdleMemory {
-  readonly settings: Pick<MemorySettings, "idle" | "stepMillis">
+  readonly settings: Pick<MemorySettings, "idle">
   readonly reclaim: Effect.Effect<void, GpuError>
 }
 
@@ -27,10 +27,10 @@ export class IdleClock {
     memory: Clocked,
     run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   ) {
-    const { reclaim, settings: { idle, stepMillis } } = memory
+    const { reclaim, settings } = memory
     this.#reclaim = reclaim
     this.#run = run
-    this.#schedule = new IdleSchedule(memory, idle, stepMillis)
+    this.#schedule = new IdleSchedule(memory, settings.idle)
   }
 
   start(): void {

@@ -6,6 +6,12 @@
 import type { IdleDecayOptions } from "../IdleDecay.ts"
 import type { PoolInputs } from "./PoolInputs.ts"
 
+/** How idle blocks are freed as time passes. */
+export interface IdleClockOptions extends IdleDecayOptions {
+  /** The time of one step. */
+  readonly stepMillis: number
+}
+
 /** The memory whose idle blocks are freed. */
 export interface IdleMemory {
   readonly machine: { readonly core: { readonly heldBytes: number }; readonly state: { readonly epoch: number } }
@@ -14,7 +20,7 @@ export interface IdleMemory {
 
 export class IdleSchedule {
   readonly #memory: IdleMemory
-  readonly #idle: IdleDecayOptions | undefined
+  readonly #idle: IdleClockOptions | undefined
   readonly #stepMillis: number
   /** When the clock began, and how many steps have ended. */
   #start = 0
@@ -25,10 +31,10 @@ export class IdleSchedule {
   #seen = 0
   #stillSteps = 0
 
-  constructor(memory: IdleMemory, idle: IdleDecayOptions | undefined, stepMillis: number) {
+  constructor(memory: IdleMemory, idle: IdleClockOptions | undefined) {
     this.#memory = memory
     this.#idle = idle
-    this.#stepMillis = stepMillis
+    this.#stepMillis = idle?.stepMillis ?? Infinity
   }
 
   /** Whether anything is held that may be freed: a memory that has closed holds nothing. */

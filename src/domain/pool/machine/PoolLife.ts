@@ -48,7 +48,9 @@ export class PoolLife<A extends Reusable = Reusable> {
     this.#limits = limits
     this.#maxBypasses = maxBypasses
     this.#trims = trims
-    this.core = new PoolCore({ maxBytes, maxHeldBytes, idle, eviction, outgrown })
+    // How long a step is, only the clock knows.
+    const decay = idle && { steps: idle.steps, keepBytes: idle.keepBytes }
+    this.core = new PoolCore({ maxBytes, maxHeldBytes, idle: decay, eviction, outgrown })
     this.state = new PoolState(
       this.core,
       port,

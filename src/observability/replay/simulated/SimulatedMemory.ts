@@ -45,7 +45,7 @@ export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T
     this.hasSeveralQueues = trace.queues.size > 1
     this.namesQueues = this.hasSeveralQueues
     this.#simulation = simulation
-    this.#idle = new IdleSchedule(this, plan.settings.idle, plan.settings.stepMillis)
+    this.#idle = new IdleSchedule(this, plan.settings.idle)
   }
 
   protected override granted(replayed: T, block: ReplayedBlock): void {
