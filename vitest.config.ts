@@ -7,7 +7,7 @@ export default defineConfig({
   resolve: { conditions: [condition] },
   ssr: { resolve: { conditions: [condition] } },
   test: {
-    include: ["test/**/*.test.ts"],
+    include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
     globalSetup: ["test/schedules/total.ts"],
     // vitest leaves one core free, which is half of a machine with two; no test is about time, so none needs it.
     maxWorkers: "100%",

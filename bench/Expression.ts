@@ -1,6 +1,6 @@
 /** The array expression that the contenders compute: ten operations on arrays of one length. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect } from "effect"
-import { DeviceArray } from "effect-gpu-pool/array"
 
 type Operand = DeviceArray.DeviceArray<"f32">
 

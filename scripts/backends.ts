@@ -10,7 +10,7 @@ import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { answerOf, lastLine, tellAnswer } from "../src/cli/doctor/ChildAnswer.ts"
+import { answerOf, lastLine, tellAnswer } from "../packages/cli/src/doctor/ChildAnswer.ts"
 
 export const backends = ["webgpu", "opencl", "finegrain", "oclgrind", "pyopencl", "chromium", "prometheus"] as const
 
@@ -24,8 +24,8 @@ export interface Presence {
 
 export const howToInstall: Record<Backend, string> = {
   webgpu:
-    "npm run drivers (Debian, Ubuntu), or what `node src/cli/main.ts doctor` says: a Vulkan driver that Dawn accepts",
-  opencl: "npm run drivers (Debian, Ubuntu), or what `node src/cli/main.ts doctor` says: a loader and an OpenCL driver",
+    "npm run drivers (Debian, Ubuntu), or what `npx effect-gpu-pool doctor` says: a Vulkan driver that Dawn accepts",
+  opencl: "npm run drivers (Debian, Ubuntu), or what `npx effect-gpu-pool doctor` says: a loader and an OpenCL driver",
   finegrain: "npm run drivers (Debian, Ubuntu), or an OpenCL driver with shared virtual memory of fine grain, as PoCL",
   oclgrind: "npm run drivers (Debian, Ubuntu), or Oclgrind and EFFECT_GPU_POOL_OCLGRIND=/path/to/liboclgrind-rt-icd.so",
   pyopencl: "npm run drivers (Debian, Ubuntu), or pyopencl for the interpreter that EFFECT_GPU_POOL_PYTHON names",

@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 const root = join(import.meta.dirname, "..")
-const target = join(root, "src/observability/viewer/PageText.ts")
+const target = join(root, "packages/observability/src/viewer/PageText.ts")
 
 const license = `/*! With uPlot, https://github.com/leeoniya/uPlot
 ${readFileSync(join(root, "node_modules/uplot/LICENSE"), "utf8").trim()}
@@ -16,7 +16,7 @@ ${readFileSync(join(root, "node_modules/uplot/LICENSE"), "utf8").trim()}
 
 const scriptOf = async (): Promise<string> => {
   const { outputFiles } = await build({
-    entryPoints: ["src/observability/viewer/page/main.ts"],
+    entryPoints: ["packages/observability/src/viewer/page/main.ts"],
     absWorkingDir: root,
     bundle: true,
     minify: true,
@@ -36,7 +36,7 @@ const scriptOf = async (): Promise<string> => {
 }
 
 const styleOf = async (): Promise<string> => {
-  const contents = ["node_modules/uplot/dist/uPlot.min.css", "src/observability/viewer/page/page.css"]
+  const contents = ["node_modules/uplot/dist/uPlot.min.css", "packages/observability/src/viewer/page/page.css"]
     .map((file) => readFileSync(join(root, file), "utf8"))
     .join("\n")
   const { outputFiles } = await build({
@@ -69,6 +69,6 @@ if (!process.argv.includes("--check")) {
   writeFileSync(target, after)
   console.log(`the page: ${(after.length / 1000).toFixed(1)} kB`)
 } else if (after !== before) {
-  console.error("src/observability/viewer/PageText.ts is not what its sources make: run npm run page")
+  console.error("packages/observability/src/viewer/PageText.ts is not what its sources make: run npm run page")
   process.exitCode = 1
 }

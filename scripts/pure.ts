@@ -34,8 +34,10 @@ const marked = (file: string, code: string): string => {
   return places.reduce((text, at) => text.slice(0, at) + mark + text.slice(at), code)
 }
 
-const folder = process.argv[2] ?? "dist"
-for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-  const file = join(folder, name)
-  if (name.endsWith(".js")) writeFileSync(file, marked(file, readFileSync(file, "utf8")))
+/** Marks every module of a folder. */
+export const markPure = (folder: string): void => {
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    const file = join(folder, name)
+    if (name.endsWith(".js")) writeFileSync(file, marked(file, readFileSync(file, "utf8")))
+  }
 }

@@ -1,8 +1,25 @@
 /**
- * What authors of backends need: what a backend provides, and what the services of a device are built from.
+ * What authors of backends, and of packages around the library, need: what a backend provides, what the services of a device are
+ * built from, and how the library checks, prints and loads.
  *
  * @since 0.1.0
  */
+
+/**
+ * The functions of a pool's module, written once for every kind of pool.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as Accessors from "./services/pool/Accessors.ts"
+
+/**
+ * What can be wrong with an argument of an operation, as an error says it.
+ *
+ * @category arguments
+ * @since 0.1.0
+ */
+export * as ArgumentProblem from "./domain/arguments/ArgumentProblem.ts"
 
 /**
  * How the devices of a backend are listed, chosen and opened.
@@ -27,6 +44,30 @@ export * as BackendTraits from "./domain/device/BackendTraits.ts"
  * @since 0.1.0
  */
 export * as BufferLike from "./services/buffers/BufferLike.ts"
+
+/**
+ * The rules for a request for memory.
+ *
+ * @category arguments
+ * @since 0.1.0
+ */
+export * as BufferRequest from "./domain/BufferRequest.ts"
+
+/**
+ * The one synchronous step in which an operation checks its arguments and acts on them.
+ *
+ * @category arguments
+ * @since 0.1.0
+ */
+export * as CheckedStep from "./services/calls/CheckedStep.ts"
+
+/**
+ * Checks of the arguments of pure functions, which throw a TypeError.
+ *
+ * @category arguments
+ * @since 0.1.0
+ */
+export * as Demand from "./domain/arguments/Demand.ts"
 
 /**
  * All services of an open device, from what its backend gives.
@@ -101,12 +142,52 @@ export * as DispatchArguments from "./services/queue/DispatchArguments.ts"
 export * as DriverObjects from "./domain/device/DriverObjects.ts"
 
 /**
+ * Where memories and those who listen to them meet.
+ *
+ * @category observability
+ * @since 0.1.0
+ */
+export * as EventHub from "./services/pool/EventHub.ts"
+
+/**
+ * Which of the next calls fail, as a test plans it.
+ *
+ * @category testing
+ * @since 0.1.0
+ */
+export * as FaultPlan from "./domain/device/FaultPlan.ts"
+
+/**
+ * Data of the program: typed arrays of any kind, and their bytes.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
+export * as HostData from "./domain/data/HostData.ts"
+
+/**
+ * Host bodies as text, for backends that run them in other threads or processes.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as HostSource from "./domain/data/HostSource.ts"
+
+/**
  * What a backend gives so that images can be built on it.
  *
  * @category backends
  * @since 0.1.0
  */
 export * as ImageDriver from "./services/device/ImageDriver.ts"
+
+/**
+ * How a sampler reads an image.
+ *
+ * @category images
+ * @since 0.1.0
+ */
+export * as ImageSampling from "./domain/images/ImageSampling.ts"
 
 /**
  * Compiled kernels of a device.
@@ -117,6 +198,62 @@ export * as ImageDriver from "./services/device/ImageDriver.ts"
 export * as KernelCache from "./services/device/KernelCache.ts"
 
 /**
+ * The line that shows a kernel.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as KernelLine from "./domain/kernel/KernelLine.ts"
+
+/**
+ * Whether a device can run a well-formed kernel.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as KernelSupport from "./domain/kernel/KernelSupport.ts"
+
+/**
+ * How long kernels run on a device.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as KernelTimes from "./services/device/queues/KernelTimes.ts"
+
+/**
+ * The known names of options, and the error for an unknown one.
+ *
+ * @category arguments
+ * @since 0.1.0
+ */
+export * as KnownOptions from "./domain/arguments/KnownOptions.ts"
+
+/**
+ * A request as its shell knows it.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as LeaseRequest from "./services/pool/LeaseRequest.ts"
+
+/**
+ * Parts of a library that load at their first use.
+ *
+ * @category loading
+ * @since 0.1.0
+ */
+export * as LoadedPart from "./services/calls/LoadedPart.ts"
+
+/**
+ * Where a buffer or an image lies in an allocation, and whether two overlap.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
+export * as MemorySpan from "./domain/data/MemorySpan.ts"
+
+/**
  * Free lists and the byte ledger behind every pool, synchronous.
  *
  * @category pools
@@ -125,9 +262,81 @@ export * as KernelCache from "./services/device/KernelCache.ts"
 export * as PoolCore from "./domain/pool/PoolCore.ts"
 
 /**
+ * The source of a pool's memory.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as PoolSource from "./services/lease/PoolSource.ts"
+
+/**
+ * A lease of a buffer, as a class.
+ *
+ * @category buffers
+ * @since 0.1.0
+ */
+export * as PooledBuffer from "./services/buffers/PooledBuffer.ts"
+
+/**
  * What a backend gives so that a queue can be built on it.
  *
  * @category backends
  * @since 0.1.0
  */
 export * as QueueDriver from "./services/device/QueueDriver.ts"
+
+/**
+ * How the library's objects print.
+ *
+ * @category arguments
+ * @since 0.1.0
+ */
+export * as Showing from "./domain/arguments/Showing.ts"
+
+/**
+ * Values and texts from outside as messages show them.
+ *
+ * @category arguments
+ * @since 0.1.0
+ */
+export * as ShownValue from "./domain/arguments/ShownValue.ts"
+
+/**
+ * The lines of generated source that a compiler speaks of.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as SourceExcerpt from "./domain/kernel/SourceExcerpt.ts"
+
+/**
+ * Spans around what takes long, where a program traces.
+ *
+ * @category observability
+ * @since 0.1.0
+ */
+export * as Tracing from "./services/calls/Tracing.ts"
+
+/**
+ * How streams are cut into chunks.
+ *
+ * @category arguments
+ * @since 0.1.0
+ */
+export * as TransferOptions from "./services/staging/TransferOptions.ts"
+
+/**
+ * The types of values that kernels take: numbers, vectors and matrices.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as ValueType from "./domain/data/ValueType.ts"
+
+/**
+ * What programs without types can pass for a buffer, an image or an array.
+ *
+ * @category arguments
+ * @since 0.1.0
+ */
+export * as WrongArgument from "./services/calls/WrongArgument.ts"

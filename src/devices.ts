@@ -91,3 +91,27 @@ export * as DeviceSelector from "./domain/selection/DeviceSelector.ts"
  * @since 0.1.0
  */
 export * as ListedDevice from "./domain/selection/ListedDevice.ts"
+
+/**
+ * All that the library and the driver know of a device.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as DeviceDetails from "./devices/DeviceDetails.ts"
+
+/**
+ * Opens a device of the list by the backend that listed it.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as OpenListed from "./devices/OpenListed.ts"
+
+/**
+ * The devices on which a suite of tests runs.
+ *
+ * @category devices
+ * @since 0.1.0
+ */
+export * as TestDevices from "./devices/TestDevices.ts"

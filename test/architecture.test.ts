@@ -1,13 +1,13 @@
 /**
  * The floors of the house, checked from the imports: each file imports only from floors below its own, one backend never
- * knows another, and a driver package is named only by the backend that drives it.
+ * knows another, and a driver package is named only by the backend that drives it. The library imports none of the packages
+ * around it, and these take of each other, and of the library, what those export.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { type ImportedModule, importedModules } from "./support/imports.ts"
-
-const root = join(import.meta.dirname, "..")
+import { packages, root, sourceOf } from "./support/packages.ts"
 
 interface Source {
   readonly path: string
@@ -50,7 +50,11 @@ const backends = ["src/layers/WebGpu", "src/layers/OpenCl", "src/layers/Host"]
 const npmWebgpu = ["webgpu", "<computed>"]
 
 /** It loads a module that its user names. */
-const programLoader = "src/cli/plan/ProgramFile.ts"
+const programLoader = "packages/cli/src/plan/ProgramFile.ts"
+
+const library = "effect-gpu-pool"
+const kit = [library, "@effect-gpu-pool/arrays", "@effect-gpu-pool/observability", "effect"]
+const viewerPage = "packages/observability/src/viewer/page"
 
 const rules: ReadonlyArray<Rule> = [
   { part: "src/domain", inside: ["src/domain"], packages: ["effect"] },
@@ -63,59 +67,37 @@ const rules: ReadonlyArray<Rule> = [
   { part: "src/layers/WebGpu", inside: [...services, "src/layers/WebGpu"], packages: ["effect", ...npmWebgpu] },
   { part: "src/layers/OpenCl", inside: [...services, "src/layers/OpenCl"], packages: ["effect", "koffi", "node"] },
   { part: "src/layers/Host", inside: [...services, "src/layers/Host"], packages: ["effect"] },
-  { part: "src/kernels", inside: [...services, "src/kernels"], packages: ["effect"] },
-  { part: "src/array", inside: [...services, "src/kernels", "src/array"], packages: ["effect"] },
   { part: "src/devices", inside: [...services, ...backends, "src/devices"], packages: ["effect", "node"] },
-  // A page of its own, bundled into the module that the viewer writes it from.
-  {
-    part: "src/observability/viewer/page",
-    inside: ["src/observability/viewer", "src/observability/Bisection.ts"],
-    packages: ["uplot"]
-  },
-  {
-    part: "src/observability",
-    inside: [...services, ...backends, "src/observability"],
-    packages: ["effect"]
-  },
-  // Apart from the rest of the kit: fast-check is a package that only these need.
-  {
-    part: "src/testing/properties",
-    inside: [...services, ...backends, "src/testing"],
-    packages: ["effect", "fast-check"]
-  },
-  // The one file of src/devices has types alone, so that the kit still bundles for a page.
-  {
-    part: "src/testing",
-    inside: [
-      ...services,
-      ...backends,
-      "src/observability",
-      "src/kernels",
-      "src/array",
-      "src/testing",
-      "src/devices/TestDevices.ts"
-    ],
-    packages: ["effect"]
-  },
-  { part: programLoader, inside: ["src/domain", "src/cli"], packages: ["effect", "node", "<computed>"] },
-  {
-    part: "src/cli",
-    inside: [...services, "src/devices", "src/observability", "src/cli"],
-    packages: ["effect", "node", "cli-table3", "wrap-ansi", "ws"]
-  },
   { part: "src/index.ts", inside: services, packages: [] },
   { part: "src/images.ts", inside: services, packages: [] },
   { part: "src/allocators.ts", inside: services, packages: [] },
   { part: "src/backend.ts", inside: services, packages: [] },
-  { part: "src/kernels.ts", inside: ["src/kernels"], packages: [] },
-  { part: "src/array.ts", inside: ["src/array"], packages: [] },
+  { part: "src/machine.ts", inside: ["src/domain"], packages: [] },
   { part: "src/webgpu.ts", inside: ["src/layers/WebGpu"], packages: [] },
   { part: "src/opencl.ts", inside: ["src/layers/OpenCl"], packages: [] },
   { part: "src/host.ts", inside: ["src/layers/Host"], packages: [] },
   { part: "src/devices.ts", inside: [...services, "src/devices"], packages: [] },
-  { part: "src/observability.ts", inside: [...services, "src/observability"], packages: [] },
-  { part: "src/properties.ts", inside: ["src/testing/properties"], packages: [] },
-  { part: "src/testing.ts", inside: ["src/testing"], packages: [] }
+  { part: "packages/arrays/src/kernels", inside: ["packages/arrays/src/kernels"], packages: [library, "effect"] },
+  { part: "packages/arrays/src", inside: ["packages/arrays/src"], packages: [library, "effect"] },
+  // A page of its own, bundled into the module that the viewer writes it from.
+  {
+    part: viewerPage,
+    inside: ["packages/observability/src/viewer", "packages/observability/src/Bisection.ts"],
+    packages: ["uplot"]
+  },
+  { part: "packages/observability/src", inside: ["packages/observability/src"], packages: [library, "effect"] },
+  // It knows nothing of this library.
+  { part: "packages/schedules/src", inside: ["packages/schedules/src"], packages: ["effect"] },
+  // Apart from the rest of the kit: fast-check is a package that only these need.
+  { part: "packages/testing/src/properties", inside: ["packages/testing/src"], packages: [...kit, "fast-check"] },
+  { part: "packages/testing/src/properties.ts", inside: ["packages/testing/src/properties"], packages: [] },
+  { part: "packages/testing/src", inside: ["packages/testing/src"], packages: kit },
+  { part: programLoader, inside: ["packages/cli/src"], packages: [library, "effect", "node", "<computed>"] },
+  {
+    part: "packages/cli/src",
+    inside: ["packages/cli/src"],
+    packages: [library, "@effect-gpu-pool/observability", "effect", "node", "cli-table3", "wrap-ansi", "ws"]
+  }
 ]
 
 /** More are divided into folders of one story each. */
@@ -134,7 +116,9 @@ const mayImport = (source: Source, rule: Rule, specifier: string): boolean => {
     const target = normalize(join(dirname(source.path), specifier))
     return rule.inside.some((part) => isWithin(target, part))
   }
-  return rule.packages.includes(packageOf(specifier))
+  const name = packageOf(specifier)
+  const isExported = !packages.some((own) => own.name === name) || sourceOf(specifier) !== undefined
+  return isExported && rule.packages.includes(name)
 }
 
 const violationsOf = (source: Source): ReadonlyArray<string> => {
@@ -178,7 +162,7 @@ const circlesOf = (sources: ReadonlyArray<Source>, part: string): ReadonlyArray<
 const programViolationsOf = (source: Source): ReadonlyArray<string> =>
   source.imports
     .filter(({ specifier }) => specifier.startsWith("."))
-    .filter(({ specifier }) => isWithin(normalize(join(dirname(source.path), specifier)), "src"))
+    .filter(({ specifier }) => /^(?:src|packages)\//.test(normalize(join(dirname(source.path), specifier))))
     .map(({ line, specifier }) => `${source.path}:${line} imports ${specifier}`)
 
 /**
@@ -203,7 +187,7 @@ const read = (folder: string): ReadonlyArray<Source> =>
 const planted = (path: string, code: string): Source => ({ path, code, imports: importedModules(path, code) })
 
 describe("the floors", () => {
-  const sources = read("src")
+  const sources = packages.flatMap(({ folder }) => read(join(folder, "src")))
 
   it("has files on each floor to check", () => {
     const found = rules.filter(({ part }) => sources.some(({ path }) => isWithin(path, part))).map(({ part }) => part)
@@ -214,7 +198,8 @@ describe("the floors", () => {
       "src/index.ts",
       "src/webgpu.ts",
       "src/opencl.ts",
-      "src/host.ts"
+      "src/host.ts",
+      ...packages.map(({ folder }) => join(folder, "src")).filter((part) => part !== "src")
     ]
     assert.includeMembers(found, required)
   })
@@ -228,7 +213,7 @@ describe("the floors", () => {
   })
 
   it("has no circle of files, types included: each can be read without the next", () => {
-    assert.deepStrictEqual(circlesOf(sources, "src"), [])
+    assert.deepStrictEqual(packages.flatMap(({ folder }) => circlesOf(sources, join(folder, "src"))), [])
   })
 
   it("has folders that can be looked over", () => {
@@ -268,20 +253,26 @@ describe("the check itself", () => {
     ["src/layers/Host/A.ts", `const { create } = await import(name)`],
     ["src/layers/WebGpu/WebGpu.ts", `import { Worker } from "node:worker_threads"`],
     ["src/layers/OpenCl/A.ts", `import { create } from "webgpu"`],
-    ["src/layers/OpenCl/A.ts", `import * as Arrays from "../../array/DeviceArray.ts"`],
+    ["src/layers/OpenCl/A.ts", `import * as Arrays from "@effect-gpu-pool/arrays"`],
     ["src/layers/Shared.ts", `export const shared = 1`],
     ["src/webgpu.ts", `export * as OpenCl from "./layers/OpenCl/OpenCl.ts"`],
     ["src/index.ts", `export * as Host from "./layers/Host/Host.ts"`],
-    ["src/index.ts", `export * as DeviceArray from "./array/DeviceArray.ts"`],
-    ["src/kernels.ts", `export * as DeviceArray from "./array/DeviceArray.ts"`],
-    ["src/testing/A.ts", `import { table } from "cli-table3"`],
-    ["src/testing/A.ts", `import { it } from "vitest"`],
-    ["src/testing/A.ts", `import * as fc from "fast-check"`],
-    ["src/testing/A.ts", `import * as Devices from "../devices/Devices.ts"`],
+    ["src/index.ts", `export * as DeviceArray from "../packages/arrays/src/array/DeviceArray.ts"`],
+    ["src/index.ts", `export * as DeviceArray from "@effect-gpu-pool/arrays/DeviceArray"`],
+    ["src/services/queue/A.ts", `import { DeviceArray } from "@effect-gpu-pool/arrays"`],
+    ["packages/arrays/src/kernels/A.ts", `import * as DeviceArray from "../array/DeviceArray.ts"`],
+    ["packages/arrays/src/A.ts", `import * as Memory from "../../../src/domain/BufferUsage.ts"`],
+    ["packages/arrays/src/A.ts", `import * as Internal from "effect-gpu-pool/src/domain/BufferUsage.ts"`],
+    ["packages/arrays/src/A.ts", `import { PoolEvents } from "@effect-gpu-pool/observability"`],
+    ["packages/schedules/src/A.ts", `import { BufferPool } from "effect-gpu-pool"`],
+    ["packages/testing/src/A.ts", `import { table } from "cli-table3"`],
+    ["packages/testing/src/A.ts", `import { it } from "vitest"`],
+    ["packages/testing/src/A.ts", `import * as fc from "fast-check"`],
+    ["packages/testing/src/A.ts", `import { nodesOf } from "../../arrays/src/kernels/expression/Inspection.ts"`],
     ["src/devices/A.ts", `import koffi from "koffi"`],
-    ["src/devices/A.ts", `import * as Report from "../cli/DeviceReport.ts"`],
-    ["src/cli/A.ts", `import * as Host from "../layers/Host/Host.ts"`],
-    ["src/cli/A.ts", `import * as NodeServices from "@effect/platform-node/NodeServices"`],
+    ["src/devices/A.ts", `import * as Report from "@effect-gpu-pool/cli/DeviceReport"`],
+    ["packages/cli/src/A.ts", `import * as Host from "../../../src/layers/Host/Host.ts"`],
+    ["packages/cli/src/A.ts", `import * as NodeServices from "@effect/platform-node/NodeServices"`],
     ["src/utils/A.ts", ``]
   ]
 
@@ -296,8 +287,9 @@ describe("the check itself", () => {
     ["src/services/buffers/allocators/A.ts", `import { Allocator } from "../Allocator.ts"`],
     ["src/layers/OpenCl/A.ts", `import koffi from "koffi"`],
     ["src/layers/WebGpu/WebGpu.ts", `const { create } = await import("webgpu")`],
-    ["src/testing/A.ts", `import * as Host from "../layers/Host/Host.ts"`],
-    ["src/testing/properties/A.ts", `import * as fc from "fast-check"`],
+    ["packages/testing/src/A.ts", `import * as Host from "effect-gpu-pool/Host"`],
+    ["packages/testing/src/properties/A.ts", `import * as fc from "fast-check"`],
+    ["packages/cli/src/A.ts", `import { Recording } from "@effect-gpu-pool/observability"`],
     ["src/devices/A.ts", `import * as Host from "../layers/Host/Host.ts"`],
     ["src/domain/A.ts", `// import { BufferPool } from "../services/buffers/BufferPool.ts"`],
     ["src/domain/A.ts", `const text = 'import "koffi"'`]
@@ -325,9 +317,9 @@ describe("the check itself", () => {
     `const count = counts[info.backend]`,
     `switch (device.backend) {}`
   ])("refuses %s outside src/layers", (code) => {
-    assert.strictEqual(comparisonsOf(planted("src/testing/A.ts", code)).length, 1)
+    assert.strictEqual(comparisonsOf(planted("packages/testing/src/A.ts", code)).length, 1)
     assert.deepStrictEqual(comparisonsOf(planted("src/layers/Host/A.ts", code)), [])
-    assert.deepStrictEqual(comparisonsOf(planted("src/testing/A.ts", `// ${code}`)), [])
+    assert.deepStrictEqual(comparisonsOf(planted("packages/testing/src/A.ts", `// ${code}`)), [])
   })
 
   it("sees every file of a circle, and only those", () => {

@@ -9,6 +9,7 @@ import { pathToFileURL } from "node:url"
 import { afterAll } from "vitest"
 import { type Example, examplesOfMarkdown, examplesOfSource, executable, inPlace } from "./support/examples.ts"
 import { importedModules } from "./support/imports.ts"
+import { packages } from "./support/packages.ts"
 import { type Backend, describeWith } from "./support/required.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -21,11 +22,15 @@ const filesOf = (folder: string, extension: string): ReadonlyArray<string> =>
 
 const contentOf = (file: string): string => readFileSync(join(root, file), "utf8")
 
-const documents = ["README.md", ...filesOf("docs", ".md")].filter((file) => existsSync(join(root, file)))
+const sources = packages.flatMap(({ folder }) => filesOf(join(folder, "src"), ".ts"))
+
+const documents = [...packages.map(({ folder }) => join(folder, "README.md")), ...filesOf("docs", ".md")].filter((
+  file
+) => existsSync(join(root, file)))
 
 const examples = [
   ...documents.flatMap((file) => examplesOfMarkdown(file, contentOf(file))),
-  ...filesOf("src", ".ts").flatMap((file) => examplesOfSource(file, contentOf(file)))
+  ...sources.flatMap((file) => examplesOfSource(file, contentOf(file)))
 ]
 
 // inside the repository, where the package can import itself by name, and outside node_modules, where Node strips no types

@@ -1,7 +1,7 @@
 /** What the documents promise of themselves: a short README, an index of all pages, and one meaning for each word. */
+import { Conformance } from "@effect-gpu-pool/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
-import { Conformance } from "effect-gpu-pool/testing"
 import { globSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -49,7 +49,7 @@ describe("the documents", () => {
   it("no example gives a device to a pool alone: a second layer for the queue would be a second device", () => {
     const examples = [
       "README.md",
-      ...globSync(["docs/*.md", "src/**/*.ts", "examples/**/*.{md,ts}"], { cwd: root })
+      ...globSync(["docs/*.md", "src/**/*.ts", "packages/*/src/**/*.ts", "examples/**/*.{md,ts}"], { cwd: root })
     ].filter((file) => /Layer\.provide\((?:Host|WebGpu|OpenCl)\.layer/.test(textOf(file)))
     deepStrictEqual(examples, [])
   })

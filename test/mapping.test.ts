@@ -3,11 +3,10 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
-import { readFileSync } from "node:fs"
+import { globSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { packages, root } from "./support/packages.ts"
 import { type NamedDocument, seedNames } from "./support/seedNames.ts"
-
-const root = join(import.meta.dirname, "..")
 
 const text = (path: string): string => readFileSync(join(root, path), "utf8")
 
@@ -88,24 +87,9 @@ const contradictions = (table: ReadonlyArray<Row>): ReadonlyArray<string> => {
 
 /** Where each namespace of the entry points lies. */
 const modules: ReadonlyMap<string, string> = new Map(
-  [
-    "index",
-    "images",
-    "allocators",
-    "backend",
-    "kernels",
-    "array",
-    "devices",
-    "observability",
-    "opencl",
-    "webgpu",
-    "host",
-    "testing"
-  ].flatMap((
-    entry
-  ) =>
-    [...text(`src/${entry}.ts`).matchAll(/^export \* as (\w+) from "\.\/(.+)"$/gm)].map(([, name, path]) =>
-      [name!, `src/${path}`] as const
+  packages.flatMap(({ folder }) => globSync(join(folder, "src/*.ts"), { cwd: root })).flatMap((entry) =>
+    [...text(entry).matchAll(/^export \* as (\w+) from "(\..+)"$/gm)].map(([, name, path]) =>
+      [name!, join(dirname(entry), path!)] as const
     )
   )
 )

@@ -1,7 +1,7 @@
 /** Device arrays, whose results are compared with numbers of the program. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect } from "effect"
 import { BufferPool } from "effect-gpu-pool"
-import { DeviceArray } from "effect-gpu-pool/array"
 import * as Random from "../Random.ts"
 import type { Watch } from "../soak/Watch.ts"
 import type { Action } from "./World.ts"

@@ -1,4 +1,5 @@
 /** What a fiber does with the buffers that it owns, by every command there is. */
+import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
 import { Effect, Stream } from "effect"
 import {
   CommandQueue,
@@ -11,7 +12,6 @@ import {
   SubRegion,
   Transfers
 } from "effect-gpu-pool"
-import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
 import * as Random from "../Random.ts"
 import type { Watch } from "../soak/Watch.ts"
 import { type Bytes, changing, checkBuffer, compare, type OwnedBuffer, withBytes } from "./Owned.ts"

@@ -1,4 +1,5 @@
 /** One life of a device: pools of every kind under one limit, which are recorded, and how it ends. */
+import { PoolEvents, Recording } from "@effect-gpu-pool/observability"
 import { Context, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
 import {
   BufferPool,
@@ -11,7 +12,6 @@ import {
 } from "effect-gpu-pool"
 import type { Device } from "effect-gpu-pool/backend"
 import { ImagePool } from "effect-gpu-pool/images"
-import { PoolEvents, Recording } from "effect-gpu-pool/observability"
 import * as Random from "../Random.ts"
 import type { SoakDevice } from "../soak/Devices.ts"
 import { Watch } from "../soak/Watch.ts"

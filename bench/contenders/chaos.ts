@@ -2,8 +2,8 @@
  * Chaos: 64 fibers use every kind of memory under one limit, by all operations, while limits change, fibers are interrupted, pools
  * close and devices are lost. What they find is compared with a model, nothing may be left, and what was recorded is replayed.
  */
+import { Replay } from "@effect-gpu-pool/observability"
 import { Effect, Fiber, Logger, Scheduler, Schema } from "effect"
-import { Replay } from "effect-gpu-pool/observability"
 import * as Backend from "../Backend.ts"
 import { demandSuccesses, worker } from "../chaos/Jobs.ts"
 import { meddle } from "../chaos/Meddling.ts"

@@ -1,7 +1,7 @@
 /** Programs that have memory and wait for more, retried as a whole: how long until all have ended, and how often they failed. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect, Layer, Schema } from "effect"
 import { BufferPool, type CommandQueue, type GpuError } from "effect-gpu-pool"
-import { DeviceArray } from "effect-gpu-pool/array"
 import type { Device } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
 import * as Backend from "../Backend.ts"

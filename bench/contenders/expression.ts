@@ -1,7 +1,7 @@
 /** Ten operations on arrays: eager or fused, with a pool or with every result straight from the driver. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect, Layer, Schema } from "effect"
 import { BufferPool, CommandQueue, SizePolicy } from "effect-gpu-pool"
-import { DeviceArray } from "effect-gpu-pool/array"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
 import { expression } from "../Expression.ts"

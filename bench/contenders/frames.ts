@@ -1,6 +1,6 @@
 /** Frames of the viewer in Chromium, while the wheel zooms in, pans and zooms out: recordings of several lengths, turn by turn. */
+import { type PoolEvent, Recording, Viewer } from "@effect-gpu-pool/observability"
 import { Effect, Schema } from "effect"
-import { type PoolEvent, Recording, Viewer } from "effect-gpu-pool/observability"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

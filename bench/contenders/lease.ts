@@ -1,8 +1,8 @@
 /** Leases on a hit, on the host backend, against what Effect has of its own. */
+import { PoolEvents, Recording } from "@effect-gpu-pool/observability"
 import { Context, Effect, Layer, Pool, Schema } from "effect"
 import { BufferPool, type GpuError } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
-import { PoolEvents, Recording } from "effect-gpu-pool/observability"
 import * as Contender from "../Contender.ts"
 import { heldSize, hold } from "../HeldBlocks.ts"
 import * as Rounds from "../Rounds.ts"

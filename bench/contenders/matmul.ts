@@ -1,7 +1,7 @@
 /** The product of two matrices, against a kernel that computes each element by itself. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect, Schema } from "effect"
 import { BufferPool, CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
-import { DeviceArray } from "effect-gpu-pool/array"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
 

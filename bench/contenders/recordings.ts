@@ -1,9 +1,9 @@
 /** What recordings cost by the event: written to a file, read from it, read as events, and replayed. */
+import { PoolEvents, Recording, Replay } from "@effect-gpu-pool/observability"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Layer, Schema } from "effect"
 import { BufferPool } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
-import { PoolEvents, Recording, Replay } from "effect-gpu-pool/observability"
 import * as Contender from "../Contender.ts"
 import * as Rounds from "../Rounds.ts"
 

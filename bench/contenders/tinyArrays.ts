@@ -2,9 +2,9 @@
  * What an operation on a tiny array costs the program: until it is submitted, without waiting for the device. On a CPU the
  * device's threads take their share of the machine meanwhile, so the time of the program's own thread is told as well.
  */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect, Schema } from "effect"
 import { BufferPool, CommandQueue } from "effect-gpu-pool"
-import { DeviceArray } from "effect-gpu-pool/array"
 import * as Backend from "../Backend.ts"
 import * as Contender from "../Contender.ts"
 

@@ -1,7 +1,7 @@
 /** The forms of an array expression. The job is written once; a form says how its expressions are run. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import type { Effect } from "effect"
 import type { GpuError } from "effect-gpu-pool"
-import { DeviceArray } from "effect-gpu-pool/array"
 
 export type ArrayEffect<A> = Effect.Effect<A, GpuError.GpuError, DeviceArray.ArrayServices>
 

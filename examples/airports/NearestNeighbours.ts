@@ -3,8 +3,8 @@
  * of each row its nearest neighbour and its mean. Which device it runs on, and whether its memory is pooled, is for the
  * layers to say; in which form its expressions run, for the caller.
  */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect } from "effect"
-import { DeviceArray } from "effect-gpu-pool/array"
 import type { Airport } from "./Airports.ts"
 import type { Form } from "./Form.ts"
 

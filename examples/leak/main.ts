@@ -2,11 +2,11 @@
  * A program that runs out of memory, and the page from which one sees why: `npm run leak` writes `leak.html`. With a second
  * run beside it, which keeps no more than 32 previews, it shows what that changes.
  */
+import { PoolEvents, Recording, Viewer } from "@effect-gpu-pool/observability"
 import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect, Layer, Random } from "effect"
 import { BufferPool, CallSite } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
-import { PoolEvents, Recording, Viewer } from "effect-gpu-pool/observability"
 import { writeFileSync } from "node:fs"
 import { Previews, serve } from "./Previews.ts"
 

@@ -1,8 +1,8 @@
 /** The service: `GET /wave?samples=4096&periods=3` computes, `GET /metrics` tells Prometheus how pool and kernels are. */
+import { GpuTraces, KernelMetrics, PoolMetrics } from "@effect-gpu-pool/observability"
 import { Effect, Layer, Schema } from "effect"
 import { BufferPool, type GpuError } from "effect-gpu-pool"
 import type { Device } from "effect-gpu-pool/backend"
-import { GpuTraces, KernelMetrics, PoolMetrics } from "effect-gpu-pool/observability"
 import { FetchHttpClient, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Otlp, PrometheusMetrics } from "effect/observability"
 import * as Waves from "./Waves.ts"

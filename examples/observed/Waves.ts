@@ -1,7 +1,7 @@
 /** The work of the service: a wave is computed on the device, in memory of the pool, and read back. */
+import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
 import { Effect } from "effect"
 import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
-import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
 
 export interface Wave {
   readonly samples: number

@@ -1,6 +1,6 @@
 /** Contour lines. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect } from "effect"
-import { DeviceArray } from "effect-gpu-pool/array"
 
 /** From one line to the next. They are half a metre off, because whole plateaus are at whole metres. */
 const intervalMeters = 10

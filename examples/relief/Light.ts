@@ -1,6 +1,6 @@
 /** Light on slopes. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect } from "effect"
-import { DeviceArray } from "effect-gpu-pool/array"
 import { type Slopes, steepest } from "./Slopes.ts"
 
 export interface LightOptions {

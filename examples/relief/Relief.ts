@@ -1,6 +1,6 @@
 /** The picture: a smooth surface through the heights, tinted by height and shaded by its slopes. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect } from "effect"
-import { DeviceArray } from "effect-gpu-pool/array"
 import { contours } from "./Contours.ts"
 import { brightness, type LightOptions } from "./Light.ts"
 import { inner, slopes, steepest } from "./Slopes.ts"

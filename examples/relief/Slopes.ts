@@ -1,6 +1,6 @@
 /** How steep a surface is, by finite differences. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect } from "effect"
-import { DeviceArray } from "effect-gpu-pool/array"
 
 /** Metres up per metre, to the right and downwards in the picture. */
 export interface Slopes {

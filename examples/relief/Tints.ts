@@ -1,6 +1,6 @@
 /** Hypsometric tints: a colour for every height. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect } from "effect"
-import { DeviceArray } from "effect-gpu-pool/array"
 
 /** From the lowest height to the highest, evenly spaced. */
 const colors = ["#4f8a63", "#86b06f", "#b7c983", "#e3d6a0", "#d6b07a", "#b98a64", "#99705a", "#f4efe9"]

@@ -2,9 +2,9 @@
  * Masks a file: each word of it is combined with a number that depends on its place and on a key. To do it again gives the file
  * back. The file may be far larger than the memory of the pools, as few chunks of it are on the device at a time.
  */
+import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
 import { Data, Effect, FileSystem, Stream } from "effect"
 import { CommandQueue, KernelArgument, Transfers } from "effect-gpu-pool"
-import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
 import { createHash, type Hash } from "node:crypto"
 
 export interface MaskOptions {

@@ -2,11 +2,11 @@
  * All of the conformance suite on one backend, for any runtime: `suite.ts host|webgpu|opencl`. It is copied next to an
  * installed package, and prints how many tests it ran and what failed.
  */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
+import { Conformance } from "@effect-gpu-pool/testing"
 import { BufferPool, DType } from "effect-gpu-pool"
-import { DeviceArray } from "effect-gpu-pool/array"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
-import { Conformance } from "effect-gpu-pool/testing"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -470,7 +470,7 @@ const nameOf = (device: ListedDevice): string =>
 
 /**
  * The devices on which tests run: those of `selector`, else of the variable GPU_POOL_TEST, else of PYOPENCL_TEST, else
- * all usable ones, also the host. Give them to `DeviceTests.make` of `effect-gpu-pool/testing`.
+ * all usable ones, also the host. Give them to `DeviceTests.make` of `@effect-gpu-pool/testing`.
  *
  * Never fails: `problem` says what is wrong with the selection, and the tests must fail with it.
  *
@@ -480,7 +480,7 @@ const nameOf = (device: ListedDevice): string =>
  * import { Effect } from "effect"
  * import { BufferPool, CommandQueue } from "effect-gpu-pool"
  * import { Devices } from "effect-gpu-pool/devices"
- * import { DeviceTests } from "effect-gpu-pool/testing"
+ * import { DeviceTests } from "@effect-gpu-pool/testing"
  * import { afterAll, describe, it } from "vitest"
  *
  * const devices = await Effect.runPromise(Devices.forTests())

@@ -45,6 +45,13 @@ const capture = (): Holder | undefined => {
 /** The innermost frame is always one of this file: it says in which folder the library lies, unless that is a bundle. */
 const ownFolder = /^\s*at (?:.*\()?(.*[\\/])domain[\\/]ErrorStack\.[jt]s/
 
+/** A package around the library: beside it in `node_modules`, or in its repository. */
+const around = /node_modules.@effect-gpu-pool.|^packages.\w+.(src|dist)./
+
+/** Whether a place is in the library, which is in this folder, or in one of the packages around it. */
+export const isLibrary = (place: string, folder: string): boolean =>
+  place.includes(folder) || around.test(place.split(folder.replace(/\w+.$/, ""))[1] ?? place)
+
 const ofEffect = /[\\/]node_modules[\\/](?:@effect[\\/]|effect[\\/])/
 
 /** Those of the engine's own functions name no file of a program. */
@@ -81,7 +88,7 @@ const arranged = (
   const lines = stack.split("\n").filter((line) => /^\s+at /.test(line))
   const folder = ownFolder.exec(lines[0] ?? "")?.[1]
   if (folder === undefined) return undefined
-  const isOwn = (line: string): boolean => line.includes(folder)
+  const isOwn = (line: string): boolean => isLibrary(line, folder)
   const own = lines.filter(isOwn).filter((line) => !/[\\/]domain[\\/](?:ErrorStack|GpuError)\.[jt]s/.test(line))
   const others = lines.filter((line) =>
     !isOwn(line) && !ofEffect.test(line) && !ofEngine.test(line) && ofProgram.test(line)

@@ -1,8 +1,8 @@
 /**
  * The library in a real browser: what is bundled for one, and the whole conformance suite on Chromium's own WebGPU.
  */
+import { Conformance } from "@effect-gpu-pool/testing"
 import { assert, describe, it as test, layer } from "@effect/vitest"
-import { Conformance } from "effect-gpu-pool/testing"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import { isBuiltin } from "node:module"

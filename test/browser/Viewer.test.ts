@@ -1,11 +1,11 @@
 /** The viewer's page in Chromium: what it draws is what the recording says. */
+import { Viewer } from "@effect-gpu-pool/observability"
 import { assert, it, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { Viewer } from "effect-gpu-pool/observability"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
-import { colorOf } from "../../src/observability/viewer/page/charts/Colors.ts"
-import { noLabel, noSite } from "../../src/observability/viewer/page/model/Grouping.ts"
+import { colorOf } from "../../packages/observability/src/viewer/page/charts/Colors.ts"
+import { noLabel, noSite } from "../../packages/observability/src/viewer/page/model/Grouping.ts"
 import {
   activeIn,
   anyStep,

@@ -1,5 +1,5 @@
 /** Pages of the viewer, opened from files in a headless Chromium, and what can be seen of them. */
-import { Recording, Viewer } from "effect-gpu-pool/observability"
+import { Recording, Viewer } from "@effect-gpu-pool/observability"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,7 +11,7 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import type { Page } from "playwright-core"
-import type { Shown } from "../../src/observability/viewer/page/App.ts"
+import type { Shown } from "../../packages/observability/src/viewer/page/App.ts"
 import { type Event, noFacts } from "../support/anyRecording.ts"
 import { launch, listen } from "./Chromium.ts"
 

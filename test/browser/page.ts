@@ -2,9 +2,10 @@
  * What runs inside the page: programs on the browser's own WebGPU, bundled from the public API. The test calls these
  * functions by name and gets plain data back.
  */
+import { Conformance } from "@effect-gpu-pool/testing"
 import { BufferPool, CommandQueue, DeviceContext, Kernel, KernelArgument, type PoolStats } from "effect-gpu-pool"
-import { Conformance, Schedules } from "effect-gpu-pool/testing"
 import { WebGpu } from "effect-gpu-pool/webgpu"
+import { Schedules } from "effect-schedules"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"

@@ -2,10 +2,10 @@
  * `Conformance.allocator` on allocators of a program's own: those that obey the rules pass whatever they do, and those that
  * break one fail with a message that names it and says where it is written.
  */
+import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
-import { Conformance } from "effect-gpu-pool/testing"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"

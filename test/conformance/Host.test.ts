@@ -1,6 +1,6 @@
+import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, describe, it } from "@effect/vitest"
 import { Host } from "effect-gpu-pool/host"
-import { Conformance } from "effect-gpu-pool/testing"
 
 // a binding limit below the largest buffer, so that both limits can be told apart
 const layer = Host.layer({ maxBindingSize: 128 * 1024 * 1024 })

@@ -1,6 +1,6 @@
+import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, describe, it } from "@effect/vitest"
 import { OpenCl } from "effect-gpu-pool/opencl"
-import { Conformance } from "effect-gpu-pool/testing"
 import { describeWith } from "../support/required.ts"
 
 // a small cache, so that filling it does not take hundreds of compilations

@@ -1,6 +1,6 @@
+import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, describe, it } from "@effect/vitest"
 import { OpenCl } from "effect-gpu-pool/opencl"
-import { Conformance } from "effect-gpu-pool/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { describeWith } from "../support/required.ts"

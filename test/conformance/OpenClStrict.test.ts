@@ -1,7 +1,7 @@
 /** A driver that takes all the freedom of the standard: PoCL never shows what programs may not rely on. */
+import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, describe, it } from "@effect/vitest"
 import { OpenCl, Svm } from "effect-gpu-pool/opencl"
-import { Conformance } from "effect-gpu-pool/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"

@@ -1,6 +1,6 @@
+import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { OpenCl, Svm } from "effect-gpu-pool/opencl"
-import { Conformance } from "effect-gpu-pool/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"

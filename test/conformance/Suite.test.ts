@@ -1,10 +1,10 @@
 /** The suite itself: it finds what a broken backend does wrong, and runs without a test framework. */
+import { Conformance } from "@effect-gpu-pool/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { DeviceContext } from "effect-gpu-pool"
 import type { ImageDriver, QueueDriver } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
-import { Conformance } from "effect-gpu-pool/testing"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"

@@ -2,10 +2,10 @@
  * Dawn's null backend runs no commands, so it takes the part of the suite that counts. It is also the one place where a
  * driver really refuses memory without harm: 512 MiB, then a GPUOutOfMemoryError.
  */
+import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { BufferPool, DeviceContext, GpuError, Lease, type PoolStats, SizePolicy } from "effect-gpu-pool"
-import { Conformance } from "effect-gpu-pool/testing"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

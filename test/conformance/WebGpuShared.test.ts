@@ -1,5 +1,5 @@
+import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, describe, it } from "@effect/vitest"
-import { Conformance } from "effect-gpu-pool/testing"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

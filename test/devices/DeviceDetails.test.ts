@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
-import { figuresOf } from "../../src/cli/bench/DeviceFigures.ts"
+import { figuresOf } from "../../packages/cli/src/bench/DeviceFigures.ts"
 import { Backends } from "../../src/devices/Backends.ts"
 import { detailsOf } from "../../src/devices/DeviceDetails.ts"
 import * as Devices from "../../src/devices/Devices.ts"

@@ -1,4 +1,5 @@
 /** What holds for any two devices of one service, whichever backends they are of. */
+import * as DeviceArray from "@effect-gpu-pool/arrays/DeviceArray"
 import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Context from "effect/Context"
@@ -6,7 +7,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as fc from "fast-check"
-import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import type { DType } from "../../src/domain/data/DType.ts"
 import type { DriverObjects } from "../../src/domain/device/DriverObjects.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"

@@ -1,9 +1,9 @@
 /** The choice among two real OpenCL platforms: the machine's own, and Oclgrind beside it. */
+import { DeviceTests } from "@effect-gpu-pool/testing"
 import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { DeviceContext } from "effect-gpu-pool"
 import { Devices, DeviceSelector } from "effect-gpu-pool/devices"
-import { DeviceTests } from "effect-gpu-pool/testing"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import { bothPlatforms } from "../support/platforms.ts"

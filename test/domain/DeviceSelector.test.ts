@@ -1,8 +1,8 @@
+import { Arbitraries } from "@effect-gpu-pool/testing/properties"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import type { GpuError } from "effect-gpu-pool"
 import { DeviceSelector, type ListedDevice } from "effect-gpu-pool/devices"
-import { Arbitraries } from "effect-gpu-pool/testing/properties"
 import * as Result from "effect/Result"
 import * as fc from "fast-check"
 

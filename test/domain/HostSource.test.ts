@@ -1,7 +1,7 @@
 /** Host bodies as text: what the text gives back does what the body does. */
+import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
 import { assert, describe, it } from "@effect/vitest"
 import { Kernel, KernelArgument } from "effect-gpu-pool"
-import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
 
 const { VectorArg } = KernelArgument
 

@@ -1,4 +1,5 @@
 /** Definitions of kernels that take images and samplers. */
+import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "@effect-gpu-pool/arrays"
 import { assert, describe, it } from "@effect/vitest"
 import type { DeviceInfo, ImageLimits } from "../../src/domain/device/DeviceInfo.ts"
 import * as ImageChannel from "../../src/domain/images/ImageChannel.ts"
@@ -12,7 +13,6 @@ import {
   VectorArg
 } from "../../src/domain/kernel/KernelArgument.ts"
 import * as KernelSupport from "../../src/domain/kernel/KernelSupport.ts"
-import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/kernels.ts"
 import { describedDevice } from "../support/describedDevice.ts"
 
 const kernel = (...args: ReadonlyArray<KernelArgument>): Kernel.Kernel => Kernel.make({ name: "k", args, body: {} })

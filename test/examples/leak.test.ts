@@ -4,9 +4,9 @@ import { strictEqual } from "@effect/vitest/utils"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { recorded } from "../../examples/leak/main.ts"
-import { Analysis } from "../../src/observability/viewer/page/model/Analysis.ts"
-import { Run } from "../../src/observability/viewer/page/model/Run.ts"
-import { readTimeline } from "../../src/observability/viewer/ReadTimeline.ts"
+import { Analysis } from "../../packages/observability/src/viewer/page/model/Analysis.ts"
+import { Run } from "../../packages/observability/src/viewer/page/model/Run.ts"
+import { readTimeline } from "../../packages/observability/src/viewer/ReadTimeline.ts"
 
 const analysisOf = (keep: number) =>
   Effect.gen(function*() {

@@ -1,17 +1,20 @@
+import * as Arrays from "@effect-gpu-pool/arrays"
+import * as Observability from "@effect-gpu-pool/observability"
+import * as Testing from "@effect-gpu-pool/testing"
+import * as Properties from "@effect-gpu-pool/testing/properties"
+import * as Schedules from "effect-schedules"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { join } from "node:path"
-import * as Arrays from "../../src/array.ts"
+import * as Allocators from "../../src/allocators.ts"
+import * as Backend from "../../src/backend.ts"
 import * as Devices from "../../src/devices.ts"
 import * as Host from "../../src/host.ts"
 import * as Images from "../../src/images.ts"
 import * as Root from "../../src/index.ts"
-import * as Kernels from "../../src/kernels.ts"
-import * as Observability from "../../src/observability.ts"
 import * as OpenCl from "../../src/opencl.ts"
-import * as Properties from "../../src/properties.ts"
-import * as Testing from "../../src/testing.ts"
 import * as WebGpu from "../../src/webgpu.ts"
+import { sourceOf } from "../support/packages.ts"
 import {
   callsOf,
   propertiesOf,
@@ -39,18 +42,21 @@ export interface EntryPoint {
   readonly value: unknown
 }
 
+/** What `/machine` exports is no program's: its arguments were checked before, and are not again. */
 const entryModules: Readonly<Record<string, object>> = {
-  "index.ts": Root,
-  "images.ts": Images,
-  "kernels.ts": Kernels,
-  "array.ts": Arrays,
-  "webgpu.ts": WebGpu,
-  "opencl.ts": OpenCl,
-  "host.ts": Host,
-  "devices.ts": Devices,
-  "observability.ts": Observability,
-  "testing.ts": Testing,
-  "properties.ts": Properties
+  "effect-gpu-pool": Root,
+  "effect-gpu-pool/images": Images,
+  "effect-gpu-pool/allocators": Allocators,
+  "effect-gpu-pool/backend": Backend,
+  "effect-gpu-pool/webgpu": WebGpu,
+  "effect-gpu-pool/opencl": OpenCl,
+  "effect-gpu-pool/host": Host,
+  "effect-gpu-pool/devices": Devices,
+  "@effect-gpu-pool/arrays": Arrays,
+  "@effect-gpu-pool/observability": Observability,
+  "@effect-gpu-pool/testing": Testing,
+  "@effect-gpu-pool/testing/properties": Properties,
+  "effect-schedules": Schedules
 }
 
 /** What a program can reach, and what each export of the package counts as. */
@@ -72,8 +78,8 @@ export const survey = (): Survey => {
     for (const key of found) used.add(key)
     return found.length > 0
   }
-  for (const [file, namespaces] of Object.entries(entryModules)) {
-    const entry = moduleOf(join(root, "src", file))
+  for (const [specifier, namespaces] of Object.entries(entryModules)) {
+    const entry = moduleOf(join(root, sourceOf(specifier)!))
     for (const [namespace, exported] of Object.entries(namespaces)) {
       const source = entry.imports.get(namespace)?.file
       if (source === undefined) {

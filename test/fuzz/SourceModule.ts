@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs"
-import { dirname, relative, resolve } from "node:path"
-import { fileURLToPath } from "node:url"
+import { dirname, join, relative, resolve } from "node:path"
 import * as Ast from "oxc-parser"
+import { root, sourceOf } from "../support/packages.ts"
 
-/** The root of the repository. */
-export const root = fileURLToPath(new URL("../..", import.meta.url))
+export { root }
 
 /** Where an imported name comes from: a module of this repository, or one of a package. */
 export interface Import {
@@ -72,7 +71,12 @@ export class SourceModule {
   }
 
   #import(specifier: string, local: string, name: string): void {
-    const file = specifier.startsWith(".") ? resolve(dirname(this.file), specifier) : undefined
+    const source = sourceOf(specifier)
+    const file = specifier.startsWith(".")
+      ? resolve(dirname(this.file), specifier)
+      : source === undefined
+      ? undefined
+      : join(root, source)
     this.imports.set(local, { specifier, file, name })
   }
 

@@ -1,19 +1,19 @@
+import * as DeviceArray from "@effect-gpu-pool/arrays/DeviceArray"
+import * as ElementwiseKernel from "@effect-gpu-pool/arrays/ElementwiseKernel"
+import * as Expr from "@effect-gpu-pool/arrays/Expr"
+import * as ReductionKernel from "@effect-gpu-pool/arrays/ReductionKernel"
+import * as ScanKernel from "@effect-gpu-pool/arrays/ScanKernel"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { join } from "node:path"
-import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
-import * as ElementwiseKernel from "../../src/kernels/ElementwiseKernel.ts"
-import * as Expr from "../../src/kernels/Expr.ts"
-import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
-import * as ScanKernel from "../../src/kernels/ScanKernel.ts"
 import { Faults as HostFaults, Host } from "../../src/layers/Host/Host.ts"
 import * as BufferPools from "../../src/services/backend/several/BufferPools.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
@@ -114,7 +114,7 @@ const keys = {
   image: "src/services/device/DeviceImage.ts#DeviceImage",
   pooledImage: "src/services/images/PooledImage.ts#PooledImage",
   sampler: "src/services/device/DeviceSampler.ts#DeviceSampler",
-  array: "src/array/ArrayValue.ts#DeviceArray",
+  array: "packages/arrays/src/array/ArrayValue.ts#DeviceArray",
   kernel: "src/domain/kernel/Kernel.ts#Kernel",
   mapped: "src/services/buffers/mapping/MappedArray.ts#MappedArray",
   staged: "src/services/staging/StagedArray.ts#StagedArray",
@@ -154,8 +154,8 @@ export const populate = (scope: Scope.Scope) =>
     yield* images(world)
     yield* arrays(world)
     world.put(keys.kernel, scale, add, Kernel.make({ name: "no", args: [], body: {} }), ...deepKernels)
-    world.put("src/kernels/ReductionKernel.ts#ReductionKernel", ...reductions())
-    world.put("src/kernels/ScanKernel.ts#ScanKernel", ...scans())
+    world.put("packages/arrays/src/kernels/ReductionKernel.ts#ReductionKernel", ...reductions())
+    world.put("packages/arrays/src/kernels/ScanKernel.ts#ScanKernel", ...scans())
     world.put(keys.event, yield* CommandQueue.event)
     world.put("src/domain/GpuError.ts#GpuError", yield* Effect.flip(pool.setLimit({ maxBytes: -1 })))
     const host = yield* Effect.serviceOption(Host)

@@ -2,15 +2,14 @@
  * What a compiler refuses is told with the lines of the source that it got, which for generated kernels no program has
  * seen before. The compilers here refuse at a line of our choice.
  */
+import { DeviceArray, ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "@effect-gpu-pool/arrays"
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { DeviceArray } from "../../src/array.ts"
 import { KernelCache } from "../../src/backend.ts"
 import { BufferPool, type CommandQueue, type GpuError, KernelArgument } from "../../src/index.ts"
-import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/kernels.ts"
 import { OpenCl } from "../../src/opencl.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { describeWith } from "../support/required.ts"

@@ -1,3 +1,4 @@
+import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
@@ -6,6 +7,8 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import { markAsUntransferable } from "node:worker_threads"
+import { inGroup } from "../../packages/testing/src/ConformanceTest.ts"
+import { buffers, endedAnywhere } from "../../packages/testing/src/pool/EndedLeases.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
@@ -14,9 +17,6 @@ import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as SubRegion from "../../src/services/buffers/SubRegion.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
-import { Conformance } from "../../src/testing.ts"
-import { inGroup } from "../../src/testing/ConformanceTest.ts"
-import { buffers, endedAnywhere } from "../../src/testing/pool/EndedLeases.ts"
 
 const layer = Host.layer({ rangeItems: 4 })
 

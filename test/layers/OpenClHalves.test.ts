@@ -2,9 +2,9 @@
  * Halves on OpenCL. The drivers that tests have to do with a CPU lack cl_khr_fp16, but PoCL's compiler has the same type
  * under the name _Float16: a device that says it has the extension, and gets that name for `half`, runs what is generated.
  */
+import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { Conformance } from "effect-gpu-pool/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { OpenCl } from "../../src/opencl.ts"

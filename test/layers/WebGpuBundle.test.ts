@@ -32,8 +32,8 @@ const inFolder = async (use: (folder: string) => Promise<void>): Promise<void> =
 describe("WebGpu bundles", () => {
   it("for a browser without Node modules, and without npm webgpu", () =>
     inFolder(async (folder) => {
-      const entries = ["index", "images", "kernels", "array", "webgpu"]
-      const everything = entries.map((entry) => `export * from "./src/${entry}.ts"`).join("; ")
+      const entries = ["index", "images", "backend", "machine", "webgpu"].map((entry) => `./src/${entry}.ts`)
+      const everything = [...entries, "@effect-gpu-pool/arrays"].map((entry) => `export * from "${entry}"`).join("; ")
       const { metafile } = await bundle(everything, "browser", join(folder, "bundle.js"))
       const imports = Object.values(metafile.outputs).flatMap((output) => output.imports)
       strictEqual(imports.length, 0)
@@ -44,11 +44,20 @@ describe("WebGpu bundles", () => {
 
   it("with the test kit for a page, without Node modules, drivers and fast-check", () =>
     inFolder(async (folder) => {
-      const { metafile } = await bundle(`export * from "./src/testing.ts"`, "browser", join(folder, "bundle.js"))
+      const { metafile } = await bundle(
+        `export * from "./packages/testing/src/index.ts"`,
+        "browser",
+        join(folder, "bundle.js")
+      )
       strictEqual(Object.values(metafile.outputs).flatMap((output) => output.imports).length, 0)
       const inputs = Object.keys(metafile.inputs)
-      assert.isTrue(inputs.includes("src/testing/DeviceTests.ts"))
-      const unwanted = ["node_modules/fast-check/", "node_modules/koffi/", "src/devices/", "src/testing/properties/"]
+      assert.isTrue(inputs.includes("packages/testing/src/DeviceTests.ts"))
+      const unwanted = [
+        "node_modules/fast-check/",
+        "node_modules/koffi/",
+        "src/devices/",
+        "packages/testing/src/properties/"
+      ]
       for (const part of unwanted) assert.isFalse(inputs.some((file) => file.includes(part)), part)
     }))
 

@@ -1,18 +1,18 @@
 /**
  * What a second fiber does, at any step of a scene, and how the scene may end then.
  */
+import { Schedules } from "effect-schedules"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import * as Expect from "../../packages/testing/src/Expect.ts"
 import type { GpuError, Reason } from "../../src/domain/GpuError.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
-import { Schedules } from "../../src/testing.ts"
-import * as Expect from "../../src/testing/Expect.ts"
 import { onStage, type Scene, type Services, type Stage } from "./Stage.ts"
 
 interface Intruder {

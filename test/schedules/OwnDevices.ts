@@ -1,9 +1,9 @@
 /** Scenes on devices of their own: what is done to the stage does not concern them, and nothing of theirs may be left. */
+import { Schedules } from "effect-schedules"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { GpuError } from "../../src/domain/GpuError.ts"
-import { Schedules } from "../../src/testing.ts"
 import type { Scene, Stage } from "./Stage.ts"
 
 /** Intruders that act on the stage's pool. */

@@ -2,18 +2,20 @@
  * Where a scene plays: a host device and a pool on it, which an intruder can close, lose and change at any step, and what
  * must hold when it is over.
  */
+import * as PoolEvents from "@effect-gpu-pool/observability/PoolEvents"
+import * as Recording from "@effect-gpu-pool/observability/Recording"
+import { Schedules } from "effect-schedules"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import * as Expect from "../../packages/testing/src/Expect.ts"
 import type { DriverObjects } from "../../src/domain/device/DriverObjects.ts"
 import type { GpuError, Reason } from "../../src/domain/GpuError.ts"
 import type { PoolStats } from "../../src/domain/pool/PoolStats.ts"
 import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
-import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
-import * as Recording from "../../src/observability/recording/Recording.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
@@ -21,8 +23,6 @@ import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import type { MemoryControls } from "../../src/services/pool/Pool.ts"
 import * as StagingPool from "../../src/services/staging/StagingPool.ts"
-import { Schedules } from "../../src/testing.ts"
-import * as Expect from "../../src/testing/Expect.ts"
 import { Ledger } from "../support/ledger.ts"
 
 export type Services = BufferPool.BufferPool | Host.Services

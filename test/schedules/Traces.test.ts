@@ -4,18 +4,18 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
+import { Schedules } from "effect-schedules"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { runInThisContext } from "node:vm"
+import { widthOf } from "../../packages/schedules/src/PrintedText.ts"
 import * as Host from "../../src/layers/Host/Host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
-import { Schedules } from "../../src/testing.ts"
-import { widthOf } from "../../src/testing/schedules/PrintedText.ts"
 
 const source = readFileSync(import.meta.filename, "utf8").split("\n")
 

@@ -3,11 +3,12 @@
  * ones up to `EFFECT_GPU_POOL_SCHEDULES`, or 200,000: no fewer than 100 of each program.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { Schedules } from "effect-schedules"
 import * as Effect from "effect/Effect"
 import { appendFileSync } from "node:fs"
 import { inject } from "vitest"
-import { Schedules } from "../../src/testing.ts"
-import * as Expect from "../../src/testing/Expect.ts"
+import * as Expect from "../../packages/testing/src/Expect.ts"
+import * as LoadedPart from "../../src/services/calls/LoadedPart.ts"
 import { intruded, intruders } from "./Intruders.ts"
 import { scenes } from "./scenes/index.ts"
 import type { Scene } from "./Stage.ts"
@@ -30,6 +31,7 @@ const deviations = share > 4_000 ? 2 : 1
 
 /** Every schedule with one deviation, however many there are, and random ones up to the share. */
 const exploreOne = Effect.fnUntraced(function*(program: Effect.Effect<void, unknown>) {
+  yield* Effect.orDie(LoadedPart.all)
   const { complete, schedules } = yield* Schedules.explore(program, {
     deviations,
     maxSchedules: deviations === 1 ? Infinity : Math.ceil(share / 2)

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import * as Kernels from "../../packages/testing/src/commands/Kernels.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
@@ -15,7 +16,6 @@ import { QueueDriver } from "../../src/services/device/QueueDriver.ts"
 import { DeviceQueues } from "../../src/services/device/queues/QueueOrder.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
-import * as Kernels from "../../src/testing/commands/Kernels.ts"
 
 const gpu = BufferPool.layer().pipe(Layer.provideMerge(Host.layer({ rangeItems: 1 })))
 

@@ -1,6 +1,7 @@
 /**
  * What a program sees of the things that it holds, when it prints them.
  */
+import { DeviceArray, ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "@effect-gpu-pool/arrays"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import {
@@ -15,11 +16,9 @@ import {
   PoolStats,
   SubRegion
 } from "effect-gpu-pool"
-import { DeviceArray } from "effect-gpu-pool/array"
 import { type Device, KernelCache } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
 import { ImageFormat, ImagePool, Images, ImageShape } from "effect-gpu-pool/images"
-import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "effect-gpu-pool/kernels"
 import { OpenCl, Svm } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Context from "effect/Context"

@@ -1,5 +1,6 @@
 /** The staging pool of a transfer closes, at any step of it. */
 import { assert, describe, it } from "@effect/vitest"
+import { Schedules } from "effect-schedules"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -11,7 +12,6 @@ import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
 import * as StagingPool from "../../src/services/staging/StagingPool.ts"
 import * as Transfers from "../../src/services/staging/Transfers.ts"
-import { Schedules } from "../../src/testing.ts"
 
 const gpu = BufferPool.layer().pipe(Layer.provideMerge(Host.layer()))
 

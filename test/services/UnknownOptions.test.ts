@@ -1,4 +1,8 @@
 /** Each operation that takes options, called with an unknown one: it says which, and which it has. */
+import { DeviceArray } from "@effect-gpu-pool/arrays"
+import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "@effect-gpu-pool/arrays"
+import { Conformance, DeviceTests } from "@effect-gpu-pool/testing"
+import { Arbitraries, PoolAgreement } from "@effect-gpu-pool/testing/properties"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
@@ -6,7 +10,6 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { FaultyAllocator, LimitingAllocator } from "../../src/allocators.ts"
-import { DeviceArray } from "../../src/array.ts"
 import { DeviceMemo, KernelCache, PoolCore } from "../../src/backend.ts"
 import { Devices, DeviceSelector, TransferSpeed } from "../../src/devices.ts"
 import { Host } from "../../src/host.ts"
@@ -23,9 +26,6 @@ import {
   SizePolicy,
   SubRegion
 } from "../../src/index.ts"
-import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/kernels.ts"
-import { Arbitraries, PoolAgreement } from "../../src/properties.ts"
-import { Conformance, DeviceTests, Schedules } from "../../src/testing.ts"
 
 type Services =
   | Allocator.Allocator
@@ -275,9 +275,6 @@ describe("an unknown option is refused", () => {
     ["Conformance.register", () => Conformance.register(framework, Host.layer(), [], named("workscale"))],
     ["PoolAgreement.on", () => PoolAgreement.on(Host.layer(), named("maxCommand"))],
     ["PoolAgreement.onHost", () => PoolAgreement.onHost(named("policie"))],
-    ["Schedules.explore", () => Effect.runSync(Schedules.explore(Effect.void, named("maxStep")))],
-    ["Schedules.random", () => Effect.runSync(Schedules.random(Effect.void, named("seeds")))],
-    ["Schedules.replay", () => Effect.runSync(Schedules.replay(Effect.void, "", named("maxStep")))],
     ["Arbitraries.sizes", () => Arbitraries.sizes(named("maxi"))],
     ["Arbitraries.requests", () => Arbitraries.requests(named("zeros"))],
     ["Arbitraries.traces", () => Arbitraries.traces(named("slot"))]

@@ -1,7 +1,7 @@
 /**
  * Random recordings, and what there is after each of their events, worked out in the simplest way.
  */
-import type { PoolEvent, Recording } from "effect-gpu-pool/observability"
+import type { PoolEvent, Recording } from "@effect-gpu-pool/observability"
 import * as fc from "fast-check"
 
 export type Event = PoolEvent.PoolEvent

@@ -8,7 +8,7 @@ import type { Readable, Writable } from "node:stream"
 import { text } from "node:stream/consumers"
 import { afterAll } from "vitest"
 
-export const main = join(import.meta.dirname, "../../src/cli/main.ts")
+export const main = join(import.meta.dirname, "../../packages/cli/src/main.ts")
 
 /** What this machine's user has chosen is not these tests' affair. */
 const chosen = ["GPU_POOL_DEVICE", "PYOPENCL_TEST", "PYOPENCL_CTX", "CUDA_DEVICE", "NO_COLOR", "FORCE_COLOR"]

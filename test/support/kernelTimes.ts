@@ -1,4 +1,5 @@
 /** What the times of kernels must be on every device that tells them, whatever the driver. */
+import * as KernelMetrics from "@effect-gpu-pool/observability/KernelMetrics"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
@@ -11,7 +12,6 @@ import type { DriverObjects } from "../../src/domain/device/DriverObjects.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
-import * as KernelMetrics from "../../src/observability/metrics/KernelMetrics.ts"
 import type * as Device from "../../src/services/backend/Device.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"

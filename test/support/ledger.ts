@@ -2,10 +2,10 @@
  * What follows from the events of a pool: its blocks and counters, and which requests have ended. Explored schedules ask it after each
  * event, for which a library of assertions takes too long.
  */
+import { BlockLedger, type LedgerBlock } from "../../packages/observability/src/recording/BlockLedger.ts"
+import * as Expect from "../../packages/testing/src/Expect.ts"
 import type { PoolEvent } from "../../src/domain/pool/PoolEvent.ts"
 import type { PoolStats } from "../../src/domain/pool/PoolStats.ts"
-import { BlockLedger, type LedgerBlock } from "../../src/observability/recording/BlockLedger.ts"
-import * as Expect from "../../src/testing/Expect.ts"
 
 /** Counts requests that have begun something, until the event that ends it. */
 class Open {

@@ -3,9 +3,9 @@
  */
 import { assert } from "@effect/vitest"
 import * as fc from "fast-check"
+import { agree, bigIntegers } from "../../packages/testing/src/properties/ExpectData.ts"
 import type { PoolBlock, PoolCore } from "../../src/domain/pool/PoolCore.ts"
 import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
-import { agree, bigIntegers } from "../../src/testing/properties/ExpectData.ts"
 import { largest, type Model, type ModelBlock } from "./poolCoreModel.ts"
 
 export type Core = PoolCore<number, string>

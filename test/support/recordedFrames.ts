@@ -1,11 +1,11 @@
 /** The text of a recording, as a file has it: frames that each lease two buffers, one of which grows, if they can. */
+import * as PoolEvents from "@effect-gpu-pool/observability/PoolEvents"
+import * as Recording from "@effect-gpu-pool/observability/Recording"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type * as MemoryLimit from "../../src/domain/pool/MemoryLimit.ts"
 import { Host } from "../../src/host.ts"
-import * as PoolEvents from "../../src/observability/events/PoolEvents.ts"
-import * as Recording from "../../src/observability/recording/Recording.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 
 const pool = (maxBytes: MemoryLimit.ByteAmount) =>

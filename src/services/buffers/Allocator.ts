@@ -45,7 +45,7 @@ export interface AllocateOptions {
  *
  * **Details**
  *
- * An allocator obeys these rules, and `Conformance.allocator` of `effect-gpu-pool/testing` checks them:
+ * An allocator obeys these rules, and `Conformance.allocator` of `@effect-gpu-pool/testing` checks them:
  *
  * - size: it gives at least the bytes that it was asked for, and for 0 bytes always a buffer of 0, which takes no memory;
  * - usage: it gives exactly the usage that it was asked for;

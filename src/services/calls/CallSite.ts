@@ -7,6 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
+import { isLibrary } from "../../domain/ErrorStack.ts"
 
 /** Whether calls in this context look where they stand. */
 const Tracking = Context.Reference<boolean>("effect-gpu-pool/CallSite/Tracking", { defaultValue: () => false })
@@ -127,7 +128,7 @@ const captured = (entry: Entry): string | undefined => {
 const callers = (entry: Entry): ReadonlyArray<Frame> => {
   const [own, ...frames] = framesOf(new Error())
   const folder = own === undefined ? undefined : folderOf(own.file)
-  return folder === undefined ? framesBelow(entry) : frames.filter(({ file }) => !file.startsWith(folder))
+  return folder === undefined ? framesBelow(entry) : frames.filter(({ file }) => !isLibrary(file, folder))
 }
 
 /** In a bundle all code is in one file: the frames are those that called the entry. */

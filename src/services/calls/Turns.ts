@@ -1,6 +1,7 @@
 /**
  * When a backend continues work outside of fibers: at the end of this task of the event loop, or in a later task. A
- * backend without a driver takes these functions from its context, so that a test can control them too.
+ * backend without a driver takes these functions from its context. The key is that of npm `effect-schedules`, which
+ * controls them while it explores the schedules of a program.
  *
  * @internal
  */
@@ -17,6 +18,6 @@ export interface TurnsShape {
 const immediate = (globalThis as { readonly setImmediate?: (task: () => void) => unknown }).setImmediate ??
   ((task: () => void) => setTimeout(task, 0))
 
-export const Turns: Context.Reference<TurnsShape> = Context.Reference<TurnsShape>("effect-gpu-pool/Turns", {
+export const Turns: Context.Reference<TurnsShape> = Context.Reference<TurnsShape>("effect-schedules/Tasks", {
   defaultValue: () => ({ atEnd: (task) => queueMicrotask(task), next: (task) => void immediate(task) })
 })

@@ -313,7 +313,7 @@ const readBytes = (
  * ```ts
  * import { Effect, Stream } from "effect"
  * import { CommandQueue, KernelArgument, StagingPool, Transfers } from "effect-gpu-pool"
- * import { ElementwiseKernel, Expr } from "effect-gpu-pool/kernels"
+ * import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
  *
  * const double = ElementwiseKernel.make({
  *   name: "double",

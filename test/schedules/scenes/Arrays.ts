@@ -1,6 +1,6 @@
 /** Scenes of device arrays, and of regions of them that are computed together. */
+import * as DeviceArray from "@effect-gpu-pool/arrays/DeviceArray"
 import * as Effect from "effect/Effect"
-import * as DeviceArray from "../../../src/array/DeviceArray.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import type { Scene } from "../Stage.ts"
 

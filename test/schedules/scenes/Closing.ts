@@ -1,10 +1,10 @@
 /** Scenes of layers that close, while other fibers are about to ask the device for something. */
 import * as Effect from "effect/Effect"
+import * as Kernels from "../../../packages/testing/src/commands/Kernels.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as KernelCache from "../../../src/services/device/KernelCache.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../../src/services/queue/MemoryObjects.ts"
-import * as Kernels from "../../../src/testing/commands/Kernels.ts"
 import type { Scene } from "../Stage.ts"
 
 export const closing: ReadonlyArray<Scene> = [

@@ -1,5 +1,7 @@
 /** Scenes of recorded work: writes, copies, kernels, events, mappings, and parts of buffers. */
 import * as Effect from "effect/Effect"
+import * as Kernels from "../../../packages/testing/src/commands/Kernels.ts"
+import * as Expect from "../../../packages/testing/src/Expect.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as Mapping from "../../../src/services/buffers/mapping/Mapping.ts"
 import * as SubRegion from "../../../src/services/buffers/SubRegion.ts"
@@ -8,8 +10,6 @@ import * as QueueEvent from "../../../src/services/device/QueueEvent.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../../src/services/queue/MemoryObjects.ts"
 import * as RecordingLimit from "../../../src/services/queue/RecordingLimit.ts"
-import * as Kernels from "../../../src/testing/commands/Kernels.ts"
-import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene, Stage } from "../Stage.ts"
 
 const shared = (stage: Stage, size = 64) => Effect.flatMap(BufferPool.allocate(size), stage.share)

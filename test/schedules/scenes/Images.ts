@@ -1,12 +1,12 @@
 /** Scenes of images and their pools. */
 import * as Effect from "effect/Effect"
+import * as Expect from "../../../packages/testing/src/Expect.ts"
 import * as ImageFormat from "../../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../src/domain/images/ImageShape.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as ImagePool from "../../../src/services/images/ImagePool.ts"
 import * as Images from "../../../src/services/images/Images.ts"
 import * as Lease from "../../../src/services/lease/Lease.ts"
-import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene } from "../Stage.ts"
 
 export const shape = ImageShape.image2d(4, 2)

@@ -1,13 +1,13 @@
 /** Scenes of layers that are built and closed by the scene itself. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Expect from "../../../packages/testing/src/Expect.ts"
 import type { DriverObjects } from "../../../src/domain/device/DriverObjects.ts"
 import { Host } from "../../../src/host.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../../src/services/device/DeviceContext.ts"
 import * as ImagePool from "../../../src/services/images/ImagePool.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
-import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene, Stage } from "../Stage.ts"
 
 /** A device of its own, which is lost with the stage's. */

@@ -1,11 +1,11 @@
 /** Scenes of leases: taken, lent, given back, moved. */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
+import * as Expect from "../../../packages/testing/src/Expect.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../../src/services/lease/Lease.ts"
 import * as LeaseHolder from "../../../src/services/lease/LeaseHolder.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
-import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene } from "../Stage.ts"
 
 const job = (size: number) => BufferPool.use(size, (lease) => CommandQueue.fill(lease, 7))

@@ -1,13 +1,13 @@
 /** Scenes of everything that takes memory, under one limit: each waits for the memory of the others, and for its own. */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import * as Expect from "../../../packages/testing/src/Expect.ts"
+import { type Pools, randomProgram, unit } from "../../../packages/testing/src/memory/OneLimit.ts"
+import { Random } from "../../../packages/testing/src/Random.ts"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as ImagePool from "../../../src/services/images/ImagePool.ts"
 import * as Transfers from "../../../src/services/staging/Transfers.ts"
-import * as Expect from "../../../src/testing/Expect.ts"
-import { type Pools, randomProgram, unit } from "../../../src/testing/memory/OneLimit.ts"
-import { Random } from "../../../src/testing/Random.ts"
 import type { Scene, Stage } from "../Stage.ts"
 
 /** With every pool of the stage. */

@@ -2,11 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
+import * as Expect from "../../../packages/testing/src/Expect.ts"
 import * as Kernel from "../../../src/domain/kernel/Kernel.ts"
 import { VectorArg } from "../../../src/domain/kernel/KernelArgument.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
-import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene, Stage } from "../Stage.ts"
 
 /** Stores 1000 in every element, one in each task of the event loop. */

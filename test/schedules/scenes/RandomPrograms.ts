@@ -1,13 +1,13 @@
 /** Random programs of a few fibers on one pool. Each that ends alone ends in every schedule, and finds its own data. */
 import * as Effect from "effect/Effect"
+import { ownWork } from "../../../packages/testing/src/pool/Waiters.ts"
+import { Random } from "../../../packages/testing/src/Random.ts"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import type { DeviceContext } from "../../../src/services/device/DeviceContext.ts"
 import * as Lease from "../../../src/services/lease/Lease.ts"
 import * as LeaseHolder from "../../../src/services/lease/LeaseHolder.ts"
 import type * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
-import { ownWork } from "../../../src/testing/pool/Waiters.ts"
-import { Random } from "../../../src/testing/Random.ts"
 import type { Scene } from "../Stage.ts"
 
 type Job = Effect.Effect<unknown, GpuError, BufferPool.BufferPool | CommandQueue.CommandQueue | DeviceContext>

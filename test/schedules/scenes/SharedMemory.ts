@@ -1,10 +1,10 @@
 /** Scenes of buffers and images on one memory. */
 import * as Effect from "effect/Effect"
+import * as Expect from "../../../packages/testing/src/Expect.ts"
 import * as ImageFormat from "../../../src/domain/images/ImageFormat.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as Images from "../../../src/services/images/Images.ts"
 import * as Lease from "../../../src/services/lease/Lease.ts"
-import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene, Stage } from "../Stage.ts"
 import { all, shape } from "./Images.ts"
 import { job } from "./Waiting.ts"

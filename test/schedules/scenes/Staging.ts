@@ -3,12 +3,12 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as Expect from "../../../packages/testing/src/Expect.ts"
 import type { GpuError } from "../../../src/domain/GpuError.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import * as StagingPool from "../../../src/services/staging/StagingPool.ts"
 import * as Transfers from "../../../src/services/staging/Transfers.ts"
-import * as Expect from "../../../src/testing/Expect.ts"
 import type { Scene, Services, Stage } from "../Stage.ts"
 
 /** With room for one array of 16 bytes at a time. */

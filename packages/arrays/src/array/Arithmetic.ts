@@ -1,0 +1,525 @@
+/**
+ * Arithmetic on arrays, element by element.
+ *
+ * @since 0.1.0
+ */
+import { isInstance } from "effect-gpu-pool/ArgumentProblem"
+import type { DType } from "effect-gpu-pool/DType"
+import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { dual } from "effect/Function"
+import * as Expr from "../kernels/Expr.ts"
+import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"
+import { isFloating } from "./elementwise/Element.ts"
+import { binary, binaryBody, nameOf, type Operand, plain, unary } from "./elementwise/Operands.ts"
+import { powerOf } from "./elementwise/Power.ts"
+import * as Signature from "./elementwise/Signature.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
+import type * as Promotion from "./layout/Promotion.ts"
+
+/**
+ * An operation of two operands, which broadcast, whose result has their common type (`Promote`). A number takes
+ * the type of the array beside it; one that this type cannot hold is InvalidRequest, as are shapes that do not
+ * broadcast.
+ *
+ * **Example** (Choosing an operation)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const accumulate = (product: boolean): DeviceArray.Arithmetic => product ? DeviceArray.multiply : DeviceArray.add
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/user/basics.broadcasting.html
+ * @category models
+ * @since 0.1.0
+ */
+export interface Arithmetic {
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+  (that: number): <A extends DType>(self: DeviceArray<A>) => Computed<A>
+  <A extends DType, B extends DType>(self: DeviceArray<A>, that: DeviceArray<B>): Computed<Promotion.Promote<A, B>>
+  <A extends DType>(self: DeviceArray<A>, that: number): Computed<A>
+  <A extends DType>(self: number, that: DeviceArray<A>): Computed<A>
+}
+
+/**
+ * An operation of two real numbers, which broadcast: as {@link Arithmetic}, but integers are taken as f32, and so is a
+ * number beside them.
+ *
+ * **Example** (Fractions of integers)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const share = (part: DeviceArray.DeviceArray<"i32">, whole: DeviceArray.DeviceArray<"i32">) =>
+ *   DeviceArray.divide(part, whole)
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Division {
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
+  (that: number): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<A>>
+  <A extends DType, B extends DType>(
+    self: DeviceArray<A>,
+    that: DeviceArray<B>
+  ): Computed<Promotion.Floating<Promotion.Promote<A, B>>>
+  <A extends DType>(self: DeviceArray<A>, that: number): Computed<Promotion.Floating<A>>
+  <A extends DType>(self: number, that: DeviceArray<A>): Computed<Promotion.Floating<A>>
+}
+
+/**
+ * An operation of one array whose result has the array's type.
+ *
+ * **Example** (Choosing an operation)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const tidy: DeviceArray.SameType = DeviceArray.round
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type SameType = <A extends DType>(self: DeviceArray<A>) => Computed<A>
+
+/**
+ * The sum. Integers wrap around.
+ *
+ * **Example** (Adding a number)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
+ *   Effect.flatMap(DeviceArray.add(0.5)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(1.5, 2.5)
+ * ```
+ *
+ * @see numpy.add
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const add: {
+  /** The sum. Integers wrap around. */
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Arithmetic = binary(plain("add"), Signature.common)
+
+/**
+ * The difference. Integers wrap around.
+ *
+ * **Example** (From the other side)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
+ *   Effect.flatMap((x) => DeviceArray.subtract(10, x)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(9, 8)
+ * ```
+ *
+ * @see numpy.subtract
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const subtract: {
+  /** The difference. Integers wrap around. */
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Arithmetic = binary(plain("subtract"), Signature.common)
+
+/**
+ * The product. Integers wrap around.
+ *
+ * **Example** (Doubling)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
+ *   Effect.flatMap(DeviceArray.multiply(2)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(2, 4)
+ * ```
+ *
+ * @see numpy.multiply
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const multiply: {
+  /** The product. Integers wrap around. */
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Arithmetic = binary(plain("multiply"), Signature.common)
+
+/**
+ * The quotient of real numbers; integers are divided as f32. Infinite or NaN where the divisor is 0.
+ *
+ * **Example** (Halves of integers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Int32Array.of(1, 2)).pipe(
+ *   Effect.flatMap(DeviceArray.divide(2)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(0.5, 1)
+ * ```
+ *
+ * @see numpy.divide
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const divide: {
+  /** The quotient of real numbers; integers are divided as f32. Infinite or NaN where the divisor is 0. */
+  <B extends DType>(
+    that: DeviceArray<B>
+  ): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
+} & Division = binary(plain("divide"), Signature.commonReal)
+
+/**
+ * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
+ * -1; that of floats is infinite or NaN there.
+ *
+ * **Example** (Rounding down)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Int32Array.of(-7, 7)).pipe(
+ *   Effect.flatMap(DeviceArray.floorDivide(2)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Int32Array.of(-4, 3)
+ * ```
+ *
+ * @see numpy.floor_divide
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const floorDivide: {
+  /**
+   * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
+   * -1; that of floats is infinite or NaN there.
+   */
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Arithmetic = binary(
+  { name: "floorDivide", build: ([a, b]) => Expr.floorDivide(a!, b!), weight: 3 },
+  Signature.common
+)
+
+/**
+ * The remainder of {@link floorDivide}, with the sign of the divisor. That of integers is 0 where the divisor is 0;
+ * that of floats is NaN there. For floats the error is that of rounding the dividend, so from a quotient of 2^24
+ * (f32) on the result means nothing.
+ *
+ * **Example** (Angles from 0 to 360)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(-90, 450)).pipe(
+ *   Effect.flatMap(DeviceArray.remainder(360)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(270, 90)
+ * ```
+ *
+ * @see numpy.remainder
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const remainder: {
+  /**
+   * The remainder of {@link floorDivide}, with the sign of the divisor. That of integers is 0 where the divisor is 0;
+   * that of floats is NaN there. For floats the error is that of rounding the dividend, so from a quotient of 2^24
+   * (f32) on the result means nothing.
+   */
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Arithmetic = binary(
+  { name: "remainder", build: ([a, b]) => Expr.remainder(a!, b!), weight: 3 },
+  Signature.common
+)
+
+/**
+ * The power, in the common type. Of floats, a negative base gives NaN unless the exponent is a whole number, and
+ * anything to the 0 is 1. Of integers, it wraps around; for negative exponents in an array it is the reciprocal
+ * without its fraction, and a negative number as the exponent is InvalidRequest. The exponent 2 is {@link square}.
+ *
+ * **Example** (Cubes)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Int32Array.of(2, -3)).pipe(
+ *   Effect.flatMap(DeviceArray.power(3)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Int32Array.of(8, -27)
+ * ```
+ *
+ * @see numpy.power
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const power: {
+  /**
+   * The power, in the common type. Of floats, a negative base gives NaN unless the exponent is a whole number, and
+   * anything to the 0 is 1. Of integers, it wraps around; for negative exponents in an array it is the reciprocal
+   * without its fraction, and a negative number as the exponent is InvalidRequest. The exponent 2 is {@link square}.
+   */
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Arithmetic = dual(2, (self: Operand, that: Operand): Computed => {
+  if (that === 2 && self instanceof DeviceArray) return square(self)
+  if (!mayBeInteger(self) || !mayBeInteger(that)) return powerOfFloats(self, that)
+  return typeof that === "number" && that < 0 && self instanceof DeviceArray && self.dtype === "i32"
+    ? negativeExponent(that)
+    : powerOfIntegers(self, that)
+})
+
+const powerOperation: ArrayOperation = {
+  name: "power",
+  build: ([base, exponent]) => powerOf(base!, exponent!)
+}
+
+const powerOfFloats = binaryBody(powerOperation, Signature.common)
+
+/** Two hundred nodes. */
+const powerOfIntegers = binaryBody({ ...powerOperation, weight: 17 }, Signature.common)
+
+const mayBeInteger = (operand: Operand): boolean =>
+  !isInstance(operand, DeviceArray) || operand.dtype === "i32" || operand.dtype === "u32"
+
+const negativeExponent = (exponent: number): GpuError =>
+  invalidRequest(
+    nameOf(powerOperation),
+    `the exponent is ${exponent}, and integers have no such power`,
+    "Cast the array first: DeviceArray.astype(x, \"f32\")."
+  )
+
+/**
+ * The number with the other sign. Integers wrap around: the least i32 stays as it is.
+ *
+ * **Example** (The other sign)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, -2)).pipe(
+ *   Effect.flatMap(DeviceArray.negative),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-1, 2)
+ * ```
+ *
+ * @see numpy.negative
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const negative: SameType = unary(plain("negative"), Signature.same)
+
+/**
+ * The magnitude. That of the least i32 is too large for i32, so it stays as it is.
+ *
+ * **Example** (Distances)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const distance = (x: DeviceArray.DeviceArray<"f32">, y: DeviceArray.DeviceArray<"f32">) =>
+ *   Effect.flatMap(DeviceArray.subtract(x, y), DeviceArray.abs)
+ * ```
+ *
+ * @see numpy.abs
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const abs: SameType = unary(plain("abs"), Signature.same)
+
+/**
+ * -1, 0 or 1; NaN for NaN.
+ *
+ * **Example** (Directions)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(-5, 0, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.sign),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-1, 0, 1)
+ * ```
+ *
+ * @see numpy.sign
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const sign: SameType = unary(plain("sign"), Signature.same)
+
+/**
+ * The number times itself. Integers wrap around.
+ *
+ * **Example** (Sums of squares)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const norm = (x: DeviceArray.DeviceArray<"f32">, y: DeviceArray.DeviceArray<"f32">) =>
+ *   DeviceArray.lazy(Effect.gen(function*() {
+ *     const squares = yield* DeviceArray.square(x)
+ *     return yield* DeviceArray.sqrt(yield* DeviceArray.add(squares, yield* DeviceArray.square(y)))
+ *   }))
+ * ```
+ *
+ * @see numpy.square
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const square: SameType = unary({ name: "square", build: ([x]) => Expr.multiply(x!, x!) }, Signature.same)
+
+/**
+ * The lesser of two; NaN where either is NaN.
+ *
+ * **Example** (Keeping below a limit)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, 5)).pipe(
+ *   Effect.flatMap(DeviceArray.minimum(3)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(1, 3)
+ * ```
+ *
+ * @see numpy.minimum
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const minimum: {
+  /** The lesser of two; NaN where either is NaN. */
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Arithmetic = binary(plain("minimum"), Signature.common)
+
+/**
+ * The greater of two; NaN where either is NaN.
+ *
+ * **Example** (Cutting off what is negative)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(-1, 5)).pipe(
+ *   Effect.flatMap(DeviceArray.maximum(0)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(0, 5)
+ * ```
+ *
+ * @see numpy.maximum
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const maximum: {
+  /** The greater of two; NaN where either is NaN. */
+  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Arithmetic = binary(plain("maximum"), Signature.common)
+
+const rounding = (operation: "floor" | "ceil" | "trunc" | "round"): ArrayOperation => {
+  const { build, name } = plain(operation)
+  return { name, build: (operands, dtype) => isFloating(operands[0]!) ? build(operands, dtype) : operands[0]! }
+}
+
+/**
+ * The whole number below, in the type of the array. Integers are as they are.
+ *
+ * **Example** (Rounding down)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
+ *   Effect.flatMap(DeviceArray.floor),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-2, 0, 2)
+ * ```
+ *
+ * @see numpy.floor
+ * @category rounding
+ * @since 0.1.0
+ */
+export const floor: SameType = unary(rounding("floor"), Signature.same)
+
+/**
+ * The whole number above, in the type of the array. Integers are as they are.
+ *
+ * **Example** (Rounding up)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
+ *   Effect.flatMap(DeviceArray.ceil),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-1, 1, 3)
+ * ```
+ *
+ * @see numpy.ceil
+ * @category rounding
+ * @since 0.1.0
+ */
+export const ceil: SameType = unary(rounding("ceil"), Signature.same)
+
+/**
+ * The number without its fraction, in the type of the array. Integers are as they are.
+ *
+ * **Example** (Rounding to zero)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
+ *   Effect.flatMap(DeviceArray.trunc),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-1, 0, 2)
+ * ```
+ *
+ * @see numpy.trunc
+ * @category rounding
+ * @since 0.1.0
+ */
+export const trunc: SameType = unary(rounding("trunc"), Signature.same)
+
+/**
+ * The nearest whole number, the even one of two that are as near, in the type of the array. Integers are as they are.
+ *
+ * **Example** (Rounding to even)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
+ *   Effect.flatMap(DeviceArray.round),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(-2, 0, 3)
+ * ```
+ *
+ * @see numpy.round
+ * @category rounding
+ * @since 0.1.0
+ */
+export const round: SameType = unary(rounding("round"), Signature.same)

@@ -1,0 +1,55 @@
+/**
+ * The array that a function takes: how it is told from the other arguments, and the check of what programs without types
+ * can pass for it.
+ *
+ * @internal
+ */
+import { isInstance, readValues, satisfies } from "effect-gpu-pool/ArgumentProblem"
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import { wrongArgument } from "effect-gpu-pool/WrongArgument"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import { DeviceArray } from "./ArrayValue.ts"
+
+/** Why a value is no device array, or `undefined`. */
+export const arrayProblem = (operation: string, value: unknown): GpuError | undefined =>
+  isInstance(value, DeviceArray)
+    ? undefined
+    : wrongArgument(operation, value, "a device array", "Make one with DeviceArray.fromHost.")
+
+/** The advice for a value that an element type cannot represent. */
+export const elementHint = (value: unknown, otherwise: string): string => {
+  if (typeof value !== "number") return otherwise
+  if (!Number.isFinite(value)) return `Integers have no NaN and no infinities. Use { dtype: "f32" }.`
+  return `Use a type that holds it, as { dtype: "f32" }${Number.isInteger(value) ? "." : ", or round it."}`
+}
+
+/**
+ * Whether a call of a dual function has the array as its first argument, or a lease. `arity` is how many arguments it then
+ * has, at most. An effect in that place is told so, and not taken for the arguments after it.
+ */
+export const isDataFirst =
+  (arity: number, type: typeof DeviceArray | typeof PooledBuffer = DeviceArray) => (args: IArguments): boolean =>
+    args.length >= arity || isInstance<object>(args[0], type) || satisfies(args[0], Effect.isEffect)
+
+export type AnyFunction = (...args: ReadonlyArray<never>) => unknown
+
+/**
+ * A function of an array and more, data-first and data-last, which answers what is wrong before its body sees anything
+ * that is no array. `F` is the type that users see, and `first` tells whether the array comes first, as `dual` has it.
+ */
+export const ofArray = <F extends AnyFunction>(
+  name: string,
+  body: (
+    operation: string,
+    self: DeviceArray,
+    ...rest: ReadonlyArray<never>
+  ) => Effect.Effect<unknown, GpuError, unknown>,
+  first: number | ((args: IArguments) => boolean) = isDataFirst(2)
+): F => {
+  const operation = `DeviceArray.${name}`
+  const checked = (self: DeviceArray, ...rest: ReadonlyArray<never>) =>
+    readValues(operation, () => arrayProblem(operation, self) ?? body(operation, self, ...rest))
+  return (typeof first === "number" ? dual(first, checked) : dual(first, checked)) as AnyFunction as F
+}

@@ -1,0 +1,149 @@
+/**
+ * A device array as a value: shape, element type, and where its elements are or how they will be computed.
+ *
+ * @since 0.1.0
+ */
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import type { DType } from "effect-gpu-pool/DType"
+import { LeaseHolder } from "effect-gpu-pool/LeaseHolder"
+import { inOneLine, showing, state } from "effect-gpu-pool/Showing"
+import * as Pipeable from "effect/Pipeable"
+import type * as Scope from "effect/Scope"
+import type { Expr } from "../kernels/Expr.ts"
+import * as Layout from "./layout/Layout.ts"
+import * as Shape from "./layout/Shape.ts"
+
+/**
+ * An array of elements on a device. Views share the memory of the array that they were made of; everything else has
+ * memory of its own, a lease of the pool. An array is a value: no operation changes its elements.
+ *
+ * **Example** (What an array says of itself)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* DeviceArray.zeros([2, 3])
+ *   return [x.dtype, x.shape, x.strides, String(x)]
+ * }) // => ["f32", [2, 3], [3, 1], "DeviceArray(f32 [2, 3])"]
+ * ```
+ *
+ * @see pyopencl.array.Array
+ * @category models
+ * @since 0.1.0
+ */
+export class DeviceArray<out D extends DType = DType> extends Pipeable.Class implements LeaseHolder {
+  readonly dtype: D
+  /** The length of each axis, in elements; an array of no axes has one element. */
+  readonly shape: ReadonlyArray<number>
+  /** How many elements apart neighbours along each axis are in memory; 0 along an axis that repeats. */
+  readonly strides: ReadonlyArray<number>
+  /** Where the first element is in the lease, in elements. */
+  readonly offset: number
+  /** Number of elements. */
+  readonly size: number
+  /** The memory, `undefined` while the array is only recorded. */
+  #lease: PooledBuffer | undefined
+  #pending: Pending | undefined
+
+  /** @internal */
+  constructor(dtype: D, layout: Layout.Layout, source: PooledBuffer | Pending) {
+    super()
+    this.dtype = dtype
+    this.shape = layout.shape
+    this.strides = layout.strides
+    this.offset = layout.offset
+    this.size = Shape.size(layout.shape)
+    if ("operation" in source) this.#pending = source
+    else this.#lease = source
+  }
+
+  /** The lease with the elements; `undefined` while the array is only recorded, inside `DeviceArray.lazy`. */
+  get lease(): PooledBuffer | undefined {
+    return this.#lease
+  }
+
+  /** How the elements will be computed, while they are not. @internal */
+  get pending(): Pending | undefined {
+    return this.#pending
+  }
+
+  /** Gives a recorded array its memory. Where two fibers have computed it, the first memory stays. @internal */
+  settle(lease: PooledBuffer): void {
+    if (this.#pending === undefined) return
+    this.#pending = undefined
+    this.#lease = lease
+  }
+
+  /** Whether the elements follow each other in memory, the last axis fastest. */
+  get isContiguous(): boolean {
+    return Layout.isContiguous(this)
+  }
+
+  [LeaseHolder](): Iterable<PooledBuffer> {
+    return this.#lease === undefined ? [] : [this.#lease]
+  }
+}
+
+showing<DeviceArray>(({ dtype, lease, pending, shape }) =>
+  inOneLine("DeviceArray", undefined, [
+    `${dtype} ${Shape.format(shape)}`,
+    pending !== undefined ? "recorded" : lease?.ended === undefined ? undefined : state(lease.ended, undefined)
+  ])
+)(DeviceArray.prototype)
+
+/**
+ * An operation on the elements of arrays: one object for each, made once, since kernels are kept by it. It always has as
+ * many operands.
+ *
+ * @internal
+ */
+export interface ArrayOperation {
+  readonly name: string
+  readonly build: (operands: ReadonlyArray<Expr<DType>>, dtype: DType) => Expr<DType>
+  /** As how many it counts where chains are cut: one for every twelve nodes of its expression. 1 without it. */
+  readonly weight?: number | undefined
+}
+
+/** An elementwise operation that is recorded and not yet computed. @internal */
+export class Pending {
+  readonly operation: ArrayOperation
+  readonly operands: ReadonlyArray<DeviceArray | number>
+  /** The type that each operand is cast to before the operation; that of a number. */
+  readonly operandTypes: ReadonlyArray<DType>
+  /**
+   * The scope that the operation was recorded in. The array is good as long as that is open, so its memory belongs
+   * there, whichever scope inside it happens to need the elements first.
+   */
+  readonly scope: Scope.Scope | undefined
+  /** How many recorded operations stand above each other. */
+  readonly depth: number
+
+  constructor(
+    operation: ArrayOperation,
+    operands: ReadonlyArray<DeviceArray | number>,
+    operandTypes: ReadonlyArray<DType>,
+    scope?: Scope.Scope
+  ) {
+    this.operation = operation
+    this.operands = operands
+    this.operandTypes = operandTypes
+    this.scope = scope
+    let deepest = 0
+    for (let at = 0; at < operands.length; at++) {
+      const operand = operands[at]!
+      const depth = typeof operand === "number" ? undefined : operand.pending?.depth
+      if (depth !== undefined && depth > deepest) deepest = depth
+    }
+    this.depth = deepest + (operation.weight ?? 1)
+  }
+}
+
+/**
+ * An array over the whole of a fresh lease.
+ *
+ * @internal
+ */
+export const dense = <D extends DType>(dtype: D, shape: Shape.Shape, source: PooledBuffer | Pending): DeviceArray<D> =>
+  new DeviceArray(dtype, { shape, strides: Layout.rowMajor(shape), offset: 0 }, source)

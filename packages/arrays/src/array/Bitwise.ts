@@ -1,0 +1,244 @@
+/**
+ * Operations on the bits of integers, element by element.
+ *
+ * @since 0.1.0
+ */
+import type { IntegerType } from "../kernels/Expr.ts"
+import type { DeviceArray } from "./ArrayValue.ts"
+import { binary, plain, unary } from "./elementwise/Operands.ts"
+import * as Signature from "./elementwise/Signature.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
+import type * as Promotion from "./layout/Promotion.ts"
+
+/**
+ * An operation on the bits of two integers, which broadcast: i32 beside u32 gives i32, with the same bits. A number
+ * takes the type of the array beside it.
+ *
+ * **Example** (Choosing an operation)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const combine = (both: boolean): DeviceArray.Bitwise => both ? DeviceArray.bitwiseAnd : DeviceArray.bitwiseOr
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Bitwise {
+  <B extends IntegerType>(that: DeviceArray<B>): <A extends IntegerType>(
+    self: DeviceArray<A>
+  ) => Computed<Promotion.Promote<A, B>>
+  (that: number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+  <A extends IntegerType, B extends IntegerType>(
+    self: DeviceArray<A>,
+    that: DeviceArray<B>
+  ): Computed<Promotion.Promote<A, B>>
+  <A extends IntegerType>(self: DeviceArray<A>, that: number): Computed<A>
+  <A extends IntegerType>(self: number, that: DeviceArray<A>): Computed<A>
+}
+
+/**
+ * A shift of the bits of integers. The number of places is taken modulo 32, as the lowest five bits of it; the result
+ * has the type of what is shifted.
+ *
+ * **Example** (Choosing a direction)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const shift = (up: boolean): DeviceArray.Shift => up ? DeviceArray.leftShift : DeviceArray.rightShift
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Shift {
+  (places: DeviceArray<IntegerType> | number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+  <A extends IntegerType>(self: DeviceArray<A>, places: DeviceArray<IntegerType> | number): Computed<A>
+  <A extends IntegerType>(self: number, places: DeviceArray<A>): Computed<A>
+}
+
+/**
+ * An operation on the bits of one integer that keeps its type.
+ *
+ * **Example** (Naming an operation)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const inverse: DeviceArray.BitwiseUnary = DeviceArray.bitwiseNot
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type BitwiseUnary = <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+
+/**
+ * The bits that both have.
+ *
+ * **Example** (The lowest bits)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Uint32Array.of(5, 6)).pipe(
+ *   Effect.flatMap(DeviceArray.bitwiseAnd(3)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 2)
+ * ```
+ *
+ * @see numpy.bitwise_and
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitwiseAnd: {
+  /** The bits that both have. */
+  <B extends IntegerType>(
+    that: DeviceArray<B>
+  ): <A extends IntegerType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Bitwise = binary(plain("bitwiseAnd"), Signature.commonInteger)
+
+/**
+ * The bits that at least one has.
+ *
+ * **Example** (Setting a flag)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
+ *   Effect.flatMap(DeviceArray.bitwiseOr(1)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(5, 5)
+ * ```
+ *
+ * @see numpy.bitwise_or
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitwiseOr: {
+  /** The bits that at least one has. */
+  <B extends IntegerType>(
+    that: DeviceArray<B>
+  ): <A extends IntegerType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Bitwise = binary(plain("bitwiseOr"), Signature.commonInteger)
+
+/**
+ * The bits that exactly one has.
+ *
+ * **Example** (Turning a flag around)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
+ *   Effect.flatMap(DeviceArray.bitwiseXor(1)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(5, 4)
+ * ```
+ *
+ * @see numpy.bitwise_xor
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitwiseXor: {
+  /** The bits that exactly one has. */
+  <B extends IntegerType>(
+    that: DeviceArray<B>
+  ): <A extends IntegerType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Bitwise = binary(plain("bitwiseXor"), Signature.commonInteger)
+
+/**
+ * Every bit inverted. For masks of 0 and 1 use `logicalNot`.
+ *
+ * **Example** (All bits but some)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Int32Array.of(0, 5)).pipe(
+ *   Effect.flatMap(DeviceArray.bitwiseNot),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Int32Array.of(-1, -6)
+ * ```
+ *
+ * @see numpy.bitwise_not
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitwiseNot: BitwiseUnary = unary(plain("bitwiseNot"), Signature.integer)
+
+/**
+ * The bits moved to higher places; those beyond the highest are lost.
+ *
+ * **Example** (Powers of two)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Int32Array.of(1, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.leftShift(4)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Int32Array.of(16, 48)
+ * ```
+ *
+ * @see numpy.left_shift
+ * @category bits
+ * @since 0.1.0
+ */
+export const leftShift: {
+  /** The bits moved to higher places; those beyond the highest are lost. */
+  (places: DeviceArray<IntegerType> | number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+} & Shift = binary(plain("leftShift"), Signature.shift)
+
+/**
+ * The bits moved to lower places. i32 keeps its sign, u32 gets zeros from above.
+ *
+ * **Example** (Halving twice)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Int32Array.of(-8, 8)).pipe(
+ *   Effect.flatMap(DeviceArray.rightShift(2)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Int32Array.of(-2, 2)
+ * ```
+ *
+ * @see numpy.right_shift
+ * @category bits
+ * @since 0.1.0
+ */
+export const rightShift: {
+  /** The bits moved to lower places. i32 keeps its sign, u32 gets zeros from above. */
+  (places: DeviceArray<IntegerType> | number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+} & Shift = binary(plain("rightShift"), Signature.shift)
+
+/**
+ * How many bits are 1, in i32 those of the two's complement; NumPy's counts those of the magnitude.
+ *
+ * **Example** (Sizes of sets)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Uint32Array.of(0, 7, 255)).pipe(
+ *   Effect.flatMap(DeviceArray.countOneBits),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(0, 3, 8)
+ * ```
+ *
+ * @see numpy.bitwise_count
+ * @category bits
+ * @since 0.1.0
+ */
+export const countOneBits: BitwiseUnary = unary(plain("countOneBits"), Signature.integer)

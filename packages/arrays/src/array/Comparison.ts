@@ -1,0 +1,179 @@
+/**
+ * Comparisons of arrays, element by element. Truth values are elements of u32: 0 and 1.
+ *
+ * @since 0.1.0
+ */
+import type { DeviceArray } from "./ArrayValue.ts"
+import { binary } from "./elementwise/Operands.ts"
+import { compare, type Ordering } from "./elementwise/Ordering.ts"
+import * as Signature from "./elementwise/Signature.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
+
+/**
+ * A truth about two operands, which broadcast: 1 where it holds, else 0. Integers are compared as they are, i32 with
+ * u32 too; an integer beside a float is taken as that float type first (f32 beside f16). A number takes the type of the
+ * array beside it.
+ *
+ * **Example** (Choosing a comparison)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const sharp = (strict: boolean): DeviceArray.Comparison => strict ? DeviceArray.less : DeviceArray.lessEqual
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Comparison {
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+  (self: DeviceArray, that: DeviceArray | number): Computed<"u32">
+  (self: number, that: DeviceArray): Computed<"u32">
+}
+
+const comparison = (ordering: Ordering): Comparison =>
+  binary({ name: ordering, build: ([a, b]) => compare(ordering, a!, b!) }, Signature.comparison)
+
+/**
+ * Whether the numbers are equal; NaN is equal to nothing.
+ *
+ * **Example** (Finding a value)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.equal(2)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(0, 1, 0)
+ * ```
+ *
+ * @see numpy.equal
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const equal: {
+  /** Whether the numbers are equal; NaN is equal to nothing. */
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+} & Comparison = comparison("equal")
+
+/**
+ * Whether the numbers differ; NaN differs from everything, itself included.
+ *
+ * **Example** (All but one)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.notEqual(2)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 0, 1)
+ * ```
+ *
+ * @see numpy.not_equal
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const notEqual: {
+  /** Whether the numbers differ; NaN differs from everything, itself included. */
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+} & Comparison = comparison("notEqual")
+
+/**
+ * Whether the first is the lesser; false where either is NaN.
+ *
+ * **Example** (Below a limit)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.less(2)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 0, 0)
+ * ```
+ *
+ * @see numpy.less
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const less: {
+  /** Whether the first is the lesser; false where either is NaN. */
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+} & Comparison = comparison("less")
+
+/**
+ * Whether the first is the lesser or equal; false where either is NaN.
+ *
+ * **Example** (Up to a limit)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.lessEqual(2)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 1, 0)
+ * ```
+ *
+ * @see numpy.less_equal
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const lessEqual: {
+  /** Whether the first is the lesser or equal; false where either is NaN. */
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+} & Comparison = comparison("lessEqual")
+
+/**
+ * Whether the first is the greater; false where either is NaN.
+ *
+ * **Example** (Above a limit)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.greater(2)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(0, 0, 1)
+ * ```
+ *
+ * @see numpy.greater
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const greater: {
+  /** Whether the first is the greater; false where either is NaN. */
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+} & Comparison = comparison("greater")
+
+/**
+ * Whether the first is the greater or equal; false where either is NaN.
+ *
+ * **Example** (From a limit on)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.greaterEqual(2)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(0, 1, 1)
+ * ```
+ *
+ * @see numpy.greater_equal
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const greaterEqual: {
+  /** Whether the first is the greater or equal; false where either is NaN. */
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+} & Comparison = comparison("greaterEqual")

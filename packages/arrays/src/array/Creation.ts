@@ -1,0 +1,596 @@
+/**
+ * Arrays that are made on the device, without an upload.
+ *
+ * @since 0.1.0
+ */
+import { optionsProblem, readValues } from "effect-gpu-pool/ArgumentProblem"
+import { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import * as DType from "effect-gpu-pool/DType"
+import { GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import { typeProblem } from "effect-gpu-pool/KernelSupport"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { shown } from "effect-gpu-pool/ShownValue"
+import * as Effect from "effect/Effect"
+import { holds } from "../kernels/expression/Expression.ts"
+import { isFloat } from "../kernels/expression/Operation.ts"
+import { elementHint, isDataFirst, ofArray } from "./ArrayProblem.ts"
+import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
+import * as SequenceKernels from "./creation/SequenceKernels.ts"
+import * as FreshArray from "./FreshArray.ts"
+import { apply, type ArrayServices, type Computed, Recording } from "./fusion/Evaluation.ts"
+import * as Shape from "./layout/Shape.ts"
+
+/**
+ * The options of a new array.
+ *
+ * **Example** (A counter for each of ten bins)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const counters = DeviceArray.zeros([10], { dtype: "u32" })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CreationOptions<D extends DType.DType> {
+  /** The element type, f32 without it. */
+  readonly dtype?: D | undefined
+}
+
+/** Of options that cannot be read `f32`: what is wrong with them is told by `problemOf`. */
+const dtypeOf = <D extends DType.DType>(options: CreationOptions<D> | undefined): D => {
+  const dtype = readValues("DeviceArray", () => options?.dtype)
+  return dtype === undefined || isGpuError(dtype) ? "f32" as D : dtype
+}
+
+const known = KnownOptions.of<CreationOptions<DType.DType>>({ dtype: true })
+
+/** What can be wrong with the options of any new array. */
+const problemOf = (
+  operation: string,
+  options: CreationOptions<DType.DType> | undefined,
+  names: KnownOptions.KnownOptions = known
+): GpuError | undefined =>
+  optionsProblem(operation, options, names) ?? FreshArray.dtypeProblem(operation, dtypeOf(options))
+
+/**
+ * An array whose elements are whatever the memory holds, for programs that write all of them themselves, through the
+ * array's `lease`. These may be an earlier owner's, unless the pool was made with `clear: "acquire"`. Other programs
+ * use {@link zeros}.
+ *
+ * **Example** (The target of a kernel of one's own)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { CommandQueue, type Kernel, type KernelArgument } from "effect-gpu-pool"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * type Noise = Kernel.Kernel<readonly [KernelArgument.VectorArg<"y", "f32">]>
+ *
+ * const noise = Effect.fnUntraced(function*(kernel: Noise) {
+ *   const y = yield* DeviceArray.empty([512, 512])
+ *   if (y.lease !== undefined) yield* CommandQueue.dispatch(kernel, { y: y.lease }, y.size)
+ *   return y
+ * })
+ * ```
+ *
+ * @see pyopencl.array.empty
+ * @category constructors
+ * @since 0.1.0
+ */
+export const empty = <D extends DType.DType = "f32">(
+  shape: ReadonlyArray<number>,
+  options?: CreationOptions<D>
+): Computed<D> => {
+  const operation = "DeviceArray.empty"
+  return problemOf(operation, options) ?? Shape.problem(operation, shape) ??
+    FreshArray.make(operation, dtypeOf(options), Shape.copy(shape), () => Effect.void)
+}
+
+/** The operation that a constant is recorded as. */
+const constant: ArrayOperation = { name: "full", build: ([value]) => value! }
+
+/** An array of one value: recorded inside `DeviceArray.lazy`, as it does not depend on the position. */
+const filled = <D extends DType.DType>(
+  operation: string,
+  shape: ReadonlyArray<number>,
+  value: number,
+  options: CreationOptions<D> | undefined
+): Computed<D> => {
+  const dtype = dtypeOf(options)
+  const problem = problemOf(operation, options) ?? Shape.problem(operation, shape) ??
+    valueProblem(operation, value, dtype)
+  if (problem !== undefined) return problem
+  const copied = Shape.copy(shape)
+  return Effect.flatMap(CommandQueue, (queue) =>
+    typeProblem(operation, queue.info, dtype, "the elements") ??
+      Effect.withFiber<DeviceArray<D>, GpuError, ArrayServices>((fiber) =>
+        fiber.getRef(Recording)
+          ? apply(constant, [value], [dtype], dtype, copied)
+          : FreshArray.make(operation, dtype, copied, (lease, { fill }) => fill(lease, DType.element(dtype, value)))
+      ))
+}
+
+const valueProblem = (operation: string, value: number, dtype: DType.DType): GpuError | undefined =>
+  typeof value === "number" && holds(dtype, value) ? undefined : invalidRequest(
+    operation,
+    `the value ${shown(value)} is no ${dtype}`,
+    elementHint(value, "Pass a number.")
+  )
+
+/**
+ * An array of zeros.
+ *
+ * **Example** (Two rows of three zeros)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.zeros([2, 3], { dtype: "u32" }).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [[0, 0, 0], [0, 0, 0]]
+ * ```
+ *
+ * @see pyopencl.array.zeros
+ * @category constructors
+ * @since 0.1.0
+ */
+export const zeros = <D extends DType.DType = "f32">(
+  shape: ReadonlyArray<number>,
+  options?: CreationOptions<D>
+): Computed<D> => filled("DeviceArray.zeros", shape, 0, options)
+
+/**
+ * An array of ones.
+ *
+ * **Example** (Three ones)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.ones([3]).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [1, 1, 1]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ones = <D extends DType.DType = "f32">(
+  shape: ReadonlyArray<number>,
+  options?: CreationOptions<D>
+): Computed<D> => filled("DeviceArray.ones", shape, 1, options)
+
+/**
+ * An array of one value, rounded to a float type; one that an integer type does not hold is InvalidRequest.
+ *
+ * **Example** (Four times a half)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.full([2, 2], 0.5).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [[0.5, 0.5], [0.5, 0.5]]
+ * ```
+ *
+ * @see pyopencl.array.Array.fill
+ * @category constructors
+ * @since 0.1.0
+ */
+export const full = <D extends DType.DType = "f32">(
+  shape: ReadonlyArray<number>,
+  value: number,
+  options?: CreationOptions<D>
+): Computed<D> => filled("DeviceArray.full", shape, value, options)
+
+/** The options of an array like another: its type, unless one is named. */
+const like = <D extends DType.DType>(
+  self: DeviceArray,
+  options: CreationOptions<D> | undefined
+): CreationOptions<D> => ({
+  dtype: options?.dtype === undefined ? self.dtype as D : options.dtype
+})
+
+/**
+ * Functions that make an array with the shape of another, and its type unless one is named.
+ *
+ * **Example** (A function of what is to be filled in)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const initial = (make: DeviceArray.Like, x: DeviceArray.DeviceArray<"f32">) => make(x, { dtype: "u32" })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Like {
+  (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
+  // An array has a shape, and so is not mistaken for options, although it has a type.
+  <T extends DType.DType>(options: { readonly dtype: T; readonly shape?: never }): (self: DeviceArray) => Computed<T>
+  <D extends DType.DType, T extends DType.DType = D>(self: DeviceArray<D>, options?: CreationOptions<T>): Computed<T>
+}
+
+/** An array of one value with the shape of another. */
+const filledLike = (
+  operation: string,
+  self: DeviceArray,
+  value: number,
+  options: CreationOptions<DType.DType> | undefined
+): Computed => optionsProblem(operation, options, known) ?? filled(operation, self.shape, value, like(self, options))
+
+/**
+ * An array of zeros with the shape and, unless another is named, the element type of an array.
+ *
+ * **Example** (A place for sums)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Int32Array.of(1, 2, 3)).pipe(
+ *   Effect.flatMap(DeviceArray.zerosLike()),
+ *   Effect.map(String)
+ * ) // => "DeviceArray(i32 [3])"
+ * ```
+ *
+ * @see pyopencl.array.zeros_like
+ * @category constructors
+ * @since 0.1.0
+ */
+export const zerosLike: {
+  /** An array of zeros with the shape and, unless another is named, the element type of an array. */
+  (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
+} & Like = ofArray(
+  "zerosLike",
+  (operation, self, options?: CreationOptions<DType.DType>) => filledLike(operation, self, 0, options)
+)
+
+/**
+ * An array of ones with the shape and, unless another is named, the element type of an array.
+ *
+ * **Example** (Weights to begin with)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const weights = (x: DeviceArray.DeviceArray<"i32">) => DeviceArray.onesLike(x, { dtype: "f32" })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const onesLike: {
+  /** An array of ones with the shape and, unless another is named, the element type of an array. */
+  (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
+} & Like = ofArray(
+  "onesLike",
+  (operation, self, options?: CreationOptions<DType.DType>) => filledLike(operation, self, 1, options)
+)
+
+/**
+ * An array of one value with the shape and, unless another is named, the element type of an array.
+ *
+ * **Example** (A limit for each element)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const limits = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.fullLike(x, 100)
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fullLike: {
+  /** An array of one value with the shape and, unless another is named, the element type of an array. */
+  (value: number): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
+  <T extends DType.DType>(value: number, options: { readonly dtype: T }): (self: DeviceArray) => Computed<T>
+  <D extends DType.DType, T extends DType.DType = D>(
+    self: DeviceArray<D>,
+    value: number,
+    options?: CreationOptions<T>
+  ): Computed<T>
+} = ofArray(
+  "fullLike",
+  (operation, self, value: number, options?: CreationOptions<DType.DType>) =>
+    filledLike(operation, self, value, options),
+  (args) => isDataFirst(3)(args) || typeof args[1] === "number"
+)
+
+/**
+ * Numbers at even steps: from 0 or `start` on, up to and not including `stop`.
+ *
+ * **Example** (Indices of the rows of a matrix)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const rows = (range: DeviceArray.Arange, matrix: DeviceArray.DeviceArray) =>
+ *   range(matrix.shape[0] ?? 0, { dtype: "u32" })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Arange {
+  <D extends DType.DType = "f32">(stop: number, options?: CreationOptions<D>): Computed<D>
+  <D extends DType.DType = "f32">(start: number, stop: number, options?: CreationOptions<D>): Computed<D>
+  <D extends DType.DType = "f32">(start: number, stop: number, step: number, options?: CreationOptions<D>): Computed<D>
+}
+
+/**
+ * Numbers at even steps: from 0 or `start` on, up to and not including `stop`, `step` apart, or 1. As in NumPy there
+ * are `ceil((stop - start) / step)` of them, or none where that is negative; where the step is no whole number that
+ * may let the last one reach `stop`: {@link linspace} counts exactly.
+ *
+ * The type is f32 unless named, also for whole numbers. An element is `start + index * step` in its type, each of the two
+ * operations rounded (f16: in f32): f32 counts exactly up to 2^24. Integer types want whole numbers, and all elements
+ * inside the type; float types, elements that are no infinities in them.
+ *
+ * **Example** (Every third number below ten)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.arange(1, 10, 3, { dtype: "i32" }).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [1, 4, 7]
+ * ```
+ *
+ * @see pyopencl.array.arange
+ * @category constructors
+ * @since 0.1.0
+ */
+export const arange: {
+  /**
+   * Numbers at even steps: from 0 or `start` on, up to and not including `stop`, `step` apart, or 1. As in NumPy there
+   * are `ceil((stop - start) / step)` of them, or none where that is negative; where the step is no whole number that
+   * may let the last one reach `stop`: {@link linspace} counts exactly.
+   */
+  <D extends DType.DType = "f32">(stop: number, options?: CreationOptions<D>): Computed<D>
+} & Arange = (...args: ReadonlyArray<number | CreationOptions<DType.DType> | undefined>): Computed<never> => {
+  const operation = "DeviceArray.arange"
+  const hasOptions = typeof args.at(-1) !== "number"
+  const options = hasOptions ? args.at(-1) as CreationOptions<never> | undefined : undefined
+  const sequence = sequenceOf(operation, hasOptions ? args.slice(0, -1) : args)
+  if (sequence instanceof GpuError) return sequence
+  const dtype = dtypeOf(options)
+  const { count, start, step } = sequence
+  const problem = problemOf(operation, options) ?? Shape.problem(operation, [count]) ??
+    (count === 0 ? undefined : elementsProblem(operation, dtype, { start, step, count }))
+  if (problem !== undefined) return problem
+  // A single element is the start: 0 times an infinite step would be NaN.
+  const scalars = { start, step: count > 1 ? stepIn(dtype, step) : 0 }
+  return FreshArray.make(
+    operation,
+    dtype,
+    [count],
+    (lease, { dispatch }) => dispatch(SequenceKernels.arithmetic(dtype), { y: lease, ...scalars }, count)
+  )
+}
+
+interface Sequence {
+  readonly start: number
+  readonly step: number
+  readonly count: number
+}
+
+const sequenceOf = (operation: string, numbers: ReadonlyArray<unknown>): Sequence | GpuError => {
+  if (numbers.length < 1 || numbers.length > 3) {
+    return invalidRequest(operation, `${numbers.length} numbers were given`, "Pass stop, or start, stop and a step.")
+  }
+  const [start, stop, step = 1] = numbers.length === 1 ? [0, numbers[0]] : numbers
+  if (!isFinite(start) || !isFinite(stop) || !isFinite(step)) {
+    return finiteProblem(operation, `start ${shown(start)}, stop ${shown(stop)} and step ${shown(step)}`)
+  }
+  // Adding 0 turns a negative zero into 0.
+  return step === 0
+    ? invalidRequest(operation, "the step is 0", "Pass a step that leads from start to stop.")
+    : { start, step, count: Math.max(0, Math.ceil((stop - start) / step)) + 0 }
+}
+
+const isFinite = (value: unknown): value is number => Number.isFinite(value)
+
+const finiteProblem = (operation: string, found: string): GpuError =>
+  invalidRequest(operation, `${found} are not all finite numbers`, "Pass finite numbers.")
+
+/** Whether a float type holds a number without making an infinity of it. */
+const isFiniteIn = (dtype: DType.DType, value: number): boolean =>
+  dtype === "f16" ? Math.abs(value) < 65520 : isFinite(dtype === "f32" ? Math.fround(value) : value)
+
+/** The step as the kernel takes it: integers are computed modulo 2^32. */
+const stepIn = (dtype: DType.DType, step: number): number =>
+  dtype === "u32" ? step >>> 0 : dtype === "i32" ? step | 0 : step
+
+const furtherType = `Use a type with a larger range, as { dtype: "f64" } where the device has it.`
+
+/** Why elements cannot be counted in their type, or `undefined`. There is at least one. */
+const elementsProblem = (
+  operation: string,
+  dtype: DType.DType,
+  { count, start, step }: Sequence
+): GpuError | undefined => {
+  const distance = (count - 1) * step
+  const last = start + distance
+  const wanted = `the elements from ${start} to ${last} by steps of ${step}`
+  if (!isFloat(dtype)) {
+    return Number.isInteger(step) && holds(dtype, start) && holds(dtype, last) ? undefined : invalidRequest(
+      operation,
+      `${wanted} are not all of type ${dtype}`,
+      `Use a type that holds them, as { dtype: "f32" }.`
+    )
+  }
+  // The kernel goes from the start by a multiple of the step, which can be larger than any element.
+  const isCounted = isFiniteIn(dtype, start) && isFiniteIn(dtype, last) &&
+    isFiniteIn(SequenceKernels.computedIn(dtype), distance)
+  return isCounted || count === 1 ? undefined : invalidRequest(
+    operation,
+    `${wanted} are not all finite in ${dtype}`,
+    furtherType
+  )
+}
+
+/**
+ * The options of {@link linspace}.
+ *
+ * **Example** (Angles once around)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const angles = DeviceArray.linspace(0, 2 * Math.PI, { count: 360, endpoint: false })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LinspaceOptions<D extends DType.DType> extends CreationOptions<D> {
+  /** How many numbers, 50 without it. */
+  readonly count?: number | undefined
+  /** Whether `stop` is the last of them, `true` without it; else it would be the next. */
+  readonly endpoint?: boolean | undefined
+}
+
+const knownOfLinspace = KnownOptions.of<LinspaceOptions<DType.DType>>({ dtype: true, count: true, endpoint: true })
+
+/**
+ * `count` numbers at equal distances from `start` to `stop`, both of which are in it exactly; without the endpoint,
+ * `stop` would come next. The type is f32 unless another float type is named. The first half of the elements are counted
+ * from `start` and the others back from `stop`, in their type (f16: in f32), with the distance rounded to it. Both ends
+ * must be finite in the type.
+ *
+ * **Example** (Quarters)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.linspace(0, 1, { count: 5 }).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [0, 0.25, 0.5, 0.75, 1]
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.linspace.html
+ * @category constructors
+ * @since 0.1.0
+ */
+export const linspace = <D extends "f32" | "f16" | "f64" = "f32">(
+  start: number,
+  stop: number,
+  options?: LinspaceOptions<D>
+): Computed<D> => {
+  const operation = "DeviceArray.linspace"
+  const problem = problemOf(operation, options, knownOfLinspace)
+  if (problem !== undefined) return problem
+  const { count = 50, endpoint = true } = options ?? {}
+  const dtype = dtypeOf(options)
+  const wrong = Shape.problem(operation, [count]) ?? floatProblem(operation, dtype) ??
+    (isFinite(start) && isFinite(stop)
+      ? endsProblem(operation, dtype, start, stop)
+      : finiteProblem(operation, `start ${shown(start)} and stop ${shown(stop)}`))
+  if (wrong !== undefined) return wrong
+  const last = endpoint ? Math.max(0, count - 1) : count
+  const scalars = { start, stop, step: distance(dtype, start, stop, last), last, middle: Math.floor(last / 2) + 1 }
+  return FreshArray.make(
+    operation,
+    dtype,
+    Shape.copy([count]),
+    (lease, { dispatch }) => dispatch(SequenceKernels.between(dtype), { y: lease, ...scalars }, count)
+  )
+}
+
+const endsProblem = (operation: string, dtype: DType.DType, start: number, stop: number): GpuError | undefined =>
+  isFiniteIn(dtype, start) && isFiniteIn(dtype, stop) ? undefined : invalidRequest(
+    operation,
+    `start ${start} and stop ${stop} are not both finite in ${dtype}`,
+    furtherType
+  )
+
+const floatProblem = (operation: string, dtype: DType.DType): GpuError | undefined =>
+  isFloat(dtype) ? undefined : invalidRequest(
+    operation,
+    `the type asked for is ${dtype}`,
+    "Use a float type, and DeviceArray.astype for whole numbers; or arange, which counts them."
+  )
+
+/**
+ * Both ends could be so far apart that their distance is no finite number of the type. Then there are two elements, and
+ * the distance is multiplied by 0.
+ */
+const distance = (dtype: DType.DType, start: number, stop: number, steps: number): number => {
+  if (steps === 0) return 0
+  const step = stop / steps - start / steps
+  return isFinite(dtype === "f64" ? step : Math.fround(step)) ? step : 0
+}
+
+/**
+ * The form of a matrix with ones on a diagonal.
+ *
+ * **Example** (The ones below the diagonal)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const below = DeviceArray.eye(4, { diagonal: -1 })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface EyeOptions<D extends DType.DType> extends CreationOptions<D> {
+  /** As many as there are rows without it. */
+  readonly columns?: number | undefined
+  /** Which diagonal: 0 without it, 1 for the one above, -1 for the one below, and so on. */
+  readonly diagonal?: number | undefined
+}
+
+const knownOfEye = KnownOptions.of<EyeOptions<DType.DType>>({ dtype: true, columns: true, diagonal: true })
+
+/**
+ * A matrix of `rows` rows with ones on a diagonal and zeros elsewhere: the identity, without options.
+ *
+ * **Example** (One place to the right)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.eye(2, { columns: 3, diagonal: 1 }).pipe(
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [[0, 1, 0], [0, 0, 1]]
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.eye.html
+ * @category constructors
+ * @since 0.1.0
+ */
+export const eye = <D extends DType.DType = "f32">(rows: number, options?: EyeOptions<D>): Computed<D> => {
+  const operation = "DeviceArray.eye"
+  const problem = problemOf(operation, options, knownOfEye)
+  if (problem !== undefined) return problem
+  const { columns = rows, diagonal = 0 } = options ?? {}
+  const shape = [rows, columns]
+  const wrong = Shape.problem(operation, shape) ?? (holds("i32", diagonal) ? undefined : invalidRequest(
+    operation,
+    `the diagonal ${shown(diagonal)} is no whole number of 32 bits`,
+    "0 is the main diagonal, 1 the one above it, -1 the one below."
+  ))
+  if (wrong !== undefined) return wrong
+  const dtype = dtypeOf(options)
+  const scalars = { columns, diagonal: diagonal >>> 0 }
+  return FreshArray.make(
+    operation,
+    dtype,
+    Shape.copy(shape),
+    (lease, { dispatch }) => dispatch(SequenceKernels.diagonal(dtype), { y: lease, ...scalars }, rows * columns)
+  )
+}

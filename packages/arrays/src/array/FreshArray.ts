@@ -1,0 +1,58 @@
+/**
+ * Arrays over a lease of their own that one command fills.
+ *
+ * @internal
+ */
+import { BufferPool } from "effect-gpu-pool/BufferPool"
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import * as DType from "effect-gpu-pool/DType"
+import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { typeProblem } from "effect-gpu-pool/KernelSupport"
+import * as Lease from "effect-gpu-pool/Lease"
+import { shown } from "effect-gpu-pool/ShownValue"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { dense, type DeviceArray } from "./ArrayValue.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
+import * as Shape from "./layout/Shape.ts"
+
+/** Why a value names no element type, or `undefined`. */
+export const dtypeProblem = (operation: string, dtype: DType.DType): GpuError | undefined =>
+  DType.isDType(dtype) ? undefined : invalidRequest(
+    operation,
+    `there is no element type ${shown(dtype)}`,
+    `Use "f32", "i32", "u32", or "f16" and "f64" where the device has them.`
+  )
+
+/** The command that gives a fresh array its elements. */
+export type Fill = (
+  lease: PooledBuffer,
+  queue: CommandQueue["Service"]
+) => Effect.Effect<void, GpuError>
+
+/**
+ * An array of its own memory, filled by one command; an empty array needs none. Unsupported before anything is
+ * allocated where the device lacks the type. When the command fails or is interrupted, the memory goes back at once,
+ * because the scope may live for long.
+ */
+export const make = <D extends DType.DType>(operation: string, dtype: D, shape: Shape.Shape, fill: Fill): Computed<D> =>
+  Effect.withFiber((fiber) => {
+    const queue = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
+    const unsupported = typeProblem(operation, queue.info, dtype, "the elements")
+    if (unsupported !== undefined) return unsupported
+    const elements = Shape.size(shape)
+    const pool = Context.getUnsafe(fiber.context as Context.Context<BufferPool>, BufferPool)
+    let array: DeviceArray<D> | undefined
+    const filled = Effect.flatMap(pool.allocate(elements * DType.byteSize(dtype), { label: operation }), (lease) => {
+      array = dense(dtype, shape, lease)
+      return elements === 0 ? Exit.succeed(array) : Effect.as(fill(lease, queue), array)
+    })
+    return Effect.onExitPrimitive(
+      filled,
+      (exit) => Exit.isSuccess(exit) || array === undefined ? undefined : giveBack(array)
+    )
+  })
+
+const giveBack = ({ lease }: DeviceArray): Effect.Effect<void> => Effect.ignore(Lease.release(lease!))

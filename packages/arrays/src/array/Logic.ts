@@ -1,0 +1,192 @@
+/**
+ * Truth values, element by element: u32 arrays of 0 and 1. Where one is asked for, every number but 0 is true, NaN
+ * included.
+ *
+ * @since 0.1.0
+ */
+import type { DType } from "effect-gpu-pool/DType"
+import * as Expr from "../kernels/Expr.ts"
+import type { DeviceArray } from "./ArrayValue.ts"
+import type { Comparison } from "./Comparison.ts"
+import { isFloating } from "./elementwise/Element.ts"
+import { binary, unary } from "./elementwise/Operands.ts"
+import * as Signature from "./elementwise/Signature.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
+
+/**
+ * A truth about each element: 1 where it holds, else 0.
+ *
+ * **Example** (Choosing a test)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const wrong = (strict: boolean): DeviceArray.Test => strict ? DeviceArray.isNaN : DeviceArray.isInf
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Test = (self: DeviceArray) => Computed<"u32">
+
+const isTrue = (x: Expr.Expr<DType>): Expr.Expr<"bool"> => Expr.astype(x, "bool")
+
+const asElement = (truth: Expr.Expr<"bool">): Expr.Expr<"u32"> => Expr.astype(truth, "u32")
+
+const logic = (
+  name: string,
+  of: (a: Expr.Expr<"bool">, b: Expr.Expr<"bool">) => Expr.Expr<"bool">
+): Comparison => binary({ name, build: ([a, b]) => asElement(of(isTrue(a!), isTrue(b!))) }, Signature.logic)
+
+const test = (name: string, of: (x: Expr.Expr<DType>) => Expr.Expr<"bool">): Test =>
+  unary({ name, build: ([x]) => asElement(of(x!)) }, Signature.test)
+
+/**
+ * Whether both are true, that is: not 0.
+ *
+ * **Example** (Inside a range)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const inside = (x: DeviceArray.DeviceArray<"f32">) =>
+ *   DeviceArray.lazy(Effect.gen(function*() {
+ *     return yield* DeviceArray.logicalAnd(yield* DeviceArray.greater(x, 0), yield* DeviceArray.less(x, 1))
+ *   }))
+ * ```
+ *
+ * @see numpy.logical_and
+ * @category logic
+ * @since 0.1.0
+ */
+export const logicalAnd: {
+  /** Whether both are true, that is: not 0. */
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+} & Comparison = logic("logicalAnd", Expr.logicalAnd)
+
+/**
+ * Whether at least one is true, that is: not 0.
+ *
+ * **Example** (Either mask)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const either = (a: DeviceArray.DeviceArray<"u32">, b: DeviceArray.DeviceArray<"u32">) => DeviceArray.logicalOr(a, b)
+ * ```
+ *
+ * @see numpy.logical_or
+ * @category logic
+ * @since 0.1.0
+ */
+export const logicalOr: {
+  /** Whether at least one is true, that is: not 0. */
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+} & Comparison = logic("logicalOr", Expr.logicalOr)
+
+/**
+ * Whether exactly one is true, that is: not 0.
+ *
+ * **Example** (Where masks differ)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const differs = (a: DeviceArray.DeviceArray<"u32">, b: DeviceArray.DeviceArray<"u32">) =>
+ *   DeviceArray.logicalXor(a, b)
+ * ```
+ *
+ * @see numpy.logical_xor
+ * @category logic
+ * @since 0.1.0
+ */
+export const logicalXor: {
+  /** Whether exactly one is true, that is: not 0. */
+  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+} & Comparison = logic(
+  "logicalXor",
+  (a, b) => Expr.logicalOr(Expr.logicalAnd(a, Expr.logicalNot(b)), Expr.logicalAnd(Expr.logicalNot(a), b))
+)
+
+/**
+ * Whether the number is 0. It turns a mask around, which `bitwiseNot` does not.
+ *
+ * **Example** (The other elements)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(0, 2, NaN)).pipe(
+ *   Effect.flatMap(DeviceArray.logicalNot),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 0, 0)
+ * ```
+ *
+ * @see numpy.logical_not
+ * @category logic
+ * @since 0.1.0
+ */
+export const logicalNot: Test = test("logicalNot", (x) => Expr.logicalNot(isTrue(x)))
+
+/**
+ * Whether the element is no number. Integers never are.
+ *
+ * **Example** (Replacing gaps)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const filled = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.isNaN(x), DeviceArray.where(0, x))
+ * ```
+ *
+ * @see numpy.isnan
+ * @category logic
+ * @since 0.1.0
+ */
+export const isNaN: Test = test("isNaN", (x) => isFloating(x) ? Expr.isNaN(x) : Expr.notEqual(x, x))
+
+/**
+ * Whether the element is a number, and not infinite. Integers always are.
+ *
+ * **Example** (Valid elements)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, NaN, Infinity)).pipe(
+ *   Effect.flatMap(DeviceArray.isFinite),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(1, 0, 0)
+ * ```
+ *
+ * @see numpy.isfinite
+ * @category logic
+ * @since 0.1.0
+ */
+export const isFinite: Test = test("isFinite", (x) => isFloating(x) ? Expr.isFinite(x) : Expr.equal(x, x))
+
+/**
+ * Whether the element is infinite, on either side. Integers never are.
+ *
+ * **Example** (Overflows)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, NaN, -Infinity)).pipe(
+ *   Effect.flatMap(DeviceArray.isInf),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(0, 0, 1)
+ * ```
+ *
+ * @see numpy.isinf
+ * @category logic
+ * @since 0.1.0
+ */
+export const isInf: Test = test("isInf", (x) =>
+  isFloating(x) ? Expr.logicalNot(Expr.logicalOr(Expr.isFinite(x), Expr.isNaN(x))) : Expr.notEqual(x, x))

@@ -1,0 +1,421 @@
+/**
+ * Reductions of arrays: of all elements to an array without axes, or along an axis, which the result does not have.
+ *
+ * The order of combination depends on the shape and the axis only, so that a program gives the same result every time. Sums
+ * of `n` floats are made of partial sums, so that their rounding errors grow with the root of `n` at most, not with `n`.
+ *
+ * @since 0.1.0
+ */
+import { isInstance, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
+import type { DType } from "effect-gpu-pool/DType"
+import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { release } from "effect-gpu-pool/Lease"
+import { shown } from "effect-gpu-pool/ShownValue"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Expr from "../kernels/Expr.ts"
+import { type AnyFunction, ofArray } from "./ArrayProblem.ts"
+import { type ArrayOperation, dense, DeviceArray } from "./ArrayValue.ts"
+import { apply, type Computed } from "./fusion/Evaluation.ts"
+import * as Promotion from "./layout/Promotion.ts"
+import * as Shape from "./layout/Shape.ts"
+import { reduce, type Rule } from "./reduction/ArrayReduction.ts"
+import * as Rules from "./reduction/Rules.ts"
+
+/**
+ * The options of a reduction.
+ *
+ * **Example** (Along the last axis, which stays with length 1)
+ *
+ * ```ts
+ * import type { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const along: DeviceArray.ReductionOptions = { axis: -1, keepDims: true }
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReductionOptions {
+  /** The axis to reduce along, negative ones counted from the last; all elements without it. */
+  readonly axis?: number | undefined
+  /** Leaves axes of length 1 where axes were reduced, so that the result broadcasts against the array. */
+  readonly keepDims?: boolean | undefined
+}
+
+/**
+ * A reduction to the elements' own type.
+ *
+ * **Example** (Choosing a reduction)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const extreme = (largest: boolean): DeviceArray.SameTypeReduction => largest ? DeviceArray.max : DeviceArray.min
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SameTypeReduction {
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, options?: ReductionOptions): Computed<D>
+}
+
+/**
+ * A reduction to a float type: integers give f32.
+ *
+ * **Example** (A name of one's own)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const average: DeviceArray.FloatReduction = DeviceArray.mean
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FloatReduction {
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
+  <D extends DType>(self: DeviceArray<D>, options?: ReductionOptions): Computed<Promotion.Floating<D>>
+}
+
+/**
+ * A reduction to positions or truths.
+ *
+ * **Example** (Choosing a test)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const holds = (everywhere: boolean): DeviceArray.IndexReduction => everywhere ? DeviceArray.all : DeviceArray.any
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface IndexReduction {
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+  (self: DeviceArray, options?: ReductionOptions): Computed<"u32">
+}
+
+/** A checked request: which axis, and the shape of the result. */
+interface Request {
+  readonly axis: number | undefined
+  readonly shape: Shape.Shape
+}
+
+const requestOf = (operation: string, self: DeviceArray, options: ReductionOptions | undefined): Request | GpuError => {
+  const problem = choicesProblem(operation, options)
+  if (problem !== undefined) return problem
+  if (self.size > largestSize) return tooLarge(operation, self)
+  const keepDims = options?.keepDims === true
+  if (options?.axis === undefined) return { axis: undefined, shape: keepDims ? self.shape.map(() => 1) : [] }
+  const axis = Shape.axisOf(operation, options.axis, self.shape)
+  if (axis instanceof GpuError) return axis
+  const kept = self.shape.map((length, index) => index === axis ? 1 : length)
+  return { axis, shape: keepDims ? kept : kept.filter((_, index) => index !== axis) }
+}
+
+/** Positions are counted in 32 bits. */
+const largestSize = 0xffffffff
+
+const tooLarge = (operation: string, { shape, size }: DeviceArray): GpuError =>
+  makeError(
+    new LimitExceeded({
+      operation: `${operation}, shape ${Shape.format(shape)}`,
+      requested: size,
+      limitName: "maxDispatchItems",
+      limit: largestSize,
+      unit: "elements"
+    })
+  )
+
+const known = KnownOptions.of<ReductionOptions>({ axis: true, keepDims: true })
+
+const choicesProblem = (operation: string, options: ReductionOptions | undefined): GpuError | undefined => {
+  if (isInstance(options, DeviceArray)) {
+    return invalidRequest(operation, "two arrays were given", "Reduce one, along { axis } or as a whole.")
+  }
+  const problem = optionsProblem(operation, options, known)
+  if (problem !== undefined) return problem
+  const keepDims: unknown = options?.keepDims
+  return keepDims === undefined || typeof keepDims === "boolean" ? undefined : invalidRequest(
+    operation,
+    `keepDims is ${shown(keepDims)}`,
+    "Pass true to leave axes of length 1, or leave it out."
+  )
+}
+
+/** Whether rows have elements; a result without rows needs none. */
+const isEmpty = ({ shape, size }: DeviceArray, { axis, shape: result }: Request): boolean =>
+  axis === undefined ? size === 0 : shape[axis] === 0 && Shape.size(result) > 0
+
+const noElements = (operation: string, { shape }: DeviceArray): GpuError =>
+  invalidRequest(
+    operation,
+    `there is nothing to choose from in the shape ${Shape.format(shape)}`,
+    "Give it at least one element in each row."
+  )
+
+type Reduced = Computed
+
+/** From the reduced values to the result; `undefined` where they are the result. */
+type Finish = (values: DeviceArray, self: DeviceArray, axis: number | undefined) => Reduced | undefined
+
+/** `F` is the type that users see. */
+const reduction = <F extends AnyFunction>(
+  name: string,
+  rule: Rule,
+  /** Whether the result is one of the elements, so that there must be one. */
+  chooses: boolean,
+  finish?: Finish
+): F =>
+  ofArray<F>(name, (operation, self, options?: ReductionOptions) => {
+    const request = requestOf(operation, self, options)
+    if (request instanceof GpuError) return request
+    if (chooses && isEmpty(self, request)) return noElements(operation, self)
+    const { axis, shape } = request
+    const { dtype } = rule.state(self.dtype)[0]!
+    return Effect.flatMap(reduce(rule, self, axis), (lease) => {
+      const values = dense(dtype, shape, lease)
+      const finished = finish?.(values, self, axis)
+      return finished === undefined ? Exit.succeed(values) : inPlaceOf(values, finished)
+    })
+  })
+
+/** Only a recorded result still needs the reduced values. */
+const inPlaceOf = (values: DeviceArray, finished: Reduced): Reduced =>
+  Effect.onExitPrimitive(
+    finished,
+    (exit) =>
+      Exit.isSuccess(exit) && exit.value.pending !== undefined ? undefined : Effect.ignore(release(values.lease!))
+  )
+
+const narrowOperation: ArrayOperation = { name: "narrow", build: ([wide], dtype) => Expr.astype(wide!, dtype) }
+
+/** Casts the result to the elements' type, where the reduction used another. */
+const narrow: Finish = (values, self) =>
+  values.dtype === self.dtype
+    ? undefined
+    : apply(narrowOperation, [values], [values.dtype], self.dtype, values.shape)
+
+const meanOperation: ArrayOperation = {
+  name: "mean",
+  build: ([total, count], dtype) => Expr.astype(Expr.apply("divide", [total!, count!]), dtype)
+}
+
+const meanOf: Finish = (totals, self, axis) =>
+  apply(
+    meanOperation,
+    [totals, axis === undefined ? self.size : self.shape[axis]!],
+    [totals.dtype, totals.dtype],
+    Promotion.floating(self.dtype),
+    totals.shape
+  )
+
+/**
+ * The sum of the elements, 0 of none. Integers wrap; halves are summed in f32 and rounded once.
+ *
+ * **Example** (Rows and the whole)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost([[1, 2], [3, 4]])
+ *   const rows = yield* DeviceArray.sum(x, { axis: 1 })
+ *   return [yield* DeviceArray.toNested(rows), yield* DeviceArray.toNumber(yield* DeviceArray.sum(x))]
+ * }) // => [[3, 7], 10]
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.sum.html
+ * @category reductions
+ * @since 0.1.0
+ */
+export const sum: {
+  /** The sum of the elements, 0 of none. Integers wrap; halves are summed in f32 and rounded once. */
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("sum", Rules.sum, false, narrow)
+
+/**
+ * The product of the elements, 1 of none. Integers wrap.
+ *
+ * **Example** (How many elements a shape has)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const volume = (sides: DeviceArray.DeviceArray<"u32">) => DeviceArray.prod(sides)
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.prod.html
+ * @category reductions
+ * @since 0.1.0
+ */
+export const prod: {
+  /** The product of the elements, 1 of none. Integers wrap. */
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("prod", Rules.product, false, narrow)
+
+/**
+ * The smallest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest.
+ *
+ * **Example** (The coldest hour of each day)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const coldest = (hours: DeviceArray.DeviceArray<"f32">) => DeviceArray.min(hours, { axis: -1 })
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.min.html
+ * @category reductions
+ * @since 0.1.0
+ */
+export const min: {
+  /** The smallest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest. */
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("min", Rules.min, true)
+
+/**
+ * The largest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest.
+ *
+ * **Example** (Scaling each row by its largest element)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const scaled = (x: DeviceArray.DeviceArray<"f32">) =>
+ *   Effect.flatMap(DeviceArray.max(x, { axis: 1, keepDims: true }), (most) => DeviceArray.divide(x, most))
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.max.html
+ * @category reductions
+ * @since 0.1.0
+ */
+export const max: {
+  /** The largest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest. */
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("max", Rules.max, true)
+
+/**
+ * The mean of the elements, NaN of none. Integers and halves are summed in f32; the mean of integers is f32.
+ *
+ * **Example** (Taking the mean off)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const centred = (x: DeviceArray.DeviceArray<"f32">) =>
+ *   DeviceArray.scoped(Effect.flatMap(DeviceArray.mean(x), (mean) => DeviceArray.subtract(x, mean)))
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.mean.html
+ * @category reductions
+ * @since 0.1.0
+ */
+export const mean: {
+  /** The mean of the elements, NaN of none. Integers and halves are summed in f32; the mean of integers is f32. */
+  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
+} & FloatReduction = reduction("mean", Rules.total, false, meanOf)
+
+/**
+ * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in
+ * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
+ *
+ * **Example** (The nearest point)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const distances = yield* DeviceArray.fromHost([[3, 1, 2], [0, 4, 0]])
+ *   return yield* DeviceArray.toNested(yield* DeviceArray.argmin(distances, { axis: 1 }))
+ * }) // => [1, 0]
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.argmin.html
+ * @category reductions
+ * @since 0.1.0
+ */
+export const argmin: {
+  /**
+   * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in
+   * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
+   */
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+} & IndexReduction = reduction("argmin", Rules.argmin, true)
+
+/**
+ * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in
+ * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
+ *
+ * **Example** (The likeliest class)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const classes = (scores: DeviceArray.DeviceArray<"f32">) => DeviceArray.argmax(scores, { axis: 1 })
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.argmax.html
+ * @category reductions
+ * @since 0.1.0
+ */
+export const argmax: {
+  /**
+   * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in
+   * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
+   */
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+} & IndexReduction = reduction("argmax", Rules.argmax, true)
+
+/**
+ * Whether any element is true, that is: not 0. As u32, 0 of none.
+ *
+ * **Example** (Whether a result has a NaN)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const spoilt = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.isNaN(x), DeviceArray.any())
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.any.html
+ * @category reductions
+ * @since 0.1.0
+ */
+export const any: {
+  /** Whether any element is true, that is: not 0. As u32, 0 of none. */
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+} & IndexReduction = reduction("any", Rules.any, false)
+
+/**
+ * Whether all elements are true, that is: not 0. As u32, 1 of none.
+ *
+ * **Example** (Whether every row is positive throughout)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const positive = (x: DeviceArray.DeviceArray<"f32">) =>
+ *   Effect.flatMap(DeviceArray.greater(x, 0), DeviceArray.all({ axis: 1 }))
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.all.html
+ * @category reductions
+ * @since 0.1.0
+ */
+export const all: {
+  /** Whether all elements are true, that is: not 0. As u32, 1 of none. */
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+} & IndexReduction = reduction("all", Rules.all, false)

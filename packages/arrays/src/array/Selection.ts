@@ -1,0 +1,147 @@
+/**
+ * Elements of one array or another.
+ *
+ * @since 0.1.0
+ */
+import type { DType } from "effect-gpu-pool/DType"
+import * as Expr from "../kernels/Expr.ts"
+import { ofArray } from "./ArrayProblem.ts"
+import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
+import { combine, notOperands, type Operand, typeOf } from "./elementwise/Operands.ts"
+import type { Computed } from "./fusion/Evaluation.ts"
+import * as Promotion from "./layout/Promotion.ts"
+
+/**
+ * The element type of an array, `D` for a number beside an array of that type.
+ *
+ * **Example** (A number takes the type beside it)
+ *
+ * ```ts
+ * import type { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const dtype: DeviceArray.TypeBeside<number, "i32"> = "i32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TypeBeside<T extends DeviceArray | number, D extends DType> = T extends DeviceArray<infer A> ? A : D
+
+/**
+ * The element type that two operands have together: f32 if both are numbers.
+ *
+ * **Example** (Of an array and a number)
+ *
+ * ```ts
+ * import type { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const dtype: DeviceArray.TypeOfBoth<DeviceArray.DeviceArray<"u32">, number> = "u32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TypeOfBoth<X extends DeviceArray | number, Y extends DeviceArray | number> = X extends DeviceArray<infer A>
+  ? Promotion.Promote<A, TypeBeside<Y, A>>
+  : TypeBeside<Y, "f32">
+
+const clipOperation: ArrayOperation = {
+  name: "clip",
+  build: ([x, low, high]) => Expr.clip(x!, low!, high!)
+}
+
+/**
+ * The numbers moved into the range from `low` to `high`, which are numbers or arrays; all of them broadcast, and
+ * meet in their common type. Where the limits cross, `high` wins; NaN in any of the three gives NaN.
+ *
+ * **Example** (Into the range of bytes)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(-5, 100, 300)).pipe(
+ *   Effect.flatMap(DeviceArray.clip(0, 255)),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Float32Array.of(0, 100, 255)
+ * ```
+ *
+ * @see numpy.clip
+ * @category selection
+ * @since 0.1.0
+ */
+export const clip: {
+  /**
+   * The numbers moved into the range from `low` to `high`, which are numbers or arrays; all of them broadcast, and
+   * meet in their common type. Where the limits cross, `high` wins; NaN in any of the three gives NaN.
+   */
+  <L extends DeviceArray | number, H extends DeviceArray | number>(low: L, high: H): <A extends DType>(
+    self: DeviceArray<A>
+  ) => Computed<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>
+  <A extends DType, L extends DeviceArray | number, H extends DeviceArray | number>(
+    self: DeviceArray<A>,
+    low: L,
+    high: H
+  ): Computed<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>
+} = ofArray("clip", (name, self, low: Operand, high: Operand) => {
+  const type = self.dtype
+  const lowType = typeBeside(low, type)
+  const highType = typeBeside(high, type)
+  if (lowType === undefined || highType === undefined) return notOperands(name, [self, low, high])
+  const common = Promotion.promote(Promotion.promote(type, lowType), highType)
+  return combine(name, clipOperation, [self, low, high], { operands: [common, common, common], result: common })
+}, 3)
+
+const typeBeside = (operand: Operand, type: DType): DType | undefined =>
+  typeof operand === "number" ? type : typeOf(operand)
+
+const whereOperation: ArrayOperation = {
+  name: "where",
+  build: ([condition, x, y]) => Expr.where(Expr.astype(condition!, "bool"), x!, y!)
+}
+
+/**
+ * Elements of `x` where the condition is true, that is: not 0, and elements of `y` elsewhere. All three broadcast;
+ * `x` and `y` are arrays or numbers and meet in their common type, f32 if both are numbers.
+ *
+ * **Example** (Only what is positive)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost(Float32Array.of(-1, 2))
+ *   const positive = yield* DeviceArray.greater(x, 0)
+ *   return yield* DeviceArray.toHost(yield* DeviceArray.where(positive, x, 0))
+ * }) // => Float32Array.of(0, 2)
+ * ```
+ *
+ * @see numpy.where
+ * @category selection
+ * @since 0.1.0
+ */
+export const where: {
+  /**
+   * Elements of `x` where the condition is true, that is: not 0, and elements of `y` elsewhere. All three broadcast;
+   * `x` and `y` are arrays or numbers and meet in their common type, f32 if both are numbers.
+   */
+  <X extends DeviceArray | number, Y extends DeviceArray | number>(
+    x: X,
+    y: Y
+  ): (condition: DeviceArray) => Computed<TypeOfBoth<X, Y>>
+  <X extends DeviceArray | number, Y extends DeviceArray | number>(
+    condition: DeviceArray,
+    x: X,
+    y: Y
+  ): Computed<TypeOfBoth<X, Y>>
+} = ofArray("where", (name, condition, x: Operand, y: Operand) => {
+  const xType = typeBeside(x, typeOf(y) ?? "f32")
+  const yType = typeBeside(y, xType ?? "f32")
+  if (xType === undefined || yType === undefined) return notOperands(name, [condition, x, y])
+  const common = Promotion.promote(xType, yType)
+  return combine(name, whereOperation, [condition, x, y], {
+    operands: [condition.dtype, common, common],
+    result: common
+  })
+}, 3)

@@ -1,0 +1,402 @@
+/**
+ * Arrays from and to the memory of the program.
+ *
+ * @since 0.1.0
+ */
+import { isInstance, optionsProblem, readValues } from "effect-gpu-pool/ArgumentProblem"
+import type { BufferPool } from "effect-gpu-pool/BufferPool"
+import { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import * as DType from "effect-gpu-pool/DType"
+import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as HostData from "effect-gpu-pool/HostData"
+import { typeProblem } from "effect-gpu-pool/KernelSupport"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { PooledBuffer } from "effect-gpu-pool/PooledBuffer"
+import { shown } from "effect-gpu-pool/ShownValue"
+import { wrongArgument } from "effect-gpu-pool/WrongArgument"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import { arrayProblem, isDataFirst } from "./ArrayProblem.ts"
+import { DeviceArray } from "./ArrayValue.ts"
+import * as FreshArray from "./FreshArray.ts"
+import { type Computed, evaluateCopy } from "./fusion/Evaluation.ts"
+import * as Layout from "./layout/Layout.ts"
+import * as Reshape from "./layout/Reshape.ts"
+import * as Shape from "./layout/Shape.ts"
+import { nest, type NestedNumbers, parse } from "./transfer/NestedNumbers.ts"
+import * as TypedArrays from "./transfer/TypedArrays.ts"
+
+export type { NestedNumbers } from "./transfer/NestedNumbers.ts"
+
+/**
+ * The shape of an array made of elements in one row.
+ *
+ * **Example** (A picture of three channels)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const picture = (pixels: Float32Array, width: number) => DeviceArray.fromHost(pixels, { shape: [-1, width, 3] })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ShapeOptions {
+  /** As many elements as there are; one length may be -1, for what is left. As the data has it without. */
+  readonly shape?: ReadonlyArray<number> | undefined
+}
+
+/**
+ * How plain numbers become an array.
+ *
+ * **Example** (Whole numbers)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const offsets = DeviceArray.fromHost([-1, 0, 1], { dtype: "i32" })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface NumbersOptions<D extends DType.DType> extends ShapeOptions {
+  /** The element type, f32 without it. */
+  readonly dtype?: D | undefined
+}
+
+/**
+ * Functions that copy data of the program to an array.
+ *
+ * **Example** (An upload of rows)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const rowsOf = (upload: DeviceArray.FromHost, values: Float32Array, columns: number) =>
+ *   upload(values, { shape: [-1, columns] })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FromHost {
+  (data: Float32Array, options?: ShapeOptions): Computed<"f32">
+  (data: Int32Array, options?: ShapeOptions): Computed<"i32">
+  (data: Uint32Array, options?: ShapeOptions): Computed<"u32">
+  (data: Float64Array, options?: ShapeOptions): Computed<"f64">
+  <D extends DType.DType = "f32">(data: NestedNumbers, options?: NumbersOptions<D>): Computed<D>
+  (data: DType.Float16Elements, options?: ShapeOptions): Computed<"f16">
+}
+
+type FromHostOptions = NumbersOptions<DType.DType>
+
+const knownOfNumbers = KnownOptions.of<FromHostOptions>({ shape: true, dtype: true })
+
+/**
+ * An array of a program's data: a typed array, whose class decides the element type, or numbers in plain arrays,
+ * nested one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no
+ * axes. The data is copied before the effect completes.
+ *
+ * Plain arrays are read number by number in one go, which blocks the event loop: tens of milliseconds for a million
+ * numbers. A typed array is checked and copied as a whole; use one for anything large.
+ *
+ * Ragged arrays, numbers that an integer type does not hold, a shape of another number of elements, typed arrays of
+ * other classes and data over shared or detached memory are InvalidRequest; a type that the device lacks is
+ * Unsupported. Both fail before anything is allocated.
+ *
+ * **Example** (Two rows of three)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
+ *   const y = yield* DeviceArray.fromHost(Int32Array.of(1, 2, 3, 4, 5, 6), { shape: [2, -1] })
+ *   return [String(x), String(y)]
+ * }) // => ["DeviceArray(f32 [2, 3])", "DeviceArray(i32 [2, 3])"]
+ * ```
+ *
+ * @see pyopencl.array.to_device
+ * @category transfer
+ * @since 0.1.0
+ */
+export const fromHost: {
+  /**
+   * An array of a program's data: a typed array, whose class decides the element type, or numbers in plain arrays,
+   * nested one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no
+   * axes. The data is copied before the effect completes.
+   */
+  (data: Float32Array, options?: ShapeOptions): Computed<"f32">
+} & FromHost = (data: ArrayBufferView | NestedNumbers, options?: FromHostOptions): Computed<never> =>
+  Effect.flatMap(CommandQueue, (queue) => {
+    const operation = "DeviceArray.fromHost"
+    const problem = optionsProblem(operation, options, knownOfNumbers)
+    if (problem !== undefined) return problem
+    const dtype = dtypeFor(operation, data, options?.dtype)
+    if (dtype instanceof GpuError) return dtype
+    const numbers = typeProblem(operation, queue.info, dtype, "the elements") ??
+      readValues(operation, () => numbersOf(operation, data, dtype))
+    if (numbers instanceof GpuError) return numbers
+    const shape = shapeFor(operation, numbers.shape, options?.shape)
+    if (shape instanceof GpuError) return shape
+    return FreshArray.make(
+      operation,
+      dtype,
+      shape,
+      (lease, { write }) => write(lease, numbers.data)
+    ) as Computed<never>
+  })
+
+/** The type of the elements: that of a typed array, else the one asked for. */
+const dtypeFor = (
+  operation: string,
+  data: ArrayBufferView | NestedNumbers,
+  asked: DType.DType | undefined
+): DType.DType | GpuError => {
+  const problem = asked === undefined ? undefined : FreshArray.dtypeProblem(operation, asked)
+  if (problem !== undefined) return problem
+  if (!ArrayBuffer.isView(data)) return asked ?? "f32"
+  const dtype = TypedArrays.dtypeOf(operation, data)
+  return dtype instanceof GpuError || asked === undefined || asked === dtype ? dtype : invalidRequest(
+    operation,
+    `the data is a typed array of ${dtype}, and the type asked for is ${asked}`,
+    `Convert it first, or cast the array: DeviceArray.astype(x, "${asked}").`
+  )
+}
+
+/** The elements as the queue takes them, in row-major order. */
+const numbersOf = (
+  operation: string,
+  data: ArrayBufferView | NestedNumbers,
+  dtype: DType.DType
+): { readonly shape: Shape.Shape; readonly data: HostData.HostData } | GpuError => {
+  if (!ArrayBuffer.isView(data)) return parse(operation, data, dtype)
+  const bytes = HostData.bytes(operation, data)
+  return bytes instanceof GpuError ? bytes : { shape: [bytes.length / DType.byteSize(dtype)], data: bytes }
+}
+
+const shapeFor = (operation: string, shape: Shape.Shape, asked: Shape.Shape | undefined): Shape.Shape | GpuError =>
+  asked === undefined ? shape : Reshape.shapeFor(operation, asked, Shape.size(shape), "the data")
+
+/**
+ * Where the elements of an array are in a lease.
+ *
+ * **Example** (The second half of a lease of 1,024 numbers)
+ *
+ * ```ts
+ * import type { BufferPool } from "effect-gpu-pool"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const secondHalf = (lease: BufferPool.PooledBuffer) => DeviceArray.fromLease(lease, { offset: 512, shape: [512] })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FromLeaseOptions<D extends DType.DType> extends ShapeOptions {
+  /** The element type, f32 without it. */
+  readonly dtype?: D | undefined
+  /** The first element (not byte), 0 without it. */
+  readonly offset?: number | undefined
+}
+
+const knownOfLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: true, dtype: true, offset: true })
+
+/**
+ * An array over a lease that the program has already, without a copy: the elements follow each other from `offset`
+ * on, to the end of the lease where there is no `shape`. The array does not own the lease, and cannot be used after
+ * the lease has ended. An array's `lease` is the opposite direction.
+ *
+ * **Example** (Array operations on a buffer that a kernel of one's own has filled)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const lease = yield* BufferPool.allocate(24)
+ *   yield* CommandQueue.write(lease, Int32Array.of(1, 2, 3, 4, 5, 6))
+ *   const x = yield* DeviceArray.fromLease(lease, { dtype: "i32", offset: 2, shape: [2, 2] })
+ *   return yield* DeviceArray.toNested(x)
+ * }) // => [[3, 4], [5, 6]]
+ * ```
+ *
+ * @see pyopencl.array.Array, its `data`
+ * @category transfer
+ * @since 0.1.0
+ */
+export const fromLease: {
+  /**
+   * An array over a lease that the program has already, without a copy: the elements follow each other from `offset`
+   * on, to the end of the lease where there is no `shape`. The array does not own the lease, and cannot be used after
+   * the lease has ended. An array's `lease` is the opposite direction.
+   */
+  <D extends DType.DType = "f32">(
+    options?: FromLeaseOptions<D>
+  ): (lease: PooledBuffer) => Effect.Effect<DeviceArray<D>, GpuError>
+  <D extends DType.DType = "f32">(
+    lease: PooledBuffer,
+    options?: FromLeaseOptions<D>
+  ): Effect.Effect<DeviceArray<D>, GpuError>
+} = dual(isDataFirst(2, PooledBuffer), <D extends DType.DType = "f32">(
+  lease: PooledBuffer,
+  options?: FromLeaseOptions<D>
+): Effect.Effect<DeviceArray<D>, GpuError> => {
+  const operation = "DeviceArray.fromLease"
+  const problem = optionsProblem(operation, options, knownOfLease) ?? leaseProblem(operation, lease)
+  if (problem !== undefined) return problem
+  const dtype = options?.dtype === undefined ? "f32" as D : options.dtype
+  const wrong = FreshArray.dtypeProblem(operation, dtype)
+  if (wrong !== undefined) return wrong
+  const offset = options?.offset ?? 0
+  // Arithmetic on a value that is no number can throw.
+  const rest = Number.isInteger(offset) ? Math.floor(lease.size / DType.byteSize(dtype)) - offset : -1
+  if (rest < 0 || offset < 0) {
+    return invalidRequest(
+      operation,
+      `the offset ${shown(offset)} is no element of a lease of ${lease.size} bytes`,
+      "Pass the index of the first element, not of its byte."
+    )
+  }
+  const shape = leasedShape(operation, options?.shape, rest)
+  if (shape instanceof GpuError) return shape
+  return Effect.sync(() =>
+    new DeviceArray(dtype, { shape, strides: Layout.rowMajor(shape), offset: offset + 0 }, lease)
+  )
+})
+
+/** The shape asked for, when the lease has as many elements; without -1 it may have more. */
+const leaseProblem = (operation: string, lease: unknown): GpuError | undefined =>
+  isInstance(lease, PooledBuffer)
+    ? undefined
+    : wrongArgument(operation, lease, "a lease", "Pass a lease of BufferPool.allocate.")
+
+const leasedShape = (
+  operation: string,
+  asked: Shape.Shape | undefined,
+  elements: number
+): Shape.Shape | GpuError => {
+  if (asked === undefined) return [elements]
+  const wrong = Shape.rankProblem(operation, asked)
+  if (wrong !== undefined) return wrong
+  if (asked.includes(-1)) return Reshape.shapeFor(operation, asked, elements, "the lease from the offset on")
+  const problem = Shape.problem(operation, asked)
+  if (problem !== undefined) return problem
+  return Shape.size(asked) <= elements ? Shape.copy(asked) : invalidRequest(
+    operation,
+    `the lease has ${elements} elements from the offset on, fewer than the shape ${Shape.format(asked)}`,
+    "Allocate more, or pass a smaller shape."
+  )
+}
+
+/**
+ * The elements of an array in the program's memory, as a typed array of its type, row by row whatever the strides. A
+ * view whose elements do not follow each other is copied on the device first, and that memory goes back at once. A
+ * recorded array is computed for this, stays recorded, and that memory goes back too.
+ *
+ * **Example** (Reading a transposed view)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
+ *   return Array.from(yield* DeviceArray.toHost(yield* DeviceArray.transpose(x)))
+ * }) // => [1, 4, 2, 5, 3, 6]
+ * ```
+ *
+ * @see pyopencl.array.Array.get
+ * @category transfer
+ * @since 0.1.0
+ */
+export const toHost = <D extends DType.DType>(
+  self: DeviceArray<D>
+): Effect.Effect<DType.TypedArrayOf[D], GpuError, BufferPool | CommandQueue> =>
+  arrayProblem("DeviceArray.toHost", self) ??
+    Effect.suspend(() => isReadable(self) ? read(self) : Effect.scoped(Effect.flatMap(evaluateCopy(self), read)))
+
+/** Whether the queue can read the elements as they lie: one after the other, from a multiple of 4 bytes on. */
+const isReadable = (array: DeviceArray): boolean =>
+  array.pending === undefined && array.isContiguous && array.offset * DType.byteSize(array.dtype) % 4 === 0
+
+const read = <D extends DType.DType>(
+  { dtype, lease, offset, size }: DeviceArray<D>
+): Effect.Effect<DType.TypedArrayOf[D], GpuError, CommandQueue> =>
+  Effect.flatMap(CommandQueue, (queue) => {
+    const itemSize = DType.byteSize(dtype)
+    const first = offset * itemSize
+    const bytes = size * itemSize
+    // The queue reads whole words: an odd number of halves comes with the half behind them, unless the lease ends there.
+    const length = Math.min(Math.ceil(bytes / 4) * 4, lease!.size - first)
+    return Effect.map(
+      queue.read(lease!, Uint8Array<ArrayBuffer>, { offset: first, length }),
+      ({ buffer }) => DType.viewUnsafe(dtype, length === bytes ? buffer : buffer.slice(0, bytes), 0, size)
+    )
+  })
+
+/**
+ * The only element of an array, whatever its axes; InvalidRequest for an array of none or several.
+ *
+ * **Example** (A single result)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
+ *   return yield* DeviceArray.toNumber(yield* DeviceArray.slice(x, [1, -1]))
+ * }) // => 6
+ * ```
+ *
+ * @category transfer
+ * @since 0.1.0
+ */
+export const toNumber = (self: DeviceArray): Effect.Effect<number, GpuError, BufferPool | CommandQueue> => {
+  const operation = "DeviceArray.toNumber"
+  const problem = arrayProblem(operation, self)
+  if (problem !== undefined) return problem
+  return self.size === 1 ? Effect.map(toHost(self), (elements) => elements[0]!) : invalidRequest(
+    operation,
+    `the shape ${Shape.format(self.shape)} has ${self.size} elements, not one`,
+    "Take one with slice, reduce the array, or use toHost."
+  )
+}
+
+/**
+ * The elements of an array in plain arrays, nested one level an axis; those of an array of no axes, as a number.
+ *
+ * **Example** (What a small array holds)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.flatMap(DeviceArray.eye(2), DeviceArray.toNested) // => [[1, 0], [0, 1]]
+ * ```
+ *
+ * @category transfer
+ * @since 0.1.0
+ */
+export const toNested = (self: DeviceArray): Effect.Effect<NestedNumbers, GpuError, BufferPool | CommandQueue> =>
+  arrayProblem("DeviceArray.toNested", self) ?? emptyRowsProblem(self) ??
+    Effect.map(toHost(self), (elements) => nest(elements, self.shape))
+
+/** More empty rows than this would exhaust the heap. */
+const mostEmptyRows = 2 ** 24
+
+/** An array without elements takes no memory here, however many rows of none it has. */
+const emptyRowsProblem = ({ shape, size }: DeviceArray): GpuError | undefined => {
+  if (size > 0) return undefined
+  const rows = Shape.size(shape.slice(0, shape.indexOf(0)))
+  return rows <= mostEmptyRows ? undefined : invalidRequest(
+    "DeviceArray.toNested",
+    `the shape ${Shape.format(shape)} has ${rows} empty rows`,
+    "Use toHost, and the shape."
+  )
+}

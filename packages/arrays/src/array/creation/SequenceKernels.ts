@@ -1,0 +1,79 @@
+/**
+ * Kernels for arrays whose elements follow from their positions. A position is the item's index, which holds only for the
+ * fresh array itself, so these are never recorded with other operations.
+ *
+ * @internal
+ */
+import type { DType } from "effect-gpu-pool/DType"
+import type { Kernel } from "effect-gpu-pool/Kernel"
+import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
+import * as Expr from "../../kernels/Expr.ts"
+import { scalar } from "../../kernels/expression/Expression.ts"
+import { Memo } from "../Memo.ts"
+
+/** A few kernels for each element type. */
+const kernels = new Memo<Kernel>(64)
+
+const memoized = (name: string, generate: (dtype: DType) => Kernel) => (dtype: DType): Kernel =>
+  kernels.get(`${name} ${dtype}`, () => generate(dtype))
+
+/** Halves cannot count beyond 2,048 one by one: their sequences are computed in f32. */
+export const computedIn = (dtype: DType): DType => dtype === "f16" ? "f32" : dtype
+
+const output = (dtype: DType) => VectorArg(dtype, "y", { access: "write" })
+
+const cast = (value: Expr.Expr<DType>, dtype: DType): Expr.Expr<DType> =>
+  value.type === dtype ? value : Expr.astype(value, dtype)
+
+/** `start + index * step`, for integers modulo 2^32. */
+export const arithmetic = memoized("arithmetic", (dtype) => {
+  const type = computedIn(dtype)
+  const distance = Expr.multiply(cast(Expr.index, type), scalar(type, "step"))
+  return ElementwiseKernel.generate({
+    name: "array_arange",
+    args: [output(dtype), ScalarArg(type, "start"), ScalarArg(type, "step")],
+    outputs: { y: cast(Expr.add(scalar(type, "start"), distance), dtype) }
+  })
+})
+
+/**
+ * `start + index * step` for the first `middle` elements, and `stop - (last - index) * step` for the others: so both
+ * ends are exact, and a rounded step causes half the error.
+ */
+export const between = memoized("between", (dtype) => {
+  const type = computedIn(dtype)
+  const steps = (count: Expr.Expr<"u32">) => Expr.multiply(cast(count, type), scalar(type, "step"))
+  const last = scalar("u32", "last")
+  const middle = scalar("u32", "middle")
+  const value = Expr.where(
+    Expr.less(Expr.index, middle),
+    Expr.add(scalar(type, "start"), steps(Expr.index)),
+    Expr.subtract(scalar(type, "stop"), steps(Expr.subtract(last, Expr.index)))
+  )
+  return ElementwiseKernel.generate({
+    name: "array_linspace",
+    args: [
+      output(dtype),
+      ScalarArg(type, "start"),
+      ScalarArg(type, "stop"),
+      ScalarArg(type, "step"),
+      ScalarArg("u32", "last"),
+      ScalarArg("u32", "middle")
+    ],
+    outputs: { y: cast(value, dtype) }
+  })
+})
+
+/** 1 where the column is the row plus `diagonal`, else 0. Negative diagonals are given as 2^32 less. */
+export const diagonal = memoized("diagonal", (dtype) => {
+  const columns = scalar("u32", "columns")
+  const shift = scalar("u32", "diagonal")
+  const row = Expr.floorDivide(Expr.index, columns)
+  const column = Expr.subtract(Expr.index, Expr.multiply(row, columns))
+  return ElementwiseKernel.generate({
+    name: "array_eye",
+    args: [output(dtype), ScalarArg("u32", "columns"), ScalarArg("u32", "diagonal")],
+    outputs: { y: Expr.astype(Expr.equal(column, Expr.add(row, shift)), dtype) }
+  })
+})

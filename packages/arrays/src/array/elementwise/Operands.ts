@@ -1,0 +1,111 @@
+/**
+ * From the operands of a call to a recorded or computed array. A wrong operand fails before any memory is requested.
+ * Every elementwise operation runs through here, so only the result is allocated.
+ *
+ * @internal
+ */
+import { isInstance } from "effect-gpu-pool/ArgumentProblem"
+import type { DType } from "effect-gpu-pool/DType"
+import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { shown } from "effect-gpu-pool/ShownValue"
+import { dual } from "effect/Function"
+import * as Expr from "../../kernels/Expr.ts"
+import type { Operation } from "../../kernels/expression/Operation.ts"
+import { type AnyFunction, arrayProblem } from "../ArrayProblem.ts"
+import { type ArrayOperation, DeviceArray } from "../ArrayValue.ts"
+import { apply, type Computed } from "../fusion/Evaluation.ts"
+import * as Shape from "../layout/Shape.ts"
+import type { BinarySignatures, Signature, UnarySignatures } from "./Signature.ts"
+
+export type Operand = DeviceArray | number
+
+/** An operation that expressions have. */
+export const plain = (operation: Operation): ArrayOperation => ({
+  name: operation,
+  build: (operands) => Expr.apply(operation, operands) as Expr.Expr<DType>
+})
+
+/** An operation of one array. `F` is the type that users see. */
+export const unary = <F extends AnyFunction>(operation: ArrayOperation, signatures: UnarySignatures): F => {
+  const name = nameOf(operation)
+  const body = (self: DeviceArray): Computed => {
+    const problem = arrayProblem(name, self)
+    if (problem !== undefined) return problem
+    const signature = signatures[self.dtype]
+    if (signature === undefined) return noSuchTypes(name, self.dtype)
+    return apply(operation, [self], signature.operands, signature.result, self.shape)
+  }
+  return body as AnyFunction as F
+}
+
+/** An operation of two operands, at least one of them an array. `F` is the type that users see. */
+export const binary = <F extends AnyFunction>(operation: ArrayOperation, signatures: BinarySignatures): F =>
+  dual(2, binaryBody(operation, signatures)) as AnyFunction as F
+
+/** The same without the form for pipes. */
+export const binaryBody = (operation: ArrayOperation, signatures: BinarySignatures) => {
+  const name = nameOf(operation)
+  return (self: Operand, that: Operand): Computed => {
+    const a = typeOf(self) ?? typeOfNumber(self, that)
+    const b = typeOf(that) ?? typeOfNumber(that, self)
+    if (a === undefined || b === undefined) return notOperands(name, [self, that])
+    const signature = signatures[a][b]
+    return signature === undefined ? noSuchTypes(name, a, b) : combine(name, operation, [self, that], signature)
+  }
+}
+
+/** The dtype of an array, `undefined` for everything else. */
+export const typeOf = (operand: unknown): DType | undefined =>
+  isInstance(operand, DeviceArray) ? operand.dtype : undefined
+
+/** A number takes the type of the array beside it. */
+const typeOfNumber = (operand: unknown, beside: unknown): DType | undefined =>
+  typeof operand === "number" ? typeOf(beside) : undefined
+
+/** Applies an operation to arrays and numbers, which broadcast. */
+export const combine = (
+  name: string,
+  operation: ArrayOperation,
+  operands: ReadonlyArray<Operand>,
+  { operands: types, result }: Signature
+): Computed => {
+  let shape: Shape.Shape | undefined
+  for (let at = 0; at < operands.length; at++) {
+    const operand = operands[at]!
+    if (typeof operand === "number") {
+      if (!Expr.holds(types[at]!, operand)) return notHeld(name, operand, types[at]!)
+    } else {
+      const broadcast = shape === undefined ? operand.shape : Shape.broadcast(name, shape, operand.shape)
+      if (broadcast instanceof GpuError) return broadcast
+      shape = broadcast
+    }
+  }
+  return apply(operation, operands, types, result, shape!)
+}
+
+export const nameOf = ({ name }: ArrayOperation): string => `DeviceArray.${name}`
+
+export const notOperands = (name: string, operands: ReadonlyArray<unknown>): GpuError => {
+  const wrong = operands.find((operand) => typeof operand !== "number" && !isInstance(operand, DeviceArray))
+  return operands.every((operand) => typeof operand === "number")
+    ? invalidRequest(name, `the operands ${operands.join(", ")} are all numbers`, "Pass at least one device array.")
+    : invalidRequest(
+      name,
+      `an operand is ${shown(wrong)}`,
+      "Pass device arrays and numbers. An effect that makes an array must be yielded first."
+    )
+}
+
+const noSuchTypes = (name: string, ...dtypes: ReadonlyArray<DType>): GpuError =>
+  invalidRequest(
+    name,
+    dtypes.length === 1 ? `the array is of ${dtypes[0]}` : `the operands are of ${dtypes.join(" and ")}`,
+    "It takes integers: cast with DeviceArray.astype(x, \"i32\")."
+  )
+
+const notHeld = (name: string, number: number, dtype: DType): GpuError =>
+  invalidRequest(
+    name,
+    `the number ${number} is not of type ${dtype}, which it takes beside the array`,
+    "Use a whole number in range, or cast the array first: DeviceArray.astype(x, \"f32\")."
+  )

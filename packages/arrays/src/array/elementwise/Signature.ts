@@ -1,0 +1,69 @@
+/**
+ * What elementwise operations do with element types, worked out once for every combination, so that a call looks it up.
+ *
+ * @internal
+ */
+import type { DType } from "effect-gpu-pool/DType"
+import { isInteger } from "../../kernels/expression/Operation.ts"
+import * as Promotion from "../layout/Promotion.ts"
+
+/** To what each operand is cast first, and the type of the result. */
+export interface Signature {
+  readonly operands: ReadonlyArray<DType>
+  readonly result: DType
+}
+
+type Each<A> = { readonly [D in DType]: A }
+
+/** By the types of the operands; `undefined` where the operation has no meaning for them. */
+export type UnarySignatures = Each<Signature | undefined>
+
+export type BinarySignatures = Each<UnarySignatures>
+
+const each = <A>(make: (dtype: DType) => A): Each<A> => ({
+  f32: make("f32"),
+  i32: make("i32"),
+  u32: make("u32"),
+  f16: make("f16"),
+  f64: make("f64")
+})
+
+/** Any type to itself. */
+export const same: UnarySignatures = each((dtype) => ({ operands: [dtype], result: dtype }))
+
+/** Integers to themselves. */
+export const integer: UnarySignatures = each((dtype) => isInteger(dtype) ? same[dtype] : undefined)
+
+/** Functions of real numbers. */
+export const real: UnarySignatures = each((dtype) => {
+  const type = Promotion.floating(dtype)
+  return { operands: [type], result: type }
+})
+
+/** Truths of one number. */
+export const test: UnarySignatures = each((dtype) => ({ operands: [dtype], result: "u32" }))
+
+const tabulate = (make: (a: DType, b: DType) => Signature | undefined): BinarySignatures =>
+  each((a) => each((b) => make(a, b)))
+
+const alike = (dtype: DType, result = dtype): Signature => ({ operands: [dtype, dtype], result })
+
+/** The common type of two to itself. */
+export const common = tabulate((a, b) => alike(Promotion.promote(a, b)))
+
+/** The same for integers only. */
+export const commonInteger = tabulate((a, b) => isInteger(a) && isInteger(b) ? common[a][b] : undefined)
+
+/** Functions of two real numbers. */
+export const commonReal = tabulate((a, b) => alike(Promotion.floating(Promotion.promote(a, b))))
+
+/** Integers are compared as they are: i32 and u32 have no common type that holds both. */
+export const comparison = tabulate((a, b) =>
+  isInteger(a) && isInteger(b) ? { operands: [a, b], result: "u32" } : alike(Promotion.promote(a, b), "u32")
+)
+
+/** Truths of two numbers, each by itself. */
+export const logic = tabulate((a, b) => ({ operands: [a, b], result: "u32" }))
+
+/** An integer and a number of bits. */
+export const shift = tabulate((a, b) => isInteger(a) && isInteger(b) ? { operands: [a, "u32"], result: a } : undefined)

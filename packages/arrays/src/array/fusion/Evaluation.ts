@@ -1,0 +1,244 @@
+/**
+ * From recorded arrays to arrays with memory, and from operations to recorded arrays.
+ *
+ * @since 0.1.0
+ */
+import { BufferPool } from "effect-gpu-pool/BufferPool"
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import { byteSize, type DType } from "effect-gpu-pool/DType"
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import * as Lease from "effect-gpu-pool/Lease"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import { type ArrayOperation, dense, type DeviceArray, Pending } from "../ArrayValue.ts"
+import * as Shape from "../layout/Shape.ts"
+import * as Cuts from "./Cuts.ts"
+import * as FusedKernel from "./FusedKernel.ts"
+import * as Plan from "./Plan.ts"
+import * as PlanExpressions from "./PlanExpressions.ts"
+
+/**
+ * What array operations need: the pool that gives the memory, the queue that runs the kernels, and the scope that the
+ * results belong to.
+ *
+ * **Example** (What a function of arrays requires)
+ *
+ * ```ts
+ * import type { Effect } from "effect"
+ * import type { GpuError } from "effect-gpu-pool"
+ * import type { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * type Activation = (
+ *   x: DeviceArray.DeviceArray<"f32">
+ * ) => Effect.Effect<DeviceArray.DeviceArray<"f32">, GpuError.GpuError, DeviceArray.ArrayServices>
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ArrayServices = BufferPool | CommandQueue | Scope.Scope
+
+/**
+ * The effect of an array operation: an array of elements of type `D`.
+ *
+ * **Example** (A function of arrays)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const halved = (x: DeviceArray.DeviceArray<"f32">): DeviceArray.Computed<"f32"> => DeviceArray.multiply(x, 0.5)
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Computed<D extends DType = DType> = Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
+
+/** Whether elementwise operations only record. @internal */
+export const Recording: Context.Reference<boolean> = Context.Reference("effect-gpu-pool/DeviceArray/Recording", {
+  defaultValue: () => false
+})
+
+/** With a deeper chain of operations compilers would need seconds for the kernel. */
+const maxDepth = 64
+
+interface Services {
+  readonly pool: BufferPool["Service"]
+  readonly queue: CommandQueue["Service"]
+  readonly scope: Scope.Scope
+}
+
+const servicesOf = (context: Context.Context<never>): Services => ({
+  pool: Context.getUnsafe(context as Context.Context<BufferPool>, BufferPool),
+  queue: Context.getUnsafe(context as Context.Context<CommandQueue>, CommandQueue),
+  scope: Context.getUnsafe(context as Context.Context<Scope.Scope>, Scope.Scope)
+})
+
+/**
+ * The result of an elementwise operation: recorded inside `DeviceArray.lazy`, else computed by one kernel.
+ *
+ * @internal
+ */
+export const apply = <D extends DType>(
+  operation: ArrayOperation,
+  operands: ReadonlyArray<DeviceArray | number>,
+  operandTypes: ReadonlyArray<DType>,
+  dtype: D,
+  shape: Shape.Shape
+): Computed<D> =>
+  Effect.withFiber((fiber) => {
+    const scope = Context.getUnsafe(fiber.context as Context.Context<Scope.Scope>, Scope.Scope)
+    const record = () => dense(dtype, shape, new Pending(operation, operands, operandTypes, scope))
+    const array = record()
+    const records = fiber.getRef(Recording)
+    if (records && array.pending!.depth <= maxDepth) return Exit.succeed(array)
+    const services = servicesOf(fiber.context)
+    if (!records) return Effect.as(settle([array], services), array)
+    // The chain continues from its operands' memory, so later records are short again.
+    return Effect.map(settleAll(operands.filter(Cuts.isRecorded), services), record)
+  })
+
+/**
+ * Gives recorded arrays their memory: those of one shape by one kernel, as far as the device's limits allow. Arrays that
+ * have memory stay as they are. The memory belongs to the scope that an array was recorded in, or to the caller's where
+ * that is closed.
+ *
+ * @internal
+ */
+export const evaluateAll = (
+  arrays: Iterable<DeviceArray>
+): Effect.Effect<void, GpuError, ArrayServices> =>
+  Effect.withFiber((fiber) => settleAll(arrays, servicesOf(fiber.context)))
+
+/** A second array with the same elements, in memory of its own, one after the other. @internal */
+export const evaluateCopy = <D extends DType>(array: DeviceArray<D>): Computed<D> =>
+  Effect.withFiber((fiber) => {
+    const services = servicesOf(fiber.context)
+    const copy = dense(array.dtype, array.shape, new Pending(identity, [array], [array.dtype], services.scope))
+    return Effect.as(settle([copy], services), copy)
+  })
+
+const identity: ArrayOperation = { name: "copy", build: ([operand]) => operand! }
+
+type Settled = Effect.Effect<void, GpuError, Scope.Scope>
+
+const settleAll = (arrays: Iterable<DeviceArray>, services: Services): Settled => {
+  const groups: Array<Array<DeviceArray>> = []
+  for (const array of new Set(arrays)) {
+    if (array.pending === undefined) continue
+    const group = groups.find(([first]) => Shape.equals(first!.shape, array.shape))
+    if (group === undefined) groups.push([array])
+    else group.push(array)
+  }
+  return groups.length === 0
+    ? Exit.void
+    // Computing one group may have computed some arrays of the next.
+    : Effect.forEach(groups, (group) => settle(group.filter(Cuts.isRecorded), services), { discard: true })
+}
+
+/** Arrays of one shape, all recorded. */
+const settle = (arrays: ReadonlyArray<DeviceArray>, services: Services): Settled => {
+  const [first] = arrays
+  if (first === undefined) return Exit.void
+  const plan = Plan.make(arrays, first.shape)
+  return Plan.fits(plan, arrays.length, services.queue.info.limits.maxVectorArguments)
+    ? compute(plan, arrays, services)
+    : settleInParts(plan, arrays, services)
+}
+
+/** Where one kernel would be too large for the device: fewer results at a time, then operands of a result first. */
+const settleInParts = (plan: Plan.Plan, arrays: ReadonlyArray<DeviceArray>, services: Services): Settled => {
+  const [first] = arrays
+  if (arrays.length > 1) {
+    const half = arrays.length >> 1
+    return Effect.andThen(
+      settle(arrays.slice(0, half), services),
+      Effect.suspend(() => settle(arrays.slice(half).filter(Cuts.isRecorded), services))
+    )
+  }
+  const cuts = Cuts.of(first!, services.queue.info.limits.maxVectorArguments)
+  // An operation on arrays with memory reads only a few of them: it cannot become smaller.
+  return cuts.length === 0 ? compute(plan, arrays, services) : Effect.andThen(
+    Effect.forEach(cuts, (cut) => settle([cut].filter(Cuts.isRecorded), services), { discard: true }),
+    Effect.suspend(() => settle([first!].filter(Cuts.isRecorded), services))
+  )
+}
+
+const compute = (plan: Plan.Plan, arrays: ReadonlyArray<DeviceArray>, services: Services): Settled => {
+  const [only] = arrays
+  if (arrays.length === 1) {
+    return Effect.flatMap(allocate(only!, services), (lease) => fill(plan, arrays, [lease], services))
+  }
+  const sizes = arrays.map(({ dtype, size }) => size * byteSize(dtype))
+  const together = services.pool.allocateAll(sizes, { label: only!.pending?.operation.name })
+  return Effect.flatMap(together, (leases) => {
+    const moved = Effect.forEach(arrays, (array, index) => moveHome(array, leases[index]!, services), { discard: true })
+    return Effect.andThen(
+      Effect.onExitPrimitive(moved, (exit) => Exit.isSuccess(exit) ? undefined : giveBack(leases)),
+      fill(plan, arrays, leases, services)
+    )
+  })
+}
+
+const homeOf = ({ pending }: DeviceArray, { scope }: Services): Scope.Scope => {
+  const home = pending?.scope
+  return home === undefined || home.state._tag === "Closed" ? scope : home
+}
+
+const moveHome = (
+  array: DeviceArray,
+  lease: PooledBuffer,
+  services: Services
+): Effect.Effect<void, GpuError> => {
+  const home = homeOf(array, services)
+  return home === services.scope ? Exit.void : Lease.transfer(lease, home)
+}
+
+const allocate = (
+  array: DeviceArray,
+  services: Services
+): Effect.Effect<PooledBuffer, GpuError, Scope.Scope> => {
+  const { dtype, pending, size } = array
+  const lease = services.pool.allocate(size * byteSize(dtype), { label: pending?.operation.name })
+  const home = homeOf(array, services)
+  return home === services.scope ? lease : Scope.provide(lease, home)
+}
+
+const fill = (
+  plan: Plan.Plan,
+  arrays: ReadonlyArray<DeviceArray>,
+  leases: ReadonlyArray<PooledBuffer>,
+  { queue }: Services
+): Effect.Effect<void, GpuError> => {
+  const { size } = arrays[0]!
+  if (size === 0) return settled(arrays, leases) ?? Exit.void
+  const args = PlanExpressions.argumentsOf(plan, "stored")
+  for (let index = 0; index < leases.length; index++) args[PlanExpressions.resultName(index)] = leases[index]!
+  // After a failure the memory goes back at once, because the scope may live for long.
+  return Effect.onExitPrimitive(
+    queue.dispatch(FusedKernel.of(plan), args, size),
+    (exit) => Exit.isSuccess(exit) ? settled(arrays, leases) : giveBack(leases)
+  )
+}
+
+/**
+ * Gives the arrays their memory. Where another fiber has computed one meanwhile, that memory stays: it has the same
+ * elements.
+ */
+const settled = (
+  arrays: ReadonlyArray<DeviceArray>,
+  leases: ReadonlyArray<PooledBuffer>
+): Effect.Effect<void> | undefined => {
+  let late: Array<PooledBuffer> | undefined
+  for (let index = 0; index < arrays.length; index++) {
+    if (arrays[index]!.pending === undefined) (late ??= []).push(leases[index]!)
+    else arrays[index]!.settle(leases[index]!)
+  }
+  return late === undefined ? undefined : giveBack(late)
+}
+
+const giveBack = (leases: ReadonlyArray<PooledBuffer>): Effect.Effect<void> =>
+  Effect.forEach(leases, (lease) => Effect.ignore(Lease.release(lease)), { discard: true })

@@ -1,0 +1,218 @@
+/**
+ * What a kernel for some recorded arrays of one shape has to read and compute: the memory, each once; how each array is
+ * laid out in it; and the operations in order.
+ *
+ * Every operation of a program makes one, so it is put together in few steps and few objects.
+ *
+ * @internal
+ */
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import type { DType } from "effect-gpu-pool/DType"
+import type { DeviceArray, Pending } from "../ArrayValue.ts"
+import * as Layout from "../layout/Layout.ts"
+import * as Shape from "../layout/Shape.ts"
+import * as Indexing from "./Indexing.ts"
+
+/** Memory, and the type that it is read as. */
+export interface Vector {
+  readonly lease: PooledBuffer
+  readonly dtype: DType
+}
+
+/** How an array with memory is read. */
+export interface Leaf {
+  /** Which of the plan's vectors it is in. */
+  readonly vector: number
+  readonly offset: number
+  /** One an axis of the iteration, in elements. */
+  readonly strides: ReadonlyArray<number>
+  readonly access: Indexing.Access
+}
+
+/** A step of the computation; operands are steps before it. */
+export type Step =
+  | { readonly _tag: "Leaf"; readonly leaf: number; readonly dtype: DType }
+  | { readonly _tag: "Number"; readonly dtype: DType }
+  | {
+    readonly _tag: "Apply"
+    readonly pending: Pending
+    readonly operands: ReadonlyArray<number>
+    readonly dtype: DType
+  }
+
+export interface Plan {
+  readonly vectors: ReadonlyArray<Vector>
+  readonly leaves: ReadonlyArray<Leaf>
+  /** The numbers among the steps, in their order. */
+  readonly numbers: ReadonlyArray<number>
+  readonly steps: ReadonlyArray<Step>
+  /** Which steps are the results. */
+  readonly results: ReadonlyArray<number>
+  /** The lengths of the axes of the iteration, over which every leaf has strides. */
+  readonly lengths: Shape.Shape
+  /** The steps, by their weights. */
+  readonly weight: number
+}
+
+/** So few steps are searched faster than a map is made. */
+const fewSteps = 12
+
+/** Collects the steps of arrays, each array once. */
+class Planner {
+  readonly vectors: Array<Vector> = []
+  readonly arrays: Array<DeviceArray> = []
+  readonly vectorOf: Array<number> = []
+  readonly numbers: Array<number> = []
+  readonly steps: Array<Step> = []
+  weight = 0
+  /** The array of each step. */
+  readonly #made: Array<DeviceArray | undefined> = []
+  #steps: Map<DeviceArray, number> | undefined
+
+  visit(array: DeviceArray): number {
+    const known = this.#stepOf(array)
+    if (known !== undefined) return known
+    const { pending } = array
+    return this.#add(pending === undefined ? this.#leaf(array) : this.#apply(array, pending), array)
+  }
+
+  plan(results: ReadonlyArray<number>, iteration: Layout.Iteration): Plan {
+    const leaves: Array<Leaf> = []
+    for (let leaf = 0; leaf < this.arrays.length; leaf++) {
+      const strides = iteration.strides[leaf]!
+      const { offset } = this.arrays[leaf]!
+      leaves.push({ vector: this.vectorOf[leaf]!, offset, strides, access: Indexing.accessOf(offset, strides) })
+    }
+    const { numbers, steps, vectors, weight } = this
+    return { vectors, leaves, numbers, steps, results, lengths: iteration.shape, weight }
+  }
+
+  #stepOf(array: DeviceArray): number | undefined {
+    const made = this.#made
+    if (made.length <= fewSteps) {
+      const step = made.indexOf(array)
+      return step === -1 ? undefined : step
+    }
+    this.#steps ??= new Map(made.flatMap((known, step) => known === undefined ? [] : [[known, step]]))
+    return this.#steps.get(array)
+  }
+
+  #add(step: Step, array: DeviceArray | undefined): number {
+    const index = this.steps.push(step) - 1
+    this.#made.push(array)
+    if (this.#steps !== undefined && array !== undefined) this.#steps.set(array, index)
+    return index
+  }
+
+  #leaf(array: DeviceArray): Step {
+    const { dtype } = array
+    this.weight += 1
+    this.vectorOf.push(this.#vectorOf(array.lease!, dtype))
+    return { _tag: "Leaf", leaf: this.arrays.push(array) - 1, dtype }
+  }
+
+  #vectorOf(lease: PooledBuffer, dtype: DType): number {
+    for (let vector = 0; vector < this.vectors.length; vector++) {
+      const known = this.vectors[vector]!
+      if (known.lease === lease && known.dtype === dtype) return vector
+    }
+    return this.vectors.push({ lease, dtype }) - 1
+  }
+
+  #apply({ dtype }: DeviceArray, pending: Pending): Step {
+    const { operandTypes, operands: given, operation } = pending
+    const operands: Array<number> = []
+    for (let at = 0; at < given.length; at++) {
+      const operand = given[at]!
+      if (typeof operand !== "number") {
+        operands.push(this.visit(operand))
+      } else {
+        this.numbers.push(operand)
+        operands.push(this.#add({ _tag: "Number", dtype: operandTypes[at]! }, undefined))
+      }
+    }
+    this.weight += operation.weight ?? 1
+    return { _tag: "Apply", pending, operands, dtype }
+  }
+}
+
+/** Plans the computation of arrays of one shape. */
+export const make = (results: ReadonlyArray<DeviceArray>, shape: Shape.Shape): Plan => {
+  const planner = new Planner()
+  const steps: Array<number> = []
+  for (let result = 0; result < results.length; result++) steps.push(planner.visit(results[result]!))
+  return planner.plan(steps, flat(planner.arrays, shape) ?? collapsed(planner.arrays, shape))
+}
+
+const oneByOne: ReadonlyArray<number> = [1]
+const theSame: ReadonlyArray<number> = [0]
+const none: ReadonlyArray<number> = []
+
+/** What the collapsed iteration is where all elements follow each other, without the work: most are so. */
+const flat = (arrays: ReadonlyArray<DeviceArray>, shape: Shape.Shape): Layout.Iteration | undefined => {
+  const size = Shape.size(shape)
+  const strides: Array<ReadonlyArray<number>> = []
+  for (let leaf = 0; leaf < arrays.length; leaf++) {
+    const array = arrays[leaf]!
+    if (!isFlat(array, shape)) return undefined
+    strides.push(size === 1 ? none : array.size === 1 ? theSame : oneByOne)
+  }
+  return { shape: size === 1 ? none : [size], strides }
+}
+
+/** Whether an array is read element by element, or is one element, in an iteration over a shape. */
+export const isFlat = (array: DeviceArray, shape: Shape.Shape): boolean =>
+  array.size === 1 || (Shape.equals(array.shape, shape) && array.isContiguous)
+
+const collapsed = (arrays: ReadonlyArray<DeviceArray>, shape: Shape.Shape): Layout.Iteration =>
+  Layout.collapse(shape, arrays.map((array) => Layout.broadcastStrides(array, shape)))
+
+/**
+ * Plans the computation of an array row by row along an axis: that axis is the last of the plan's, and the others come
+ * before it in their order.
+ */
+export const along = (array: DeviceArray, axis: number): Plan => {
+  const planner = new Planner()
+  const result = planner.visit(array)
+  const strides = planner.arrays.map((leaf) => Layout.broadcastStrides(leaf, array.shape))
+  const others = (of: ReadonlyArray<number>) => of.filter((_, index) => index !== axis)
+  const outer = Layout.collapse(others(array.shape), strides.map(others))
+  return planner.plan([result], {
+    shape: [...outer.shape, array.shape[axis]!],
+    strides: outer.strides.map((of, leaf) => [...of, strides[leaf]![axis]!])
+  })
+}
+
+/** The most steps of one kernel, by their weights: compilers take seconds for more. */
+const maxWeight = 256
+
+/** The most numbers that one kernel takes: every OpenCL device has room for 1,024 bytes of arguments. */
+const maxScalars = 100
+
+/** What a kernel is made of, in numbers. */
+interface Extent {
+  /** Those that it computes, too. */
+  readonly vectors: number
+  readonly leaves: number
+  readonly axes: number
+  readonly numbers: number
+  readonly weight: number
+}
+
+/** Whether a device that takes so many vectors takes such a kernel. */
+export const isModest = ({ axes, leaves, numbers, vectors, weight }: Extent, maxVectorArguments: number): boolean =>
+  vectors <= maxVectorArguments && weight <= maxWeight && numbers + leaves * (1 + axes) + axes <= maxScalars
+
+/** Whether one kernel can hold the plan, beside some vectors for what it computes. */
+export const fits = (
+  { leaves, lengths, numbers, vectors, weight }: Plan,
+  outputs: number,
+  maxVectorArguments: number
+): boolean =>
+  isModest({
+    vectors: vectors.length + outputs,
+    leaves: leaves.length,
+    axes: lengths.length,
+    numbers: numbers.length,
+    weight
+  }, maxVectorArguments)

@@ -1,0 +1,90 @@
+/**
+ * Positions that the program has as numbers: they are checked before anything reaches the device.
+ *
+ * @internal
+ */
+import { GpuError, invalidRequest, outOfMemory } from "effect-gpu-pool/GpuError"
+import * as HostData from "effect-gpu-pool/HostData"
+import { shown } from "effect-gpu-pool/ShownValue"
+import type * as Shape from "../layout/Shape.ts"
+import { type NestedNumbers, parse } from "../transfer/NestedNumbers.ts"
+import type { Mode } from "./TakeKernel.ts"
+
+/** Positions on an axis, all of them inside. */
+export interface Positions {
+  readonly shape: Shape.Shape
+  readonly data: Uint32Array<ArrayBuffer>
+}
+
+/**
+ * Positions on an axis of `length` elements, negative ones counted from the end; those outside are InvalidRequest unless
+ * a mode says what they mean. `where` is the axis as errors name it.
+ */
+export const positions = (
+  operation: string,
+  given: NestedNumbers | ArrayBufferView,
+  length: number,
+  mode: Mode | undefined,
+  where: string
+): Positions | GpuError => {
+  const numbers = numbersOf(operation, given)
+  if (numbers instanceof GpuError) return numbers
+  const { shape } = numbers
+  const buffer = HostData.allocate(numbers.data.length * 4)
+  if (buffer === undefined) return outOfMemory(numbers.data.length * 4)
+  const data = new Uint32Array(buffer)
+  for (let at = 0; at < data.length; at++) {
+    const index = numbers.data[at]!
+    const position = positionOf(index, length, mode)
+    if (position === undefined) return outside(operation, index, at, shape, length, where)
+    data[at] = position
+  }
+  return { shape, data }
+}
+
+interface Numbers {
+  readonly shape: Shape.Shape
+  readonly data: ArrayLike<number>
+}
+
+const numbersOf = (operation: string, given: NestedNumbers | ArrayBufferView): Numbers | GpuError => {
+  if (!(given instanceof Int32Array || given instanceof Uint32Array)) {
+    return parse(operation, given as NestedNumbers, "f64")
+  }
+  const wrong = HostData.bytes(operation, given)
+  return wrong instanceof GpuError ? wrong : { shape: [given.length], data: given }
+}
+
+const positionOf = (index: number, length: number, mode: Mode | undefined): number | undefined => {
+  if (!Number.isSafeInteger(index)) return undefined
+  const fromFront = index < 0 ? index + length : index
+  if (mode === "clip") return Math.min(Math.max(fromFront, 0), length - 1)
+  if (mode === "wrap") return ((index % length) + length) % length
+  return fromFront >= 0 && fromFront < length ? fromFront : undefined
+}
+
+const outside = (
+  operation: string,
+  index: number,
+  at: number,
+  shape: Shape.Shape,
+  length: number,
+  where: string
+): GpuError => {
+  const coordinates: Array<number> = []
+  let rest = at
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    coordinates.unshift(rest % shape[axis]!)
+    rest = Math.floor(rest / shape[axis]!)
+  }
+  const name = shape.length === 0 ? "the index" : `index [${coordinates.join("][")}]`
+  return invalidRequest(
+    operation,
+    `${name} is ${shown(index)}, outside ${where}`,
+    length === 0
+      ? "There are no positions to take."
+      : Number.isSafeInteger(index)
+      ? `Use ${-length} to ${length - 1}, or say what others mean: { mode: "clip" } or { mode: "wrap" }.`
+      : "Indices are whole numbers."
+  )
+}

@@ -1,0 +1,142 @@
+/**
+ * Shapes of arrays: which values are shapes, how two of them broadcast, and how a program names an axis.
+ *
+ * @internal
+ */
+import { readValues } from "effect-gpu-pool/ArgumentProblem"
+import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { isArray, shown } from "effect-gpu-pool/ShownValue"
+
+/** The length of each axis. */
+export type Shape = ReadonlyArray<number>
+
+/** More axes would outgrow the arguments that every device's kernels can take. */
+export const maxRank = 32
+
+/** A shape as errors write it: `[2, 3]`. */
+export const format = (shape: Shape): string => {
+  const lengths = Array.from(shape.length > maxRank ? shape.slice(0, maxRank) : shape, shown)
+  return `[${lengths.join(", ")}${shape.length > maxRank ? ", ..." : ""}]`
+}
+
+/** A copy of a shape, so that later changes by the program do not reach it. Adding 0 turns a negative zero into 0. */
+export const copy = (shape: Shape): Shape => Array.from(shape, (length) => length + 0)
+
+/** The number of elements. */
+export const size = (shape: Shape): number => {
+  let elements = 1
+  for (const length of shape) elements *= length
+  return elements
+}
+
+export const equals = (a: Shape, b: Shape): boolean => {
+  if (a === b) return true
+  if (a.length !== b.length) return false
+  for (let axis = 0; axis < a.length; axis++) {
+    if (a[axis] !== b[axis]) return false
+  }
+  return true
+}
+
+const isLength = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
+
+/** Why a value is no shape, or `undefined`. Programs without types can pass anything. */
+export const problem = (operation: string, shape: Shape): GpuError | undefined => {
+  const wrong = rankProblem(operation, shape)
+  if (wrong !== undefined) return wrong
+  // A loop over the indices, because the methods of an array skip its holes.
+  for (let axis = 0; axis < shape.length; axis++) {
+    if (isLength(shape[axis])) continue
+    return invalidRequest(
+      operation,
+      `the shape ${format(shape)} has an axis that is no whole number, zero or more`,
+      "Pass one length for each axis, as [2, 3]."
+    )
+  }
+  return sizeProblem(operation, shape)
+}
+
+/** Why a value is no list of axes that an array could have, whatever is in it. */
+export const rankProblem = (operation: string, shape: Shape): GpuError | undefined => {
+  if (!isArray(shape)) {
+    return invalidRequest(operation, `the shape is ${shown(shape)}`, "Pass one length for each axis, as [2, 3].")
+  }
+  return shape.length <= maxRank ? undefined : invalidRequest(
+    operation,
+    `the shape ${format(shape)} has ${shape.length} axes, more than ${maxRank}`,
+    "Join axes, or drop those of length 1."
+  )
+}
+
+/** An empty array may have any other lengths, as long as they are counted exactly. */
+const sizeProblem = (operation: string, shape: Shape): GpuError | undefined =>
+  Number.isSafeInteger(size(shape.filter((length) => length > 0))) ? undefined : invalidRequest(
+    operation,
+    `the shape ${format(shape)} has more than 2^53 - 1 elements`,
+    "Split the array."
+  )
+
+/**
+ * The shape to which two shapes broadcast: aligned at the last axis, each pair of lengths equal or one of them 1.
+ *
+ * @see https://numpy.org/doc/stable/user/basics.broadcasting.html
+ */
+export const broadcast = (operation: string, a: Shape, b: Shape): Shape | GpuError => {
+  if (equals(a, b)) return a
+  const rank = Math.max(a.length, b.length)
+  const result: Array<number> = []
+  for (let axis = 0; axis < rank; axis++) {
+    const x = a[axis - rank + a.length] ?? 1
+    const y = b[axis - rank + b.length] ?? 1
+    if (x !== y && x !== 1 && y !== 1) return mismatch(operation, a, b)
+    result[axis] = x === 1 ? y : x
+  }
+  return sizeProblem(operation, result) ?? result
+}
+
+const mismatch = (operation: string, a: Shape, b: Shape): GpuError =>
+  invalidRequest(
+    operation,
+    `the shapes ${format(a)} and ${format(b)} do not broadcast`,
+    "Aligned at the last axis, each pair of lengths must be equal or one of them 1. Use reshape to add axes of length 1."
+  )
+
+/** An axis counted from the front; negative ones count from the back. `shape` is named when there is no such axis. */
+export const axisOf = (operation: string, axis: number, shape: Shape): number | GpuError => {
+  const rank = shape.length
+  // Arithmetic on a value that is no number can throw.
+  const index = !Number.isInteger(axis) ? -1 : axis < 0 ? axis + rank : axis + 0
+  return index >= 0 && index < rank ? index : invalidRequest(
+    operation,
+    `there is no axis ${shown(axis)} in the shape ${format(shape)}`,
+    rank === 0 ? "An array without axes has no axis to name: leave the axis out." : `Use ${-rank} to ${rank - 1}.`
+  )
+}
+
+/** Axes counted from the front, in the order given, none of them twice; one alone may stand for a list of one. */
+export const axesOf = (
+  operation: string,
+  axes: number | ReadonlyArray<number>,
+  shape: Shape
+): ReadonlyArray<number> | GpuError => readValues(operation, () => distinctAxes(operation, axes, shape))
+
+const distinctAxes = (
+  operation: string,
+  axes: number | ReadonlyArray<number>,
+  shape: Shape
+): ReadonlyArray<number> | GpuError => {
+  const found: Array<number> = []
+  for (const given of isArray(axes) ? axes : [axes as number]) {
+    const axis = axisOf(operation, given, shape)
+    if (axis instanceof GpuError) return axis
+    if (found.includes(axis)) {
+      return invalidRequest(
+        operation,
+        `the axis ${axis} of the shape ${format(shape)} is named twice`,
+        "Name each axis once, whether counted from the front or from the back."
+      )
+    }
+    found.push(axis)
+  }
+  return found
+}

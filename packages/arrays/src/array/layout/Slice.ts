@@ -1,0 +1,98 @@
+/**
+ * Which elements of an axis a slice takes: Python's rules.
+ *
+ * @see https://docs.python.org/3/reference/datamodel.html#slice.indices
+ * @since 0.1.0
+ */
+import { membersOf } from "effect-gpu-pool/ArgumentProblem"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { shown } from "effect-gpu-pool/ShownValue"
+import { format, type Shape } from "./Shape.ts"
+
+/**
+ * Elements of an axis from `start` up to, not including, `stop`, each `step` after the one before. Negative positions
+ * count from the end, a negative step goes backwards, and what is left out means as far as the axis goes.
+ *
+ * **Example** (Every other element, from the last to the first)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const everyOther: DeviceArray.Range = { step: -2 }
+ * const backwards = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.slice(x, [everyOther])
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Range {
+  readonly start?: number | undefined
+  readonly stop?: number | undefined
+  /** Not 0; 1 without it. */
+  readonly step?: number | undefined
+}
+
+/** A range that was worked out for an axis: `length` elements, the first at `start`, each `step` after the one before. */
+export interface Progression {
+  readonly start: number
+  readonly step: number
+  readonly length: number
+}
+
+const names = ["start", "stop", "step"] as const
+
+const known = KnownOptions.of<Range>({ start: true, stop: true, step: true })
+
+/** A copy of a range as it is now, or why a value is none. @internal */
+export const rangeOf = (operation: string, given: Range): Range | GpuError => {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    return invalidRequest(
+      operation,
+      `${shown(given)} was given for an axis`,
+      "Pass a position or { start, stop, step } for each axis; {} takes all of it."
+    )
+  }
+  const range = membersOf(operation, given, known)
+  return isGpuError(range) ? range : rangeProblem(operation, range) ?? range
+}
+
+const rangeProblem = (operation: string, range: Range): GpuError | undefined => {
+  for (const name of names) {
+    const value = range[name]
+    if (value === undefined || Number.isSafeInteger(value)) continue
+    return invalidRequest(
+      operation,
+      `${name} is ${shown(value)}, no whole number`,
+      "Pass an integer, or leave it out."
+    )
+  }
+  return range.step === 0
+    ? invalidRequest(operation, "step is 0", "Pass 1 or more to go forwards, -1 or less to go backwards.")
+    : undefined
+}
+
+/** The elements of an axis of `length` elements that a range of {@link rangeOf} takes. @internal */
+export const progression = ({ start, step = 1, stop }: Range, length: number): Progression => {
+  const forwards = step > 0
+  const [least, most] = forwards ? [0, length] : [-1, length - 1]
+  const within = (position: number | undefined, otherwise: number): number =>
+    position === undefined ? otherwise : Math.min(Math.max(position < 0 ? position + length : position, least), most)
+  const first = within(start, forwards ? least : most)
+  const end = within(stop, forwards ? most : least)
+  const count = Math.max(0, Math.ceil((end - first) / step))
+  return { start: first, step, length: count }
+}
+
+/** The position on an axis that a number names; negative ones count from the end. @internal */
+export const positionOf = (operation: string, position: number, axis: number, shape: Shape): number | GpuError => {
+  const length = shape[axis]!
+  const index = !Number.isInteger(position) ? -1 : position < 0 ? position + length : position + 0
+  return index >= 0 && index < length ? index : invalidRequest(
+    operation,
+    `the position ${shown(position)} is outside axis ${axis} of the shape ${format(shape)}`,
+    length === 0
+      ? "The axis has no elements."
+      : `Use ${-length} to ${length - 1}, or a range, which is cut to the axis.`
+  )
+}

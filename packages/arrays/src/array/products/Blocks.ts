@@ -1,0 +1,120 @@
+/**
+ * How the host divides a product into blocks, and computes one. A block fits a processor's cache; its size does not
+ * change the numbers.
+ *
+ * @internal
+ */
+import { hostFunction } from "effect-gpu-pool/Kernel"
+import {
+  addFloats,
+  addIntegers,
+  columnsOfStrip,
+  copy,
+  type Elements,
+  type Part,
+  rowsOfStrip,
+  type Scratch
+} from "./Strips.ts"
+
+/** Rows and columns of the largest block; a multiple of those of a strip. */
+const largest = 64
+
+/** How much of the depth is copied at a time. */
+const depthAtATime = 256
+
+/** Multiplications that count as one item: the event loop gets time after so many items. */
+const worthAnItem = 64
+
+/**
+ * The most multiplications of a block, for which the event loop has to wait: a few milliseconds. Blocks are no smaller
+ * than strips, so a greater depth takes longer, in proportion: a pause on the way would have to keep the sums.
+ */
+const worthABlock = 2 ** 21
+
+/** Blocks of so many rows and columns, each of which stands for so many items of the dispatch. */
+export interface Division {
+  readonly blockRows: number
+  readonly blockColumns: number
+  readonly blockItems: number
+  /** Items altogether. */
+  readonly count: number
+}
+
+export const divide = (matrices: number, rows: number, columns: number, depth: number): Division => {
+  let blockRows = Math.min(rows, largest)
+  let blockColumns = Math.min(columns, largest)
+  while (blockRows * blockColumns * depth > worthABlock && Math.max(blockRows, blockColumns) > columnsOfStrip) {
+    if (blockRows > blockColumns) blockRows = Math.ceil(blockRows / 2)
+    else blockColumns = Math.ceil(blockColumns / 2)
+  }
+  const blocks = matrices * Math.ceil(rows / blockRows) * Math.ceil(columns / blockColumns)
+  const worth = Math.ceil(blockRows * blockColumns * depth / worthAnItem)
+  const blockItems = Math.max(1, Math.min(worth, Math.floor(0xffffffff / blocks)))
+  return { blockRows, blockColumns, blockItems, count: blocks * blockItems }
+}
+
+/** A block of one matrix of the result. */
+export interface Block {
+  readonly rows: number
+  readonly columns: number
+  readonly depth: number
+  readonly a: Part
+  readonly b: Part
+  readonly y: Elements
+  /** Where its first element is in the result, and how far its rows are from each other. */
+  readonly at: number
+  readonly row: number
+}
+
+type Add<A extends Float64Array | Int32Array> = (
+  scratch: Scratch<A>,
+  aAt: number,
+  bAt: number,
+  sumsAt: number,
+  width: number,
+  depth: number
+) => void
+
+const sizes = { columnsOfStrip, copy, depthAtATime, largest, rowsOfStrip }
+
+/** A block is computed in one go, so all share this memory. The sums are rounded to the result's type, or taken modulo 2^32. */
+const computing = <A extends Float64Array | Int32Array>(
+  { add, columnsOfStrip, copy, depthAtATime, largest, numbers, rowsOfStrip }: typeof sizes & {
+    readonly add: Add<A>
+    readonly numbers: (length: number) => A
+  }
+) => {
+  let scratch: Scratch<A> | undefined
+  return ({ a, at, b, columns, depth, row, rows, y }: Block): void => {
+    scratch ??= {
+      a: numbers(largest * depthAtATime),
+      b: numbers(largest * depthAtATime),
+      sums: numbers(largest ** 2)
+    }
+    const { sums } = scratch
+    sums.fill(0)
+    for (let from = 0; from < depth; from += depthAtATime) {
+      const length = Math.min(depth - from, depthAtATime)
+      copy(scratch.a, { ...a, at: a.at + from * a.step }, rows, length, rowsOfStrip)
+      copy(scratch.b, { ...b, at: b.at + from * b.step }, columns, length, columnsOfStrip)
+      for (let c = 0; c < columns; c += columnsOfStrip) {
+        for (let r = 0; r < rows; r += rowsOfStrip) {
+          add(scratch, r * length, c * length, r * largest + c, largest, length)
+        }
+      }
+    }
+    for (let r = 0; r < rows; r++) {
+      for (let c = 0; c < columns; c++) y[at + r * row + c] = sums[r * largest + c]!
+    }
+  }
+}
+
+export const computeFloats = hostFunction(
+  { ...sizes, add: addFloats, numbers: (length: number) => new Float64Array(length) },
+  computing
+)
+
+export const computeIntegers = hostFunction(
+  { ...sizes, add: addIntegers, numbers: (length: number) => new Int32Array(length) },
+  computing
+)

@@ -1,0 +1,153 @@
+/**
+ * A product of two arrays as a kernel sees it: a batch of matrices each, read by strides, whatever axes the arrays have.
+ *
+ * @internal
+ */
+import type { DType } from "effect-gpu-pool/DType"
+import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import type { DeviceArray } from "../ArrayValue.ts"
+import * as Layout from "../layout/Layout.ts"
+import * as Promotion from "../layout/Promotion.ts"
+import * as Shape from "../layout/Shape.ts"
+
+/** Where the matrices of an operand are in its memory, in elements. */
+export interface Operand {
+  readonly dtype: DType
+  readonly offset: number
+  /** From row to row. */
+  readonly row: number
+  /** From column to column. */
+  readonly column: number
+  /** From matrix to matrix, along each axis of the batch. */
+  readonly batch: ReadonlyArray<number>
+}
+
+/** `rows` times `depth` by `depth` times `columns`, for each matrix of the batch. */
+export interface MatrixProduct {
+  readonly dtype: DType
+  /** The result's. */
+  readonly shape: Shape.Shape
+  readonly rows: number
+  readonly columns: number
+  readonly depth: number
+  /** The lengths of the batch's axes, as few as possible. */
+  readonly batch: Shape.Shape
+  readonly a: Operand
+  readonly b: Operand
+}
+
+/** How many matrices there are. */
+export const matrices = ({ batch }: MatrixProduct): number => Shape.size(batch)
+
+/**
+ * NumPy's rules: a vector is a row on the left and a column on the right, of which the result keeps nothing; axes before
+ * the last two are a batch, and broadcast.
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.matmul.html
+ */
+export const make = (operation: string, a: DeviceArray, b: DeviceArray): MatrixProduct | GpuError => {
+  if (a.shape.length === 0 || b.shape.length === 0) {
+    return mismatch(
+      operation,
+      a,
+      b,
+      "an array of no axes is no matrix",
+      "Use DeviceArray.multiply for products by a number."
+    )
+  }
+  const left = matrixOf(a, a.shape.length === 1 ? [1, a.shape[0]!] : undefined, [0, a.strides[0]!])
+  const right = matrixOf(b, b.shape.length === 1 ? [b.shape[0]!, 1] : undefined, [b.strides[0]!, 0])
+  if (left.columns !== right.rows) {
+    return mismatch(
+      operation,
+      a,
+      b,
+      `their inner lengths are ${left.columns} and ${right.rows}`,
+      "The last axis of the first must be as long as the last axis but one of the second, or as its only one."
+    )
+  }
+  const batch = Shape.broadcast(operation, left.batch.shape, right.batch.shape)
+  if (batch instanceof GpuError) {
+    return mismatch(
+      operation,
+      a,
+      b,
+      `their leading axes ${Shape.format(left.batch.shape)} and ${Shape.format(right.batch.shape)} do not broadcast`,
+      "Aligned at the last one, each pair of lengths must be equal or one of them 1."
+    )
+  }
+  const shape = [
+    ...batch,
+    ...(a.shape.length === 1 ? [] : [left.rows]),
+    ...(b.shape.length === 1 ? [] : [right.columns])
+  ]
+  const problem = Shape.problem(operation, shape)
+  if (problem !== undefined) return problem
+  const longest = Math.max(left.rows, left.columns, right.columns, ...batch)
+  if (longest > 0xffffffff && Shape.size(shape) > 0) {
+    return mismatch(
+      operation,
+      a,
+      b,
+      `kernels count to 2^32 - 1, and an axis has ${longest} elements`,
+      "Slice the arrays, and join or add up the results."
+    )
+  }
+  const collapsed = Layout.collapse(batch, [
+    Layout.broadcastStrides(left.batch, batch),
+    Layout.broadcastStrides(right.batch, batch)
+  ])
+  return withMoreRows({
+    dtype: Promotion.promote(a.dtype, b.dtype),
+    shape,
+    rows: left.rows,
+    columns: right.columns,
+    depth: left.columns,
+    batch: collapsed.shape,
+    a: { ...left.operand, batch: collapsed.strides[0]! },
+    b: { ...right.operand, batch: collapsed.strides[1]! }
+  })
+}
+
+const mismatch = (operation: string, a: DeviceArray, b: DeviceArray, why: string, hint: string): GpuError =>
+  invalidRequest(
+    operation,
+    `the shapes ${Shape.format(a.shape)} and ${Shape.format(b.shape)} have no product: ${why}`,
+    hint
+  )
+
+/** The last two axes, or those given for a vector, and the axes before them. */
+const matrixOf = (
+  { dtype, offset, shape, strides }: DeviceArray,
+  asMatrix: readonly [rows: number, columns: number] | undefined,
+  vectorStrides: readonly [row: number, column: number]
+) => {
+  const leading = Math.max(0, shape.length - 2)
+  const [rows, columns] = asMatrix ?? [shape[leading]!, shape[leading + 1]!]
+  const [row, column] = asMatrix === undefined ? [strides[leading]!, strides[leading + 1]!] : vectorStrides
+  return {
+    rows,
+    columns,
+    batch: { shape: shape.slice(0, leading), strides: strides.slice(0, leading), offset },
+    operand: { dtype, offset, row, column }
+  }
+}
+
+/**
+ * Where all matrices of a batch are multiplied by the same one, and follow each other evenly, they are one tall matrix:
+ * its rows fill tiles better.
+ */
+const withMoreRows = (product: MatrixProduct): MatrixProduct => {
+  const { a, b, batch, rows } = product
+  const last = batch.length - 1
+  if (last < 0 || b.batch[last] !== 0) return product
+  const step = a.batch[last]!
+  if (rows !== 1 && step !== rows * a.row) return product
+  return withMoreRows({
+    ...product,
+    rows: rows * batch[last]!,
+    batch: batch.slice(0, last),
+    a: { ...a, row: rows === 1 ? step : a.row, batch: a.batch.slice(0, last) },
+    b: { ...b, batch: b.batch.slice(0, last) }
+  })
+}

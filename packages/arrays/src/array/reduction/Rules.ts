@@ -1,0 +1,101 @@
+/**
+ * The rules by which arrays are reduced.
+ *
+ * @internal
+ */
+import type { DType } from "effect-gpu-pool/DType"
+import * as Expr from "../../kernels/Expr.ts"
+import { isFloat } from "../../kernels/expression/Operation.ts"
+import type { StateExprs } from "../../kernels/reduction/State.ts"
+import * as Promotion from "../layout/Promotion.ts"
+import type { Rule } from "./ArrayReduction.ts"
+
+type Value = Expr.Expr<DType>
+
+/** Halves are summed in f32, as their sums soon leave their range. */
+const wide = (dtype: DType): DType => dtype === "f16" ? "f32" : dtype
+
+const cast = (value: Expr.Expr, dtype: DType): Value =>
+  (value.type === dtype ? value : Expr.apply("astype", [value], dtype)) as Value
+
+const apply = (operation: Parameters<typeof Expr.apply>[0], ...operands: ReadonlyArray<Expr.Expr>): Value =>
+  Expr.apply(operation, operands) as Value
+
+/** A rule that carries nothing but its result. */
+const single = (
+  name: string,
+  carried: (dtype: DType) => DType,
+  neutral: (dtype: DType) => number,
+  operation: Parameters<typeof Expr.apply>[0]
+): Rule => ({
+  name,
+  state: (dtype) => [{ name: "value", dtype: carried(dtype), neutral: neutral(carried(dtype)) }],
+  map: (element) => [cast(element, carried(element.type))],
+  combine: ([a], [b]) => [apply(operation, a!, b!)]
+})
+
+const largest = (dtype: DType): number => dtype === "i32" ? 0x7fffffff : dtype === "u32" ? 0xffffffff : Infinity
+
+const smallest = (dtype: DType): number => dtype === "i32" ? -0x80000000 : dtype === "u32" ? 0 : -Infinity
+
+export const sum = single("sum", wide, () => 0, "add")
+
+export const product = single("prod", wide, () => 1, "multiply")
+
+/** The sum in the type of the mean. */
+export const total = single("total", (dtype) => wide(Promotion.floating(dtype)), () => 0, "add")
+
+export const min = single("min", (dtype) => dtype, largest, "minimum")
+
+export const max = single("max", (dtype) => dtype, smallest, "maximum")
+
+/** Truths as 0 and 1. */
+const truth = (name: string, neutral: number, operation: "bitwiseAnd" | "bitwiseOr"): Rule => ({
+  name,
+  state: () => [{ name: "value", dtype: "u32", neutral }],
+  map: (element) => [cast(Expr.apply("astype", [element], "bool"), "u32")],
+  combine: ([a], [b]) => [apply(operation, a!, b!)]
+})
+
+export const any = truth("any", 0, "bitwiseOr")
+
+export const all = truth("all", 1, "bitwiseAnd")
+
+/** No element has this position, and every element comes before it. */
+const noPosition = 0xffffffff
+
+/** The position of the first of the elements that come before all others; NaN comes before every number. */
+const argument = (name: string, before: "less" | "greater", neutral: (dtype: DType) => number): Rule => ({
+  name,
+  state: (dtype) => [
+    { name: "index", dtype: "u32", neutral: noPosition },
+    { name: "value", dtype, neutral: neutral(dtype) }
+  ],
+  map: (element, position) => [position, element],
+  combine: (a, b) => {
+    const takes = isBefore(b, a, before)
+    return a.map((value, component) => apply("where", takes, b[component]!, value))
+  }
+})
+
+const isBefore = (
+  [aIndex, aValue]: StateExprs,
+  [bIndex, bValue]: StateExprs,
+  before: "less" | "greater"
+): Expr.Expr => {
+  const earlier = Expr.apply("less", [aIndex!, bIndex!])
+  const wins = Expr.apply(before, [aValue!, bValue!])
+  const ties = Expr.apply("logicalAnd", [Expr.apply("equal", [aValue!, bValue!]), earlier])
+  const amongNumbers = Expr.apply("logicalOr", [wins, ties])
+  if (!isFloat(aValue!.type)) return amongNumbers
+  const [aIsNaN, bIsNaN] = [Expr.apply("isNaN", [aValue!]), Expr.apply("isNaN", [bValue!])]
+  const nanWins = Expr.apply("logicalAnd", [
+    aIsNaN,
+    Expr.apply("logicalOr", [Expr.apply("logicalNot", [bIsNaN]), earlier])
+  ])
+  return Expr.apply("logicalOr", [nanWins, amongNumbers])
+}
+
+export const argmin = argument("argmin", "less", largest)
+
+export const argmax = argument("argmax", "greater", smallest)

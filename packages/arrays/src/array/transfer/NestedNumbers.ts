@@ -1,0 +1,135 @@
+/**
+ * Numbers in plain arrays, nested one level an axis.
+ *
+ * @since 0.1.0
+ */
+import * as DType from "effect-gpu-pool/DType"
+import { GpuError, invalidRequest, outOfMemory } from "effect-gpu-pool/GpuError"
+import * as HostData from "effect-gpu-pool/HostData"
+import { isArray, shown } from "effect-gpu-pool/ShownValue"
+import { holds } from "../../kernels/expression/Expression.ts"
+import { elementHint } from "../ArrayProblem.ts"
+import * as Shape from "../layout/Shape.ts"
+
+/**
+ * A number, or arrays of numbers nested one level an axis: `[[1, 2, 3], [4, 5, 6]]` has the shape `[2, 3]`.
+ *
+ * **Example** (A function of what both directions have)
+ *
+ * ```ts
+ * import type { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const identity: DeviceArray.NestedNumbers = [[1, 0], [0, 1]]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type NestedNumbers = number | ReadonlyArray<NestedNumbers>
+
+/** Numbers in row-major order, with their shape. @internal */
+export interface Numbers {
+  readonly shape: Shape.Shape
+  readonly data: DType.TypedArrayOf[DType.DType]
+}
+
+/** The lengths along the first elements; what lies beside them is compared later. */
+const shapeOf = (operation: string, nested: NestedNumbers): Shape.Shape | GpuError => {
+  const shape: Array<number> = []
+  let value: NestedNumbers | undefined = nested
+  while (isArray(value)) {
+    if (shape.length === Shape.maxRank) {
+      return invalidRequest(
+        operation,
+        `the arrays are nested more than ${Shape.maxRank} deep`,
+        "Each level is an axis: flatten some of them."
+      )
+    }
+    shape.push(value.length)
+    value = value[0]
+  }
+  return Shape.problem(operation, shape) ?? shape
+}
+
+const place = (path: ReadonlyArray<number>): string => `[${path.join("][")}]`
+
+class Reader {
+  readonly #operation: string
+  readonly #dtype: DType.DType
+  readonly #shape: Shape.Shape
+  readonly #data: DType.TypedArrayOf[DType.DType]
+  readonly #path: Array<number> = []
+  #count = 0
+
+  constructor(operation: string, dtype: DType.DType, { data, shape }: Numbers) {
+    this.#operation = operation
+    this.#dtype = dtype
+    this.#shape = shape
+    this.#data = data
+  }
+
+  /** Reads what is at the path; answers what is wrong with it, if anything. */
+  read(value: unknown): GpuError | undefined {
+    const axis = this.#path.length
+    if (axis === this.#shape.length) return this.#number(value)
+    const length = this.#shape[axis]!
+    if (!Array.isArray(value) || value.length !== length) return this.#ragged(value, length)
+    for (let index = 0; index < length; index++) {
+      this.#path.push(index)
+      const problem = this.read(value[index])
+      if (problem !== undefined) return problem
+      this.#path.pop()
+    }
+    return undefined
+  }
+
+  #number(value: unknown): GpuError | undefined {
+    if (Array.isArray(value)) return this.#ragged(value, undefined)
+    if (typeof value === "number" && holds(this.#dtype, value)) {
+      this.#data[this.#count++] = value
+      return undefined
+    }
+    const where = this.#path.length === 0 ? "the value" : `element ${place(this.#path)}`
+    return invalidRequest(
+      this.#operation,
+      `${where} is ${shown(value)}, no ${this.#dtype}`,
+      elementHint(value, "Pass numbers, in arrays nested one level an axis.")
+    )
+  }
+
+  #ragged(value: unknown, length: number | undefined): GpuError {
+    const found = Array.isArray(value) ? `an array of ${value.length}` : shown(value)
+    const first = place(this.#path.map(() => 0))
+    return invalidRequest(
+      this.#operation,
+      `the arrays are ragged: ${place(this.#path)} is ${found}, and ${first} is ${
+        length === undefined ? "a number" : `an array of ${length}`
+      }`,
+      "Arrays of one level must all have the same length."
+    )
+  }
+}
+
+/**
+ * The numbers as a typed array, and the shape that the nesting gives them.
+ *
+ * @internal
+ */
+export const parse = (operation: string, nested: NestedNumbers, dtype: DType.DType): Numbers | GpuError => {
+  const shape = shapeOf(operation, nested)
+  if (shape instanceof GpuError) return shape
+  const elements = Shape.size(shape)
+  const bytes = elements * DType.byteSize(dtype)
+  const buffer = HostData.allocate(bytes)
+  if (buffer === undefined) return outOfMemory(bytes)
+  const numbers = { shape, data: DType.viewUnsafe(dtype, buffer, 0, elements) }
+  return new Reader(operation, dtype, numbers).read(nested) ?? numbers
+}
+
+/** Numbers in row-major order, nested by a shape. @internal */
+export const nest = (data: ArrayLike<number>, shape: Shape.Shape): NestedNumbers => {
+  let at = 0
+  const level = (axis: number): NestedNumbers =>
+    axis === shape.length ? data[at++]! : Array.from({ length: shape[axis]! }, () => level(axis + 1))
+  return level(0)
+}

@@ -1,0 +1,264 @@
+/**
+ * Kernels that compute each element of their outputs from the elements of their inputs, written in every language from
+ * expressions.
+ *
+ * @see pyopencl.elementwise.ElementwiseKernel
+ * @since 0.1.0
+ */
+import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
+import type { DType } from "effect-gpu-pool/DType"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import * as Kernel from "effect-gpu-pool/Kernel"
+import type { NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { shown } from "effect-gpu-pool/ShownValue"
+import type { Widened } from "effect-gpu-pool/ValueType"
+import type * as Expr from "./Expr.ts"
+import { answerOf, declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
+import { dtypesOf, ownVectorsOf } from "./expression/Inspection.ts"
+import { makeHostBody } from "./expression/JavaScript.ts"
+import type { Language } from "./expression/Language.ts"
+import { openClC, openClPreamble } from "./expression/OpenClC.ts"
+import { outputsProblem } from "./expression/OutputsProblem.ts"
+import { Statements } from "./expression/Statements.ts"
+import { wgsl, wgslPreamble } from "./expression/Wgsl.ts"
+
+/**
+ * The arguments as expressions: for a vector that may be read its element, for a scalar its value; an 8-bit or 16-bit
+ * integer is an `i32` or a `u32` there.
+ *
+ * **Example** (What a function of inputs sees)
+ *
+ * ```ts
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { type ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const args = [KernelArgument.VectorArg("f32", "x"), KernelArgument.ScalarArg("f32", "factor")] as const
+ * const scaled = ({ factor, x }: ElementwiseKernel.Inputs<typeof args>) => Expr.multiply(factor, x)
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Inputs<Args extends ReadonlyArray<NumericArgument>> = {
+  readonly [A in Args[number] as A extends { readonly access: "write" } ? never : A["name"]]: Expr.Expr<
+    Widened<A["dtype"]>
+  >
+}
+
+/**
+ * An expression for each vector that may be written; one that may be read too can be left as it is.
+ *
+ * **Example** (What a function of inputs answers)
+ *
+ * ```ts
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { type ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const args = [KernelArgument.VectorArg("f32", "x"), KernelArgument.VectorArg("u32", "y", { access: "write" })] as const
+ * const outputs: ElementwiseKernel.Outputs<typeof args> = { y: Expr.index }
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Outputs<Args extends ReadonlyArray<NumericArgument>> =
+  & {
+    readonly [A in Args[number] as A extends VectorArg & { readonly access: "write" } ? A["name"] : never]: Expr.Expr<
+      Widened<A["dtype"]>
+    >
+  }
+  & {
+    readonly [A in Args[number] as A extends VectorArg & { readonly access: "readwrite" } ? A["name"] : never]?:
+      | Expr.Expr<Widened<A["dtype"]>>
+      | undefined
+  }
+
+/**
+ * What an elementwise kernel is made of.
+ *
+ * **Example** (Options that a program keeps)
+ *
+ * ```ts
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const args = [KernelArgument.VectorArg("f32", "x")] as const
+ * const halving: ElementwiseKernel.ElementwiseOptions<typeof args> = {
+ *   name: "halving",
+ *   args,
+ *   outputs: ({ x }) => ({ x: Expr.multiply(x, 0.5) })
+ * }
+ * ElementwiseKernel.make(halving).name // => "halving"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ElementwiseOptions<Args extends ReadonlyArray<NumericArgument>> {
+  readonly name: string
+  readonly args: Args
+  /** The expressions, all of them computed before the first is stored: so an argument may be input and output. */
+  readonly outputs: (inputs: Inputs<Args>) => Outputs<Args>
+  /** Items of one workgroup, 64 without it. */
+  readonly workgroupSize?: number | undefined
+}
+
+/**
+ * Defines a kernel whose item `i` computes element `i` of every output, counted from the offset of a vector declared
+ * `withOffset`. It is dispatched as any kernel; a dispatch of more items than a vector has elements is InvalidRequest.
+ *
+ * The function `outputs` is called once, at once. A mistake in the definition does not throw: the first use of the kernel
+ * is InvalidRequest for a wrong expression, for one made of more than 4,096 others, for an output without one, and for an
+ * argument with the name of a function that generated code calls, as `max`. Unsupported where the device lacks a type
+ * that an expression uses.
+ *
+ * **Example** (A line's values, on every backend)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
+ * import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const line = ElementwiseKernel.make({
+ *   name: "line",
+ *   args: [
+ *     KernelArgument.VectorArg("f32", "x", { access: "read" }),
+ *     KernelArgument.VectorArg("f32", "y", { access: "write" }),
+ *     KernelArgument.ScalarArg("f32", "slope")
+ *   ],
+ *   outputs: ({ slope, x }) => ({ y: Expr.add(Expr.multiply(slope, x), 1) })
+ * })
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(12)
+ *   const y = yield* BufferPool.allocate(12)
+ *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3))
+ *   yield* CommandQueue.dispatch(line, { x, y, slope: 2 }, 3)
+ *   return Array.from(yield* CommandQueue.read(y, Float32Array))
+ * }) // => [3, 5, 7]
+ * ```
+ *
+ * @see pyopencl.elementwise.ElementwiseKernel
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <const Args extends ReadonlyArray<NumericArgument>>(
+  options: ElementwiseOptions<Args>
+): Kernel.Kernel<Args> => {
+  const operation = operationOf(maker, options?.name)
+  const outputs = optionsProblem(operation, options, known) ??
+    declarationProblem(operation, options?.name, options?.args) ?? outputsOf(operation, options)
+  if (!isGpuError(outputs)) return generate({ ...options, outputs })
+  return Kernel.define({
+    name: options?.name,
+    args: Array.isArray(options?.args) ? options.args : [] as never,
+    body: {},
+    workgroupSize: options?.workgroupSize,
+    problem: outputs
+  })
+}
+
+const maker = "ElementwiseKernel.make"
+
+const known = KnownOptions.of<ElementwiseOptions<ReadonlyArray<NumericArgument>>>({
+  name: true,
+  args: true,
+  outputs: true,
+  workgroupSize: true
+})
+
+/** What the program's function answers, which may be anything. */
+const outputsOf = <Args extends ReadonlyArray<NumericArgument>>(
+  operation: string,
+  options: ElementwiseOptions<Args>
+): Readonly<Record<string, Expr.Expr | undefined>> | GpuError => {
+  const inputs = Object.fromEntries(
+    options.args.flatMap((argument) =>
+      argument._tag === "VectorArg" && argument.access === "write" ? [] : [[argument.name, inputOf(argument)]]
+    )
+  )
+  const answered = answerOf(operation, "outputs", () => options.outputs(inputs as Inputs<Args>))
+  if (isGpuError(answered)) return answered
+  return typeof answered === "object" && answered !== null
+    ? answered as Readonly<Record<string, Expr.Expr | undefined>>
+    : invalidRequest(
+      operation,
+      `its function outputs answered ${shown(answered)}`,
+      "Return an object with an expression for each output, by its name."
+    )
+}
+
+/**
+ * The kernel of expressions that are there already.
+ *
+ * @internal
+ */
+export const generate = <const Args extends ReadonlyArray<NumericArgument>>(options: {
+  readonly name: string
+  readonly args: Args
+  readonly outputs: Readonly<Record<string, Expr.Expr | undefined>>
+  readonly workgroupSize?: number | undefined
+}): Kernel.Kernel<Args> => {
+  const { args, name, workgroupSize } = options
+  const problem = outputsProblem(operationOf(maker, name), args, options.outputs)
+  if (problem !== undefined) return Kernel.define({ name, args, body: {}, workgroupSize, problem })
+  const stores = storesOf(args, options.outputs)
+  const expressions = stores.map(({ value }) => value)
+  return Kernel.define({
+    name,
+    args,
+    workgroupSize,
+    preamble: { wgsl: wgslPreamble(expressions), opencl: openClPreamble(expressions) },
+    body: {
+      wgsl: itemBody(wgsl, stores),
+      opencl: itemBody(openClC, stores),
+      host: makeHostBody(name, args, (language) => loopBody(language, stores))
+    },
+    dtypes: dtypesOf(expressions),
+    itemwise: itemwiseVectors(args, expressions)
+  })
+}
+
+interface Store {
+  readonly vector: VectorArg
+  readonly value: Expr.Expr<DType>
+}
+
+const storesOf = (
+  args: ReadonlyArray<NumericArgument>,
+  outputs: Readonly<Record<string, Expr.Expr | undefined>>
+): ReadonlyArray<Store> =>
+  args.flatMap((vector) => {
+    const value = Object.hasOwn(outputs, vector.name) ? outputs[vector.name] : undefined
+    return vector._tag !== "VectorArg" || value === undefined ? [] : [{ vector, value: value as Expr.Expr<DType> }]
+  })
+
+/** Statements for one item, in a language whose kernels are called once per item. */
+const itemBody = (language: Language, stores: ReadonlyArray<Store>): string => {
+  const statements = storing(language, stores)
+  return [...statements.before, ...statements.inside].map((line) => `  ${line}`).join("\n")
+}
+
+/** A loop over the items of a range. */
+const loopBody = (language: Language, stores: ReadonlyArray<Store>): ReadonlyArray<string> => {
+  const statements = storing(language, stores)
+  return [...statements.before, "for (let i = from; i < to; i++) {", ...statements.inside, "}"]
+}
+
+const storing = (language: Language, stores: ReadonlyArray<Store>): Statements => {
+  const statements = new Statements(language, { index: "i", indexVaries: true })
+  for (const { value } of stores) statements.value(value)
+  for (const { value, vector } of stores) statements.store(vector.name, vector.withOffset, value)
+  return statements
+}
+
+const itemwiseVectors = (
+  args: ReadonlyArray<NumericArgument>,
+  expressions: ReadonlyArray<Expr.Expr>
+): ReadonlyArray<string> => {
+  const read = ownVectorsOf(expressions)
+  return args.flatMap((argument) =>
+    argument._tag === "VectorArg" && (argument.access !== "read" || read.has(argument.name)) ? [argument.name] : []
+  )
+}

@@ -1,0 +1,1503 @@
+/**
+ * Expressions over the elements of vectors, for kernels that the library writes in every language.
+ *
+ * An expression is typed: operands of different element types do not mix without {@link cast}, and a number beside an
+ * expression takes its type. A mistake that the types cannot catch (a number that the type cannot represent, or any
+ * value in a program without types) does not throw: the first use of a kernel made of it fails with InvalidRequest.
+ *
+ * Results are alike on every backend up to the accuracy of its functions; `docs/expressions.md` tells where they differ.
+ *
+ * @since 0.1.0
+ */
+import type { DType } from "effect-gpu-pool/DType"
+import { invalidRequest } from "effect-gpu-pool/GpuError"
+import { withArticle } from "effect-gpu-pool/ShownValue"
+import { dual } from "effect/Function"
+import {
+  above,
+  apply,
+  applyAs,
+  constantOf,
+  type Expr,
+  isExpression,
+  isExprType,
+  make,
+  wrong
+} from "./expression/Expression.ts"
+import { floorDivideOf, remainderOf } from "./expression/FlooredDivision.ts"
+import { type ExprType, type Operation, operations } from "./expression/Operation.ts"
+
+export type { Expr } from "./expression/Expression.ts"
+export type { ExprType } from "./expression/Operation.ts"
+
+/** @internal */
+export { apply, type ElementIndex, holds, make } from "./expression/Expression.ts"
+
+/**
+ * An expression, or a number that takes the type of the expression beside it.
+ *
+ * **Example** (A function that takes either)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const above = (x: Expr.Expr<"f32">, limit: Expr.Operand<"f32">) => Expr.where(Expr.greater(x, limit), x, 0)
+ * above(Expr.constant("f32", 3), 2).type // => "f32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Operand<T extends ExprType> = Expr<T> | number
+
+/**
+ * The element types of fractions.
+ *
+ * **Example** (A function for all of them)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const half = <T extends Expr.FloatType>(x: Expr.Expr<T>) => Expr.multiply(x, 0.5)
+ * half(Expr.constant("f16", 3)).type // => "f16"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type FloatType = "f32" | "f16" | "f64"
+
+/**
+ * The element types of whole numbers.
+ *
+ * **Example** (A function for both)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const isOdd = <T extends Expr.IntegerType>(x: Expr.Expr<T>) => Expr.astype(Expr.bitwiseAnd(x, 1), "bool")
+ * isOdd(Expr.index).type // => "bool"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type IntegerType = "i32" | "u32"
+
+/**
+ * A function of one operand that keeps its type.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const rounding: Expr.Unary<Expr.FloatType> = Expr.floor
+ * rounding(Expr.constant("f32", 1.5)).type // => "f32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Unary<Allowed extends DType> = <T extends Allowed>(self: Expr<T>) => Expr<T>
+
+/**
+ * A function of two operands of one type that keeps it, data-first and data-last.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const combine: Expr.Binary<"f32" | "i32"> = Expr.maximum
+ * combine(Expr.constant("i32", 1), 2).type // => "i32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Binary<Allowed extends DType> {
+  <T extends Allowed>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+  (that: number): <T extends Allowed>(self: Expr<T>) => Expr<T>
+  <T extends Allowed>(self: Expr<T>, that: Operand<NoInfer<T>>): Expr<T>
+  <T extends Allowed>(self: number, that: Expr<T>): Expr<T>
+}
+
+/**
+ * A function of three operands of one type that keeps it, data-first and data-last.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const limited: Expr.Ternary<"f32"> = Expr.clip
+ * limited(Expr.constant("f32", 1.5), 0, 1).type // => "f32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Ternary<Allowed extends DType> {
+  (second: number, third: number): <T extends Allowed>(self: Expr<T>) => Expr<T>
+  <T extends Allowed>(second: Expr<T>, third: Operand<NoInfer<T>>): (self: Operand<NoInfer<T>>) => Expr<T>
+  <T extends Allowed>(second: number, third: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+  <T extends Allowed>(self: Expr<T>, second: Operand<NoInfer<T>>, third: Operand<NoInfer<T>>): Expr<T>
+  <T extends Allowed>(self: number, second: Expr<T>, third: Operand<NoInfer<T>>): Expr<T>
+  <T extends Allowed>(self: number, second: number, third: Expr<T>): Expr<T>
+}
+
+/**
+ * A function from two operands of one type to a truth value, data-first and data-last.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const comparison: Expr.Comparison = Expr.less
+ * comparison(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Comparison {
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+  (that: number): <T extends DType>(self: Expr<T>) => Expr<"bool">
+  <T extends DType>(self: Expr<T>, that: Operand<NoInfer<T>>): Expr<"bool">
+  <T extends DType>(self: number, that: Expr<T>): Expr<"bool">
+}
+
+/**
+ * A function of two truth values, data-first and data-last.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const either: Expr.Logic = Expr.logicalOr
+ * either(Expr.less(Expr.index, 10), Expr.greater(Expr.index, 20)).type // => "bool"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Logic {
+  (that: Expr<"bool">): (self: Expr<"bool">) => Expr<"bool">
+  (self: Expr<"bool">, that: Expr<"bool">): Expr<"bool">
+}
+
+/**
+ * A function that moves the bits of an integer by a number of places, data-first and data-last.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const shift: Expr.Shift = Expr.leftShift
+ * shift(Expr.constant("i32", 1), Expr.index).type // => "i32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Shift {
+  (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
+  <T extends IntegerType>(self: Expr<T>, places: Operand<"u32">): Expr<T>
+}
+
+const unary = <Allowed extends DType>(operation: Operation): Unary<Allowed> => (self) =>
+  apply(operation, [self]) as typeof self
+
+/** An operation of several operands, data-first and data-last. `F` is the type that users see. */
+const operator = <F extends (...operands: ReadonlyArray<never>) => unknown>(operation: Operation): F => {
+  const body = (self: Expr | number, ...others: ReadonlyArray<Expr | number>): Expr =>
+    apply(operation, [self, ...others])
+  return dual(operations[operation].arity, body) as (...operands: ReadonlyArray<never>) => unknown as F
+}
+
+/** A division that takes what `fmod` takes. */
+const division = (name: string, build: (a: Expr, b: Expr) => Expr): Binary<DType> =>
+  dual(
+    2,
+    (self: Operand<DType>, that: Operand<DType>) =>
+      applyAs(`Expr.${name}`, "fmod", [self, that], undefined, ([a, b]) => build(a!, b!))
+  ) as Binary<DType>
+
+/**
+ * Whether a value is an expression.
+ *
+ * **Example** (Telling an expression from a number)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.isExpr(Expr.index) // => true
+ * Expr.isExpr(1) // => false
+ * ```
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isExpr = (u: unknown): u is Expr => isExpression(u)
+
+/**
+ * A value, the same for every item. Floats are rounded to the type, infinities and NaN included; a number that an
+ * integer type does not hold is a mistake.
+ *
+ * **Example** (A number and a truth value)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.constant("f32", 0.1).type // => "f32"
+ * Expr.constant("bool", true).type // => "bool"
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const constant = <T extends ExprType>(type: T, value: T extends "bool" ? boolean : number): Expr<T> =>
+  isExprType(type) ? constantOf("Expr.constant", type, value) : unknownType("Expr.constant", type)
+
+const unknownType = <T extends ExprType>(name: string, type: T): Expr<T> =>
+  wrong(
+    type,
+    invalidRequest(
+      name,
+      typeof type === "string" ? `there is no type ${JSON.stringify(type)}` : `the type is ${withArticle(typeof type)}`,
+      `Use "f32", "i32", "u32", "f16", "f64" or "bool".`
+    )
+  )
+
+/**
+ * The index of the item, from 0 up to the number of items of the dispatch less one. It does not count the offsets of
+ * views.
+ *
+ * **Example** (Every other item)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const isEven = Expr.equal(Expr.bitwiseAnd(Expr.index, 1), 0)
+ * isEven.type // => "bool"
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const index: Expr<"u32"> = make("u32", { _tag: "Index" })
+
+/**
+ * The element of the same vector at another index, counted from the view's offset; beyond the last element of the
+ * vector, its last. A vector that the same kernel writes is a mistake: another item may have written that element
+ * already.
+ *
+ * **Example** (The difference to the next element)
+ *
+ * ```ts
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const differences = ElementwiseKernel.make({
+ *   name: "differences",
+ *   args: [
+ *     KernelArgument.VectorArg("f32", "x", { access: "read" }),
+ *     KernelArgument.VectorArg("f32", "y", { access: "write" })
+ *   ],
+ *   outputs: ({ x }) => ({ y: Expr.subtract(Expr.at(x, Expr.add(Expr.index, 1)), x) })
+ * })
+ * differences.problem // => undefined
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const at: {
+  /**
+   * The element of the same vector at another index, counted from the view's offset; beyond the last element of the
+   * vector, its last. A vector that the same kernel writes is a mistake: another item may have written that element
+   * already.
+   */
+  (index: Operand<"u32">): <T extends DType>(element: Expr<T>) => Expr<T>
+  <T extends DType>(element: Expr<T>, index: Operand<"u32">): Expr<T>
+} = dual(2, <T extends DType>(element: Expr<T>, index: Operand<"u32">): Expr<T> => {
+  const node = isExpression(element) ? element.node : undefined
+  if (node !== undefined && element.problem !== undefined) return element
+  if (node?._tag !== "Element" || node.at._tag === "Inside") {
+    return wrong(
+      node === undefined ? "f32" as T : element.type,
+      invalidRequest("Expr.at", "the first operand is no element of a vector", "Use an argument that is a vector.")
+    )
+  }
+  const position = isExpression(index) ? index : constantOf("Expr.at", "u32", index)
+  if (position.problem !== undefined) return wrong(element.type, position.problem)
+  if (position.type !== "u32") {
+    return wrong(
+      element.type,
+      invalidRequest("Expr.at", `the index is ${position.type}`, `Cast it: Expr.astype(index, "u32").`)
+    )
+  }
+  const clamped = { _tag: "Clamped", withOffset: node.at.withOffset, index: position } as const
+  return above("Expr.at", element.type, { ...node, at: clamped }, [position])
+})
+
+/**
+ * Another type. Floats go to integers without their fraction, to the nearest number that the type holds, NaN to 0;
+ * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1;
+ * a number is true unless it is 0 (so NaN is true).
+ *
+ * **Example** (Counting truths)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.astype(Expr.less(Expr.index, 10), "f32").type // => "f32"
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const astype: {
+  /**
+   * Another type. Floats go to integers without their fraction, to the nearest number that the type holds, NaN to 0;
+   * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1;
+   * a number is true unless it is 0 (so NaN is true).
+   */
+  <T extends ExprType>(type: T): (self: Expr) => Expr<T>
+  <T extends ExprType>(self: Expr, type: T): Expr<T>
+} = dual(
+  2,
+  <T extends ExprType>(self: Expr, type: T): Expr<T> =>
+    isExprType(type) ? apply("astype", [self], type) as Expr<T> : unknownType("Expr.astype", type)
+)
+
+/**
+ * One of two values: `yes` where the condition is true, else `no`. Both are computed.
+ *
+ * **Example** (No negative numbers)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const positive = (x: Expr.Expr<"f32">) => Expr.where(Expr.greater(x, 0), x, 0)
+ * positive(Expr.constant("f32", -1)).type // => "f32"
+ * ```
+ *
+ * @category logic
+ * @since 0.1.0
+ */
+export const where: {
+  /** One of two values: `yes` where the condition is true, else `no`. Both are computed. */
+  <T extends DType>(yes: Expr<T>, no: Operand<NoInfer<T>>): (condition: Expr<"bool">) => Expr<T>
+  <T extends DType>(yes: number, no: Expr<T>): (condition: Expr<"bool">) => Expr<T>
+  <T extends DType>(condition: Expr<"bool">, yes: Expr<T>, no: Operand<NoInfer<T>>): Expr<T>
+  <T extends DType>(condition: Expr<"bool">, yes: number, no: Expr<T>): Expr<T>
+} = operator("where")
+
+/**
+ * The sum. Integers wrap around.
+ *
+ * **Example** (The next index)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.add(Expr.index, 1).type // => "u32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const add: {
+  /** The sum. Integers wrap around. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = operator("add")
+
+/**
+ * The difference. Integers wrap around.
+ *
+ * **Example** (From a number)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.subtract(1, Expr.constant("f32", 0.25)).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const subtract: {
+  /** The difference. Integers wrap around. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = operator("subtract")
+
+/**
+ * The product. Integers wrap around.
+ *
+ * **Example** (In a pipe)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.constant("f32", 3).pipe(Expr.multiply(2)).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const multiply: {
+  /** The product. Integers wrap around. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = operator("multiply")
+
+/**
+ * The quotient of floats, by IEEE 754: infinite or NaN where the divisor is 0. Integers have {@link floorDivide} and
+ * {@link truncDivide}.
+ *
+ * **Example** (A half)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.divide(Expr.constant("f32", 5), 2).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const divide: {
+  /**
+   * The quotient of floats, by IEEE 754: infinite or NaN where the divisor is 0. Integers have {@link floorDivide} and
+   * {@link truncDivide}.
+   */
+  <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<FloatType> = operator("divide")
+
+/**
+ * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
+ * -1; that of floats is infinite or NaN there.
+ *
+ * **Example** (The row of an item, in rows of ten)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.floorDivide(Expr.index, 10).type // => "u32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const floorDivide: {
+  /**
+   * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
+   * -1; that of floats is infinite or NaN there.
+   */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = division("floorDivide", floorDivideOf)
+
+/**
+ * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0;
+ * that of floats is NaN there, and off by as much as rounding the dividend is.
+ *
+ * **Example** (Angles from 0 to 360)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.remainder(Expr.constant("f32", -90), 360).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const remainder: {
+  /**
+   * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0;
+   * that of floats is NaN there, and off by as much as rounding the dividend is.
+   */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = division("remainder", remainderOf)
+
+/**
+ * The quotient of integers without its fraction: 0 where the divisor is 0, and the least i32 by -1 wraps around.
+ *
+ * **Example** (Towards zero)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.truncDivide(Expr.constant("i32", -7), 2).type // => "i32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const truncDivide: {
+  /** The quotient of integers without its fraction: 0 where the divisor is 0, and the least i32 by -1 wraps around. */
+  <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<IntegerType> = operator("truncDivide")
+
+/**
+ * What truncating division leaves over, with the sign of the dividend. That of integers is 0 where the divisor is 0.
+ * That of floats is `a - b * trunc(a / b)` with every step rounded, so it is inexact for large quotients.
+ *
+ * **Example** (What is beyond whole tens)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.fmod(Expr.constant("f32", -25), 10).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const fmod: {
+  /**
+   * What truncating division leaves over, with the sign of the dividend. That of integers is 0 where the divisor is 0.
+   * That of floats is `a - b * trunc(a / b)` with every step rounded, so it is inexact for large quotients.
+   */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = operator("fmod")
+
+/**
+ * The number with the other sign. Integers wrap around: the least i32 stays as it is.
+ *
+ * **Example** (The other sign)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.negative(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const negative = unary<DType>("negative")
+
+/**
+ * The number without its sign. The least i32 has no positive counterpart and stays as it is.
+ *
+ * **Example** (A distance)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.abs(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const abs = unary<DType>("abs")
+
+/**
+ * -1, 0 or 1. That of NaN is NaN, and that of a zero is the zero itself.
+ *
+ * **Example** (Which side of zero)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.sign(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const sign = unary<DType>("sign")
+
+/**
+ * The lesser number; NaN where either is NaN. Of zeros with different signs it may give either.
+ *
+ * **Example** (No more than two)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.minimum(Expr.constant("f32", 5), 2).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const minimum: {
+  /** The lesser number; NaN where either is NaN. Of zeros with different signs it may give either. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = operator("minimum")
+
+/**
+ * The greater number; NaN where either is NaN. Of zeros with different signs it may give either.
+ *
+ * **Example** (No less than two)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.maximum(Expr.constant("f32", 5), 2).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const maximum: {
+  /** The greater number; NaN where either is NaN. Of zeros with different signs it may give either. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<DType> = operator("maximum")
+
+/**
+ * The number moved between two limits: `min(max(x, low), high)`, so the upper limit wins where the limits cross, and
+ * NaN in any operand gives NaN.
+ *
+ * **Example** (Into a range)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.clip(Expr.constant("f32", 1.5), 0, 1).type // => "f32"
+ * ```
+ *
+ * @category arithmetic
+ * @since 0.1.0
+ */
+export const clip: {
+  /**
+   * The number moved between two limits: `min(max(x, low), high)`, so the upper limit wins where the limits cross, and
+   * NaN in any operand gives NaN.
+   */
+  (second: number, third: number): <T extends DType>(self: Expr<T>) => Expr<T>
+} & Ternary<DType> = operator("clip")
+
+/**
+ * The bits that both have.
+ *
+ * **Example** (The lowest bits)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.bitwiseAnd(Expr.constant("i32", 5), 3).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitwiseAnd: {
+  /** The bits that both have. */
+  <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<IntegerType> = operator("bitwiseAnd")
+
+/**
+ * The bits that either has.
+ *
+ * **Example** (Setting a bit)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.bitwiseOr(Expr.constant("i32", 5), 8).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitwiseOr: {
+  /** The bits that either has. */
+  <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<IntegerType> = operator("bitwiseOr")
+
+/**
+ * The bits that one of the two has.
+ *
+ * **Example** (Turning a bit)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.bitwiseXor(Expr.constant("i32", 5), 1).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitwiseXor: {
+  /** The bits that one of the two has. */
+  <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<IntegerType> = operator("bitwiseXor")
+
+/**
+ * The bits that it does not have.
+ *
+ * **Example** (All other bits)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.bitwiseNot(Expr.constant("i32", 2)).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const bitwiseNot = unary<IntegerType>("bitwiseNot")
+
+/**
+ * How many bits are set.
+ *
+ * **Example** (The size of a set)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.countOneBits(Expr.constant("i32", 2)).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const countOneBits = unary<IntegerType>("countOneBits")
+
+/**
+ * How many bits stand above the highest one that is set; 32 for 0.
+ *
+ * **Example** (The size of a number)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.countLeadingZeros(Expr.constant("i32", 2)).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const countLeadingZeros = unary<IntegerType>("countLeadingZeros")
+
+/**
+ * The bits moved up, zeros coming in. The number of places counts modulo 32.
+ *
+ * **Example** (A power of two)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.leftShift(Expr.constant("u32", 1), Expr.index).type // => "u32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const leftShift: {
+  /** The bits moved up, zeros coming in. The number of places counts modulo 32. */
+  (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
+} & Shift = operator("leftShift")
+
+/**
+ * The bits moved down; the sign comes in for i32, zeros for u32. The number of places counts modulo 32.
+ *
+ * **Example** (Half of it)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.rightShift(Expr.constant("i32", -8), 1).type // => "i32"
+ * ```
+ *
+ * @category bits
+ * @since 0.1.0
+ */
+export const rightShift: {
+  /** The bits moved down; the sign comes in for i32, zeros for u32. The number of places counts modulo 32. */
+  (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
+} & Shift = operator("rightShift")
+
+/**
+ * Whether the numbers are equal. NaN is equal to nothing.
+ *
+ * **Example** (One item)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.equal(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const equal: {
+  /** Whether the numbers are equal. NaN is equal to nothing. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = operator("equal")
+
+/**
+ * Whether the numbers differ. NaN differs from everything, itself included.
+ *
+ * **Example** (All but one)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.notEqual(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const notEqual: {
+  /** Whether the numbers differ. NaN differs from everything, itself included. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = operator("notEqual")
+
+/**
+ * Whether the first number is the lesser; false where either is NaN.
+ *
+ * **Example** (The first ten)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.less(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const less: {
+  /** Whether the first number is the lesser; false where either is NaN. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = operator("less")
+
+/**
+ * Whether the first number is the lesser or equal; false where either is NaN.
+ *
+ * **Example** (Up to ten)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.lessEqual(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const lessEqual: {
+  /** Whether the first number is the lesser or equal; false where either is NaN. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = operator("lessEqual")
+
+/**
+ * Whether the first number is the greater; false where either is NaN.
+ *
+ * **Example** (Beyond ten)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.greater(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const greater: {
+  /** Whether the first number is the greater; false where either is NaN. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = operator("greater")
+
+/**
+ * Whether the first number is the greater or equal; false where either is NaN.
+ *
+ * **Example** (From ten on)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.greaterEqual(Expr.index, 10).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const greaterEqual: {
+  /** Whether the first number is the greater or equal; false where either is NaN. */
+  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+} & Comparison = operator("greaterEqual")
+
+/**
+ * Whether a float is no number. It looks at the bits, so compilers that assume that there is no NaN do not spoil it.
+ *
+ * **Example** (Finding gaps)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.isNaN(Expr.constant("f32", 1)).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const isNaN = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => apply("isNaN", [self]) as Expr<"bool">
+
+/**
+ * Whether a float is neither infinite nor NaN. It looks at the bits.
+ *
+ * **Example** (Finding overflows)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.isFinite(Expr.constant("f32", 1)).type // => "bool"
+ * ```
+ *
+ * @category comparisons
+ * @since 0.1.0
+ */
+export const isFinite = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => apply("isFinite", [self]) as Expr<"bool">
+
+/**
+ * Whether both are true.
+ *
+ * **Example** (Between limits)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.logicalAnd(Expr.greater(Expr.index, 2), Expr.less(Expr.index, 9)).type // => "bool"
+ * ```
+ *
+ * @category logic
+ * @since 0.1.0
+ */
+export const logicalAnd: {
+  /** Whether both are true. */
+  (that: Expr<"bool">): (self: Expr<"bool">) => Expr<"bool">
+} & Logic = operator("logicalAnd")
+
+/**
+ * Whether one of them is true, or both.
+ *
+ * **Example** (Outside limits)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.logicalOr(Expr.less(Expr.index, 2), Expr.greater(Expr.index, 9)).type // => "bool"
+ * ```
+ *
+ * @category logic
+ * @since 0.1.0
+ */
+export const logicalOr: {
+  /** Whether one of them is true, or both. */
+  (that: Expr<"bool">): (self: Expr<"bool">) => Expr<"bool">
+} & Logic = operator("logicalOr")
+
+/**
+ * Whether it is false.
+ *
+ * **Example** (The opposite)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.logicalNot(Expr.less(Expr.index, 2)).type // => "bool"
+ * ```
+ *
+ * @category logic
+ * @since 0.1.0
+ */
+export const logicalNot = (self: Expr<"bool">): Expr<"bool"> => apply("logicalNot", [self]) as Expr<"bool">
+
+/**
+ * The square root; NaN for negative numbers.
+ *
+ * **Example** (A length)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.sqrt(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const sqrt = unary<FloatType>("sqrt")
+
+/**
+ * 1 divided by the square root; infinite for 0, NaN for negative numbers.
+ *
+ * **Example** (A factor that makes a length 1)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.inverseSqrt(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const inverseSqrt = unary<FloatType>("inverseSqrt")
+
+/**
+ * e to the power of the number.
+ *
+ * **Example** (Growth)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.exp(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const exp = unary<FloatType>("exp")
+
+/**
+ * 2 to the power of the number.
+ *
+ * **Example** (Doublings)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.exp2(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const exp2 = unary<FloatType>("exp2")
+
+/**
+ * The logarithm to base e; minus infinity for 0, NaN for negative numbers.
+ *
+ * **Example** (The opposite of exp)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.log(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const log = unary<FloatType>("log")
+
+/**
+ * The logarithm to base 2; minus infinity for 0, NaN for negative numbers.
+ *
+ * **Example** (The opposite of exp2)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.log2(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const log2 = unary<FloatType>("log2")
+
+/**
+ * The first number to the power of the second. A negative number has one for whole exponents only, else NaN;
+ * anything to the power of 0 is 1, and 1 to any power.
+ *
+ * **Example** (A cube)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.power(Expr.constant("f32", 5), 3).type // => "f32"
+ * ```
+ *
+ * @category powers
+ * @since 0.1.0
+ */
+export const power: {
+  /**
+   * The first number to the power of the second. A negative number has one for whole exponents only, else NaN;
+   * anything to the power of 0 is 1, and 1 to any power.
+   */
+  <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<FloatType> = operator("power")
+
+/**
+ * The sine of an angle in radians. Far from 0 it loses accuracy on devices.
+ *
+ * **Example** (A wave)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.sin(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const sin = unary<FloatType>("sin")
+
+/**
+ * The cosine of an angle in radians. Far from 0 it loses accuracy on devices.
+ *
+ * **Example** (A shifted wave)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.cos(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const cos = unary<FloatType>("cos")
+
+/**
+ * The tangent of an angle in radians. Far from 0 it loses accuracy on devices.
+ *
+ * **Example** (A slope)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.tan(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const tan = unary<FloatType>("tan")
+
+/**
+ * The angle in radians, from -π/2 to π/2, with that sine; NaN outside -1 to 1.
+ *
+ * **Example** (An angle)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.asin(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const asin = unary<FloatType>("asin")
+
+/**
+ * The angle in radians, from 0 to π, with that cosine; NaN outside -1 to 1.
+ *
+ * **Example** (An angle)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.acos(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const acos = unary<FloatType>("acos")
+
+/**
+ * The angle in radians, from -π/2 to π/2, with that tangent.
+ *
+ * **Example** (An angle)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.atan(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const atan = unary<FloatType>("atan")
+
+/**
+ * The angle in radians, from -π to π, of the point whose y is the first operand and whose x is the second, signs of
+ * zeros included.
+ *
+ * **Example** (The direction of a vector)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.atan2(Expr.constant("f32", 1), Expr.constant("f32", -1)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const atan2: {
+  /**
+   * The angle in radians, from -π to π, of the point whose y is the first operand and whose x is the second, signs of
+   * zeros included.
+   */
+  <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<FloatType> = operator("atan2")
+
+/**
+ * Radians as degrees.
+ *
+ * **Example** (A quarter of a turn)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.degrees(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const degrees = unary<FloatType>("degrees")
+
+/**
+ * Degrees as radians.
+ *
+ * **Example** (A quarter of a turn)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.radians(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category trigonometry
+ * @since 0.1.0
+ */
+export const radians = unary<FloatType>("radians")
+
+/**
+ * The hyperbolic sine.
+ *
+ * **Example** (A hyperbola's height)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.sinh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const sinh = unary<FloatType>("sinh")
+
+/**
+ * The hyperbolic cosine.
+ *
+ * **Example** (A hanging chain)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.cosh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const cosh = unary<FloatType>("cosh")
+
+/**
+ * The hyperbolic tangent, from -1 to 1.
+ *
+ * **Example** (An activation)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.tanh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const tanh = unary<FloatType>("tanh")
+
+/**
+ * The number with that hyperbolic sine.
+ *
+ * **Example** (A logarithm for both signs)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.asinh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const asinh = unary<FloatType>("asinh")
+
+/**
+ * The number from 0 on with that hyperbolic cosine; NaN below 1.
+ *
+ * **Example** (The opposite of cosh)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.acosh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const acosh = unary<FloatType>("acosh")
+
+/**
+ * The number with that hyperbolic tangent; infinite for -1 and 1, NaN beyond them.
+ *
+ * **Example** (The opposite of tanh)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.atanh(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category hyperbolic functions
+ * @since 0.1.0
+ */
+export const atanh = unary<FloatType>("atanh")
+
+/**
+ * The greatest whole number that is not above.
+ *
+ * **Example** (Down)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.floor(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category rounding
+ * @since 0.1.0
+ */
+export const floor = unary<FloatType>("floor")
+
+/**
+ * The least whole number that is not below.
+ *
+ * **Example** (Up)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.ceil(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category rounding
+ * @since 0.1.0
+ */
+export const ceil = unary<FloatType>("ceil")
+
+/**
+ * The number without its fraction.
+ *
+ * **Example** (Towards zero)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.trunc(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category rounding
+ * @since 0.1.0
+ */
+export const trunc = unary<FloatType>("trunc")
+
+/**
+ * The nearest whole number; of two, the even one.
+ *
+ * **Example** (To the nearest)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.round(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category rounding
+ * @since 0.1.0
+ */
+export const round = unary<FloatType>("round")
+
+/**
+ * The fraction above the greatest whole number that is not above `x`: `x - floor(x)`.
+ *
+ * **Example** (The place in a period)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.fract(Expr.constant("f32", 0.5)).type // => "f32"
+ * ```
+ *
+ * @category rounding
+ * @since 0.1.0
+ */
+export const fract = unary<FloatType>("fract")
+
+/**
+ * A number between two, at a ratio from 0 to 1: `a * (1 - ratio) + b * ratio`, every step rounded.
+ *
+ * **Example** (Halfway)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.mix(Expr.constant("f32", 2), 4, 0.5).type // => "f32"
+ * ```
+ *
+ * @category combinations
+ * @since 0.1.0
+ */
+export const mix: {
+  /** A number between two, at a ratio from 0 to 1: `a * (1 - ratio) + b * ratio`, every step rounded. */
+  (second: number, third: number): <T extends FloatType>(self: Expr<T>) => Expr<T>
+} & Ternary<FloatType> = operator("mix")
+
+/**
+ * A product and a sum: `a * b + c`, rounded once or twice, depending on the device.
+ *
+ * **Example** (A line)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.fma(Expr.constant("f32", 2), 4, 0.5).type // => "f32"
+ * ```
+ *
+ * @category combinations
+ * @since 0.1.0
+ */
+export const fma: {
+  /** A product and a sum: `a * b + c`, rounded once or twice, depending on the device. */
+  (second: number, third: number): <T extends FloatType>(self: Expr<T>) => Expr<T>
+} & Ternary<FloatType> = operator("fma")

@@ -1,0 +1,277 @@
+/**
+ * Kernels that combine each element of vectors with all that come before it, written in every language from
+ * expressions.
+ *
+ * @see pyopencl.scan.GenericScanKernel
+ * @since 0.1.0
+ */
+import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
+import type { BufferPool } from "effect-gpu-pool/BufferPool"
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import { checkedStep } from "effect-gpu-pool/CheckedStep"
+import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
+import type { DType } from "effect-gpu-pool/DType"
+import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
+import { fixedList } from "effect-gpu-pool/Kernel"
+import { showingKernel } from "effect-gpu-pool/KernelLine"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Inputs } from "./ElementwiseKernel.ts"
+import type * as Expr from "./Expr.ts"
+import { answerOf, noKernel, operationOf } from "./expression/Declaration.ts"
+import { ownVectorsOf } from "./expression/Inspection.ts"
+import { substitute } from "./expression/Substitution.ts"
+import {
+  combineOf,
+  declaredInputs,
+  expressionOf,
+  type InputArgument,
+  neutralProblem,
+  togetherProblem,
+  usesProblem
+} from "./reduction/Definition.ts"
+import { position } from "./reduction/Reduction.ts"
+import { runProblem } from "./reduction/RunArguments.ts"
+import { gathered } from "./reduction/State.ts"
+import * as Scan from "./scan/Scan.ts"
+
+/**
+ * A scan over vectors, whose results are elements of type `D`.
+ *
+ * **Example** (What it says of itself)
+ *
+ * ```ts
+ * import { Expr, ScanKernel } from "@effect-gpu-pool/arrays"
+ *
+ * const triangular: ScanKernel.ScanKernel<readonly [], "u32"> = ScanKernel.make({
+ *   name: "triangular",
+ *   args: [],
+ *   map: (_, index) => Expr.add(index, 1),
+ *   combine: (a, b) => Expr.add(a, b),
+ *   neutral: 0
+ * })
+ * triangular.dtype // => "u32"
+ * triangular.problem // => undefined
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ScanKernel<
+  out Args extends ReadonlyArray<InputArgument> = ReadonlyArray<InputArgument>,
+  out D extends DType = DType
+> {
+  readonly name: string
+  readonly args: Args
+  /** The type of the results. */
+  readonly dtype: D
+  /** What is wrong with the definition, if anything; told by every run. */
+  readonly problem: GpuError | undefined
+  /** What runs, or why there is nothing to run. @internal */
+  readonly scan: Scan.Scan | GpuError
+  /** The vectors that have an element for each of those scanned. @internal */
+  readonly own: ReadonlySet<string>
+}
+
+/**
+ * What a scan is made of.
+ *
+ * **Example** (Options that a program keeps)
+ *
+ * ```ts
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { Expr, ScanKernel } from "@effect-gpu-pool/arrays"
+ *
+ * const args = [KernelArgument.VectorArg("f32", "x", { access: "read" })] as const
+ * const peaks: ScanKernel.ScanOptions<typeof args, "f32", "f32"> = {
+ *   name: "peaks",
+ *   args,
+ *   map: ({ x }) => x,
+ *   combine: (a, b) => Expr.maximum(a, b),
+ *   neutral: -Infinity
+ * }
+ * ScanKernel.make(peaks).name // => "peaks"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ScanOptions<Args extends ReadonlyArray<InputArgument>, D extends DType, O extends DType> {
+  readonly name: string
+  readonly args: Args
+  /** What is combined: an expression of the elements at one index, and of that index. */
+  readonly map: (inputs: Inputs<Args>, index: Expr.Expr<"u32">) => Expr.Expr<D>
+  /** Associative, up to rounding; it need not be commutative, `a` always comes before `b`. */
+  readonly combine: (a: Expr.Expr<D>, b: Expr.Expr<D>) => Expr.Expr<D>
+  /** Changes nothing when it is combined with a value, on either side; the first result of an exclusive scan. */
+  readonly neutral: number
+  /** What is stored for an element, made of the scanned value; without it that value itself. */
+  readonly output?:
+    | ((scanned: Expr.Expr<D>, inputs: Inputs<Args>, index: Expr.Expr<"u32">) => Expr.Expr<O>)
+    | undefined
+}
+
+/**
+ * Defines a scan: the result for an element combines everything up to it. Vectors are declared with `access: "read"`;
+ * one declared `withOffset` is read from its offset on.
+ *
+ * A mistake in the definition is InvalidRequest when it is first run: a vector that may be written, a neutral value that
+ * the type does not hold, a `combine` of another type or one that uses arguments, a wrong expression. The functions are
+ * called once, at once.
+ *
+ * **Details**
+ *
+ * The order of combination follows from the number of elements alone, never from timing or from the device, so equal
+ * input gives equal output, and devices differ by no more than their rounding of each operation. The elements are
+ * divided into chunks of neighbours, so a chain of combinations is `n / 65536 + 600` long at the most, instead of `n`.
+ * It follows that a float scan is not the last result plus the next element, rounded: at the end of a chunk the way to
+ * the two is another.
+ *
+ * **Example** (Running totals)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
+ * import { Expr, ScanKernel } from "@effect-gpu-pool/arrays"
+ *
+ * const cumsum = ScanKernel.make({
+ *   name: "cumsum",
+ *   args: [KernelArgument.VectorArg("i32", "x", { access: "read" })],
+ *   map: ({ x }) => x,
+ *   combine: (a, b) => Expr.add(a, b),
+ *   neutral: 0
+ * })
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(16)
+ *   yield* CommandQueue.write(x, Int32Array.of(1, 20, 300, 4000))
+ *   const totals = yield* ScanKernel.run(cumsum, { x }, 4)
+ *   return Array.from(yield* CommandQueue.read(totals, Int32Array))
+ * }) // => [1, 21, 321, 4321]
+ * ```
+ *
+ * @see pyopencl.scan.GenericScanKernel
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <const Args extends ReadonlyArray<InputArgument>, D extends DType, O extends DType = D>(
+  options: ScanOptions<Args, D, O>
+): ScanKernel<Args, O> => {
+  const scan = scanOf(options)
+  return shownKernel<ScanKernel<Args, O>>({
+    name: options?.name,
+    args: fixedList(options?.args),
+    dtype: (isGpuError(scan) ? "f32" : scan.dtype) as O,
+    problem: isGpuError(scan) ? scan : undefined,
+    scan,
+    own: isGpuError(scan) ? new Set() : ownVectorsOf(scan.expressions)
+  })
+}
+
+const shownKernel = showingKernel<ScanKernel>("ScanKernel")
+
+const known = KnownOptions.of<ScanOptions<ReadonlyArray<InputArgument>, DType, DType>>({
+  name: true,
+  args: true,
+  map: true,
+  combine: true,
+  neutral: true,
+  output: true
+})
+
+const scanOf = <Args extends ReadonlyArray<InputArgument>, D extends DType, O extends DType>(
+  options: ScanOptions<Args, D, O>
+): Scan.Scan | GpuError => {
+  const operation = operationOf("ScanKernel.make", options?.name)
+  const inputs = optionsProblem(operation, options, known) ?? declaredInputs(operation, options?.name, options?.args)
+  if (isGpuError(inputs)) return inputs
+  const { args, combine, map, name, neutral, output } = options
+  const mapped = expressionOf(operation, "map", answerOf(operation, "map", () => map(inputs, position)))
+  if (isGpuError(mapped)) return mapped
+  const state = { name: "", dtype: mapped.type, neutral }
+  const [own] = gathered([state]) as readonly [Expr.Expr<D>]
+  const answer = output === undefined ? own : answerOf(operation, "output", () => output(own, inputs, position))
+  const result = expressionOf(operation, "output", answer)
+  if (isGpuError(result)) return result
+  const problem = usesProblem(operation, "map", [mapped], args) ?? neutralProblem(operation, [state]) ??
+    usesProblem(operation, "output", [result], args, [own])
+  const combineStates = problem ??
+    combineOf(operation, [state], ([a], [b]) => [combine(a as Expr.Expr<D>, b as Expr.Expr<D>)])
+  if (isGpuError(combineStates)) return combineStates
+  const stored = (scanned: Expr.Expr<DType>) => substitute([result], new Map([[own, scanned]]))[0]!
+  return togetherProblem(operation, combineStates([own], [mapped]).map(stored)) ??
+    new Scan.Scan({ name, args, state, map: mapped, combine: combineStates, output: stored })
+}
+
+/**
+ * How a scan runs.
+ *
+ * **Example** (Without an element's own value)
+ *
+ * ```ts
+ * import type { ScanKernel } from "@effect-gpu-pool/arrays"
+ *
+ * const before: ScanKernel.ScanRunOptions = { exclusive: true }
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ScanRunOptions {
+  /** Leaves an element's own value out of its result, so that the first is the neutral value; `false` without it. */
+  readonly exclusive?: boolean | undefined
+}
+
+const knownOfRun = KnownOptions.of<ScanRunOptions>({ exclusive: true })
+
+/**
+ * Scans `count` elements: a lease of as many results, from the ambient pool and in the caller's scope. What lies between
+ * comes from the pool too and is given back at once. No elements give a lease of no bytes.
+ *
+ * Fails, before anything is sent, with InvalidRequest (a mistake in the definition, a count that is none or exceeds a
+ * vector, an argument that is missing or unknown), LimitExceeded, Released, ForeignDevice, Unsupported (the device
+ * lacks a type), DeviceLost or the errors of `BufferPool.allocate`; and with a compile error as DriverError.
+ *
+ * **Example** (Where each of several lists begins)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
+ * import { Expr, ScanKernel } from "@effect-gpu-pool/arrays"
+ *
+ * const offsets = ScanKernel.make({
+ *   name: "offsets",
+ *   args: [KernelArgument.VectorArg("u32", "lengths", { access: "read" })],
+ *   map: ({ lengths }) => lengths,
+ *   combine: (a, b) => Expr.add(a, b),
+ *   neutral: 0
+ * })
+ *
+ * Effect.gen(function*() {
+ *   const lengths = yield* BufferPool.allocate(12)
+ *   yield* CommandQueue.write(lengths, Uint32Array.of(5, 2, 9))
+ *   const starts = yield* ScanKernel.run(offsets, { lengths }, 3, { exclusive: true })
+ *   return Array.from(yield* CommandQueue.read(starts, Uint32Array))
+ * }) // => [0, 5, 7]
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run = <const Args extends ReadonlyArray<InputArgument>, D extends DType>(
+  kernel: ScanKernel<Args, D>,
+  args: DispatchArguments<Args>,
+  count: number,
+  options?: ScanRunOptions
+): Effect.Effect<PooledBuffer, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
+  checkedStep("ScanKernel.run", () => {
+    const scan = kernel?.scan
+    if (isGpuError(scan)) return scan
+    if (!(scan instanceof Scan.Scan)) return noKernel("ScanKernel.run", kernel, "ScanKernel.make")
+    const operation = operationOf("ScanKernel.run", kernel.name)
+    return optionsProblem(operation, options, knownOfRun) ??
+      runProblem(operation, kernel.args, kernel.own, args, count) ??
+      Scan.run(scan, args, count, options?.exclusive ?? false)
+  })

@@ -1,0 +1,233 @@
+/**
+ * What an expression is, and how one is made: the types that follow from the operands, and the mistakes that are kept
+ * instead of thrown.
+ *
+ * @since 0.1.0
+ */
+import { type DType, isDType } from "effect-gpu-pool/DType"
+import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { inOneLine, showing } from "effect-gpu-pool/Showing"
+import { line, shown, withArticle } from "effect-gpu-pool/ShownValue"
+import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import { type ExprType, isFloat, type Operation, operations, requirement, resultType } from "./Operation.ts"
+
+/**
+ * An expression of type `T`: plain data, computed once per item of a kernel.
+ *
+ * **Example** (A function of expressions)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const square = (x: Expr.Expr<"f32">): Expr.Expr<"f32"> => Expr.multiply(x, x)
+ * square(Expr.constant("f32", 3)).type // => "f32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Expr<out T extends ExprType = ExprType> extends Pipeable {
+  readonly type: T
+  /** What is wrong with it, if anything; told when a kernel made of it is first used. */
+  readonly problem: GpuError | undefined
+  /** @internal */
+  readonly node: Node
+  /** How many operations stand above each other. @internal */
+  readonly depth: number
+}
+
+/**
+ * How an expression is computed.
+ *
+ * @internal
+ */
+export type Node =
+  | { readonly _tag: "Element"; readonly vector: string; readonly dtype: DType; readonly at: ElementIndex }
+  | { readonly _tag: "Scalar"; readonly name: string }
+  | { readonly _tag: "Constant"; readonly value: number | boolean }
+  | { readonly _tag: "Index" }
+  | { readonly _tag: "Variable"; readonly name: string }
+  /** The first operand as it is, in a way that no compiler can look through; the second is always 0. */
+  | { readonly _tag: "Seal"; readonly operands: readonly [Expr, Expr<"u32">] }
+  | { readonly _tag: "MultiplyAdd"; readonly operands: readonly [Expr<"u32">, Expr<"u32">, Expr<"u32">] }
+  | { readonly _tag: "Quotient"; readonly operands: readonly [Expr<"u32">, Expr<"u32">] }
+  | { readonly _tag: "Apply"; readonly operation: Operation; readonly operands: ReadonlyArray<Expr> }
+
+/**
+ * Which element: the item's own, one at an index that is clamped to the last, or one at an index that is known to be
+ * inside. The first two are counted from the view's offset, if the vector has one.
+ *
+ * @internal
+ */
+export type ElementIndex =
+  | { readonly _tag: "Own"; readonly withOffset: boolean }
+  | { readonly _tag: "Clamped"; readonly withOffset: boolean; readonly index: Expr<"u32"> }
+  | { readonly _tag: "Inside"; readonly index: Expr<"u32"> }
+
+const TypeId = "~effect-gpu-pool/Expr"
+
+class Expression<out T extends ExprType> implements Expr<T>, Pipeable {
+  readonly [TypeId] = TypeId
+  readonly type: T
+  readonly node: Node
+  readonly problem: GpuError | undefined
+  readonly depth: number
+
+  constructor(type: T, node: Node, problem: GpuError | undefined, depth: number) {
+    this.type = type
+    this.node = node
+    this.problem = problem
+    this.depth = depth
+  }
+
+  pipe() {
+    return pipeArguments(this, arguments)
+  }
+}
+
+// Not what it is made of, which may be thousands of others.
+showing<Expression<ExprType>>(({ depth, node, problem, type }) =>
+  inOneLine("Expr", undefined, [
+    `${type} ${node._tag === "Apply" ? node.operation : node._tag}`,
+    `depth ${depth}`,
+    problem === undefined ? undefined : `wrong: ${line(problem.message)}`
+  ])
+)(Expression.prototype)
+
+/** A node with its type. @internal */
+export const make = <T extends ExprType>(type: T, node: Node, problem?: GpuError, depth = 1): Expr<T> =>
+  new Expression(type, node, problem, depth)
+
+/** @internal */
+export const isExpression = (value: unknown): value is Expr =>
+  typeof value === "object" && value !== null && TypeId in value
+
+/** Deeper trees would overflow the stacks of compilers, ours and the drivers'. */
+const maxDepth = 1000
+
+/**
+ * An expression that only tells what is wrong with it. It is a leaf, so that a program that never stops building on a
+ * mistake keeps nothing alive.
+ *
+ * @internal
+ */
+export const wrong = <T extends ExprType>(type: T, problem: GpuError): Expr<T> =>
+  // Programs without types can give anything for one, and what is built on the expression looks at it.
+  make(isExprType(type) ? type : "f32" as T, { _tag: "Constant", value: type === "bool" ? false : 0 }, problem)
+
+/** Whether a type can hold a number at all: floats hold every number, rounded. @internal */
+export const holds = (type: ExprType, value: number): boolean => {
+  if (type === "i32") return Number.isInteger(value) && value >= -0x80000000 && value <= 0x7fffffff
+  if (type === "u32") return Number.isInteger(value) && value >= 0 && value <= 0xffffffff
+  return typeof value === "number" && isFloat(type)
+}
+
+/** @internal */
+export const isExprType = (value: unknown): value is ExprType => value === "bool" || isDType(value)
+
+/**
+ * The scalar argument of that name.
+ *
+ * @internal
+ */
+export const scalar = <D extends DType>(dtype: D, name: string): Expr<D> => make(dtype, { _tag: "Scalar", name })
+
+/**
+ * A value of a type, or the reason why there is none.
+ *
+ * @internal
+ */
+export const constantOf = <T extends ExprType>(name: string, type: T, value: unknown): Expr<T> => {
+  if (type === "bool" && typeof value === "boolean") return make(type, { _tag: "Constant", value })
+  if (typeof value === "number" && holds(type, value)) {
+    // Adding 0 makes no negative zero of the integer 0.
+    return make(type, { _tag: "Constant", value: isFloat(type) ? value : value + 0 })
+  }
+  const hint = type === "bool"
+    ? "Use a comparison, or Expr.astype."
+    : typeof value === "number"
+    ? `Use a number that ${type} holds, or Expr.astype.`
+    : "Use an expression or a number."
+  return wrong(type, invalidRequest(name, `${shown(value)} is not ${withArticle(type)}`, hint))
+}
+
+/**
+ * Applies an operation; `target` is the type that `astype` asks for. Numbers take the type of the expressions beside them.
+ *
+ * @internal
+ */
+export const apply = (operation: Operation, given: ReadonlyArray<Expr | number>, target?: ExprType): Expr =>
+  applyAs(
+    `Expr.${operation}`,
+    operation,
+    given,
+    target,
+    (operands, type, name) => above(name, type, { _tag: "Apply", operation, operands }, operands)
+  )
+
+/**
+ * Builds on operands as an operation takes them; mistakes are told under a name of its own.
+ *
+ * @internal
+ */
+export const applyAs = (
+  name: string,
+  operation: Operation,
+  given: ReadonlyArray<Expr | number>,
+  target: ExprType | undefined,
+  build: (operands: ReadonlyArray<Expr>, type: ExprType, name: string) => Expr
+): Expr => {
+  const operands = operandsOf(operation, name, given)
+  const wrongOperand = operands.find(({ problem }) => problem !== undefined)
+  const types = operands.map(({ type }) => type)
+  const type = resultType(operation, types, target)
+  if (wrongOperand?.problem !== undefined) return wrong(type ?? wrongOperand.type, wrongOperand.problem)
+  return type === undefined
+    ? wrong(target ?? types[0] ?? "f32", typeProblem(name, operation, types))
+    : build(operands, type, name)
+}
+
+/**
+ * An expression made of others.
+ *
+ * @internal
+ */
+export const above = <T extends ExprType>(
+  name: string,
+  type: T,
+  node: Node,
+  operands: ReadonlyArray<Expr>
+): Expr<T> => {
+  const depth = 1 + operands.reduce((deepest, operand) => Math.max(deepest, operand.depth), 0)
+  const problem = depthProblem(name, depth)
+  return problem === undefined ? make(type, node, undefined, depth) : wrong(type, problem)
+}
+
+const operandsOf = (operation: Operation, name: string, given: ReadonlyArray<unknown>): ReadonlyArray<Expr> => {
+  const { rule } = operations[operation]
+  const partner =
+    given.find((operand, index): operand is Expr => isExpression(operand) && !(rule === "where" && index === 0))
+      ?.type ?? "f32"
+  return given.map((operand, index) => {
+    if (isExpression(operand)) return operand
+    const type = rule === "shift" && index === 1 ? "u32" : rule === "where" && index === 0 ? "bool" : partner
+    return constantOf(name, type, operand)
+  })
+}
+
+const typeProblem = (name: string, operation: Operation, types: ReadonlyArray<ExprType>): GpuError =>
+  invalidRequest(
+    name,
+    `the operands are ${types.join(", ")}`,
+    `It takes ${requirement(operation)}. Cast with Expr.astype.`
+  )
+
+/**
+ * What is wrong with an expression of so many operations above each other.
+ *
+ * @internal
+ */
+export const depthProblem = (name: string, depth: number): GpuError | undefined =>
+  depth <= maxDepth
+    ? undefined
+    : invalidRequest(name, `the expression is more than ${maxDepth} operations deep`, "Split it over several kernels.")

@@ -1,0 +1,193 @@
+/**
+ * The operations that expressions are made of, and the types that each takes and gives. How a language writes them is
+ * the language's own affair.
+ */
+import type { DType } from "effect-gpu-pool/DType"
+
+/**
+ * The type of an expression: an element type, or a truth value.
+ *
+ * **Example** (A function for expressions of any type)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const counted = <T extends Expr.ExprType>(value: Expr.Expr<T>) => Expr.astype(value, "u32")
+ * counted(Expr.less(Expr.index, 10)).type // => "u32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ExprType = DType | "bool"
+
+/**
+ * How an operation is typed. `T` stands for one type, the same wherever it occurs in the rule.
+ *
+ * - `numeric`: numbers T to T; `float` and `integer`: the same for those types only
+ * - `ordering`: numbers T to bool
+ * - `logic`: bool to bool
+ * - `test`: floats T to bool
+ * - `shift`: an integer T and a u32 to T
+ * - `where`: a bool and two numbers T to T
+ * - `astype`: anything to the type asked for
+ *
+ * @internal
+ */
+export type TypingRule = "numeric" | "float" | "integer" | "ordering" | "logic" | "test" | "shift" | "where" | "astype"
+
+interface Signature {
+  readonly arity: number
+  readonly rule: TypingRule
+}
+
+const of = <Rule extends TypingRule>(arity: number, rule: Rule) => ({ arity, rule }) satisfies Signature
+
+/**
+ * Every operation.
+ *
+ * @internal
+ */
+export const operations = {
+  add: of(2, "numeric"),
+  subtract: of(2, "numeric"),
+  multiply: of(2, "numeric"),
+  divide: of(2, "float"),
+  truncDivide: of(2, "integer"),
+  fmod: of(2, "numeric"),
+  negative: of(1, "numeric"),
+  abs: of(1, "numeric"),
+  sign: of(1, "numeric"),
+  minimum: of(2, "numeric"),
+  maximum: of(2, "numeric"),
+  clip: of(3, "numeric"),
+
+  bitwiseAnd: of(2, "integer"),
+  bitwiseOr: of(2, "integer"),
+  bitwiseXor: of(2, "integer"),
+  bitwiseNot: of(1, "integer"),
+  countOneBits: of(1, "integer"),
+  countLeadingZeros: of(1, "integer"),
+  leftShift: of(2, "shift"),
+  rightShift: of(2, "shift"),
+
+  equal: of(2, "ordering"),
+  notEqual: of(2, "ordering"),
+  less: of(2, "ordering"),
+  lessEqual: of(2, "ordering"),
+  greater: of(2, "ordering"),
+  greaterEqual: of(2, "ordering"),
+
+  logicalAnd: of(2, "logic"),
+  logicalOr: of(2, "logic"),
+  logicalNot: of(1, "logic"),
+  isNaN: of(1, "test"),
+  isFinite: of(1, "test"),
+
+  where: of(3, "where"),
+  astype: of(1, "astype"),
+
+  sqrt: of(1, "float"),
+  inverseSqrt: of(1, "float"),
+  exp: of(1, "float"),
+  exp2: of(1, "float"),
+  log: of(1, "float"),
+  log2: of(1, "float"),
+  power: of(2, "float"),
+  sin: of(1, "float"),
+  cos: of(1, "float"),
+  tan: of(1, "float"),
+  asin: of(1, "float"),
+  acos: of(1, "float"),
+  atan: of(1, "float"),
+  atan2: of(2, "float"),
+  sinh: of(1, "float"),
+  cosh: of(1, "float"),
+  tanh: of(1, "float"),
+  asinh: of(1, "float"),
+  acosh: of(1, "float"),
+  atanh: of(1, "float"),
+  floor: of(1, "float"),
+  ceil: of(1, "float"),
+  trunc: of(1, "float"),
+  round: of(1, "float"),
+  fract: of(1, "float"),
+  degrees: of(1, "float"),
+  radians: of(1, "float"),
+  mix: of(3, "float"),
+  fma: of(3, "float")
+} satisfies { readonly [name: string]: Signature }
+
+/** @internal */
+export type Operation = keyof typeof operations
+
+/** @internal */
+export const isFloat = (type: ExprType): boolean => type === "f32" || type === "f16" || type === "f64"
+
+/** @internal */
+export const isInteger = (type: ExprType): boolean => type === "i32" || type === "u32"
+
+/**
+ * The type that an operation gives for operands of these types, or `undefined` where it has no meaning for them.
+ * `target` is the type that `astype` asks for.
+ *
+ * @internal
+ */
+export const resultType = (
+  operation: Operation,
+  operands: ReadonlyArray<ExprType>,
+  target: ExprType | undefined
+): ExprType | undefined => {
+  const { arity, rule }: Signature = operations[operation]
+  const [first, second, third] = operands
+  if (operands.length !== arity || first === undefined) return undefined
+  const alike = operands.every((type) => type === first)
+  switch (rule) {
+    case "numeric":
+      return alike && first !== "bool" ? first : undefined
+    case "float":
+      return alike && isFloat(first) ? first : undefined
+    case "integer":
+      return alike && isInteger(first) ? first : undefined
+    case "ordering":
+      return alike && first !== "bool" ? "bool" : undefined
+    case "logic":
+      return alike && first === "bool" ? "bool" : undefined
+    case "test":
+      return alike && isFloat(first) ? "bool" : undefined
+    case "shift":
+      return isInteger(first) && second === "u32" ? first : undefined
+    case "where":
+      return first === "bool" && second === third && second !== "bool" ? second : undefined
+    case "astype":
+      return target
+  }
+}
+
+/**
+ * What the operands of an operation must be, in words.
+ *
+ * @internal
+ */
+export const requirement = (operation: Operation): string => {
+  const { arity, rule }: Signature = operations[operation]
+  const count = arity === 1 ? "one operand" : `${arity} operands`
+  switch (rule) {
+    case "numeric":
+    case "ordering":
+      return `${count} of one element type`
+    case "float":
+    case "test":
+      return `${count} of one float type`
+    case "integer":
+      return `${count} of one integer type`
+    case "logic":
+      return `${count} of type bool`
+    case "shift":
+      return "an integer, and a u32 for the number of bits"
+    case "where":
+      return "a bool and two operands of one element type"
+    case "astype":
+      return count
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * The definitions of reductions and scans, checked before anything is written of them. Programs without types can pass
+ * anything, so nothing here relies on the types of the arguments.
+ */
+import { type DType, isDType } from "effect-gpu-pool/DType"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import type { NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import { shown, withArticle } from "effect-gpu-pool/ShownValue"
+import type { SmallInteger } from "effect-gpu-pool/ValueType"
+import type { Inputs } from "../ElementwiseKernel.ts"
+import * as Expr from "../Expr.ts"
+import { answerOf, declarationProblem, expressionHint, inputOf, isInput } from "../expression/Declaration.ts"
+import { depthProblem, isExpression } from "../expression/Expression.ts"
+import { nodesOf } from "../expression/Inspection.ts"
+import { maxExpressions } from "../expression/OutputsProblem.ts"
+import { substitute } from "../expression/Substitution.ts"
+import { takenNameProblem } from "../expression/TakenNames.ts"
+import { type Combine, type Component, gathered, type StateExprs } from "./State.ts"
+
+/**
+ * An argument that a kernel only reads: a number, or a vector declared with `access: "read"`.
+ *
+ * **Example** (Two vectors and a number)
+ *
+ * ```ts
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import type { ReductionKernel } from "@effect-gpu-pool/arrays"
+ *
+ * const args: ReadonlyArray<ReductionKernel.InputArgument> = [
+ *   KernelArgument.VectorArg("f32", "x", { access: "read" }),
+ *   KernelArgument.VectorArg("f32", "weights", { access: "read", withOffset: true }),
+ *   KernelArgument.ScalarArg("f32", "scale")
+ * ]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type InputArgument = ScalarArg<string, DType | SmallInteger> | VectorArg<string, DType, boolean, "read">
+
+/**
+ * The arguments as expressions: scalars by their values, vectors by the element at the position that an item has
+ * reached; or what is wrong with them, or with the kernel's name.
+ *
+ * @internal
+ */
+export const declaredInputs = <Args extends ReadonlyArray<NumericArgument>>(
+  operation: string,
+  name: string,
+  args: Args
+): Inputs<Args> | GpuError => {
+  const problem = declarationProblem(operation, name, args) ?? takenNameProblem(operation, args) ??
+    writableProblem(operation, args)
+  if (problem !== undefined) return problem
+  return Object.fromEntries(args.map((argument) => [argument.name, inputOf(argument)])) as Inputs<Args>
+}
+
+const writableProblem = (operation: string, args: ReadonlyArray<NumericArgument>): GpuError | undefined => {
+  const writable = args.find((argument) => argument._tag === "VectorArg" && argument.access !== "read")
+  return writable === undefined ? undefined : invalidRequest(
+    operation,
+    `it may write its argument "${writable.name}"`,
+    `Declare the vector with { access: "read" }: the result gets memory of its own.`
+  )
+}
+
+/**
+ * An expression of some element type that a function answered, `of` what if it answers several.
+ *
+ * @internal
+ */
+export const expressionOf = (
+  operation: string,
+  name: string,
+  value: unknown,
+  of = ""
+): Expr.Expr<DType> | GpuError => {
+  if (isGpuError(value)) return value
+  if (!isExpression(value)) {
+    return invalidRequest(
+      operation,
+      `its function ${name} returned ${value === undefined ? "nothing" : shown(value)}${quoted(of)}, no expression`,
+      expressionHint(value, "Make one of the expressions that it is called with, or with Expr.constant.")
+    )
+  }
+  if (value.problem !== undefined) return value.problem
+  const { type } = value
+  return type === "bool"
+    ? invalidRequest(
+      operation,
+      `its function ${name} returned a bool${quoted(of)}`,
+      `Cast it: Expr.astype(value, "u32").`
+    )
+    : value as Expr.Expr<DType>
+}
+
+const quoted = (name: string): string => name === "" ? "" : ` for "${name}"`
+
+/**
+ * The components of a state by name, or what is wrong with them.
+ *
+ * @internal
+ */
+export const componentsOf = (
+  operation: string,
+  state: unknown,
+  neutral: unknown
+): ReadonlyArray<Component> | GpuError => {
+  const types = typeof state === "object" && state !== null ? Object.entries(state) : []
+  if (types.length === 0) {
+    return invalidRequest(operation, "its state has no value", `Name each value and its type: { sum: "f32" }.`)
+  }
+  const components: Array<Component> = []
+  for (const [name, dtype] of types) {
+    if (!isDType(dtype)) {
+      return invalidRequest(
+        operation,
+        `the type of the value "${name}" is ${shown(dtype)}`,
+        "Use f32, i32 or u32, or f16 or f64 where the device has it."
+      )
+    }
+    const value: unknown = typeof neutral === "object" && neutral !== null ? Reflect.get(neutral, name) : undefined
+    components.push({ name, dtype, neutral: value as number })
+  }
+  return components
+}
+
+/**
+ * A state that a function answered: an expression for each component, of its type.
+ *
+ * @internal
+ */
+export const stateOf = (
+  operation: string,
+  name: string,
+  state: ReadonlyArray<Component>,
+  answers: ReadonlyArray<unknown>
+): StateExprs | GpuError => {
+  const expressions: Array<Expr.Expr<DType>> = []
+  for (let index = 0; index < state.length; index++) {
+    const component = state[index]!
+    const expression = expressionOf(operation, name, answers[index], component.name)
+    if (isGpuError(expression)) return expression
+    if (expression.type !== component.dtype) {
+      return invalidRequest(
+        operation,
+        `its function ${name} returned ${withArticle(expression.type)}${
+          quoted(component.name)
+        }, and the state is ${component.dtype}`,
+        `Cast it: Expr.astype(value, "${component.dtype}").`
+      )
+    }
+    expressions.push(expression)
+  }
+  return expressions
+}
+
+/**
+ * What is wrong with the neutral values.
+ *
+ * @internal
+ */
+export const neutralProblem = (operation: string, state: ReadonlyArray<Component>): GpuError | undefined => {
+  for (const { dtype, name, neutral } of state) {
+    if (Expr.holds(dtype, neutral)) continue
+    return invalidRequest(
+      operation,
+      `the neutral value${quoted(name)} is ${shown(neutral)}, which is not ${withArticle(dtype)}`,
+      "Give the number that changes nothing when it is combined, such as 0 for a sum."
+    )
+  }
+  return undefined
+}
+
+/**
+ * How a checked function `combine` combines, or what is wrong with it. It is called once, with variables, and from then
+ * on those are replaced: what a program's function would do at another time does not matter.
+ *
+ * @internal
+ */
+export const combineOf = (
+  operation: string,
+  state: ReadonlyArray<Component>,
+  combine: (a: StateExprs, b: StateExprs) => ReadonlyArray<unknown>
+): Combine | GpuError => {
+  const [a, b] = [gathered(state), gathered(state)]
+  const answers = answerOf(operation, "combine", () => combine(a, b)) as ReadonlyArray<unknown> | GpuError
+  const combined = isGpuError(answers) ? answers : stateOf(operation, "combine", state, answers)
+  if (isGpuError(combined)) return combined
+  const variables = [...a, ...b]
+  return usesProblem(operation, "combine", combined, [], variables) ??
+    ((first, second) => {
+      const values = [...first, ...second]
+      return substitute(combined, new Map(variables.map((variable, index) => [variable, values[index]!])))
+    })
+}
+
+/**
+ * Whether the functions are too deep together: each for itself is as deep as an expression may be.
+ *
+ * @internal
+ */
+export const togetherProblem = (operation: string, expressions: StateExprs): GpuError | undefined =>
+  depthProblem(operation, Math.max(...expressions.map(({ depth }) => depth)))
+
+/**
+ * Whether expressions use anything but the arguments that a function is given, and the variables that it is called with:
+ * `combine` gets no arguments, for states are combined by kernels that do not have them.
+ *
+ * @internal
+ */
+export const usesProblem = (
+  operation: string,
+  name: "map" | "combine" | "output",
+  expressions: ReadonlyArray<Expr.Expr>,
+  args: ReadonlyArray<NumericArgument>,
+  variables: StateExprs = []
+): GpuError | undefined => {
+  const nodes = nodesOf(expressions)
+  if (nodes.size > maxExpressions) {
+    return invalidRequest(
+      operation,
+      `its function ${name} makes ${nodes.size} expressions, which is more than ${maxExpressions}`,
+      "Compute some of them in a kernel before."
+    )
+  }
+  for (const expression of nodes) {
+    if (variables.some((variable) => variable === expression)) continue
+    const stray = strayOf(name, expression, args)
+    if (stray === undefined) continue
+    return invalidRequest(
+      operation,
+      `its function ${name} uses ${stray}, which it does not get`,
+      name === "combine"
+        ? "It may use only the two states: let map put what it needs into the state."
+        : "Use the expressions that it is called with."
+    )
+  }
+  return undefined
+}
+
+const strayOf = (
+  name: "map" | "combine" | "output",
+  expression: Expr.Expr,
+  args: ReadonlyArray<NumericArgument>
+): string | undefined => {
+  const { node } = expression
+  switch (node._tag) {
+    case "Index":
+      return name === "combine" ? "the element's index" : undefined
+    case "Variable":
+      return name === "map" ? "a state" : "a state of another kernel"
+    case "Scalar":
+    case "Element":
+      return isInput(expression, args)
+        ? undefined
+        : `the argument "${node._tag === "Scalar" ? node.name : node.vector}"`
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,212 @@
+/**
+ * Reductions along the rows of an iteration: what {@link ReductionKernel} and the reductions of arrays are made of.
+ *
+ * A first kernel divides every row into chunks, each combined by one item, and a further one combines the states of the
+ * chunks, again and again until each row has one. There are no barriers and no shared memory, so it is the same
+ * algorithm, in the same order, in every language.
+ *
+ * @internal
+ */
+import { BufferPool } from "effect-gpu-pool/BufferPool"
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import type { ArgumentValue, DispatchArguments } from "effect-gpu-pool/DispatchArguments"
+import * as DType from "effect-gpu-pool/DType"
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
+import * as KernelSupport from "effect-gpu-pool/KernelSupport"
+import * as Lease from "effect-gpu-pool/Lease"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { divide } from "./Chunks.ts"
+import * as ReductionPass from "./ReductionPass.ts"
+import type { Combine, Component, StateExprs } from "./State.ts"
+import { walkScalars, type WalkValues } from "./Walk.ts"
+
+export { position, row } from "./Walk.ts"
+
+export interface ReductionDefinition {
+  readonly name: string
+  /** Vectors with access "read", and scalars. */
+  readonly args: ReadonlyArray<NumericArgument>
+  readonly state: ReadonlyArray<Component>
+  /** The state of one element: expressions of the arguments, of {@link row} and of {@link position}. */
+  readonly map: StateExprs
+  readonly combine: Combine
+  /** Whether states may be combined in another order than that of the elements. */
+  readonly commutative: boolean
+}
+
+/** The kernels of a reduction. They are made of its structure alone: lengths and values are given when it runs. */
+export class Reduction {
+  readonly name: string
+  readonly state: ReadonlyArray<Component>
+  readonly commutative: boolean
+  readonly #definition: ReductionDefinition
+  #first: ReductionPass.ReductionPass | undefined
+  #further: ReductionPass.ReductionPass | undefined
+
+  constructor(definition: ReductionDefinition) {
+    this.name = definition.name
+    this.state = definition.state
+    this.commutative = definition.commutative
+    this.#definition = definition
+  }
+
+  /** From elements to states. */
+  get first(): ReductionPass.ReductionPass {
+    return this.#first ??= ReductionPass.generate({ ...this.#definition, map: () => this.#definition.map })
+  }
+
+  /** From states to fewer states. Short rows do without it. */
+  get further(): ReductionPass.ReductionPass {
+    return this.#further ??= ReductionPass.generateFurther({ ...this.#definition, name: `${this.name}States` })
+  }
+}
+
+/** The rows of a run. */
+export interface Rows {
+  readonly rows: number
+  /** Elements of each row. */
+  readonly length: number
+  /**
+   * Which elements are next to each other in memory, so that neighbouring items should read them: those of one row, or
+   * those at one position of neighbouring rows. It changes nothing but the speed.
+   */
+  readonly neighbours: Neighbours
+  /**
+   * Which elements would be, if the rows were stored as the caller sees them; the same as `neighbours` without it. The
+   * order of combination follows this, so that it is the same for a view or a recorded array as for a copy of it.
+   */
+  readonly order?: Neighbours | undefined
+}
+
+type Neighbours = "positions" | "rows"
+
+export interface Services {
+  readonly pool: BufferPool["Service"]
+  readonly queue: CommandQueue["Service"]
+}
+
+export type Arguments = Readonly<Record<string, ArgumentValue>>
+
+/**
+ * Reduces every row: a lease of `rows` elements for each component, in the caller's scope. A row without elements gives
+ * the neutral state. A run that fails leaves no lease behind.
+ */
+export const run = (
+  reduction: Reduction,
+  args: Arguments,
+  rows: Rows
+): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
+  Effect.withFiber((fiber) => {
+    const services = servicesOf(fiber.context)
+    return allocated(reduction, rows.rows, services, (results) =>
+      rows.length === 0
+        ? fillNeutral(reduction.state, results, services.queue)
+        : passes(reduction, reduction.first, args, rows, results, services))
+  })
+
+/** The services of a fiber whose effect requires them. */
+export const servicesOf = (context: Context.Context<never>): Services => ({
+  pool: Context.getUnsafe(context as Context.Context<BufferPool>, BufferPool),
+  queue: Context.getUnsafe(context as Context.Context<CommandQueue>, CommandQueue)
+})
+
+/** A failing command gives the results back at once: the scope may live for long. */
+const allocated = (
+  { name, state }: Reduction,
+  rows: number,
+  { pool }: Services,
+  fill: (results: ReadonlyArray<PooledBuffer>) => Effect.Effect<void, GpuError>
+): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError, Scope.Scope> => {
+  const results: Array<PooledBuffer> = []
+  const rest = (): Effect.Effect<void, GpuError, Scope.Scope> => {
+    const component = state[results.length]
+    if (component === undefined) return rows === 0 ? Effect.void : fill(results)
+    return Effect.flatMap(pool.allocate(rows * DType.byteSize(component.dtype), { label: name }), (lease) => {
+      results.push(lease)
+      return rest()
+    })
+  }
+  const release = () => Effect.forEach(results, (lease) => Effect.ignore(Lease.release(lease)))
+  return Effect.as(Effect.onError(rest(), release), results)
+}
+
+const passes = (
+  reduction: Reduction,
+  pass: ReductionPass.ReductionPass,
+  args: Arguments,
+  { length, neighbours, order = neighbours, rows }: Rows,
+  results: ReadonlyArray<PooledBuffer>,
+  services: Services
+): Effect.Effect<void, GpuError> => {
+  const division = divide(rows, length, order === "rows" ? "rows" : reduction.commutative ? "lanes" : "elements")
+  const { chunks } = division
+  const values = { ...division, rows, length, across: neighbours === "rows" ? 1 : 0 }
+  const dispatch = (outputs: ReadonlyArray<PooledBuffer>) => dispatchPass(pass, args, outputs, values, services)
+  if (chunks === 1) return dispatch(results)
+  const unsupported = KernelSupport.problem(reduction.further.kernel, services.queue.info)
+  if (unsupported !== undefined) return unsupported
+  return withStates(reduction.state, rows * chunks, reduction.name, services, (states) =>
+    Effect.andThen(
+      dispatch(states),
+      Effect.suspend(() =>
+        passes(
+          reduction,
+          reduction.further,
+          statesAsArgs(states),
+          { rows, length: chunks, neighbours, order },
+          results,
+          services
+        )
+      )
+    ))
+}
+
+/** Records one kernel: an item for each chunk of each row. */
+export const dispatchPass = (
+  { kernel, names, outputs }: ReductionPass.ReductionPass,
+  args: Arguments,
+  states: ReadonlyArray<PooledBuffer>,
+  values: WalkValues,
+  { queue }: Services
+): Effect.Effect<void, GpuError> => {
+  const all: Record<string, ArgumentValue> = { ...args }
+  for (let index = 0; index < outputs.length; index++) all[outputs[index]!] = states[index]!
+  for (const scalar of walkScalars) all[names[scalar]] = values[scalar]
+  return queue.dispatch(kernel, all as DispatchArguments<typeof kernel.args>, values.rows * values.chunks)
+}
+
+/** What a kernel that takes states is given. */
+export const statesAsArgs = (states: ReadonlyArray<PooledBuffer>): Arguments =>
+  Object.fromEntries(states.map((lease, index) => [ReductionPass.stateArgName(index), lease]))
+
+/** Lends memory for `count` states, taken back when `f` has recorded what it does with it. */
+export const withStates = (
+  state: ReadonlyArray<Component>,
+  count: number,
+  label: string,
+  services: Services,
+  f: (leases: ReadonlyArray<PooledBuffer>) => Effect.Effect<void, GpuError>
+): Effect.Effect<void, GpuError> => {
+  const lend = (leases: ReadonlyArray<PooledBuffer>): Effect.Effect<void, GpuError> => {
+    const component = state[leases.length]
+    return component === undefined
+      ? f(leases)
+      : services.pool.use(count * DType.byteSize(component.dtype), (lease) => lend([...leases, lease]), { label })
+  }
+  return lend([])
+}
+
+/** Fills leases with the neutral state. */
+export const fillNeutral = (
+  state: ReadonlyArray<Component>,
+  leases: ReadonlyArray<PooledBuffer>,
+  queue: Services["queue"]
+): Effect.Effect<void, GpuError> =>
+  Effect.forEach(leases, (lease, index) => {
+    const { dtype, neutral } = state[index]!
+    return queue.fill(lease, DType.element(dtype, neutral))
+  }, { discard: true })

@@ -1,0 +1,124 @@
+/**
+ * One kernel of a reduction: each item combines the elements of a chunk into a state.
+ *
+ * @internal
+ */
+import type { Kernel } from "effect-gpu-pool/Kernel"
+import { type NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
+import * as Expr from "../Expr.ts"
+import type { Loops } from "../expression/Loops.ts"
+import { Statements } from "../expression/Statements.ts"
+import { ArgumentNames } from "./ArgumentNames.ts"
+import * as LoopKernel from "./LoopKernel.ts"
+import { type Combine, type Component, gathered, neutralState, type StateExprs, variableOf } from "./State.ts"
+import * as Walk from "./Walk.ts"
+
+/** A kernel, and what its arguments are called. */
+export interface ReductionPass {
+  readonly kernel: Kernel
+  /** The vectors that the states are stored in. */
+  readonly outputs: ReadonlyArray<string>
+  readonly names: Walk.WalkNames
+}
+
+export interface PassOptions {
+  readonly name: string
+  readonly args: ReadonlyArray<NumericArgument>
+  readonly state: ReadonlyArray<Component>
+  /** The state of an element, given the names that the walk's scalars have. */
+  readonly map: (names: Walk.WalkNames) => StateExprs
+  readonly combine: Combine
+}
+
+/** The kernel that reduces what `map` makes of the arguments. */
+export const generate = (options: PassOptions): ReductionPass => {
+  const { args, name, state } = options
+  const names = new ArgumentNames(name, args)
+  const walkNames = Walk.walkNames(names)
+  const outputs = state.map(({ dtype }, index) => VectorArg(dtype, names.add(`state${index}`), { access: "write" }))
+  const walk = Walk.make(walkNames)
+  const body: Body = {
+    walk,
+    outputs,
+    neutral: neutralState(state),
+    next: options.combine(gathered(state), options.map(walkNames))
+  }
+  return {
+    kernel: LoopKernel.make({
+      name,
+      args: [...args, ...outputs, ...Walk.walkArgs(walkNames)],
+      span: walkNames.span,
+      expressions: [walk.row, walk.begin, walk.step, walk.times, ...body.neutral, ...body.next],
+      write: (loops) => write(loops, body)
+    }),
+    outputs: outputs.map((output) => output.name),
+    names: walkNames
+  }
+}
+
+/** The kernel that reduces states that another left. */
+export const generateFurther = (options: Omit<PassOptions, "args" | "map">): ReductionPass => {
+  const args = options.state.map((component, index) => stateArg(component, index))
+  const map = (names: Walk.WalkNames): StateExprs => {
+    const at = { _tag: "Inside", index: Walk.stateIndex(names) } as const
+    return args.map(({ dtype, name }) => Expr.make(dtype, { _tag: "Element", vector: name, dtype, at }))
+  }
+  return generate({ ...options, args, map })
+}
+
+/** The argument of a kernel that takes states: the values of one component. */
+export const stateArg = ({ dtype }: Component, index: number): VectorArg =>
+  VectorArg(dtype, stateArgName(index), { access: "read" })
+
+export const stateArgName = (component: number): string => `from${component}`
+
+interface Body {
+  readonly walk: Walk.Walk
+  readonly outputs: ReadonlyArray<VectorArg>
+  readonly neutral: StateExprs
+  /** The state after an element, made of the state before it. */
+  readonly next: StateExprs
+}
+
+/** Statements for item `i`. */
+const write = (loops: Loops, { neutral, next, outputs, walk }: Body): ReadonlyArray<string> => {
+  const { language } = loops
+  const item = new Statements(language, { index: "i", indexVaries: false, prefix: "w" })
+  const moves = Walk.moves(walk, item)
+  const row = item.value(walk.row)
+  const element = new Statements(language, {
+    index: moves.position,
+    indexVaries: true,
+    variables: { [Walk.rowVariable]: false }
+  })
+  const variables = neutral.map((expr, index) => loops.variable(variableOf(index), expr.type, element.value(expr)))
+  const values = next.map((expr) => element.value(expr))
+  return [
+    ...item.before,
+    language.declare(Walk.rowVariable, "u32", row),
+    ...element.before,
+    ...variables,
+    ...loops.walk(moves, [...element.inside, ...assignments(loops, next, values)]),
+    ...outputs.map(({ dtype, name }, index) => language.store(name, "i", variableOf(index), dtype))
+  ]
+}
+
+/**
+ * The next state is all there before any of it is stored; where a value is the old one of another component, that is
+ * still to be seen to.
+ */
+const assignments = (
+  loops: Loops,
+  next: StateExprs,
+  values: ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  const moved = values.map((value, index) => next[index]!.node._tag === "Variable" && value !== variableOf(index))
+  return [
+    ...values.flatMap((value, index) =>
+      moved[index] ? [loops.language.declare(`next__${index}`, next[index]!.type, value)] : []
+    ),
+    ...values.flatMap((value, index) =>
+      value === variableOf(index) ? [] : [loops.assign(variableOf(index), moved[index] ? `next__${index}` : value)]
+    )
+  ]
+}

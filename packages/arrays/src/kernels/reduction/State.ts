@@ -1,0 +1,30 @@
+/**
+ * What a reduction carries from element to element: one or several values.
+ *
+ * @internal
+ */
+import type { DType } from "effect-gpu-pool/DType"
+import * as Expr from "../Expr.ts"
+
+/** One value of a state. */
+export interface Component {
+  readonly name: string
+  readonly dtype: DType
+  /** What leaves any other value as it is when it is combined with it. */
+  readonly neutral: number
+}
+
+/** An expression for each component. */
+export type StateExprs = ReadonlyArray<Expr.Expr<DType>>
+
+export type Combine = (a: StateExprs, b: StateExprs) => StateExprs
+
+/** The neutral state. */
+export const neutralState = (state: ReadonlyArray<Component>): StateExprs =>
+  state.map(({ dtype, neutral }) => Expr.make(dtype, { _tag: "Constant", value: neutral }))
+
+/** The variables that an item gathers its state in. */
+export const gathered = (state: ReadonlyArray<Component>): StateExprs =>
+  state.map(({ dtype }, index) => Expr.make(dtype, { _tag: "Variable", name: variableOf(index) }))
+
+export const variableOf = (component: number): string => `state__${component}`

@@ -1,0 +1,149 @@
+/**
+ * Scans: reduce, then scan. The chunks of the elements are reduced, the states of the chunks are scanned in the same
+ * way, and each chunk is scanned from the state before it.
+ *
+ * @internal
+ */
+import type { BufferPool } from "effect-gpu-pool/BufferPool"
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import type { ArgumentValue, DispatchArguments } from "effect-gpu-pool/DispatchArguments"
+import { byteSize, type DType } from "effect-gpu-pool/DType"
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import * as KernelSupport from "effect-gpu-pool/KernelSupport"
+import * as Lease from "effect-gpu-pool/Lease"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as Expr from "../Expr.ts"
+import { inputOf } from "../expression/Declaration.ts"
+import { helperName } from "../reduction/ArgumentNames.ts"
+import { divide } from "../reduction/Chunks.ts"
+import * as Reduction from "../reduction/Reduction.ts"
+import { type ReductionPass, stateArg } from "../reduction/ReductionPass.ts"
+import { type Component, gathered } from "../reduction/State.ts"
+import { walkScalars } from "../reduction/Walk.ts"
+import * as ScanPass from "./ScanPass.ts"
+
+/** The kernels of one level of a scan. */
+interface Level {
+  /** From elements to the states of chunks; short levels do without it. */
+  readonly totals: ReductionPass
+  readonly scan: ScanPass.ScanPass
+}
+
+/** The kernels of a scan, made when they are first needed. */
+export class Scan {
+  readonly name: string
+  readonly state: Component
+  /** The type of the results. */
+  readonly dtype: DType
+  /** What is computed of the arguments. */
+  readonly expressions: ReadonlyArray<Expr.Expr<DType>>
+  readonly #definition: ScanPass.ScanPassOptions
+  readonly #totals: Reduction.Reduction
+  #elements: ScanPass.ScanPass | undefined
+  #states: ScanPass.ScanPass | undefined
+
+  constructor(definition: ScanPass.ScanPassOptions) {
+    const { args, combine, map, name, output, state } = definition
+    const result = output(gathered([state])[0]!)
+    this.name = name
+    this.state = state
+    this.dtype = result.type
+    this.expressions = [map, result]
+    this.#definition = definition
+    this.#totals = new Reduction.Reduction({
+      name: helperName(name, "Totals", args),
+      args,
+      state: [state],
+      map: [map],
+      combine,
+      commutative: false
+    })
+  }
+
+  /** The elements themselves. */
+  get elements(): Level {
+    this.#elements ??= ScanPass.generate(this.#definition)
+    return levelOf(this.#elements, () => this.#totals.first)
+  }
+
+  /** The states of chunks. */
+  get states(): Level {
+    const { combine, name, state } = this.#definition
+    this.#states ??= ScanPass.generate({
+      name: `${name}States`,
+      args: [stateArg(state, 0)],
+      state,
+      map: inputOf(stateArg(state, 0)),
+      combine,
+      output: (scanned) => scanned
+    })
+    return levelOf(this.#states, () => this.#totals.further)
+  }
+}
+
+const levelOf = (scan: ScanPass.ScanPass, totals: () => ReductionPass): Level => ({
+  scan,
+  get totals() {
+    return totals()
+  }
+})
+
+/** Scans `count` elements: a lease of as many, in the caller's scope. A run that fails leaves no lease behind. */
+export const run = (
+  scan: Scan,
+  args: Reduction.Arguments,
+  count: number,
+  exclusive: boolean
+): Effect.Effect<PooledBuffer, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
+  Effect.withFiber((fiber) => {
+    const services = Reduction.servicesOf(fiber.context)
+    return Effect.flatMap(services.pool.allocate(count * byteSize(scan.dtype), { label: scan.name }), (result) => {
+      if (count === 0) return Effect.succeed(result)
+      const scanned = level(scan, scan.elements, args, count, result, exclusive, services)
+      // The scope may live for long.
+      return Effect.as(Effect.onError(scanned, () => Effect.ignore(Lease.release(result))), result)
+    })
+  })
+
+const level = (
+  scan: Scan,
+  kernels: Level,
+  args: Reduction.Arguments,
+  length: number,
+  result: PooledBuffer,
+  exclusive: boolean,
+  services: Reduction.Services
+): Effect.Effect<void, GpuError> => {
+  const division = divide(1, length, "elements")
+  const { chunks } = division
+  const values = { ...division, rows: 1, length, across: 0 }
+  const state = [scan.state]
+  return Reduction.withStates(state, chunks, scan.name, services, ([before]) => {
+    const prepare = chunks === 1
+      ? Reduction.fillNeutral(state, [before!], services.queue)
+      : unsupported(scan, kernels, services) ??
+        Reduction.withStates(state, chunks, scan.name, services, (totals) =>
+          Effect.andThen(
+            Reduction.dispatchPass(kernels.totals, args, totals, values, services),
+            Effect.suspend(() =>
+              level(scan, scan.states, Reduction.statesAsArgs(totals), chunks, before!, true, services)
+            )
+          ))
+    return Effect.andThen(
+      prepare,
+      Effect.suspend(() => {
+        const { kernel, names } = kernels.scan
+        const all: Record<string, ArgumentValue> = { ...args, [names.before]: before!, [names.result]: result }
+        for (const scalar of walkScalars) all[names[scalar]] = values[scalar]
+        all[names.exclusive] = exclusive ? 1 : 0
+        return services.queue.dispatch(kernel, all as DispatchArguments<typeof kernel.args>, chunks)
+      })
+    )
+  })
+}
+
+/** Before the first kernel is sent, whether the last one could be. */
+const unsupported = (scan: Scan, { scan: last }: Level, { queue }: Reduction.Services): GpuError | undefined =>
+  KernelSupport.problem(last.kernel, queue.info) ?? KernelSupport.problem(scan.states.scan.kernel, queue.info)

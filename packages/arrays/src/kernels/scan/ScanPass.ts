@@ -1,0 +1,105 @@
+/**
+ * The last kernel of a scan at each level: every item works through a chunk of elements that follow each other, from
+ * the combination of everything before it.
+ *
+ * @internal
+ */
+import type { DType } from "effect-gpu-pool/DType"
+import type { Kernel } from "effect-gpu-pool/Kernel"
+import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import * as Expr from "../Expr.ts"
+import type { Loops } from "../expression/Loops.ts"
+import { Statements } from "../expression/Statements.ts"
+import { ArgumentNames } from "../reduction/ArgumentNames.ts"
+import * as LoopKernel from "../reduction/LoopKernel.ts"
+import { type Combine, type Component, gathered, type StateExprs, variableOf } from "../reduction/State.ts"
+import * as Walk from "../reduction/Walk.ts"
+
+/** What the arguments of a pass are called, beside those of the program. */
+export interface ScanNames extends Walk.WalkNames {
+  /** What comes before each chunk. */
+  readonly before: string
+  readonly result: string
+  /** 1 where an element's own value is left out of its result. */
+  readonly exclusive: string
+}
+
+export interface ScanPass {
+  readonly kernel: Kernel
+  readonly names: ScanNames
+}
+
+export interface ScanPassOptions {
+  readonly name: string
+  readonly args: ReadonlyArray<NumericArgument>
+  readonly state: Component
+  readonly map: Expr.Expr<DType>
+  readonly combine: Combine
+  /** What is stored for an element, made of the scanned value. */
+  readonly output: (scanned: Expr.Expr<DType>) => Expr.Expr<DType>
+}
+
+export const generate = ({ args, combine, map, name, output, state }: ScanPassOptions): ScanPass => {
+  const free = new ArgumentNames(name, args)
+  const names: ScanNames = {
+    ...Walk.walkNames(free),
+    before: free.add("before"),
+    result: free.add("result"),
+    exclusive: free.add("exclusive")
+  }
+  const walk = Walk.make(names)
+  const own = gathered([state])
+  const next = combine(own, [map])
+  const flag = Walk.scalar(names.exclusive)
+  const scanned = Expr.make(state.dtype, {
+    _tag: "Apply",
+    operation: "where",
+    operands: [Walk.isSet(flag), own[0]!, next[0]!]
+  })
+  const body: Body = { walk, names, own, next, output: output(scanned) }
+  return {
+    kernel: LoopKernel.make({
+      name,
+      args: [
+        ...args,
+        VectorArg(state.dtype, names.before, { access: "read" }),
+        VectorArg(body.output.type, names.result, { access: "write" }),
+        ...Walk.walkArgs(names),
+        ScalarArg("u32", names.exclusive)
+      ],
+      span: names.span,
+      expressions: [walk.begin, walk.step, walk.times, ...next, body.output],
+      write: (loops) => write(loops, body)
+    }),
+    names
+  }
+}
+
+interface Body {
+  readonly walk: Walk.Walk
+  readonly names: ScanNames
+  readonly own: StateExprs
+  readonly next: StateExprs
+  readonly output: Expr.Expr<DType>
+}
+
+/** Statements for item `i`. */
+const write = (loops: Loops, { names, next, output, own, walk }: Body): ReadonlyArray<string> => {
+  const { language } = loops
+  const item = new Statements(language, { index: "i", indexVaries: false, prefix: "w" })
+  const moves = Walk.moves(walk, item)
+  const element = new Statements(language, { index: moves.position, indexVaries: true })
+  const [value] = next.map((expr) => element.value(expr))
+  const stored = element.value(output)
+  const [{ type }] = own as readonly [Expr.Expr<DType>]
+  return [
+    ...item.before,
+    ...element.before,
+    loops.variable(variableOf(0), type, language.load(names.before, "i", type)),
+    ...loops.walk(moves, [
+      ...element.inside,
+      language.store(names.result, moves.position, stored, output.type),
+      loops.assign(variableOf(0), value!)
+    ])
+  ]
+}

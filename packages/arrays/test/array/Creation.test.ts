@@ -1,0 +1,426 @@
+/** Arrays that are made on the device, on every backend. */
+import { assert, describe, it, layer } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import type * as DType from "effect-gpu-pool/DType"
+import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KernelCache from "effect-gpu-pool/KernelCache"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as fc from "fast-check"
+import * as DeviceArray from "../../src/array/DeviceArray.ts"
+import { type GpuLayer, onEveryBackend, property, refuses, strictHost, taken } from "./ArrayBackends.ts"
+
+/** What a program without types can pass. */
+const untyped = <A>(value: unknown): A => value as A
+
+const f32 = Math.fround
+
+/** A unit in the last place of an f32. */
+const ulp = (value: number): number => 2 ** (Math.max(-126, Math.floor(Math.log2(Math.abs(value) || 1e-38))) - 23)
+
+/** Numbers below the least normal one may be flushed to zero, on the way in and out. */
+const flushed = 2 ** -125
+
+const isExact = (found: number, wanted: number): boolean =>
+  found === wanted || (found === 0 && Math.abs(wanted) < 2 ** -126)
+
+const numbersOf = <D extends DType.DType>(
+  made: Effect.Effect<DeviceArray.DeviceArray<D>, GpuError, DeviceArray.ArrayServices>
+) => Effect.map(Effect.flatMap(made, DeviceArray.toHost), (elements) => Array.from(elements as ArrayLike<number>))
+
+/** Elements as `start + index * step` gives them, by NumPy's count. */
+const counted = (start: number, stop: number, step: number): ReadonlyArray<number> =>
+  Array.from({ length: Math.max(0, Math.ceil((stop - start) / step)) }, (_, index) => start + index * step)
+
+const laws = (gpu: GpuLayer): void => {
+  layer(gpu)((it) => {
+    it.effect("constants of every type that the device has, whatever the number of elements", () =>
+      Effect.gen(function*() {
+        const { dtypes } = (yield* CommandQueue.CommandQueue).info
+        const values = { f32: -0.1, i32: -2147483648, u32: 4294967295, f16: 1.5, f64: 0.1 }
+        for (const dtype of dtypes) {
+          for (const shape of [[], [0], [1], [2, 3], [5, 0, 2], [3, 1, 3]]) {
+            const elements = shape.reduce((a, b) => a * b, 1)
+            const all = (value: number) => Array.from({ length: elements }, () => dtype === "f32" ? f32(value) : value)
+            deepStrictEqual(yield* numbersOf(DeviceArray.zeros(shape, { dtype })), all(0))
+            deepStrictEqual(yield* numbersOf(DeviceArray.ones(shape, { dtype })), all(1))
+            const x = yield* DeviceArray.full(shape, values[dtype], { dtype })
+            deepStrictEqual(yield* numbersOf(Effect.succeed(x)), all(values[dtype]))
+            deepStrictEqual([...x.shape], shape)
+            strictEqual(x.dtype, dtype)
+            deepStrictEqual((yield* DeviceArray.empty(shape, { dtype })).shape, shape)
+          }
+        }
+      }))
+
+    it.effect("constants keep signed zeros, infinities and NaN", () =>
+      Effect.gen(function*() {
+        for (const value of [-0, Infinity, -Infinity, NaN, 2 ** -149]) {
+          deepStrictEqual(yield* numbersOf(DeviceArray.full([3], value)), [value, value, value])
+        }
+      }))
+
+    it.effect("a constant is recorded, a sequence is not", () =>
+      Effect.gen(function*() {
+        const before = yield* taken
+        const sum = yield* DeviceArray.lazy(Effect.gen(function*() {
+          const ones = yield* DeviceArray.ones([2, 1])
+          strictEqual(yield* taken, before)
+          // of another shape than the kernel that would compute it, so its index would be another
+          const row = yield* DeviceArray.arange(3)
+          strictEqual(yield* taken, before + 1)
+          return yield* DeviceArray.add(ones, row)
+        }))
+        strictEqual(yield* taken, before + 2)
+        deepStrictEqual(yield* DeviceArray.toNested(sum), [[1, 2, 3], [1, 2, 3]])
+        const alone = yield* DeviceArray.lazy(DeviceArray.full([2, 2], 7, { dtype: "i32" }))
+        deepStrictEqual(yield* DeviceArray.toNested(alone), [[7, 7], [7, 7]])
+      }))
+
+    it.effect("whole numbers at even steps", () =>
+      Effect.gen(function*() {
+        const { dtypes } = (yield* CommandQueue.CommandQueue).info
+        for (const dtype of dtypes) {
+          deepStrictEqual(yield* numbersOf(DeviceArray.arange(5, { dtype })), [0, 1, 2, 3, 4])
+          deepStrictEqual(yield* numbersOf(DeviceArray.arange(2, 5, { dtype })), [2, 3, 4])
+          deepStrictEqual(yield* numbersOf(DeviceArray.arange(9, 0, -4, { dtype })), [9, 5, 1])
+          deepStrictEqual(yield* numbersOf(DeviceArray.arange(5, 5, { dtype })), [])
+          deepStrictEqual(yield* numbersOf(DeviceArray.arange(5, 0, { dtype })), [])
+          deepStrictEqual(yield* numbersOf(DeviceArray.arange(2.5, { dtype })), [0, 1, 2])
+        }
+        const far = DeviceArray.arange(-2147483648, 2147483647, 4294967294, { dtype: "i32" })
+        deepStrictEqual(yield* numbersOf(far), [-2147483648, 2147483646])
+        const farDown = DeviceArray.arange(2147483647, -2147483648, -4294967294, { dtype: "i32" })
+        deepStrictEqual(yield* numbersOf(farDown), [2147483647, -2147483647])
+        for (const dtype of ["i32", "u32"] as const) {
+          deepStrictEqual(yield* numbersOf(DeviceArray.arange(0, 5, 1e10, { dtype })), [0])
+        }
+        const extreme = DeviceArray.arange(-2147483648, 2147483647, 2147483647, { dtype: "i32" })
+        deepStrictEqual(yield* numbersOf(extreme), [-2147483648, -1, 2147483646].slice(0, 3))
+        const down = DeviceArray.arange(4294967295, -1, -2147483647, { dtype: "u32" })
+        deepStrictEqual(yield* numbersOf(down), [4294967295, 2147483648, 1])
+      }))
+
+    it.effect("fractions at even steps, as many as NumPy counts, to a few units in the last place", () =>
+      property(
+        fc.tuple(
+          fc.double({ min: -1000, max: 1000, noNaN: true }),
+          fc.double({ min: -1000, max: 1000, noNaN: true }),
+          fc.double({ min: 0.5, max: 50, noNaN: true })
+        ),
+        ([start, stop, size]) =>
+          Effect.gen(function*() {
+            const step = stop < start ? -size : size
+            const found = yield* numbersOf(DeviceArray.arange(start, stop, step))
+            const wanted = counted(start, stop, step)
+            strictEqual(found.length, wanted.length)
+            const largest = Math.max(Math.abs(start), Math.abs(stop))
+            for (const [index, value] of wanted.entries()) {
+              assert.approximately(found[index]!, value, 4 * ulp(Math.max(largest, Math.abs(start - stop))) + flushed)
+            }
+          }),
+        { numRuns: 50 }
+      ))
+
+    it.effect("one element, however far the next would be", () =>
+      Effect.gen(function*() {
+        const { dtypes } = (yield* CommandQueue.CommandQueue).info
+        for (const dtype of ["f32", "f16", "f64"] as const) {
+          if (!dtypes.has(dtype)) continue
+          for (const step of [1e39, 1e300, Number.MAX_VALUE]) {
+            deepStrictEqual(yield* numbersOf(DeviceArray.arange(0, 1, step, { dtype })), [0])
+            deepStrictEqual(yield* numbersOf(DeviceArray.arange(2, 1, -step, { dtype })), [2])
+          }
+        }
+      }))
+
+    it.effect("gives the memory back at once where it is interrupted", () =>
+      Effect.gen(function*() {
+        const x = yield* DeviceArray.fromHost([[1, 2], [3, 4]])
+        const at = yield* DeviceArray.fromHost([1, 0], { dtype: "i32" })
+        for (const [name, make] of makers(x, at)) {
+          // what has to be compiled is interrupted meanwhile
+          yield* KernelCache.clear
+          const before = (yield* BufferPool.stats).activeBlocks
+          const fiber = yield* Effect.forkChild(make, { startImmediately: true })
+          yield* Fiber.interrupt(fiber)
+          const made = Exit.isSuccess(yield* Fiber.await(fiber)) ? 1 : 0
+          strictEqual((yield* BufferPool.stats).activeBlocks, before + made, name)
+        }
+      }))
+
+    it.effect("numbers between two ends, which are exact", () =>
+      property(
+        fc.tuple(
+          fc.float({ noNaN: true, noDefaultInfinity: true }),
+          fc.float({ noNaN: true, noDefaultInfinity: true }),
+          fc.integer({ min: 0, max: 70 }),
+          fc.boolean()
+        ),
+        ([start, stop, count, endpoint]) =>
+          Effect.gen(function*() {
+            const found = yield* numbersOf(DeviceArray.linspace(start, stop, { count, endpoint }))
+            strictEqual(found.length, count)
+            if (count > 0) assert.isTrue(isExact(found[0]!, start), `${found[0]}, not ${start}`)
+            if (count > 1 && endpoint) {
+              assert.isTrue(isExact(found[count - 1]!, stop), `${found[count - 1]}, not ${stop}`)
+            }
+            const last = endpoint ? count - 1 : count
+            const largest = Math.max(Math.abs(start), Math.abs(stop))
+            for (const [index, value] of found.entries()) {
+              const wanted = last === 0 ? start : start + index * (stop / last - start / last)
+              assert.approximately(value, wanted, 4 * ulp(largest) + flushed)
+            }
+          }),
+        { numRuns: 80 }
+      ))
+
+    it.effect("fifty numbers unless told, in every float type", () =>
+      Effect.gen(function*() {
+        const { dtypes } = (yield* CommandQueue.CommandQueue).info
+        strictEqual((yield* DeviceArray.linspace(0, 1)).size, 50)
+        for (const dtype of ["f32", "f16", "f64"] as const) {
+          if (!dtypes.has(dtype)) continue
+          const quarters = DeviceArray.linspace(1, 0, { count: 4, endpoint: false, dtype })
+          deepStrictEqual(yield* numbersOf(quarters), [1, 0.75, 0.5, 0.25])
+        }
+        if (dtypes.has("f64")) {
+          const ends = DeviceArray.linspace(-Number.MAX_VALUE, Number.MAX_VALUE, { count: 2, dtype: "f64" })
+          deepStrictEqual(yield* numbersOf(ends), [-Number.MAX_VALUE, Number.MAX_VALUE])
+        }
+        // halves cannot count that far themselves
+        if (dtypes.has("f16")) {
+          const far = yield* numbersOf(DeviceArray.arange(0, 4100, { dtype: "f16" }))
+          strictEqual(far[4096], 4096)
+        }
+      }))
+
+    it.effect("ones on a diagonal", () =>
+      property(
+        fc.tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 5 }), fc.integer({ min: -6, max: 6 })),
+        ([rows, columns, diagonal]) =>
+          Effect.gen(function*() {
+            const found = yield* numbersOf(DeviceArray.eye(rows, { columns, diagonal, dtype: "i32" }))
+            const wanted = Array.from({ length: rows * columns }, (_, index) => {
+              const row = Math.floor(index / columns)
+              return index - row * columns === row + diagonal ? 1 : 0
+            })
+            deepStrictEqual(found, wanted)
+          }),
+        { numRuns: 60 }
+      ))
+
+    it.effect("arrays like another have its shape, and its type unless one is named", () =>
+      Effect.gen(function*() {
+        const x = yield* DeviceArray.fromHost(Int32Array.of(1, 2, 3, 4), { shape: [2, 2] })
+        const zeros = yield* DeviceArray.zerosLike(x)
+        strictEqual(String(zeros), "DeviceArray(i32 [2, 2])")
+        deepStrictEqual(yield* DeviceArray.toNested(zeros), [[0, 0], [0, 0]])
+        const ones: DeviceArray.DeviceArray<"f32"> = yield* x.pipe(DeviceArray.onesLike({ dtype: "f32" }))
+        deepStrictEqual(yield* DeviceArray.toHost(ones), Float32Array.of(1, 1, 1, 1))
+        const sevens: DeviceArray.DeviceArray<"i32"> = yield* x.pipe(DeviceArray.fullLike(7))
+        deepStrictEqual(yield* DeviceArray.toNested(sevens), [[7, 7], [7, 7]])
+        const halves = yield* DeviceArray.fullLike(x, 0.5, { dtype: "f32" })
+        deepStrictEqual(yield* DeviceArray.toNested(halves), [[0.5, 0.5], [0.5, 0.5]])
+        const last = yield* x.pipe(DeviceArray.fullLike(0.25, { dtype: "f32" }))
+        deepStrictEqual(yield* DeviceArray.toNested(last), [[0.25, 0.25], [0.25, 0.25]])
+        const recorded = yield* DeviceArray.lazy(Effect.flatMap(DeviceArray.add(x, x), DeviceArray.onesLike()))
+        deepStrictEqual(yield* DeviceArray.toNested(recorded), [[1, 1], [1, 1]])
+      }))
+  })
+}
+
+describe("Creation", () => {
+  onEveryBackend(laws)
+})
+
+type Made = Effect.Effect<unknown, GpuError, DeviceArray.ArrayServices>
+
+/** Everything that fills a fresh array with a command. */
+const makers = (
+  x: DeviceArray.DeviceArray<"f32">,
+  at: DeviceArray.DeviceArray<"i32">
+): ReadonlyArray<readonly [string, Made]> => [
+  ["zeros", DeviceArray.zeros([2])],
+  ["ones", DeviceArray.ones([2])],
+  ["full", DeviceArray.full([2], 7)],
+  ["fullLike", DeviceArray.fullLike(x, 7)],
+  ["arange", DeviceArray.arange(2)],
+  ["linspace", DeviceArray.linspace(0, 1)],
+  ["eye", DeviceArray.eye(2)],
+  ["fromHost", DeviceArray.fromHost([1, 2])],
+  ["take by an array", DeviceArray.take(x, at)],
+  ["take by numbers", DeviceArray.take(x, [0, 1], { axis: 0 })],
+  ["matmul", DeviceArray.matmul(x, x)],
+  ["dot", Effect.flatMap(DeviceArray.slice(x, [0]), (row) => DeviceArray.dot(row, row))]
+]
+
+const no = (made: Made, ...mentions: ReadonlyArray<string>) => refuses("InvalidRequest", made, ...mentions)
+
+const hang = () => Effect.never
+
+const fail = () => Effect.fail(invalidRequest("test", "nothing works", "none"))
+
+const garbage: ReadonlyArray<unknown> = [null, "x", {}, Symbol("x"), 1n, () => 0, Object.create(null)]
+
+layer(strictHost)("creation on the host", (it) => {
+  it.effect("refuses what no type holds and what cannot be counted", () =>
+    Effect.gen(function*() {
+      yield* no(DeviceArray.full([2], 1.5, { dtype: "i32" }), "full", "1.5", "i32")
+      yield* no(DeviceArray.full([2], 1.5, { dtype: "i32" }), "or round it")
+      yield* no(DeviceArray.full([2], -1, { dtype: "u32" }), "-1", "u32")
+      for (const value of [NaN, Infinity, -Infinity]) {
+        yield* no(DeviceArray.full([2], value, { dtype: "i32" }), String(value), "Integers have no NaN")
+      }
+      yield* no(DeviceArray.zeros([2, -1]), "zeros", "[2, -1]")
+      yield* no(DeviceArray.arange(0, 1, 0), "arange", "step is 0")
+      yield* no(DeviceArray.arange(NaN), "NaN")
+      yield* no(DeviceArray.arange(0, Infinity), "Infinity")
+      yield* no(DeviceArray.arange(0, 2, 0.5, { dtype: "i32" }), "0.5", "i32")
+      yield* no(DeviceArray.arange(-1, 2, { dtype: "u32" }), "-1", "u32")
+      yield* no(DeviceArray.arange(0, 2 ** 33, 2 ** 31, { dtype: "i32" }), "i32")
+      yield* no(DeviceArray.arange(0, 1e39, 5e38), "from 0 to 5e+38 by steps of 5e+38", "f32")
+      yield* no(DeviceArray.arange(-3e38, 3e38, 1e38), "by steps of 1e+38", "f32")
+      yield* no(DeviceArray.linspace(0, 1e39), "1e+39", "f32")
+      yield* no(DeviceArray.arange(-1e308, 1e308, 1e-300), "Infinity")
+      yield* no(DeviceArray.linspace(0, 1, { count: -1 }), "linspace", "-1")
+      yield* no(DeviceArray.linspace(0, 1, { count: 1.5 }), "1.5")
+      yield* no(DeviceArray.linspace(0, Infinity), "Infinity")
+      yield* no(DeviceArray.linspace(0, 1, { dtype: untyped<"f32">("i32") }), "i32")
+      yield* no(DeviceArray.eye(-1), "eye", "-1")
+      yield* no(DeviceArray.eye(2, { columns: 0.5 }), "0.5")
+      yield* no(DeviceArray.eye(2, { diagonal: 0.5 }), "0.5")
+      yield* no(DeviceArray.eye(2, { diagonal: 2 ** 31 }), "2147483648")
+      strictEqual((yield* Effect.flip(DeviceArray.zeros([2 ** 40]))).reason._tag, "LimitExceeded")
+      strictEqual((yield* Effect.flip(DeviceArray.arange(2 ** 40))).reason._tag, "LimitExceeded")
+    }))
+
+  it.effect("refuses whatever else a program can pass", () =>
+    Effect.gen(function*() {
+      const x = yield* DeviceArray.zeros([2])
+      for (const value of garbage) {
+        const bad = untyped<never>(value)
+        yield* no(DeviceArray.empty(bad))
+        yield* no(DeviceArray.zeros(bad))
+        yield* no(DeviceArray.full([2], bad))
+        yield* no(DeviceArray.full(bad, 1))
+        yield* no(DeviceArray.arange(0, bad, 1))
+        yield* no(DeviceArray.linspace(bad, 1))
+        yield* no(DeviceArray.linspace(0, bad))
+        yield* no(DeviceArray.linspace(0, 1, { count: bad }))
+        yield* no(DeviceArray.eye(bad))
+        yield* no(DeviceArray.eye(2, { columns: bad }))
+        yield* no(DeviceArray.eye(2, { diagonal: bad }))
+        yield* no(DeviceArray.fullLike(bad, 1))
+        yield* no(DeviceArray.fullLike(x, bad))
+        yield* no(DeviceArray.zerosLike(bad, {}))
+        yield* no(DeviceArray.zeros([2], { dtype: bad }))
+        yield* no(DeviceArray.arange(2, { dtype: bad }))
+        yield* no(DeviceArray.onesLike(x, { dtype: bad }))
+        if (typeof value === "object" && value !== null) continue
+        yield* no(DeviceArray.zeros([2], bad))
+        yield* no(DeviceArray.arange(2, bad))
+        yield* no(DeviceArray.linspace(0, 1, bad))
+        yield* no(DeviceArray.eye(2, bad))
+        yield* no(DeviceArray.zerosLike(x, bad))
+      }
+      yield* no(untyped<() => Made>(DeviceArray.arange)(), "0 numbers")
+      yield* no(untyped<(...numbers: ReadonlyArray<number>) => Made>(DeviceArray.arange)(0, 1, 2, 3), "4 numbers")
+    }))
+
+  it.effect("has no negative zero among the lengths", () =>
+    Effect.gen(function*() {
+      const lease = yield* BufferPool.allocate(16)
+      const made = [
+        yield* DeviceArray.zeros([-0, 2]),
+        yield* DeviceArray.empty([-0, 2]),
+        yield* DeviceArray.eye(-0, { columns: 2 }),
+        yield* DeviceArray.fromHost([], { shape: [-0, 2] }),
+        yield* DeviceArray.fromLease(lease, { shape: [-0, 2], offset: -0 }),
+        yield* DeviceArray.reshape(yield* DeviceArray.zeros([0]), [-0, 2]),
+        yield* DeviceArray.broadcastTo(yield* DeviceArray.zeros([1, 2]), [-0, 2])
+      ]
+      for (const { offset, shape, size } of made) deepStrictEqual([shape, size, offset], [[0, 2], 0, 0])
+      deepStrictEqual((yield* DeviceArray.linspace(0, 1, { count: -0 })).shape, [0])
+    }))
+
+  it.effect("names the options there are where one is unknown", () =>
+    Effect.gen(function*() {
+      const x = yield* DeviceArray.zeros([2])
+      const lease = x.lease!
+      const [bad, axes] = [untyped<never>({ type: "i32" }), untyped<never>({ axes: 0 })]
+      yield* no(
+        DeviceArray.zeros([2], bad),
+        `zeros: there is no option "type"`,
+        "Did you mean dtype? The only option is dtype."
+      )
+      yield* no(DeviceArray.empty([2], bad), `"type"`, "dtype")
+      yield* no(DeviceArray.arange(2, bad), `"type"`, "dtype")
+      yield* no(DeviceArray.fullLike(x, 1, bad), `"type"`, "dtype")
+      yield* no(DeviceArray.zerosLike(x, untyped<never>(x)), `"shape"`, "dtype")
+      yield* no(DeviceArray.linspace(0, 1, untyped<never>({ num: 5 })), `"num"`, "dtype, count and endpoint")
+      yield* no(DeviceArray.eye(2, untyped<never>({ k: 1 })), `"k"`, "dtype, columns and diagonal")
+      yield* no(DeviceArray.fromHost([1], bad), `"type"`, "shape and dtype")
+      yield* no(DeviceArray.fromLease(lease, bad) as Made, `"type"`, "shape, dtype and offset")
+      yield* no(DeviceArray.take(x, [0], axes), `"axes"`, "axis and mode")
+      yield* no(DeviceArray.slice(x, [untyped<DeviceArray.Range>({ end: 1 })]), `"end"`, "start, stop and step")
+      // what is undefined is as good as left out
+      strictEqual((yield* DeviceArray.zeros([2], untyped<never>({ type: undefined }))).dtype, "f32")
+    }))
+
+  it.effect("zeroes memory that someone has used before", () =>
+    Effect.gen(function*() {
+      yield* Effect.scoped(DeviceArray.full([64], 7))
+      deepStrictEqual(new Set(yield* numbersOf(DeviceArray.zeros([64]))), new Set([0]))
+    }))
+
+  it.effect("gives the memory back at once when the command fails", () =>
+    Effect.gen(function*() {
+      const x = yield* DeviceArray.ones([2, 2])
+      const queue = yield* CommandQueue.CommandQueue
+      const broken = CommandQueue.CommandQueue.of({ ...queue, dispatch: fail, fill: fail, write: fail })
+      const at = yield* DeviceArray.fromHost([1, 0], { dtype: "i32" })
+      for (const [name, make] of makers(x, at)) {
+        const { reason } = yield* Effect.flip(Effect.provideService(make, CommandQueue.CommandQueue, broken))
+        assert.include(reason.message, "nothing works")
+        strictEqual((yield* BufferPool.stats).activeBlocks, 2, name)
+      }
+    }))
+
+  it.effect("gives the memory back at once when it is interrupted in the middle of the command", () =>
+    Effect.gen(function*() {
+      const x = yield* DeviceArray.ones([2, 2])
+      const at = yield* DeviceArray.fromHost([1, 0], { dtype: "i32" })
+      const queue = yield* CommandQueue.CommandQueue
+      const hanging = CommandQueue.CommandQueue.of({ ...queue, dispatch: hang, fill: hang, write: hang })
+      for (const [name, make] of makers(x, at)) {
+        const fiber = yield* Effect.forkChild(
+          Effect.provideService(make, CommandQueue.CommandQueue, hanging),
+          { startImmediately: true }
+        )
+        assert.isAbove((yield* BufferPool.stats).activeBlocks, 2, name)
+        yield* Fiber.interrupt(fiber)
+        assert.isTrue(Exit.isFailure(yield* Fiber.await(fiber)), name)
+        strictEqual((yield* BufferPool.stats).activeBlocks, 2, name)
+      }
+    }))
+})
+
+it("types follow what is asked for", () => {
+  assert.isFunction(typed)
+})
+
+/** What the calls are typed as is what the test is about. */
+const typed = (x: DeviceArray.DeviceArray<"u32">) =>
+  ({
+    f32: [DeviceArray.zeros([1]), DeviceArray.arange(3), DeviceArray.linspace(0, 1), DeviceArray.eye(2)],
+    u32: [DeviceArray.zerosLike(x), DeviceArray.full([1], 1, { dtype: "u32" }), DeviceArray.fullLike(x, 3)],
+    i32: [DeviceArray.arange(1, 3, { dtype: "i32" }), DeviceArray.zerosLike(x, { dtype: "i32" })]
+  }) satisfies {
+    readonly [D in DType.DType]?: ReadonlyArray<
+      Effect.Effect<DeviceArray.DeviceArray<D>, GpuError, DeviceArray.ArrayServices>
+    >
+  }

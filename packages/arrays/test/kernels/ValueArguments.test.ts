@@ -1,0 +1,63 @@
+/** Scalars of kernels made of expressions: what no expression can be is told when the kernel is made. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Kernel from "effect-gpu-pool/Kernel"
+import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import type { ValueType } from "effect-gpu-pool/ValueType"
+import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/index.ts"
+
+const one = () => Expr.constant("f32", 1)
+
+const outputs = () => ({ y: one() })
+
+/** What the three makers say of a kernel with an argument of that type. */
+const told = (type: ValueType): ReadonlyArray<string | undefined> => {
+  const args = [VectorArg("f32", "x", { access: "read" }), ScalarArg(type, "a") as never]
+  const written = [VectorArg("f32", "y", { access: "write" }), ScalarArg(type, "a") as never]
+  const options = { name: "k", args, map: one, combine: Expr.add, neutral: 0 } as const
+  return [
+    Kernel.check(ElementwiseKernel.make({ name: "k", args: written, outputs })),
+    ReductionKernel.make(options).problem,
+    ScanKernel.make(options).problem
+  ].map((problem) => {
+    if (problem !== undefined) assert.strictEqual(problem.reason._tag, "InvalidRequest")
+    return problem?.message
+  })
+}
+
+describe("kernels made of expressions", () => {
+  it("have small integers as 32-bit ones", () => {
+    const args = [
+      VectorArg("i32", "x", { access: "write" }),
+      VectorArg("u32", "y", { access: "write" }),
+      ScalarArg("i8", "a"),
+      ScalarArg("u16", "b")
+    ] as const
+    const types: Array<string> = []
+    const kernel = ElementwiseKernel.make({
+      name: "k",
+      args,
+      outputs: ({ a, b }) => {
+        types.push(a.type, b.type)
+        return { x: a, y: b }
+      }
+    })
+    assert.isUndefined(Kernel.check(kernel))
+    assert.deepStrictEqual(types, ["i32", "u32"])
+    assert.deepStrictEqual(kernel.args.map(({ dtype }) => dtype), ["i32", "u32", "i8", "u16"])
+    assert.include(kernel.body.opencl, "const int t__0 = a;")
+    for (const type of ["i8", "u8", "i16", "u16"] as const) {
+      assert.deepStrictEqual(told(type), [undefined, undefined, undefined])
+    }
+  })
+
+  it.each<readonly [type: ValueType, message: string, hint: string]>([
+    ["i64", `argument "a" is a 64-bit integer (i64), which no expression is`, "Pass its halves as two u32"],
+    ["u64", `argument "a" is a 64-bit integer (u64)`, "with Kernel.make"],
+    ["vec3<f32>", `argument "a" is a vec3<f32>, and no expression is a short vector`, "Pass its 3 numbers"],
+    ["vec2<i64>", `argument "a" is a vec2<i64>`, "Pass its 2 numbers"]
+  ])("have no %s, and say what to pass instead", (type, ...parts) => {
+    for (const message of told(type)) {
+      for (const part of parts) assert.include(message, part)
+    }
+  })
+})

@@ -1,0 +1,62 @@
+/**
+ * What `effect-gpu-pool bench` prints. The JSON form is an interface for scripts: a field can be added, but none is removed or
+ * changes its meaning without a new `version`.
+ *
+ * @internal
+ */
+import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
+import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
+import { line } from "effect-gpu-pool/ShownValue"
+import * as Shown from "../Shown.ts"
+import type { Style } from "../Style.ts"
+import type { Allocation, DeviceFigures, Transfer } from "./DeviceFigures.ts"
+
+export interface MeasuredDevice {
+  readonly selector: string
+  readonly name: string
+  readonly type: string | null
+  /** Why it could not be measured, or null. */
+  readonly why: string | null
+  /** Null where it could not. */
+  readonly figures: DeviceFigures | null
+}
+
+export interface Report {
+  readonly version: 1
+  readonly devices: ReadonlyArray<MeasuredDevice>
+}
+
+export const measured = (device: ListedDevice, figures: DeviceFigures | string): MeasuredDevice => ({
+  selector: DeviceSelector.format(DeviceSelector.of(device)),
+  name: device.device?.name ?? "",
+  type: device.type ?? null,
+  ...(typeof figures === "string" ? { why: figures, figures: null } : { why: null, figures })
+})
+
+export const text = ({ figures, name, selector, type, why }: MeasuredDevice, style: Style): string => {
+  const head = `${style.strong(line(selector))}  ${line(name)}${type === null ? "" : ` (${line(type)})`}`
+  if (figures === null) return `${head}\n  ${style.bad("not measured")}: ${line(why, 400)}\n`
+  const rows = [...figures.allocations.map(allocationRow(style)), ...figures.transfers.map(transferRow)]
+  const width = Math.max(...rows.map(([what]) => what.length))
+  return `${head}\n${rows.map(([what, figure]) => `  ${what.padEnd(width)}  ${figure}`).join("\n")}\n`
+}
+
+type Row = readonly [what: string, figure: string]
+
+const allocationRow = (style: Style) => ({ bytes, filled, pooled, ratio, unpooled }: Allocation): Row => [
+  `${Shown.bytes(bytes)}, ${filled ? "allocated, filled and released" : "allocated and released"}`,
+  `${Shown.duration(pooled)} with the pool, ${Shown.duration(unpooled)} without: ${
+    style.strong(`${ratio.toPrecision(2)} times`)
+  } as long`
+]
+
+const ways: Record<Transfer["direction"], string> = {
+  hostToDevice: "to the device",
+  deviceToHost: "from the device",
+  deviceToDevice: "within the device"
+}
+
+const transferRow = ({ bytes, bytesPerSecond, direction }: Transfer): Row => [
+  `${Shown.bytes(bytes)} ${ways[direction]}`,
+  `${(bytesPerSecond / 1e9).toPrecision(3)} GB/s`
+]

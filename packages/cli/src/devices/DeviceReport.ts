@@ -1,0 +1,138 @@
+/**
+ * What the command prints about devices. The JSON form is an interface for scripts: a field can be added, but none is
+ * removed or changes its meaning without a new `version`.
+ *
+ * @internal
+ */
+import type { DeviceDetails, ImageDetails } from "effect-gpu-pool/DeviceDetails"
+import type { Choice } from "effect-gpu-pool/Devices"
+import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
+import type { DriverFacts } from "effect-gpu-pool/DriverFacts"
+import type { ListedDevice, Named } from "effect-gpu-pool/ListedDevice"
+import { line } from "effect-gpu-pool/ShownValue"
+import * as Shown from "../Shown.ts"
+import * as Table from "../Table.ts"
+
+export type Device = ListedDevice
+
+/** A device that was opened, or why it could not be. */
+export interface Opened {
+  readonly device: Device
+  readonly details: DeviceDetails | undefined
+}
+
+/** What opening a device tells. Sizes are bytes. */
+export interface ReportedDetails {
+  readonly vendor: string
+  readonly driver: string
+  /** The language of kernels: `wgsl`, `opencl` or `host`. */
+  readonly language: string
+  readonly dtypes: ReadonlyArray<string>
+  /** What other types of elements need, by type. */
+  readonly missingDtypes: { readonly [dtype: string]: string }
+  readonly severalQueues: boolean
+  readonly limits: { readonly [name: string]: number | null }
+  readonly kernelImages: { readonly [name: string]: number } | null
+  readonly images: { readonly [kind: string]: ImageDetails }
+  /** As the driver tells it: another driver has other facts. */
+  readonly facts: DriverFacts
+}
+
+export interface ReportedDevice {
+  readonly selector: string
+  readonly backend: string
+  readonly platform: Named | null
+  readonly device: Named | null
+  readonly type: string | null
+  readonly driver: string
+  readonly memoryBytes: number | null
+  readonly usable: boolean
+  readonly reason: string | null
+  /** With `--verbose`: null where the device cannot be opened. */
+  readonly details?: ReportedDetails | null
+}
+
+export interface Report {
+  readonly version: 1
+  readonly devices: ReadonlyArray<ReportedDevice>
+  /** The choice of `Devices.layerDefault`, with its place; null when it cannot be read. */
+  readonly choice: { readonly source: string; readonly selector: string | null } | null
+}
+
+export const make = (devices: ReadonlyArray<ListedDevice>, choice: Choice | undefined): Report =>
+  reportOf(devices.map(reported), choice)
+
+export const verbose = (devices: ReadonlyArray<Opened>, choice: Choice | undefined): Report =>
+  reportOf(
+    devices.map(({ details, device }) => ({
+      ...reported(device),
+      details: details === undefined ? null : reportedDetails(details)
+    })),
+    choice
+  )
+
+const reportOf = (devices: ReadonlyArray<ReportedDevice>, choice: Choice | undefined): Report => ({
+  version: 1,
+  devices,
+  choice: choice === undefined
+    ? null
+    : {
+      source: choice.source,
+      selector: choice.selector === undefined ? null : DeviceSelector.format(choice.selector)
+    }
+})
+
+const reported = (listed: ListedDevice): ReportedDevice => ({
+  selector: DeviceSelector.format(DeviceSelector.of(listed)),
+  backend: listed.backend,
+  platform: listed.platform ?? null,
+  device: listed.device ?? null,
+  type: listed.type ?? null,
+  driver: listed.driver,
+  memoryBytes: listed.memoryBytes ?? null,
+  usable: listed.device !== undefined && listed.unusable === undefined,
+  reason: listed.unusable ?? null
+})
+
+const reportedDetails = ({ facts, images, info, severalQueues }: DeviceDetails): ReportedDetails => {
+  const { images: kernelImages, ...limits } = info.limits
+  return {
+    vendor: info.vendor,
+    driver: info.driver,
+    language: info.traits.language,
+    dtypes: [...info.dtypes],
+    missingDtypes: Object.fromEntries(info.missingDTypes ?? []),
+    severalQueues,
+    limits: { ...limits, memoryBytes: limits.memoryBytes ?? null, defaultMaxBytes: limits.defaultMaxBytes ?? null },
+    kernelImages: kernelImages === undefined ? null : { ...kernelImages },
+    images,
+    facts
+  }
+}
+
+const columns = [
+  { head: "select" },
+  { head: "platform", wraps: true },
+  { head: "device", wraps: true },
+  { head: "type" },
+  { head: "memory" },
+  { head: "usable", wraps: true }
+]
+
+export const table = ({ choice, devices }: Report, width: number): string => {
+  const rows = devices.map((entry) => [
+    line(entry.selector),
+    line(entry.platform?.name ?? ""),
+    line(entry.device?.name ?? ""),
+    line(entry.type ?? ""),
+    entry.memoryBytes === null ? "" : Shown.bytes(entry.memoryBytes),
+    entry.usable ? "yes" : line(entry.reason ?? "no")
+  ])
+  const shown = Table.table(columns, rows, width)
+  return choice === null ? shown : `${shown}\n${sentence(choice)}`
+}
+
+const sentence = ({ selector, source }: NonNullable<Report["choice"]>): string =>
+  selector === null
+    ? "Nothing selects a device: Devices.layerDefault() takes the first that works, GPUs first."
+    : `${line(source)} selects ${line(selector)}.`

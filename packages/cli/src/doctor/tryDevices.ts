@@ -1,0 +1,76 @@
+/**
+ * A program for a process of its own: lists the devices of the backend that its argument names, opens each, and computes
+ * on it.
+ *
+ * @internal
+ */
+import type { Backend } from "effect-gpu-pool/Backend"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { Backends } from "effect-gpu-pool/Devices"
+import * as Devices from "effect-gpu-pool/Devices"
+import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import * as Kernel from "effect-gpu-pool/Kernel"
+import * as KernelArgument from "effect-gpu-pool/KernelArgument"
+import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import process from "node:process"
+import { tellAnswer, tellStep } from "./ChildAnswer.ts"
+import type { Tried, TriedDevice } from "./Tried.ts"
+
+const increment = Kernel.make({
+  name: "doctor",
+  args: [KernelArgument.VectorArg("u32", "x")],
+  body: {
+    wgsl: "x[i] = x[i] + 1u;",
+    opencl: "x[i] = x[i] + 1;",
+    host: (from, to, { x }) => {
+      for (let i = from; i < to; i++) x[i] = x[i]! + 1
+    }
+  }
+})
+
+const written = Uint32Array.of(1, 2, 3, 4)
+
+/** Memory, a write, a kernel and a read: what every program needs. */
+const compute: Effect.Effect<string | null, GpuError, BufferPool.BufferPool | CommandQueue.CommandQueue> = BufferPool
+  .use(written.byteLength, (x) =>
+    Effect.gen(function*() {
+      yield* CommandQueue.write(x, written)
+      yield* CommandQueue.dispatch(increment, { x }, written.length)
+      const read = yield* CommandQueue.read(x, Uint32Array)
+      return written.every((value, at) => read[at] === value + 1)
+        ? null
+        : `it computes wrong numbers: ${read.join(", ")}`
+    }))
+
+const tryDevice = (backend: Backend, device: ListedDevice): Effect.Effect<TriedDevice> =>
+  Effect.suspend(() => {
+    const selector = DeviceSelector.format(DeviceSelector.of(device))
+    const name = device.device?.name ?? ""
+    const common = { selector, name, type: device.type ?? null, driver: device.driver }
+    if (device.device === undefined || device.unusable !== undefined) {
+      return Effect.succeed({ ...common, why: device.unusable ?? "it has no device" })
+    }
+    tellStep(`while it used ${selector} ${name}`)
+    const pool = BufferPool.layer().pipe(Layer.provideMerge(backend.open(device, {})))
+    return Effect.match(Effect.provide(compute, pool), {
+      onFailure: ({ message }) => ({ ...common, why: message }),
+      onSuccess: (why) => ({ ...common, why })
+    })
+  })
+
+const tryAll = (name: string): Effect.Effect<Tried> =>
+  Effect.flatMap(Backends, (backends) => {
+    const backend = backends.find((one) => one.name === name)
+    if (backend === undefined) return Effect.die(new Error(`there is no backend ${name}`))
+    tellStep("while it listed devices")
+    return Devices.list.pipe(
+      Effect.provideService(Backends, [backend]),
+      Effect.flatMap(Effect.forEach((device) => tryDevice(backend, device)))
+    )
+  })
+
+tellAnswer(await Effect.runPromise(tryAll(process.argv[2] ?? "")))

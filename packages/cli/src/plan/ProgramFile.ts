@@ -1,0 +1,44 @@
+/**
+ * The effect that a module of the user's exports.
+ *
+ * @internal
+ */
+import { line, list, thrownPlace } from "effect-gpu-pool/ShownValue"
+import * as CliError from "effect/cli/CliError"
+import * as Effect from "effect/Effect"
+import { resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+
+const failing = (userMessage: string, cause: unknown = userMessage): CliError.UserError =>
+  new CliError.UserError({ cause, userMessage })
+
+/** The names that are looked for where the user names none. */
+const usual = ["default", "program"]
+
+export interface Loaded {
+  readonly program: Effect.Effect<unknown, unknown, unknown>
+}
+
+/** Runs the module, and returns its effect of that name; the default export or `program` where none is named. */
+export const load = (
+  file: string,
+  name?: string | undefined
+): Effect.Effect<Loaded, CliError.UserError> =>
+  Effect.flatMap(
+    Effect.tryPromise({
+      try: () => import(pathToFileURL(resolve(file)).href) as Promise<Readonly<Record<string, unknown>>>,
+      catch: (cause) => failing(`${line(file)} cannot be loaded: ${thrownPlace(cause)}`, cause)
+    }),
+    (module) => {
+      const names = name === undefined ? usual : [name]
+      const program = names.map((each) => module[each]).find((value) => Effect.isEffect(value))
+      return program === undefined ? Effect.fail(failing(noEffect(file, names, module))) : Effect.succeed({ program })
+    }
+  )
+
+const noEffect = (file: string, names: ReadonlyArray<string>, module: object): string => {
+  const exported = Object.keys(module)
+  return `${line(file)} exports no effect as ${names.join(" or ")}; it exports ${
+    exported.length === 0 ? "nothing" : list(exported)
+  }. Export the effect to plan, or name its export: --export NAME.`
+}

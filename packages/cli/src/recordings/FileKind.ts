@@ -1,0 +1,66 @@
+/**
+ * Tells by its first characters which tool wrote a file: names say little, as `log.txt`, and standard input has none.
+ *
+ * @internal
+ */
+import * as CupyLog from "@effect-gpu-pool/observability/CupyLog"
+import type { Recording } from "@effect-gpu-pool/observability/Recording"
+import { fromLines } from "@effect-gpu-pool/observability/Recording"
+import * as RmmLog from "@effect-gpu-pool/observability/RmmLog"
+import * as TorchSnapshot from "@effect-gpu-pool/observability/TorchSnapshot"
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import type * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+
+export interface FileKind {
+  /** As a sentence names it; undefined for recordings of this library, which need no word. */
+  readonly name: string | undefined
+  readonly read: <E>(bytes: Stream.Stream<Uint8Array, E>) => Effect.Effect<Recording, E | GpuError>
+}
+
+const own: FileKind = { name: undefined, read: (bytes) => fromLines(Stream.decodeText(bytes)) }
+const rmm: FileKind = { name: "a CSV log of RMM", read: (bytes) => RmmLog.fromText(Stream.decodeText(bytes)) }
+const cupy: FileKind = {
+  name: "lines of CuPy's DebugPrintHook or MemoryHook.debugPrint",
+  read: (bytes) => CupyLog.fromText(Stream.decodeText(bytes))
+}
+const torch: FileKind = {
+  name: "a snapshot of PyTorch's memory",
+  read: (bytes) => TorchSnapshot.fromText(Stream.decodeText(bytes))
+}
+
+/** Longer than any header of a CSV file, and than what stands before a snapshot's first list. */
+const mostCharacters = 65_536
+
+/** The first member of a JSON object, with which each tool begins. */
+const firstMember = (head: string): string | undefined => /^\{\s*"([^"]*)"/.exec(head)?.[1]
+
+const isCsv = (line: string): boolean => {
+  const cells = line.split(",").map((cell) => cell.trim())
+  return cells.includes("Action") && cells.includes("Pointer")
+}
+
+/** A pickle begins with 0x80, which no UTF-8 text does: the reader of snapshots says how to convert it. */
+const isPickle = (text: string): boolean => text.startsWith("\ufffd")
+
+const jsonKindOf = (text: string): FileKind | undefined => {
+  const member = firstMember(text)
+  if (member === "format") return own
+  if (member === "hook") return cupy
+  return /"(segments|device_traces)"\s*:/.test(text) ? torch : undefined
+}
+
+/** Undefined where what follows may still tell. */
+const toldBy = (head: string): FileKind | undefined => {
+  const text = head.replace(/^\ufeff/, "").trimStart()
+  if (text.startsWith("{")) return jsonKindOf(text)
+  if (isPickle(text)) return torch
+  const [line = "", ...others] = text.split("\n", 2)
+  return isCsv(line) ? rmm : others.length > 0 ? own : undefined
+}
+
+/** Whether so much of a text does for {@link kindOf}. */
+export const isEnough = (head: string): boolean => head.length >= mostCharacters || toldBy(head) !== undefined
+
+/** Which tool wrote the text that begins so; what none of the others wrote is taken for this library's. */
+export const kindOf = (head: string): FileKind => toldBy(head) ?? own

@@ -1,0 +1,127 @@
+/**
+ * What `effect-gpu-pool replay` prints. The JSON form is an interface for scripts: a field can be added, but none is removed or
+ * changes its meaning without a new `version`.
+ *
+ * @internal
+ */
+import type { Recording } from "@effect-gpu-pool/observability/Recording"
+import type { FailedRequest, ReplayReport, SmallestLimit } from "@effect-gpu-pool/observability/Replay"
+import { line } from "effect-gpu-pool/ShownValue"
+import * as Struct from "effect/Struct"
+import * as Shown from "../Shown.ts"
+import { table } from "../Table.ts"
+
+export interface Counts extends Omit<ReplayReport, "failed" | "recording"> {
+  /** How many requests got nothing. */
+  readonly failed: number
+}
+
+/** The smallest limits under which no request fails; null where one fails or waits without a limit too. */
+export interface Limits {
+  readonly atAll: SmallestLimit | null
+  /** The same, if no request is to wait. */
+  readonly withoutWaiting: SmallestLimit | null
+}
+
+export interface Report {
+  readonly version: 1
+  readonly input: string
+  readonly events: number
+  /** Events before the first that the recorder no longer had. */
+  readonly dropped: number
+  /** What is other than it was recorded, as the command line names it. */
+  readonly changed: Readonly<Record<string, string>>
+  /** The replay of what was recorded; null where nothing is other. */
+  readonly recorded: Counts | null
+  readonly replayed: Counts
+  readonly failed: ReadonlyArray<FailedRequest>
+  /** What `--bisect` has found; null without it. */
+  readonly limits: Limits | null
+}
+
+/** What a report is made of. */
+export interface Replayed extends Pick<Report, "changed" | "input" | "limits"> {
+  readonly recording: Recording
+  readonly recorded: ReplayReport | undefined
+  readonly replayed: ReplayReport
+}
+
+const countsOf = (report: ReplayReport): Counts => ({
+  ...Struct.omit(report, ["recording"]),
+  failed: report.failed.length
+})
+
+export const make = (
+  { changed, input, limits, recorded, recording: { dropped, length }, replayed }: Replayed
+): Report => ({
+  version: 1,
+  input,
+  events: length,
+  dropped,
+  changed,
+  recorded: recorded === undefined ? null : countsOf(recorded),
+  replayed: countsOf(replayed),
+  failed: replayed.failed,
+  limits
+})
+
+const percent = (part: number): string => `${(100 * part).toFixed(1)} %`
+export const millis = (value: number): string => value === 0 ? "0" : Shown.duration(value * 1e6)
+
+type Row = readonly [name: string, shown: (counts: Counts) => string]
+
+const rows: ReadonlyArray<Row> = [
+  ["leases", ({ leases }) => Shown.count(leases)],
+  ["hits", ({ hitRate }) => percent(hitRate)],
+  ["borrows", ({ borrows }) => Shown.count(borrows)],
+  ["misses", ({ misses }) => Shown.count(misses)],
+  ["evictions", ({ evictions }) => Shown.count(evictions)],
+  ["bytes evicted", ({ evictedBytes }) => Shown.bytes(evictedBytes)],
+  ["most leased", ({ peakActiveBytes }) => Shown.bytes(peakActiveBytes)],
+  ["most managed", ({ peakManagedBytes }) => Shown.bytes(peakManagedBytes)],
+  ["not leased of that", ({ fragmentation }) => percent(fragmentation)],
+  ["waits", ({ waits }) => Shown.count(waits)],
+  ["waited", ({ waitedMillis }) => millis(waitedMillis)],
+  ["longest wait", ({ longestWaitMillis }) => millis(longestWaitMillis)],
+  ["failed", ({ failed }) => Shown.count(failed)]
+]
+
+/** Exact, since a byte less does not do. */
+export const shownLimit = (found: SmallestLimit | null | undefined): string =>
+  found ? Shown.quantity("maxBytes", found.maxBytes) : "none"
+
+const limitRows = (limits: Limits | null): Array<Array<string>> =>
+  limits === null ? [] : [
+    ["smallest limit", "", shownLimit(limits.atAll)],
+    ["without waiting", "", shownLimit(limits.withoutWaiting)]
+  ]
+
+export const text = (
+  { changed, dropped, events, input, limits, recorded, replayed }: Report,
+  width: number
+): string => {
+  const options = Object.entries(changed).map(([name, value]) => `${name} ${value}`)
+  const counts = recorded === null ? [replayed] : [recorded, replayed]
+  const heads = recorded === null ? ["as recorded"] : ["as recorded", line(options.join(", "))]
+  const columns = [{ head: "" }, ...heads.map((head) => ({ head, isRight: true, wraps: true }))]
+  const shown = [...rows.map(([name, shown]) => [name, ...counts.map(shown)]), ...limitRows(limits)]
+  const lost = dropped === 0 ? "" : `, after ${Shown.count(dropped)} that the recorder no longer had`
+  return `${line(input)}: ${Shown.count(events)} events${lost}\n${table(columns, shown, width)}${
+    difference(counts[0]!)
+  }`
+}
+
+/** A replay under the recorded policy may do other things than its recording: docs/observability.md says when. */
+const difference = ({ differsAt }: Counts): string =>
+  differsAt === undefined ? "" : `\nAs recorded but for what follows its first ${Shown.count(differsAt)} events.`
+
+/** The first request that got nothing, and how many more. */
+export const firstFailure = ([first, ...others]: ReadonlyArray<FailedRequest>): string | undefined => {
+  if (first === undefined) return undefined
+  const { callSite, label, pool, request, size, why } = first
+  const place = callSite === undefined ? "" : `, at ${line(callSite)}`
+  const more = others.length === 0 ? "" : ` ${Shown.count(others.length)} more failed.`
+  return `Request ${request} failed: ${Shown.bytes(size)}${label === undefined ? "" : ` "${line(label)}"`} of ${
+    line(pool)
+  }${place}: ${line(why)}.${more}`
+}

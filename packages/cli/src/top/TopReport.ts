@@ -1,0 +1,110 @@
+/**
+ * What `effect-gpu-pool top` prints. The JSON form is an interface for scripts: a field can be added, but none is removed or changes
+ * its meaning without a new `version`.
+ *
+ * @internal
+ */
+import { json as asJson, line, list } from "effect-gpu-pool/ShownValue"
+import * as Shown from "../Shown.ts"
+import type { Style } from "../Style.ts"
+import { table } from "../Table.ts"
+import { hitRate } from "./Memories.ts"
+import type { Told, Watched, WatchedMemory } from "./Watched.ts"
+
+/** What one program told, on one line. */
+export const json = ({ memories, program, time }: Told): string =>
+  asJson({
+    version: 1,
+    time,
+    program,
+    memories: memories.map((memory) => ({
+      ...memory.counts,
+      memory: memory.memory,
+      device: memory.device,
+      number: memory.number,
+      hitRate: hitRate(memory)
+    }))
+  })
+
+/** Where there is no terminal: more take long to draw, and JSON has all. */
+const mostRows = 100
+
+/** The lines of a table around its rows, a line under it, and the one of the cursor. */
+const otherLines = 6
+
+export interface Room {
+  /** Characters of a line. */
+  readonly width: number
+  readonly height: number
+}
+
+export const text = (watched: Watched, style: Style, { height, width }: Room): string => {
+  const { memories, programs } = watched
+  const silent = programs.filter((told) => told.memories.length === 0)
+  const most = Math.max(1, Math.min(mostRows, height - otherLines - Math.min(1, silent.length)))
+  return [
+    ...(programs.length === 0 ? ["No program is connected."] : []),
+    ...(memories.length === 0 ? [] : [fitting(largest(memories, most), style, width)]),
+    ...(memories.length > most
+      ? [`and ${Shown.count(memories.length - most)} smaller ones, which --json has too`]
+      : []),
+    ...(silent.length === 0 ? [] : [poolless(silent)])
+  ].join("\n")
+}
+
+/** Those that manage the most bytes, in the order in which they are told. */
+const largest = (memories: ReadonlyArray<WatchedMemory>, most: number): ReadonlyArray<WatchedMemory> => {
+  if (memories.length <= most) return memories
+  const bytes = memories.map(({ counts }) => counts.managedBytes ?? 0)
+  const shown = bytes.map((_, at) => at).sort((one, other) => bytes[other]! - bytes[one]!).slice(0, most)
+  return shown.sort((one, other) => one - other).map((at) => memories[at]!)
+}
+
+export const poolless = (told: ReadonlyArray<Told>): string =>
+  told.length === 1
+    ? `Program ${told[0]!.program} tells of no pool: it needs PoolMetrics.layer(), or has opened none.`
+    : `Programs ${
+      list(told.map(({ program }) => String(program)), ", ", 8)
+    } tell of no pool: each needs PoolMetrics.layer(), or has opened none.`
+
+type Cell = (memory: WatchedMemory, style: Style) => string
+
+const marked = (count: number, mark: (text: string) => string): string => count > 0 ? mark(Shown.count(count)) : "0"
+
+const columns: { readonly [head: string]: Cell } = {
+  program: ({ program }) => String(program),
+  memory: ({ memory, number }) => line(`${memory ?? "(no label)"}${number === 1 ? "" : ` ${number}`}`),
+  device: ({ device }) => line(device, 40),
+  active: ({ counts }) => Shown.bytes(counts.activeBytes ?? 0),
+  held: ({ counts }) => Shown.bytes(counts.heldBytes ?? 0),
+  limit: ({ counts }) => counts.limitBytes === undefined ? "" : Shown.bytes(counts.limitBytes),
+  hits: (memory) => {
+    const rate = hitRate(memory)
+    return rate === null ? "" : `${(100 * rate).toFixed(1)} %`
+  },
+  "leases/s": ({ leasesPerSecond }) => leasesPerSecond === undefined ? "" : Shown.count(Math.round(leasesPerSecond)),
+  waiting: ({ counts }, style) => marked(counts.waiters ?? 0, style.strong),
+  "out of memory": ({ counts }, style) => marked(counts.outOfMemory ?? 0, style.bad)
+}
+
+/** What goes first where a terminal is narrow: a line that wraps cannot be read. */
+const dispensable = ["device", "limit", "leases/s", "held", "program"]
+
+const fitting = (
+  memories: ReadonlyArray<WatchedMemory>,
+  style: Style,
+  width: number,
+  [first, ...others] = dispensable,
+  heads = Object.keys(columns)
+): string => {
+  const shown = table(
+    heads.map((head) => ({ head, isRight: !onTheLeft.includes(head) })),
+    memories.map((memory) => heads.map((head) => columns[head]!(memory, style))),
+    width
+  )
+  return shown.indexOf("\n") <= width || first === undefined
+    ? shown
+    : fitting(memories, style, width, others, heads.filter((head) => head !== first))
+}
+
+const onTheLeft = ["program", "memory", "device"]

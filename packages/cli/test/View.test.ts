@@ -1,0 +1,167 @@
+/** Pages of recordings: a file, or a server that makes one for each look. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { commandTests, type Going } from "../../../test/support/command.ts"
+import { recordedFrames } from "../../../test/support/recordedFrames.ts"
+import { decompressed, unpack } from "../../observability/src/viewer/Packing.ts"
+
+const { home, run, start } = commandTests()
+
+const short = await recordedFrames(1)
+const long = await recordedFrames(10)
+
+const file = (name: string, content: string): string => {
+  const path = join(home, name)
+  writeFileSync(path, content)
+  return path
+}
+
+describe("effect-gpu-pool view", () => {
+  it.concurrent("writes a page beside, named as the recording", async () => {
+    const { code, stderr, stdout } = await run(["view", file("frames.jsonl", short)])
+    strictEqual(code, 0, stderr)
+    strictEqual(stdout.trim(), join(home, "frames.html"))
+    const page = readFileSync(join(home, "frames.html"), "utf8")
+    assert.match(page, /^<!doctype html>/i)
+    assert.include(page, "<title>frames.jsonl</title>")
+  })
+
+  it.concurrent("writes two runs over each other, with a title, where it is told", async () => {
+    const [one, other] = [file("one.jsonl", short), file("other.jsonl", long)]
+    const output = join(home, "both.html")
+    const { code, stderr } = await run(["view", one, other, "--output", output, "--title", "A & B"])
+    strictEqual(code, 0, stderr)
+    const page = readFileSync(output, "utf8")
+    assert.include(page, "<title>A &amp; B</title>")
+    const alone = await run(["view", one, "-o", join(home, "alone.html")])
+    strictEqual(alone.code, 0)
+    assert.isAbove(page.length, readFileSync(join(home, "alone.html"), "utf8").length)
+  })
+
+  it.concurrent("reads standard input, and running programs", async () => {
+    const piped = await run(["view", "-", "-o", join(home, "piped.html")], {}, short)
+    strictEqual(piped.code, 0, piped.stderr)
+    const server = createServer((_, response) => void response.end(long)).listen(0, "127.0.0.1")
+    try {
+      await new Promise((resolve) => server.once("listening", resolve))
+      const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/recording`
+      const fetched = await run(["view", address])
+      strictEqual(fetched.code, 0, fetched.stderr)
+      strictEqual(existsSync(join(home, "recording.html")), true)
+    } finally {
+      server.close()
+    }
+  })
+
+  it.concurrent.each([
+    ["nowhere.jsonl", undefined, /nowhere\.jsonl cannot be read: ENOENT/],
+    [".", undefined, /\. cannot be read: EISDIR/],
+    ["empty.jsonl", "", /empty\.jsonl: .*the file is empty/],
+    ["cut.jsonl", long.slice(0, -40), /cut\.jsonl: .*line \d+/],
+    ["http://127.0.0.1:1/recording", undefined, /http:\/\/127\.0\.0\.1:1\/recording cannot be read: /]
+  ])("refuses %s with the reason", async (input, content, message) => {
+    if (content !== undefined) file(input, content)
+    const { code, stderr, stdout } = await run(["view", input, "-o", join(home, `${encodeURIComponent(input)}.html`)])
+    deepStrictEqual([code, stdout], [1, ""])
+    assert.match(stderr, message)
+    assert.notMatch(stderr, /\n +at /)
+    strictEqual(existsSync(join(home, `${encodeURIComponent(input)}.html`)), false)
+  })
+
+  it.concurrent("says where it cannot write", async () => {
+    const { code, stderr } = await run(["view", file("fine.jsonl", short), "-o", join(home, "no/such/folder.html")])
+    strictEqual(code, 1)
+    assert.match(stderr, /folder\.html cannot be written: ENOENT/)
+  })
+})
+
+const addressOf = async ({ stdout }: Going): Promise<string> => String((await stdout.next()).value)
+
+describe("effect-gpu-pool view --serve", () => {
+  it.concurrent("makes the page anew for each look, until an interrupt", async () => {
+    const recording = file("live.jsonl", short)
+    const going = start(["view", recording, "--serve"])
+    const address = await addressOf(going)
+    const first = await fetch(address)
+    deepStrictEqual([first.status, first.headers.get("cache-control")], [200, "no-store"])
+    const page = await first.text()
+    assert.include(page, "<title>live.jsonl</title>")
+    assert.include(page, `<main id="app"></main>`)
+    writeFileSync(recording, long)
+    assert.notStrictEqual(await (await fetch(address)).text(), page)
+    writeFileSync(recording, "no recording")
+    const broken = await fetch(address)
+    strictEqual(broken.status, 502)
+    assert.include(await broken.text(), "live.jsonl: ")
+    strictEqual((await fetch(new URL("/other", address))).status, 404)
+    going.child.kill("SIGINT")
+    strictEqual(await going.ended, 130)
+  })
+
+  it.concurrent("tells a page what a running program has now, and what a file has if it is to", async () => {
+    let now = short
+    const server = createServer((_, response) => void response.end(now)).listen(0, "127.0.0.1")
+    await new Promise((resolve) => server.once("listening", resolve))
+    const program = `http://127.0.0.1:${(server.address() as AddressInfo).port}/recording`
+    const recording = file("growing.jsonl", short)
+    const change = (text: string) => {
+      now = text
+      writeFileSync(recording, text)
+    }
+    const told = [
+      { args: [program], refresh: 1000 },
+      { args: [recording, "--refresh", "0.5"], refresh: 500 }
+    ]
+    try {
+      for (const { args, refresh } of told) {
+        change(short)
+        const going = start(["view", "--serve", ...args])
+        const address = await addressOf(going)
+        assert.include(
+          await (await fetch(address)).text(),
+          `<main id="app" data-live="data" data-refresh="${refresh}"></main>`
+        )
+        const data = () => fetch(new URL("data", address))
+        const events = async () =>
+          unpack(await decompressed(new Uint8Array(await (await data()).arrayBuffer()))).times.length
+        const before = await events()
+        change(long)
+        assert.isAbove(await events(), before)
+        change("no recording")
+        strictEqual((await data()).status, 502)
+        going.child.kill("SIGTERM")
+        strictEqual(await going.ended, 130)
+      }
+    } finally {
+      server.close()
+    }
+  })
+
+  it.concurrent.each([
+    [["r.jsonl", "--port", "8080"], "--port: this is for a page that is served. Add --serve, or leave it out."],
+    [
+      ["r.jsonl", "--refresh", "5", "--port", "0"],
+      "--port, --refresh: this is for a page that is served. Add --serve, or leave it out."
+    ],
+    [["r.jsonl", "--serve", "-o", "x"], "--output: --serve writes no file. Leave one of them out."],
+    [["-", "--serve"], "Standard input can be read once, and --serve reads again. Give it a file or an address."]
+  ])("refuses %j", async (args, message) => {
+    const { code, stderr, stdout } = await run(["view", ...args], {}, short)
+    deepStrictEqual([code, stdout], [1, ""])
+    assert.include(stderr, message)
+  })
+
+  it.concurrent("says where another one is served", async () => {
+    const going = start(["view", file("own.jsonl", short), "--serve"])
+    const { port } = new URL(await addressOf(going))
+    const taken = await run(["view", join(home, "own.jsonl"), "--serve", "--port", port])
+    strictEqual(taken.code, 1)
+    assert.match(taken.stderr, /the page cannot be served at port \d+: .*EADDRINUSE/)
+    going.child.kill("SIGTERM")
+    strictEqual(await going.ended, 130)
+  })
+})

@@ -1,0 +1,232 @@
+/**
+ * Makes events of what the machine of a memory tells, whether of a program or of a replay.
+ *
+ * @internal
+ */
+import * as CallSite from "effect-gpu-pool/CallSite"
+import type { Heard } from "effect-gpu-pool/EventHub"
+import { ofSections } from "effect-gpu-pool/ExclusiveSections"
+import type { Lease } from "effect-gpu-pool/Lease"
+import type { PoolBlock } from "effect-gpu-pool/PoolCore"
+import type { FreeReason, GaveUp, Happened, OfRequest, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
+import type { PoolObserver } from "effect-gpu-pool/PoolObserver"
+import { type Family, numberOf, type Patience, type Request, type RequestSource } from "effect-gpu-pool/Request"
+import type { ChargedBudget, Origin } from "effect-gpu-pool/Reservation"
+import {
+  type Asked,
+  inHandler,
+  type Input,
+  type InputFacts,
+  isPart,
+  isSection,
+  ownerClosed,
+  waits
+} from "../recording/Inputs.ts"
+
+type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never
+
+/** A block that tells which pool made it. */
+export type ToldBlock = PoolBlock<{ readonly pooledBy: { readonly service: string } | undefined }, Family>
+
+/** What events say of their memory. */
+export type ToldMemory = Pick<Heard, "activeBytes" | "device" | "heldBytes" | "label" | "number">
+
+/** Is given each event, with the request that it is of, or else the budget. */
+export type Tell<R> = (event: PoolEvent, about: R | { readonly budget: ChargedBudget | undefined } | undefined) => void
+
+export abstract class EventMaker<R extends Request> implements PoolObserver<ToldBlock> {
+  protected readonly memory: ToldMemory
+  protected readonly now: () => number
+  readonly #tell: Tell<R>
+  /** When those in a queue began to wait. */
+  readonly #since = new WeakMap<R, number>()
+
+  constructor(memory: ToldMemory, now: () => number, tell: Tell<R>) {
+    this.memory = memory
+    this.now = now
+    this.#tell = tell
+  }
+
+  /** The queue that a request is made on, and whether the device has several now: only then do events name it. */
+  protected abstract queueOf(request: R): { readonly label: string | undefined; readonly isTold: boolean }
+
+  driverAsked(request: R, capacity: number): void {
+    this.emit({ _tag: "DriverAsked", ...this.factsOf(request), capacity }, request)
+  }
+
+  leased(request: R, block: ToldBlock, from: Origin): void {
+    const { capacity } = block
+    this.emit({ _tag: "Leased", ...this.factsOf(request), from, block: block.number, capacity }, request)
+  }
+
+  kept(request: R, block: ToldBlock): void {
+    this.emit({ _tag: "Kept", ...this.factsOf(request), block: block.number, capacity: block.capacity }, request)
+  }
+
+  released(lease: Pick<Lease, "label" | "size">, block: ToldBlock, why: Released["why"]): void {
+    const { label, size } = lease
+    const { capacity, number } = block
+    const callSite = CallSite.of(lease)
+    this.emit({ _tag: "Released", pool: poolOf(block), block: number, size, capacity, label, callSite, why })
+  }
+
+  freed(block: ToldBlock, why: FreeReason): void {
+    this.emit({ _tag: "Freed", pool: poolOf(block), block: block.number, capacity: block.capacity, why })
+  }
+
+  reclaimed(): void {
+    this.emit({ _tag: "Reclaimed" })
+  }
+
+  refused(request: R, capacity: number, why: string): void {
+    this.emit({ _tag: "Refused", ...this.factsOf(request), capacity, why }, request)
+  }
+
+  roomNeeded(request: R, missing: number): void {
+    this.emit({ _tag: "RoomNeeded", ...this.factsOf(request), missing }, request)
+  }
+
+  gaveUp(request: R, why: GaveUp["why"]): void {
+    this.emit({ _tag: "GaveUp", ...this.factsOf(request), why }, request)
+  }
+
+  waiting(request: R): void {
+    const at = this.now()
+    if (!this.#since.has(request)) this.#since.set(request, at)
+    this.emit({ _tag: "Waiting", ...this.factsOf(request) }, request, at)
+  }
+
+  waited(request: R, served: boolean): void {
+    const since = this.#since.get(request)
+    if (since === undefined) return
+    this.#since.delete(request)
+    const at = this.now()
+    this.emit({ _tag: "Waited", ...this.factsOf(request), served, waitedMillis: at - since }, request, at)
+  }
+
+  reserved(request: R): void {
+    this.emit({ _tag: "Reserved", ...this.factsOf(request) }, request)
+  }
+
+  reservationEnded(request: R): void {
+    this.emit({ _tag: "ReservationEnded", ...this.factsOf(request) }, request)
+  }
+
+  handlersAsked(request: R, freed: boolean): void {
+    this.emit({ _tag: "HandlersAsked", ...this.factsOf(request), freed }, request)
+  }
+
+  ranOut(request: R, rungs: Iterable<string>): void {
+    // A part of several that are wanted together is tried again.
+    if (request.patience.isPart === true) return
+    const { activeBytes, heldBytes } = this.memory
+    this.emit({ _tag: "RanOut", ...this.factsOf(request), rungs: [...rungs], activeBytes, heldBytes }, request)
+  }
+
+  limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
+    this.emit({ _tag: "LimitChanged", budget: budget?.owner.name, budgetNumber: budget?.number, from, to }, { budget })
+  }
+
+  trimAsked(to: number | undefined, queue: string | undefined): void {
+    this.emit({ _tag: "TrimAsked", to: to ?? 0, all: to === undefined, queue })
+  }
+
+  holdingChanged(holds: boolean): void {
+    this.emit({ _tag: "HoldingChanged", holds })
+  }
+
+  idleStep(steps: number): void {
+    this.emit({ _tag: "IdleStep", steps })
+  }
+
+  closing(source: RequestSource | undefined, budget: ChargedBudget | undefined): void {
+    this.emit({ _tag: "Closing", pool: source?.service, budgetNumber: budget?.number }, { budget })
+  }
+
+  lost(): void {
+    this.emit({ _tag: "Lost" })
+  }
+
+  closed(): void {
+    this.emit({ _tag: "Closed" })
+  }
+
+  protected factsOf(request: R): Omit<OfRequest, keyof Happened> {
+    const { asks, budget, callSite, label, family, patience, section, size, source } = request
+    const from = request.from ?? section
+    const queue = this.queueOf(request)
+    return {
+      pool: source.service,
+      request: numberOf(asks ?? request),
+      // A reservation is for requests of any family.
+      family: asks === undefined ? String(family) : "",
+      size,
+      label,
+      budget: budget?.owner.name,
+      budgetNumber: budget?.number,
+      queue: queue.isTold ? queue.label : undefined,
+      callSite,
+      waitAtMost: longestWait(patience),
+      under: from === undefined ? undefined : numberOf(from)
+    }
+  }
+
+  /** An input that makes a request known. */
+  protected askedOf(what: Asked["what"], request: R): Asked {
+    const { device, label, number } = this.memory
+    const { accounts, patience, section } = request
+    const how = howNow(request) + bit(patience.isPart === true, isPart) + bit(patience.onExhausted === "wait", waits) +
+      bit(accounts[0]?.number === ofSections, isSection)
+    const happened = { _tag: "Asked", at: this.now(), memory: label, memoryNumber: number, device } as const
+    return {
+      ...happened,
+      ...this.factsOf(request),
+      queue: this.queueOf(request).label,
+      what,
+      section: section === undefined ? undefined : numberOf(section),
+      how
+    }
+  }
+
+  /** Another input, or what was found. It is given in the step of an event, which has the time. */
+  protected inputOf(
+    what: Input["what"],
+    request: R | undefined,
+    { budget, pool, queue, value2 = 0, value3 = 0, value = 0, why }: InputFacts
+  ): Input {
+    const { device, label, number } = this.memory
+    return {
+      _tag: "Input",
+      at: 0,
+      memory: label,
+      memoryNumber: number,
+      device,
+      what,
+      how: request === undefined ? 0 : howNow(request),
+      request: request === undefined ? undefined : numberOf(request.asks ?? request),
+      value,
+      value2,
+      value3,
+      pool,
+      budgetNumber: budget?.number,
+      queue,
+      why
+    }
+  }
+
+  /** Tells an event. */
+  protected emit(body: Body<PoolEvent>, about?: Parameters<Tell<R>>[1], at: number = this.now()): void {
+    const { device, label, number } = this.memory
+    this.#tell({ ...body, at, memory: label, memoryNumber: number, device }, about)
+  }
+}
+
+const bit = (holds: boolean, value: number): number => holds ? value : 0
+
+/** What may change while a request goes on. */
+const howNow = (request: Request): number => bit(request.inHandler, inHandler) + bit(request.owner.closed, ownerClosed)
+
+export const poolOf = ({ value }: ToldBlock): string => value.pooledBy?.service ?? "pool"
+
+/** How long a request may wait in a queue, in milliseconds. */
+export const longestWait = ({ onExhausted, waitAtMost }: Patience): number => onExhausted === "fail" ? 0 : waitAtMost

@@ -1,0 +1,209 @@
+/**
+ * Functions that a pool calls when it leases memory, takes it back, asks the driver and frees: the hooks of CuPy, on `PoolEvents`.
+ *
+ * @since 0.1.0
+ */
+import { membersOf, satisfies } from "effect-gpu-pool/ArgumentProblem"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import type { DriverAsked, Freed, Kept, Leased, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
+import { json, shown } from "effect-gpu-pool/ShownValue"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as PoolEvents from "./PoolEvents.ts"
+
+/**
+ * What is called when; each one that is left out is not. They run in the step of the pool: they must be quick, and must not ask the
+ * pool for anything.
+ *
+ * @see cupy.cuda.MemoryHook
+ * @category models
+ * @since 0.1.0
+ */
+export interface MemoryHook {
+  /** The driver is asked for a block. CuPy's `alloc_preprocess`. */
+  readonly onAsk?: ((event: DriverAsked) => void) | undefined
+  /** The driver has made a block. CuPy's `alloc_postprocess`. */
+  readonly onAllocate?: ((event: Leased | Kept) => void) | undefined
+  /** A request has its lease. CuPy's `malloc_postprocess`. */
+  readonly onLease?: ((event: Leased) => void) | undefined
+  /** A lease has ended. CuPy's `free_postprocess`. */
+  readonly onRelease?: ((event: Released) => void) | undefined
+  /** A block goes back to the driver. */
+  readonly onFree?: ((event: Freed) => void) | undefined
+}
+
+const known = KnownOptions.of<MemoryHook>({
+  onAsk: true,
+  onAllocate: true,
+  onLease: true,
+  onRelease: true,
+  onFree: true
+})
+
+const operation = "MemoryHook.run"
+
+const take = (hook: MemoryHook): MemoryHook | GpuError => {
+  if (typeof hook !== "object" || hook === null) {
+    return invalidRequest(operation, `${shown(hook)} was given for the hook`, "Pass an object with functions.")
+  }
+  const given = membersOf(operation, hook, known)
+  if (isGpuError(given)) return given
+  const wrong = Object.entries(given).find(([, f]) => f !== undefined && typeof f !== "function")
+  return wrong === undefined
+    ? given
+    : invalidRequest(operation, `${wrong[0]} ${shown(wrong[1])} is no function`, "Pass a function, or leave it out.")
+}
+
+/**
+ * Runs an effect, and calls the hook for what happens to the memory of all pools meanwhile. They are those of the program, or of
+ * `PoolEvents.layer` where that is provided. When the hook throws, the effect is interrupted and this dies with that; the pools go
+ * on. Fails with InvalidRequest for what is no hook.
+ *
+ * **Example** (Counting what the driver is asked for)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { MemoryHook } from "@effect-gpu-pool/observability"
+ *
+ * Effect.gen(function*() {
+ *   const sizes: Array<number> = []
+ *   const job = Effect.replicateEffect(BufferPool.use(64, () => Effect.void), 3)
+ *   yield* MemoryHook.run(job, { onAllocate: ({ capacity }) => void sizes.push(capacity) })
+ *   return sizes
+ * }) // => [64]
+ * ```
+ *
+ * @see cupy.cuda.MemoryHook
+ * @category hooks
+ * @since 0.1.0
+ */
+export const run: {
+  /** Runs an effect, and calls the hook for what happens to the memory of all pools meanwhile. */
+  (hook: MemoryHook): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R>
+  <A, E, R>(effect: Effect.Effect<A, E, R>, hook: MemoryHook): Effect.Effect<A, E | GpuError, R>
+} = dual(
+  (args) => satisfies(args[0], Effect.isEffect),
+  <A, E, R>(effect: Effect.Effect<A, E, R>, hook: MemoryHook): Effect.Effect<A, E | GpuError, R> =>
+    Effect.suspend(() => {
+      const taken = take(hook)
+      // What listens begins first, and never completes.
+      return isGpuError(taken) ? taken : Effect.raceFirst(PoolEvents.listen((event) => call(taken, event)), effect)
+    })
+)
+
+const call = ({ onAllocate, onAsk, onFree, onLease, onRelease }: MemoryHook, event: PoolEvent): void => {
+  if (event._tag === "Leased") {
+    if (event.from === "driver") onAllocate?.(event)
+    onLease?.(event)
+  } else if (event._tag === "Kept") onAllocate?.(event)
+  else if (event._tag === "DriverAsked") onAsk?.(event)
+  else if (event._tag === "Released") onRelease?.(event)
+  else if (event._tag === "Freed") onFree?.(event)
+}
+
+/**
+ * A hook that writes a line of JSON for each event, with the names of CuPy's hook: `alloc`, `malloc` and `free`. `print` takes the
+ * lines.
+ *
+ * **Example** (The lines of one lease)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { MemoryHook } from "@effect-gpu-pool/observability"
+ *
+ * Effect.gen(function*() {
+ *   const lines: Array<string> = []
+ *   const hook = MemoryHook.debugPrint((line) => lines.push(line))
+ *   yield* MemoryHook.run(BufferPool.use(60, () => Effect.void), hook)
+ *   return lines.map((line) => JSON.parse(line).hook)
+ * }) // => ["alloc", "malloc", "free"]
+ * ```
+ *
+ * @see cupy.cuda.memory_hooks.DebugPrintHook
+ * @category hooks
+ * @since 0.1.0
+ */
+export const debugPrint = (print: (line: string) => void): MemoryHook => {
+  const write = (hook: string, { device, pool, ...sizes }: Line): void =>
+    print(json({ hook, device_id: device, pool, ...sizes }))
+  return {
+    onAllocate: ({ block, capacity, device, pool }) => write("alloc", { device, pool, mem_size: capacity, block }),
+    onLease: ({ block, capacity, device, pool, size }) =>
+      write("malloc", { device, pool, size, mem_size: capacity, block }),
+    onRelease: ({ block, capacity, device, pool }) => write("free", { device, pool, mem_size: capacity, block })
+  }
+}
+
+/** What a line says. The block has a number in place of an address. */
+interface Line {
+  readonly device: string
+  readonly pool: string
+  readonly size?: number
+  readonly mem_size: number
+  readonly block: number
+}
+
+/**
+ * What one place in the program has asked for, in bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LineProfile {
+  /** As "file:line:column"; "unknown" while `CallSite` tracks nothing. */
+  readonly callSite: string
+  /** How many leases. */
+  readonly leases: number
+  /** The bytes that they asked for. */
+  readonly bytes: number
+  /** The bytes of the blocks that the driver made for them. */
+  readonly acquiredBytes: number
+}
+
+/**
+ * A hook that counts bytes by the place in the program that asked for them, the most bytes first. Places are known where
+ * `CallSite.track` is around the effect.
+ *
+ * **Example** (Which line asks for the most)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CallSite } from "effect-gpu-pool"
+ * import { MemoryHook } from "@effect-gpu-pool/observability"
+ *
+ * const { hook, report } = MemoryHook.lineProfile()
+ * const job = Effect.suspend(() => BufferPool.use(64, () => Effect.void))
+ * const profiled = Effect.map(MemoryHook.run(CallSite.track(job), hook), () => report()[0]?.bytes)
+ * ```
+ *
+ * @see cupy.cuda.memory_hooks.LineProfileHook
+ * @category hooks
+ * @since 0.1.0
+ */
+export const lineProfile = (): {
+  readonly hook: MemoryHook
+  /** What was counted so far. */
+  readonly report: () => ReadonlyArray<LineProfile>
+} => {
+  const places = new Map<string, { leases: number; bytes: number; acquiredBytes: number }>()
+  const placeOf = (callSite = "unknown") => {
+    const place = places.get(callSite) ?? { leases: 0, bytes: 0, acquiredBytes: 0 }
+    places.set(callSite, place)
+    return place
+  }
+  return {
+    hook: {
+      onAllocate: ({ callSite, capacity }) => void (placeOf(callSite).acquiredBytes += capacity),
+      onLease: ({ callSite, size }) => {
+        const place = placeOf(callSite)
+        place.leases += 1
+        place.bytes += size
+      }
+    },
+    report: () =>
+      Array.from(places, ([callSite, counts]) => ({ callSite, ...counts })).sort((a, b) => b.bytes - a.bytes)
+  }
+}

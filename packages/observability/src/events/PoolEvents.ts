@@ -1,0 +1,118 @@
+/**
+ * What happens to the memory of pools, as it happens: leases and their ends, blocks that are freed, requests that wait, are refused
+ * or run out. It costs nothing while nobody listens.
+ *
+ * @since 0.1.0
+ */
+import { functionProblem } from "effect-gpu-pool/ArgumentProblem"
+import { CurrentHub, EventHub } from "effect-gpu-pool/EventHub"
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import type { PoolEvent } from "effect-gpu-pool/PoolEvent"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import * as Stream from "effect/Stream"
+import { Ears } from "./Ears.ts"
+import { PoolEmitter } from "./PoolEmitter.ts"
+
+/**
+ * Calls `f` with each event, in the step in which it happens, until it is interrupted; it never completes. Run it on a fiber of its
+ * own: it listens from its first step on. `f` must be quick, and must not ask the pool for anything. When `f` throws, this ends with
+ * that defect, and the pool goes on.
+ *
+ * The times of events are those of the clock of who listens. Fails with InvalidRequest for what is no function.
+ *
+ * **Example** (Counting misses)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { PoolEvents } from "@effect-gpu-pool/observability"
+ *
+ * Effect.gen(function*() {
+ *   let misses = 0
+ *   yield* Effect.forkScoped(
+ *     PoolEvents.listen((event) => {
+ *       if (event._tag === "Leased" && event.from === "driver") misses += 1
+ *     }),
+ *     { startImmediately: true }
+ *   )
+ *   yield* Effect.replicateEffect(BufferPool.use(64, () => Effect.void), 3)
+ *   return misses
+ * }) // => 1
+ * ```
+ *
+ * @see cupy.cuda.MemoryHook
+ * @category streams
+ * @since 0.1.0
+ */
+export const listen = (f: (event: PoolEvent) => void): Effect.Effect<never, GpuError> =>
+  functionProblem("PoolEvents.listen", "f", f) ?? Effect.withFiber((fiber) => {
+    const clock = fiber.getRef(Clock.Clock)
+    const now = () => clock.currentTimeMillisUnsafe()
+    const ears = Ears.of(fiber.getRef(CurrentHub))
+    return Effect.callback<never>((resume) => {
+      const tell = (event: PoolEvent): void => {
+        try {
+          f(event)
+        } catch (defect) {
+          stop()
+          resume(Effect.die(defect))
+        }
+      }
+      const stop = ears.add({ of: (memory) => new PoolEmitter(memory, now, tell), ofLeases: true })
+      return Effect.sync(stop)
+    })
+  })
+
+/** Of a stream that is read too slowly, so many events are kept, the newest ones. */
+const mostKept = 65_536
+
+/**
+ * The events of all pools of the program, from the first pull on; those of {@link layer} where that is provided. Of a stream that is
+ * read slower than events come, the newest 65,536 are kept.
+ *
+ * **Example** (Telling who ran out of memory)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { PoolEvents } from "@effect-gpu-pool/observability"
+ *
+ * const watched = PoolEvents.stream.pipe(
+ *   Stream.runForEach((event) =>
+ *     event._tag === "RanOut" ? Effect.logWarning(`no memory for ${event.size} B, "${event.label}"`) : Effect.void
+ *   )
+ * )
+ * ```
+ *
+ * @category streams
+ * @since 0.1.0
+ */
+export const stream: Stream.Stream<PoolEvent> = Stream.callback<PoolEvent>(
+  (queue) =>
+    Effect.orDie(listen((event) => {
+      Queue.offerUnsafe(queue, event)
+    })),
+  { bufferSize: mostKept, strategy: "sliding" }
+)
+
+/**
+ * Events of their own for the pools above: those that are built with this layer tell nobody else, and {@link stream} and
+ * {@link listen} with it hear of no others.
+ *
+ * **Example** (A test that hears of its own pool alone)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { PoolEvents } from "@effect-gpu-pool/observability"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const Gpu = BufferPool.layer().pipe(Layer.provideMerge(Host.layer()), Layer.provideMerge(PoolEvents.layer))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<never> = Layer.effect(CurrentHub, Effect.sync(() => new EventHub()))

@@ -1,0 +1,60 @@
+/**
+ * Addresses for the blocks of a recording, for files that tell blocks by their addresses: blocks that exist at the same time
+ * never overlap.
+ *
+ * @internal
+ */
+import { valid } from "effect-gpu-pool/ArgumentProblem"
+import { invalidRequest } from "effect-gpu-pool/GpuError"
+import type { LedgerBlock } from "../recording/BlockLedger.ts"
+
+/** Where the first block is: no reader takes it for a null pointer. */
+const first = 0x1000
+
+type Block = Pick<LedgerBlock, "place" | "capacity">
+
+export class Addresses {
+  readonly #operation: string
+  readonly #addresses = new Map<number, number>()
+  /** The addresses that are free again, by capacity. */
+  readonly #free = new Map<number, Array<number>>()
+  #next = first
+
+  constructor(operation: string) {
+    this.#operation = operation
+  }
+
+  /** The address of a block, which gets one when it has none. */
+  of({ capacity, place }: Block): number {
+    const known = this.#addresses.get(place)
+    if (known !== undefined) return known
+    const address = this.#take(capacity)
+    this.#addresses.set(place, address)
+    return address
+  }
+
+  /** A block has ended. */
+  end({ capacity, place }: Block): void {
+    const address = this.#addresses.get(place)
+    if (address === undefined) return
+    this.#addresses.delete(place)
+    const free = this.#free.get(capacity)
+    if (free === undefined) this.#free.set(capacity, [address])
+    else free.push(address)
+  }
+
+  #take(capacity: number): number {
+    const address = this.#free.get(capacity)?.pop() ?? this.#next
+    if (address !== this.#next) return address
+    const end = address + Math.max(1, capacity)
+    if (!Number.isSafeInteger(end)) {
+      valid(invalidRequest(
+        this.#operation,
+        `the blocks take more than ${Number.MAX_SAFE_INTEGER} B, the most that the addresses of the file can tell apart`,
+        "Take a recording of fewer blocks."
+      ))
+    }
+    this.#next = end
+    return address
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Reads text that comes in pieces, and cuts it into lines.
+ *
+ * @internal
+ */
+import { readValues, satisfies, valid } from "effect-gpu-pool/ArgumentProblem"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import { shown } from "effect-gpu-pool/ShownValue"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+
+/** All of a text, or a stream of its pieces, which may be cut anywhere. */
+type Text<E = never, R = never> = string | Stream.Stream<string, E, R>
+
+/** So many characters are read in one step; other fibers run in between. */
+const pieceLength = 1_048_576
+
+function* piecesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; at += pieceLength) yield text.slice(at, at + pieceLength)
+}
+
+const streamOf = <E, R>(operation: string, input: Text<E, R>): Stream.Stream<string, E, R> | GpuError =>
+  typeof input === "string"
+    ? Stream.suspend(() => Stream.fromIterable(piecesOf(input), { chunkSize: 1 }))
+    : satisfies(input, Stream.isStream)
+    ? input as Stream.Stream<string, E, R>
+    : invalidRequest(
+      operation,
+      `${shown(input)} was given for the text`,
+      "Pass a string, or a stream of strings: of a stream of bytes, Stream.decodeText makes one."
+    )
+
+const pieceProblem = (operation: string, piece: unknown): GpuError | undefined =>
+  typeof piece === "string" ? undefined : invalidRequest(
+    operation,
+    `the stream had ${shown(piece)}, which is no text`,
+    "Pass a stream of strings: of a stream of bytes, Stream.decodeText makes one."
+  )
+
+/** What takes the pieces of a text; it ends by a GpuError that it throws by `valid`. */
+export interface TextReader<A> {
+  take(piece: string): void
+  /** After the last piece. */
+  end(): A
+}
+
+/** Gives all of a text to a reader, which `begin` makes, and answers with what it makes of it. */
+export const readText = <A, E, R>(
+  operation: string,
+  input: Text<E, R>,
+  begin: () => TextReader<A>
+): Effect.Effect<A, E | GpuError, R> =>
+  Effect.suspend(() => {
+    const stream = streamOf(operation, input)
+    if (isGpuError(stream)) return Effect.fail(stream)
+    const reader = begin()
+    const step = <B>(f: () => B): Effect.Effect<B, GpuError> => {
+      const answer = readValues(operation, f)
+      return isGpuError(answer) ? Effect.fail(answer) : Effect.succeed(answer)
+    }
+    const taken = Stream.runForEach(stream, (piece) =>
+      step(() => {
+        const problem = pieceProblem(operation, piece)
+        if (problem !== undefined) valid(problem)
+        reader.take(piece)
+      }))
+    return Effect.andThen(taken, Effect.suspend(() => step(() => reader.end())))
+  })
+
+/** Cuts pieces into lines, without their ends, and without a byte order mark. Lines with nothing in them are left out. */
+export class Lines {
+  readonly #each: (line: string, number: number) => void
+  #rest = ""
+  #number = 0
+
+  constructor(each: (line: string, number: number) => void) {
+    this.#each = each
+  }
+
+  take(piece: string): void {
+    let from = 0
+    for (let to = piece.indexOf("\n"); to >= 0; to = piece.indexOf("\n", from)) {
+      this.#line(from === 0 ? this.#rest + piece.slice(0, to) : piece.slice(from, to))
+      if (from === 0) this.#rest = ""
+      from = to + 1
+    }
+    this.#rest += from === 0 ? piece : piece.slice(from)
+  }
+
+  end(): void {
+    this.#line(this.#rest)
+    this.#rest = ""
+  }
+
+  #line(raw: string): void {
+    this.#number++
+    const line = (this.#number === 1 && raw.startsWith("\ufeff") ? raw.slice(1) : raw).trim()
+    if (line !== "") this.#each(line, this.#number)
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Text that is written in pieces, so that no file is ever one string.
+ *
+ * @internal
+ */
+import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
+import * as Stream from "effect/Stream"
+import { type Recording, recordingProblem } from "../recording/RecordingModel.ts"
+
+/** A piece has at least so many characters, but for the last one. */
+const pieceLength = 65_536
+
+/** Joins short texts to pieces: flat ones, since what `+` makes refers to all of its parts as long as nobody reads it. */
+function* joined(texts: Iterable<string>): Generator<string> {
+  let parts: Array<string> = []
+  let length = 0
+  for (const text of texts) {
+    parts.push(text)
+    length += text.length
+    if (length < pieceLength) continue
+    yield parts.join("")
+    parts = []
+    length = 0
+  }
+  if (length > 0) yield parts.join("")
+}
+
+/** The next piece; what the texts throw by `valid` is the error of the stream. */
+const next = (pieces: Iterator<string>): IteratorResult<string> | GpuError => {
+  try {
+    return pieces.next()
+  } catch (thrown) {
+    if (isGpuError(thrown)) return thrown
+    throw thrown
+  }
+}
+
+/** The text that `write` makes of a recording, in pieces. Each run of the stream writes it anew. */
+export const textOf = (
+  operation: string,
+  recording: Recording,
+  write: (recording: Recording) => Iterable<string>
+): Stream.Stream<string, GpuError> =>
+  Stream.fromPull(Effect.suspend(() => {
+    const problem = recordingProblem(operation, recording)
+    if (problem !== undefined) return Effect.fail(problem)
+    const pieces = joined(write(recording))
+    return Effect.succeed(Effect.suspend((): Pull.Pull<[string], GpuError> => {
+      const result = next(pieces)
+      if (isGpuError(result)) return Effect.fail(result)
+      return result.done === true ? Cause.done() : Effect.succeed([result.value])
+    }))
+  }))
+
+/** Text that is added to, and taken away from time to time. */
+export class TextBuffer {
+  #text = ""
+
+  add(text: string): void {
+    this.#text += text
+  }
+
+  take(): string {
+    const text = this.#text
+    this.#text = ""
+    return text
+  }
+}
+
+const loneSurrogates = /[\ud800-\udfff]/gu
+
+/** Texts as JSON. Most come again and again: so many are known by heart. */
+const mostKnown = 4096
+
+export class JsonTexts {
+  readonly #known = new Map<string, string>()
+
+  /** A text as JSON that every reader takes: half a surrogate pair, which is no character, becomes U+FFFD. */
+  of(text: string): string {
+    const known = this.#known.get(text)
+    if (known !== undefined) return known
+    const json = JSON.stringify(text.replace(loneSurrogates, "\ufffd"))
+    if (this.#known.size === mostKnown) this.#known.clear()
+    this.#known.set(text, json)
+    return json
+  }
+}

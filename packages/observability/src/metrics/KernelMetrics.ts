@@ -1,0 +1,138 @@
+/**
+ * How long kernels run on the device, as a metric of Effect.
+ *
+ * @since 0.1.0
+ */
+import { format } from "effect-gpu-pool/DeviceInfo"
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import { CurrentKernelTimes, type KernelTimes } from "effect-gpu-pool/KernelTimes"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as MetricNames from "./MetricNames.ts"
+import { Once } from "./Once.ts"
+import { Series } from "./Series.ts"
+
+/**
+ * What the histogram looks like.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface KernelMetricsOptions {
+  /**
+   * The upper ends of the buckets, in seconds, from the least up. Without it they are 1, 5, 10, 50, ... µs up to 10 s, and a minute.
+   */
+  readonly durationBoundaries?: ReadonlyArray<number> | undefined
+}
+
+type Timed = (seconds: number) => void
+
+/** The histograms of all kernels and devices, each from its first measurement on. */
+class Histograms {
+  readonly #series: Series
+  readonly #boundaries: ReadonlyArray<number>
+  readonly #ofDevices = new Map<string, Map<string, Timed>>()
+
+  constructor(series: Series, boundaries: ReadonlyArray<number>) {
+    this.#series = series
+    this.#boundaries = boundaries
+  }
+
+  readonly times: KernelTimes = (driver, info) => {
+    const device = format(info)
+    return {
+      dispatchUnsafe: (dispatch) => {
+        const { name } = dispatch.compiled.kernel
+        return driver.dispatchUnsafe({ ...dispatch, timed: this.#timed(device, name) })
+      }
+    }
+  }
+
+  close(): void {
+    this.#series.remove()
+  }
+
+  #timed(device: string, kernel: string): Timed {
+    const ofDevice = this.#ofDevices.get(device) ?? new Map<string, Timed>()
+    this.#ofDevices.set(device, ofDevice)
+    const timed = ofDevice.get(kernel) ?? this.#first(device, kernel)
+    ofDevice.set(kernel, timed)
+    return timed
+  }
+
+  /** A device that tells no time has no series. */
+  #first(device: string, kernel: string): Timed {
+    let histogram: Timed | undefined
+    return (seconds) => {
+      histogram ??= this.#series.histogram(MetricNames.kernelTime, this.#boundaries, { kernel, device })
+      histogram(seconds)
+    }
+  }
+}
+
+const histograms = new Once({
+  operation: "KernelMetrics.layer",
+  subject: (context) => Context.get(context, Metric.MetricRegistry),
+  begin: (context, boundaries) => new Histograms(new Series(context, {}), boundaries)
+})
+
+/**
+ * Measures how long the device runs each dispatch: the histogram `gpu_kernel_duration_seconds`, with the attributes `kernel`, its name,
+ * and `device`. Provide it to the layer of the device; without it dispatches take exactly the steps that they took, and no queue is
+ * profiled. The series are registered with the metrics of the fiber that builds the layer, and end with it; those of a layer that is
+ * built several times with the last of these.
+ *
+ * **Details**
+ *
+ * - The host measures the runs of the kernel's body, without the tasks of the event loop between them.
+ * - OpenCL opens its queues with `CL_QUEUE_PROFILING_ENABLE`. A queue of other code (`OpenCl.layerFromHandles`) must have been made with
+ *   that. Where a device cannot profile, there is no series.
+ * - WebGPU needs the feature `timestamp-query`, which the library asks for where the adapter has it; a device of other code
+ *   (`WebGpu.layerFromDevice`) must have been opened with it. Without it there is no series. Each dispatch then has a pass of its own.
+ *   Browsers and Dawn round timestamps to about 0.1 ms, so a short kernel often takes 0 s: averages over many dispatches are right.
+ *
+ * `CommandQueue.finish` waits for the measurements of what was recorded before it. A dispatch that fails is not measured, nor one whose
+ * device is lost before, nor, on WebGPU, closed. Devices of one description share their series. Fails with InvalidRequest for wrong
+ * options, and for other `durationBoundaries` than those of a layer that is open.
+ *
+ * **Example** (How often a kernel ran)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPool, CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ * import { KernelMetrics } from "@effect-gpu-pool/observability"
+ * import { PrometheusMetrics } from "effect/observability"
+ *
+ * const double = Kernel.make({
+ *   name: "double",
+ *   args: [KernelArgument.VectorArg("f32", "x")],
+ *   body: {
+ *     host: (from, to, { x }) => {
+ *       for (let i = from; i < to; i++) x[i]! *= 2
+ *     }
+ *   }
+ * })
+ * const Gpu = BufferPool.layer().pipe(
+ *   Layer.provideMerge(Host.layer()),
+ *   Layer.provideMerge(KernelMetrics.layer())
+ * )
+ * const program = Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(64)
+ *   yield* CommandQueue.dispatch(double, { x }, 16)
+ *   yield* CommandQueue.dispatch(double, { x }, 16)
+ *   yield* CommandQueue.finish
+ *   return (yield* PrometheusMetrics.format()).split("\n").filter((line) => line.includes("_count"))
+ * })
+ * await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(Gpu)))
+ * // => ['gpu_kernel_duration_seconds_count{kernel="double",device="host process memory"} 2']
+ * ```
+ *
+ * @see pyopencl.Event.profile
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: KernelMetricsOptions = {}): Layer.Layer<never, GpuError> =>
+  Layer.effect(CurrentKernelTimes, Effect.map(histograms.use(options), ({ times }) => times))

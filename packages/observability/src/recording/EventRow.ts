@@ -1,0 +1,197 @@
+/**
+ * One event as a row of numbers, as recordings in memory and in files are written and read.
+ *
+ * @internal
+ */
+import * as CallSite from "effect-gpu-pool/CallSite"
+import type { Block, Lease } from "effect-gpu-pool/Lease"
+import type { Leased, OfRequest, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
+import { shown } from "effect-gpu-pool/ShownValue"
+import { columnCount, columns, type Field, kinds, placeOf } from "./EventShape.ts"
+import type { Asked, Input } from "./Inputs.ts"
+import { Texts } from "./Texts.ts"
+
+/** What events say of memories that have no name of their own in them. */
+export interface MemoryNames {
+  readonly label?: string | undefined
+  readonly device: string
+}
+
+/** The numbers of memories, or of budgets. */
+interface Numbers {
+  readonly has: (number: number) => boolean
+}
+
+/** What a hit says beside its lease and its block. */
+type Hit = Pick<Leased, "at" | "family" | "from" | "pool" | "queue" | "request" | "waitAtMost">
+
+type ToldLease = Pick<Lease, "label" | "size">
+type ToldBlock = Pick<Block, "capacity" | "number">
+
+/** The times that a Date has, in milliseconds before and after 1970. */
+const longestTime = 8.64e15
+
+const leased = placeOf("Leased")!
+const released = placeOf("Released")!
+
+export class EventRow {
+  /** The place of its kind among all kinds. */
+  kind = 0
+  /** The number of its memory. */
+  memory = 0
+  at = 0
+  /** By column. Those that its kind does not have may be of another event. */
+  readonly values = new Float64Array(columnCount)
+  /** What the places of its texts are places in. */
+  texts = new Texts()
+
+  /** From now on it is this event, or this input. */
+  set(event: PoolEvent | Asked | Input): void {
+    this.kind = placeOf(event._tag)!
+    this.memory = event.memoryNumber
+    this.at = event.at
+    const values = event as unknown as Record<string, unknown>
+    for (const { as, column, isText, name } of kinds[this.kind]!.fields) {
+      const value = as === "list" ? (values[name] as ReadonlyArray<string> | undefined)?.join(",") : values[name]
+      this.values[column] = isText ? this.texts.placeOf(value as string | undefined) : Number(value ?? 0)
+    }
+  }
+
+  /** What a hit and the end of a lease say. */
+  #setLease(kind: number, pool: string, lease: ToldLease, { capacity, number }: ToldBlock): void {
+    const { texts, values } = this
+    this.kind = kind
+    values[columns.pool] = texts.placeOf(pool)
+    values[columns.block] = number
+    values[columns.capacity] = capacity
+    values[columns.size] = lease.size
+    values[columns.label] = texts.placeOf(lease.label)
+    values[columns.callSite] = texts.placeOf(CallSite.of(lease))
+  }
+
+  /** From now on it is the end of a lease. */
+  setReleased(at: number, pool: string, lease: ToldLease, block: ToldBlock, why: Released["why"]): void {
+    this.#setLease(released, pool, lease, block)
+    this.at = at
+    this.values[columns.detail] = this.texts.placeOf(why)
+  }
+
+  /** From now on it is a hit. */
+  setHit(lease: ToldLease, block: ToldBlock, { at, family, from, pool, queue, request, waitAtMost }: Hit): void {
+    const { texts, values } = this
+    this.#setLease(leased, pool, lease, block)
+    this.at = at
+    values[columns.request] = request
+    values[columns.waitAtMost] = waitAtMost
+    values[columns.under] = 0
+    values[columns.budgetNumber] = 0
+    values[columns.family] = texts.placeOf(family)
+    values[columns.budget] = 0
+    values[columns.queue] = texts.placeOf(queue)
+    values[columns.detail] = texts.placeOf(from)
+  }
+
+  /** What is wrong with this event in a recording of such memories and budgets. Programs and files are checked by this alike. */
+  problem(memories: Numbers, budgets: Numbers): string | undefined {
+    const texts = this.texts.all
+    const { at } = this
+    if (!(Math.abs(at) <= longestTime)) {
+      return `its time ${at} is no number of milliseconds from -${longestTime} to ${longestTime}`
+    }
+    if (!memories.has(this.memory)) return `there is no memory ${shown(this.memory)} in the facts`
+    for (const field of kinds[this.kind]!.fields) {
+      const { choices, column, isText, name, range } = field
+      const value = this.values[column]!
+      // Most columns are 0, which only a choice cannot be.
+      if (value === 0 && choices === undefined) continue
+      const isInRange = value >= range.least && value <= range.most && (!range.isWhole || Number.isInteger(value))
+      if (!isInRange) return `its ${name} ${value} is no ${range.name}`
+      if (isText && value >= texts.length) return `its ${name} ${value} is no place of a text`
+      if (choices !== undefined && !choices.has(texts[value])) {
+        return `its ${name} ${shown(texts[value])} is not one of ${[...choices].join(", ")}`
+      }
+      if (column === columns.budgetNumber && !budgets.has(value)) return `there is no budget ${value} in the facts`
+    }
+    return undefined
+  }
+
+  text(column: number): string | undefined {
+    return this.texts.all[this.values[column]!]
+  }
+
+  /** The event, of a reader that reads no inputs. Its memory is named by a list of names, by number. */
+  event(names: ReadonlyMap<number, MemoryNames>): PoolEvent {
+    return this.entry(names) as PoolEvent
+  }
+
+  /** The event, or the input. */
+  entry(names: ReadonlyMap<number, MemoryNames>): PoolEvent | Asked | Input {
+    const { isOfRequest, others, tag } = kinds[this.kind]!
+    const name = names.get(this.memory)
+    if (this.kind === released) return this.#released(name)
+    const event: Record<string, unknown> = isOfRequest ? this.#ofRequest(tag, name) : this.#happened(tag, name)
+    for (const field of others) event[field.name] = this.#value(field)
+    return event as unknown as PoolEvent | Asked | Input
+  }
+
+  #happened(tag: string, name: MemoryNames | undefined): Record<string, unknown> {
+    return {
+      _tag: tag,
+      at: this.at,
+      memory: name?.label,
+      memoryNumber: this.memory,
+      device: name?.device ?? ""
+    }
+  }
+
+  /** Nearly all events are of requests or ends of leases. These are written out: to add member after member takes three times as long. */
+  #released(name: MemoryNames | undefined): Released {
+    const { values } = this
+    const { all } = this.texts
+    return {
+      _tag: "Released",
+      at: this.at,
+      memory: name?.label,
+      memoryNumber: this.memory,
+      device: name?.device ?? "",
+      pool: all[values[columns.pool]!] ?? "",
+      block: values[columns.block]!,
+      capacity: values[columns.capacity]!,
+      size: values[columns.size]!,
+      label: all[values[columns.label]!],
+      callSite: all[values[columns.callSite]!],
+      why: all[values[columns.detail]!] as Released["why"]
+    }
+  }
+
+  #ofRequest(tag: string, name: MemoryNames | undefined): Record<string, unknown> {
+    const { values } = this
+    const { all } = this.texts
+    return {
+      _tag: tag,
+      at: this.at,
+      memory: name?.label,
+      memoryNumber: this.memory,
+      device: name?.device ?? "",
+      pool: all[values[columns.pool]!] ?? "",
+      request: values[columns.request]!,
+      family: all[values[columns.family]!] ?? "",
+      size: values[columns.size]!,
+      label: all[values[columns.label]!],
+      budget: all[values[columns.budget]!],
+      budgetNumber: values[columns.budgetNumber]! || undefined,
+      queue: all[values[columns.queue]!],
+      callSite: all[values[columns.callSite]!],
+      waitAtMost: values[columns.waitAtMost]!,
+      under: values[columns.under]! || undefined
+    } satisfies OfRequest & { readonly _tag: string }
+  }
+
+  #value({ as, column, isOptional, isText }: Field): unknown {
+    const value = this.values[column]!
+    if (as === "yes or no") return value === 1
+    if (!isText) return isOptional && value === 0 ? undefined : value
+    const text = this.texts.all[value]
+    return as === "list" ? (text === undefined || text === "" ? [] : text.split(",")) : text
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * What each kind of event says beside its kind, its time and its memory, as columns: the one table behind recordings in memory and
+ * in files.
+ *
+ * @internal
+ */
+import type { FreeReason, GaveUp, Leased, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
+import { type Asked, type Asking, type Input, inputNames } from "./Inputs.ts"
+
+/** What events say. What one leaves out is 0; a text is a place in a list of all texts, and 0 for none. */
+const columnNames = [
+  "request",
+  "block",
+  "size",
+  "capacity",
+  "waitAtMost",
+  "under",
+  "budgetNumber",
+  "pool",
+  "family",
+  "label",
+  "budget",
+  "queue",
+  "callSite",
+  "detail"
+] as const
+
+type Column = typeof columnNames[number]
+
+/** The place of each column. */
+export const columns = Object.fromEntries(columnNames.map((name, place) => [name, place])) as {
+  readonly [C in Column]: number
+}
+
+export const columnCount = columnNames.length
+
+/** One member of an event: its name, the column that has it, and how, if not as it is. */
+export interface Field {
+  readonly name: string
+  readonly column: number
+  readonly isText: boolean
+  readonly as: "itself" | "yes or no" | "list"
+  /** Which numbers it can be; of a text those of its place. */
+  readonly range: Range
+  /** The only texts that it can be, if there are such. */
+  readonly choices: ReadonlySet<string | undefined> | undefined
+  /** Whether 0 says that there is none. */
+  readonly isOptional: boolean
+}
+
+/** Which numbers there can be, and how that is told. Each of them has 0. */
+export interface Range {
+  readonly name: string
+  readonly least: number
+  readonly most: number
+  readonly isWhole: boolean
+}
+
+const most = Number.MAX_SAFE_INTEGER
+const count: Range = { name: `whole number from 0 to ${most}`, least: 0, most, isWhole: true }
+const bytes: Range = { name: `whole number of bytes up to ${most}`, least: 0, most, isWhole: true }
+const numbers: Range = { name: "number", least: -Number.MAX_VALUE, most: Infinity, isWhole: false }
+const amount: Range = { name: "number from 0", least: 0, most: Infinity, isWhole: false }
+const finite: Range = { name: "finite number", least: -Number.MAX_VALUE, most: Number.MAX_VALUE, isWhole: false }
+const yesOrNo: Range = { name: "yes or no", least: 0, most: 1, isWhole: true }
+
+const rangeOf = (column: Column): Range =>
+  column === "size" || column === "capacity" ? bytes : column === "waitAtMost" ? amount : count
+
+const field = (name: string, column: Column = name as Column, range: Range = rangeOf(column)): Field => ({
+  name,
+  column: columns[column],
+  isText: columns[column] >= columns.pool,
+  as: range === yesOrNo ? "yes or no" : "itself",
+  range,
+  choices: undefined,
+  isOptional: column === "budgetNumber" || column === "under"
+})
+
+/** One of some texts. The types of events name them too. */
+const choice = (name: string, all: Readonly<Record<string, true>>): Field => ({
+  ...field(name, "detail"),
+  choices: new Set(Object.keys(all))
+})
+
+const from: Record<Leased["from"], true> = { held: true, borrowed: true, driver: true }
+const ends: Record<Released["why"], true> = {
+  released: true,
+  scopeClosed: true,
+  poolClosed: true,
+  parentReleased: true
+}
+const frees: Record<FreeReason, true> = {
+  evicted: true,
+  trimmed: true,
+  heldLimit: true,
+  idle: true,
+  notKept: true,
+  closed: true,
+  lost: true
+}
+const leaves: Record<GaveUp["why"], true> = { interrupted: true, scopeClosed: true, limitExceeded: true, failed: true }
+
+const ofRequest = [
+  field("pool"),
+  field("request"),
+  field("family"),
+  field("size"),
+  field("label"),
+  field("budget"),
+  field("budgetNumber"),
+  field("queue"),
+  field("callSite"),
+  field("waitAtMost"),
+  field("under")
+]
+
+const block = [field("block"), field("capacity")]
+
+const asking: Record<Asking, true> = { ask: true, askOnce: true, made: true, tooLarge: true }
+
+type Tag = PoolEvent["_tag"] | Asked["_tag"] | Input["_tag"]
+
+const shapes: { readonly [T in Tag]: ReadonlyArray<Field> } = {
+  DriverAsked: [...ofRequest, field("capacity")],
+  Leased: [...ofRequest, choice("from", from), ...block],
+  Kept: [...ofRequest, ...block],
+  Released: [field("pool"), ...block, field("size"), field("label"), field("callSite"), choice("why", ends)],
+  Freed: [field("pool"), ...block, choice("why", frees)],
+  Reclaimed: [],
+  Refused: [...ofRequest, field("capacity"), field("why", "detail")],
+  RoomNeeded: [...ofRequest, field("missing", "capacity", amount)],
+  GaveUp: [...ofRequest, choice("why", leaves)],
+  Waiting: ofRequest,
+  Waited: [...ofRequest, field("served", "block", yesOrNo), field("waitedMillis", "capacity", finite)],
+  Reserved: ofRequest,
+  ReservationEnded: ofRequest,
+  HandlersAsked: [...ofRequest, field("freed", "block", yesOrNo)],
+  RanOut: [
+    ...ofRequest,
+    { ...field("rungs", "detail"), as: "list" },
+    field("activeBytes", "block", bytes),
+    field("heldBytes", "capacity")
+  ],
+  LimitChanged: [
+    field("budget"),
+    field("budgetNumber"),
+    field("from", "size", amount),
+    field("to", "capacity", amount)
+  ],
+  Lost: [],
+  Closed: [],
+  TrimAsked: [field("to", "capacity", amount), field("all", "block", yesOrNo), field("queue")],
+  HoldingChanged: [field("holds", "block", yesOrNo)],
+  IdleStep: [field("steps", "capacity", count)],
+  Closing: [field("pool"), field("budgetNumber")],
+  Asked: [
+    ...ofRequest,
+    choice("what", asking),
+    { ...field("section", "block"), isOptional: true },
+    field("how", "capacity", count)
+  ],
+  Input: [
+    { ...field("what", "detail"), choices: inputNames },
+    field("how", "block", count),
+    { ...field("request"), isOptional: true },
+    field("value", "capacity", numbers),
+    field("value2", "size", numbers),
+    field("value3", "waitAtMost", numbers),
+    field("pool"),
+    field("budgetNumber"),
+    field("queue"),
+    field("why", "label")
+  ]
+}
+
+/** The kinds of events, and then of inputs. A row has the place of its kind in this list. */
+export const kinds: ReadonlyArray<{
+  readonly tag: string
+  readonly fields: ReadonlyArray<Field>
+  /** Whether it has all that events of requests have, and what it has beside that. */
+  readonly isOfRequest: boolean
+  readonly others: ReadonlyArray<Field>
+}> = Object.entries(shapes).map(([tag, fields]) => {
+  const others = fields.filter((field) => !ofRequest.includes(field))
+  return { tag, fields, isOfRequest: others.length + ofRequest.length === fields.length, others }
+})
+
+const places = new Map<string, number>(kinds.map(({ tag }, place) => [tag, place]))
+
+const firstInput = places.get("Asked")!
+
+/** The place of a kind among {@link kinds}, or undefined for what is none. */
+export const placeOf = (tag: string): number | undefined => places.get(tag)
+
+/** Whether a kind is one of inputs, and not of events. */
+export const isInput = (kind: number): boolean => kind >= firstInput

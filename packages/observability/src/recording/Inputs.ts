@@ -1,0 +1,284 @@
+/**
+ * The inputs of a pool's machine, as a recording has them: what the row of each one says of what it is called with, and how a replay makes
+ * that again of the row. The recorder and the exact replay know inputs by these tables alone.
+ *
+ * @internal
+ */
+import type { Budget } from "effect-gpu-pool/Budget"
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import type { AdmittedJobs } from "effect-gpu-pool/HoldingJobs"
+import type { Happened, OfRequest } from "effect-gpu-pool/PoolEvent"
+import type { PoolInputs } from "effect-gpu-pool/PoolInputs"
+import type { Ending, PoolOutput } from "effect-gpu-pool/PoolMachine"
+import type { Found } from "effect-gpu-pool/PoolObserver"
+import type { Account, Request } from "effect-gpu-pool/Request"
+import type { ChargedBudget } from "effect-gpu-pool/Reservation"
+
+/** Those that make a request known; `"made"` is said of one that ends before it was asked for. */
+export type Asking = "ask" | "askOnce" | "made" | "tooLarge"
+
+/** An input of the machine that makes a request known. It is no event: who reads events does not see it. */
+export interface Asked extends OfRequest {
+  readonly _tag: "Asked"
+  readonly what: Asking
+  /** The exclusive section in which it is made. */
+  readonly section: number | undefined
+  /** The sum of {@link inHandler}, {@link isPart}, {@link waits}, {@link isSection} and {@link ownerClosed}. */
+  readonly how: number
+}
+
+/** A handler makes it. */
+export const inHandler = 1
+/** It is one of several that are wanted together. */
+export const isPart = 2
+/** It waits if nothing fits. */
+export const waits = 4
+/** It is for an exclusive section. */
+export const isSection = 8
+/** The scope is closed that was to own its lease. */
+export const ownerClosed = 16
+
+/** What the machine found where it looks outside of itself. */
+export type Finding = Found | "elsewhere" | "lost" | "outer" | "queues" | "unusable"
+
+/** Another input of the machine, or what that found outside of itself. It is no event either. */
+export interface Input extends Happened {
+  readonly _tag: "Input"
+  readonly what: InputOfRequest | InputOfMemory | Finding
+  /** Of the request that it is of: the sum of {@link inHandler} and {@link ownerClosed}. */
+  readonly how: number
+  readonly request: number | undefined
+  readonly value: number
+  readonly value2: number
+  readonly value3: number
+  readonly pool: string | undefined
+  readonly budgetNumber: number | undefined
+  readonly queue: string | undefined
+  readonly why: string | undefined
+}
+
+/** What an input says, as far as it says that. */
+export interface InputFacts extends Partial<Pick<Input, "pool" | "queue" | "value" | "value2" | "value3" | "why">> {
+  readonly budget?: ChargedBudget | undefined
+}
+
+type Arguments<K extends keyof PoolInputs> = Parameters<PoolInputs[K]>
+
+/** What an input of a request is called with besides that. */
+type Others<K extends keyof PoolInputs> = Arguments<K> extends [Request, ...infer Rest] ? Rest : never
+
+/** A replayed memory, where what rows name is found. */
+interface Memory extends AdmittedJobs {
+  readonly machine: { readonly closed: boolean }
+  /** A budget, or the memory itself, or its exclusive sections. */
+  accountOf(row: Input): Account
+  knownBudget(number: number | undefined): Budget
+  /** One of several pools on the memory, by its service and the number of its limit. */
+  poolOf(name: string, budget: number | undefined): {
+    readonly source: Arguments<"closePool">[0]
+    readonly limit: Budget
+  }
+  /** The held blocks to free until so many bytes are managed, or all of them, or those that were leased on one queue last. */
+  trimmed(to: number | undefined, queue: string | undefined): Arguments<"trim">[0]
+  /** What the driver made for a request, or why it did not. */
+  made(request: Request): Arguments<"driverAnswered">[1]
+  refusal(why: string, capacity: number): GpuError
+  /** Others act within a step of the machine, until the recording says that it goes on. */
+  untilDone(): number
+}
+
+/** How a row says what an input is called with. */
+interface Coding<A extends ReadonlyArray<unknown>> {
+  readonly write: (...args: A) => InputFacts
+  readonly read: (row: Input, memory: Memory) => A
+}
+
+/** The second one of two that a value says; of an ending. */
+export const isInterrupted = 2
+
+const both = (first: boolean, second: boolean): number => Number(first) + 2 * Number(second)
+
+const accountFacts = (account: Account | ChargedBudget): InputFacts =>
+  "chain" in account ? { budget: account } : { value2: account.number }
+
+const nothing: Coding<[]> = { write: () => ({}), read: () => [] }
+const number: Coding<[value: number]> = { write: (value) => ({ value }), read: ({ value }) => [value] }
+const yesOrNo: Coding<[holds: boolean]> = {
+  write: (holds) => ({ value: Number(holds) }),
+  read: ({ value }) => [value === 1]
+}
+const twice: Coding<[boolean, boolean]> = {
+  write: (first, second) => ({ value: both(first, second) }),
+  read: ({ value }) => [(value & 1) !== 0, (value & 2) !== 0]
+}
+const queue: Coding<Arguments<"serve">> = {
+  write: ({ account }) => accountFacts(account),
+  read: (row, memory) => [memory.accountOf(row).queue]
+}
+const ending: Coding<[Ending]> = {
+  write: ({ isFailure, isInterrupted, reason }) => ({ value: both(isFailure, isInterrupted), why: reason }),
+  read: ({ value, why }) => [
+    { isFailure: (value & 1) !== 0, isInterrupted: (value & 2) !== 0, reason: why as Ending["reason"] }
+  ]
+}
+
+/** What the machine said last to a request, or what has happened to that since. */
+export type Expected = PoolOutput | "Asked" | "Answered" | "HandlersEnded"
+
+/** Whether the fiber, the driver or the handlers of a request may tell something next: a file may have anything. */
+type MayCome = (request: Request, expected: Expected) => boolean
+
+/** What has happened to the request then: what the machine says, that it is over, or another thing. Without it nothing has. */
+type Next = Expected | "Said" | "Over"
+
+interface OfRequests<A extends ReadonlyArray<unknown>> {
+  readonly write: Coding<A>["write"]
+  readonly read: (row: Input, memory: Memory, request: Request) => A
+  readonly mayCome: MayCome
+  readonly next: Next | undefined
+}
+
+const ofRequest = <A extends ReadonlyArray<unknown>>(
+  coding: Pick<OfRequests<A>, "read" | "write">,
+  mayCome: MayCome,
+  next?: Next
+): OfRequests<A> => ({ ...coding, mayCome, next })
+
+const after = (...expected: ReadonlyArray<Expected>): MayCome => (_, now) => expected.includes(now)
+const isCalling: MayCome = (request) => request.isCalling
+const isInQueue: MayCome = (request) => request.inQueue
+const isOpen: MayCome = (request) => !request.isOver
+
+/** Those that are called with a request first. */
+export const inputsOfRequests = {
+  advance: ofRequest(
+    nothing,
+    ({ isOver, state }) => state !== "asking" && state !== "withHandlers" && !isOver,
+    "Said"
+  ),
+  begunAll: ofRequest(nothing, isOpen),
+  believes: ofRequest(nothing, after("AskHandlers")),
+  driverAnswered: ofRequest<Others<"driverAnswered">>(
+    { write: () => ({}), read: (_, memory, request) => [memory.made(request)] },
+    isCalling,
+    "Answered"
+  ),
+  driverAsked: ofRequest(
+    nothing,
+    ({ pending, state }, expected) => expected === "AskDriver" && state === "searching" && pending > 0
+  ),
+  driverRefused: ofRequest<Others<"driverRefused">>(
+    {
+      write: (why) => ({ why }),
+      read: ({ why = "" }, memory, { asking }) => [why, () => memory.refusal(why, asking)]
+    },
+    isCalling,
+    "Answered"
+  ),
+  ended: ofRequest(ending, ({ asks, isOver }) => asks === undefined && !isOver, "Over"),
+  failDeadlocked: ofRequest<Others<"failDeadlocked">>(
+    { write: () => ({}), read: () => [[]] },
+    ({ inQueue, state }) => inQueue && state === "queued"
+  ),
+  handlersAnswered: ofRequest(yesOrNo, after("HandlersEnded"), "Said"),
+  handlersEnded: ofRequest(twice, after("AskHandlers"), "HandlersEnded"),
+  promote: ofRequest(nothing, isInQueue),
+  reclaimedFor: ofRequest(
+    nothing,
+    ({ state }, expected) => expected === "Reclaim" && state === "reclaiming",
+    "Said"
+  ),
+  reservationEnded: ofRequest(ending, ({ asks, isOver }) => asks !== undefined && !isOver, "Over"),
+  retryAll: ofRequest(
+    number,
+    ({ asks, state }, expected) =>
+      expected === "Granted" && (state === "granted" || state === "searching") && asks !== undefined,
+    "Said"
+  ),
+  scopeClosed: ofRequest(nothing, isInQueue),
+  timedOut: ofRequest(
+    number,
+    ({ isCalling }, expected) => expected === "HandlersEnded" || (expected === "Wait" && !isCalling),
+    "Said"
+  )
+} satisfies { readonly [K in keyof PoolInputs]?: OfRequests<Others<K>> }
+
+export type InputOfRequest = keyof typeof inputsOfRequests
+
+export const isOfRequest = (what: string): what is InputOfRequest => Object.hasOwn(inputsOfRequests, what)
+
+interface OfMemories<A extends ReadonlyArray<unknown>> extends Coding<A> {
+  /** Whether a recording can have it then: a file may have anything. */
+  readonly mayCome: (row: Input, memory: Memory) => boolean
+}
+
+const ofMemory = <A extends ReadonlyArray<unknown>>(
+  coding: Coding<A>,
+  mayCome: OfMemories<A>["mayCome"] = () => true
+): OfMemories<A> => ({ ...coding, mayCome })
+
+const hasBytes = ({ value }: Input): boolean => value >= 0
+
+/** All others but those that make a request known. */
+export const inputsOfMemories: {
+  readonly [K in Exclude<keyof PoolInputs, Asking | InputOfRequest>]: OfMemories<Arguments<K>>
+} = {
+  close: ofMemory(nothing, (_, { machine }) => !machine.closed),
+  closePool: ofMemory<Arguments<"closePool">>({
+    write: ({ service }, budget) => ({ pool: service, budget }),
+    read: ({ budgetNumber, pool = "" }, memory) => {
+      const { limit, source } = memory.poolOf(pool, budgetNumber)
+      return [source, limit]
+    }
+  }, (_, { machine }) => !machine.closed),
+  evictForOthers: ofMemory(number),
+  idleStep: ofMemory(number, ({ value }) => Number.isInteger(value) && value > 0),
+  limitJobs: ofMemory<Arguments<"limitJobs">>({
+    write: ({ account }) => accountFacts(account),
+    read: (row, memory) => [memory.accountOf(row).queue, memory]
+  }),
+  loseDevice: ofMemory(nothing),
+  raiseJobs: ofMemory(queue),
+  reclaimed: ofMemory(number),
+  retracting: ofMemory<Arguments<"retracting">>({ write: () => ({}), read: (_, memory) => [() => memory.untilDone()] }),
+  serve: ofMemory(queue),
+  setBudgetLimit: ofMemory({
+    write: (budget, value) => ({ value, budget }),
+    read: ({ budgetNumber, value }, memory) => [memory.knownBudget(budgetNumber), value]
+  }, hasBytes),
+  setHandlers: ofMemory({
+    write: (account, some) => ({ value: Number(some), ...accountFacts(account) }),
+    read: (row, memory) => [memory.accountOf(row), row.value === 1]
+  }),
+  setHolding: ofMemory(yesOrNo),
+  setMaxBytes: ofMemory(number, hasBytes),
+  startIdleClock: ofMemory(nothing),
+  trim: ofMemory<Arguments<"trim">>({
+    write: (_blocks, to, queue) => ({ value: to ?? 0, value2: Number(to === undefined), queue }),
+    read: ({ queue, value, value2 }, memory) => {
+      const to = value2 === 1 ? undefined : value
+      return [memory.trimmed(to, queue), to, queue]
+    }
+  })
+}
+
+export type InputOfMemory = keyof typeof inputsOfMemories
+
+export const isOfMemory = (what: string): what is InputOfMemory => Object.hasOwn(inputsOfMemories, what)
+
+const findings: Record<Finding, true> = {
+  acquired: true,
+  clearFailed: true,
+  done: true,
+  elsewhere: true,
+  jobs: true,
+  lost: true,
+  outer: true,
+  queues: true,
+  unusable: true
+}
+
+/** All that rows of inputs can be of. */
+export const inputNames: ReadonlySet<string> = new Set(
+  [inputsOfRequests, inputsOfMemories, findings].flatMap((all) => Object.keys(all))
+)

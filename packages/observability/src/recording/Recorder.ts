@@ -1,0 +1,171 @@
+/**
+ * Keeps the last events of all pools.
+ *
+ * @since 0.1.0
+ */
+import { membersOf } from "effect-gpu-pool/ArgumentProblem"
+import { CurrentHub } from "effect-gpu-pool/EventHub"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { shown } from "effect-gpu-pool/ShownValue"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { Ears } from "../events/Ears.ts"
+import { blocksBefore, budgetsOf, familiesOf, memoriesOf } from "./MemoryFacts.ts"
+import type { RecordingFacts } from "./RecordingFacts.ts"
+import type { Recording } from "./RecordingModel.ts"
+import { Ring } from "./Ring.ts"
+import { RingEmitter } from "./RingEmitter.ts"
+
+/**
+ * What a recorder keeps.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RecorderOptions {
+  /**
+   * How many events it keeps at least: of more, the newest. From 1 to 100,000,000; default 100,000. A hit or the end of its lease takes 4 bytes
+   * where one before said the same of the block, and any event some 40 to 60, without its texts: the default is 0.5 to 10 MB.
+   */
+  readonly capacity?: number | undefined
+}
+
+/**
+ * Keeps the last events of all pools.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Recorder extends Context.Service<Recorder, {
+  /** What it has now. */
+  readonly takeUnsafe: (reason: RecordingFacts["reason"]) => Recording
+  /** Calls `f` whenever a request runs out of memory, before its error reaches the program. Returns the way to stop. */
+  readonly onRanOut: (f: () => void) => () => void
+}>()("effect-gpu-pool/Recorder") {}
+
+const knownOfRecorder = KnownOptions.of<RecorderOptions>({ capacity: true })
+
+const mostCapacity = 100_000_000
+
+/** @internal */
+export const capacityOf = (
+  options: RecorderOptions | undefined,
+  operation: string = "Recording.layer"
+): number | GpuError => {
+  const given = options === undefined ? {} : membersOf(operation, options, knownOfRecorder)
+  if (isGpuError(given)) return given
+  const { capacity = 100_000 } = given
+  return Number.isInteger(capacity) && capacity >= 1 && capacity <= mostCapacity ? capacity : invalidRequest(
+    operation,
+    `capacity ${shown(capacity)} is no whole number of events from 1 to ${mostCapacity}`,
+    "Leave it out for 100,000 events."
+  )
+}
+
+/** What follows it runs when this step of the event loop is over; cheaper than `queueMicrotask`, which makes an object of Node. */
+const resolved = Promise.resolve()
+
+/** How many events of one step of the event loop have the same time at most. */
+const eventsPerTime = 64
+
+/**
+ * The time, read once for the events of one step of the event loop: reading it costs as much as the rest of an event. A clock of a
+ * test can be set within a step, and so it is read each time.
+ */
+const nowOf = (clock: Clock.Clock): () => number => {
+  if (clock !== Context.get(Context.empty(), Clock.Clock)) return () => clock.currentTimeMillisUnsafe()
+  let time = 0
+  let left = 0
+  const forget = () => {
+    left = 0
+  }
+  return () => {
+    if (left-- > 0) return time
+    left = eventsPerTime
+    void resolved.then(forget)
+    return time = clock.currentTimeMillisUnsafe()
+  }
+}
+
+/** @internal */
+export const record = (capacity: number): Effect.Effect<Recorder["Service"], never, Scope.Scope> =>
+  Effect.withFiber((fiber) => {
+    const clock = fiber.getRef(Clock.Clock)
+    const hub = fiber.getRef(CurrentHub)
+    const now = nowOf(clock)
+    const ring = new Ring(capacity)
+    const listeners = new Set<() => void>()
+    const ranOut = () => {
+      for (const f of Array.from(listeners)) f()
+    }
+    const stop = Ears.of(hub).add({ of: (memory) => new RingEmitter(memory, ring, now, ranOut), ofLeases: true })
+    const take = (reason: RecordingFacts["reason"]): Recording => {
+      const content = ring.content()
+      const { chunks, dropped, length } = content
+      const memories = Array.from(hub.memories)
+      return {
+        source: "effect-gpu-pool",
+        reason,
+        takenAt: now(),
+        dropped,
+        memories: memoriesOf(content, memories),
+        families: familiesOf(content),
+        budgets: budgetsOf(content),
+        blocks: blocksBefore(content, memories),
+        length,
+        chunks
+      }
+    }
+    return Effect.as(Effect.addFinalizer(() => Effect.sync(stop)), {
+      takeUnsafe: take,
+      onRanOut: (f) => {
+        listeners.add(f)
+        return () => void listeners.delete(f)
+      }
+    })
+  })
+
+/**
+ * Records what happens to the memory of all pools, from now on until it closes: those of the program, or of `PoolEvents.layer` where
+ * that is provided. Fails with InvalidRequest for a capacity that is none.
+ *
+ * **Example** (What a program did with its memory)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Recording } from "@effect-gpu-pool/observability"
+ *
+ * Effect.gen(function*() {
+ *   yield* BufferPool.use(64, () => Effect.void)
+ *   const recording = yield* Recording.snapshot
+ *   return Array.from(Recording.events(recording), ({ _tag }) => _tag)
+ * }).pipe(Effect.provide(Recording.layer({ capacity: 1000 }))) // => ["DriverAsked", "Leased", "Released"]
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: RecorderOptions): Layer.Layer<Recorder, GpuError> =>
+  Layer.effect(
+    Recorder,
+    Effect.suspend((): Effect.Effect<Recorder["Service"], GpuError, Scope.Scope> => {
+      const capacity = capacityOf(options)
+      return isGpuError(capacity) ? capacity : record(capacity)
+    })
+  )
+
+/**
+ * What the recorder has now: the last events, and the blocks that existed before the first of them. The recorder goes on.
+ *
+ * @category recordings
+ * @since 0.1.0
+ */
+export const snapshot: Effect.Effect<Recording, never, Recorder> = Effect.map(
+  Recorder,
+  (recorder) => recorder.takeUnsafe("asked")
+)

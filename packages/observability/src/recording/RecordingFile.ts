@@ -1,0 +1,255 @@
+/**
+ * Recordings as files: JSON Lines. The first line has the facts and names the columns; then each event is an array, whose texts are
+ * places in the last list of texts before it.
+ *
+ * @since 0.1.0
+ */
+import { valid } from "effect-gpu-pool/ArgumentProblem"
+import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { shown } from "effect-gpu-pool/ShownValue"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FileSystem from "effect/FileSystem"
+import type { PlatformError } from "effect/PlatformError"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { Lines, readText, type TextReader } from "../formats/TextInput.ts"
+import { EventReader } from "./EventReader.ts"
+import type { EventRow } from "./EventRow.ts"
+import { type Field, isInput, kinds, placeOf } from "./EventShape.ts"
+import { columnsOfKinds, factsOf, Header, isHeader } from "./FactsSchema.ts"
+import { RecordingBuilder } from "./RecordingBuilder.ts"
+import { type Recording, recordingProblem } from "./RecordingModel.ts"
+import type { Texts } from "./Texts.ts"
+
+const linesPerPiece = 4096
+
+const encodeHeader = Schema.encodeSync(Header)
+const decodeHeader = Schema.decodeUnknownResult(Header)
+
+/** Infinity is a text in JSON. */
+const written = (value: number): number | string => value === Infinity ? "Infinity" : value
+
+const lineOf = ({ at, kind, memory, values }: EventRow): string => {
+  const { fields, tag } = kinds[kind]!
+  const line: Array<unknown> = [tag, at, memory]
+  for (const { column } of fields) line.push(written(values[column]!))
+  return JSON.stringify(line)
+}
+
+function* linesOf(recording: Recording): Generator<string, void> {
+  const { length } = recording
+  const facts = factsOf(recording)
+  const header = { format: "effect-gpu-pool recording", version: 1, length, columns: columnsOfKinds, facts } as const
+  yield JSON.stringify(encodeHeader(header))
+  const reader = new EventReader(recording, true)
+  let texts: Texts | undefined
+  while (reader.next()) {
+    const { row } = reader
+    if (row.texts !== texts) {
+      texts = row.texts
+      yield JSON.stringify(["texts", ...texts.all.slice(1)])
+    }
+    yield lineOf(row)
+  }
+}
+
+function* piecesOf(recording: Recording): Generator<string, void> {
+  let lines: Array<string> = []
+  for (const line of linesOf(recording)) {
+    lines.push(line)
+    if (lines.length < linesPerPiece) continue
+    yield `${lines.join("\n")}\n`
+    lines = []
+  }
+  if (lines.length > 0) yield `${lines.join("\n")}\n`
+}
+
+/**
+ * A recording as text, in pieces of whole lines: JSON Lines. The first line says the version, the facts, and the columns of each kind of
+ * event. An event is an array of its kind, its time, its memory and its columns, where a text is a place in the `"texts"` before it. Fails
+ * with InvalidRequest for what is no recording.
+ *
+ * @category files
+ * @since 0.1.0
+ */
+export const toLines = (recording: Recording): Stream.Stream<string, GpuError> =>
+  Stream.suspend(() => {
+    const problem = recordingProblem("Recording.toLines", recording)
+    return problem === undefined ? Stream.fromIterable(piecesOf(recording)) : Stream.fail(problem)
+  })
+
+const operation = "Recording.fromLines"
+const hint = "Read a file that Recording.save has written, whole and unchanged."
+
+/** What the lines of a kind of event have. */
+interface Shape {
+  readonly kind: number
+  /** What follows its kind, its time and its memory. */
+  readonly fields: ReadonlyArray<Field>
+  /** The columns that a file of an earlier version does not have. */
+  readonly missing: ReadonlyArray<number>
+}
+
+class Reader implements TextReader<Recording> {
+  #header: typeof Header.Type | undefined = undefined
+  readonly #shapes = new Map<unknown, Shape>()
+  #memories: ReadonlySet<number> = new Set()
+  #budgets: ReadonlySet<number> = new Set()
+  readonly #builder = new RecordingBuilder()
+  readonly #lines = new Lines((line, number) => {
+    this.#line = number
+    if (this.#header === undefined) this.#readHeader(parsed(line))
+    else this.#readLine(parsed(line))
+  })
+  #line = 0
+
+  take(piece: string): void {
+    this.#lines.take(piece)
+  }
+
+  #readHeader(line: unknown): void {
+    const header = decodeHeader(line)
+    if (header._tag === "Failure") {
+      if (isHeader(line) && line.version !== 1) {
+        return this.#refuse(
+          `the file is of version ${line.version}, and not of version 1`,
+          "Read it with the release that wrote it."
+        )
+      }
+      return this.#refuse(`it is no header of version 1: ${header.failure.message.replaceAll(/\s*\n\s*/g, " ")}`)
+    }
+    this.#header = header.success
+    this.#builder.readTexts([])
+    const { columns, facts: { budgets, memories } } = header.success
+    this.#memories = new Set(memories.map(({ number }) => number))
+    this.#budgets = new Set(budgets.map(({ number }) => number))
+    for (const [tag, names] of Object.entries(columns)) this.#addShape(tag, names)
+  }
+
+  #addShape(tag: string, names: ReadonlyArray<string>): void {
+    const kind = placeOf(tag)
+    const known = kind === undefined ? [] : kinds[kind]!.fields
+    const fields = names.flatMap((name) => known.find((field) => field.name === name) ?? [])
+    const unknown = kind === undefined ? tag : names.find((name) => known.every((field) => field.name !== name))
+    if (unknown !== undefined) this.#refuse(`${shown(unknown)} is unknown to this version`)
+    const missing = known.filter(({ name }) => !names.includes(name)).map(({ column }) => column)
+    this.#shapes.set(tag, { kind: kind!, fields, missing })
+  }
+
+  #readLine(line: unknown): void {
+    if (!Array.isArray(line)) return this.#refuse("it is no array in JSON")
+    const values: ReadonlyArray<unknown> = line
+    const [tag] = values
+    if (tag === "texts") return this.#readTexts(values.slice(1))
+    const shape = this.#shapes.get(tag)
+    if (shape === undefined) return this.#refuse(`${shown(tag)} is no kind of event`)
+    const { fields, kind, missing } = shape
+    if (values.length !== fields.length + 3) {
+      return this.#refuse(`it has ${values.length - 1} values in place of ${fields.length + 2}`)
+    }
+    const { row } = this.#builder
+    row.kind = kind
+    row.at = this.#number("time", values[1])
+    row.memory = this.#number("memory", values[2])
+    for (const column of missing) row.values[column] = 0
+    for (let index = 0; index < fields.length; index++) {
+      const { column, name } = fields[index]!
+      row.values[column] = this.#number(name, values[index + 3])
+    }
+    this.#addRow()
+  }
+
+  /** Infinity is a text in JSON. */
+  #number(name: string, given: unknown): number {
+    if (typeof given === "number") return given
+    if (given !== "Infinity") this.#refuse(`${name} ${shown(given)} is no number`)
+    return Infinity
+  }
+
+  #addRow(): void {
+    const { length, row } = this.#builder
+    if (length === this.#header!.length && !isInput(row.kind)) {
+      this.#refuse("it is one event more than the first line says")
+    }
+    const problem = row.problem(this.#memories, this.#budgets)
+    if (problem !== undefined) this.#refuse(problem)
+    this.#builder.addRow()
+  }
+
+  #readTexts(texts: ReadonlyArray<unknown>): void {
+    const wrong = texts.find((text) => typeof text !== "string")
+    if (wrong !== undefined) this.#refuse(`${shown(wrong)} is no text`)
+    this.#builder.readTexts(texts as ReadonlyArray<string>)
+  }
+
+  end(): Recording {
+    this.#lines.end()
+    if (this.#header === undefined) this.#refuse("the file is empty")
+    const { facts, length } = this.#header!
+    const read = this.#builder.length
+    if (read < length) this.#refuse(`the file ends after ${read} of ${length} events`)
+    return this.#builder.build(facts)
+  }
+
+  #refuse(what: string, nextStep = hint): void {
+    valid(invalidRequest(operation, `line ${this.#line}: ${what}`, nextStep))
+  }
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // The caller says at which line.
+    return undefined
+  }
+}
+
+/**
+ * Reads the text that {@link toLines} writes, whole or in pieces of any length. Fails with InvalidRequest, which names the line, for a
+ * text that is no whole recording of this version.
+ *
+ * @category files
+ * @since 0.1.0
+ */
+export const fromLines = <E = never, R = never>(
+  text: string | Stream.Stream<string, E, R>
+): Effect.Effect<Recording, E | GpuError, R> => readText(operation, text, () => new Reader())
+
+let parts = 0
+
+/**
+ * Writes a recording to a file, as {@link toLines} says. The file is there only when it is whole. Fails
+ * with InvalidRequest for what is no recording.
+ *
+ * @category files
+ * @since 0.1.0
+ */
+export const save = (
+  recording: Recording,
+  path: string
+): Effect.Effect<void, GpuError | PlatformError, FileSystem.FileSystem> =>
+  Effect.gen(function*() {
+    const problem = recordingProblem("Recording.save", recording)
+    if (problem !== undefined) return yield* problem
+    const files = yield* FileSystem.FileSystem
+    // Several may be written to one path at a time: the last one stays, and each is whole.
+    const part = `${path}.${++parts}.part`
+    yield* Stream.run(Stream.encodeText(toLines(recording)), files.sink(part)).pipe(
+      Effect.andThen(files.rename(part, path)),
+      Effect.onExit((exit) => Exit.isSuccess(exit) ? Effect.void : Effect.ignore(files.remove(part, { force: true })))
+    )
+  })
+
+/**
+ * Reads a recording from a file. Fails with InvalidRequest for a file that is none.
+ *
+ * @category files
+ * @since 0.1.0
+ */
+export const load = (path: string): Effect.Effect<Recording, GpuError | PlatformError, FileSystem.FileSystem> =>
+  Effect.flatMap(
+    FileSystem.FileSystem,
+    (files) => fromLines(Stream.decodeText(files.stream(path, { chunkSize: 1 << 20 })))
+  )

@@ -1,0 +1,67 @@
+/**
+ * A recording that a running program hands out.
+ *
+ * @since 0.1.0
+ */
+import { membersOf } from "effect-gpu-pool/ArgumentProblem"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import * as LoadedPart from "effect-gpu-pool/LoadedPart"
+import { shown } from "effect-gpu-pool/ShownValue"
+import * as Effect from "effect/Effect"
+import type * as HttpRouter from "effect/http/HttpRouter"
+import * as Layer from "effect/Layer"
+import type { Recorder } from "./Recorder.ts"
+
+/**
+ * Where a program hands out its recording.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HttpOptions {
+  /** Of the route, from its slash on; `/recording` without it. */
+  readonly path?: HttpRouter.PathInput | undefined
+}
+
+const known = KnownOptions.of<HttpOptions>({ path: true })
+
+const operation = "Recording.layerHttp"
+
+const pathOf = (options: HttpOptions): HttpRouter.PathInput | GpuError => {
+  const given = membersOf(operation, options, known)
+  if (isGpuError(given)) return given
+  const { path = "/recording" } = given
+  return typeof path === "string" && (path.startsWith("/") || path === "*")
+    ? path
+    : invalidRequest(operation, `path ${shown(path)} does not begin with a slash`, `Pass a path, as "/recording".`)
+}
+
+const route = LoadedPart.module("observability/recording/RecordingRoute", () => import("./RecordingRoute.ts"))
+
+/**
+ * Adds a route to the program's HTTP server by which it hands out what its recorder has, at each request anew, as the text of a file:
+ * `effect-gpu-pool view http://localhost:3000/recording --serve` shows the running program. What it tells are labels, sizes and places
+ * in the program, so add it to a server that only those can reach who may know them. Fails with InvalidRequest for a path that is none.
+ *
+ * **Example** (A server that hands out its recording)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { Recording } from "@effect-gpu-pool/observability"
+ * import { HttpRouter } from "effect/http"
+ *
+ * const Routes = Recording.layerHttp({ path: "/debug/memory" }).pipe(Layer.provide(Recording.layer()))
+ * const Served = HttpRouter.serve(Routes) // above the layer of an HttpServer
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerHttp = (
+  options: HttpOptions = {}
+): Layer.Layer<never, GpuError, HttpRouter.HttpRouter | Recorder> =>
+  Layer.effectDiscard(Effect.suspend(() => {
+    const path = pathOf(options)
+    return isGpuError(path) ? path : route.use(({ add }) => add(path))
+  }))

@@ -1,0 +1,54 @@
+/**
+ * A recording: events, and what is needed to understand them.
+ *
+ * @since 0.1.0
+ */
+import { satisfies } from "effect-gpu-pool/ArgumentProblem"
+import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { shown } from "effect-gpu-pool/ShownValue"
+import { EventChunk } from "./EventChunk.ts"
+import { EventReader } from "./EventReader.ts"
+import type { MemoryNames } from "./EventRow.ts"
+import type { RecordingFacts } from "./RecordingFacts.ts"
+
+/**
+ * Events, and what is needed to understand them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Recording extends RecordingFacts {
+  /** How many events it has. */
+  readonly length: number
+  /** @internal */
+  readonly chunks: ReadonlyArray<EventChunk>
+}
+
+/** What its events say of its memories, by their numbers. @internal */
+export const namesOf = ({ memories }: RecordingFacts): ReadonlyMap<number, MemoryNames> =>
+  new Map(memories.map((memory) => [memory.number, memory]))
+
+/** When it begins: the time of its first event. @internal */
+export const startOf = (recording: Recording): number => {
+  const reader = new EventReader(recording)
+  return reader.next() ? reader.row.at : recording.takenAt
+}
+
+const isRecording = (value: unknown): value is Recording =>
+  typeof value === "object" && value !== null &&
+  ["chunks", "memories", "families", "budgets", "blocks"].every((name) => Array.isArray(Reflect.get(value, name))) &&
+  (Reflect.get(value, "chunks") as ReadonlyArray<unknown>).every((chunk) => chunk instanceof EventChunk)
+
+/** Programs without types can pass anything. @internal */
+export const recordingProblem = (
+  operation: string,
+  value: unknown,
+  name: string = "the recording"
+): GpuError | undefined =>
+  satisfies(value, isRecording)
+    ? undefined
+    : invalidRequest(
+      operation,
+      `${shown(value)} was given for ${name}`,
+      "Pass a recording, such as one of Recording.make."
+    )

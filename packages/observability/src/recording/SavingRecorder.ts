@@ -1,0 +1,185 @@
+/**
+ * A recorder that writes files when it matters: when a program first runs out of memory, and on a signal.
+ *
+ * @since 0.1.0
+ */
+import { booleanProblem, choiceProblem, membersOf } from "effect-gpu-pool/ArgumentProblem"
+import { type GpuError, invalidRequest, isGpuError, unsupported } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { shown } from "effect-gpu-pool/ShownValue"
+import type * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { capacityOf, record, Recorder, type RecorderOptions } from "./Recorder.ts"
+import { save } from "./RecordingFile.ts"
+import type { Recording } from "./RecordingModel.ts"
+
+/** Signals that a program may take for its own. */
+const signals = ["SIGUSR2", "SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"] as const
+
+/**
+ * What a recorder keeps, and when it writes a file.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SavingOptions extends RecorderOptions {
+  /** The folder of the files. It is made if it is not there. */
+  readonly directory: string
+  /** Whether it writes a file when a request first runs out of memory; one that is larger than a limit does not. Default: true. */
+  readonly atOutOfMemory?: boolean | undefined
+  /** The signal at which it writes a file, such as `"SIGUSR2"`. Default: none. */
+  readonly signal?: typeof signals[number] | undefined
+}
+
+const operation = "Recording.layerSaving"
+const known = KnownOptions.of<SavingOptions>({ capacity: true, directory: true, atOutOfMemory: true, signal: true })
+
+const read = (given: SavingOptions): (SavingOptions & { readonly capacity: number }) | GpuError => {
+  const options = membersOf(operation, given, known)
+  if (isGpuError(options)) return options
+  const { atOutOfMemory, capacity, directory, signal } = options
+  if (typeof directory !== "string" || directory === "") {
+    return invalidRequest(operation, `directory ${shown(directory)} names no folder`, "Pass the path of a folder.")
+  }
+  const checked = booleanProblem(operation, "atOutOfMemory", atOutOfMemory) ??
+    (signal === undefined ? undefined : choiceProblem(operation, "signal", signal, signals)) ??
+    capacityOf({ capacity })
+  return isGpuError(checked) ? checked : { ...options, directory, capacity: checked }
+}
+
+/** As far as engines have it. */
+interface Signals {
+  readonly on: (signal: string, f: () => void) => unknown
+  readonly off: (signal: string, f: () => void) => unknown
+}
+
+const isSignals = (value: unknown): value is Signals =>
+  typeof value === "object" && value !== null && "on" in value && typeof value.on === "function" &&
+  "off" in value && typeof value.off === "function"
+
+/** Calls `f` at each signal, until the scope closes. */
+const onSignal = (signal: string, f: () => void): Effect.Effect<void, GpuError, Scope.Scope> => {
+  const signals: unknown = Reflect.get(globalThis, "process")
+  if (!isSignals(signals)) {
+    const hint = "Leave the option out, and call Recording.snapshot where you want one."
+    return unsupported(operation, "a runtime without signals", `the signal ${signal}`, hint)
+  }
+  return Effect.asVoid(Effect.acquireRelease(
+    Effect.sync(() => signals.on(signal, f)),
+    () => Effect.sync(() => signals.off(signal, f))
+  ))
+}
+
+let count = 0
+
+interface Named {
+  readonly name: string
+  readonly recording: Recording
+}
+
+/** Files of one folder are in the order in which they were taken, and none has the name of another. */
+const named = (recording: Recording): Named => {
+  const pid: unknown = Reflect.get(Object(Reflect.get(globalThis, "process")), "pid")
+  const time = new Date(recording.takenAt).toISOString().replaceAll(":", "-")
+  return { recording, name: `gpu-memory-${time}-${String(pid ?? "page")}-${++count}-${recording.reason}.jsonl` }
+}
+
+/** Writes what it is given, one recording after the other, and all of it before the scope has closed. */
+const writer = Effect.fnUntraced(function*(directory: string) {
+  const files = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  yield* files.makeDirectory(directory, { recursive: true })
+  const queue = yield* Queue.unbounded<() => Named, Cause.Done>()
+  const write = ({ name, recording }: Named) => {
+    const path = paths.join(directory, name)
+    const saved = Effect.andThen(
+      save(recording, path),
+      Effect.logInfo(`${recording.length} events of GPU memory are in ${path}`)
+    )
+    // Nobody waits for the file: the log is where the program's people look.
+    return Effect.catch(
+      saved,
+      (error) => Effect.logError(`The events of GPU memory could not be written to ${path}`, error)
+    )
+  }
+  const writing = yield* Effect.forkDetach(Stream.runForEach(Stream.fromQueue(queue), (next) => write(next())))
+  yield* Effect.addFinalizer(() => Effect.andThen(Queue.end(queue), Fiber.join(writing)))
+  return (next: () => Named): void => {
+    Queue.offerUnsafe(queue, next)
+  }
+})
+
+/** Of those that wait to be written only the last one: whoever sends signals without an end must not fill the host's memory. */
+const lastOf = (write: (next: () => Named) => void): (named: Named) => void => {
+  let last: Named | undefined
+  const next = (): Named => {
+    const taken = last!
+    last = undefined
+    return taken
+  }
+  return (named) => {
+    if (last === undefined) write(next)
+    last = named
+  }
+}
+
+const make = Effect.fnUntraced(function*(given: SavingOptions) {
+  const options = read(given)
+  if (isGpuError(options)) return yield* options
+  const { atOutOfMemory = true, capacity, directory, signal } = options
+  const write = yield* writer(directory)
+  const recorder = yield* record(capacity)
+  if (atOutOfMemory) {
+    const stop = recorder.onRanOut(() => {
+      stop()
+      const taken = named(recorder.takeUnsafe("outOfMemory"))
+      write(() => taken)
+    })
+  }
+  if (signal !== undefined) {
+    const writeLast = lastOf(write)
+    yield* onSignal(signal, () => writeLast(named(recorder.takeUnsafe("signal"))))
+  }
+  return recorder
+})
+
+/**
+ * Records as `Recording.layer` does, and writes a file when a request first runs out of memory, and at each signal. A file has
+ * the events up to that moment; it is there before the layer has closed, and its name is logged. Of signals that come while another
+ * file is written, the last one has a file. What cannot be written is logged as an error.
+ *
+ * Fails with InvalidRequest for options that are none, with Unsupported for a signal where the runtime has none, and with a
+ * PlatformError for a folder that cannot be made.
+ *
+ * **Example** (A service that leaves evidence)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ * import { Recording } from "@effect-gpu-pool/observability"
+ *
+ * const Recorded = Recording.layerSaving({ directory: "recordings", signal: "SIGUSR2" })
+ * const Gpu = BufferPool.layer({ maxBytes: "512 MiB" }).pipe(
+ *   Layer.provideMerge(Host.layer()),
+ *   Layer.provideMerge(Recorded),
+ *   Layer.provide(NodeServices.layer)
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerSaving = (
+  options: SavingOptions
+): Layer.Layer<Recorder, GpuError | PlatformError, FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(Recorder, make(options))

@@ -1,0 +1,66 @@
+/**
+ * A request of a replay, as the recording and as the machine knows it.
+ *
+ * @internal
+ */
+import type { OfRequest } from "effect-gpu-pool/PoolEvent"
+import { type Answer, type Asked, Request, type RequestOwner } from "effect-gpu-pool/Request"
+import * as Exit from "effect/Exit"
+import type { ReplayedLease, ReplayedSource } from "./ReplayedSource.ts"
+
+/** A request of the recording. It is its own owner: which requests have one scope is of no interest, but whether that has closed. */
+export class ReplayedRequest implements RequestOwner {
+  /** As its first row tells it. */
+  readonly asked: OfRequest
+  /** Whether a handler makes it. */
+  inHandler = false
+  closed = false
+  readonly hasLeases = false
+
+  constructor(asked: OfRequest) {
+    this.asked = asked
+  }
+
+  addAwaiting(): void {
+    // The recording says when its scope closes.
+  }
+
+  removeAwaiting(): void {
+    // As above.
+  }
+}
+
+/** Whose job it is is not recorded. */
+export class MachineRequest<T extends ReplayedRequest = ReplayedRequest> extends Request {
+  declare readonly source: ReplayedSource
+  declare granted: ReplayedLease | undefined
+  readonly replayed: T
+
+  constructor(replayed: T, asked: Asked & { readonly source: ReplayedSource }) {
+    super(asked)
+    this.replayed = replayed
+    const numbered = asked.asks ?? this
+    numbered.number = replayed.asked.request
+  }
+
+  override get inHandler(): boolean {
+    return this.replayed.inHandler
+  }
+
+  /** It sees for itself how it goes on. */
+  override get answer(): Answer {
+    return Exit.void
+  }
+
+  override get hasEnded(): boolean {
+    return this.granted === undefined ? this.isOver || this.state === "failed" : this.granted.block === undefined
+  }
+
+  override get jobKeys(): ReadonlyArray<never> {
+    return []
+  }
+
+  override get memoryKeys(): ReadonlyArray<never> {
+    return []
+  }
+}

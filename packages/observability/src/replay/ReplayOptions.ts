@@ -1,0 +1,186 @@
+/**
+ * Under which policies a recording is replayed.
+ *
+ * @since 0.1.0
+ */
+import { membersOf } from "effect-gpu-pool/ArgumentProblem"
+import * as BackendTraits from "effect-gpu-pool/BackendTraits"
+import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { type MemoryOptions, type MemorySettings, memorySettingsOf } from "effect-gpu-pool/PoolOptions"
+import { shown } from "effect-gpu-pool/ShownValue"
+import * as SizePolicy from "effect-gpu-pool/SizePolicy"
+import type { RecordedMemory, Recording } from "../recording/Recording.ts"
+
+/**
+ * What is other than it was recorded. An option that is left out is as it was. Sizes are bytes, or texts as `"512 MiB"`, or shares
+ * of the recorded device's memory as `"50%"` where the recording tells that.
+ *
+ * **Example** (The same requests under another order of eviction and half the memory)
+ *
+ * ```ts
+ * import { EvictionPolicy } from "effect-gpu-pool"
+ * import type { Replay } from "@effect-gpu-pool/observability"
+ *
+ * const options: Replay.ReplayOptions = { maxBytes: "4 GiB", eviction: EvictionPolicy.leastRecentlyUsed }
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReplayOptions extends
+  Pick<
+    MemoryOptions,
+    | "maxBytes"
+    | "eviction"
+    | "maxHeldBytes"
+    | "reuse"
+    | "idleTimeToLive"
+    | "idleKeepBytes"
+    | "idleSteps"
+    | "maxOvertakes"
+  >
+{
+  /** From requested size to block size, of buffers; images have the blocks that they need. */
+  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
+  /** The label or the number of the memory that all this is for. Default: each memory of the recording. */
+  readonly memory?: string | number | undefined
+}
+
+const known = KnownOptions.of<ReplayOptions>({
+  maxBytes: true,
+  eviction: true,
+  maxHeldBytes: true,
+  reuse: true,
+  idleTimeToLive: true,
+  idleKeepBytes: true,
+  idleSteps: true,
+  maxOvertakes: true,
+  sizePolicy: true,
+  memory: true
+})
+
+/** The recorded device, as far as limits ask for it. @internal */
+export const deviceOf = ({ device, deviceBytes, maxBufferSize = Infinity }: RecordedMemory): DeviceInfo => ({
+  backend: "recorded",
+  traits: BackendTraits.javaScript,
+  name: device,
+  vendor: "",
+  driver: "",
+  limits: {
+    maxBufferSize,
+    maxBindingSize: Infinity,
+    granularity: 1,
+    regionAlignment: 4,
+    copyAlignment: 4,
+    leastCopyAlignment: 1,
+    memoryBytes: deviceBytes,
+    defaultMaxBytes: undefined,
+    maxWorkgroupSize: 1,
+    maxVectorArguments: 0
+  },
+  dtypes: new Set()
+})
+
+/** How one memory is replayed. @internal */
+export interface MemoryPlan {
+  readonly memory: RecordedMemory
+  readonly settings: MemorySettings
+  readonly sizePolicy: SizePolicy.SizePolicy | undefined
+  /** Whether the limit is another one than was recorded: changes of the recorded one then say nothing. */
+  readonly hasOwnLimit: boolean
+}
+
+/** The memory as it is replayed, for the recording of the replay. @internal */
+export const memoryUnder = ({ memory, settings }: MemoryPlan): RecordedMemory => ({
+  ...memory,
+  ...settings,
+  suspectAfterMillis: memory.suspectAfterMillis
+})
+
+/** How a recording is replayed. @internal */
+export interface ReplayPlan {
+  /** Nothing is other than it was recorded. */
+  readonly isSame: boolean
+  readonly memories: ReadonlyArray<MemoryPlan>
+}
+
+const recordedSettings = (memory: RecordedMemory): MemorySettings => {
+  const { eviction, idle, label, outgrown, reuse } = memory
+  // Who waits for whom is not recorded: the recording says when a standstill was ended.
+  return { ...memory, eviction, idle, label, outgrown, reuse, suspectAfterMillis: Infinity }
+}
+
+const isMeant = ({ label, number }: RecordedMemory, memory: string | number | undefined): boolean =>
+  memory === undefined || memory === label || memory === number
+
+/** The settings as recorded, but for what is given. */
+const settingsOf = (
+  operation: string,
+  memory: RecordedMemory,
+  options: Omit<ReplayOptions, "memory" | "sizePolicy">
+): MemorySettings | GpuError => {
+  const recorded = recordedSettings(memory)
+  const given = memorySettingsOf(operation, memory.kind, options, deviceOf(memory))
+  if (isGpuError(given)) return given
+  return {
+    ...recorded,
+    maxBytes: options.maxBytes === undefined ? recorded.maxBytes : given.maxBytes,
+    maxHeldBytes: options.maxHeldBytes === undefined ? recorded.maxHeldBytes : given.maxHeldBytes,
+    outgrown: options.maxHeldBytes === undefined ? recorded.outgrown : undefined,
+    eviction: options.eviction ?? recorded.eviction,
+    reuse: options.reuse ?? recorded.reuse,
+    maxOvertakes: options.maxOvertakes ?? recorded.maxOvertakes,
+    idle: options.idleTimeToLive === undefined ? recorded.idle : given.idle
+  }
+}
+
+/** No counter of a pool counts more bytes exactly than 2^53−1. */
+const blocksProblem = (operation: string, { blocks }: Recording): GpuError | undefined => {
+  const bytes = new Map<number, number>()
+  for (const { capacity, memory } of blocks) {
+    const sum = (bytes.get(memory) ?? 0) + capacity
+    if (sum > Number.MAX_SAFE_INTEGER) {
+      const problem =
+        `the blocks of memory ${memory} before the first event have more than ${Number.MAX_SAFE_INTEGER} B`
+      return invalidRequest(operation, problem, "Take a recording as Recording.save has written it.")
+    }
+    bytes.set(memory, sum)
+  }
+  return undefined
+}
+
+/** @internal */
+export const planOf = (
+  operation: string,
+  recording: Recording,
+  given: ReplayOptions | undefined
+): ReplayPlan | GpuError => {
+  const options = membersOf(operation, given, known)
+  if (isGpuError(options)) return options
+  const problem = SizePolicy.problem(operation, options.sizePolicy) ?? blocksProblem(operation, recording)
+  if (problem !== undefined) return problem
+  const { memory: meant, sizePolicy, ...others } = options
+  if (meant !== undefined && !recording.memories.some((memory) => isMeant(memory, meant))) {
+    return invalidRequest(
+      operation,
+      `no memory of the recording is ${shown(meant)}`,
+      "Pass a label or a number of one."
+    )
+  }
+  const memories: Array<MemoryPlan> = []
+  for (const memory of recording.memories) {
+    const isPlain = !isMeant(memory, meant)
+    const settings = isPlain ? recordedSettings(memory) : settingsOf(operation, memory, others)
+    if (isGpuError(settings)) return settings
+    memories.push({
+      memory,
+      settings,
+      sizePolicy: isPlain ? undefined : sizePolicy,
+      hasOwnLimit: !isPlain && options.maxBytes !== undefined
+    })
+  }
+  const isSame = sizePolicy === undefined && Object.values(others).every((value) => value === undefined)
+  return { isSame, memories }
+}

@@ -1,0 +1,110 @@
+/**
+ * What became of the requests of a recording when they were replayed.
+ *
+ * @since 0.1.0
+ */
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import type { OfRequest } from "effect-gpu-pool/PoolEvent"
+import type { Recording } from "../recording/Recording.ts"
+
+/**
+ * A request that got nothing. Sizes are bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FailedRequest {
+  /** Its number in the recording. */
+  readonly request: number
+  readonly size: number
+  readonly pool: string
+  readonly label: string | undefined
+  readonly callSite: string | undefined
+  /** When it was made in the recording, and when it failed in the replay, in milliseconds since 1970. */
+  readonly madeAt: number
+  readonly failedAt: number
+  /** The reason of its error, as `"OutOfMemory"` or `"LimitExceeded"`; `"NeverServed"` of one that was served in the recording, and still waits at its end. */
+  readonly why: string
+}
+
+/**
+ * What a replay came to. Sizes are bytes, over all memories of the recording; times are milliseconds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReplayReport {
+  /** Leases that were granted, and how: of held blocks (hits), of larger ones among them (borrows), of the driver (misses). */
+  readonly leases: number
+  readonly hits: number
+  readonly borrows: number
+  readonly misses: number
+  /** Hits among the leases, from 0 to 1; 1 where there are none. */
+  readonly hitRate: number
+  /** Held blocks that were freed since other requests needed their bytes. */
+  readonly evictions: number
+  readonly evictedBytes: number
+  readonly driverAllocations: number
+  readonly driverFrees: number
+  /** Calls that the driver refused. */
+  readonly refusals: number
+  /** The most bytes that leases asked for together, and when that was first so. */
+  readonly peakActiveBytes: number
+  readonly peakActiveAt: number
+  /** The most bytes of blocks, leased and held, and when that was first so. */
+  readonly peakManagedBytes: number
+  readonly peakManagedAt: number
+  /**
+   * The part of the managed bytes at their peak, from 0 to 1, that no lease had asked for: held blocks, and what blocks are larger
+   * than the requests that have them.
+   */
+  readonly fragmentation: number
+  /** How often requests waited in line, for how long together, and the longest time. */
+  readonly waits: number
+  readonly waitedMillis: number
+  readonly longestWaitMillis: number
+  /** The requests that got nothing, in the order in which that was clear. */
+  readonly failed: ReadonlyArray<FailedRequest>
+  /**
+   * Under the recorded policy: how many events of the replay are as recorded before one that is not, or undefined where all are.
+   * All that an event says is compared; blocks have numbers of their own, and must be the same ones. Undefined under another policy.
+   */
+  readonly differsAt: number | undefined
+  /**
+   * What the replay did, as a recording under the policy that was replayed: requests have the numbers that they have in the other one,
+   * blocks have their own.
+   */
+  readonly recording: Recording
+}
+
+/** @internal */
+export type Reason = GpuError["reason"]["_tag"]
+
+/** A request that got nothing in the replay. @internal */
+export interface Failed {
+  readonly asked: OfRequest
+  /** The reason of its error, or that the recording ends before it was served. */
+  readonly why: Reason | "NeverServed"
+  readonly at: number
+}
+
+/** @internal */
+export const failedRequest = ({ asked, at, why }: Failed): FailedRequest => {
+  const { callSite, label, pool, request, size } = asked
+  return { request, size, pool, label, callSite, madeAt: asked.at, failedAt: at, why }
+}
+
+/** What a report says besides. @internal */
+export type Counts = Omit<ReplayReport, "differsAt" | "failed" | "recording">
+
+/** @internal */
+export const reportOf = (
+  { failures, tally }: { readonly failures: ReadonlyArray<Failed>; readonly tally: { readonly counts: Counts } },
+  recording: Recording,
+  differsAt: number | undefined
+): ReplayReport => ({
+  ...tally.counts,
+  differsAt,
+  failed: failures.map(failedRequest),
+  recording
+})

@@ -1,0 +1,415 @@
+/**
+ * A recorded memory, made again: the pool's own machine on blocks that are numbers alone.
+ *
+ * @internal
+ */
+import type { Budget } from "effect-gpu-pool/Budget"
+import * as CallSite from "effect-gpu-pool/CallSite"
+import type { DeviceLimits } from "effect-gpu-pool/DeviceInfo"
+import type { GpuError, Released } from "effect-gpu-pool/GpuError"
+import type { OuterLimits } from "effect-gpu-pool/OuterLimits"
+import type { PoolCore } from "effect-gpu-pool/PoolCore"
+import type { PoolInputs } from "effect-gpu-pool/PoolInputs"
+import { PoolMachine } from "effect-gpu-pool/PoolMachine"
+import type { PoolObserver } from "effect-gpu-pool/PoolObserver"
+import type { Evidence, PoolPort } from "effect-gpu-pool/PoolState"
+import type { Asked, Failure, Family } from "effect-gpu-pool/Request"
+import { type ChargedBudget, type Origin, Reservation } from "effect-gpu-pool/Reservation"
+import type { ToldMemory } from "../events/EventMaker.ts"
+import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordingFacts } from "../recording/Recording.ts"
+import { keyOfFamily } from "../recording/RecordingFacts.ts"
+import { MachineRequest, type ReplayedRequest } from "./MachineRequest.ts"
+import {
+  FamilySizes,
+  Placeholder,
+  type ReplayedBlock,
+  ReplayedLease,
+  ReplayedPool,
+  ReplayedSource
+} from "./ReplayedSource.ts"
+import { deviceOf, type MemoryPlan, memoryUnder } from "./ReplayOptions.ts"
+
+/** What the events of pools call the queue that a device opens with. */
+export const firstQueue = "queue 1"
+
+/** A block that existed before the first event, and its lease. */
+interface Restored {
+  readonly block: ReplayedBlock
+  readonly lease: ReplayedLease | undefined
+}
+
+/** What a recording states of a memory. */
+export interface MemoryContent {
+  readonly families: ReadonlyArray<RecordedFamily>
+  readonly budgets: ReadonlyArray<RecordedBudget>
+  /** Those before the first event. */
+  readonly blocks: ReadonlyArray<RecordedBlock>
+}
+
+const nothing: MemoryContent = { families: [], budgets: [], blocks: [] }
+
+/** What a recording states of each memory, by its number. */
+export const contentsOf = (
+  { blocks, budgets, families }: MemoryContent
+): (memory: number) => MemoryContent => {
+  const contents = new Map<number, { [K in keyof MemoryContent]: Array<MemoryContent[K][number]> }>()
+  const of = ({ memory }: { readonly memory: number }) => {
+    const content = contents.get(memory) ?? { families: [], budgets: [], blocks: [] }
+    contents.set(memory, content)
+    return content
+  }
+  for (const family of families) of(family).families.push(family)
+  for (const budget of budgets) of(budget).budgets.push(budget)
+  for (const block of blocks) of(block).blocks.push(block)
+  return (memory) => contents.get(memory) ?? nothing
+}
+
+/** Told of what a memory tells: hits and ends of leases pass its machine by. */
+export interface MemoryObserver extends PoolObserver {
+  /** What takes the place of the inputs of the machine, for one that hears of them too. */
+  inputsOf(inputs: PoolInputs): PoolInputs
+  hit(replayed: ReplayedRequest, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void
+  released(lease: ReplayedLease, block: ReplayedBlock, why: Released["why"]): void
+}
+
+export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolPort<Placeholder>, ToldMemory {
+  readonly plan: MemoryPlan
+  readonly number: number
+  readonly label: string | undefined
+  readonly device: string
+  readonly machine: PoolMachine<Placeholder>
+  /** The machine as it is given what happens. */
+  inputs: PoolInputs
+  readonly core: PoolCore<Placeholder, Family>
+  /** Why its device is lost. */
+  error: GpuError | undefined = undefined
+  abstract readonly hasSeveralQueues: boolean
+  /** Whether its device has several queues now, so that events name them. */
+  namesQueues = false
+  /** Those of blocks that existed before the first event, by their recorded numbers. */
+  readonly earlyLeases = new Map<number, ReplayedLease>()
+  protected observer: MemoryObserver | undefined = undefined
+  /** The budgets by the numbers that they have here, with those of the recording. */
+  readonly recordedBudgets = new Map<number, number>()
+  readonly #limits: DeviceLimits
+  /** The live leases, by their blocks. */
+  protected readonly leases = new Map<number, ReplayedLease>()
+  /** The blocks before the first event, with the numbers that they have here. */
+  #earlyBlocks: ReadonlyArray<RecordedBlock> = []
+  readonly #blocksBefore: ReadonlyArray<RecordedBlock>
+  /** The limits that were made so far, by the numbers of the recording. */
+  readonly #budgets = new Map<number, Budget>()
+  readonly #recorded: ReadonlyMap<number, RecordedBudget>
+  readonly #families: ReadonlyMap<string, RecordedFamily>
+  protected readonly pools = new Map<string | number, ReplayedPool>()
+  readonly #sources = new Map<string, ReplayedSource>()
+  /** The source of the last request: mostly the next one has the same. */
+  #lastKey = ""
+  #lastSource: ReplayedSource | undefined = undefined
+
+  constructor(plan: MemoryPlan, { blocks, budgets, families }: MemoryContent) {
+    const { memory, settings } = plan
+    this.plan = plan
+    this.number = memory.number
+    this.label = memory.label
+    this.device = memory.device
+    this.#families = new Map(families.map((one) => [keyOfFamily(one), one]))
+    this.#recorded = new Map(budgets.map((one) => [one.number, one]))
+    this.#limits = deviceOf(memory).limits
+    this.machine = new PoolMachine(
+      {
+        ...settings,
+        // What existed before has no limit to pass.
+        maxBytes: Infinity,
+        limits: this.#limits,
+        owner: { kind: settings.kind, name: settings.label },
+        maxBypasses: settings.maxOvertakes,
+        trims: settings.idle !== undefined || settings.maxHeldBytes < Infinity
+      },
+      this
+    )
+    this.inputs = this.machine
+    this.core = this.machine.core
+    this.#blocksBefore = blocks
+  }
+
+  /** Makes what existed before the first event. */
+  begin(): void {
+    const { machine, plan: { settings } } = this
+    machine.listen(false)
+    // One of no bytes is none.
+    const restored = this.#blocksBefore
+      .filter(({ capacity }) => capacity > 0)
+      .map((recorded) => ({ recorded, ...this.#restore(recorded) }))
+    for (const { block: { number }, lease, recorded: { block } } of restored) {
+      this.restored(number, block)
+      if (lease !== undefined) this.earlyLeases.set(block, lease)
+    }
+    this.#limitTo(settings.maxBytes)
+    this.#earlyBlocks = restored
+      .filter(({ block, lease }) => lease !== undefined || block.state === "held")
+      .map(({ block, recorded }) => ({ ...recorded, block: block.number }))
+  }
+
+  /** What a recording of the replay states besides its events. */
+  get facts(): Pick<RecordingFacts, "blocks" | "families" | "memories"> {
+    const families = new Map(this.#families)
+    for (const [key, { family, service: pool, sizes }] of this.#sources) {
+      const recorded = this.#families.get(key) ?? { memory: this.number, pool, family, clears: false }
+      if (sizes.noted.length > 0 && !family.startsWith(" ")) families.set(key, { ...recorded, sizes: sizes.noted })
+    }
+    return {
+      memories: [memoryUnder(this.plan)],
+      families: Array.from(families.values()),
+      blocks: this.#earlyBlocks
+    }
+  }
+
+  /** A block that existed before the first event has this number here, and that one in the recording. */
+  protected abstract restored(own: number, recorded: number): void
+
+  /** Those of the recording that were made so far. */
+  get budgets(): ReadonlyArray<Budget> {
+    return Array.from(this.#budgets.values())
+  }
+
+  /** The held blocks to free until so many bytes are managed, or all of them, or those that were leased on one queue last. */
+  trimmed(to: number | undefined, queue: string | undefined): Iterable<ReplayedBlock> {
+    const { core } = this
+    if (to !== undefined) return core.trim(to)
+    return queue === undefined ? core.evictAll() : core.evictWhich((value) => this.isOfQueue(value, queue))
+  }
+
+  protected isOfQueue({ queue = firstQueue }: Placeholder, name: string): boolean {
+    return queue === name
+  }
+
+  /** One of several pools on the memory, by its service and the number of its limit. */
+  poolOf(
+    name: string,
+    budget: number | undefined
+  ): { readonly source: ReplayedSource; readonly limit: Budget } {
+    const limit = this.budgetOf(budget) ?? this.machine.budget("pool", Infinity, undefined, undefined)
+    if (budget !== undefined) this.addBudget(budget, limit)
+    const source = this.pools.get(budget ?? name)?.sources[0] ?? this.sourceOf(`none of ${budget}`, name, budget)
+    return { limit, source }
+  }
+
+  /** Blocks that the limit has no room for are not held. */
+  #limitTo(maxBytes: number): void {
+    const { core, machine } = this
+    core.setMaxBytes(maxBytes)
+    machine.memory.freeAll(core.trim(maxBytes), "trimmed")
+    machine.trimExcess()
+  }
+
+  /** Makes a block that existed before the first event. */
+  #restore({ capacity, family, lease, pool }: RecordedBlock): Restored {
+    const { core } = this
+    const ofFamily = family ?? (lease === undefined ? this.#onlyFamilyOf(pool) : undefined) ?? ""
+    const source = this.sourceOf(ofFamily, pool, undefined)
+    const value = new Placeholder(source)
+    core.reserve(capacity, lease?.size)
+    if (lease === undefined) return { block: core.addHeld(source.family, capacity, value), lease: undefined }
+    const { callSite, label, size } = lease
+    const active = family === undefined
+      ? core.addActiveUnbinned(capacity, value, size)
+      : core.addActive(family, capacity, value, size)
+    return { block: active, lease: this.#lease(active, size, label, callSite, undefined) }
+  }
+
+  #lease(
+    block: ReplayedBlock,
+    size: number,
+    label: string | undefined,
+    callSite: string | undefined,
+    account: ReplayedLease["account"]
+  ): ReplayedLease {
+    const lease = new ReplayedLease(block, size, label, account)
+    CallSite.note(lease, callSite)
+    this.leases.set(block.number, lease)
+    return lease
+  }
+
+  /** What ends with a free names no family: it has that of its pool, if there is one alone. */
+  #onlyFamilyOf(pool: string): string | undefined {
+    const [only, ...others] = Array.from(this.#families.values()).filter((family) => family.pool === pool)
+    return others.length === 0 ? only?.family : undefined
+  }
+
+  /** The limit that a number of the recording names; the budgets around it are made first. */
+  budgetOf(number: number | undefined): Budget | undefined {
+    if (number === undefined) return undefined
+    const known = this.#budgets.get(number)
+    if (known !== undefined) return known
+    const recorded = this.#recorded.get(number)
+    if (recorded === undefined) return undefined
+    const { kind, label, maxBytes, parent } = recorded
+    return this.addBudget(number, this.machine.budget(kind, maxBytes, this.budgetOf(parent), label))
+  }
+
+  protected addBudget(number: number, budget: Budget): Budget {
+    this.#budgets.set(number, budget)
+    this.recordedBudgets.set(budget.number, number)
+    return budget
+  }
+
+  /** The number of the pool's own limit, where several share the memory. */
+  #poolNumberOf(budget: number | undefined): number | undefined {
+    const recorded = budget === undefined ? undefined : this.#recorded.get(budget)
+    return recorded?.kind === "pool" ? recorded.number : recorded && this.#poolNumberOf(recorded.parent)
+  }
+
+  sourceOf(family: string, pool: string, budget: number | undefined): ReplayedSource {
+    const poolKey = this.#poolNumberOf(budget) ?? pool
+    const memory = this.number
+    // A reservation is for requests of any family of its pool.
+    const name = family === "" ? ` ${poolKey}` : family
+    const key = keyOfFamily({ memory, pool, family: name })
+    if (key === this.#lastKey) return this.#lastSource!
+    const source = this.#sources.get(key) ?? this.#addSource(key, name, pool, poolKey)
+    this.#lastKey = key
+    this.#lastSource = source
+    return source
+  }
+
+  #addSource(key: string, family: string, pool: string, poolKey: string | number): ReplayedSource {
+    const { sizePolicy } = this.plan
+    const recorded = this.#families.get(key) ?? { memory: this.number, pool, family, clears: false, sizes: [] }
+    const sizes = new FamilySizes(recorded, pool === "ImagePool" ? undefined : sizePolicy)
+    const group = this.pools.get(poolKey) ?? new ReplayedPool(this.core)
+    this.pools.set(poolKey, group)
+    const source = new ReplayedSource(recorded, group, sizes, this.#limits)
+    this.#sources.set(key, source)
+    if (this.machine.closed) group.closed = true
+    return source
+  }
+
+  get activeBytes(): number {
+    return this.core.activeBytes
+  }
+
+  get heldBytes(): number {
+    return this.core.heldBytes
+  }
+
+  /** A request of the recording, as the machine gets it: for a lease, for a reservation, or for an exclusive section. */
+  requestOf(
+    replayed: T,
+    what: "lease" | "reservation" | "section",
+    under: Pick<Asked, "from" | "patience" | "section">
+  ): MachineRequest<T> {
+    const { asked: { budgetNumber, callSite, family, label, pool, size } } = replayed
+    const { machine } = this
+    const source = this.sourceOf(family, pool, budgetNumber)
+    const budget = this.budgetOf(budgetNumber)
+    const budgets = budget?.chain ?? []
+    const facts = { source, size, label, callSite, owner: replayed, budget, ...under }
+    if (what === "lease") {
+      const exactSize = source.exactSize(size)
+      const ofPolicy = source.blockSize(size)
+      const blockSize = budget === undefined ? ofPolicy : budget.blockSize(ofPolicy, exactSize)
+      const sizes = { exactSize, blockSize, family: source.family, accounts: budgets }
+      return new MachineRequest(replayed, { ...facts, ...sizes, operation: "allocate", asks: undefined })
+    }
+    const isSection = what === "section"
+    const parent = isSection ? under.section : under.from
+    const of = { owner: source.pool, memory: machine.state, parent, budgets, label, fiberId: 0, sequence: 0 }
+    const accounts = isSection ? [machine.sections] : [...budgets, machine.memory]
+    const sizes = { exactSize: size, blockSize: size, family: "", accounts }
+    return new MachineRequest(replayed, { ...facts, ...sizes, operation: "reserve", asks: new Reservation(of) })
+  }
+
+  protected abstract granted(replayed: T, block: ReplayedBlock): void
+
+  /** A hit, in one step. */
+  hit(replayed: T, source: ReplayedSource): ReplayedLease | undefined {
+    const { machine } = this
+    const { callSite, label, size } = replayed.asked
+    const blockSize = machine.hitSize(source, size)
+    const block = machine.tryHit(source, source.family, size, blockSize)
+    if (block === undefined) return undefined
+    const lease = this.#lease(block, size, label, callSite, undefined)
+    block.value.queue = replayed.asked.queue
+    this.granted(replayed, block)
+    this.observer?.hit(replayed, lease, block, block.capacity === blockSize ? "held" : "borrowed")
+    return lease
+  }
+
+  /** From now on it tells what it does. */
+  observe(observer: MemoryObserver): void {
+    this.observer = observer
+    this.machine.state.observer = observer
+  }
+
+  /** It has closed, and says so when all that belongs to that has happened. */
+  tellClosed(): void {
+    this.observer?.closed()
+  }
+
+  /** Ends a lease of it. */
+  endLease(lease: ReplayedLease, why: Released["why"]): void {
+    const { account, block, size } = lease
+    if (block === undefined) return
+    lease.block = undefined
+    this.leases.delete(block.number)
+    this.observer?.released(lease, block, why)
+    this.machine.released(block, size, account)
+  }
+
+  /** Whether requests wait that others may meet when they come. */
+  get hasWaiters(): boolean {
+    return this.machine.state.queues.size > 0
+  }
+
+  /** Whether no request and no lease goes on. */
+  get isIdle(): boolean {
+    const { core, machine: { state } } = this
+    return core.activeBlocks === 0 && core.reservedBytes === 0 && state.reservations.size === 0 && !this.hasWaiters
+  }
+
+  // What the machine does in the same step.
+
+  free(): boolean {
+    return false
+  }
+
+  abstract clear(request: MachineRequest<T>, block: ReplayedBlock): Failure | undefined
+
+  grant(request: MachineRequest<T>, block: ReplayedBlock): ReplayedLease {
+    const { callSite, label, size, replayed } = request
+    block.value.queue = replayed.asked.queue
+    this.granted(replayed, block)
+    return this.#lease(block, size, label, callSite, this.machine.memory.chargeOf(request))
+  }
+
+  handOver(): void {
+    // Which commands are under way is not known.
+  }
+
+  queueing(): void {
+    this.machine.listen(false)
+  }
+
+  closeSources(): void {
+    for (const pool of this.pools.values()) pool.closed = true
+  }
+
+  /** Nobody reads the errors of a replay, and it may have as many as leases. */
+  evidence(_budget: ChargedBudget | undefined): Evidence {
+    return noEvidence
+  }
+
+  abstract acquireForQueue(request: MachineRequest<T>, blockSize: number, most: number): ReplayedBlock | undefined
+  abstract schedule(task: () => void): void
+  abstract watch(): void
+  abstract startIdleClock(): void
+  abstract endLeases(why: Released["why"], budget: ChargedBudget | undefined): void
+  abstract endGranted(request: MachineRequest<T>): void
+  abstract over(source: ReplayedSource | undefined): void
+  abstract interruptCalls(): void
+  abstract lost(): GpuError | undefined
+  abstract readonly outer: OuterLimits
+}
+
+const noEvidence: Evidence = { holders: [], holderGroups: [] }

@@ -1,0 +1,194 @@
+/**
+ * What a replayed memory leases: blocks that are numbers alone, since no device has memory for them.
+ *
+ * @internal
+ */
+import * as BufferRequest from "effect-gpu-pool/BufferRequest"
+import type { LeaseCharge } from "effect-gpu-pool/Charge"
+import type { DeviceLimits } from "effect-gpu-pool/DeviceInfo"
+import type { GpuError, Released } from "effect-gpu-pool/GpuError"
+import type { PoolBlock, PoolCore } from "effect-gpu-pool/PoolCore"
+import type { Family, RequestSource } from "effect-gpu-pool/Request"
+import * as SizePolicy from "effect-gpu-pool/SizePolicy"
+import type { RecordedFamily } from "../recording/Recording.ts"
+
+/** What stands for the memory of a block. */
+export class Placeholder {
+  recyclable = true
+  readonly pooledBy: ReplayedSource
+  /** The queue of its last lease. */
+  queue: string | undefined = undefined
+
+  constructor(pooledBy: ReplayedSource) {
+    this.pooledBy = pooledBy
+  }
+}
+
+export type ReplayedBlock = PoolBlock<Placeholder, Family>
+
+export class ReplayedLease {
+  readonly label: string | undefined
+  readonly size: number
+  /** What it is charged to. */
+  readonly account: LeaseCharge | undefined
+  /** While it is live. */
+  block: ReplayedBlock | undefined
+
+  constructor(
+    block: ReplayedBlock,
+    size: number,
+    label: string | undefined,
+    account: LeaseCharge | undefined
+  ) {
+    this.block = block
+    this.size = size
+    this.label = label
+    this.account = account
+  }
+}
+
+type NotedSizes = RecordedFamily["sizes"][number]
+
+/** The largest power of two, up to 256, of which all recorded sizes are multiples. */
+const granularityOf = ({ sizes }: RecordedFamily): number => {
+  if (sizes.every(([size, exactSize]) => size === exactSize)) return 1
+  let granularity = 256
+  while (sizes.some(([, exactSize]) => exactSize % granularity !== 0)) granularity /= 2
+  return granularity
+}
+
+/** From the requested sizes of a family to those of blocks: those that were recorded, or those of another policy. */
+export class FamilySizes {
+  readonly borrows: boolean
+  readonly #policy: SizePolicy.SizePolicy | undefined
+  readonly #granularity: number
+  readonly #noted = new Map<number, NotedSizes>()
+  readonly #mostBorrowed = new Map<number, number>()
+  /** By how much of itself a request may borrow more, as far as the recorded sizes tell. */
+  #share = 0
+
+  constructor(family: RecordedFamily, policy: SizePolicy.SizePolicy | undefined) {
+    this.#policy = policy
+    this.#granularity = granularityOf(family)
+    for (const [size, exactSize, blockSize, mostBorrowed] of family.sizes) {
+      if (policy !== undefined) {
+        this.#of(size)
+        continue
+      }
+      // Whatever a file says: a block is as large as its request at least.
+      const least = Math.max(size, exactSize)
+      this.#note([size, least, Math.max(least, blockSize), mostBorrowed])
+    }
+    this.borrows = policy === undefined ? this.#share > 0 : policy.borrow > 0
+  }
+
+  /** As a recording states them. */
+  get noted(): ReadonlyArray<NotedSizes> {
+    return Array.from(this.#noted.values())
+  }
+
+  exactSize(size: number): number {
+    return this.#of(size)?.[1] ?? size
+  }
+
+  /** The policy's block, or the request's own size where that block is larger than the limit or than the device makes. */
+  blockSize(size: number, maxBytes: number): number {
+    const noted = this.#of(size)
+    if (noted === undefined) return size
+    const [, exactSize, blockSize] = noted
+    return blockSize <= maxBytes ? blockSize : exactSize
+  }
+
+  mostBorrowed(blockSize: number): number {
+    if (this.#policy !== undefined) return SizePolicy.borrowLimit(this.#policy, blockSize)
+    return this.#mostBorrowed.get(blockSize) ?? Math.floor(blockSize + blockSize * this.#share)
+  }
+
+  #note(noted: NotedSizes): NotedSizes {
+    const [size, , blockSize, mostBorrowed] = noted
+    this.#noted.set(size, noted)
+    this.#mostBorrowed.set(blockSize, mostBorrowed)
+    if (blockSize > 0) this.#share = Math.max(this.#share, mostBorrowed / blockSize - 1)
+    return noted
+  }
+
+  /** Undefined of a size that the recording does not state. */
+  #of(size: number): NotedSizes | undefined {
+    const policy = this.#policy
+    const known = this.#noted.get(size)
+    if (known !== undefined || policy === undefined) return known
+    const device = { granularity: this.#granularity, maxBlockBytes: Infinity }
+    const blockSize = SizePolicy.forDevice(policy, device)(size)
+    const exactSize = SizePolicy.forDevice(SizePolicy.exact, device)(size)
+    return this.#note([size, exactSize, blockSize, SizePolicy.borrowLimit(policy, blockSize)])
+  }
+}
+
+/** One of the pools on a memory: its families have one limit, and close together. */
+export class ReplayedPool {
+  closed = false
+  readonly memory: Pick<PoolCore<unknown>, "maxBytes">
+  readonly families = new Set<string>()
+  readonly sources: Array<ReplayedSource> = []
+  /** What ends its calls of the driver early, when nobody needs them any more. */
+  readonly calls = new Set<() => void>()
+
+  constructor(memory: Pick<PoolCore<unknown>, "maxBytes">) {
+    this.memory = memory
+  }
+}
+
+/** The blocks of one recorded family. */
+export class ReplayedSource implements RequestSource {
+  readonly service: string
+  readonly what: Released["what"] = undefined
+  readonly clears: boolean
+  readonly borrows: boolean
+  /** The bytes above which the device can never serve a request. */
+  readonly largest: number
+  readonly family: string
+  readonly pool: ReplayedPool
+  readonly sizes: FamilySizes
+
+  constructor(
+    { clears, family, pool: service }: RecordedFamily,
+    pool: ReplayedPool,
+    sizes: FamilySizes,
+    { maxBufferSize, memoryBytes = Infinity }: DeviceLimits
+  ) {
+    this.service = service
+    this.clears = clears
+    this.largest = service === "ImagePool" ? memoryBytes : Math.min(maxBufferSize, memoryBytes)
+    this.family = family
+    this.pool = pool
+    this.sizes = sizes
+    this.borrows = sizes.borrows
+    pool.families.add(family)
+    pool.sources.push(this)
+  }
+
+  get closed(): boolean {
+    return this.pool.closed
+  }
+
+  blockSize(size: number): number {
+    return this.sizes.blockSize(size, Math.min(this.pool.memory.maxBytes, this.largest))
+  }
+
+  exactSize(size: number): number {
+    return this.sizes.exactSize(size)
+  }
+
+  mostBorrowed(blockSize: number): number {
+    return this.sizes.mostBorrowed(blockSize)
+  }
+
+  /** Whether a family is one of its pool. */
+  owns(family: Family): boolean {
+    return this.pool.families.has(String(family))
+  }
+
+  limitProblem(operation: string, bytes: number): GpuError | undefined {
+    return BufferRequest.limitProblem(operation, bytes, "the device's limit", this.largest, { kind: "device" })
+  }
+}

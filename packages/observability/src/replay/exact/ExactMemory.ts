@@ -1,0 +1,181 @@
+/**
+ * A recorded memory whose machine finds outside of itself what it found there when it was recorded.
+ *
+ * @internal
+ */
+import type { Budget } from "effect-gpu-pool/Budget"
+import type { GpuError, Released } from "effect-gpu-pool/GpuError"
+import type { AdmittedJobs } from "effect-gpu-pool/HoldingJobs"
+import { noOuterLimits, type OuterLimits } from "effect-gpu-pool/OuterLimits"
+import type { Account, Failure, Request } from "effect-gpu-pool/Request"
+import type { Input } from "../../recording/Inputs.ts"
+import type { MachineRequest } from "../MachineRequest.ts"
+import { refusal } from "../Refusal.ts"
+import { type MemoryContent, ReplayedMemory } from "../ReplayedMemory.ts"
+import { Placeholder, type ReplayedBlock, type ReplayedLease, type ReplayedSource } from "../ReplayedSource.ts"
+import type { MemoryPlan } from "../ReplayOptions.ts"
+import type { ExactRequest } from "./ExactRequest.ts"
+import { demand, type Journal, known } from "./Journal.ts"
+
+export class ExactMemory extends ReplayedMemory<ExactRequest> implements AdmittedJobs {
+  /** Which requests jobs keep back is recorded. */
+  readonly countsReservations = true
+  answered = undefined
+  /** What the machine has found of the limits around it. */
+  readonly outer: OuterLimits = { ...noOuterLimits }
+  readonly #journal: Journal
+  readonly #untilDone: (memory: number) => number
+
+  constructor(plan: MemoryPlan, content: MemoryContent, journal: Journal, untilDone: (memory: number) => number) {
+    super(plan, content)
+    this.core.outer = this.outer
+    this.#journal = journal
+    this.#untilDone = untilDone
+  }
+
+  protected override granted(): void {
+    // Whose lease ends when is recorded.
+  }
+
+  protected override restored(own: number, recorded: number): void {
+    this.#journal.restored(own, recorded)
+  }
+
+  /** The lease of a block of the recording. */
+  leaseOf(recorded: number): ReplayedLease | undefined {
+    const block = this.#journal.blockOf(recorded)
+    return block === undefined ? undefined : this.leases.get(block)
+  }
+
+  // What inputs are called with.
+
+  /** A budget, or the memory itself, or its exclusive sections. */
+  accountOf({ budgetNumber, value2 }: Input): Account {
+    const { memory, sections } = this.machine
+    if (budgetNumber !== undefined) return this.knownBudget(budgetNumber)
+    return value2 === sections.number ? sections : memory
+  }
+
+  knownBudget(number: number | undefined): Budget {
+    return known(this.budgetOf(number))
+  }
+
+  /** What the driver made for a request. */
+  made({ source }: Request): Placeholder {
+    return new Placeholder(source as ReplayedSource)
+  }
+
+  refusal(why: string, capacity: number): GpuError {
+    return refusal(why, capacity)
+  }
+
+  /** Others act within a step of the machine, until the recording says that it goes on. */
+  untilDone(): number {
+    return this.#untilDone(this.number)
+  }
+
+  // What the machine finds.
+
+  /** From here on the machine finds this outside of itself. */
+  find({ value2, value3, value, what }: Input): void {
+    switch (what) {
+      case "lost":
+        this.error ??= refusal("DeviceLost", 0)
+        return
+      case "queues":
+        this.namesQueues = value === 1
+        return
+      case "elsewhere":
+        Object.assign(this.outer, { epoch: value, mayComeBack: value2 === 1, othersAtWork: value3 === 1 })
+        return
+      case "outer": {
+        const evict = (missing: () => number): boolean => missing() > 0 && this.untilDone() === 1
+        Object.assign(this.outer, { leftBytes: value, attainableBytes: value2, maxBytes: value3, evict })
+        return
+      }
+      default:
+        demand(what === "unusable")
+        known(this.leaseOf(value)).block!.value.recyclable = false
+    }
+  }
+
+  /** Only where the device has several queues does it look for a block of one. */
+  get hasSeveralQueues(): boolean {
+    return this.#journal.findsNext(this.number, "acquired")
+  }
+
+  acquireForQueue(
+    { family, size }: MachineRequest<ExactRequest>,
+    blockSize: number,
+    most: number
+  ): ReplayedBlock | undefined {
+    const number = this.#journal.blockOf(this.#journal.find(this.number, "acquired"))
+    for (const { number: held, value } of number === undefined ? [] : this.core.held()) {
+      if (held !== number) continue
+      return this.core.acquireAccepted(family, blockSize, size, most, (one) => one === value)
+    }
+    return undefined
+  }
+
+  clear(_request: MachineRequest<ExactRequest>, { value }: ReplayedBlock): Failure | undefined {
+    if (!this.#journal.findsNext(this.number, "clearFailed")) return undefined
+    this.#journal.find(this.number, "clearFailed")
+    value.recyclable = false
+    return () => refusal("ClearFailed", 0)
+  }
+
+  has(): boolean {
+    return this.#answer()
+  }
+
+  isOver(): boolean {
+    return this.#answer()
+  }
+
+  isRaised(): boolean {
+    return this.#answer()
+  }
+
+  admit(): boolean {
+    return this.#answer()
+  }
+
+  #answer(): boolean {
+    return this.#journal.find(this.number, "jobs") === 1
+  }
+
+  lookAgain(): void {
+    // Each answer is recorded.
+  }
+
+  lost(): GpuError | undefined {
+    return this.error
+  }
+
+  // What others do within a step of the machine.
+
+  endLeases(_why: Released["why"]): void {
+    this.untilDone()
+  }
+
+  endGranted(): void {
+    this.untilDone()
+  }
+
+  over(source: ReplayedSource | undefined): void {
+    if (source !== undefined) source.pool.closed = true
+    this.untilDone()
+  }
+
+  interruptCalls(): void {
+    this.untilDone()
+  }
+
+  // The recording says when those act that wait.
+
+  schedule(): void {}
+
+  watch(): void {}
+
+  startIdleClock(): void {}
+}

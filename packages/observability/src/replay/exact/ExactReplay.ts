@@ -1,0 +1,201 @@
+/**
+ * Gives the machine again what it was given, in the order of a recording. What it does must then be what the recording has.
+ *
+ * A hit and the end of a lease are inputs by themselves: their events say all of them. Of each other input a recording has a row, but for
+ * what was given before its first event. One of another program, or of another version of the pool, is not replayed exactly.
+ *
+ * @internal
+ */
+import type { OfRequest } from "effect-gpu-pool/PoolEvent"
+import type { PoolOutput } from "effect-gpu-pool/PoolMachine"
+import type { Reservation } from "effect-gpu-pool/Reservation"
+import { EventRow } from "../../recording/EventRow.ts"
+import * as Inputs from "../../recording/Inputs.ts"
+import { namesOf, type Recording } from "../../recording/RecordingModel.ts"
+import { reasonOf } from "../Refusal.ts"
+import { ReplayedMemories } from "../ReplayedMemories.ts"
+import { contentsOf } from "../ReplayedMemory.ts"
+import type { ReplayPlan } from "../ReplayOptions.ts"
+import type { Failed, Reason } from "../ReplayReport.ts"
+import { Tally } from "../Tally.ts"
+import { ExactMemory } from "./ExactMemory.ts"
+import { ExactRequest } from "./ExactRequest.ts"
+import { demand, Difference, Journal, known } from "./Journal.ts"
+
+const has = (sum: number, bit: number): boolean => (sum & bit) !== 0
+
+/** An input, whatever it is called with. */
+type AnyInput = (...args: ReadonlyArray<unknown>) => unknown
+
+/** Of so many memories that have closed more may be told. */
+const mostClosed = 256
+
+/** Others act within a step of the machine, and these within a step of their own, but not deeper. */
+const deepest = 8
+
+export class ExactReplay {
+  readonly tally = new Tally()
+  readonly failures: Array<Failed> = []
+  readonly #journal: Journal
+  readonly #names: ReturnType<typeof namesOf>
+  readonly #memories: ReplayedMemories<ExactMemory>
+  readonly #requests = new Map<number, ExactRequest>()
+  /** The last memories that have closed: fibers of some may still end their requests. */
+  readonly #closed: Array<number> = []
+  /** A request may outlive the reservation that it is made under. */
+  readonly #reservations = new Map<number, Reservation>()
+  #now = 0
+  #depth = 0
+
+  constructor(recording: Recording, plan: ReplayPlan) {
+    this.#journal = new Journal(recording, true)
+    this.#names = namesOf(recording)
+    const row = new EventRow()
+    this.#memories = new ReplayedMemories({
+      plan,
+      contentOf: contentsOf(recording),
+      make: (memory, content) => new ExactMemory(memory, content, this.#journal, (number) => this.#untilDone(number)),
+      tally: this.tally,
+      now: () => this.#timeNow(),
+      rows: {
+        row,
+        add: () => {
+          demand(this.#journal.take(row))
+          this.tally.take(row)
+        },
+        withInputs: false
+      }
+    })
+  }
+
+  /** The time of the next row, or of the last one: the machine does now what that says. */
+  #timeNow(): number {
+    return this.#now = this.#journal.row?.at ?? this.#now
+  }
+
+  /** How many events it has done as recorded. */
+  get passed(): number {
+    return this.#journal.passed
+  }
+
+  /** Replays all events. Whether it does what the recording has, event by event. */
+  run(): boolean {
+    try {
+      while (this.#journal.row !== undefined) this.#step()
+    } catch (error) {
+      if (!(error instanceof Difference)) throw error
+    }
+    // A recording may end within a step, and before the fiber of one that has failed hears of it.
+    for (const { asked, request } of this.#requests.values()) {
+      const why = reasonOf(request!)
+      if (why !== undefined) this.failures.push({ asked, why, at: this.#now })
+    }
+    return this.#journal.isAtEnd
+  }
+
+  /** What others have said when the machine goes on. */
+  #untilDone(memory: number): number {
+    demand(++this.#depth < deepest)
+    while (!this.#journal.findsNext(memory, "done")) {
+      demand(this.#journal.row !== undefined)
+      this.#step()
+    }
+    this.#depth--
+    return this.#journal.find(memory, "done")
+  }
+
+  #step(): void {
+    const journal = this.#journal
+    const { passed, row } = journal
+    const memory = known(this.#memories.of(row!.memory))
+    demand(!this.#memories.areTooMany)
+    const entry = row!.entry(this.#names)
+    switch (entry._tag) {
+      case "Asked":
+        journal.pass()
+        return this.#asked(entry, memory)
+      case "Input":
+        journal.pass()
+        return this.#input(entry, memory)
+      case "Leased":
+        memory.hit(new ExactRequest(entry), memory.sourceOf(entry.family, entry.pool, undefined))
+        break
+      case "Released":
+        memory.endLease(known(memory.leaseOf(entry.block)), entry.why)
+        break
+      case "Closed":
+        memory.tellClosed()
+        this.#closed.push(entry.memoryNumber)
+        if (this.#closed.length > mostClosed) this.#memories.forget(this.#closed.shift()!)
+        break
+    }
+    // Any other event follows from an input.
+    demand(journal.passed > passed)
+  }
+
+  #asked({ _tag, how, section, what, ...asked }: Inputs.Asked, memory: ExactMemory): void {
+    const { machine } = memory
+    const before = this.#requests.get(asked.request)
+    demand(before === undefined || (what !== "tooLarge" && before.expected === "Asked"))
+    const exact = before ?? this.#make(asked, memory, how, section)
+    const request = exact.request!
+    exact.hear(how)
+    if (what === "made") return
+    if (what === "tooLarge") {
+      if (machine.tooLarge(request) !== undefined) this.#forget(exact, "LimitExceeded")
+    } else if (what === "ask") exact.expected = machine.ask(request)
+    else if (machine.askOnce(request)) this.#forget(exact, reasonOf(request))
+  }
+
+  #make(asked: OfRequest, memory: ExactMemory, how: number, section: number | undefined): ExactRequest {
+    const { budgetNumber, family, request: number, under, waitAtMost } = asked
+    const isSection = has(how, Inputs.isSection)
+    demand(!isSection || family === "")
+    demand(budgetNumber === undefined || memory.budgetOf(budgetNumber) !== undefined)
+    const reservation = (number: number | undefined): Reservation | undefined =>
+      number === undefined ? undefined : known(this.#reservations.get(number))
+    const onExhausted = has(how, Inputs.waits) ? "wait" : "fail"
+    const exact = new ExactRequest(asked)
+    exact.request = memory.requestOf(exact, isSection ? "section" : family === "" ? "reservation" : "lease", {
+      from: under === section ? undefined : reservation(under),
+      section: reservation(section),
+      patience: { onExhausted, waitAtMost, isPart: has(how, Inputs.isPart) }
+    })
+    this.#requests.set(number, exact)
+    if (exact.request.asks !== undefined) this.#reservations.set(number, exact.request.asks)
+    return exact
+  }
+
+  /** Nothing more is told of it. */
+  #forget({ asked, request }: ExactRequest, why: Reason | undefined): void {
+    if (why !== undefined) this.failures.push({ asked, why, at: this.#now })
+    if (request!.state !== "abandoned") this.#requests.delete(asked.request)
+  }
+
+  #input(entry: Inputs.Input, memory: ExactMemory): void {
+    const { request, what } = entry
+    if (request !== undefined) return this.#ofRequest(entry, memory, known(this.#requests.get(request)))
+    if (!Inputs.isOfMemory(what)) return memory.find(entry)
+    const { mayCome, read } = Inputs.inputsOfMemories[what]
+    demand(mayCome(entry, memory))
+    const input = memory.machine[what] as AnyInput
+    input.apply(memory.machine, read(entry, memory))
+  }
+
+  #ofRequest(entry: Inputs.Input, memory: ExactMemory, exact: ExactRequest): void {
+    const { how, what } = entry
+    const request = exact.request!
+    exact.hear(how)
+    demand(Inputs.isOfRequest(what))
+    const { mayCome, next, read } = Inputs.inputsOfRequests[what]
+    demand(mayCome(request, exact.expected))
+    const why = has(entry.value, Inputs.isInterrupted) ? undefined : reasonOf(request)
+    const input = memory.machine[what] as AnyInput
+    const output = input.call(memory.machine, request, ...read(entry, memory, request))
+    if (next === "Said") exact.expected = output as PoolOutput
+    else if (next === "Over") this.#forget(exact, why)
+    else if (next !== undefined) exact.expected = next
+    // One whose fiber is gone has nothing to do with its answer.
+    if (next === "Answered" && request.isOver) this.#forget(exact, undefined)
+  }
+}

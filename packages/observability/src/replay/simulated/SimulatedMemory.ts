@@ -1,0 +1,208 @@
+/**
+ * A recorded memory under a policy of its own: what the driver, the handlers and the clock do follows from the times of the recording.
+ *
+ * @internal
+ */
+import type { Budget } from "effect-gpu-pool/Budget"
+import type { GpuError, Released } from "effect-gpu-pool/GpuError"
+import { IdleSchedule } from "effect-gpu-pool/IdleSchedule"
+import { noOuterLimits } from "effect-gpu-pool/OuterLimits"
+import type { ChargedBudget } from "effect-gpu-pool/Reservation"
+import type { MachineRequest, ReplayedRequest } from "../MachineRequest.ts"
+import { refusal } from "../Refusal.ts"
+import { firstQueue, type MemoryObserver, ReplayedMemory } from "../ReplayedMemory.ts"
+import type { Placeholder, ReplayedBlock, ReplayedLease, ReplayedPool, ReplayedSource } from "../ReplayedSource.ts"
+import type { MemoryPlan } from "../ReplayOptions.ts"
+import type { MemoryTrace } from "./Trace.ts"
+import type { VirtualTime } from "./VirtualTime.ts"
+
+/** What a memory asks of its simulation. */
+export interface Simulation<T extends ReplayedRequest> {
+  readonly time: VirtualTime
+  granted(replayed: T, block: ReplayedBlock): void
+  /** Nobody waits for the handlers of a pool any more, or of any. */
+  handlersOver(memory: SimulatedMemory<T>, pool: ReplayedPool | undefined): void
+}
+
+export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T> {
+  readonly trace: MemoryTrace
+  readonly hasSeveralQueues: boolean
+  /** The requests that have the blocks of the recording, by the numbers of these. */
+  readonly holders = new Map<number, number>()
+  /** A trim that was asked for with a limit or the end of holding follows. */
+  trimFollows = false
+  /** The requests that ask handlers, in the order in which they began to. */
+  readonly asking = new Set<T>()
+  /** No memory of a simulation knows of others under one limit. */
+  readonly outer = noOuterLimits
+  readonly #simulation: Simulation<T>
+  readonly #idle: IdleSchedule
+  #idleClock: "stopped" | "starts" | "runs" = "stopped"
+
+  constructor(plan: MemoryPlan, trace: MemoryTrace, simulation: Simulation<T>) {
+    super(plan, trace)
+    this.trace = trace
+    this.hasSeveralQueues = trace.queues.size > 1
+    this.namesQueues = this.hasSeveralQueues
+    this.#simulation = simulation
+    this.#idle = new IdleSchedule(this, plan.settings.idle)
+  }
+
+  protected override granted(replayed: T, block: ReplayedBlock): void {
+    this.#simulation.granted(replayed, block)
+  }
+
+  override observe(observer: MemoryObserver): void {
+    super.observe(observer)
+    this.inputs = observer.inputsOf(this.machine)
+  }
+
+  protected override restored(): void {
+    // The recording names it by its own number.
+  }
+
+  /** Handlers are there from the first request on that asked them, until they were asked for the last time. */
+  handlersAt(place: number): void {
+    const { firstHandlers, lastHandlers } = this.trace
+    const some = firstHandlers <= place && place <= lastHandlers
+    const { memory } = this.machine
+    if (memory.hasHandlers !== some) { for (const one of [memory, ...this.budgets]) this.inputs.setHandlers(one, some) }
+  }
+
+  protected override addBudget(number: number, budget: Budget): Budget {
+    super.addBudget(number, budget)
+    if (this.machine.memory.hasHandlers) this.inputs.setHandlers(budget, true)
+    return budget
+  }
+
+  /** Memory that was freed is back at once. */
+  reclaim(): void {
+    if (this.error === undefined) this.inputs.reclaimed(this.core.driverFrees)
+  }
+
+  /** Frees held blocks until so many bytes are managed, or all of them, or those that were leased on one queue last. */
+  trim(to: number | undefined, queue: string | undefined): void {
+    const queueHere = this.hasSeveralQueues ? queue : undefined
+    this.inputs.trim(this.trimmed(to, queueHere), to, to === undefined ? queueHere : undefined)
+    this.reclaim()
+  }
+
+  setHolding(holds: boolean): void {
+    this.inputs.setHolding(holds)
+    if (!holds) this.trim(undefined, undefined)
+  }
+
+  setMaxBytes(bytes: number): void {
+    if (this.inputs.setMaxBytes(bytes)) this.trim(Math.max(0, bytes - this.core.reservedBytes), undefined)
+  }
+
+  /** Its device is lost. */
+  lose(): void {
+    if (this.error !== undefined) return
+    this.error = refusal("DeviceLost", 0)
+    this.inputs.loseDevice()
+  }
+
+  /** One of several pools closes, or the whole memory. */
+  close(name: string | undefined, budget: number | undefined): void {
+    if (name === undefined) {
+      this.inputs.close()
+      this.#idleClock = "stopped"
+      this.tellClosed()
+      this.#interruptCalls(undefined)
+    } else {
+      const { limit, source } = this.poolOf(name, budget)
+      this.inputs.closePool(source, limit)
+      this.#interruptCalls(source.pool)
+    }
+  }
+
+  #goOnIdle(): void {
+    if (!this.#idle.goesOn) this.#idleClock = "stopped"
+    else this.#simulation.time.after(this.#idle.wait, this.#wakeIdle)
+  }
+
+  readonly #wakeIdle = (): void => {
+    if (this.#idleClock === "stopped") return
+    if (this.#idle.wake(this.#simulation.time.now)) this.reclaim()
+    this.#goOnIdle()
+  }
+
+  clear(): undefined {
+    return undefined
+  }
+
+  acquireForQueue(
+    { family, size, replayed: { asked } }: MachineRequest<T>,
+    blockSize: number,
+    most: number
+  ): ReplayedBlock | undefined {
+    const acquire = (accepts: (value: Placeholder) => boolean): ReplayedBlock | undefined =>
+      this.core.acquireAccepted(family, blockSize, size, most, accepts)
+    const { queue = firstQueue } = asked
+    const own = acquire((value) => this.isOfQueue(value, queue))
+    const block = own ??
+      (this.plan.settings.reuse?.ofOtherQueues === "never" ? undefined : acquire(() => true))
+    this.observer?.found?.("acquired", block?.number ?? 0)
+    return block
+  }
+
+  schedule(task: () => void): void {
+    this.#simulation.time.add(task)
+  }
+
+  watch(): void {
+    // Whose job a request is is not recorded, and so no deadlock is found.
+  }
+
+  startIdleClock(): void {
+    if (this.#idleClock !== "stopped" || !this.#idle.hasIdle) return
+    this.#idleClock = "starts"
+    const { time } = this.#simulation
+    time.add(() => {
+      if (this.machine.closed) return
+      this.#idleClock = "runs"
+      this.#idle.begin(time.now)
+      this.#goOnIdle()
+    })
+  }
+
+  endLeases(why: Released["why"], budget: ChargedBudget | undefined): void {
+    const isMeant = ({ account }: ReplayedLease): boolean =>
+      budget === undefined || account?.budgets.includes(budget) === true
+    const oldestFirst = Array.from(this.leases.values())
+    for (let at = oldestFirst.length - 1; at >= 0; at--) {
+      if (isMeant(oldestFirst[at]!)) this.endLease(oldestFirst[at]!, why)
+    }
+    this.#done()
+  }
+
+  #done(): void {
+    this.observer?.found?.("done", 0)
+  }
+
+  endGranted({ granted }: MachineRequest<T>): void {
+    if (granted !== undefined) this.endLease(granted, "scopeClosed")
+    this.#done()
+  }
+
+  over(source: ReplayedSource | undefined): void {
+    if (source !== undefined) source.pool.closed = true
+    this.#simulation.handlersOver(this, source?.pool)
+    this.#done()
+  }
+
+  interruptCalls(): void {
+    this.#interruptCalls(undefined)
+    this.#done()
+  }
+
+  #interruptCalls(pool: ReplayedPool | undefined): void {
+    const calls = pool?.calls ?? Array.from(this.pools.values()).flatMap((one) => Array.from(one.calls))
+    for (const interrupt of Array.from(calls)) interrupt()
+  }
+
+  lost(): GpuError | undefined {
+    return this.error
+  }
+}

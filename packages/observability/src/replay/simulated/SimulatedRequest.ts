@@ -1,0 +1,491 @@
+/**
+ * The requests of a simulation: each does what the machine says, until it has to wait for the driver, for handlers, or to be served. When it
+ * is made, how long the driver takes and how long it has its lease follows from the recording.
+ *
+ * @internal
+ */
+import type { OfRequest, Released } from "effect-gpu-pool/PoolEvent"
+import type { PoolInputs } from "effect-gpu-pool/PoolInputs"
+import type { PoolOutput } from "effect-gpu-pool/PoolMachine"
+import { unavailable } from "effect-gpu-pool/Request"
+import type { Reservation } from "effect-gpu-pool/Reservation"
+import * as Exit from "effect/Exit"
+import { type MachineRequest, ReplayedRequest } from "../MachineRequest.ts"
+import { reasonOf, refusal } from "../Refusal.ts"
+import { Placeholder, type ReplayedLease, type ReplayedPool, type ReplayedSource } from "../ReplayedSource.ts"
+import type { Failed, Reason } from "../ReplayReport.ts"
+import type { Tally } from "../Tally.ts"
+import type { SimulatedMemory, Simulation } from "./SimulatedMemory.ts"
+import type { Outcome, Trace } from "./Trace.ts"
+import type { Timer, VirtualTime } from "./VirtualTime.ts"
+
+const succeeded = { isFailure: false, isInterrupted: false, reason: undefined }
+
+/** No scope of a simulation closes, and it does not know which handlers make requests. */
+export class SimulatedRequest extends ReplayedRequest {
+  readonly memory: SimulatedMemory<SimulatedRequest>
+  readonly outcome: Outcome
+  /** The handlers' answer, while they are asked for it. */
+  answerHandlers: ((freed: boolean) => void) | undefined = undefined
+  readonly #all: SimulatedRequests
+  /** Known if it does not hit at once. */
+  #request: MachineRequest<SimulatedRequest> | undefined = undefined
+  #lease: ReplayedLease | undefined = undefined
+  /** When its lease or its reservation has begun here. */
+  #begunAt: number | undefined = undefined
+  /** It asks for a reservation that it has not got yet. */
+  isWaiting: boolean
+  /** The effect of its reservation runs. */
+  #isRunning = false
+  #isOver = false
+  /** The reservation that it asked for, while its effect runs. */
+  reserved: Reservation | undefined = undefined
+  /** The exclusive section in which its effect runs: its own, or the one around it. */
+  section: Reservation | undefined = undefined
+  /** Requests under the reservation that it waits for. */
+  behind: Array<SimulatedRequest> | undefined = undefined
+  /** How often it has called the driver. */
+  #calls = 0
+  /** Ends its waiting when its time is over. */
+  #timer: Timer | undefined = undefined
+  /** The recording has told its end already: how many milliseconds after its beginning. */
+  #endsAfter: number | undefined = undefined
+
+  constructor(asked: OfRequest, memory: SimulatedMemory<SimulatedRequest>, all: SimulatedRequests) {
+    super(asked)
+    this.memory = memory
+    this.outcome = all.trace.outcomeOf(asked.request)
+    this.#all = all
+    this.isWaiting = this.outcome.isReservation
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning
+  }
+
+  /** The request under whose reservation it is made, which it may have to wait for. */
+  get #around(): SimulatedRequest | undefined {
+    const { under } = this.asked
+    return under === undefined ? undefined : this.#all.known.get(under)
+  }
+
+  get #inputs(): PoolInputs {
+    return this.memory.inputs
+  }
+
+  get #time(): VirtualTime {
+    return this.#all.time
+  }
+
+  /** The lease that it has now, whether or not it has heard of it. */
+  get #live(): ReplayedLease | undefined {
+    const lease = this.#lease ?? this.#request?.granted
+    return lease?.block === undefined ? undefined : lease
+  }
+
+  /** How it begins. */
+  make(): void {
+    const around = this.#around
+    if (around?.isWaiting !== true) return this.start()
+    around.behind ??= []
+    around.behind.push(this)
+  }
+
+  start(): void {
+    if (this.#isOver) return
+    this.#all.pending.add(this)
+    if (this.outcome.isReservation) this.#reserve()
+    else this.#allocate()
+  }
+
+  #allocate(): void {
+    const { asked: { budgetNumber, family, pool, size }, memory, memory: { core, machine } } = this
+    const source = memory.sourceOf(family, pool, budgetNumber)
+    if (this.#isUnavailable(source) || size === 0) return this.#end()
+    const isPlain = budgetNumber === undefined && this.#around?.reserved === undefined && !source.clears
+    if (isPlain && machine.mayHit && size <= source.largest && size <= core.maxBytes) {
+      this.#lease = memory.hit(this, source)
+      if (this.#lease !== undefined) return this.#end()
+    }
+    const request = this.#ask("lease")
+    if (request === undefined) return
+    if (this.#inputs.askOnce(request)) this.#end()
+    else this.#perform(this.#inputs.ask(request))
+  }
+
+  #reserve(): void {
+    const { asked: { budgetNumber, family, pool, waitAtMost }, memory, outcome: { isSection } } = this
+    const around = this.#around
+    if (isSection) {
+      const isCovered = around?.reserved?.isOpen === true || around?.section?.isOf(memory.machine.state) === true
+      if (waitAtMost === 0 || isCovered) return this.#begin()
+    }
+    if (this.#isUnavailable(memory.sourceOf(family, pool, budgetNumber))) return this.#end()
+    const request = this.#ask(isSection ? "section" : "reservation")
+    if (request !== undefined) this.#perform(this.#inputs.ask(request))
+  }
+
+  /** Whether it fails before it is made. */
+  #isUnavailable(source: ReplayedSource): boolean {
+    const { error } = this.memory
+    if (!source.closed && error === undefined) return false
+    this.#all.failed(this, source.closed ? "Released" : error!.reason._tag)
+    return true
+  }
+
+  /** Undefined where it is larger than a limit, and over. */
+  #ask(what: "lease" | "reservation" | "section"): MachineRequest<SimulatedRequest> | undefined {
+    const { asked: { waitAtMost }, memory, memory: { machine } } = this
+    const around = this.#around
+    const request = memory.requestOf(this, what, {
+      patience: { onExhausted: waitAtMost === 0 ? "fail" : "wait", waitAtMost },
+      from: around?.reserved,
+      section: around?.section?.isOf(machine.state) === true ? around.section : undefined
+    })
+    this.#request = request
+    const { budget, exactSize, operation, source } = request
+    const mayFit = exactSize <= source.largest && exactSize <= machine.core.maxBytes &&
+      budget?.limitProblem(operation, exactSize) === undefined
+    if (mayFit || this.#inputs.tooLarge(request) === undefined) return request
+    this.#all.failed(this, "LimitExceeded")
+    this.#end()
+    return undefined
+  }
+
+  /** What the machine says, until it has to wait for something or is over. */
+  #perform(first: PoolOutput | undefined): void {
+    for (let output = first; output !== undefined && this.#time.step();) output = this.#do(output)
+  }
+
+  #do(output: PoolOutput): PoolOutput | undefined {
+    const request = this.#request!
+    switch (output) {
+      case "Granted":
+        if (request.asks !== undefined) this.#begin()
+        else {
+          this.#inputs.ended(request, succeeded)
+          this.#lease = request.granted
+          this.#end()
+        }
+        return undefined
+      case "Failed":
+        this.#fail(reasonOf(request))
+        return undefined
+      case "AskDriver":
+        return this.#askDriver(request)
+      case "Reclaim":
+        return this.#reclaim(request)
+      case "AskHandlers":
+        return this.#askHandlers(request)
+      case "Wait":
+        return this.#wait(request)
+    }
+  }
+
+  /** Its fiber ends without what it asked for. */
+  #fail(reason: Reason | undefined): void {
+    const request = this.#request!
+    const ending = { isFailure: true, isInterrupted: reason === undefined, reason }
+    this.#isRunning = false
+    this.#stopWaiting()
+    if (request.asks === undefined) this.#inputs.ended(request, ending)
+    else this.#inputs.reservationEnded(request, ending)
+    if (reason !== undefined) this.#all.failed(this, reason)
+    this.#end()
+  }
+
+  /** The driver answers after as long as in the recording. */
+  #askDriver(request: MachineRequest<SimulatedRequest>): PoolOutput | undefined {
+    const capacity = this.#inputs.driverAsked(request)
+    const recorded = this.outcome.calls?.[this.#calls++]
+    const millis = recorded === undefined || recorded.answeredAt === Infinity
+      ? 0
+      : recorded.answeredAt - recorded.askedAt
+    const refused = () => this.#refusalOf(recorded?.why, capacity)
+    if (millis <= 0) {
+      this.#answer(request, capacity, refused())
+      return this.#inputs.advance(request)
+    }
+    const answer = (why: string | undefined): void => {
+      calls.delete(interrupt)
+      timer.run = undefined
+      this.#answer(request, capacity, why)
+      if (this.#isOver) this.passed()
+      else this.#perform(this.#inputs.advance(request))
+    }
+    const { pool: { calls } } = request.source
+    const interrupt = (): void => answer("Interrupted")
+    const timer = this.#time.after(millis, () => answer(refused()))
+    calls.add(interrupt)
+    return undefined
+  }
+
+  #answer(request: MachineRequest<SimulatedRequest>, capacity: number, why: string | undefined): void {
+    const { source } = request
+    if (why === undefined) return this.#inputs.driverAnswered(request, new Placeholder(source))
+    const ended = source.closed ? unavailable(request, "poolClosed") : this.memory.error
+    const error = why === "Interrupted" ? ended ?? Exit.interrupt() : refusal(why, capacity)
+    this.#inputs.driverRefused(request, why, () => error)
+  }
+
+  /** Where another policy asks for other blocks, the driver has as much memory as the refusals of the recording leave it. */
+  #refusalOf(why: string | undefined, capacity: number): string | undefined {
+    const { core, trace: { peakBytes, refusedAt } } = this.memory
+    if (why !== undefined && why !== "OutOfMemory" && why !== "Interrupted") return why
+    const most = Math.max(refusedAt - 1, peakBytes)
+    return core.managedBytes + capacity > most && refusedAt < Infinity ? "OutOfMemory" : undefined
+  }
+
+  /** Memory is back at once: files of other tools do not tell when. */
+  #reclaim(request: MachineRequest<SimulatedRequest>): PoolOutput | undefined {
+    const { memory, memory: { error } } = this
+    if (error === undefined) {
+      memory.reclaim()
+      return this.#inputs.reclaimedFor(request)
+    }
+    this.#fail(error.reason._tag)
+    return undefined
+  }
+
+  /** The handlers answer when the recording has it. */
+  #askHandlers(request: MachineRequest<SimulatedRequest>): PoolOutput | undefined {
+    const answer = (freed: boolean): PoolOutput => {
+      this.#stopWaiting()
+      this.#inputs.handlersEnded(request, freed, false)
+      return this.#inputs.handlersAnswered(request, freed)
+    }
+    // Its time may have been over before it asks them once more.
+    const waited = this.#waited(request)
+    if (waited > this.asked.waitAtMost) {
+      this.#inputs.handlersEnded(request, false, false)
+      return this.#inputs.timedOut(request, waited)
+    }
+    if (this.outcome.lastHandlers < this.#all.place) return answer(false)
+    this.memory.asking.add(this)
+    this.answerHandlers = (freed) => this.#perform(answer(freed))
+    this.#limitWait(request)
+    return undefined
+  }
+
+  #wait(request: MachineRequest<SimulatedRequest>): PoolOutput | undefined {
+    if (!request.isWaiting) return this.#inputs.advance(request)
+    request.resume = () => {
+      this.#stopWaiting()
+      this.#perform(this.#inputs.advance(request))
+    }
+    this.#limitWait(request)
+    return undefined
+  }
+
+  #waited({ waitingSince }: MachineRequest<SimulatedRequest>): number {
+    return this.#time.now - (waitingSince ?? this.#time.now)
+  }
+
+  #limitWait(request: MachineRequest<SimulatedRequest>): void {
+    const { asked: { waitAtMost } } = this
+    if (waitAtMost === Infinity || waitAtMost === 0) return
+    request.waitingSince ??= this.#time.now
+    const left = Math.max(0, waitAtMost - this.#waited(request))
+    this.#timer = this.#time.after(left, () => this.#timeOver(request))
+  }
+
+  #stopWaiting(): void {
+    this.memory.asking.delete(this)
+    this.answerHandlers = undefined
+    if (this.#timer !== undefined) this.#timer.run = undefined
+    this.#timer = undefined
+  }
+
+  #timeOver(request: MachineRequest<SimulatedRequest>): void {
+    const isAsking = this.answerHandlers !== undefined
+    request.resume = undefined
+    this.#stopWaiting()
+    if (isAsking) this.#inputs.handlersEnded(request, false, false)
+    this.#perform(this.#inputs.timedOut(request, this.#waited(request)))
+  }
+
+  /** The effect of a reservation or an exclusive section begins. */
+  #begin(): void {
+    const { isSection } = this.outcome
+    const asks = this.#request?.asks
+    this.reserved = isSection ? undefined : asks
+    this.section = (isSection ? asks : undefined) ?? this.#around?.section
+    this.isWaiting = false
+    this.#isRunning = true
+    this.#begunAt = this.#time.now
+    this.#startBehind()
+    if (this.#endsAfter !== undefined) this.#time.after(this.#endsAfter, () => this.#endEffect())
+  }
+
+  #startBehind(): void {
+    const behind = this.behind
+    this.behind = undefined
+    if (behind !== undefined) this.#all.start(behind)
+  }
+
+  #endEffect(): void {
+    if (!this.#isRunning) return
+    this.#isRunning = false
+    if (this.#request !== undefined) this.#inputs.reservationEnded(this.#request, succeeded)
+    this.#end()
+  }
+
+  /** It has what it asked for, or has failed. */
+  #end(): void {
+    this.#isOver = true
+    this.isWaiting = false
+    this.#all.pending.delete(this)
+    this.#startBehind()
+    this.passed()
+  }
+
+  /** It is forgotten if it has ended, and the recording tells no more of it, as is known of all but those that were served at once. */
+  passed(): void {
+    const { outcome: { last } } = this
+    if (!this.#isOver || this.#live !== undefined || this.#request?.isCalling === true) return
+    if (last >= 0 && last <= this.#all.place) this.#all.forget(this)
+  }
+
+  granted(): void {
+    this.#begunAt = this.#time.now
+    if (this.#endsAfter !== undefined) this.#time.after(this.#endsAfter, () => this.#endLease("released"))
+  }
+
+  #endLease(why: Released["why"]): boolean {
+    const live = this.#live
+    if (live !== undefined) this.memory.endLease(live, why)
+    return live !== undefined
+  }
+
+  /** Its lease has ended in the recording. One that it has got later it has for as long. */
+  release(why: Released["why"], at: number): void {
+    if (this.#live === undefined) return this.#endLater(at)
+    this.#afterAsLong(at, () => {
+      // Nothing more is told of it.
+      if (this.#endLease(why)) this.#all.known.delete(this.asked.request)
+    })
+  }
+
+  /** Its reservation has ended in the recording. */
+  endReservation(at: number): void {
+    if (this.#isRunning) this.#afterAsLong(at, () => this.#endEffect())
+    else this.#endLater(at)
+  }
+
+  /** What it has not got yet it will have for as long as in the recording. */
+  #endLater(at: number): void {
+    if (!this.#isOver) this.#endsAfter = this.#millisUntil(at)
+  }
+
+  /** How long a lease or a reservation that ended at a time has lasted in the recording. */
+  #millisUntil(end: number): number {
+    return Math.max(0, end - (this.outcome.leasedAt ?? this.asked.at))
+  }
+
+  /** Does something when so much time has passed since the beginning as in the recording. */
+  #afterAsLong(at: number, end: () => void): void {
+    const left = (this.#begunAt ?? this.#time.now) + this.#millisUntil(at) - this.#time.now
+    if (left > 0) this.#time.after(left, end)
+    else end()
+  }
+
+  /** The program has interrupted it, or its scope has closed. */
+  giveUp(): void {
+    if (!this.#all.pending.has(this)) {
+      this.#isOver = true
+      this.#endLease("scopeClosed")
+      return
+    }
+    if (this.#request === undefined || this.#isOver) return
+    if (this.answerHandlers !== undefined) this.#inputs.handlersEnded(this.#request, false, false)
+    this.#fail(undefined)
+  }
+
+  /** It has failed in the recording. Its lease or reservation ends at once: the recording does not say how long it would last. */
+  refuseLate(): void {
+    if (this.#isRunning) this.#endEffect()
+    else if (!this.#endLease("released") && !this.#isOver) this.#endsAfter = 0
+  }
+
+  isOfPool(pool: ReplayedPool | undefined): boolean {
+    return pool === undefined || this.#request?.source.pool === pool
+  }
+}
+
+export class SimulatedRequests implements Simulation<SimulatedRequest> {
+  readonly failures: Array<Failed> = []
+  /** Those that the recording may tell more of, by their numbers. */
+  readonly known = new Map<number, SimulatedRequest>()
+  /** Those that have begun and not ended. */
+  readonly pending = new Set<SimulatedRequest>()
+  /** The place of the event that has come last. */
+  place = -1
+  readonly trace: Trace
+  readonly time: VirtualTime
+  readonly #tally: Tally
+  readonly #endsWith: "failure" | "wait" | undefined
+  /** Those behind a reservation that start now. */
+  #ready: Array<SimulatedRequest> = []
+
+  constructor(
+    { endsWith, tally, time, trace }: {
+      readonly trace: Trace
+      readonly time: VirtualTime
+      readonly tally: Tally
+      readonly endsWith: "failure" | "wait" | undefined
+    }
+  ) {
+    this.trace = trace
+    this.time = time
+    this.#tally = tally
+    this.#endsWith = endsWith
+  }
+
+  /** Whether nothing more is looked for. */
+  get isOver(): boolean {
+    const hasWaited = this.#endsWith === "wait" && this.#tally.totals.waits > 0
+    return this.#endsWith !== undefined && (this.failures.length > 0 || hasWaited)
+  }
+
+  /** Makes a request, when it was made, or its first event has come. */
+  make(asked: OfRequest, memory: SimulatedMemory<SimulatedRequest>): SimulatedRequest {
+    const made = new SimulatedRequest(asked, memory, this)
+    this.known.set(asked.request, made)
+    made.make()
+    return made
+  }
+
+  /** The requests under a reservation that has begun, or failed. One after the other: each may let those behind itself start. */
+  start(requests: ReadonlyArray<SimulatedRequest>): void {
+    const isStarting = this.#ready.length > 0
+    for (const one of requests) this.#ready.push(one)
+    if (isStarting) return
+    for (let at = 0; at < this.#ready.length; at++) this.#ready[at]!.start()
+    this.#ready = []
+  }
+
+  forget(replayed: SimulatedRequest): void {
+    const { request } = replayed.asked
+    if (this.known.get(request) === replayed) this.known.delete(request)
+  }
+
+  failed({ asked }: SimulatedRequest, why: Failed["why"]): void {
+    this.failures.push({ asked, why, at: this.time.now })
+  }
+
+  granted(replayed: SimulatedRequest): void {
+    replayed.granted()
+  }
+
+  /** Those who wait for handlers of a pool that has closed wait no longer. */
+  handlersOver({ asking }: SimulatedMemory<SimulatedRequest>, pool: ReplayedPool | undefined): void {
+    for (const one of Array.from(asking)) if (one.isOfPool(pool)) one.answerHandlers?.(false)
+  }
+
+  /** The recording is over, or nothing more is looked for. */
+  finish(): void {
+    for (const one of this.isOver ? [] : this.pending) {
+      if (one.outcome.wasServed && !one.isRunning) this.failed(one, "NeverServed")
+    }
+  }
+}

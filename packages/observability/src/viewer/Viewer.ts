@@ -1,0 +1,153 @@
+/**
+ * A recording as a page to look at: memory over time, blocks and the gaps between them, and who has how much at any moment.
+ *
+ * @since 0.1.0
+ */
+import { optionsProblem, readValues } from "effect-gpu-pool/ArgumentProblem"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import { shown } from "effect-gpu-pool/ShownValue"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
+import * as Option from "effect/Option"
+import { type Recording, recordingProblem } from "../recording/RecordingModel.ts"
+import { documentOf } from "./Document.ts"
+import { compressed, pack } from "./Packing.ts"
+import { readTimeline } from "./ReadTimeline.ts"
+import type { Timeline } from "./Timeline.ts"
+
+/**
+ * Options of {@link html}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HtmlOptions {
+  /** The heading of the page. Without one it says what made the recording. */
+  readonly title?: string | undefined
+  /** Another run, drawn over the first one: both begin at their first event. */
+  readonly compareWith?: Recording | undefined
+  /** The heading of the other run. */
+  readonly compareTitle?: string | undefined
+  /**
+   * Where the page asks for the recording again, to show a running program: an address of the server that it comes from, which
+   * answers with {@link data}. Such a page must come from a server.
+   */
+  readonly live?: string | undefined
+  /** How long the page waits after an answer of `live` before it asks again. Default: 1 second. */
+  readonly refresh?: Duration.Input | undefined
+}
+
+const known = new Set(["title", "compareWith", "compareTitle", "live", "refresh"])
+const operation = "Viewer.html"
+
+const textProblem = (name: string, value: unknown): GpuError | undefined =>
+  value === undefined || typeof value === "string"
+    ? undefined
+    : invalidRequest(operation, `${name} ${shown(value)} is no text`, "Pass a string, or leave it out.")
+
+/** Milliseconds between an answer and the next question. */
+const refreshOf = ({ refresh = "1 second" }: HtmlOptions): number | GpuError => {
+  const duration = Option.map(Duration.fromInput(refresh), Duration.toMillis)
+  return Option.isSome(duration) && duration.value > 0 && duration.value < 2 ** 31
+    ? duration.value
+    : invalidRequest(operation, `refresh ${shown(refresh)} is no time to wait`, "Pass 1 ms to 24 days.")
+}
+
+const problemOf = (recording: unknown, options: HtmlOptions): GpuError | undefined =>
+  recordingProblem(operation, recording) ?? optionsProblem(operation, options, known) ??
+    textProblem("title", options.title) ?? textProblem("compareTitle", options.compareTitle) ??
+    textProblem("live", options.live) ??
+    (options.compareWith === undefined ? undefined : recordingProblem(operation, options.compareWith, "compareWith"))
+
+const titleOf = ({ reason, source }: Recording): string =>
+  `${source}: ${reason === "outOfMemory" ? "out of memory" : "a recording of memory"}`
+
+const embedded = (timeline: Timeline): Promise<string> => compressed(pack(timeline)).then(Base64.encode)
+
+/** What is drawn of the recording, and of the other one. */
+const timelinesOf = (recording: Recording, title: string, options: HtmlOptions): ReadonlyArray<Timeline> => {
+  const { compareTitle, compareWith } = options
+  const first = readTimeline(recording, title)
+  return compareWith === undefined ? [first] : [first, readTimeline(compareWith, compareTitle ?? titleOf(compareWith))]
+}
+
+/**
+ * A page about a recording, as the text of one HTML file: it has everything in it, loads nothing, and opens from a disk. It draws
+ * memory over time as the leases of each label, call site or size over each other, with the limit; blocks, what of them is leased, and
+ * the gaps between them; each request that ran out of memory, with what was tried, or that was larger than a limit; requests that wait; and, at the moment where its
+ * cursor stands, who has how many bytes.
+ *
+ * A text of about 100 kB, and 5 to 10 bytes more for each event. Fails with InvalidRequest for what is no recording.
+ *
+ * **Example** (A page of what a program does)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Recording, Viewer } from "@effect-gpu-pool/observability"
+ *
+ * const facts = {
+ *   source: "example",
+ *   reason: "asked",
+ *   takenAt: 0,
+ *   dropped: 0,
+ *   memories: [],
+ *   families: [],
+ *   budgets: [],
+ *   blocks: []
+ * } as const
+ *
+ * Effect.gen(function*() {
+ *   const page = yield* Viewer.html(Recording.make(facts, []), { title: "Nothing happened" })
+ *   return page.includes("<title>Nothing happened</title>")
+ * }) // => true
+ * ```
+ *
+ * @category converters
+ * @since 0.1.0
+ */
+export const html = (recording: Recording, options: HtmlOptions = {}): Effect.Effect<string, GpuError> =>
+  Effect.suspend(() => {
+    const problem = problemOf(recording, options)
+    if (problem !== undefined) return problem
+    const refresh = refreshOf(options)
+    if (isGpuError(refresh)) return refresh
+    const live = options.live === undefined ? undefined : { address: options.live, refresh }
+    const title = options.title ?? titleOf(recording)
+    const timelines = readValues(operation, () => timelinesOf(recording, title, options))
+    if (isGpuError(timelines)) return timelines
+    return Effect.promise(async () => documentOf(title, await Promise.all(timelines.map(embedded)), live))
+  })
+
+/**
+ * What a page of {@link html} with `live` asks for: the recording as it is drawn, compressed with gzip. The server sends these bytes
+ * as they are, without `content-encoding`.
+ *
+ * Fails with InvalidRequest for what is no recording.
+ *
+ * **Example** (A server that shows its own memory)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Recording, Viewer } from "@effect-gpu-pool/observability"
+ * import { HttpRouter, HttpServerResponse } from "effect/http"
+ *
+ * const Page = HttpRouter.add("GET", "/memory", Effect.gen(function*() {
+ *   const page = yield* Viewer.html(yield* Recording.snapshot, { live: "/memory/data" })
+ *   return HttpServerResponse.text(page, { contentType: "text/html; charset=utf-8" })
+ * }))
+ * const Data = HttpRouter.add("GET", "/memory/data", Effect.gen(function*() {
+ *   return HttpServerResponse.uint8Array(yield* Viewer.data(yield* Recording.snapshot))
+ * }))
+ * ```
+ *
+ * @category converters
+ * @since 0.1.0
+ */
+export const data = (recording: Recording): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError> =>
+  Effect.suspend(() => {
+    const problem = recordingProblem("Viewer.data", recording)
+    if (problem !== undefined) return problem
+    const timeline = readValues("Viewer.data", () => readTimeline(recording, titleOf(recording)))
+    return isGpuError(timeline) ? timeline : Effect.promise(() => compressed(pack(timeline)))
+  })

@@ -1,0 +1,195 @@
+/**
+ * Where code stood before a compiler made a script of it.
+ *
+ * @internal
+ */
+import { builtin } from "./Inspector.ts"
+
+/** A place in a file that somebody wrote. The line and the column count from 0. */
+export interface Original {
+  readonly url: string
+  readonly line: number
+  readonly column: number
+  /** The file's text, where the map has it. */
+  readonly text: string | undefined
+}
+
+/** `undefined` for a place that the map does not have. */
+export type Mapping = (line: number, column: number) => Original | undefined
+
+/** As much of `node:module` as is used here. */
+interface SourceMap {
+  findEntry(line: number, column: number): {
+    readonly originalSource?: string
+    readonly originalLine?: number
+    readonly originalColumn?: number
+  }
+}
+
+interface Payload {
+  readonly sources?: ReadonlyArray<string | null>
+  readonly sourcesContent?: ReadonlyArray<string | null>
+}
+
+/** A compiler writes it at the end; what loads modules may put lines after it. */
+const mapComment = /\/\/[#@]\s*sourceMappingURL=(\S+)\s*$/gm
+
+/** The map that a script names; `undefined` if it names none, or one that cannot be read. */
+export const ofScript = (source: string, url: string): Mapping | undefined => {
+  const address = [...source.matchAll(mapComment)].at(-1)?.[1]
+  const { SourceMap } = builtin<{ readonly SourceMap?: new(payload: Payload) => SourceMap }>("node:module") ?? {}
+  if (address === undefined || SourceMap === undefined) return undefined
+  try {
+    const json = address.startsWith("data:") ? decoded(address) : fileAt(resolved(address, url))
+    if (json === undefined) return undefined
+    const payload = JSON.parse(json) as Payload
+    const map = new SourceMap(payload)
+    return (line, column) => {
+      const { originalColumn = 0, originalLine, originalSource } = map.findEntry(line, column)
+      if (originalLine === undefined || originalSource === undefined) return undefined
+      const text = payload.sourcesContent?.[payload.sources?.indexOf(originalSource) ?? -1] ?? undefined
+      return { url: resolved(originalSource, url), line: originalLine, column: originalColumn, text }
+    }
+  } catch {
+    return undefined
+  }
+}
+
+const decoded = (address: string): string => {
+  const comma = address.indexOf(",")
+  const data = address.slice(comma + 1)
+  if (!address.slice(0, comma).endsWith(";base64")) return decodeURIComponent(data)
+  return new TextDecoder().decode(Uint8Array.from(atob(data), (char) => char.charCodeAt(0)))
+}
+
+const resolved = (address: string, from: string): string => {
+  try {
+    return new URL(address, from.startsWith("/") ? `file://${from}` : from).href
+  } catch {
+    return address
+  }
+}
+
+/** A frame of a stack, as V8 hands it to what writes stack traces: outside of any function, at some place of a script. */
+class StackFrame {
+  readonly #file: string
+  readonly #line: number
+  readonly #column: number
+
+  constructor(file: string, line: number, column: number) {
+    this.#file = file
+    this.#line = line
+    this.#column = column
+  }
+  getFileName(): string {
+    return this.#file
+  }
+  getScriptNameOrSourceURL(): string {
+    return this.#file
+  }
+  getLineNumber(): number {
+    return this.#line + 1
+  }
+  getColumnNumber(): number {
+    return this.#column + 1
+  }
+  isToplevel(): boolean {
+    return true
+  }
+  isNative(): boolean {
+    return false
+  }
+  isEval(): boolean {
+    return false
+  }
+  isConstructor(): boolean {
+    return false
+  }
+  isAsync(): boolean {
+    return false
+  }
+  isPromiseAll(): boolean {
+    return false
+  }
+  getEvalOrigin(): undefined {
+    return undefined
+  }
+  getFunction(): undefined {
+    return undefined
+  }
+  getFunctionName(): null {
+    return null
+  }
+  getMethodName(): null {
+    return null
+  }
+  getPromiseIndex(): null {
+    return null
+  }
+  getThis(): undefined {
+    return undefined
+  }
+  getTypeName(): null {
+    return null
+  }
+  toString(): string {
+    return `${this.#file}:${this.#line + 1}:${this.#column + 1}`
+  }
+}
+
+const placeAtEnd = /(?:\(|at )(.+):(\d+):(\d+)\)?\s*$/
+
+/** What maps stack traces in this process, as test runners do that keep their maps to themselves. */
+export const ofStackTraces = (url: string): Mapping | undefined => {
+  const prepareStackTrace = preparing(Error) ?? preparing(mainError())
+  if (typeof prepareStackTrace !== "function") return undefined
+  // Modules of Node have URLs for names; what runs code by itself gives it a path.
+  return (line, column) => {
+    for (const file of new Set([pathOf(url), url])) {
+      const [, name, lineOf, columnOf] = placeAtEnd.exec(lastFrame(prepareStackTrace, file, line, column)) ?? []
+      if (name === undefined || (name === file && Number(lineOf) === line + 1 && Number(columnOf) === column + 1)) {
+        continue
+      }
+      return { url: name, line: Number(lineOf) - 1, column: Number(columnOf) - 1, text: undefined }
+    }
+    return undefined
+  }
+}
+
+const preparing = (errors: unknown): unknown => (errors as { readonly prepareStackTrace?: unknown }).prepareStackTrace
+
+/** A test runner may run tests in a context of their own, and map the stack traces of all contexts. */
+const mainError = (): unknown =>
+  builtin<{ readonly runInThisContext: (code: string) => unknown }>("node:vm")?.runInThisContext("Error") ?? Error
+
+const lastFrame = (prepare: Function, file: string, line: number, column: number): string => {
+  try {
+    return String(Reflect.apply(prepare, Error, [new Error(), [new StackFrame(file, line, column)]]))
+  } catch {
+    return ""
+  }
+}
+
+interface FileSystem {
+  readFileSync(path: string, encoding: "utf8"): string
+}
+
+/** `undefined` for a file that cannot be read, as one of a compiler that kept it to itself. */
+export const fileAt = (url: string): string | undefined => {
+  try {
+    return builtin<FileSystem>("node:fs")?.readFileSync(pathOf(url), "utf8")
+  } catch {
+    return undefined
+  }
+}
+
+/** The path in a file's URL, with slashes; any other address as it is. */
+export const pathOf = (file: string): string => {
+  if (!file.startsWith("file://")) return file
+  const path = file.slice("file://".length).replace(/^\/(?=[A-Za-z]:)/, "")
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}

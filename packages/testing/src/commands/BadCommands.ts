@@ -1,0 +1,340 @@
+/**
+ * Commands that every backend must refuse: on wrong buffers, outside their range, or with data that no driver accepts.
+ *
+ * @internal
+ */
+import type { BufferLike } from "effect-gpu-pool/BufferLike"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import * as BufferUsage from "effect-gpu-pool/BufferUsage"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { DeviceContext } from "effect-gpu-pool/DeviceContext"
+import type { GpuError, Reason } from "effect-gpu-pool/GpuError"
+import { layer as hostLayer } from "effect-gpu-pool/Host"
+import type { HostData } from "effect-gpu-pool/HostData"
+import * as Lease from "effect-gpu-pool/Lease"
+import * as Mapping from "effect-gpu-pool/Mapping"
+import * as SubRegion from "effect-gpu-pool/SubRegion"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { type ConformanceTest, inGroup, type TestServices } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { closedPool, failing, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
+import * as Kernels from "./Kernels.ts"
+
+type Call = (buffer: BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
+
+const good = BufferPool.allocate(64)
+
+const withGood = (call: (lease: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>) =>
+  Effect.flatMap(good, call)
+
+/** Each operation, with the buffer under test as each of its buffer arguments. */
+const places: ReadonlyArray<readonly [name: string, usage: number, call: Call]> = [
+  ["write to", BufferUsage.copyDst, (buffer) => CommandQueue.write(buffer, new Uint8Array(64))],
+  ["read", BufferUsage.copySrc, (buffer) => CommandQueue.read(buffer, Uint8Array)],
+  ["readInto from", BufferUsage.copySrc, (buffer) => CommandQueue.readInto(buffer, new Uint8Array(64))],
+  ["copy from", BufferUsage.copySrc, (buffer) => withGood((other) => CommandQueue.copy(buffer, other))],
+  // These pass options too: the function would take a plain object in the last place for options.
+  ["copy to", BufferUsage.copyDst, (buffer) => withGood((other) => CommandQueue.copy(other, buffer, {}))],
+  ["fill", BufferUsage.copyDst, (buffer) => CommandQueue.fill(buffer, 0)],
+  [
+    "copy a rectangle from",
+    BufferUsage.copySrc,
+    (buffer) => withGood((other) => CommandQueue.copyRect(buffer, other, { region: [4] }))
+  ],
+  [
+    "copy a rectangle to",
+    BufferUsage.copyDst,
+    (buffer) => withGood((other) => CommandQueue.copyRect(other, buffer, { region: [4] }))
+  ],
+  [
+    "write a rectangle to",
+    BufferUsage.copyDst,
+    (buffer) => CommandQueue.writeRect(buffer, new Uint8Array(4), { region: [4] })
+  ],
+  ["read a rectangle of", BufferUsage.copySrc, (buffer) => CommandQueue.readRect(buffer, Uint8Array, { region: [4] })],
+  [
+    "read a rectangle into an array from",
+    BufferUsage.copySrc,
+    (buffer) => CommandQueue.readRectInto(buffer, new Uint8Array(4), { region: [4] })
+  ],
+  ["map for reading", BufferUsage.copySrc, (buffer) => Mapping.map(buffer, Uint8Array, { access: "read" })],
+  ["map for writing", BufferUsage.copyDst, (buffer) => Mapping.map(buffer, Uint8Array, { access: "write" })],
+  [
+    "dispatch on",
+    BufferUsage.storage,
+    (buffer) => CommandQueue.dispatch(Kernels.iota, { y: buffer, start: 0 }, 1)
+  ]
+]
+
+/** A lease on a second, open device, which is foreign to every backend under test. */
+const foreignLease = Effect.gen(function*() {
+  const context = yield* Layer.build(Layer.provide(BufferPool.layer(), hostLayer()))
+  return yield* Context.get(context, BufferPool.BufferPool).allocate(64, { label: "foreign" })
+})
+
+const releasedLease = Effect.tap(BufferPool.allocate(64), Lease.release)
+
+const destroyedBuffer = Effect.gen(function*() {
+  const device = yield* DeviceContext
+  const buffer = yield* device.createBuffer(64, BufferUsage.defaultUsage)
+  yield* device.destroyBufferUnsafe(buffer)
+  return buffer
+})
+
+/** A value as a buffer, although the types forbid it. */
+const untyped = (value: unknown): Effect.Effect<BufferLike> => Effect.succeed(value as BufferLike)
+
+const wrongBuffers: ReadonlyArray<Mistake> = places.flatMap(([name, usage, call]): ReadonlyArray<Mistake> => {
+  const without = BufferUsage.defaultUsage & ~usage
+  const mistake = (what: string, reason: Reason["_tag"], buffer: Effect.Effect<BufferLike, unknown, TestServices>) =>
+    [`${name} a ${what}`, reason, Effect.flatMap(buffer, call)] as const
+  return [
+    mistake("released lease", "Released", releasedLease),
+    mistake("lease of a closed scope", "Released", Effect.scoped(BufferPool.allocate(64))),
+    mistake("lease of a closed pool", "Released", Effect.map(closedPool, ({ lease }) => lease)),
+    mistake("destroyed device buffer", "Released", destroyedBuffer),
+    mistake("foreign lease", "ForeignDevice", foreignLease),
+    mistake("null", "InvalidRequest", untyped(null)),
+    mistake("plain object", "InvalidRequest", untyped({ size: 64, usage: BufferUsage.defaultUsage })),
+    mistake(`lease without ${BufferUsage.format(usage)}`, "InvalidRequest", BufferPool.allocate(64, { usage: without }))
+  ]
+})
+
+/** Ranges that are invalid for a buffer of 62 bytes. */
+const ranges: ReadonlyArray<readonly [name: string, offset: number, bytes: number]> = [
+  ["past the end", 0, 64],
+  ["from past the end", 64, 0],
+  ["across the end", 60, 4],
+  ["at a negative offset", -4, 4],
+  ["at a fractional offset", 0.5, 4],
+  ["at NaN", NaN, 4],
+  ["at 2^53", 2 ** 53, 4]
+]
+
+const short = BufferPool.allocate(62)
+const onShort = (call: (lease: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>) =>
+  Effect.flatMap(short, call)
+
+const wrongRanges: ReadonlyArray<Mistake> = ranges.flatMap(([name, offset, size]): ReadonlyArray<Mistake> => {
+  const invalid = (
+    operation: string,
+    call: (lease: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>
+  ): Mistake => [`${operation} ${name}`, "InvalidRequest", onShort(call)]
+  return [
+    invalid("write", (lease) => CommandQueue.write(lease, new Uint8Array(size), { offset })),
+    invalid("read", (lease) => CommandQueue.read(lease, Uint8Array, { offset, length: size })),
+    invalid("readInto", (lease) => CommandQueue.readInto(lease, new Uint8Array(size), { offset })),
+    invalid("fill", (lease) => CommandQueue.fill(lease, 0, { offset, size })),
+    invalid(
+      "copy from",
+      (lease) => withGood((target) => CommandQueue.copy(lease, target, { sourceOffset: offset, size }))
+    ),
+    invalid(
+      "copy to",
+      (lease) =>
+        Effect.flatMap(
+          BufferPool.allocate(128),
+          (source) => CommandQueue.copy(source, lease, { targetOffset: offset, size })
+        )
+    )
+  ]
+})
+
+const wrongLengths = failing("InvalidRequest", {
+  "a fill of a negative length": withGood((lease) => CommandQueue.fill(lease, 0, { size: -4 })),
+  "a fill of NaN bytes": withGood((lease) => CommandQueue.fill(lease, 0, { size: NaN })),
+  "a copy of a negative length": withGood((from) => withGood((to) => CommandQueue.copy(from, to, { size: -4 }))),
+  "a copy of a fractional length": withGood((from) => withGood((to) => CommandQueue.copy(from, to, { size: 1.5 }))),
+  "a read of a negative length": withGood((lease) => CommandQueue.read(lease, Float32Array, { length: -1 })),
+  "a read of a fractional length": withGood((lease) => CommandQueue.read(lease, Float32Array, { length: 1.5 })),
+  "a read of NaN elements": withGood((lease) => CommandQueue.read(lease, Float32Array, { length: NaN })),
+  "a read that ends within an element": onShort((lease) => CommandQueue.read(lease, Float32Array)),
+  "a read of wide elements that starts at a multiple of 4 and ends within one": withGood((lease) =>
+    CommandQueue.read(lease, Float64Array, { offset: 4 })
+  )
+})
+
+/** Calls with only an offset or only a length, and their messages: a message names only what the call passed. */
+const said: ReadonlyArray<readonly [name: string, problem: string, call: Call]> = [
+  [
+    "a read from past the end",
+    "offset 68 is outside the buffer of 64 bytes",
+    (lease) => CommandQueue.read(lease, Float32Array, { offset: 68 })
+  ],
+  [
+    "a fill from past the end",
+    "offset 68 is outside the buffer of 64 bytes",
+    (lease) => CommandQueue.fill(lease, 0, { offset: 68 })
+  ],
+  [
+    "a copy from past the end",
+    "sourceOffset 68 is outside the source of 64 bytes",
+    (lease) => withGood((other) => CommandQueue.copy(lease, other, { sourceOffset: 68 }))
+  ],
+  [
+    "a copy to past the end",
+    "targetOffset 68 is outside the target of 64 bytes",
+    (lease) => withGood((other) => CommandQueue.copy(other, lease, { targetOffset: 68 }))
+  ],
+  [
+    "a read from NaN",
+    "offset NaN is no whole number of bytes, zero or more",
+    (lease) => CommandQueue.read(lease, Float32Array, { offset: NaN })
+  ],
+  [
+    "a read of NaN elements",
+    "length NaN is no whole number of Float32Array elements, zero or more",
+    (lease) => CommandQueue.read(lease, Float32Array, { length: NaN })
+  ],
+  [
+    "a fill at a part of its pattern",
+    "offset 8 is no multiple of the pattern's 16 bytes",
+    (lease) => CommandQueue.fill(lease, new Float64Array(2), { offset: 8 })
+  ],
+  [
+    "a fill of a part of its pattern",
+    "the 24 bytes to fill are no multiple of the pattern's 16",
+    (lease) => CommandQueue.fill(lease, new Float64Array(2), { size: 24 })
+  ],
+  [
+    "a fill up to the end that is within a pattern",
+    "the 64 bytes to fill are no multiple of the pattern's 128",
+    (lease) => CommandQueue.fill(lease, new Float64Array(16))
+  ],
+  [
+    "a fill of NaN bytes",
+    "size NaN is no whole number of bytes, zero or more",
+    (lease) => CommandQueue.fill(lease, 0, { size: NaN })
+  ]
+]
+
+const saidTests: ReadonlyArray<ConformanceTest> = said.map(([name, problem, call]) =>
+  inGroup("wrong ranges")(`the error of ${name} names only what was passed`, { counting: true }, function*() {
+    const reason = yield* Expect.failsWith(name, withGood(call), "InvalidRequest")
+    Expect.equal("the problem", reason.problem, problem)
+  })
+)
+
+const misspelt = (options: unknown): never => options as never
+
+/** Options with a wrong name, and an offset without its object, must be refused: nobody would notice otherwise. */
+const unknownOptions = failing("InvalidRequest", {
+  "a write with a misspelt offset": withGood((lease) =>
+    CommandQueue.write(lease, new Uint8Array(4), misspelt({ ofset: 4 }))
+  ),
+  "a write with a number for its options": withGood((lease) =>
+    CommandQueue.write(lease, new Uint8Array(4), misspelt(4))
+  ),
+  "a read with a misspelt length": withGood((lease) => CommandQueue.read(lease, Uint8Array, misspelt({ lenght: 4 }))),
+  "a read into an array with a length": withGood((lease) =>
+    CommandQueue.readInto(lease, new Uint8Array(4), misspelt({ length: 4 }))
+  ),
+  "a fill with a length": withGood((lease) => CommandQueue.fill(lease, 0, misspelt({ length: 4 }))),
+  "a copy with an offset": withGood((from) => withGood((to) => CommandQueue.copy(from, to, misspelt({ offset: 4 })))),
+  "a copy of a region with a misspelt placement": withGood((from) =>
+    withGood((to) => CommandQueue.copyRect(from, to, { region: [8, 2], source: misspelt({ rowpitch: 16 }) }))
+  ),
+  "a read of a region with an origin beside it": withGood((lease) =>
+    CommandQueue.readRect(lease, Uint8Array, misspelt({ region: [8, 2], origin: [8, 1] }))
+  ),
+  "a mapping with a misspelt access": withGood((lease) =>
+    Effect.scoped(Mapping.map(lease, Uint8Array, misspelt({ acces: "read" })))
+  )
+})
+
+type Typed = (buffer: BufferLike, type: Uint8ArrayConstructor) => Effect.Effect<unknown, GpuError, TestServices>
+
+/** Each operation that takes the type of elements. */
+const typed: ReadonlyArray<readonly [name: string, call: Typed]> = [
+  ["a read", CommandQueue.read],
+  ["a read of a rectangle", (buffer, type) => CommandQueue.readRect(buffer, type, { region: [4] })],
+  ["a mapping", Mapping.map],
+  ["a region", (buffer, type) => SubRegion.slice(buffer, type, 0, 16)]
+]
+
+const wrongTypes: ReadonlyArray<Mistake> = typed.flatMap(([name, call]) =>
+  [undefined, null, "Float32Array", DataView].map((type): Mistake => [
+    `${name} of elements of type ${typeof type === "function" ? type.name : String(type)}`,
+    "InvalidRequest",
+    withGood((lease) => call(lease, type as unknown as Uint8ArrayConstructor))
+  ])
+)
+
+const aliases = failing("InvalidRequest", {
+  "a copy within one lease": withGood((lease) => CommandQueue.copy(lease, lease)),
+  "a copy between two parts of one lease": withGood((lease) =>
+    CommandQueue.copy(lease, lease, { targetOffset: 32, size: 32 })
+  )
+})
+
+const patterns: ReadonlyArray<Mistake> = [
+  ...[-1, 1.5, NaN, Infinity, 2 ** 32].map((pattern): Mistake => [
+    `a fill with the pattern ${pattern}`,
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.fill(lease, pattern))
+  ]),
+  ...[0, 3, 5, 12, 24, 48, 127, 256].map((size): Mistake => [
+    `a fill with a pattern of ${size} bytes`,
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.fill(lease, new Uint8Array(size)))
+  ]),
+  ...[[8, 4], [8, 12], [16, 8], [16, 20], [32, 16]].map(([size, offset]): Mistake => [
+    `a fill at ${offset} with a pattern of ${size} bytes`,
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.fill(lease, new Uint8Array(size!), { offset }))
+  ]),
+  ...[[8, 4], [8, 60], [16, 24], [32, 48], [64, 32], [128, 64]].map(([size, bytes]): Mistake => [
+    `a fill of ${bytes} bytes with a pattern of ${size}`,
+    "InvalidRequest",
+    withGood((lease) => CommandQueue.fill(lease, new Uint8Array(size!), { size: bytes }))
+  ]),
+  ...failing("InvalidRequest", {
+    "a fill of 62 bytes with a number": onShort((lease) => CommandQueue.fill(lease, 0))
+  })
+]
+
+const detached = (): ArrayBuffer => {
+  const memory = new ArrayBuffer(64)
+  structuredClone(memory, { transfer: [memory] })
+  return memory
+}
+
+const detachedView = (): Uint8Array => {
+  const view = new Uint8Array(64)
+  structuredClone(view.buffer, { transfer: [view.buffer] })
+  return view
+}
+
+/** A page has `SharedArrayBuffer` only if it is cross-origin isolated. */
+const shared: ReadonlyArray<readonly [string, () => unknown]> = typeof SharedArrayBuffer === "undefined" ? [] : [
+  ["a SharedArrayBuffer", () => new SharedArrayBuffer(64)],
+  ["a view of a SharedArrayBuffer", () => new Uint8Array(new SharedArrayBuffer(64))],
+  ["a DataView of a SharedArrayBuffer", () => new DataView(new SharedArrayBuffer(64))]
+]
+
+const notData: ReadonlyArray<readonly [string, () => unknown]> = [
+  ...shared,
+  ["a detached ArrayBuffer", detached],
+  ["a view of a detached ArrayBuffer", detachedView],
+  ["a plain array", () => [1, 2, 3, 4]],
+  ["null", () => null],
+  ["undefined", () => undefined],
+  ["a string", () => "0123"]
+]
+
+const wrongData: ReadonlyArray<Mistake> = notData.flatMap(([name, make]): ReadonlyArray<Mistake> => [
+  [`a write of ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.write(lease, make() as HostData))],
+  [`a fill with ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.fill(lease, make() as HostData))],
+  [`a read into ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.readInto(lease, make() as HostData))]
+])
+
+export const tests: ReadonlyArray<ConformanceTest> = [
+  ...mistakeTests("wrong buffers", wrongBuffers),
+  ...mistakeTests("wrong ranges", [...wrongRanges, ...wrongLengths, ...aliases]),
+  ...saidTests,
+  ...mistakeTests("wrong data", [...patterns, ...wrongData, ...wrongTypes]),
+  ...mistakeTests("unknown options", unknownOptions)
+]

@@ -1,0 +1,341 @@
+/**
+ * Dispatches and kernels that every backend must refuse, and failures of recorded commands.
+ *
+ * @internal
+ */
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import * as BufferUsage from "effect-gpu-pool/BufferUsage"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { DeviceContext } from "effect-gpu-pool/DeviceContext"
+import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
+import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as Kernel from "effect-gpu-pool/Kernel"
+import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import { KernelCache } from "effect-gpu-pool/KernelCache"
+import { shown } from "effect-gpu-pool/ShownValue"
+import type { ValueType } from "effect-gpu-pool/ValueType"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { type ConformanceTest, inGroup, type TestServices } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { expectUsable, failing, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
+import * as Kernels from "./Kernels.ts"
+
+const test = inGroup("failures")
+
+/** A dispatch with arguments that the types forbid. */
+const untyped = (
+  kernel: Kernel.Kernel,
+  args: unknown,
+  count: number
+): Effect.Effect<void, GpuError, CommandQueue.CommandQueue> =>
+  CommandQueue.dispatch(kernel, args as DispatchArguments<Kernel.Kernel["args"]>, count)
+
+const withLease = (
+  call: (lease: PooledBuffer) => Effect.Effect<unknown, unknown, TestServices>,
+  size: number = 64,
+  usage: number = BufferUsage.defaultUsage
+) => Effect.flatMap(BufferPool.allocate(size, { usage }), call)
+
+const counts: ReadonlyArray<Mistake> = [-1, 1.5, NaN, Infinity, 2 ** 32].map((count) => [
+  `a dispatch of ${count} items`,
+  "InvalidRequest",
+  withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, count))
+])
+
+const names = failing("InvalidRequest", {
+  "no arguments at all": untyped(Kernels.iota, undefined, 1),
+  "null for the arguments": untyped(Kernels.iota, null, 1),
+  "a missing vector": untyped(Kernels.iota, { start: 0 }, 1),
+  "a missing scalar": withLease((y) => untyped(Kernels.iota, { y }, 1)),
+  "an unknown argument": withLease((y) => untyped(Kernels.iota, { y, start: 0, begin: 1 }, 1)),
+  "a number for a vector": untyped(Kernels.iota, { y: 3, start: 0 }, 1),
+  "null for a vector": untyped(Kernels.iota, { y: null, start: 0 }, 1),
+  "an object for a vector": untyped(Kernels.iota, { y: {}, start: 0 }, 1),
+  "null within a view": untyped(Kernels.view, { x: { buffer: null, offset: 0 }, y: null }, 1),
+  "a buffer for a scalar": withLease((y) => untyped(Kernels.iota, { y, start: y }, 1)),
+  "a string for a scalar": withLease((y) => untyped(Kernels.iota, { y, start: "1" }, 1))
+})
+
+const dispatchScalars = (scalars: { readonly a: number; readonly b: number; readonly c: number; readonly d: number }) =>
+  withLease((xs) =>
+    withLease((ys) => withLease((zs) => CommandQueue.dispatch(Kernels.scalars, { xs, ys, zs, ...scalars }, 2)))
+  )
+
+const inRange = { a: 0, b: 0, c: 0, d: 0 }
+
+const scalars: ReadonlyArray<Mistake> = ([
+  ["u32", "a", [-1, 2 ** 32, 0.5, NaN, Infinity]],
+  ["i32", "c", [2 ** 31, -(2 ** 31) - 1, 0.5, NaN, -Infinity]]
+] as const).flatMap(([dtype, name, values]) =>
+  values.map((value): Mistake => [
+    `the ${dtype} ${value}`,
+    "InvalidRequest",
+    dispatchScalars({ ...inRange, [name]: value })
+  ])
+)
+
+const valuesOf = (dtype: ValueType, values: ReadonlyArray<unknown>): ReadonlyArray<Mistake> => {
+  const kernel = Kernel.make({
+    name: "values",
+    args: [VectorArg("u32", "y"), ScalarArg(dtype, "a")],
+    body: { wgsl: "y[i] = 1u;", opencl: "y[i] = 1;", host: () => {} }
+  })
+  return values.map((value) => [
+    `for a ${dtype} ${Array.isArray(value) ? JSON.stringify(value) : shown(value)}`,
+    "InvalidRequest",
+    withLease((y) => untyped(kernel, { y, a: value }, 1))
+  ])
+}
+
+const values: ReadonlyArray<Mistake> = [
+  ...valuesOf("i8", [-129, 128, 0.5, NaN, 1n, [1]]),
+  ...valuesOf("u8", [-1, 256]),
+  ...valuesOf("i16", [-32769, 32768]),
+  ...valuesOf("u16", [-1, 65536]),
+  ...valuesOf("vec3<f32>", [1, "abc", null, undefined, {}, [1, 2], [1, 2, 3, 4], [1, 2, "3"], [1, 2, null]]),
+  ...valuesOf("vec2<u8>", [[0, 256], [0.5, 0], Float32Array.of(1, NaN), new Uint8Array(3)])
+]
+
+const viewFrom = (offset: number): Mistake => [
+  `a view from element ${offset}`,
+  "InvalidRequest",
+  withLease((x) => withLease((y) => CommandQueue.dispatch(Kernels.view, { x: { buffer: x, offset }, y }, 1)))
+]
+
+const overBindingLimit = Effect.gen(function*() {
+  const { limits } = yield* DeviceContext.useSync((device) => device.info)
+  const size = limits.maxBindingSize + 4
+  // Where a binding can be as large as a buffer, the allocation of the buffer fails first.
+  if (size > limits.maxBufferSize) return yield* BufferPool.allocate(size)
+  const y = yield* BufferPool.allocate(size)
+  return yield* CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1)
+})
+
+const { copySrc, kernelReadOnly, kernelWriteOnly, storage } = BufferUsage
+
+const vectors: ReadonlyArray<Mistake> = [
+  viewFrom(-1),
+  viewFrom(0.5),
+  viewFrom(NaN),
+  viewFrom(16),
+  viewFrom(2 ** 53),
+  ...failing("InvalidRequest", {
+    "an offset for a vector that has none": withLease((y) =>
+      untyped(Kernels.iota, { y: { buffer: y, offset: 1 }, start: 0 }, 1)
+    ),
+    "a lease of no bytes as an argument": withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 0),
+    "a lease smaller than an element as an argument": withLease(
+      (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1),
+      3
+    ),
+    "one lease in two arguments, both written": withLease((x) =>
+      CommandQueue.dispatch(Kernels.exchange, { x, y: x }, 1)
+    ),
+    "one lease in two arguments, one of them written": withLease((x) =>
+      CommandQueue.dispatch(Kernels.addTo, { x, y: x, a: 1 }, 1)
+    ),
+    "a kernelReadOnly lease that the kernel writes": withLease(
+      (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1),
+      64,
+      storage | kernelReadOnly
+    ),
+    "a kernelWriteOnly lease that the kernel reads": withLease(
+      (x) => withLease((y) => CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 1)),
+      64,
+      storage | kernelWriteOnly
+    ),
+    "a lease without storage as an argument": withLease(
+      (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1),
+      64,
+      copySrc
+    )
+  }),
+  ...failing("LimitExceeded", {
+    "a lease over the binding limit": overBindingLimit
+  }),
+  ...([[17, 0, 0], [1, 16, 0], [9, 8, 0], [9, 0, 8], [2 ** 32 - 1, 15, 15]] as const).map(
+    ([count, from, to]): Mistake => [
+      `${count} items from elements ${from} and ${to} of 16`,
+      "InvalidRequest",
+      withLease((x) =>
+        withLease((y) =>
+          CommandQueue.dispatch(
+            Kernels.addItemwise,
+            { x: { buffer: x, offset: from }, y: { buffer: y, offset: to }, a: 1 },
+            count
+          )
+        )
+      )
+    ]
+  )
+]
+
+/** A good kernel with one thing changed. */
+const kernelWith = (options: {
+  readonly name?: string
+  readonly args?: Kernel.Kernel["args"]
+  readonly workgroupSize?: number
+}): Kernel.Kernel =>
+  Kernel.make({
+    name: options.name ?? "fine",
+    args: options.args ?? [VectorArg("u32", "y")],
+    body: { wgsl: "y[i] = 1u;", opencl: "y[i] = 1u;", host: () => {} },
+    workgroupSize: options.workgroupSize
+  })
+
+/** A good argument with one thing changed to what the types forbid. */
+const vectorWith = (change: object): VectorArg => ({ ...VectorArg("u32", "y"), ...change })
+
+const compile = (kernel: Kernel.Kernel) => KernelCache.use((cache) => cache.get(kernel))
+
+/** Definitions of kernels that the types forbid. */
+const untypedDefinitions: ReadonlyArray<Mistake> = [
+  ...[undefined, null, 3, {}, { name: "bare", args: [] }].map((value): Mistake => [
+    `${JSON.stringify(value)} for a kernel`,
+    "InvalidRequest",
+    untyped(value as unknown as Kernel.Kernel, {}, 1)
+  ]),
+  ...["bf16", "toString", "vec5<f32>", undefined].flatMap((dtype): ReadonlyArray<Mistake> => [
+    [
+      `a vector of ${dtype}`,
+      "InvalidRequest",
+      compile(kernelWith({ args: [VectorArg(dtype as "f32", "x"), VectorArg("u32", "y")] }))
+    ],
+    [
+      `a scalar of ${dtype}`,
+      "InvalidRequest",
+      compile(kernelWith({ args: [ScalarArg(dtype as "f32", "x"), VectorArg("u32", "y")] }))
+    ]
+  ]),
+  ...([
+    ["a dtype bf16", { dtypes: ["bf16"] }],
+    ["no dtypes", { dtypes: undefined }],
+    ["no itemwise", {
+      itemwise: undefined
+    }],
+    ["an itemwise vector that is not among its arguments", { itemwise: ["z"] }],
+    ["a problem that is not a string", { problem: "wrong" }]
+  ] as const)
+    .map(([what, change]): Mistake => [
+      `a kernel with ${what}`,
+      "InvalidRequest",
+      untyped({ ...Kernels.constant(1), ...change } as unknown as Kernel.Kernel, {}, 1)
+    ]),
+  ...failing("InvalidRequest", {
+    "a vector with the access rw": compile(kernelWith({ args: [vectorWith({ access: "rw" })] })),
+    "an argument of an unknown kind": compile(kernelWith({ args: [vectorWith({ _tag: "LocalArg" })] })),
+    "an argument without a name": compile(kernelWith({ args: [vectorWith({ name: undefined })] })),
+    "undefined for an argument": compile(kernelWith({ args: [undefined as unknown as VectorArg] }))
+  })
+]
+
+const definitions: ReadonlyArray<Mistake> = [
+  ...failing("InvalidRequest", {
+    "a kernel whose maker found a mistake": withLease((y) =>
+      CommandQueue.dispatch(
+        { ...Kernels.constant(1), problem: invalidRequest("maker", "it is wrong", "Mend it.") },
+        { y },
+        1
+      )
+    ),
+    "an argument twice": compile(kernelWith({ args: [VectorArg("u32", "y"), VectorArg("u32", "y")] }))
+  }),
+  ...["", "1st", "a b", "a-b", "double__underscore", "_first", "größe"].map((name): Mistake => [
+    `a kernel named "${name}"`,
+    "InvalidRequest",
+    compile(kernelWith({ name }))
+  ]),
+  ...["i", "count", "fine", "y_length", "target", "global"].map((name): Mistake => [
+    `an argument named "${name}" beside y`,
+    "InvalidRequest",
+    compile(kernelWith({ args: [VectorArg("u32", "y"), ScalarArg("u32", name)] }))
+  ]),
+  ...[0, -64, 1.5, NaN].map((workgroupSize): Mistake => [
+    `a workgroup of ${workgroupSize}`,
+    "InvalidRequest",
+    compile(kernelWith({ workgroupSize }))
+  ]),
+  ...failing("LimitExceeded", {
+    "a workgroup over the device's limit": Effect.flatMap(
+      DeviceContext,
+      ({ info }) => compile(kernelWith({ workgroupSize: info.limits.maxWorkgroupSize + 1 }))
+    ),
+    "more vectors than the device takes": Effect.flatMap(
+      DeviceContext,
+      ({ info }) => compile(Kernels.wide(info.limits.maxVectorArguments + 1))
+    )
+  }),
+  ...failing("Unsupported", {
+    "a kernel without a body for the backend": withLease((y) => CommandQueue.dispatch(Kernels.bodiless, { y }, 1))
+  })
+]
+
+export const tests: ReadonlyArray<ConformanceTest> = [
+  ...mistakeTests("bad dispatches", [...counts, ...names, ...scalars, ...values, ...vectors]),
+  ...mistakeTests("bad kernels", [...definitions, ...untypedDefinitions]),
+  /** The host compiles nothing: there the kernel has no body. */
+  test("a compile error carries the compiler's log and leaves the queue usable", { counting: true }, function*() {
+    const { language } = yield* DeviceContext.useSync((device) => device.info.traits)
+    const y = yield* BufferPool.allocate(64)
+    const before = yield* KernelCache.use((cache) => cache.stats)
+    yield* CommandQueue.fill(y, 11)
+    for (const attempt of ["the first time", "the second time"]) {
+      const dispatch = CommandQueue.dispatch(Kernels.broken, { y }, 1)
+      if (language === "host") yield* Expect.failsWith(attempt, dispatch, "Unsupported")
+      else {
+        const { log } = yield* Expect.failsWith(attempt, dispatch, "DriverError")
+        Expect.isTrue(`the log names what is wrong: ${log}`, log.includes("no_such_name"))
+      }
+    }
+    const after = yield* KernelCache.use((cache) => cache.stats)
+    Expect.equal("kernels in the cache", after.size, before.size)
+    Expect.equal("compilations", after.misses - before.misses, 2)
+    yield* expectUsable
+  }),
+  /**
+   * The test destroys a buffer under recorded commands, which no allocator does. The driver may keep the buffer until
+   * the commands have run, or refuse them. If it refuses, the next finish fails once and names them.
+   */
+  test("a failure of recorded commands names them, and is reported once", { counting: true }, function*() {
+    const device = yield* DeviceContext
+    const source = yield* BufferPool.allocate(64, { label: "source" })
+    const doomed = yield* device.createBuffer(64, BufferUsage.defaultUsage, "doomed")
+    yield* CommandQueue.copy(source, doomed)
+    yield* device.destroyBufferUnsafe(doomed)
+    const finished = yield* Effect.result(CommandQueue.finish)
+    if (Result.isFailure(finished)) {
+      const { commands } = Expect.reasonOf("a destroyed buffer", finished.failure, "DriverError")
+      Expect.isTrue(`the commands are named: ${commands.join(", ")}`, commands.some((label) => /copy 64 B/.test(label)))
+    }
+    yield* CommandQueue.finish
+    yield* expectUsable
+  }),
+  /** A body that throws: only a body on the host can. */
+  test("the failure of a kernel names its command, and the queue stays usable", function*() {
+    const { language } = yield* DeviceContext.useSync((device) => device.info.traits)
+    const y = yield* BufferPool.allocate(64)
+    const throwing = Kernel.make({
+      name: "throwing",
+      args: [VectorArg("u32", "y")],
+      body: {
+        wgsl: "y[i] = 1u;",
+        opencl: "y[i] = 1u;",
+        host: () => {
+          throw new RangeError("too much for this body")
+        }
+      }
+    })
+    yield* CommandQueue.dispatch(throwing, { y }, 3)
+    const finished = yield* Effect.result(CommandQueue.finish)
+    Expect.equal("the finish", finished._tag, language === "host" ? "Failure" : "Success")
+    if (Result.isFailure(finished)) {
+      const { commands, log } = Expect.reasonOf("a body that throws", finished.failure, "DriverError")
+      Expect.same("the commands", commands, ["dispatch throwing (3 items)"])
+      Expect.isTrue(`the log says why: ${log}`, log.includes("too much for this body"))
+    }
+    yield* CommandQueue.finish
+    yield* expectUsable
+  })
+]

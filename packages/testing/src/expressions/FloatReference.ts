@@ -1,0 +1,346 @@
+/**
+ * Operations on floats, as intervals. An interval contains every result that a conforming backend may return: it
+ * includes the operation's tolerance, rounding, and the freedom of the backend's rules.
+ *
+ * The reference computes everything in doubles, from the definition of an operation, and copies no backend.
+ *
+ * @internal
+ */
+import type { Operation } from "@effect-gpu-pool/arrays/Operation"
+import type { FloatRules } from "effect-gpu-pool/BackendTraits"
+import { type FloatFormat, type FloatType, formatOf, unitAt } from "./FloatFormat.ts"
+import {
+  above,
+  below,
+  hasZero,
+  hull,
+  type Interval,
+  isNaN,
+  isPoint,
+  mayBeInfinite,
+  notANumber,
+  point,
+  rounded,
+  termsOf
+} from "./Interval.ts"
+import { toleranceOf } from "./Tolerances.ts"
+
+/** What is known of a result; `undefined` if nothing is known. */
+type Known = Interval | undefined
+
+export interface FloatContext {
+  readonly type: FloatType
+  readonly format: FloatFormat
+  readonly rules: FloatRules
+}
+
+export const floatContext = (type: FloatType, rules: FloatRules): FloatContext => ({
+  type,
+  rules,
+  format: formatOf(type)
+})
+
+/** The result of an operation from floats to a float, for operands of which something is known. */
+export const applyToFloats = (
+  operation: Operation,
+  operands: ReadonlyArray<Interval>,
+  context: FloatContext
+): Known => {
+  const { assumesFinite } = context.rules
+  if (!assumesFinite || looking.has(operation)) return compute(operation, operands, context)
+  if (operation === "power" && operands.some(isNaN)) return compute(operation, operands, context)
+  if (!operands.every(isFinite)) return undefined
+  const result = compute(operation, operands, context)
+  return result !== undefined && (isFinite(result) || (operation === "power" && isNaN(result))) ? result : undefined
+}
+
+const isFinite = ({ hi, lo }: Interval): boolean => Number.isFinite(lo) && Number.isFinite(hi)
+
+/** Operations that return an operand or its sign. They work on the bits, also of NaN. */
+const looking: ReadonlySet<Operation> = new Set(["negative", "abs", "sign", "minimum", "maximum", "clip"])
+
+const compute = (operation: Operation, operands: ReadonlyArray<Interval>, context: FloatContext): Known => {
+  const [a, b, c] = operands as [Interval, Interval, Interval]
+  // These return numbers even for NaN operands.
+  if (operation === "power") return power(a, b, context)
+  if (operands.some(isNaN)) return notANumber
+  switch (operation) {
+    case "negative":
+      return negate(a)
+    case "abs":
+      return abs(a)
+    case "sign":
+      return monotone(Math.sign, a)
+    case "minimum":
+      return choose(Math.min, a, b)
+    case "maximum":
+      return choose(Math.max, a, b)
+    case "clip":
+      return choose(Math.min, choose(Math.max, a, b), c)
+    case "floor":
+      return monotone(Math.floor, a)
+    case "ceil":
+      return monotone(Math.ceil, a)
+    case "trunc":
+      return monotone(Math.trunc, a)
+    case "round":
+      return monotone(nearestEven, a)
+    case "add":
+      return add(a, b, context)
+    case "subtract":
+      return add(a, negate(b), context)
+    case "multiply":
+      return multiply(a, b, context)
+    case "divide":
+      return divide(a, b, context)
+    case "fmod":
+      return remainder(a, b, context)
+    case "fract":
+      return fract(a, context)
+    case "mix":
+      return mix(a, b, c, context)
+    case "fma":
+      return fusedMultiplyAdd(a, b, c, context)
+    case "sin":
+    case "cos":
+      return wave(operation, a, context)
+    case "tan":
+      return tangent(a, context)
+    case "cosh":
+      return hasZero(a)
+        ? joined([corners("cosh", [a], context), corners("cosh", [point(0)], context)])
+        : corners("cosh", [a], context)
+    case "inverseSqrt":
+      return a.lo <= 0 && a.hi >= 0 && !Object.is(a.lo, 0) ? undefined : corners(operation, [a], context)
+    case "atan2":
+      return arcTangent(a, b, context)
+    default:
+      return corners(operation, operands, context)
+  }
+}
+
+const joined = (intervals: ReadonlyArray<Known>): Known =>
+  intervals.reduce((a, b) => a === undefined || b === undefined ? undefined : hull(a, b))
+
+const negate = ({ hi, lo, terms }: Interval): Interval => ({ lo: -hi, hi: -lo, ...(terms !== undefined && { terms }) })
+
+const abs = (a: Interval): Interval =>
+  a.lo > 0 || Object.is(a.lo, 0)
+    ? a
+    : a.hi < 0 || Object.is(a.hi, -0)
+    ? negate(a)
+    : { lo: 0, hi: Math.max(-a.lo, a.hi) }
+
+/** Functions that never decrease and whose results are numbers of the type. The sign of a zero result is open. */
+const monotone = (f: (value: number) => number, { hi, lo }: Interval): Interval => {
+  const least = f(lo)
+  const most = f(hi)
+  return least === 0 || most === 0 ? { lo: Math.min(least, -0), hi: Math.max(most, 0) } : { lo: least, hi: most }
+}
+
+/** The lesser or the greater of two operands; of two zeros, either one. */
+const choose = (f: (a: number, b: number) => number, a: Interval, b: Interval): Interval => {
+  const lo = f(a.lo, b.lo)
+  const hi = f(a.hi, b.hi)
+  return hasZero(a) && hasZero(b) ? { lo: Math.min(lo, -0), hi: Math.max(hi, 0) } : { lo, hi }
+}
+
+const nearestEven = (value: number): number => {
+  if (!(Math.abs(value) < 2 ** 52)) return value
+  const shift = value < 0 ? -(2 ** 52) : 2 ** 52
+  return value + shift - shift
+}
+
+const add = (a: Interval, b: Interval, { format, rules }: FloatContext): Known => {
+  const opposed = (a.hi === Infinity && b.lo === -Infinity) || (a.lo === -Infinity && b.hi === Infinity)
+  if (opposed) return isPoint(a) && isPoint(b) ? notANumber : undefined
+  const lo = a.lo + b.lo
+  const hi = a.hi + b.hi
+  if (rules.reorders) return reordered(lo, hi, termsOf(a) + termsOf(b), format, rules)
+  // A rounded double may be on the other side of the middle between two numbers of the type.
+  const once = format.precision === 53
+  return rounded(
+    once || isSum(lo, a.lo, b.lo) ? lo : below(lo),
+    once || isSum(hi, a.hi, b.hi) ? hi : above(hi),
+    format,
+    rules
+  )
+}
+
+/** Whether a sum in doubles is exact. */
+const isSum = (sum: number, a: number, b: number): boolean => sum - a === b && sum - b === a
+
+const multiply = (a: Interval, b: Interval, { format, rules }: FloatContext): Known => {
+  const product = exactProduct(a, b)
+  if (product === undefined || isNaN(product)) return product
+  return rules.reorders
+    ? reordered(product.lo, product.hi, termsOf(a) * termsOf(b), format, rules)
+    : rounded(product.lo, product.hi, format, rules)
+}
+
+/** Each step may round as if its numbers were as large as the sum of all terms. */
+const reordered = (lo: number, hi: number, terms: number, format: FloatFormat, rules: FloatRules): Interval => {
+  const unit = unitAt(terms, format)
+  return { ...rounded(lo - unit, hi + unit, format, rules), terms }
+}
+
+const exactProduct = (a: Interval, b: Interval): Known => {
+  if ((hasZero(a) && mayBeInfinite(b)) || (hasZero(b) && mayBeInfinite(a))) {
+    return isPoint(a) && isPoint(b) ? notANumber : undefined
+  }
+  const products = [a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi]
+  return { lo: Math.min(...products), hi: Math.max(...products) }
+}
+
+const divide = (a: Interval, b: Interval, context: FloatContext): Known => {
+  if (hasZero(a) && hasZero(b)) return isZero(a) && isZero(b) ? notANumber : undefined
+  if (mayBeInfinite(a) && mayBeInfinite(b)) return isPoint(a) && isPoint(b) ? notANumber : undefined
+  // The sign of the zero decides which infinity is the result.
+  if (hasZero(b) && !Object.is(b.lo, 0) && !Object.is(b.hi, -0)) return undefined
+  return corners("divide", [a, b], context)
+}
+
+const isZero = ({ hi, lo }: Interval): boolean => lo === 0 && hi === 0
+
+/** `a - b * trunc(a / b)`, each step rounded. Unlike `divide` it takes divisors of any size. */
+const remainder = (a: Interval, b: Interval, context: FloatContext): Known => {
+  const isLarge = Math.max(-b.lo, b.hi) > 2 ** 126
+  const quotient = isLarge ? divide(quarter(a), quarter(b), context) : divide(a, b, context)
+  if (quotient === undefined || isNaN(quotient)) return quotient
+  const product = multiply(b, monotone(Math.trunc, quotient), context)
+  if (product === undefined || isNaN(product)) return product
+  return add(a, negate(product), context)
+}
+
+const quarter = ({ hi, lo }: Interval): Interval => ({ lo: lo / 4, hi: hi / 4 })
+
+/** `a - floor(a)`: both operands depend on `a`, so their intervals are not independent. */
+const fract = (a: Interval, context: FloatContext): Known => {
+  const { hi, lo } = monotone(Math.floor, a)
+  return lo === hi ? add(a, point(-lo), context) : mayBeInfinite(a) ? undefined : { lo: -0, hi: 1 }
+}
+
+/** `a * (1 - c) + b * c`, each step rounded. */
+const mix = (a: Interval, b: Interval, c: Interval, context: FloatContext): Known => {
+  const rest = add(point(1), negate(c), context)
+  if (rest === undefined || isNaN(rest)) return rest
+  const first = multiply(a, rest, context)
+  const second = multiply(b, c, context)
+  if (first === undefined || second === undefined) return undefined
+  return isNaN(first) || isNaN(second) ? notANumber : add(first, second, context)
+}
+
+/** Rounded once or twice, because not every device computes it in one step. */
+const fusedMultiplyAdd = (a: Interval, b: Interval, c: Interval, context: FloatContext): Known => {
+  const product = exactProduct(a, b)
+  if (product === undefined || isNaN(product)) return product
+  const twice = multiply(a, b, context)
+  const late = add(widened(product), c, context)
+  const early = twice === undefined || isNaN(twice) ? twice : add(twice, c, context)
+  return joined([late, early])
+}
+
+const widened = ({ hi, lo }: Interval): Interval => ({ lo: below(lo), hi: above(hi) })
+
+/** Functions that are monotone in each operand: the ends of the operands give the ends of the result. */
+const corners = (operation: Operation, operands: ReadonlyArray<Interval>, context: FloatContext): Known => {
+  let result: Known
+  for (const numbers of endsOf(operands)) {
+    const at = near(operation, numbers, context)
+    if (at === undefined) return undefined
+    const next = result === undefined ? at : hull(result, at)
+    if (next === undefined) return undefined
+    result = next
+  }
+  // Both ends may be outside a function's domain, and numbers between them inside.
+  return result !== undefined && isNaN(result) && !operands.every(isPoint) ? undefined : result
+}
+
+const endsOf = (operands: ReadonlyArray<Interval>): ReadonlyArray<ReadonlyArray<number>> =>
+  operands.reduce<ReadonlyArray<ReadonlyArray<number>>>(
+    (found, operand) =>
+      found.flatMap((numbers) =>
+        isPoint(operand) ? [[...numbers, operand.lo]] : [[...numbers, operand.lo], [...numbers, operand.hi]]
+      ),
+    [[]]
+  )
+
+/** The possible results of an operation on exactly these numbers. */
+const near = (operation: Operation, operands: ReadonlyArray<number>, context: FloatContext): Known => {
+  const exact = meaning(operation, operands)
+  const tolerance = toleranceOf(operation, context.type, operands, exact)
+  if (tolerance === undefined) return undefined
+  if (Number.isNaN(exact)) return notANumber
+  if (!Number.isFinite(exact)) return point(exact)
+  // The doubles of the reference also have an error.
+  const slack = context.type === "f64" && operation !== "divide" && operation !== "sqrt" ? 2 : 0
+  const distance = tolerance + slack * unitAt(exact, context.format)
+  return rounded(exact - distance, exact + distance, context.format, context.rules)
+}
+
+/** The operations, computed in doubles. */
+const meaning = (operation: Operation, [a = NaN, b = NaN]: ReadonlyArray<number>): number => {
+  switch (operation) {
+    case "divide":
+      return a / b
+    case "inverseSqrt":
+      return 1 / Math.sqrt(a)
+    case "exp2":
+      return 2 ** a
+    case "atan2":
+      return Math.atan2(a, b)
+    case "power":
+      return a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b
+    case "degrees":
+      return a * (180 / Math.PI)
+    case "radians":
+      return a * (Math.PI / 180)
+    case "sqrt":
+    case "exp":
+    case "log":
+    case "log2":
+    case "sin":
+    case "cos":
+    case "tan":
+    case "asin":
+    case "acos":
+    case "atan":
+    case "sinh":
+    case "cosh":
+    case "tanh":
+    case "asinh":
+    case "acosh":
+    case "atanh":
+      return Math[operation](a)
+    default:
+      throw new Error(`the reference has no ${operation}`)
+  }
+}
+
+/** Its slope is never more than 1. */
+const wave = (operation: "sin" | "cos", a: Interval, context: FloatContext): Known => {
+  const ends = corners(operation, [a], context)
+  if (ends === undefined || isNaN(ends) || isPoint(a)) return ends
+  const swing = Math.min(2, a.hi - a.lo)
+  return { lo: ends.lo - swing, hi: ends.hi + swing }
+}
+
+/** Between two poles it increases. */
+const tangent = (a: Interval, context: FloatContext): Known => {
+  const betweenPoles = a.hi - a.lo < 1 && Math.cos(a.lo) * Math.cos(a.hi) > 0
+  return isPoint(a) || betweenPoles ? corners("tan", [a], context) : undefined
+}
+
+/** Around the origin it has every value, and at the negative half of the x axis it jumps. */
+const arcTangent = (y: Interval, x: Interval, context: FloatContext): Known => {
+  if (isPoint(x) && isPoint(y)) return corners("atan2", [y, x], context)
+  return hasZero(y) && x.lo <= 0 ? undefined : corners("atan2", [y, x], context)
+}
+
+/** NumPy's: anything to the power of 0 is 1, and so is 1 to the power of anything. */
+const power = (a: Interval, b: Interval, context: FloatContext): Known => {
+  if (isPoint(a) && isPoint(b)) return corners("power", [a, b], context)
+  if (isNaN(a)) return hasZero(b) ? undefined : notANumber
+  if (isNaN(b)) return a.lo <= 1 && a.hi >= 1 ? undefined : notANumber
+  return a.lo > 0 && !mayBeInfinite(a) && !mayBeInfinite(b) ? corners("power", [a, b], context) : undefined
+}

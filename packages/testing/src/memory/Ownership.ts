@@ -1,0 +1,127 @@
+/**
+ * The owner of a lease: `use`, release, transfer and extract, with data that must stay.
+ *
+ * @internal
+ */
+import * as BufferLike from "effect-gpu-pool/BufferLike"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import * as Lease from "effect-gpu-pool/Lease"
+import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as Kernels from "../commands/Kernels.ts"
+import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+
+const test = inGroup("ownership")
+
+const expectWords = (what: string, lease: PooledBuffer, word: number) =>
+  Effect.map(
+    CommandQueue.read(lease, Uint32Array),
+    (found) => Expect.numbers(what, found, new Uint32Array(found.length).fill(word))
+  )
+
+const filled = (word: number) => Effect.tap(BufferPool.allocate(256), (lease) => CommandQueue.fill(lease, word))
+
+class Pair implements LeaseHolder.LeaseHolder {
+  readonly #leases: readonly [PooledBuffer, PooledBuffer]
+  constructor(first: PooledBuffer, second: PooledBuffer) {
+    this.#leases = [first, second]
+  }
+  [LeaseHolder.LeaseHolder]() {
+    return this.#leases
+  }
+}
+
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("use releases its lease, however its effect ends", function*() {
+    const leases: Array<PooledBuffer> = []
+    const found = yield* BufferPool.use(256, (lease) => {
+      leases.push(lease)
+      return Effect.andThen(CommandQueue.fill(lease, 6), CommandQueue.read(lease, Uint32Array))
+    })
+    Expect.numbers("the loan's data", found, new Uint32Array(64).fill(6))
+    const failed = yield* Effect.exit(BufferPool.use(256, (lease) => {
+      leases.push(lease)
+      return Effect.fail("f failed")
+    }))
+    Expect.isTrue("the failure of f", Exit.isFailure(failed))
+    for (const lease of leases) Expect.isTrue("the lease of `use` has ended", !Lease.isLive(lease))
+    const { hits, misses } = yield* BufferPool.stats
+    Expect.same("one block for both", { hits, misses }, { hits: 1, misses: 1 })
+  }),
+  test("a transferred lease outlives its `use`", function*() {
+    const outer = yield* Effect.scope
+    const kept = yield* BufferPool.use(256, (lease) =>
+      Effect.gen(function*() {
+        yield* CommandQueue.fill(lease, 8)
+        yield* Lease.transfer(lease, outer)
+        return lease
+      }))
+    yield* expectWords("a lease that was transferred", kept, 8)
+  }),
+  test("an ended lease never reaches the next owner's memory", function*() {
+    const first = yield* filled(1)
+    const block = BufferLike.deviceBuffer(first)
+    yield* Lease.release(first)
+    const second = yield* filled(2)
+    Expect.isTrue("the block is reused", BufferLike.deviceBuffer(second) === block)
+    yield* Expect.failsWith("the first lease", CommandQueue.read(first, Uint32Array), "Released")
+    yield* Expect.failsWith("the first lease", CommandQueue.fill(first, 9), "Released")
+    yield* Expect.failsWith("releasing it again", Lease.release(first), "Released")
+    yield* expectWords("the second owner's data", second, 2)
+  }),
+  test("a transferred lease lives as long as its new scope", function*() {
+    const outer = yield* Scope.make()
+    const kept = yield* Effect.scoped(Effect.gen(function*() {
+      const lease = yield* filled(3)
+      yield* Lease.transfer(lease, outer)
+      return lease
+    }))
+    yield* expectWords("after the first scope", kept, 3)
+    yield* Scope.close(outer, Exit.void)
+    yield* Expect.failsWith("after the second scope", CommandQueue.read(kept, Uint32Array), "Released")
+  }),
+  test("extract keeps the leases of its result and releases the others", function*() {
+    const dropped: Array<PooledBuffer> = []
+    const kept = yield* LeaseHolder.extract(Effect.gen(function*() {
+      const scratch = yield* filled(10)
+      const y = yield* BufferPool.allocate(256)
+      yield* CommandQueue.dispatch(Kernels.addTo, { x: scratch, y, a: 5 }, 64)
+      dropped.push(scratch)
+      return { y, again: [y] as const, nothing: null }
+    }))
+    const { activeBlocks } = yield* BufferPool.stats
+    Expect.equal("active blocks", activeBlocks, 1)
+    Expect.isTrue("the intermediate lease has ended", dropped.every((lease) => !Lease.isLive(lease)))
+    yield* BufferPool.use(256, (lease) => CommandQueue.fill(lease, 0))
+    yield* expectWords("the result", kept.y, 15)
+  }),
+  test("extract moves the leases in its result, and only those that its scope owns", function*() {
+    const borrowed = yield* filled(1)
+    const target = yield* Scope.make()
+    const pair = yield* LeaseHolder.extract(Effect.map(filled(2), (own) => new Pair(own, borrowed))).pipe(
+      Scope.provide(target)
+    )
+    const leases = [...pair[LeaseHolder.LeaseHolder]()]
+    Expect.same("both live", leases.map(Lease.isLive), [true, true])
+    yield* expectWords("the lease that moved", leases[0]!, 2)
+    yield* Scope.close(target, Exit.void)
+    Expect.same("only moved leases end with the new scope", leases.map(Lease.isLive), [false, true])
+    yield* expectWords("a lease that the inner scope did not own", borrowed, 1)
+  }),
+  test("extract of a failure releases all leases", function*() {
+    const taken: Array<PooledBuffer> = []
+    const exit = yield* Effect.exit(LeaseHolder.extract(Effect.gen(function*() {
+      taken.push(yield* filled(4))
+      return yield* Effect.fail("no result")
+    })))
+    Expect.isTrue("the failure", Exit.isFailure(exit))
+    Expect.isTrue("everything went back", taken.every((lease) => !Lease.isLive(lease)))
+    const { activeBlocks, heldBlocks } = yield* BufferPool.stats
+    Expect.same("blocks", { activeBlocks, heldBlocks }, { activeBlocks: 0, heldBlocks: 1 })
+  })
+]

@@ -1,0 +1,232 @@
+/**
+ * Values of wrong types, and values that throw when they are read: an effect fails with InvalidRequest for each, on
+ * every backend, and never dies. `test/fuzz` tries such calls at random; these are the known ones.
+ *
+ * @internal
+ */
+import * as Allocator from "effect-gpu-pool/Allocator"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import * as BufferUsage from "effect-gpu-pool/BufferUsage"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { DeviceContext } from "effect-gpu-pool/DeviceContext"
+import * as FaultyAllocator from "effect-gpu-pool/FaultyAllocator"
+import * as ImageFormat from "effect-gpu-pool/ImageFormat"
+import type * as ImageLike from "effect-gpu-pool/ImageLike"
+import * as ImagePool from "effect-gpu-pool/ImagePool"
+import * as Images from "effect-gpu-pool/Images"
+import * as ImageShape from "effect-gpu-pool/ImageShape"
+import * as Kernel from "effect-gpu-pool/Kernel"
+import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import * as KernelCache from "effect-gpu-pool/KernelCache"
+import * as Lease from "effect-gpu-pool/Lease"
+import * as LimitingAllocator from "effect-gpu-pool/LimitingAllocator"
+import * as Mapping from "effect-gpu-pool/Mapping"
+import * as MemoryObjects from "effect-gpu-pool/MemoryObjects"
+import * as QueueEvent from "effect-gpu-pool/QueueEvent"
+import * as SubRegion from "effect-gpu-pool/SubRegion"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Kernels from "../commands/Kernels.ts"
+import { type ConformanceTest, inGroup, runsCommands, type TestServices } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { onAnyDevice } from "../images/AnyDevice.ts"
+import { expectUsable, type Mistake, mistakeTests } from "./BadRequests.ts"
+
+/** Passes a value that the types forbid, as programs without types can. */
+export const wrong = <A>(value: unknown): A => value as A
+
+/** A proxy that throws on every access. */
+const revoked = <A>(): A => {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  return proxy as A
+}
+
+/** An object whose members throw when they are read. */
+const throwing = <A>(...names: ReadonlyArray<string>): A => {
+  const made = {}
+  for (const name of names) Object.defineProperty(made, name, { get: refuse, enumerable: true })
+  return made as A
+}
+
+const refuse = (): never => {
+  throw new Error("unreadable")
+}
+
+const withLease = <A, E>(
+  use: (lease: PooledBuffer) => Effect.Effect<A, E, TestServices>
+): Effect.Effect<A, E | Effect.Error<ReturnType<typeof BufferPool.allocate>>, TestServices> =>
+  Effect.flatMap(BufferPool.allocate(64), use)
+
+const build = <A, E>(layer: Layer.Layer<A, E, TestServices>) => Effect.scoped(Layer.build(layer))
+
+const mistakes: ReadonlyArray<readonly [name: string, call: Mistake[2]]> = [
+  ["MemoryObjects.migrate(7)", MemoryObjects.migrate(wrong(7))],
+  ["MemoryObjects.migrate of a string", MemoryObjects.migrate(wrong("ab"))],
+  ["SubRegion.make without bounds", withLease((lease) => SubRegion.make(lease, wrong(undefined)))],
+  ["SubRegion.make with bounds that throw", withLease((lease) => SubRegion.make(lease, throwing("offset")))],
+  ["QueueEvent.isDone(undefined)", QueueEvent.isDone(wrong(undefined))],
+  ["QueueEvent.wait(null)", QueueEvent.wait(wrong(null))],
+  ["CommandQueue.after(undefined)", CommandQueue.after(Effect.void, wrong(undefined))],
+  ["CommandQueue.after of a list that throws", CommandQueue.after(Effect.void, revoked())],
+  ["FaultyAllocator.layer(null)", build(Layer.provide(FaultyAllocator.layer(wrong(null)), Allocator.layerImmediate))],
+  [
+    "FaultyAllocator.layer with no faults",
+    build(Layer.provide(FaultyAllocator.layer({ faults: wrong({}) }), Allocator.layerImmediate))
+  ],
+  [
+    "LimitingAllocator.layer(null)",
+    build(Layer.provide(LimitingAllocator.layer(wrong(null)), Allocator.layerImmediate))
+  ],
+  ["a revoked proxy for a lease to write", CommandQueue.write(revoked<PooledBuffer>(), new Uint8Array(4))],
+  ["a revoked proxy for data", withLease((lease) => CommandQueue.write(lease, revoked()))],
+  ["options that throw", withLease((lease) => CommandQueue.fill(lease, 0, throwing("offset")))],
+  ["a kernel that throws", withLease((x) => CommandQueue.dispatch(revoked<Kernel.Kernel>(), { x }, 1))],
+  ["arguments that throw", CommandQueue.dispatch(Kernels.constant(1), throwing("y"), 1)],
+  ["a revoked proxy to release", Lease.release(revoked())],
+  ["a revoked proxy for a scope", withLease((lease) => Lease.transfer(lease, revoked()))],
+  ["a revoked proxy to map", Mapping.map(revoked<PooledBuffer>(), Uint8Array)],
+  ["options of a mapping that throw", withLease((lease) => Mapping.map(lease, Uint8Array, throwing("access")))],
+  ["a revoked proxy for an image", Images.read(revoked<ImageLike.ImageLike>(), {})],
+  ["a revoked proxy for a format", Images.make({ kind: "1d", width: 1, height: 1, depth: 1, layers: 1 }, revoked())],
+  ["a limit that throws", BufferPool.setLimit(throwing("maxBytes"))],
+  ["options of a pool that throw", build(BufferPool.layer(throwing("sizePolicy")))]
+]
+
+const withoutPrototype: object = Object.freeze(Object.create(null))
+
+const unprintable: object = Object.freeze({
+  toString() {
+    throw new Error("toString was called")
+  },
+  valueOf() {
+    throw new Error("valueOf was called")
+  }
+})
+
+/** Values that are neither a string, nor a number, nor `undefined`. */
+export const oddValues: ReadonlyArray<readonly [name: string, value: unknown]> = [
+  ["a symbol", Symbol("odd")],
+  ["an object without a prototype", withoutPrototype],
+  ["an object whose toString throws", unprintable],
+  ["a bigint", 7n],
+  ["a boolean", true],
+  ["a function", () => {}],
+  ["an array", ["odd"]]
+]
+
+const shape = ImageShape.image2d(2, 2)
+
+type Call = Effect.Effect<unknown, unknown, TestServices | Scope.Scope>
+
+/** All functions that take a label. */
+const labelled: ReadonlyArray<readonly [name: string, call: (label: string) => Call]> = [
+  ["a lease", (label) => BufferPool.allocate(64, { label })],
+  ["a zero-byte lease", (label) => BufferPool.allocate(0, { label })],
+  ["a loan", (label) => BufferPool.use(64, () => Effect.void, { label })],
+  ["a pool", (label) => Layer.build(Layer.fresh(BufferPool.layer({ label })))],
+  ["a budget", (label) => BufferPool.withBudget(64, { label })(BufferPool.allocate(64))],
+  ["a device buffer", (label) => Effect.provide(Allocator.allocate(64, { label }), Allocator.layerImmediate)],
+  [
+    "a raw device buffer",
+    (label) => DeviceContext.use((device) => device.createBuffer(64, BufferUsage.defaultUsage, label))
+  ],
+  ["a buffer made of data", (label) => MemoryObjects.fromHost(new Uint8Array(64), { label })],
+  [
+    "a region",
+    (label) => Effect.flatMap(BufferPool.allocate(64), (lease) => SubRegion.make(lease, { size: 16 }, { label }))
+  ],
+  ["a pool of images", (label) => Layer.build(Layer.fresh(ImagePool.layer({ label })))]
+]
+
+const labelledImages: typeof labelled = [
+  ["an image", (label) => Images.make(shape, ImageFormat.rgba8, { label })],
+  [
+    "a pooled image",
+    (label) => Effect.provide(ImagePool.allocate(shape, ImageFormat.rgba8, { label }), Layer.fresh(ImagePool.layer()))
+  ]
+]
+
+/** All functions that take a size or a usage. */
+const measured: ReadonlyArray<readonly [name: string, call: (value: number) => Call]> = [
+  ["the size of a lease", (size) => BufferPool.allocate(size)],
+  [
+    "the size of a raw device buffer",
+    (size) => DeviceContext.use((device) => device.createBuffer(size, BufferUsage.defaultUsage))
+  ],
+  ["the usage of a lease", (usage) => BufferPool.allocate(64, { usage })],
+  ["the usage of a raw device buffer", (usage) => DeviceContext.use((device) => device.createBuffer(64, usage))]
+]
+
+/** Kernels of programs without types can have any value in place of a string. */
+const kernels: ReadonlyArray<readonly [name: string, kernel: (text: string) => Kernel.Kernel]> = ([
+  ["name", (name) => ({ name })],
+  ["body in WGSL", (wgsl) => ({ body: { wgsl, opencl: "", host: () => {} } })],
+  ["body in OpenCL C", (opencl) => ({ body: { wgsl: "", opencl, host: () => {} } })],
+  ["preamble", (preamble) => ({ preamble: { wgsl: preamble, opencl: preamble } })],
+  ["buildOptions", (buildOptions) => ({ buildOptions })]
+] as ReadonlyArray<readonly [string, (text: string) => object]>).map(([name, fields]) => [
+  name,
+  (text) =>
+    Kernel.make({
+      name: "odd",
+      args: [VectorArg("f32", "x")],
+      body: { wgsl: "", opencl: "", host: () => {} },
+      ...fields(text)
+    })
+])
+
+const refused = (calls: ReadonlyArray<readonly [name: string, call: (value: never) => Call]>) =>
+  Effect.gen(function*() {
+    for (const [name, call] of calls) {
+      for (const [odd, value] of oddValues) {
+        const what = `${name} with ${odd}`
+        const reason = yield* Expect.failsWith(what, Effect.scoped(call(value as never)), "InvalidRequest")
+        Expect.isTrue(`${what}: the message is short`, reason.message.length < 400)
+      }
+    }
+    yield* expectUsable
+  })
+
+const group = "wrong values"
+const odd = inGroup("odd values", { counting: true })
+
+export const tests: ReadonlyArray<ConformanceTest> = [
+  ...mistakeTests(group, mistakes.map(([name, call]): Mistake => [name, "InvalidRequest", call])),
+  /** The program changes the list of arguments after it made a kernel of it. The kernel must not change with it. */
+  inGroup(group)("a kernel stays the same when the program changes its list of arguments", function*() {
+    const changes: ReadonlyArray<(args: Array<unknown>) => unknown> = [
+      (args) => args.push(VectorArg("f32", "more")),
+      (args) => args.pop(),
+      (args) => args.fill(undefined),
+      (args) => args.splice(0, 1)
+    ]
+    const x = yield* BufferPool.allocate(16)
+    for (const change of changes) {
+      const args = [VectorArg("f32", "x"), ScalarArg("f32", "a")] as const
+      const list = [...args]
+      const made = Kernel.make({
+        name: "kept",
+        args: list as unknown as typeof args,
+        body: Kernels.scale.body as never
+      })
+      const own: typeof made = { ...made, args: list as unknown as typeof args }
+      for (const kernel of [made, own]) yield* CommandQueue.dispatch(kernel, { x, a: 2 }, 4)
+      change(list)
+      yield* CommandQueue.write(x, new Float32Array([1, 2, 3, 4]))
+      for (const kernel of [made, own]) yield* CommandQueue.dispatch(kernel, { x, a: 2 }, 4)
+      const found = yield* CommandQueue.read(x, Float32Array)
+      if (yield* runsCommands) Expect.numbers("after the change", found, [4, 8, 12, 16])
+    }
+    yield* CommandQueue.finish
+  }),
+  odd("labels that are no strings are refused", refused(labelled)),
+  ...onAnyDevice([odd("labels of images that are no strings are refused", refused(labelledImages))]),
+  odd("sizes and usages that are no numbers are refused", refused(measured)),
+  odd(
+    "kernels with other values than strings are refused",
+    refused(kernels.map(([name, kernel]) => [name, (text) => KernelCache.get(kernel(text))]))
+  )
+]

@@ -1,0 +1,133 @@
+/**
+ * The machine of a pool: the whole protocol of a memory, synchronous and without I/O, for models, replays and recorders.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * The whole protocol of a memory as one synchronous machine.
+ *
+ * @category machine
+ * @since 0.1.0
+ */
+export * as PoolMachine from "./domain/pool/machine/PoolMachine.ts"
+
+/**
+ * What a shell gives to the machine of a memory.
+ *
+ * @category machine
+ * @since 0.1.0
+ */
+export * as PoolInputs from "./domain/pool/machine/PoolInputs.ts"
+
+/**
+ * Who is told what the machine decides.
+ *
+ * @category machine
+ * @since 0.1.0
+ */
+export * as PoolObserver from "./domain/pool/machine/PoolObserver.ts"
+
+/**
+ * What all parts of a pool's machine see.
+ *
+ * @category machine
+ * @since 0.1.0
+ */
+export * as PoolState from "./domain/pool/machine/PoolState.ts"
+
+/**
+ * The limits around a memory.
+ *
+ * @category machine
+ * @since 0.1.0
+ */
+export * as OuterLimits from "./domain/pool/machine/OuterLimits.ts"
+
+/**
+ * When the steps of the clock of idle blocks are due.
+ *
+ * @category machine
+ * @since 0.1.0
+ */
+export * as IdleSchedule from "./domain/pool/machine/IdleSchedule.ts"
+
+/**
+ * One request for memory, as the pool's machine knows it.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export * as Request from "./domain/pool/machine/Request.ts"
+
+/**
+ * The bytes that are reserved for one effect.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export * as Reservation from "./domain/pool/machine/Reservation.ts"
+
+/**
+ * A limit within a memory.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export * as Budget from "./domain/pool/machine/Budget.ts"
+
+/**
+ * The bytes that one request charges to its budgets.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export * as Charge from "./domain/pool/machine/Charge.ts"
+
+/**
+ * The exclusive sections of effects that do not know how much memory they will need.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export * as ExclusiveSections from "./domain/pool/machine/ExclusiveSections.ts"
+
+/**
+ * The jobs that have memory which a queue waits for.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export * as HoldingJobs from "./domain/pool/machine/HoldingJobs.ts"
+
+/**
+ * The active leases of a memory, summed by label and call site.
+ *
+ * @category values
+ * @since 0.1.0
+ */
+export * as HolderSums from "./domain/pool/HolderSums.ts"
+
+/**
+ * When a program has outgrown the blocks that its pool holds.
+ *
+ * @category values
+ * @since 0.1.0
+ */
+export * as Outgrown from "./domain/pool/Outgrown.ts"
+
+/**
+ * What happens to the memory of pools, one value for each time.
+ *
+ * @category values
+ * @since 0.1.0
+ */
+export * as PoolEvent from "./domain/pool/PoolEvent.ts"
+
+/**
+ * The options of a pool, and their check.
+ *
+ * @category values
+ * @since 0.1.0
+ */
+export * as PoolOptions from "./domain/pool/PoolOptions.ts"

@@ -1,9 +1,0 @@
-import { BufferPool } from "effect-gpu-pool"
-import { OpenCl } from "effect-gpu-pool/opencl"
-import * as Layer from "effect/Layer"
-import { describeWith } from "../support/required.ts"
-import { elementwiseLaws } from "./ElementwiseLaws.ts"
-
-describeWith(["opencl"], "on OpenCL", () => {
-  elementwiseLaws(BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layer())))
-})
