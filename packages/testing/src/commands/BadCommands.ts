@@ -3,18 +3,13 @@
  *
  * @internal
  */
+import { BufferPool, BufferUsage, CommandQueue, Lease, Mapping, SubRegion } from "effect-gpu-pool"
 import type { BufferLike } from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError, Reason } from "effect-gpu-pool/GpuError"
 import { layer as hostLayer } from "effect-gpu-pool/Host"
 import type { HostData } from "effect-gpu-pool/HostData"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as Mapping from "effect-gpu-pool/Mapping"
-import * as SubRegion from "effect-gpu-pool/SubRegion"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -3,14 +3,10 @@
  *
  * @internal
  */
-import * as Allocator from "effect-gpu-pool/Allocator"
+import { Allocator, BufferPool, CommandQueue, type CommandQueue as Rectangle, SubRegion } from "effect-gpu-pool"
 import type { BufferLike } from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import type * as Rectangle from "effect-gpu-pool/CommandQueue"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as SubRegion from "effect-gpu-pool/SubRegion"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"

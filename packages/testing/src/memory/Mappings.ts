@@ -3,14 +3,10 @@
  *
  * @internal
  */
+import { BufferPool, CommandQueue, Lease, Mapping, SubRegion } from "effect-gpu-pool"
 import type { BufferLike } from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as Mapping from "effect-gpu-pool/Mapping"
-import * as SubRegion from "effect-gpu-pool/SubRegion"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as Kernels from "../commands/Kernels.ts"

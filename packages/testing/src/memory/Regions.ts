@@ -3,16 +3,10 @@
  *
  * @internal
  */
-import * as Allocator from "effect-gpu-pool/Allocator"
+import { Allocator, BufferPool, BufferUsage, CommandQueue, Lease, MemoryObjects, SubRegion } from "effect-gpu-pool"
 import type * as BufferLike from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { DeviceBuffer } from "effect-gpu-pool/DeviceBuffer"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as MemoryObjects from "effect-gpu-pool/MemoryObjects"
-import * as SubRegion from "effect-gpu-pool/SubRegion"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"

@@ -3,12 +3,9 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, CommandQueue, StagingPool, Transfers } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { GpuError } from "effect-gpu-pool/GpuError"
-import * as StagingPool from "effect-gpu-pool/StagingPool"
-import * as Transfers from "effect-gpu-pool/Transfers"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"

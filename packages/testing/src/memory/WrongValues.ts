@@ -4,27 +4,24 @@
  *
  * @internal
  */
-import * as Allocator from "effect-gpu-pool/Allocator"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import {
+  Allocator,
+  BufferPool,
+  BufferUsage,
+  CommandQueue,
+  Kernel,
+  Lease,
+  Mapping,
+  MemoryObjects,
+  QueueEvent,
+  SubRegion
+} from "effect-gpu-pool"
+import { FaultyAllocator, LimitingAllocator } from "effect-gpu-pool/allocators"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import * as FaultyAllocator from "effect-gpu-pool/FaultyAllocator"
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import type * as ImageLike from "effect-gpu-pool/ImageLike"
-import * as ImagePool from "effect-gpu-pool/ImagePool"
-import * as Images from "effect-gpu-pool/Images"
-import * as ImageShape from "effect-gpu-pool/ImageShape"
-import * as Kernel from "effect-gpu-pool/Kernel"
+import { ImageFormat, type ImageLike, ImagePool, Images, ImageShape } from "effect-gpu-pool/images"
 import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import * as KernelCache from "effect-gpu-pool/KernelCache"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as LimitingAllocator from "effect-gpu-pool/LimitingAllocator"
-import * as Mapping from "effect-gpu-pool/Mapping"
-import * as MemoryObjects from "effect-gpu-pool/MemoryObjects"
-import * as QueueEvent from "effect-gpu-pool/QueueEvent"
-import * as SubRegion from "effect-gpu-pool/SubRegion"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
