@@ -6,10 +6,10 @@
  *
  * @since 0.1.0
  */
-import * as Data from "effect/Data"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import { line, lines, list, shownBytes } from "./arguments/ShownValue.ts"
 import * as DriverHint from "./device/DriverHint.ts"
 import { describe } from "./ErrorStack.ts"
@@ -35,6 +35,25 @@ export interface Holder {
   /** Where in the program it was asked for, in `CallSite.track`. */
   readonly callSite?: string | undefined
 }
+
+/** `Infinity` among them, for no limit. */
+const number = Schema.Number
+const text = Schema.UndefinedOr(Schema.String)
+
+const holder: Schema.Codec<Holder> = Schema.Struct({
+  label: text,
+  size: number,
+  capacity: number,
+  age: number,
+  callSite: Schema.optional(Schema.String)
+})
+
+const holderGroup: Schema.Codec<HolderGroup> = Schema.Struct({
+  label: text,
+  callSite: text,
+  leases: number,
+  bytes: number
+})
 
 const groupText = ({ bytes, callSite, label, leases }: HolderGroup): string =>
   `${label === undefined ? "(no label)" : line(label)}${callSite === undefined ? "" : ` at ${line(callSite)}`}: ` +
@@ -69,6 +88,13 @@ export interface WaitingJob {
   readonly holds: ReadonlyArray<{ readonly label: string | undefined; readonly size: number }>
 }
 
+const waitingJob: Schema.Codec<WaitingJob> = Schema.Struct({
+  label: text,
+  requested: number,
+  holdsBytes: number,
+  holds: Schema.Array(Schema.Struct({ label: text, size: number }))
+})
+
 const jobText = ({ holds, holdsBytes, label, requested }: WaitingJob): string => {
   const named = holds.map((lease) => `${lease.label ?? "(no label)"} ${lease.size} B`).join(", ")
   return `${label ?? "(no label)"} waits for ${requested} B and holds ${holdsBytes} B${
@@ -82,7 +108,9 @@ const jobText = ({ holds, holdsBytes, label, requested }: WaitingJob): string =>
  * @category models
  * @since 0.1.0
  */
-export type Rung = "bin" | "borrow" | "driver" | "reclaim" | "evict" | "exact" | "handlers" | "wait"
+export type Rung = typeof rung.Type
+
+const rung = Schema.Literals(["bin", "borrow", "driver", "reclaim", "evict", "exact", "handlers", "wait"])
 
 /**
  * The memory does not exist now, but could after a release. Retryable while other bytes are active, reserved or set aside.
@@ -108,50 +136,52 @@ export type Rung = "bin" | "borrow" | "driver" | "reclaim" | "evict" | "exact" |
  * @category errors
  * @since 0.1.0
  */
-export class OutOfMemory extends Data.TaggedClass("OutOfMemory")<{
-  /** What the caller asked for. */
-  readonly requested: number
-  /** The block that the size policy made of it. */
-  readonly blockSize: number
-  /** Whether a pool raised it; else a driver or the process did. */
-  readonly pooled: boolean
-  /** Whose limit and counters these are: the pool's own, or those of a budget within it. */
-  readonly limitName: "maxBytes" | "budget"
-  /** The label of that pool or budget, where it has one. */
-  readonly limitLabel?: string | undefined
-  /** That byte limit, `Infinity` when there is none. */
-  readonly limit: number
-  /** What active leases asked for, together. */
-  readonly activeBytes: number
-  /** Capacity of the blocks that the pool keeps for reuse. */
-  readonly heldBytes: number
-  /** Capacity of the active and held blocks. */
-  readonly managedBytes: number
-  /** Bytes of driver allocations under way. */
-  readonly reservedBytes: number
-  /** Bytes that are set aside for effects under `BufferPool.reserve`, and that these do not use now. */
-  readonly setAsideBytes: number
-  /** Capacity of the largest block that is still held. */
-  readonly largestHeldBytes: number
-  /**
-   * Where limits of allocators stand around the pool: the lowest of them, and how many bytes others use of them, other pools
-   * and programs without one.
-   */
-  readonly shared?: { readonly maxBytes: number; readonly bytesOfOthers: number } | undefined
-  /** What was tried, in order. */
-  readonly rungs: ReadonlyArray<Rung>
-  /** How long the request waited before it gave up, in milliseconds; `undefined` when it did not time out. */
-  readonly waitedMillis: number | undefined
-  /**
-   * The jobs that waited for each other when the pool failed this one, the youngest; empty otherwise. A retry can
-   * succeed when it first gives back this job's memory. One job alone has waited for its own memory, and would do so again.
-   */
-  readonly standstill: ReadonlyArray<WaitingJob>
-  /** The largest active leases, at most three, largest first. */
-  readonly holders: ReadonlyArray<Holder>
-  /** All active leases summed by label and call site: the five groups with the most bytes, from the most. */
-  readonly holderGroups: ReadonlyArray<HolderGroup>
-}> {
+export class OutOfMemory
+  extends Schema.TaggedClass<OutOfMemory>("effect-gpu-pool/GpuError/OutOfMemory")("OutOfMemory", {
+    /** What the caller asked for. */
+    requested: number,
+    /** The block that the size policy made of it. */
+    blockSize: number,
+    /** Whether a pool raised it; else a driver or the process did. */
+    pooled: Schema.Boolean,
+    /** Whose limit and counters these are: the pool's own, or those of a budget within it. */
+    limitName: Schema.Literals(["maxBytes", "budget"]),
+    /** The label of that pool or budget, where it has one. */
+    limitLabel: Schema.optional(Schema.String),
+    /** That byte limit, `Infinity` when there is none. */
+    limit: number,
+    /** What active leases asked for, together. */
+    activeBytes: number,
+    /** Capacity of the blocks that the pool keeps for reuse. */
+    heldBytes: number,
+    /** Capacity of the active and held blocks. */
+    managedBytes: number,
+    /** Bytes of driver allocations under way. */
+    reservedBytes: number,
+    /** Bytes that are set aside for effects under `BufferPool.reserve`, and that these do not use now. */
+    setAsideBytes: number,
+    /** Capacity of the largest block that is still held. */
+    largestHeldBytes: number,
+    /**
+     * Where limits of allocators stand around the pool: the lowest of them, and how many bytes others use of them, other pools
+     * and programs without one.
+     */
+    shared: Schema.optional(Schema.Struct({ maxBytes: number, bytesOfOthers: number })),
+    /** What was tried, in order. */
+    rungs: Schema.Array(rung),
+    /** How long the request waited before it gave up, in milliseconds; `undefined` when it did not time out. */
+    waitedMillis: Schema.UndefinedOr(number),
+    /**
+     * The jobs that waited for each other when the pool failed this one, the youngest; empty otherwise. A retry can
+     * succeed when it first gives back this job's memory. One job alone has waited for its own memory, and would do so again.
+     */
+    standstill: Schema.Array(waitingJob),
+    /** The largest active leases, at most three, largest first. */
+    holders: Schema.Array(holder),
+    /** All active leases summed by label and call site: the five groups with the most bytes, from the most. */
+    holderGroups: Schema.Array(holderGroup)
+  })
+{
   get isRetryable(): boolean {
     const ofOthers = this.shared?.bytesOfOthers ?? 0
     return this.standstill.length !== 1 && this.activeBytes + this.reservedBytes + this.setAsideBytes + ofOthers > 0
@@ -225,6 +255,11 @@ export interface LimitOwner {
   readonly name?: string | undefined
 }
 
+const limitOwner: Schema.Codec<LimitOwner> = Schema.Struct({
+  kind: Schema.Literals(["device", "memory", "pool", "budget", "allocator"]),
+  name: Schema.optional(Schema.String)
+})
+
 /**
  * The request can never fit: it is over `maxBytes`, a budget, or a limit of the device.
  *
@@ -242,18 +277,20 @@ export interface LimitOwner {
  * @category errors
  * @since 0.1.0
  */
-export class LimitExceeded extends Data.TaggedClass("LimitExceeded")<{
-  /** The call that was made, as `BufferPool.allocate`. */
-  readonly operation: string
-  readonly requested: number
-  /** The name of the limit, as `maxBytes` or `maxBufferSize`. */
-  readonly limitName: string
-  readonly limit: number
-  /** What the two numbers count, as `items`; `bytes` where nothing is said. */
-  readonly unit?: string | undefined
-  /** Whose limit it is, where that is known. */
-  readonly owner?: LimitOwner | undefined
-}> {
+export class LimitExceeded
+  extends Schema.TaggedClass<LimitExceeded>("effect-gpu-pool/GpuError/LimitExceeded")("LimitExceeded", {
+    /** The call that was made, as `BufferPool.allocate`. */
+    operation: Schema.String,
+    requested: number,
+    /** The name of the limit, as `maxBytes` or `maxBufferSize`. */
+    limitName: Schema.String,
+    limit: number,
+    /** What the two numbers count, as `items`; `bytes` where nothing is said. */
+    unit: Schema.optional(Schema.String),
+    /** Whose limit it is, where that is known. */
+    owner: Schema.optional(limitOwner)
+  })
+{
   get isRetryable(): boolean {
     return false
   }
@@ -306,15 +343,17 @@ export class LimitExceeded extends Data.TaggedClass("LimitExceeded")<{
  * @category errors
  * @since 0.1.0
  */
-export class InvalidRequest extends Data.TaggedClass("InvalidRequest")<{
-  readonly operation: string
-  /** What is wrong, with the values. */
-  readonly problem: string
-  /** What to do instead. */
-  readonly hint: string
-  /** Where it is wrong, for a text that is parsed: how many UTF-16 units stand before it. */
-  readonly position?: number
-}> {
+export class InvalidRequest
+  extends Schema.TaggedClass<InvalidRequest>("effect-gpu-pool/GpuError/InvalidRequest")("InvalidRequest", {
+    operation: Schema.String,
+    /** What is wrong, with the values. */
+    problem: Schema.String,
+    /** What to do instead. */
+    hint: Schema.String,
+    /** Where it is wrong, for a text that is parsed: how many UTF-16 units stand before it. */
+    position: Schema.optionalKey(number)
+  })
+{
   get isRetryable(): boolean {
     return false
   }
@@ -341,6 +380,12 @@ export interface TriedDevice {
   readonly why: string
 }
 
+const triedDevice: Schema.Codec<TriedDevice> = Schema.Struct({
+  backend: Schema.String,
+  device: Schema.String,
+  why: Schema.String
+})
+
 /** A message names so many devices that were tried. */
 const mostTried = 24
 
@@ -363,11 +408,13 @@ const mostTried = 24
  * @category errors
  * @since 0.1.0
  */
-export class DeviceUnavailable extends Data.TaggedClass("DeviceUnavailable")<{
-  readonly tried: ReadonlyArray<TriedDevice>
-  /** How to get a device. */
-  readonly hint: string
-}> {
+export class DeviceUnavailable
+  extends Schema.TaggedClass<DeviceUnavailable>("effect-gpu-pool/GpuError/DeviceUnavailable")("DeviceUnavailable", {
+    tried: Schema.Array(triedDevice),
+    /** How to get a device. */
+    hint: Schema.String
+  })
+{
   get isRetryable(): boolean {
     return false
   }
@@ -405,11 +452,11 @@ export class DeviceUnavailable extends Data.TaggedClass("DeviceUnavailable")<{
  * @category errors
  * @since 0.1.0
  */
-export class DeviceLost extends Data.TaggedClass("DeviceLost")<{
-  readonly backend: string
+export class DeviceLost extends Schema.TaggedClass<DeviceLost>("effect-gpu-pool/GpuError/DeviceLost")("DeviceLost", {
+  backend: Schema.String,
   /** What the driver said. */
-  readonly detail: string
-}> {
+  detail: Schema.String
+}) {
   get isRetryable(): boolean {
     return false
   }
@@ -441,15 +488,15 @@ export class DeviceLost extends Data.TaggedClass("DeviceLost")<{
  * @category errors
  * @since 0.1.0
  */
-export class Released extends Data.TaggedClass("Released")<{
-  readonly operation: string
-  readonly label: string | undefined
+export class Released extends Schema.TaggedClass<Released>("effect-gpu-pool/GpuError/Released")("Released", {
+  operation: Schema.String,
+  label: text,
   /** Requested bytes of the lease. */
-  readonly size: number
-  readonly why: "released" | "scopeClosed" | "poolClosed" | "parentReleased"
+  size: number,
+  why: Schema.Literals(["released", "scopeClosed", "poolClosed", "parentReleased"]),
   /** What it was; a buffer where nothing is said. */
-  readonly what?: "image" | "sampler" | "mapping" | "queue" | undefined
-}> {
+  what: Schema.optional(Schema.Literals(["image", "sampler", "mapping", "queue"]))
+}) {
   get isRetryable(): boolean {
     return false
   }
@@ -503,16 +550,18 @@ export class Released extends Data.TaggedClass("Released")<{
  * @category errors
  * @since 0.1.0
  */
-export class ForeignDevice extends Data.TaggedClass("ForeignDevice")<{
-  readonly operation: string
-  readonly label: string | undefined
-  /** The device that made the buffer. */
-  readonly owner: string
-  /** The device that was asked to use it. */
-  readonly expected: string
-  /** What it is; a buffer where nothing is said. */
-  readonly what?: "image" | "sampler" | undefined
-}> {
+export class ForeignDevice
+  extends Schema.TaggedClass<ForeignDevice>("effect-gpu-pool/GpuError/ForeignDevice")("ForeignDevice", {
+    operation: Schema.String,
+    label: text,
+    /** The device that made the buffer. */
+    owner: Schema.String,
+    /** The device that was asked to use it. */
+    expected: Schema.String,
+    /** What it is; a buffer where nothing is said. */
+    what: Schema.optional(Schema.Literals(["image", "sampler"]))
+  })
+{
   get isRetryable(): boolean {
     return false
   }
@@ -550,13 +599,15 @@ export class ForeignDevice extends Data.TaggedClass("ForeignDevice")<{
  * @category errors
  * @since 0.1.0
  */
-export class Unsupported extends Data.TaggedClass("Unsupported")<{
-  readonly operation: string
-  readonly backend: string
-  readonly feature: string
-  /** Why, and what to use instead. */
-  readonly hint: string
-}> {
+export class Unsupported
+  extends Schema.TaggedClass<Unsupported>("effect-gpu-pool/GpuError/Unsupported")("Unsupported", {
+    operation: Schema.String,
+    backend: Schema.String,
+    feature: Schema.String,
+    /** Why, and what to use instead. */
+    hint: Schema.String
+  })
+{
   get isRetryable(): boolean {
     return false
   }
@@ -589,25 +640,27 @@ export class Unsupported extends Data.TaggedClass("Unsupported")<{
  * @category errors
  * @since 0.1.0
  */
-export class DriverError extends Data.TaggedClass("DriverError")<{
-  readonly backend: string
-  /** The driver's function, as `clEnqueueNDRangeKernel` or `GPUQueue.submit`. */
-  readonly call: string
-  /** The driver's name for the code, as `CL_INVALID_KERNEL`, when it has one. */
-  readonly codeName: string | undefined
-  readonly code: number | undefined
-  /** What the driver or its compiler printed. */
-  readonly log: string
-  /**
-   * For a kernel that did not compile: the lines that the log speaks of, of the whole source that the compiler got, each
-   * with its number.
-   */
-  readonly source?: string | undefined
-  /** Labels of the recorded commands among which the failure happened. */
-  readonly commands: ReadonlyArray<string>
-  /** What to do next. */
-  readonly hint: string
-}> {
+export class DriverError
+  extends Schema.TaggedClass<DriverError>("effect-gpu-pool/GpuError/DriverError")("DriverError", {
+    backend: Schema.String,
+    /** The driver's function, as `clEnqueueNDRangeKernel` or `GPUQueue.submit`. */
+    call: Schema.String,
+    /** The driver's name for the code, as `CL_INVALID_KERNEL`, when it has one. */
+    codeName: text,
+    code: Schema.UndefinedOr(number),
+    /** What the driver or its compiler printed. */
+    log: Schema.String,
+    /**
+     * For a kernel that did not compile: the lines that the log speaks of, of the whole source that the compiler got, each
+     * with its number.
+     */
+    source: Schema.optional(Schema.String),
+    /** Labels of the recorded commands among which the failure happened. */
+    commands: Schema.Array(Schema.String),
+    /** What to do next. */
+    hint: Schema.String
+  })
+{
   get isRetryable(): boolean {
     return false
   }
@@ -638,16 +691,19 @@ const asSentence = (log: string): string => {
  * @category models
  * @since 0.1.0
  */
-export type Reason =
-  | OutOfMemory
-  | LimitExceeded
-  | InvalidRequest
-  | DeviceUnavailable
-  | DeviceLost
-  | Released
-  | ForeignDevice
-  | Unsupported
-  | DriverError
+export type Reason = typeof reason.Type
+
+const reason = Schema.Union([
+  OutOfMemory,
+  LimitExceeded,
+  InvalidRequest,
+  DeviceUnavailable,
+  DeviceLost,
+  Released,
+  ForeignDevice,
+  Unsupported,
+  DriverError
+])
 
 /**
  * The one error of this library. Handle a single reason with `Effect.catchReason`.
@@ -666,12 +722,16 @@ export type Reason =
  * @category errors
  * @since 0.1.0
  */
-export class GpuError extends Data.TaggedError("GpuError")<{ readonly reason: Reason }> {
+export class GpuError extends Schema.TaggedError<GpuError>("effect-gpu-pool/GpuError")("GpuError", { reason }) {
   readonly [TypeId] = TypeId
 
-  constructor(props: { readonly reason: Reason }) {
-    super(props)
+  constructor(props: { readonly reason: Reason }, options?: Schema.MakeOptions) {
+    super(props, options)
     describe(this)
+  }
+
+  override get name(): string {
+    return "GpuError"
   }
 
   /** Says what happened, with the values, and what to do next. */

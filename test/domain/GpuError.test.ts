@@ -1,5 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Exit from "effect/Exit"
+import * as Rpc from "effect/rpc/Rpc"
+import * as Schema from "effect/Schema"
 import * as fc from "fast-check"
 import { shownBytes } from "../../src/domain/arguments/ShownValue.ts"
 import * as GpuError from "../../src/domain/GpuError.ts"
@@ -21,7 +25,20 @@ const label = fc.option(word, { nil: undefined })
 const given = (...values: ReadonlyArray<string | number | undefined>): ReadonlyArray<string | number> =>
   values.filter((value) => value !== undefined)
 
-const holder: fc.Arbitrary<GpuError.Holder> = fc.record({ label, size: bytes, capacity: bytes, age: fc.nat() })
+const holder: fc.Arbitrary<GpuError.Holder> = fc.record({
+  label,
+  size: bytes,
+  capacity: bytes,
+  age: fc.nat(),
+  callSite: fc.option(word, { nil: undefined })
+}, { requiredKeys: ["label", "size", "capacity", "age"] })
+const shared = fc.record({ maxBytes: bytes, bytesOfOthers: fc.constant(0) })
+const waitingJob: fc.Arbitrary<GpuError.WaitingJob> = fc.record({
+  label,
+  requested: bytes,
+  holdsBytes: bytes,
+  holds: fc.array(fc.record({ label, size: bytes }), { maxLength: 3 })
+})
 const group: fc.Arbitrary<HolderGroup> = fc.record({
   label,
   callSite: fc.option(word, { nil: undefined }),
@@ -43,6 +60,7 @@ const evidence = fc.record({
   reservedBytes: fc.oneof(bytes, fc.constant(0)),
   setAsideBytes: fc.oneof(bytes, fc.constant(0)),
   largestHeldBytes: bytes,
+  shared: fc.option(shared, { nil: undefined }),
   rungs,
   waitedMillis: fc.option(fc.nat(), { nil: undefined }),
   standstill: fc.constant([]),
@@ -176,6 +194,27 @@ const cases: Readonly<Record<Tag, fc.Arbitrary<Case>>> = {
 const tags = Object.keys(cases) as ReadonlyArray<Tag>
 const anyCase = fc.oneof(...Object.values(cases))
 
+/** Those with fields that no message case above has. */
+const anyReason = fc.oneof(
+  anyCase.map(({ reason }) => reason),
+  evidence.chain((fields) =>
+    fc.array(waitingJob, { maxLength: 3 }).map((standstill) => new GpuError.OutOfMemory({ ...fields, standstill }))
+  ),
+  fc.record({ operation: word, problem: word, hint: word, position: fc.nat() }).map((fields) =>
+    new GpuError.InvalidRequest(fields)
+  ),
+  fc.record({ operation: word, label, size: bytes, what: fc.constantFrom("image" as const, "queue" as const) }).map(
+    (fields) => new GpuError.Released({ ...fields, why: "parentReleased" })
+  ),
+  fc.record({
+    call: word,
+    log: fc.string({ unit: "binary" }),
+    code: fc.double().map((code) => code + 0),
+    source: word
+  })
+    .map((fields) => new GpuError.DriverError({ ...fields, backend: "b", codeName: "C", commands: [], hint: "h" }))
+)
+
 const answer = (reason: GpuError.Reason) =>
   Effect.fail(GpuError.make(reason)).pipe(
     Effect.catchReasons("GpuError", {
@@ -273,6 +312,49 @@ describe("GpuError", () => {
       assert.include(String(error), reason.message)
       assert.strictEqual(Effect.runSync(Effect.flip(error)), error)
     }))
+  })
+})
+
+describe("GpuError's codec", () => {
+  /** What a program gets that has nothing of the error but what was sent. */
+  const sent: Readonly<Record<string, (error: GpuError.GpuError) => unknown>> = {
+    "as JSON": (error) => {
+      const json = Schema.toCodecJson(GpuError.GpuError)
+      const text = JSON.stringify(Schema.encodeUnknownSync(json)(error))
+      return Schema.decodeUnknownSync(json)(JSON.parse(text))
+    },
+    "as a message to a worker": (error) =>
+      Schema.decodeUnknownSync(GpuError.GpuError)(structuredClone(Schema.encodeUnknownSync(GpuError.GpuError)(error))),
+    "as the answer of a remote procedure": (error) => {
+      const rpc = Rpc.make("allocate", { error: GpuError.GpuError })
+      const exits = Schema.toCodecJson(Rpc.exitSchema(rpc))
+      const text = JSON.stringify(Schema.encodeUnknownSync(exits)(Exit.fail(error)))
+      return Effect.runSync(Effect.flip(Schema.decodeUnknownSync(exits)(JSON.parse(text))))
+    }
+  }
+
+  it.each(Object.keys(sent))("brings every error back equal, %s", (way) => {
+    fc.assert(fc.property(anyReason, (reason) => {
+      const error = GpuError.make(reason)
+      const back = sent[way]!(error)
+      assert.isTrue(GpuError.isGpuError(back))
+      const found = back as GpuError.GpuError
+      assert.notStrictEqual(found, error)
+      assert.instanceOf(found, Error)
+      assert.isTrue(Equal.equals(found, error))
+      assert.deepStrictEqual({ ...found.reason }, { ...reason })
+      assert.strictEqual(String(found), String(error))
+      assert.strictEqual(found.isRetryable, error.isRetryable)
+    }))
+  })
+
+  it("refuses what is no error of the library", () => {
+    const decode = Schema.decodeUnknownExit(Schema.toCodecJson(GpuError.GpuError))
+    const { reason } = GpuError.invalidRequest("o", "p", "h")
+    assert.isTrue(Exit.isSuccess(decode({ _tag: "GpuError", reason: { ...reason } })))
+    for (const wrong of [{ ...reason, hint: 1 }, { ...reason, _tag: "Other" }, { _tag: "InvalidRequest" }, undefined]) {
+      assert.isTrue(Exit.isFailure(decode({ _tag: "GpuError", reason: wrong })))
+    }
   })
 })
 
