@@ -1,7 +1,7 @@
 /**
  * All that the library and the driver know of a device, for which it is opened and closed again.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -20,7 +20,12 @@ import * as CommandQueue from "../services/queue/CommandQueue.ts"
 import { Backends } from "./Backends.ts"
 import { layerOf } from "./OpenListed.ts"
 
-/** The largest image of a kind, in elements, and the formats that kernels read and write. */
+/**
+ * The largest image of a kind, in elements, and the formats that kernels read and write.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ImageDetails {
   readonly width: number
   readonly height: number
@@ -30,6 +35,12 @@ export interface ImageDetails {
   readonly written: ReadonlyArray<string>
 }
 
+/**
+ * What the library and the driver know of a device.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface DeviceDetails {
   readonly info: DeviceInfo
   /** Whether it has queues besides the first. */
@@ -40,7 +51,12 @@ export interface DeviceDetails {
   readonly facts: DriverFacts
 }
 
-/** Opens the device, asks and closes it. Fails as its layer does. */
+/**
+ * Opens the device, asks and closes it. Fails as its layer does.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const detailsOf = (device: ListedDevice): Effect.Effect<DeviceDetails, GpuError> =>
   Effect.flatMap(
     Backends,

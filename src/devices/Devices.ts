@@ -310,7 +310,8 @@ export const selectDefault = (options?: ChoiceOptions): Effect.Effect<ListedDevi
 /**
  * The device of a choice. Fails with DeviceUnavailable when the choice matches none.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const firstUsable = (by: By): Effect.Effect<ListedDevice, GpuError> =>
   Effect.flatMap(

@@ -1,7 +1,7 @@
 /**
  * Opens a device of the list by the backend that listed it.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,7 +11,12 @@ import type { OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
 import { Backends } from "./Backends.ts"
 
-/** What opens the device, by the backends of the program that asks; it fails where none of them has this name. */
+/**
+ * What opens the device, by the backends of the program that asks; it fails where none of them has this name.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const layerOf = (
   device: ListedDevice,
   { byteGranular, kernelCacheCapacity }: OpenOptions

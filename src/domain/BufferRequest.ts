@@ -1,7 +1,7 @@
 /**
  * The rules for a request for memory, checked before the ladder begins.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Label from "./arguments/Label.ts"
 import { shown } from "./arguments/ShownValue.ts"
@@ -9,7 +9,12 @@ import * as BufferUsage from "./BufferUsage.ts"
 import type { DeviceLimits } from "./device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, LimitExceeded, type LimitOwner, make } from "./GpuError.ts"
 
-/** Why `size` is no valid byte count, or `undefined`. Zero is valid. */
+/**
+ * Why `size` is no valid byte count, or `undefined`. Zero is valid.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const sizeProblem = (operation: string, size: number): GpuError | undefined =>
   Number.isSafeInteger(size) && size >= 0 ? undefined : invalidRequest(
     operation,
@@ -24,7 +29,12 @@ const sizeHint = (size: unknown): string => {
     : "Check what it is computed from."
 }
 
-/** Why no buffer can have this usage, or `undefined`. */
+/**
+ * Why no buffer can have this usage, or `undefined`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const usageProblem = (operation: string, usage: number): GpuError | undefined => {
   const problem = BufferUsage.problem(usage)
   return problem === undefined
@@ -39,6 +49,9 @@ export const usageProblem = (operation: string, usage: number): GpuError | undef
 /**
  * What is wrong with a size, a usage and a label, or `undefined`. Valid ones are plain data of the types that drivers
  * take.
+ *
+ * @category functions
+ * @since 0.1.0
  */
 export const problem = (
   operation: string,
@@ -48,7 +61,12 @@ export const problem = (
 ): GpuError | undefined =>
   sizeProblem(operation, size) ?? usageProblem(operation, usage) ?? Label.problem(operation, label)
 
-/** LimitExceeded when `bytes` are over a limit, else `undefined`. */
+/**
+ * LimitExceeded when `bytes` are over a limit, else `undefined`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const limitProblem = (
   operation: string,
   bytes: number,
@@ -58,7 +76,12 @@ export const limitProblem = (
 ): GpuError | undefined =>
   bytes <= limit ? undefined : make(new LimitExceeded({ operation, requested: bytes, limitName, limit, owner }))
 
-/** The same for a limit of the device. */
+/**
+ * The same for a limit of the device.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const deviceLimitProblem = (
   operation: string,
   bytes: number,
@@ -68,7 +91,12 @@ export const deviceLimitProblem = (
 
 const device: LimitOwner = { kind: "device" }
 
-/** LimitExceeded when `bytes` are more than the device could ever give in one buffer, else `undefined`. */
+/**
+ * LimitExceeded when `bytes` are more than the device could ever give in one buffer, else `undefined`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const deviceProblem = (
   operation: string,
   bytes: number,

@@ -186,7 +186,12 @@ const flags = UsageFlags.of("buffer", {
   hostNoAccess
 })
 
-/** The flags by name, for messages. @internal */
+/**
+ * The flags by name, for messages.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const format: UsageFlags.UsageFlags["format"] = flags.format
 
 /** @internal */

@@ -826,7 +826,8 @@ export const invalidRequest = (operation: string, problem: string, hint: string)
 /**
  * An {@link Unsupported}.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const unsupported = (operation: string, backend: string, feature: string, hint: string): GpuError =>
   make(new Unsupported({ operation, backend, feature, hint }))

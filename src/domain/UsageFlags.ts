@@ -1,15 +1,26 @@
 /**
  * What buffers and images may be used for, as flags with names.
  *
- * @internal
+ * @since 0.1.0
  */
 import { shown } from "./arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "./GpuError.ts"
 
-/** Whether `usage` has every flag of `flags`. */
+/**
+ * Whether `usage` has every flag of `flags`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const has = (usage: number, flags: number): boolean =>
   typeof usage === "number" && typeof flags === "number" && (usage & flags) === flags
 
+/**
+ * A set of flags, with the names of each.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface UsageFlags {
   /** The flags by name, for messages. */
   readonly format: (usage: number) => string
@@ -19,7 +30,12 @@ export interface UsageFlags {
   readonly lackProblem: (operation: string, usage: number, needed: number) => GpuError | undefined
 }
 
-/** The flags of a kind of memory, which fill the bits up to the largest one. */
+/**
+ * The flags of a kind of memory, which fill the bits up to the largest one.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const of = (kind: "buffer" | "image", flags: Readonly<Record<string, number>>): UsageFlags => {
   const all = Object.values(flags).reduce((union, flag) => union | flag, 0)
   const format = (usage: number): string => {

@@ -2,13 +2,18 @@
  * What can be wrong with an argument of any operation: programs without types pass anything, also values that throw
  * when they are read.
  *
- * @internal
+ * @since 0.1.0
  */
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import * as KnownOptions from "./KnownOptions.ts"
 import { shown, thrownText } from "./ShownValue.ts"
 
-/** The error of an operation when one of its arguments throws as it is read. */
+/**
+ * The error of an operation when one of its arguments throws as it is read.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const unreadable = (operation: string, thrown: unknown): GpuError =>
   invalidRequest(
     operation,
@@ -16,7 +21,12 @@ export const unreadable = (operation: string, thrown: unknown): GpuError =>
     "Pass plain values: a member of one of them threw when it was read."
   )
 
-/** What `look` returns for values of the program; or the error that it met by {@link valid}, or of a value that throws. */
+/**
+ * What `look` returns for values of the program; or the error that it met by {@link valid}, or of a value that throws.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const readValues = <A>(operation: string, look: () => A): A | GpuError => {
   try {
     return look()
@@ -28,13 +38,21 @@ export const readValues = <A>(operation: string, look: () => A): A | GpuError =>
 /**
  * The answer of a check, of which an error ends the checks: {@link readValues} answers it, and so an operation fails with
  * it. For code that runs there, and nowhere else.
+ *
+ * @category functions
+ * @since 0.1.0
  */
 export const valid = <A>(answer: A | GpuError): A => {
   if (isGpuError(answer)) throw answer
   return answer
 }
 
-/** Whether a value is of a class; `false` for one that throws at the test, as a revoked proxy. */
+/**
+ * Whether a value is of a class; `false` for one that throws at the test, as a revoked proxy.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const isInstance = <A extends object>(value: unknown, type: abstract new(...args: never) => A): value is A => {
   try {
     return value instanceof type
@@ -43,7 +61,12 @@ export const isInstance = <A extends object>(value: unknown, type: abstract new(
   }
 }
 
-/** Whether a value passes a test; `false` for one that throws when it is looked at. */
+/**
+ * Whether a value passes a test; `false` for one that throws when it is looked at.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const satisfies = <A>(value: unknown, test: (value: unknown) => value is A): value is A => {
   try {
     return test(value)
@@ -52,7 +75,12 @@ export const satisfies = <A>(value: unknown, test: (value: unknown) => value is 
   }
 }
 
-/** Whether a value is an object with these methods; `false` for one that throws when it is looked at. */
+/**
+ * Whether a value is an object with these methods; `false` for one that throws when it is looked at.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const hasMethods = (value: unknown, names: ReadonlyArray<string>): value is object =>
   satisfies(
     value,
@@ -61,19 +89,34 @@ export const hasMethods = (value: unknown, names: ReadonlyArray<string>): value 
       names.every((name) => typeof Reflect.get(value, name) === "function")
   )
 
-/** Why a value is no function, or `undefined`. */
+/**
+ * Why a value is no function, or `undefined`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const functionProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
   typeof value === "function"
     ? undefined
     : invalidRequest(operation, `${shown(value)} was given for the function ${name}`, "Pass a function.")
 
-/** An error for an option that is neither left out nor `true` nor `false`; else `undefined`. */
+/**
+ * An error for an option that is neither left out nor `true` nor `false`; else `undefined`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const booleanProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
   value === undefined || typeof value === "boolean"
     ? undefined
     : invalidRequest(operation, `${name} ${shown(value)} is no boolean`, "Pass true or false, or leave it out.")
 
-/** An error for a value that is not one of the names; else `undefined`. */
+/**
+ * An error for a value that is not one of the names; else `undefined`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const choiceProblem = (
   operation: string,
   what: string,
@@ -88,7 +131,12 @@ export const choiceProblem = (
     }.`
   )
 
-/** What is wrong with options, or `undefined`: they must be left out, or an object with known names only. */
+/**
+ * What is wrong with options, or `undefined`: they must be left out, or an object with known names only.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const optionsProblem = (
   operation: string,
   value: unknown,
@@ -105,6 +153,9 @@ export const optionsProblem = (
 /**
  * A copy of the options, each member read once; or what is wrong with them. Every hit runs this, so it allocates only
  * the copy.
+ *
+ * @category functions
+ * @since 0.1.0
  */
 export const membersOf = <O extends object>(
   operation: string,
@@ -118,7 +169,12 @@ export const membersOf = <O extends object>(
   }
 }
 
-/** The values of a list, read once: an array or any other iterable, but not a string. */
+/**
+ * The values of a list, read once: an array or any other iterable, but not a string.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const listOf = <A>(operation: string, name: string, values: Iterable<A>): ReadonlyArray<A> | GpuError => {
   const listed = readValues(
     operation,

@@ -5,10 +5,16 @@
  * Operations on a device answer mistakes with a GpuError; a function of values throws, as those of JavaScript do. Where its
  * types allow a question that has no answer, it gives a Result.
  *
- * @internal
+ * @since 0.1.0
  */
 import { shown, withArticle } from "./ShownValue.ts"
 
+/**
+ * What an argument must be: its name in a message, and the check.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Kind = "number" | "string" | "boolean" | "object" | "function" | "list"
 
 const isOf = (kind: Kind, value: unknown): boolean => {
@@ -16,13 +22,23 @@ const isOf = (kind: Kind, value: unknown): boolean => {
   return kind === "object" ? typeof value === "object" && value !== null : typeof value === kind
 }
 
-/** Throws a TypeError for a value of another kind. */
+/**
+ * Throws a TypeError for a value of another kind.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const demand = (operation: string, name: string, value: unknown, kind: Kind): void => {
   if (isOf(kind, value)) return
   throw new TypeError(`${operation}: ${shown(value)} was given for ${name}. Pass ${withArticle(kind)}.`)
 }
 
-/** Throws a TypeError for a value that is no object, or has a member of another kind. */
+/**
+ * Throws a TypeError for a value that is no object, or has a member of another kind.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const demandMembers = (
   operation: string,
   name: string,

@@ -58,7 +58,12 @@ export interface TypedArrayOf {
 
 const sizes: { readonly [D in DType]: number } = { f32: 4, i32: 4, u32: 4, f16: 2, f64: 8 }
 
-/** Whether a value names an element type. @internal */
+/**
+ * Whether a value names an element type.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const isDType = (u: unknown): u is DType => typeof u === "string" && Object.hasOwn(sizes, u)
 
 /**
@@ -118,7 +123,8 @@ export const hostSupports = (dtype: DType): boolean => dtype !== "f16" || hasHal
 /**
  * The half-precision number nearest to a number, as `Math.f16round` has it; only where {@link hostSupports} f16.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const f16round = (value: number): number => (rounding() ?? missing())(value)
 
@@ -175,7 +181,8 @@ export const viewUnsafe = <D extends DType>(
 /**
  * One element, whose bytes a fill repeats.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const element = <D extends DType>(dtype: D, value: number): TypedArrayOf[D] =>
   viewUnsafe(dtype, new ArrayBuffer(byteSize(dtype)), 0, 1).fill(value) as TypedArrayOf[D]

@@ -35,7 +35,8 @@ export const isDetached = (buffer: ArrayBuffer): boolean =>
 /**
  * The bytes of `data`, without a copy; InvalidRequest for shared or detached memory, or something else altogether.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const bytes = (
   operation: string,
@@ -74,7 +75,8 @@ export const bytes = (
 /**
  * Zeroed host memory of that many bytes, or `undefined` when the process has none left: V8 says so with a RangeError.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const allocate = (bytes: number): ArrayBuffer | undefined => {
   try {

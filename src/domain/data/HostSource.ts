@@ -2,20 +2,30 @@
  * Host bodies as text, for backends that run them elsewhere: on threads of their own, in other processes. A function cannot
  * be sent there, its text can, with the values that it uses.
  *
- * @internal
+ * @since 0.1.0
  */
 import { shown } from "../arguments/ShownValue.ts"
 
 /** The texts of bodies that are more than their function's own. */
 const texts = new WeakMap<object, string | (() => string)>()
 
-/** A body with that text, or with what the function answers when it is asked for, instead of the body's own. */
+/**
+ * A body with that text, or with what the function answers when it is asked for, instead of the body's own.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const withText = <F extends object>(body: F, text: string | (() => string)): F => {
   texts.set(body, text)
   return body
 }
 
-/** The text of an expression that gives the body. */
+/**
+ * The text of an expression that gives the body.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const textOf = (body: object): string => {
   const text = texts.get(body) ?? functionText(body)
   return typeof text === "string" ? text : text()
@@ -33,6 +43,9 @@ const functionText = (body: object): string => {
 /**
  * A value as an expression: numbers, texts, truth values, functions, and arrays and records of them. Throws a TypeError for
  * any other, which has no text.
+ *
+ * @category functions
+ * @since 0.1.0
  */
 export const literal = (value: unknown): string => {
   switch (typeof value) {

@@ -2,10 +2,15 @@
  * The identity of memory: bytes of an allocation. What the driver frees is the allocation; whether two commands, mappings or
  * arguments use the same memory is a question to {@link overlaps} alone. So several buffers may share an allocation.
  *
- * @internal
+ * @since 0.1.0
  */
 
-/** Bytes from `begin` to before `end` of one allocation. */
+/**
+ * Bytes from `begin` to before `end` of one allocation.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface MemorySpan {
   /** What stands for the allocation, compared by identity. */
   readonly allocation: object
@@ -15,18 +20,33 @@ export interface MemorySpan {
   readonly box?: Box | undefined
 }
 
-/** Elements from an origin on, along each axis. */
+/**
+ * Elements from an origin on, along each axis.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Box {
   readonly origin: ReadonlyArray<number>
   readonly extent: ReadonlyArray<number>
 }
 
-/** Whether a write to the one may show in the other. Spans of no bytes overlap nothing. */
+/**
+ * Whether a write to the one may show in the other. Spans of no bytes overlap nothing.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const overlaps = (one: MemorySpan, other: MemorySpan): boolean =>
   one.allocation === other.allocation && meet(one.begin, one.end, other.begin, other.end) &&
   (one.box === undefined || other.box === undefined || boxesOverlap(one.box, other.box))
 
-/** Whether two boxes of one image have an element in common. */
+/**
+ * Whether two boxes of one image have an element in common.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const boxesOverlap = (one: Box, other: Box): boolean =>
   one.extent.every((length, axis) => {
     const [begin, otherBegin] = [one.origin[axis]!, other.origin[axis]!]
@@ -36,17 +56,32 @@ export const boxesOverlap = (one: Box, other: Box): boolean =>
 const meet = (begin: number, end: number, otherBegin: number, otherEnd: number): boolean =>
   Math.max(begin, otherBegin) < Math.min(end, otherEnd)
 
-/** So many bytes of a span, from an offset on. */
+/**
+ * So many bytes of a span, from an offset on.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const part = ({ allocation, begin }: MemorySpan, offset: number, bytes: number): MemorySpan => ({
   allocation,
   begin: begin + offset,
   end: begin + offset + bytes
 })
 
-/** Elements of an image. */
+/**
+ * Elements of an image.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const boxOf = ({ allocation, begin, end }: MemorySpan, box: Box): MemorySpan => ({ allocation, begin, end, box })
 
-/** Spans by what they overlap. It keeps none whose allocation nobody else has. */
+/**
+ * Spans by what they overlap. It keeps none whose allocation nobody else has.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class SpanSet<S extends MemorySpan> {
   readonly #spans = new WeakMap<object, ReadonlyArray<S>>()
 

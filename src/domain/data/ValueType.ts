@@ -147,7 +147,8 @@ const lengths: ReadonlyArray<VectorLength> = [2, 3, 4, 8, 16]
 /**
  * The numbers of a value: their type and count; a single number has the length 1.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export interface Parts {
   readonly element: NumberType
@@ -167,14 +168,16 @@ export const isValueType = (u: unknown): u is ValueType => parts.has(u)
 /**
  * The type and count of the numbers of a value type.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const partsOf = (type: ValueType): Parts => parts.get(type)!
 
 /**
  * {@link Widened} of a type.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const widened = <N extends NumberType>(type: N): Widened<N> => numbers[type].widened as Widened<N>
 

@@ -81,7 +81,12 @@ export interface DeviceInfo {
   readonly missingDTypes?: ReadonlyMap<DType, string> | undefined
 }
 
-/** The device as messages name it. @internal */
+/**
+ * The device as messages name it.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const format = (info: DeviceInfo): string => {
   demandMembers("DeviceInfo.format", "the device", info, {})
   return `${line(info.backend)} ${line(info.name)}`

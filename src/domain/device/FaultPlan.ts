@@ -26,7 +26,8 @@ export interface FaultWindow {
  * Calls of one kind: how many there were, and which of the next ones fail. Faults go by counts of calls, not by time,
  * so a run with the same calls fails at the same place.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export class FaultPlan<Fault> {
   #count = 0

@@ -31,7 +31,12 @@ const channels: { readonly [T in ChannelType]: ImageChannel } = {
   float32: "float"
 }
 
-/** What kernels read from images of a format, and write to them. @internal */
+/**
+ * What kernels read from images of a format, and write to them.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const of = (format: ImageFormat): ImageChannel => {
   // throws for what is no format
   item(format)

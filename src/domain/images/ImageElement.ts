@@ -222,7 +222,8 @@ export const decodeUnsafe = (format: ImageFormat, element: Uint8Array<ArrayBuffe
  * The four values that a kernel gets for an element: colours that the format lacks are 0, alpha is 1; intensity is all
  * four, luminance all three colours. Throws a RangeError unless there is one value for each channel.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const toRgbaUnsafe = (format: ImageFormat, values: ChannelValues): Rgba => {
   const channels = Format.channels(format)

@@ -4,14 +4,19 @@
  * coarsely.
  *
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_C.html#addressing-and-filter-modes
- * @internal
+ * @since 0.1.0
  */
 import type { Rgba } from "./ImageElement.ts"
 import * as ImageShape from "./ImageShape.ts"
 import type { Sampler } from "./KernelImage.ts"
 import { roundHalfEven } from "./RoundHalfEven.ts"
 
-/** The element at whole coordinates; outside the image, its border. */
+/**
+ * The element at whole coordinates; outside the image, its border.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Texel = (x: number, y: number, z: number) => Rgba
 
 /** Along one axis: an element, its neighbour, and how much the neighbour counts. */
@@ -67,6 +72,9 @@ const only: Span = { first: 0, second: 0, share: 0 }
 /**
  * Reads an image through a sampler. `z` is a coordinate of a 3-D image, and the number of an array's layer, which is
  * rounded and never between two.
+ *
+ * @category functions
+ * @since 0.1.0
  */
 export const sample = (
   shape: ImageShape.ImageShape,

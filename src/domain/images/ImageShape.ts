@@ -236,10 +236,20 @@ export const extent = (shape: ImageShape): ImageRegion["extent"] => {
   return [width, height, depth * layers]
 }
 
-/** All of an image. @internal */
+/**
+ * All of an image.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const whole = (shape: ImageShape): ImageRegion => ({ origin: [0, 0, 0], extent: extent(shape) })
 
-/** A shape as messages write it. @internal */
+/**
+ * A shape as messages write it.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const format = (shape: ImageShape): string => {
   const { depth, height, kind, layers, width } = known("ImageShape.format", shape)
   switch (kind) {
@@ -324,10 +334,20 @@ export const beyond = (
     : { dimension, length: shape[dimension], most: largest[dimension] }
 }
 
-/** Whether images of a kind have one row alone in each slice. @internal */
+/**
+ * Whether images of a kind have one row alone in each slice.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const isFlat = (kind: ImageKind): boolean => kind === "1d" || kind === "1dArray" || kind === "1dBuffer"
 
-/** Whether images of a kind have one slice alone. @internal */
+/**
+ * Whether images of a kind have one slice alone.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const isSingle = (kind: ImageKind): boolean => kind === "1d" || kind === "1dBuffer" || kind === "2d"
 
 const axes = ["x", "y", "slice"] as const
@@ -373,5 +393,10 @@ const triple = (
     : `the ${name}'s ${axes[wrong]} ${shown(counts[wrong])} is no whole number, zero or more`
 }
 
-/** How many elements a region has. @internal */
+/**
+ * How many elements a region has.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const count = ({ extent }: ImageRegion): number => extent[0] * extent[1] * extent[2]

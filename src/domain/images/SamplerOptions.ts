@@ -71,7 +71,8 @@ const known = KnownOptions.of<SamplerOptions>({
 /**
  * All options, with the defaults for those left out.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const resolve = (options: SamplerOptions | undefined): Resolved => ({
   addressing: options?.addressing ?? "clampToEdge",

@@ -159,7 +159,8 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(
 /**
  * The same for a list of arguments that is a parameter of the caller's own types: their names are known only to who calls that.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const define = <const Args extends ReadonlyArray<KernelArgument>>(
   options: KernelOptions<Args>
@@ -317,7 +318,12 @@ const namesProblem = (options: KernelOptions<ReadonlyArray<KernelArgument>>): Gp
     optionsProblem(`${called}, preamble`, options.preamble, knownOfPreamble)
 }
 
-/** A copy of a list; any other value is returned unchanged, for the checks that follow. @internal */
+/**
+ * A copy of a list; any other value is returned unchanged, for the checks that follow.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const fixedList = <A extends ReadonlyArray<unknown>>(list: A): A =>
   (Array.isArray(list) ? Object.freeze(list.map(fixedElement)) : list) as A
 
@@ -369,7 +375,8 @@ const namesOf = (argument: KernelArgument): ReadonlyArray<string> =>
 /**
  * What is wrong with a kernel definition, or `undefined` for a good one.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const check = (kernel: Kernel): GpuError | undefined => readValues(operation, () => problemOf(kernel))
 

@@ -307,7 +307,8 @@ export const SamplerArg = <Name extends string>(name: Name): SamplerArg<Name> =>
 /**
  * Whether an argument is a vector or a scalar, not an image or a sampler.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const isNumeric = (argument: KernelArgument): argument is VectorArg | ScalarArg =>
   argument._tag === "VectorArg" || argument._tag === "ScalarArg"

@@ -1,7 +1,7 @@
 /**
  * The line that shows a kernel of any kind, and a compiled one.
  *
- * @internal
+ * @since 0.1.0
  */
 import { inOneLine, showing } from "../arguments/Showing.ts"
 import { line } from "../arguments/ShownValue.ts"
@@ -29,6 +29,12 @@ const argumentText = (argument: KernelArgument): string => {
   }
 }
 
+/**
+ * One line about a kernel: its name, its arguments and its languages.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const kernelLine = (kind: string, { args, name, problem }: Named, state?: string | undefined): string =>
   inOneLine(kind, name, [
     ...args.map(argumentText),
@@ -36,6 +42,11 @@ export const kernelLine = (kind: string, { args, name, problem }: Named, state?:
     state
   ])
 
-/** Shows kernels, which are plain data. A kernel that a program copied by spreading prints as plain data. */
+/**
+ * Shows kernels, which are plain data. A kernel that a program copied by spreading prints as plain data.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const showingKernel = <K extends Named>(kind: string): <B extends K>(kernel: B) => B =>
   showing<K>((kernel) => kernelLine(kind, kernel))

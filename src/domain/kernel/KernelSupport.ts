@@ -2,7 +2,7 @@
  * Whether a device can run a well-formed kernel: a body in its language, element types, limits. Checked once, before a
  * backend compiles.
  *
- * @internal
+ * @since 0.1.0
  */
 import { withArticle } from "../arguments/ShownValue.ts"
 import * as DType from "../data/DType.ts"
@@ -18,13 +18,23 @@ const languages: { readonly [L in keyof Bodies]: string } = { wgsl: "WGSL", open
 
 const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kernel.name}"`
 
-/** The kernel as it was at its first use; or an error, if the value is no kernel or the device cannot run it. */
+/**
+ * The kernel as it was at its first use; or an error, if the value is no kernel or the device cannot run it.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const checked = (given: Kernel, info: DeviceInfo): Kernel | GpuError => {
   const kernel = fixed(given)
   return check(kernel) ?? problem(kernel, info) ?? kernel
 }
 
-/** Why the device cannot run the kernel, apart from its body: Unsupported, LimitExceeded, or `undefined`. */
+/**
+ * Why the device cannot run the kernel, apart from its body: Unsupported, LimitExceeded, or `undefined`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const problem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   dtypeProblem(kernel, info) ??
     limitProblem(
@@ -37,7 +47,12 @@ export const problem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined 
     limitProblem(kernel, info, "maxWorkgroupSize", kernel.workgroupSize, "items") ??
     imagesProblem(kernel, info)
 
-/** The kernel's body in a backend's language, or Unsupported. */
+/**
+ * The kernel's body in a backend's language, or Unsupported.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const bodyOf = <L extends keyof Bodies>(
   kernel: Kernel,
   language: L,
@@ -68,7 +83,12 @@ const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   return undefined
 }
 
-/** Unsupported where the device lacks an element type, else `undefined`. `user` is what has elements of that type. */
+/**
+ * Unsupported where the device lacks an element type, else `undefined`. `user` is what has elements of that type.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const typeProblem = (
   operation: string,
   info: DeviceInfo,

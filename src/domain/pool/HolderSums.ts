@@ -124,7 +124,12 @@ class HolderSums {
 /** More candidates than are wanted, since what was forgotten is missing in their order. */
 const candidates = 4
 
-/** The groups with the most bytes, from the most; their sums are exact. @internal */
+/**
+ * The groups with the most bytes, from the most; their sums are exact.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const holderGroups = (leases: Leases, count: number): ReadonlyArray<HolderGroup> => {
   const most = Math.max(mostSums, candidates * count)
   const sums = new HolderSums(most)

@@ -132,7 +132,7 @@ export class PoolCore<A, F = number> {
   waiters = 0
   /** Bytes that are certain to requests to come; counted by the owner. */
   setAsideBytes = 0
-  /** What limits outside leave to it, of managed and reserved bytes together. @internal */
+  /** What limits outside leave to it, of managed and reserved bytes together. */
   outer: { readonly leftBytes: number } | undefined = undefined
 
   private limit: number
@@ -195,7 +195,7 @@ export class PoolCore<A, F = number> {
     return this.isLimited ? Padding.nextOf(this.mostPadding, this.paddingBytes) : Infinity
   }
 
-  /** What is known of the program, to begin another core with; `undefined` without the option `outgrown`. @internal */
+  /** What is known of the program, to begin another core with; `undefined` without the option `outgrown`. */
   get outgrownSoFar(): OutgrownOptions | undefined {
     if (this.outgrown === undefined) return undefined
     const { missedBytes, mostLeasedBytes } = this.outgrown
@@ -293,8 +293,6 @@ export class PoolCore<A, F = number> {
 
   /**
    * As {@link PoolCore.acquire}, of the blocks that `accepts` does, and among so many of a bin that came back last.
-   *
-   * @internal
    */
   acquireAccepted(
     family: F,
@@ -318,7 +316,7 @@ export class PoolCore<A, F = number> {
     return undefined
   }
 
-  /** The held blocks, those of the smallest bins first. @internal */
+  /** The held blocks, those of the smallest bins first. */
   *held(): Generator<PoolBlock<A, F>, void> {
     for (const bin of this.bins.held()) {
       for (let block = bin.top; block !== undefined; block = block.below) yield block
@@ -480,7 +478,7 @@ export class PoolCore<A, F = number> {
     for (let block = this.evictNext(); block !== undefined; block = this.evictNext()) yield block
   }
 
-  /** Detaches the held blocks of the families that are meant, one after the other; the caller must free each. @internal */
+  /** Detaches the held blocks of the families that are meant, one after the other; the caller must free each. */
   *evictFamilies(isMeant: (family: F) => boolean): Generator<PoolBlock<A, F>, void> {
     for (let block = this.evict(this.bins.anyOf(isMeant)); block !== undefined;) {
       yield block
@@ -488,7 +486,7 @@ export class PoolCore<A, F = number> {
     }
   }
 
-  /** Detaches the held blocks that are meant, one after the other; the caller must free each. @internal */
+  /** Detaches the held blocks that are meant, one after the other; the caller must free each. */
   *evictWhich(isMeant: (value: A) => boolean): Generator<PoolBlock<A, F>, void> {
     for (const bin of Array.from(this.bins.held())) {
       while (this.raise(bin, isMeant, Infinity)) yield this.evict(bin)!
@@ -509,7 +507,7 @@ export class PoolCore<A, F = number> {
     if (own.bin !== undefined) this.bins.leave(own.bin)
   }
 
-  /** The counters for an out-of-memory error, in bytes. @internal */
+  /** The counters for an out-of-memory error, in bytes. */
   get evidence() {
     const { activeBytes, heldBytes, largestHeld, managedBytes, maxBytes, reservedBytes, setAsideBytes } = this
     return {

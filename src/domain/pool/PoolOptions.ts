@@ -209,7 +209,8 @@ export interface SharedPoolOptions extends LeasingOptions, PoolLimit {
 /**
  * Checked options, resolved for one device.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export interface MemorySettings {
   /** What errors call it: the pool, or the memory that several pools share. */
@@ -233,7 +234,12 @@ export interface LeasingSettings {
   readonly label: string | undefined
 }
 
-/** The most `idleSteps`. @internal */
+/**
+ * The most `idleSteps`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const mostIdleSteps = 1000
 
 /** The names of the options of what waits. @internal */
@@ -382,7 +388,8 @@ export const limitOf = (
 /**
  * The options of a memory resolved for a device, or the error.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const memorySettingsOf = (
   operation: string,

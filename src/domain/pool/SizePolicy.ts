@@ -274,7 +274,8 @@ export const defaultPolicy: SizePolicy = sizeClasses(4, { borrow: 1 })
  * The rounded request may be above `maxBlockBytes` too (such a request can never be served), and even above 2^53−1:
  * compare the answer before using it.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const forDevice = (
   policy: SizePolicy,
@@ -291,7 +292,8 @@ export const forDevice = (
  * The largest block, in bytes, that a request with this block size may borrow: `(1 + borrow) × blockSize`, rounded down
  * and never above 2^53−1.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const borrowLimit = (policy: SizePolicy, blockSize: number): number => {
   const limit = blockSize + policy.borrow * blockSize
@@ -301,7 +303,8 @@ export const borrowLimit = (policy: SizePolicy, blockSize: number): number => {
 /**
  * What is wrong with a policy: programs without a type checker pass anything.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const problem = (
   operation: string,

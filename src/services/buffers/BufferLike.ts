@@ -34,7 +34,12 @@ import { PooledBuffer } from "./PooledBuffer.ts"
  */
 export type BufferLike = PooledBuffer | DeviceBuffer
 
-/** @internal */
+/**
+ * Whether a value is a lease or a device buffer.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const isBufferLike = (value: unknown): value is BufferLike =>
   isInstance(value, PooledBuffer) || isInstance(value, DeviceBuffer)
 

@@ -40,7 +40,6 @@ export class PooledBuffer extends Lease<DeviceBuffer> implements LeaseHolder {
     this.usage = usage
   }
 
-  /** @internal */
   override get what(): undefined {
     return undefined
   }

@@ -93,12 +93,22 @@ export const framed = <A, E, R>(effect: Effect.Effect<A, E, R>, name: string, en
 /** Made when there is a place to note, since looking for a lease in vain is a thirtieth of it. */
 let places: WeakMap<object, string> | undefined
 
-/** Remembers where a lease or buffer was asked for, for as long as it exists. @internal */
+/**
+ * Remembers where a lease or buffer was asked for, for as long as it exists.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const note = (object: object, callSite: string | undefined): void => {
   if (callSite !== undefined) (places ??= new WeakMap()).set(object, callSite)
 }
 
-/** What was noted of it. @internal */
+/**
+ * What was noted of it.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const of = (object: object): string | undefined => places?.get(object)
 
 /** As far as engines go that have these; types of browsers and of Node disagree. */

@@ -4,7 +4,7 @@
  * Programs without types can pass anything: options whose members throw when they are read, or proxies that always throw.
  * Such a value is the caller's mistake, so the operation fails with InvalidRequest. No argument makes an effect die.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -14,6 +14,9 @@ import type { GpuError } from "../../domain/GpuError.ts"
 /**
  * Suspends `step`, which checks arguments and acts on them in one synchronous step. When a value throws while `step`
  * reads it, the operation fails with InvalidRequest.
+ *
+ * @category functions
+ * @since 0.1.0
  */
 export const checkedStep = <A, E, R>(
   operation: string,

@@ -1,7 +1,7 @@
 /**
  * Parts of the library that load at their first use, so that a page does not load parts that its program never uses.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import { messageOf } from "../../domain/arguments/ShownValue.ts"
@@ -17,6 +17,12 @@ type EffectsOf<A> = {
     : never
 }[keyof A]
 
+/**
+ * A part of a library that is loaded at its first use.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class LoadedPart<A> {
   readonly #found: () => A | undefined
   readonly #load: Effect.Effect<A, GpuError>
@@ -62,7 +68,12 @@ export class LoadedPart<A> {
 
 const modules: Array<Effect.Effect<unknown, GpuError>> = []
 
-/** Loads every part of the program's modules, for tests that count the steps after it. */
+/**
+ * Loads every part of the program's modules, for tests that count the steps after it.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const all: Effect.Effect<void, GpuError> = Effect.suspend(() =>
   Effect.forEach(modules, (module) => module, { discard: true })
 )
@@ -70,6 +81,9 @@ export const all: Effect.Effect<void, GpuError> = Effect.suspend(() =>
 /**
  * A module that is imported once for all callers. If the import fails, the next call tries again. An interruption ends
  * only the wait.
+ *
+ * @category functions
+ * @since 0.1.0
  */
 export const module = <A>(name: string, load: () => Promise<A>): LoadedPart<A> => {
   let found: A | undefined

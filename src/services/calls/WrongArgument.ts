@@ -1,14 +1,19 @@
 /**
  * What programs without types can pass for a buffer, an image or an array.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 
-/** The error of an argument of another type. Programs often pass the effect that makes a buffer in place of the buffer. */
+/**
+ * The error of an argument of another type. Programs often pass the effect that makes a buffer in place of the buffer.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const wrongArgument = (operation: string, value: unknown, what: string, hint: string): GpuError => {
   const isEffect = satisfies(value, Effect.isEffect)
   return invalidRequest(

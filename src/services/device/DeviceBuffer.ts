@@ -77,22 +77,18 @@ export abstract class DeviceBuffer extends DriverMemory {
     return this.parent ?? this
   }
 
-  /** @internal */
   override get allocation(): object {
     return this.root.identity
   }
 
-  /** @internal */
   override get begin(): number {
     return this.parent === undefined ? 0 : this.parent.begin + this.origin
   }
 
-  /** @internal */
   override get end(): number {
     return this.begin + this.size
   }
 
-  /** @internal */
   override get wholeMemory(): MemorySpan {
     return this.root
   }

@@ -54,17 +54,17 @@ export abstract class DriverMemory extends DriverObject implements MemorySpan {
   pinned: Uint8Array<ArrayBuffer> | undefined = undefined
   /** What ends before it. @internal */
   attached: Attachments | undefined = undefined
-  /** What gives it back, for one of a pool. @internal */
+  /** What gives it back, for one of a pool. */
   pooledBy: Giver | undefined = undefined
 
-  /** What stands for the memory that the driver frees: the same for all buffers and images in it. @internal */
+  /** What stands for the memory that the driver frees: the same for all buffers and images in it. */
   abstract get allocation(): object
-  /** Its first byte there. @internal */
+  /** Its first byte there. */
   abstract get begin(): number
-  /** The byte after its last one. @internal */
+  /** The byte after its last one. */
   abstract get end(): number
 
-  /** The memory that commands take as one with it, since WebGPU does: of a part of a buffer the whole buffer. @internal */
+  /** The memory that commands take as one with it, since WebGPU does: of a part of a buffer the whole buffer. */
   get wholeMemory(): MemorySpan {
     return this
   }

@@ -179,7 +179,7 @@ export interface Driver {
     bytes: number,
     access: MapAccess
   ) => Exit.Exit<DriverMapping | undefined, GpuError>
-  /** Its place among the queues of its device; a driver without it has one queue. @internal */
+  /** Its place among the queues of its device; a driver without it has one queue. */
   readonly order?: Queue
   /** The position of the last recorded command. It only grows. */
   readonly positionUnsafe: () => number

@@ -50,7 +50,6 @@ export class PooledImage extends Lease<DeviceImage> implements LeaseHolder {
     this.usage = usage
   }
 
-  /** @internal */
   override get what(): "image" {
     return "image"
   }

@@ -33,13 +33,18 @@ export interface Leasable {
   label: string | undefined
   /** False once its memory may not exist: no pool leases it again. */
   recyclable: boolean
-  /** What frees it, for memory of a pool. @internal */
+  /** What frees it, for memory of a pool. */
   pooledBy: Giver | undefined
-  /** The memory that commands take as one with it. @internal */
+  /** The memory that commands take as one with it. */
   readonly wholeMemory: MemorySpan
 }
 
-/** @internal */
+/**
+ * What frees the memory of a pool.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Giver {
   /** What errors call it. */
   readonly service: string
@@ -47,13 +52,19 @@ export interface Giver {
   destroyUnsafe(value: Leasable): Exit.Exit<void, GpuError>
 }
 
-/** @internal */
+/**
+ * A block of a pool of any kind.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Block<V extends Leasable = Leasable> = PoolBlock<V, Family>
 
 /**
  * Who granted a lease, and takes its block back.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export interface LeaseOwner {
   readonly deviceInfo: DeviceInfo
@@ -66,7 +77,8 @@ export interface LeaseOwner {
 /**
  * The leases of one scope.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export interface OwningList {
   readonly owner: LeaseOwner
@@ -109,9 +121,9 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
   declare readonly capacity: number
   declare readonly label: string | undefined
 
-  /** The block while the lease is live; a lease of 0 bytes has none. @internal */
+  /** The block while the lease is live; a lease of 0 bytes has none. */
   declare block: Block<V> | undefined
-  /** Why the lease ended, `undefined` while it is live. @internal */
+  /** Why the lease ended, `undefined` while it is live. */
   declare ended: Released["why"] | undefined
   /** The list that owns the lease while it is live. @internal */
   declare list: OwningList | undefined
@@ -127,7 +139,7 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
   declare borrowerId: number
   /** Sub-regions and mappings, which end before the block returns to the pool. @internal */
   declare attached: Attachments | undefined
-  /** The budgets and the reservation that it is charged to. @internal */
+  /** The budgets and the reservation that it is charged to. */
   declare account: LeaseCharge | undefined
   /** The number of leases that its pool had granted with this one. @internal */
   declare readonly sequence: number
@@ -148,7 +160,7 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
     this.sequence = sequence
   }
 
-  /** The name of its kind in errors; `undefined` for a buffer. @internal */
+  /** The name of its kind in errors; `undefined` for a buffer. */
   abstract get what(): Released["what"]
 
   [Equal.symbol](that: Equal.Equal): boolean {

@@ -103,7 +103,8 @@ const perTurn = 65_536
  * The holders in a value, each once: itself, or those in tuples, arrays and records. Other fibers run in between when
  * the value is a large one. Fails with InvalidRequest for a value that throws when it is looked at.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const holders = (operation: string, value: unknown): Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> =>
   Effect.suspend(() => {

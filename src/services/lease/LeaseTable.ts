@@ -1,7 +1,7 @@
 /**
  * Which scope owns which lease. Every change here is one synchronous step, so no interruption can come in between.
  *
- * @internal
+ * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -20,6 +20,9 @@ const noQueues: ReadonlyArray<Queue> = []
 /**
  * The leases of one scope, under one finalizer. Leases come and go in constant time and leave nothing behind, however long
  * the scope lives. Every live lease is in exactly one list.
+ *
+ * @category models
+ * @since 0.1.0
  */
 export class LeaseList implements OwningList, RequestOwner {
   readonly owner: LeaseOwner
@@ -144,6 +147,12 @@ type Evidence = Pick<OutOfMemory, "holderGroups" | "holders">
 const mostHolders = 3
 const mostGroups = 5
 
+/**
+ * The leases of one memory, by the scopes that own them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class LeaseTable {
   readonly owner: LeaseOwner
   /** The live leases that are lent to functions. */

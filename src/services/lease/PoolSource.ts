@@ -2,7 +2,7 @@
  * The source of a pool's memory: one for buffers, one for images. The pool knows bytes, blocks and leases; a source
  * knows what a request asks for, and the driver.
  *
- * @internal
+ * @since 0.1.0
  */
 import type * as Deferred from "effect/Deferred"
 import type * as Effect from "effect/Effect"
@@ -16,6 +16,9 @@ import type { Block, Giver, Leasable, Lease } from "./Lease.ts"
  * A pool's side of a kind of memory. `W` is the rest of a request besides its bytes, `V` the driver's memory, and `L`
  * the lease on it. Its members are methods, so that the pool can treat every source alike: it passes to a source only
  * values of that source.
+ *
+ * @category models
+ * @since 0.1.0
  */
 export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extends Lease<V> = Lease<V>>
   extends Giver, RequestSource

@@ -2,7 +2,7 @@
  * Where memories and those who listen to them meet, and what those are told: what the machine decides, and the hits and ends of leases
  * that pass it by. A program in which nobody listens loads nothing else of events.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
@@ -18,7 +18,13 @@ import type { Block, Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 
-/** Told what happens to a memory. Each is called in the step of what it tells, before what follows from that, and never throws. */
+/**
+ * Told what happens to a memory. Each is called in the step of what it tells, before what follows from that, and
+ * never throws.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Emitter extends PoolObserver {
   /** A hit that made no request of its own. */
   hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void
@@ -27,7 +33,12 @@ export interface Emitter extends PoolObserver {
   inputsOf?(inputs: PoolInputs<Leasable>): PoolInputs<Leasable>
 }
 
-/** A memory, as those know it that listen. */
+/**
+ * A memory, as those know it that listen.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Heard extends Pick<PoolPort, "hasSeveralQueues" | "lost" | "outer"> {
   /** Tells it from all other memories of the program. */
   readonly number: number
@@ -45,12 +56,23 @@ export interface Heard extends Pick<PoolPort, "hasSeveralQueues" | "lost" | "out
   hear(emitter: Emitter | undefined, ofLeases: Emitter | undefined): void
 }
 
-/** What connects memories with those who listen. */
+/**
+ * What connects memories with those who listen.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Connecting {
   readonly connect: (memory: Heard) => void
   readonly leave: (memory: Heard) => void
 }
 
+/**
+ * Memories on one side, listeners on the other: each new one of either side meets all of the other.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class EventHub {
   /** Those that are open. */
   readonly memories = new Set<Heard>()
@@ -68,7 +90,12 @@ export class EventHub {
   }
 }
 
-/** That of the whole program, unless a part of it has one of its own. */
+/**
+ * That of the whole program, unless a part of it has one of its own.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const CurrentHub: Context.Reference<EventHub> = Context.Reference<EventHub>("effect-gpu-pool/EventHub", {
   defaultValue: () => new EventHub()
 })

@@ -50,7 +50,8 @@ export type Handler = (need: Need) => Effect.Effect<boolean, GpuError>
 /**
  * Handlers of one pool at work for one request.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export class HandlerRun {
   /** A fiber that outlives its handler does not count as the handler. */

@@ -1,7 +1,7 @@
 /**
  * A request as its shell knows it: the machine's, with the fiber that made it and the scope that will own the lease.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
@@ -14,6 +14,12 @@ import type { PoolSource } from "../lease/PoolSource.ts"
 import { type HandlerRun, InHandler, isWithin } from "./Handlers.ts"
 import { type AnyFiber, partyOf } from "./Operation.ts"
 
+/**
+ * What a call asks for, and who asks.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface LeaseAsked extends Asked {
   readonly source: PoolSource
   /** The list that will own the lease. */
@@ -25,7 +31,12 @@ export interface LeaseAsked extends Asked {
   readonly collect: Array<Lease> | undefined
 }
 
-/** `G` is what it is granted: a lease, or nothing that its fiber gets when it asks for a reservation. */
+/**
+ * `G` is what it is granted: a lease, or nothing that its fiber gets when it asks for a reservation.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class LeaseRequest<G extends Lease | undefined = Lease | undefined> extends Request {
   declare readonly source: PoolSource
   declare readonly owner: LeaseList

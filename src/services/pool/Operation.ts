@@ -2,18 +2,29 @@
  * For whom an operation of the library works, as an upload or a read: the fibers that wait for it. Its requests are theirs where
  * the pool looks for jobs that wait for each other, and so is the memory that it uses.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 
+/**
+ * A fiber of any program.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type AnyFiber = Pick<Fiber.Fiber<unknown, unknown>, "id" | "context">
 
 const none: ReadonlyArray<never> = []
 
-/** An operation of the library, which may run on fibers of its own. */
+/**
+ * An operation of the library, which may run on fibers of its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Operation {
   /**
    * Whether it runs on a fiber now. Fibers that the program starts meanwhile inherit the context, and may go on when the operation
@@ -26,7 +37,12 @@ export interface Operation {
   readonly using: () => ReadonlyArray<object>
 }
 
-/** In the context of what an operation does. */
+/**
+ * In the context of what an operation does.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const CurrentOperation = Context.Reference<Operation | undefined>("effect-gpu-pool/CurrentOperation", {
   defaultValue: () => undefined
 })
@@ -36,7 +52,12 @@ const operationOf = ({ context, id }: AnyFiber): Operation | undefined => {
   return operation?.runsOn(id) === true ? operation : undefined
 }
 
-/** Runs what uses some memory for as long as it lasts, whoever has a lease of that. */
+/**
+ * Runs what uses some memory for as long as it lasts, whoever has a lease of that.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const using = <A, E, R>(memory: object, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     // A fiber may begin before the operation around it knows that it runs there.
@@ -49,7 +70,12 @@ export const using = <A, E, R>(memory: object, effect: Effect.Effect<A, E, R>): 
     })
   })
 
-/** Who waits when a request does. */
+/**
+ * Who waits when a request does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Party {
   readonly fiberIds: ReadonlyArray<number>
   readonly scopes: ReadonlyArray<Scope.Scope>
@@ -62,7 +88,13 @@ interface Asked {
   readonly scope: Scope.Scope | undefined
 }
 
-/** The fiber and the scope of a request; and, of one that belongs to an operation, all who wait for that, and what it uses. */
+/**
+ * The fiber and the scope of a request; and, of one that belongs to an operation, all who wait for that, and what it
+ * uses.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const partyOf = ({ maker, scope }: Asked): Party => {
   const scopes = scope === undefined ? none : [scope]
   if (operationOf(maker) === undefined) return { fiberIds: [maker.id], scopes, uses: none }

@@ -183,7 +183,8 @@ const countProblem = (count: number): GpuError | undefined =>
 /**
  * The advice for a number of items or elements that is not valid.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const countHint = (count: unknown, otherwise: string): string =>
   typeof count === "number" && count > 0xffffffff ? "Do it in several parts." : otherwise
@@ -215,7 +216,8 @@ const namesProblem = (
 /**
  * What to do about an argument that a kernel does not have.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const namesHint = (unknown: string, names: ReadonlyArray<string>): string => {
   const near = nearest(unknown, names)

@@ -67,7 +67,12 @@ export interface ThroughOptions extends ChunkOptions {
 
 const ofChunks = { chunkSize: true, inFlight: true } as const
 
-/** @internal */
+/**
+ * The names of the options of chunks.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const knownOfChunks = KnownOptions.of<ChunkOptions>(ofChunks)
 
 const knownOfUpload = KnownOptions.of<TransferOptions>({ ...ofChunks, offset: true })

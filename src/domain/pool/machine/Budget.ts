@@ -2,7 +2,7 @@
  * A limit within a memory: a ledger of its own on the blocks of that. The capacity of every lease under it is charged,
  * here and to every budget around it, before the memory is asked.
  *
- * @internal
+ * @since 0.1.0
  */
 import * as BufferRequest from "../../BufferRequest.ts"
 import type { GpuError, LimitOwner, WaitingJob } from "../../GpuError.ts"
@@ -12,11 +12,22 @@ import type { Account, Request, Served } from "./Request.ts"
 import type { Charged, ChargedBudget, Origin } from "./Reservation.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
-/** How many budgets there may be from one out, itself among them: each request is charged to all of them. */
+/**
+ * How many budgets there may be from one out, itself among them: each request is charged to all of them.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const mostNested = 256
 
 let lastNumber = 0
 
+/**
+ * A limit within a memory, with the bytes of the leases and requests under it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class Budget implements Account, ChargedBudget {
   readonly queue: WaitQueue
   hasHandlers = false

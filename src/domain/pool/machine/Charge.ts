@@ -1,10 +1,16 @@
 /**
  * The bytes that one request charges to its budgets, from the innermost out, and what its lease is charged to after it.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { Charged, ChargedBudget, Origin, Reservation } from "./Reservation.ts"
 
+/**
+ * What one request charges to its budgets while it is served.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class Charge {
   /** Bytes at each budget that is charged. */
   bytes = 0
@@ -86,7 +92,13 @@ export class Charge {
   }
 }
 
-/** What a lease is charged to until it ends, also when it is transferred. A lease under neither a budget nor a reservation has none. */
+/**
+ * What a lease is charged to until it ends, also when it is transferred. A lease under neither a budget nor a
+ * reservation has none.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class LeaseCharge {
   readonly #budget: ChargedBudget | undefined
   readonly #from: Reservation | undefined

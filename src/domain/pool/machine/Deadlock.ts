@@ -5,13 +5,23 @@
  * A holding is stuck when a stuck request has one of its keys. A request is stuck when only stuck holdings can give
  * anything back to its queue. The requests that are left when all others are removed, again and again, are in a deadlock.
  *
- * @internal
+ * @since 0.1.0
  */
 
-/** What tells who has memory and who waits: the id of a fiber, a scope, a memory that is used, a reservation, a request. */
+/**
+ * What tells who has memory and who waits: the id of a fiber, a scope, a memory that is used, a reservation, a request.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Key = number | object
 
-/** Where requests wait. Bytes count what they wait for; a queue for a turn counts a turn as one. */
+/**
+ * Where requests wait. Bytes count what they wait for; a queue for a turn counts a turn as one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Queue {
   /** Bytes that may come back to it: leased, under way, set aside or charged. */
   readonly countedBytes: number
@@ -19,7 +29,12 @@ export interface Queue {
   readonly roomBytes: number
 }
 
-/** Memory that comes back when a job ends: a lease, a reservation, or what a waiting request is charged with. */
+/**
+ * Memory that comes back when a job ends: a lease, a reservation, or what a waiting request is charged with.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Holding<Q extends Queue = Queue> {
   /** Who has it: it comes back at the latest when they end. */
   readonly keys: ReadonlyArray<Key>
@@ -29,7 +44,12 @@ export interface Holding<Q extends Queue = Queue> {
   readonly sequence: number | undefined
 }
 
-/** A request that does nothing but wait. */
+/**
+ * A request that does nothing but wait.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Waiting<Q extends Queue = Queue> {
   readonly queue: Q
   readonly keys: ReadonlyArray<Key>
@@ -41,14 +61,24 @@ export interface Waiting<Q extends Queue = Queue> {
   readonly mayFail: boolean
 }
 
-/** The state, as far as deadlocks are a function of it. Requests that have nothing may be left out. */
+/**
+ * The state, as far as deadlocks are a function of it. Requests that have nothing may be left out.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface View<Q extends Queue, H extends Holding<Q>, W extends Waiting<Q>> {
   readonly queues: ReadonlyArray<Q>
   readonly holdings: ReadonlyArray<H>
   readonly waiting: ReadonlyArray<W>
 }
 
-/** The waiting requests of one job, and what it has. */
+/**
+ * The waiting requests of one job, and what it has.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface StuckJob<H extends Holding, W extends Waiting> {
   /** The sequence number of its oldest holding; Infinity if nothing tells. */
   readonly age: number
@@ -57,7 +87,12 @@ export interface StuckJob<H extends Holding, W extends Waiting> {
   readonly holdings: ReadonlyArray<H>
 }
 
-/** What is in a deadlock, and how it ends. */
+/**
+ * What is in a deadlock, and how it ends.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Resolution<H extends Holding, W extends Waiting> {
   /** Of each job that fails, the request that fails. */
   readonly victims: ReadonlyArray<W>
@@ -84,7 +119,12 @@ const byKeys = <H extends Holding>(holdings: ReadonlyArray<H>): ReadonlyMap<Key,
   return index
 }
 
-/** A view that is searched: every key leads to its holdings. */
+/**
+ * A view that is searched: every key leads to its holdings.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<Q>> {
   readonly #view: View<Q, H, W>
   readonly #ofKey: ReadonlyMap<Key, ReadonlyArray<H>>
@@ -219,7 +259,12 @@ const victimsAmong = <Q extends Queue, H extends Holding<Q>, W extends Waiting<Q
   return mayFail.filter((job) => victims.has(job))
 }
 
-/** How many jobs have memory that a queue waits for. */
+/**
+ * How many jobs have memory that a queue waits for.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const having = <Q extends Queue>(
   jobs: ReadonlyArray<StuckJob<Holding<Q>, Waiting<Q>>>
 ): ReadonlyMap<Q, number> => {

@@ -2,7 +2,7 @@
  * The exclusive sections of effects that do not know how much memory they will need: one of them runs at a time, so that no two of
  * them have memory and wait for each other. A section is a reservation of no bytes.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { GpuError, WaitingJob } from "../../GpuError.ts"
 import type { PoolState } from "./PoolState.ts"
@@ -10,9 +10,20 @@ import type { Account, Request, Served } from "./Request.ts"
 import type { Reservation } from "./Reservation.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
-/** The number of every memory's exclusive sections, as an account. */
+/**
+ * The number of every memory's exclusive sections, as an account.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const ofSections = -1
 
+/**
+ * The section that runs, and those that wait for it to end.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class ExclusiveSections implements Account {
   readonly number = ofSections
   readonly queue: WaitQueue

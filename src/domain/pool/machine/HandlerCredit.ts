@@ -2,9 +2,14 @@
  * How far a request believes out-of-memory handlers that say they have freed something: as far as more came back than
  * the handlers themselves took.
  *
- * @internal
+ * @since 0.1.0
  */
-/** The memory that handlers are asked about: the pool's, or a budget's. */
+/**
+ * The memory that handlers are asked about: the pool's, or a budget's.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Shortage {
   /** The bytes of the limit that no lease has; what a handler takes and gives back leaves them as they were. */
   room(): number
@@ -18,7 +23,12 @@ export interface Shortage {
  */
 const mostBelieved = 16
 
-/** What one request knows of the help of the handlers of one account. */
+/**
+ * What one request knows of the help of the handlers of one account.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class HandlerCredit {
   readonly account: Shortage
   /** The handlers did not help: what they released meanwhile is no reason to ask them again. */

@@ -2,17 +2,27 @@
  * The jobs that have memory which a queue waits for, while there is a limit of how many may (`JobLimit`): a request of a job that has none
  * waits until one of them ends. A request of a job that has memory never does.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { Key } from "./Deadlock.ts"
 import { JobLimit } from "./JobLimit.ts"
 
-/** What keeps a job among those that have memory: a lease, a reservation, or a request that may have some. */
+/**
+ * What keeps a job among those that have memory: a lease, a reservation, or a request that may have some.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Kept {
   readonly hasEnded: boolean
 }
 
-/** A request for memory. */
+/**
+ * A request for memory.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Asking extends Kept {
   /** Who waits when it does: its job has memory when one of these has. */
   readonly jobKeys: ReadonlyArray<Key>
@@ -20,7 +30,12 @@ export interface Asking extends Kept {
   readonly memoryKeys: ReadonlyArray<Key>
 }
 
-/** Which jobs may have memory that a queue waits for. */
+/**
+ * Which jobs may have memory that a queue waits for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface AdmittedJobs {
   /** Told of each answer that a queue gets. */
   answered: ((answer: boolean) => void) | undefined
@@ -71,6 +86,12 @@ class Job {
   }
 }
 
+/**
+ * The jobs with memory, and how many may have some.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class HoldingJobs implements AdmittedJobs {
   readonly limit = new JobLimit()
   readonly #jobs = new Set<Job>()

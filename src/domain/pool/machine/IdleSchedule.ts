@@ -1,23 +1,39 @@
 /**
  * When the steps of the clock of idle blocks are due, and when the clock stops.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { IdleDecayOptions } from "../IdleDecay.ts"
 import type { PoolInputs } from "./PoolInputs.ts"
 
-/** How idle blocks are freed as time passes. */
+/**
+ * How idle blocks are freed as time passes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface IdleClockOptions extends IdleDecayOptions {
   /** The time of one step. */
   readonly stepMillis: number
 }
 
-/** The memory whose idle blocks are freed. */
+/**
+ * The memory whose idle blocks are freed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface IdleMemory {
   readonly machine: { readonly core: { readonly heldBytes: number }; readonly state: { readonly epoch: number } }
   readonly inputs: Pick<PoolInputs, "idleStep" | "startIdleClock">
 }
 
+/**
+ * The clock of a memory that gives idle blocks back, step by step.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class IdleSchedule {
   readonly #memory: IdleMemory
   readonly #idle: IdleClockOptions | undefined

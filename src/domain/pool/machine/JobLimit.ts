@@ -5,7 +5,7 @@
  *
  * Before the first deadlock there is none of these, and no job waits for another one to end.
  *
- * @internal
+ * @since 0.1.0
  */
 
 /** After so many jobs for each that may have memory, one more than was safe is tried. */
@@ -17,6 +17,12 @@ const mostEndsBeforeTrial = 1 << 16
 /** So often as long as the time before, at most, the limit stays when nothing comes back. */
 const mostSilences = 8
 
+/**
+ * How many jobs may have memory at a time: fewer after a deadlock, one more for each that ends without one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class JobLimit {
   /** So many jobs may have memory. */
   most = Infinity

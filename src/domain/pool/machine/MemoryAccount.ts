@@ -2,7 +2,7 @@
  * The limit of a memory, and who gets its blocks and its bytes: held blocks, bytes for the driver, reservations. Every decision here
  * is one synchronous step, so no interruption can come in between.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { DeviceLimits } from "../../device/DeviceInfo.ts"
 import type { GpuError, LimitOwner, WaitingJob } from "../../GpuError.ts"
@@ -15,6 +15,12 @@ import type { Account, Family, Request, RequestSource, Served } from "./Request.
 import { leftOfAll, type Origin } from "./Reservation.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
+/**
+ * The limit of a memory as the account of its requests: its ledger, its queue and what may be evicted.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   readonly number = 0
   readonly queue: WaitQueue

@@ -2,7 +2,8 @@
  * The limits around a memory: those of the allocators that its blocks come from, which other memories share with it. A request is charged
  * to its memory, and with that to all of them.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export interface OuterLimits {
   /** More bytes at a time no request can ever have. */
@@ -27,7 +28,12 @@ export interface OuterLimits {
   tell(): void
 }
 
-/** Of a memory whose blocks come from a driver alone. */
+/**
+ * Of a memory whose blocks come from a driver alone.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const noOuterLimits: OuterLimits = {
   maxBytes: Infinity,
   leftBytes: Infinity,

@@ -4,11 +4,17 @@
  * A recorder takes the place of the machine here: it writes each input down and passes it on. So a recording has all that the machine
  * was given, and what it did follows from that.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { PoolMachine } from "./PoolMachine.ts"
 import type { Reusable } from "./PoolState.ts"
 
+/**
+ * The inputs of a machine, as a shell calls them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type PoolInputs<A extends Reusable = Reusable> = Pick<
   PoolMachine<A>,
   | "advance"

@@ -1,7 +1,7 @@
 /**
  * The life of a memory: its limit, what comes back to it, what is trimmed, and how pools, devices and the memory itself end.
  *
- * @internal
+ * @since 0.1.0
  */
 import { line } from "../../arguments/ShownValue.ts"
 import * as BufferRequest from "../../BufferRequest.ts"
@@ -16,6 +16,12 @@ import { MemoryAccount } from "./MemoryAccount.ts"
 import { type PoolPort, PoolState, type Reusable } from "./PoolState.ts"
 import { type Failure, type Family, type Request, type RequestSource, unavailable } from "./Request.ts"
 
+/**
+ * What a machine is made with.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface PoolMachineOptions extends PoolCoreOptions {
   readonly limits: DeviceLimits
   readonly owner: LimitOwner
@@ -24,12 +30,23 @@ export interface PoolMachineOptions extends PoolCoreOptions {
   readonly trims: boolean
 }
 
-/** A kind of memory that knows the sizes of its blocks. */
+/**
+ * A kind of memory that knows the sizes of its blocks.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface SizedSource extends RequestSource {
   blockSize(size: number): number
   exactSize(size: number): number
 }
 
+/**
+ * The part of a machine that outlives its requests.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class PoolLife<A extends Reusable = Reusable> {
   readonly core: PoolCore<A, Family>
   readonly state: PoolState<A>

@@ -5,7 +5,7 @@
  * A request is one object with one state (`Request`). Its fiber asks for the next thing to do, does it, and says how that ended, until
  * the request is granted or has failed. Everything that others do meanwhile (a release, a limit, the end of a scope) is an input too.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { GpuError, Rung, WaitingJob } from "../../GpuError.ts"
 import type { Budget } from "./Budget.ts"
@@ -24,16 +24,30 @@ import type { Account, Failure, Queue, Request, RequestState } from "./Request.t
  * - `Reclaim`: it waits until the driver has back what was freed: {@link PoolMachine.reclaimed}.
  * - `AskHandlers`: it asks the handlers of `machine.accountOf(request)`: {@link PoolMachine.handlersAnswered}.
  * - `Wait`: it waits until it is resumed: {@link PoolMachine.advance}, or its time is over: {@link PoolMachine.timedOut}.
+ *
+ * @category models
+ * @since 0.1.0
  */
 export type PoolOutput = "Granted" | "Failed" | "AskDriver" | "Reclaim" | "AskHandlers" | "Wait"
 
-/** How a request ends: it has its lease, or its fiber was interrupted, or it failed with an error of this reason. */
+/**
+ * How a request ends: it has its lease, or its fiber was interrupted, or it failed with an error of this reason.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Ending {
   readonly isFailure: boolean
   readonly isInterrupted: boolean
   readonly reason: GpuError["reason"]["_tag"] | undefined
 }
 
+/**
+ * The machine of one memory.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   /** The account at which a request is now. */
   accountOf({ accounts, passed }: Request): Account {

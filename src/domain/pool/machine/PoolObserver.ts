@@ -1,7 +1,7 @@
 /**
  * Who is told what the machine decides, while somebody observes.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { PoolBlock } from "../PoolCore.ts"
 import type { FreeReason, GaveUp } from "../PoolEvent.ts"
@@ -13,10 +13,18 @@ import type { ChargedBudget, Origin } from "./Reservation.ts"
  * - `clearFailed`: a block could not be cleared.
  * - `done`: others have acted within a step of the machine, which goes on.
  * - `jobs`: whether jobs may have what a queue waits for, as `AdmittedJobs` answers.
+ *
+ * @category models
+ * @since 0.1.0
  */
 export type Found = "acquired" | "clearFailed" | "done" | "jobs"
 
-/** Each is called in the step of what it tells, before what follows from that, and never throws. */
+/**
+ * Each is called in the step of what it tells, before what follows from that, and never throws.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface PoolObserver<B extends PoolBlock<unknown, Family> = PoolBlock<unknown, Family>> {
   leased(request: Request, block: B, from: Origin): void
   driverAsked(request: Request, capacity: number): void

@@ -2,7 +2,7 @@
  * What all parts of a pool's machine see: the ledger, the queues that are not empty, the reservations, the one epoch, and the port
  * through which the machine acts in the same step.
  *
- * @internal
+ * @since 0.1.0
  */
 import { place } from "../../ErrorStack.ts"
 import { type GpuError, make as makeError, OutOfMemory, type Released, type WaitingJob } from "../../GpuError.ts"
@@ -13,13 +13,23 @@ import type { PoolObserver } from "./PoolObserver.ts"
 import type { Failure, Family, Queue, Request, RequestSource } from "./Request.ts"
 import type { ChargedBudget, Reservation } from "./Reservation.ts"
 
-/** The memory of a block. */
+/**
+ * The memory of a block.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Reusable {
   /** False once it may not exist: no pool leases it again. */
   readonly recyclable: boolean
 }
 
-/** What an out-of-memory error lists of the leases. */
+/**
+ * What an out-of-memory error lists of the leases.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Evidence = Pick<OutOfMemory, "holderGroups" | "holders">
 
 /** What an out-of-memory error says of the account that has no room. */
@@ -37,7 +47,12 @@ type AccountFacts = Pick<
   | "shared"
 >
 
-/** What the machine does in the same step. */
+/**
+ * What the machine does in the same step.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface PoolPort<A extends Reusable = Reusable> {
   /** Frees the memory of a block, in queue order. True if that failed, which the port tells. */
   free(block: PoolBlock<A, Family>): boolean
@@ -78,6 +93,12 @@ export interface PoolPort<A extends Reusable = Reusable> {
 /** Between so many the event loop turns: the end of a pool, or a limit that is raised, may answer very many. */
 const mostResumedAtOnce = 256
 
+/**
+ * The state of one memory.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class PoolState<A extends Reusable = Reusable> {
   readonly core: PoolCore<A, Family>
   readonly port: PoolPort<A>

@@ -1,7 +1,7 @@
 /**
  * One request for memory, as the pool's machine knows it: what it asks for, and the one state that it is in.
  *
- * @internal
+ * @since 0.1.0
  */
 import type * as Exit from "effect/Exit"
 import { type GpuError, make as makeError, Released, type Rung, type WaitingJob } from "../../GpuError.ts"
@@ -24,6 +24,9 @@ import type { ChargedBudget, Reservation } from "./Reservation.ts"
  * - `failed`: gets nothing, whether or not its fiber knows.
  * - `abandoned`: its fiber is gone, and the driver still works for it.
  * - `over`: nothing of it is left.
+ *
+ * @category models
+ * @since 0.1.0
  */
 export type RequestState =
   | "new"
@@ -38,7 +41,12 @@ export type RequestState =
   | "abandoned"
   | "over"
 
-/** What may come after each state. The page docs/machine.md draws it. */
+/**
+ * What may come after each state. The page docs/machine.md draws it.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const transitions: Readonly<Record<RequestState, ReadonlyArray<RequestState>>> = {
   new: ["searching", "queued", "withHandlers", "granted", "failed", "over"],
   searching: ["reclaiming", "asking", "queued", "withHandlers", "granted", "failed", "over"],
@@ -57,10 +65,20 @@ export const transitions: Readonly<Record<RequestState, ReadonlyArray<RequestSta
 const isAtWork = (state: RequestState): boolean =>
   state === "searching" || state === "reclaiming" || state === "asking" || state === "refused"
 
-/** What blocks must have in common to be interchangeable. */
+/**
+ * What blocks must have in common to be interchangeable.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Family = number | string
 
-/** What the machine must know of the kind of memory that a request is for. */
+/**
+ * What the machine must know of the kind of memory that a request is for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface RequestSource {
   /** The user's service, which errors name. */
   readonly service: string
@@ -77,7 +95,12 @@ export interface RequestSource {
   limitProblem(operation: string, bytes: number): GpuError | undefined
 }
 
-/** Who will own the lease: a scope. */
+/**
+ * Who will own the lease: a scope.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface RequestOwner {
   readonly closed: boolean
   /** Whether it is a scope that has leases. */
@@ -86,13 +109,28 @@ export interface RequestOwner {
   removeAwaiting(request: Request): void
 }
 
-/** Why a request gets nothing. */
+/**
+ * Why a request gets nothing.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Failure = () => GpuError | Exit.Exit<never, GpuError>
 
-/** What the fiber of a request that waited is resumed with: it asks the machine what is next, or fails. */
+/**
+ * What the fiber of a request that waited is resumed with: it asks the machine what is next, or fails.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Answer = Exit.Exit<void> | ReturnType<Failure>
 
-/** What a request does when nothing fits. */
+/**
+ * What a request does when nothing fits.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Patience {
   readonly onExhausted: "fail" | "wait"
   /** How long it waits at most, in milliseconds. */
@@ -101,12 +139,20 @@ export interface Patience {
   readonly isPart?: boolean
 }
 
-/** What a waiting request got: its lease or its error, a way past the account, or bytes or a try of its own. */
+/**
+ * What a waiting request got: its lease or its error, a way past the account, or bytes or a try of its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Served = "answered" | "admitted" | "given" | "try"
 
 /**
  * A limit that requests must pass, with a queue of those that wait at it: the memory itself, a budget within it, or the exclusive
  * sections of its programs.
+ *
+ * @category models
+ * @since 0.1.0
  */
 export interface Account {
   /** 0 of the memory, below 0 of its exclusive sections; a budget has one that no other has. */
@@ -142,7 +188,12 @@ export interface Account {
   queueing?(): void
 }
 
-/** A queue, as its account and its requests know it. */
+/**
+ * A queue, as its account and its requests know it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Queue {
   /** The driver refused one of those in the queue, or one who has stood among them. */
   readonly isRefused: boolean
@@ -169,7 +220,12 @@ export interface Queue {
   endRequest(request: Request): void
 }
 
-/** What a request asks for, and for whom. */
+/**
+ * What a request asks for, and for whom.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Asked {
   /** The kind of memory that it is for. */
   readonly source: RequestSource
@@ -203,13 +259,29 @@ const none: ReadonlyArray<never> = []
 
 let lastNumber = 0
 
-/** The next number of a request. */
+/**
+ * The next number of a request.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const nextNumber = (): number => ++lastNumber
 
-/** The number of a request or a reservation, which it has from the first question on. */
+/**
+ * The number of a request or a reservation, which it has from the first question on.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const numberOf = (numbered: { number: number }): number =>
   numbered.number === 0 ? numbered.number = nextNumber() : numbered.number
 
+/**
+ * One request: what it asks for, and its state.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export abstract class Request implements Asking {
   declare readonly source: Asked["source"]
   declare readonly operation: Asked["operation"]
@@ -471,7 +543,12 @@ export abstract class Request implements Asking {
   }
 }
 
-/** The error of asking for a lease in a scope or pool that is closed. */
+/**
+ * The error of asking for a lease in a scope or pool that is closed.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const unavailable = (
   { label, operation, size, source }: Pick<Asked, "label" | "operation" | "size"> & {
     readonly source: Pick<RequestSource, "what">

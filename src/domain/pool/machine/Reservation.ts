@@ -8,14 +8,24 @@
  * Other pools on the same memory draw from it too. Budgets that it is charged to, and such a request is not, stay
  * charged with what that request uses: the bytes are theirs again when the lease ends.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { GpuError, LimitOwner } from "../../GpuError.ts"
 
-/** Whether a block was held, of the request's own bin or of a larger one, or came from the driver. */
+/**
+ * Whether a block was held, of the request's own bin or of a larger one, or came from the driver.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Origin = "held" | "borrowed" | "driver"
 
-/** The facts of a request that a budget needs. */
+/**
+ * The facts of a request that a budget needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Charged {
   readonly size: number
   readonly exactSize: number
@@ -23,7 +33,12 @@ export interface Charged {
   readonly inHandler: boolean
 }
 
-/** A budget, as what is charged to it knows it. */
+/**
+ * A budget, as what is charged to it knows it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ChargedBudget {
   /** Tells it from all other budgets of the program. */
   readonly number: number
@@ -50,7 +65,12 @@ export interface ChargedBudget {
   limitProblem(operation: string, bytes: number): GpuError | undefined
 }
 
-/** The memory whose bytes are reserved. */
+/**
+ * The memory whose bytes are reserved.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ReservedMemory {
   /** What counts the bytes that are reserved. */
   readonly core: { setAsideBytes: number }
@@ -58,6 +78,12 @@ export interface ReservedMemory {
   readonly reservations: Set<Reservation>
 }
 
+/**
+ * What a reservation keeps free, and where its bytes come from.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ReservationOptions {
   /** Whose bytes they are: a pool, by its source, or a memory, with all its pools. */
   readonly owner: object
@@ -73,6 +99,12 @@ export interface ReservationOptions {
   readonly sequence: number
 }
 
+/**
+ * Bytes that are kept free for one effect.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class Reservation {
   /** Bytes that no request and no lease uses now. */
   left = 0
@@ -210,7 +242,12 @@ export class Reservation {
   }
 }
 
-/** What is left of a reservation, and of those around it: their effects end only after its own requests. */
+/**
+ * What is left of a reservation, and of those around it: their effects end only after its own requests.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const leftOfAll = (innermost: Reservation | undefined): number => {
   let left = 0
   for (let next = innermost; next !== undefined; next = next.parent) left += next.left

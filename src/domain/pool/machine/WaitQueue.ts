@@ -4,7 +4,7 @@
  * A release serves the queue in the same step, so that no other request can take the memory first. A served request
  * continues in a task of its own: resuming it inside the release would nest fibers as deep as the queue is long.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { AdmittedJobs } from "./HoldingJobs.ts"
 import type { PoolState } from "./PoolState.ts"
@@ -13,6 +13,12 @@ import type { Account, Queue, Request, Served } from "./Request.ts"
 /** How many of a queue are looked at for one that can be served. */
 const window = 64
 
+/**
+ * The requests that wait at one account, in the order in which they are served.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class WaitQueue implements Queue {
   length = 0
   /** How many requests in the queue look for memory themselves. */

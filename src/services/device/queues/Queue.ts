@@ -1,11 +1,17 @@
 /**
  * One of the queues of a device, as those see it that work below the command queue.
  *
- * @internal
+ * @since 0.1.0
  */
 import type * as Exit from "effect/Exit"
 import type { GpuError } from "../../../domain/GpuError.ts"
 
+/**
+ * A queue as the queues of its device know it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Queue {
   /** What errors and statistics call it. */
   readonly label: string
@@ -19,7 +25,12 @@ export interface Queue {
   afterAll(): Exit.Exit<void, GpuError>
 }
 
-/** The queues of one device that are open. */
+/**
+ * The queues of one device that are open.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface OpenQueues {
   /** Whether there is more than one now. */
   readonly several: boolean

@@ -30,7 +30,6 @@ export interface Expr<out T extends ExprType = ExprType> extends Pipeable {
   readonly type: T
   /** What is wrong with it, if anything; told when a kernel made of it is first used. */
   readonly problem: GpuError | undefined
-  /** @internal */
   readonly node: Node
   /** How many operations stand above each other. @internal */
   readonly depth: number
@@ -39,7 +38,8 @@ export interface Expr<out T extends ExprType = ExprType> extends Pipeable {
 /**
  * How an expression is computed.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export type Node =
   | { readonly _tag: "Element"; readonly vector: string; readonly dtype: DType; readonly at: ElementIndex }
@@ -57,7 +57,8 @@ export type Node =
  * Which element: the item's own, one at an index that is clamped to the last, or one at an index that is known to be
  * inside. The first two are counted from the view's offset, if the vector has one.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export type ElementIndex =
   | { readonly _tag: "Own"; readonly withOffset: boolean }

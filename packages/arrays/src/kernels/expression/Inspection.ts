@@ -1,13 +1,18 @@
 /**
  * What expressions are made of.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
 import type { Expr } from "./Expression.ts"
 import type { ExprType, Operation } from "./Operation.ts"
 
-/** The expressions that a node is computed from. */
+/**
+ * The expressions that a node is computed from.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const operandsOf = ({ node }: Expr): ReadonlyArray<Expr> => {
   switch (node._tag) {
     case "Apply":
@@ -22,7 +27,12 @@ export const operandsOf = ({ node }: Expr): ReadonlyArray<Expr> => {
   }
 }
 
-/** Every node of some expressions, each once, operands before what is made of them. */
+/**
+ * Every node of some expressions, each once, operands before what is made of them.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const nodesOf = (expressions: ReadonlyArray<Expr>): ReadonlySet<Expr> => {
   const seen = new Set<Expr>()
   const visit = (expr: Expr): void => {
@@ -34,7 +44,12 @@ export const nodesOf = (expressions: ReadonlyArray<Expr>): ReadonlySet<Expr> => 
   return seen
 }
 
-/** The element types that some expressions use. */
+/**
+ * The element types that some expressions use.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const dtypesOf = (expressions: ReadonlyArray<Expr>): ReadonlyArray<DType> => {
   const types = new Set<DType>()
   for (const { type } of nodesOf(expressions)) {
@@ -43,14 +58,24 @@ export const dtypesOf = (expressions: ReadonlyArray<Expr>): ReadonlyArray<DType>
   return [...types]
 }
 
-/** An operation with the types of the operand that decides (of `select`, the second) and of the result. */
+/**
+ * An operation with the types of the operand that decides (of `select`, the second) and of the result.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface UsedOperation {
   readonly operation: Operation
   readonly type: ExprType
   readonly result: ExprType
 }
 
-/** The operations that some expressions use, each once. */
+/**
+ * The operations that some expressions use, each once.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const operationsOf = (expressions: ReadonlyArray<Expr>): ReadonlyArray<UsedOperation> => {
   const found = new Map<string, UsedOperation>()
   for (const { node, type: result } of nodesOf(expressions)) {
@@ -62,7 +87,12 @@ export const operationsOf = (expressions: ReadonlyArray<Expr>): ReadonlyArray<Us
   return [...found.values()]
 }
 
-/** The vectors of which an item reads its own element. */
+/**
+ * The vectors of which an item reads its own element.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const ownVectorsOf = (expressions: ReadonlyArray<Expr>): ReadonlySet<string> => {
   const vectors = new Set<string>()
   for (const { node } of nodesOf(expressions)) {

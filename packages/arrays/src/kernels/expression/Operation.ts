@@ -32,7 +32,8 @@ export type ExprType = DType | "bool"
  * - `where`: a bool and two numbers T to T
  * - `astype`: anything to the type asked for
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export type TypingRule = "numeric" | "float" | "integer" | "ordering" | "logic" | "test" | "shift" | "where" | "astype"
 
@@ -46,7 +47,8 @@ const of = <Rule extends TypingRule>(arity: number, rule: Rule) => ({ arity, rul
 /**
  * Every operation.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const operations = {
   add: of(2, "numeric"),
@@ -118,20 +120,36 @@ export const operations = {
   fma: of(3, "float")
 } satisfies { readonly [name: string]: Signature }
 
-/** @internal */
+/**
+ * The name of an operation.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Operation = keyof typeof operations
 
-/** @internal */
+/**
+ * Whether a type is one of floats.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const isFloat = (type: ExprType): boolean => type === "f32" || type === "f16" || type === "f64"
 
-/** @internal */
+/**
+ * Whether a type is one of integers.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
 export const isInteger = (type: ExprType): boolean => type === "i32" || type === "u32"
 
 /**
  * The type that an operation gives for operands of these types, or `undefined` where it has no meaning for them.
  * `target` is the type that `astype` asks for.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const resultType = (
   operation: Operation,
@@ -167,7 +185,8 @@ export const resultType = (
 /**
  * What the operands of an operation must be, in words.
  *
- * @internal
+ * @category functions
+ * @since 0.1.0
  */
 export const requirement = (operation: Operation): string => {
   const { arity, rule }: Signature = operations[operation]
