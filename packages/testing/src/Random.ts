@@ -25,6 +25,12 @@ export class Random {
     return choices[this.integer(0, choices.length - 1)]!
   }
 
+  /** What one of several ways makes, each as often as its weight says. */
+  weighted<A>(ways: ReadonlyArray<readonly [weight: number, way: () => A]>): A {
+    let left = this.integer(1, ways.reduce((sum, [weight]) => sum + weight, 0))
+    return ways.find(([weight]) => (left -= weight) <= 0)![1]()
+  }
+
   bytes(length: number): Uint8Array<ArrayBuffer> {
     return Uint8Array.from({ length }, () => this.integer(0, 255))
   }

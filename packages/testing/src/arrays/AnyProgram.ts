@@ -69,23 +69,14 @@ class Builder {
 
   /** Adds one random step, unless it is impossible. */
   step(): void {
-    switch (this.#random.integer(0, 13)) {
-      case 0:
-      case 1:
-      case 2:
-        return this.#view()
-      case 3:
-      case 4:
-        return this.#reduction()
-      case 5:
-        return this.#take()
-      case 6:
-        return this.#product()
-      case 7:
-        return this.#cast()
-      default:
-        return this.#elementwise()
-    }
+    this.#random.weighted([
+      [3, () => this.#view()],
+      [2, () => this.#reduction()],
+      [1, () => this.#take()],
+      [1, () => this.#product()],
+      [1, () => this.#cast()],
+      [6, () => this.#elementwise()]
+    ])
   }
 
   #input(shape: ReadonlyArray<number>): void {
@@ -194,21 +185,14 @@ class Builder {
     const random = this.#random
     const views = this.steps.flatMap(({ isView }, step) => isView ? [this.inputs.length + step] : [])
     const array = views.length > 0 && random.integer(0, 1) === 0 ? random.pick(views) : this.#any()
-    switch (this.#random.integer(0, 6)) {
-      case 0:
-      case 1:
-        return this.#slice(array)
-      case 2:
-        return this.#transpose(array)
-      case 3:
-        return this.#reshape(array)
-      case 4:
-        return this.#broadcast(array)
-      case 5:
-        return this.#flip(array)
-      default:
-        return this.#axesOfOne(array)
-    }
+    random.weighted([
+      [2, () => this.#slice(array)],
+      [1, () => this.#transpose(array)],
+      [1, () => this.#reshape(array)],
+      [1, () => this.#broadcast(array)],
+      [1, () => this.#flip(array)],
+      [1, () => this.#axesOfOne(array)]
+    ])
   }
 
   #viewed(name: string, array: number, parameter: unknown, model: Model): void {

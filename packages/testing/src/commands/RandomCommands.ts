@@ -133,29 +133,17 @@ const step = (random: Random, unit: number, pairs: Array<Pair>): Step => {
   const at = random.integer(0, pairs.length - 1)
   const pair = pairs[at]!
   const other = pairs[(at + random.integer(1, pairs.length - 1)) % pairs.length]!
-  switch (random.integer(0, 11)) {
-    case 0:
-    case 1:
-      return write(random, unit, pair)
-    case 2:
-      return fill(random, unit, pair)
-    case 3:
-    case 4:
-      return copy(random, unit, pair, other)
-    case 5:
-    case 6:
-      return dispatch(random, pair, other)
-    case 7:
-      return read(random, unit, pair)
-    case 8:
-      return copyRect(random, unit, pair, other)
-    case 9:
-      return map(random, pair)
-    case 10:
-      return replace(random, pairs, at)
-    default:
-      return random.integer(0, 3) === 0 ? CommandQueue.finish : CommandQueue.flush
-  }
+  return random.weighted([
+    [2, () => write(random, unit, pair)],
+    [1, () => fill(random, unit, pair)],
+    [2, () => copy(random, unit, pair, other)],
+    [2, () => dispatch(random, pair, other)],
+    [1, () => read(random, unit, pair)],
+    [1, () => copyRect(random, unit, pair, other)],
+    [1, () => map(random, pair)],
+    [1, () => replace(random, pairs, at)],
+    [1, () => random.integer(0, 3) === 0 ? CommandQueue.finish : CommandQueue.flush]
+  ])
 }
 
 const sequence = (steps: number) => (random: Random): Step =>

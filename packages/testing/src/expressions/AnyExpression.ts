@@ -132,16 +132,12 @@ export class AnyExpression {
   /** Mostly small, and sometimes far past the end. */
   #position(): Expr.Operand<"u32"> {
     const random = this.#random
-    switch (random.integer(0, 3)) {
-      case 0:
-        return random.pick([0, 1, 7, 0xffffffff])
-      case 1:
-        return Expr.add(Expr.index, random.integer(0, 5))
-      case 2:
-        return Expr.bitwiseXor(Expr.index, random.integer(0, 15))
-      default:
-        return this.#leafOfIntegers()
-    }
+    return random.pick<() => Expr.Operand<"u32">>([
+      () => random.pick([0, 1, 7, 0xffffffff]),
+      () => Expr.add(Expr.index, random.integer(0, 5)),
+      () => Expr.bitwiseXor(Expr.index, random.integer(0, 15)),
+      () => this.#leafOfIntegers()
+    ])()
   }
 
   #leafOfIntegers(): Expr.Expr<"u32"> {

@@ -57,30 +57,19 @@ export const calmNumber = (random: Random, type: DType): number =>
 
 const anyFloat = (random: Random, type: FloatType): number => {
   const { round } = formatOf(type)
-  switch (random.integer(0, 9)) {
-    case 0:
-      return random.pick(awkwardFloats(type))
-    case 1:
-      return random.integer(-100, 100)
-    case 2:
-    case 3:
-      return random.integer(-16, 16) / 4
-    case 4:
-      return round(random.integer(-0x8000000, 0x8000000) * 2 ** random.integer(-40, -20))
-    default:
-      return round(random.integer(-0x8000000, 0x8000000) * 2 ** random.integer(-28, -25))
-  }
+  return random.weighted([
+    [1, () => random.pick(awkwardFloats(type))],
+    [1, () => random.integer(-100, 100)],
+    [2, () => random.integer(-16, 16) / 4],
+    [1, () => round(random.integer(-0x8000000, 0x8000000) * 2 ** random.integer(-40, -20))],
+    [5, () => round(random.integer(-0x8000000, 0x8000000) * 2 ** random.integer(-28, -25))]
+  ])
 }
 
-const anyInteger = (random: Random, type: "i32" | "u32"): number => {
-  switch (random.integer(0, 5)) {
-    case 0:
-      return random.pick(awkwardIntegers[type])
-    case 1:
-      return type === "i32" ? random.integer(-0x80000000, 0x7fffffff) : random.integer(0, 0xffffffff)
-    case 2:
-      return random.integer(0, 31)
-    default:
-      return type === "i32" ? random.integer(-20, 20) : random.integer(0, 200)
-  }
-}
+const anyInteger = (random: Random, type: "i32" | "u32"): number =>
+  random.weighted([
+    [1, () => random.pick(awkwardIntegers[type])],
+    [1, () => type === "i32" ? random.integer(-0x80000000, 0x7fffffff) : random.integer(0, 0xffffffff)],
+    [1, () => random.integer(0, 31)],
+    [3, () => type === "i32" ? random.integer(-20, 20) : random.integer(0, 200)]
+  ])

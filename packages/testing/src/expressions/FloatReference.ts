@@ -59,64 +59,47 @@ const isFinite = ({ hi, lo }: Interval): boolean => Number.isFinite(lo) && Numbe
 /** Operations that return an operand or its sign. They work on the bits, also of NaN. */
 const looking: ReadonlySet<Operation> = new Set(["negative", "abs", "sign", "minimum", "maximum", "clip"])
 
+type Computation = (operands: readonly [Interval, Interval, Interval], context: FloatContext) => Known
+
+/** Those that are more than the function at the ends of the operands. */
+const computations: { readonly [O in Operation]?: Computation } = {
+  negative: ([a]) => negate(a),
+  abs: ([a]) => abs(a),
+  sign: ([a]) => monotone(Math.sign, a),
+  minimum: ([a, b]) => choose(Math.min, a, b),
+  maximum: ([a, b]) => choose(Math.max, a, b),
+  clip: ([a, b, c]) => choose(Math.min, choose(Math.max, a, b), c),
+  floor: ([a]) => monotone(Math.floor, a),
+  ceil: ([a]) => monotone(Math.ceil, a),
+  trunc: ([a]) => monotone(Math.trunc, a),
+  round: ([a]) => monotone(nearestEven, a),
+  add: ([a, b], context) => add(a, b, context),
+  subtract: ([a, b], context) => add(a, negate(b), context),
+  multiply: ([a, b], context) => multiply(a, b, context),
+  divide: ([a, b], context) => divide(a, b, context),
+  fmod: ([a, b], context) => remainder(a, b, context),
+  fract: ([a], context) => fract(a, context),
+  mix: ([a, b, c], context) => mix(a, b, c, context),
+  fma: ([a, b, c], context) => fusedMultiplyAdd(a, b, c, context),
+  sin: ([a], context) => wave("sin", a, context),
+  cos: ([a], context) => wave("cos", a, context),
+  tan: ([a], context) => tangent(a, context),
+  cosh: ([a], context) => {
+    const ends = corners("cosh", [a], context)
+    return hasZero(a) ? joined([ends, corners("cosh", [point(0)], context)]) : ends
+  },
+  inverseSqrt: ([a], context) =>
+    a.lo <= 0 && a.hi >= 0 && !Object.is(a.lo, 0) ? undefined : corners("inverseSqrt", [a], context),
+  atan2: ([a, b], context) => arcTangent(a, b, context)
+}
+
 const compute = (operation: Operation, operands: ReadonlyArray<Interval>, context: FloatContext): Known => {
-  const [a, b, c] = operands as [Interval, Interval, Interval]
+  const all = operands as unknown as readonly [Interval, Interval, Interval]
   // These return numbers even for NaN operands.
-  if (operation === "power") return power(a, b, context)
+  if (operation === "power") return power(all[0], all[1], context)
   if (operands.some(isNaN)) return notANumber
-  switch (operation) {
-    case "negative":
-      return negate(a)
-    case "abs":
-      return abs(a)
-    case "sign":
-      return monotone(Math.sign, a)
-    case "minimum":
-      return choose(Math.min, a, b)
-    case "maximum":
-      return choose(Math.max, a, b)
-    case "clip":
-      return choose(Math.min, choose(Math.max, a, b), c)
-    case "floor":
-      return monotone(Math.floor, a)
-    case "ceil":
-      return monotone(Math.ceil, a)
-    case "trunc":
-      return monotone(Math.trunc, a)
-    case "round":
-      return monotone(nearestEven, a)
-    case "add":
-      return add(a, b, context)
-    case "subtract":
-      return add(a, negate(b), context)
-    case "multiply":
-      return multiply(a, b, context)
-    case "divide":
-      return divide(a, b, context)
-    case "fmod":
-      return remainder(a, b, context)
-    case "fract":
-      return fract(a, context)
-    case "mix":
-      return mix(a, b, c, context)
-    case "fma":
-      return fusedMultiplyAdd(a, b, c, context)
-    case "sin":
-    case "cos":
-      return wave(operation, a, context)
-    case "tan":
-      return tangent(a, context)
-    case "cosh":
-      return hasZero(a)
-        ? joined([corners("cosh", [a], context), corners("cosh", [point(0)], context)])
-        : corners("cosh", [a], context)
-    case "inverseSqrt":
-      return a.lo <= 0 && a.hi >= 0 && !Object.is(a.lo, 0) ? undefined : corners(operation, [a], context)
-    case "atan2":
-      return arcTangent(a, b, context)
-    default:
-      return corners(operation, operands, context)
-  }
+  const computation = computations[operation]
+  return computation === undefined ? corners(operation, operands, context) : computation(all, context)
 }
 
 const joined = (intervals: ReadonlyArray<Known>): Known =>
@@ -278,43 +261,22 @@ const near = (operation: Operation, operands: ReadonlyArray<number>, context: Fl
   return rounded(exact - distance, exact + distance, context.format, context.rules)
 }
 
+/** The operations that JavaScript has not, or calls otherwise, in doubles. */
+const meanings: { readonly [O in Operation]?: (a: number, b: number) => number } = {
+  divide: (a, b) => a / b,
+  inverseSqrt: (a) => 1 / Math.sqrt(a),
+  exp2: (a) => 2 ** a,
+  power: (a, b) => a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b,
+  degrees: (a) => a * (180 / Math.PI),
+  radians: (a) => a * (Math.PI / 180)
+}
+
 /** The operations, computed in doubles. */
 const meaning = (operation: Operation, [a = NaN, b = NaN]: ReadonlyArray<number>): number => {
-  switch (operation) {
-    case "divide":
-      return a / b
-    case "inverseSqrt":
-      return 1 / Math.sqrt(a)
-    case "exp2":
-      return 2 ** a
-    case "atan2":
-      return Math.atan2(a, b)
-    case "power":
-      return a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b
-    case "degrees":
-      return a * (180 / Math.PI)
-    case "radians":
-      return a * (Math.PI / 180)
-    case "sqrt":
-    case "exp":
-    case "log":
-    case "log2":
-    case "sin":
-    case "cos":
-    case "tan":
-    case "asin":
-    case "acos":
-    case "atan":
-    case "sinh":
-    case "cosh":
-    case "tanh":
-    case "asinh":
-    case "acosh":
-    case "atanh":
-      return Math[operation](a)
-    default:
-      throw new Error(`the reference has no ${operation}`)
-  }
+  const own = meanings[operation]
+  if (own !== undefined) return own(a, b)
+  if (!(operation in Math)) throw new Error(`the reference has no ${operation}`)
+  return Math[operation as "atan2"](a, b)
 }
 
 /** Its slope is never more than 1. */

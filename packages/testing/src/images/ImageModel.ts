@@ -45,20 +45,15 @@ const anyValue = (random: Random, type: ImageFormat.ChannelType): number => {
 /** A small shape of a kind. */
 export const anyShape = (random: Random, kind: ImageShape.ImageKind): ImageShape.ImageShape => {
   const width = random.integer(1, 9)
-  switch (kind) {
-    case "1d":
-      return ImageShape.image1d(width)
-    case "1dArray":
-      return ImageShape.image1dArray(width, random.integer(1, 4))
-    case "1dBuffer":
-      return ImageShape.image1dBuffer(width)
-    case "2d":
-      return ImageShape.image2d(width, random.integer(1, 7))
-    case "2dArray":
-      return ImageShape.image2dArray(width, random.integer(1, 5), random.integer(1, 4))
-    case "3d":
-      return ImageShape.image3d(width, random.integer(1, 5), random.integer(1, 4))
+  const shapes = {
+    "1d": () => ImageShape.image1d(width),
+    "1dArray": () => ImageShape.image1dArray(width, random.integer(1, 4)),
+    "1dBuffer": () => ImageShape.image1dBuffer(width),
+    "2d": () => ImageShape.image2d(width, random.integer(1, 7)),
+    "2dArray": () => ImageShape.image2dArray(width, random.integer(1, 5), random.integer(1, 4)),
+    "3d": () => ImageShape.image3d(width, random.integer(1, 5), random.integer(1, 4))
   }
+  return shapes[kind]()
 }
 
 /** A part of an image, with at least one element. */

@@ -103,18 +103,13 @@ const look = (random: Random, { buffer, origin, size }: Part, model: Uint8Array)
 
 const step = (random: Random, parts: ReadonlyArray<Part>, model: Uint8Array): Step => {
   const part = random.pick(parts)
-  switch (random.integer(0, 4)) {
-    case 0:
-      return change(random, part, model)
-    case 1:
-      return move(random, part, random.pick(parts), model)
-    case 2:
-      return compute(random, part, model)
-    case 3:
-      return look(random, part, model)
-    default:
-      return CommandQueue.flush
-  }
+  return random.pick([
+    () => change(random, part, model),
+    () => move(random, part, random.pick(parts), model),
+    () => compute(random, part, model),
+    () => look(random, part, model),
+    () => CommandQueue.flush
+  ])()
 }
 
 /** Bytes written through one part change in all parts that overlap it, and in no other. */

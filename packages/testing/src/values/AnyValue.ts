@@ -57,31 +57,23 @@ export const anyValue = (random: Random, { element, length }: Parameter): HeldVa
   return length === 1 ? lanes[0]! : lanes
 }
 
+const classes = {
+  f32: Float32Array,
+  f64: Float64Array,
+  i8: Int8Array,
+  u8: Uint8Array,
+  i16: Int16Array,
+  u16: Uint16Array,
+  i32: Int32Array,
+  u32: Uint32Array,
+  i64: BigInt64Array,
+  u64: BigUint64Array
+}
+
 const anyNumber = (random: Random, element: NumberType): number | bigint => {
   if (random.integer(0, 2) === 0) return random.pick(awkward[element])
   const { buffer } = random.bytes(8)
-  switch (element) {
-    case "f32":
-      return new Float32Array(buffer)[0]!
-    case "f16":
-      return random.integer(-2048, 2048) * 2 ** random.integer(-20, 4)
-    case "f64":
-      return new Float64Array(buffer)[0]!
-    case "i8":
-      return new Int8Array(buffer)[0]!
-    case "u8":
-      return new Uint8Array(buffer)[0]!
-    case "i16":
-      return new Int16Array(buffer)[0]!
-    case "u16":
-      return new Uint16Array(buffer)[0]!
-    case "i32":
-      return new Int32Array(buffer)[0]!
-    case "u32":
-      return new Uint32Array(buffer)[0]!
-    case "i64":
-      return new BigInt64Array(buffer)[0]!
-    case "u64":
-      return new BigUint64Array(buffer)[0]!
-  }
+  return element === "f16"
+    ? random.integer(-2048, 2048) * 2 ** random.integer(-20, 4)
+    : new classes[element](buffer)[0]!
 }
