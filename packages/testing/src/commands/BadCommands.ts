@@ -5,7 +5,6 @@
  */
 import { BufferPool, BufferUsage, CommandQueue, Lease, Mapping, SubRegion } from "effect-gpu-pool"
 import type { BufferLike } from "effect-gpu-pool/BufferLike"
-import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError, Reason } from "effect-gpu-pool/GpuError"
 import { layer as hostLayer } from "effect-gpu-pool/Host"
@@ -15,34 +14,29 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { type ConformanceTest, inGroup, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
-import { closedPool, failing, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
+import { closedPool, failing, invalid, type Mistake, mistakeTests, onLeases } from "../memory/BadRequests.ts"
 import * as Kernels from "./Kernels.ts"
 
-type Call = (buffer: BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
-
-const good = BufferPool.allocate(64)
-
-const withGood = (call: (lease: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>) =>
-  Effect.flatMap(good, call)
+type Call = (buffer: BufferLike, other: BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
 
 /** Each operation, with the buffer under test as each of its buffer arguments. */
 const places: ReadonlyArray<readonly [name: string, usage: number, call: Call]> = [
   ["write to", BufferUsage.copyDst, (buffer) => CommandQueue.write(buffer, new Uint8Array(64))],
   ["read", BufferUsage.copySrc, (buffer) => CommandQueue.read(buffer, Uint8Array)],
   ["readInto from", BufferUsage.copySrc, (buffer) => CommandQueue.readInto(buffer, new Uint8Array(64))],
-  ["copy from", BufferUsage.copySrc, (buffer) => withGood((other) => CommandQueue.copy(buffer, other))],
+  ["copy from", BufferUsage.copySrc, (buffer, other) => CommandQueue.copy(buffer, other)],
   // These pass options too: the function would take a plain object in the last place for options.
-  ["copy to", BufferUsage.copyDst, (buffer) => withGood((other) => CommandQueue.copy(other, buffer, {}))],
+  ["copy to", BufferUsage.copyDst, (buffer, other) => CommandQueue.copy(other, buffer, {})],
   ["fill", BufferUsage.copyDst, (buffer) => CommandQueue.fill(buffer, 0)],
   [
     "copy a rectangle from",
     BufferUsage.copySrc,
-    (buffer) => withGood((other) => CommandQueue.copyRect(buffer, other, { region: [4] }))
+    (buffer, other) => CommandQueue.copyRect(buffer, other, { region: [4] })
   ],
   [
     "copy a rectangle to",
     BufferUsage.copyDst,
-    (buffer) => withGood((other) => CommandQueue.copyRect(other, buffer, { region: [4] }))
+    (buffer, other) => CommandQueue.copyRect(other, buffer, { region: [4] })
   ],
   [
     "write a rectangle to",
@@ -85,7 +79,7 @@ const untyped = (value: unknown): Effect.Effect<BufferLike> => Effect.succeed(va
 const wrongBuffers: ReadonlyArray<Mistake> = places.flatMap(([name, usage, call]): ReadonlyArray<Mistake> => {
   const without = BufferUsage.defaultUsage & ~usage
   const mistake = (what: string, reason: Reason["_tag"], buffer: Effect.Effect<BufferLike, unknown, TestServices>) =>
-    [`${name} a ${what}`, reason, Effect.flatMap(buffer, call)] as const
+    [`${name} a ${what}`, reason, Effect.flatMap(buffer, (wrong) => onLeases((other) => call(wrong, other)))] as const
   return [
     mistake("released lease", "Released", releasedLease),
     mistake("lease of a closed scope", "Released", Effect.scoped(BufferPool.allocate(64))),
@@ -109,25 +103,21 @@ const ranges: ReadonlyArray<readonly [name: string, offset: number, bytes: numbe
   ["at 2^53", 2 ** 53, 4]
 ]
 
-const short = BufferPool.allocate(62)
-const onShort = (call: (lease: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>) =>
-  Effect.flatMap(short, call)
+const onShort = (call: Call) =>
+  Effect.flatMap(BufferPool.allocate(62), (short) => onLeases((other) => call(short, other)))
 
 const wrongRanges: ReadonlyArray<Mistake> = ranges.flatMap(([name, offset, size]): ReadonlyArray<Mistake> => {
-  const invalid = (
-    operation: string,
-    call: (lease: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>
-  ): Mistake => [`${operation} ${name}`, "InvalidRequest", onShort(call)]
+  const mistake = (operation: string, call: Call) => invalid(`${operation} ${name}`, onShort(call))
   return [
-    invalid("write", (lease) => CommandQueue.write(lease, new Uint8Array(size), { offset })),
-    invalid("read", (lease) => CommandQueue.read(lease, Uint8Array, { offset, length: size })),
-    invalid("readInto", (lease) => CommandQueue.readInto(lease, new Uint8Array(size), { offset })),
-    invalid("fill", (lease) => CommandQueue.fill(lease, 0, { offset, size })),
-    invalid(
+    mistake("write", (lease) => CommandQueue.write(lease, new Uint8Array(size), { offset })),
+    mistake("read", (lease) => CommandQueue.read(lease, Uint8Array, { offset, length: size })),
+    mistake("readInto", (lease) => CommandQueue.readInto(lease, new Uint8Array(size), { offset })),
+    mistake("fill", (lease) => CommandQueue.fill(lease, 0, { offset, size })),
+    mistake(
       "copy from",
-      (lease) => withGood((target) => CommandQueue.copy(lease, target, { sourceOffset: offset, size }))
+      (lease, target) => CommandQueue.copy(lease, target, { sourceOffset: offset, size })
     ),
-    invalid(
+    mistake(
       "copy to",
       (lease) =>
         Effect.flatMap(
@@ -139,17 +129,16 @@ const wrongRanges: ReadonlyArray<Mistake> = ranges.flatMap(([name, offset, size]
 })
 
 const wrongLengths = failing("InvalidRequest", {
-  "a fill of a negative length": withGood((lease) => CommandQueue.fill(lease, 0, { size: -4 })),
-  "a fill of NaN bytes": withGood((lease) => CommandQueue.fill(lease, 0, { size: NaN })),
-  "a copy of a negative length": withGood((from) => withGood((to) => CommandQueue.copy(from, to, { size: -4 }))),
-  "a copy of a fractional length": withGood((from) => withGood((to) => CommandQueue.copy(from, to, { size: 1.5 }))),
-  "a read of a negative length": withGood((lease) => CommandQueue.read(lease, Float32Array, { length: -1 })),
-  "a read of a fractional length": withGood((lease) => CommandQueue.read(lease, Float32Array, { length: 1.5 })),
-  "a read of NaN elements": withGood((lease) => CommandQueue.read(lease, Float32Array, { length: NaN })),
+  "a fill of a negative length": (lease) => CommandQueue.fill(lease, 0, { size: -4 }),
+  "a fill of NaN bytes": (lease) => CommandQueue.fill(lease, 0, { size: NaN }),
+  "a copy of a negative length": (from, to) => CommandQueue.copy(from, to, { size: -4 }),
+  "a copy of a fractional length": (from, to) => CommandQueue.copy(from, to, { size: 1.5 }),
+  "a read of a negative length": (lease) => CommandQueue.read(lease, Float32Array, { length: -1 }),
+  "a read of a fractional length": (lease) => CommandQueue.read(lease, Float32Array, { length: 1.5 }),
+  "a read of NaN elements": (lease) => CommandQueue.read(lease, Float32Array, { length: NaN }),
   "a read that ends within an element": onShort((lease) => CommandQueue.read(lease, Float32Array)),
-  "a read of wide elements that starts at a multiple of 4 and ends within one": withGood((lease) =>
+  "a read of wide elements that starts at a multiple of 4 and ends within one": (lease) =>
     CommandQueue.read(lease, Float64Array, { offset: 4 })
-  )
 })
 
 /** Calls with only an offset or only a length, and their messages: a message names only what the call passed. */
@@ -167,12 +156,12 @@ const said: ReadonlyArray<readonly [name: string, problem: string, call: Call]> 
   [
     "a copy from past the end",
     "sourceOffset 68 is outside the source of 64 bytes",
-    (lease) => withGood((other) => CommandQueue.copy(lease, other, { sourceOffset: 68 }))
+    (lease, other) => CommandQueue.copy(lease, other, { sourceOffset: 68 })
   ],
   [
     "a copy to past the end",
     "targetOffset 68 is outside the target of 64 bytes",
-    (lease) => withGood((other) => CommandQueue.copy(other, lease, { targetOffset: 68 }))
+    (lease, other) => CommandQueue.copy(other, lease, { targetOffset: 68 })
   ],
   [
     "a read from NaN",
@@ -208,7 +197,7 @@ const said: ReadonlyArray<readonly [name: string, problem: string, call: Call]> 
 
 const saidTests: ReadonlyArray<ConformanceTest> = said.map(([name, problem, call]) =>
   inGroup("wrong ranges")(`the error of ${name} names only what was passed`, { counting: true }, function*() {
-    const reason = yield* Expect.failsWith(name, withGood(call), "InvalidRequest")
+    const reason = yield* Expect.failsWith(name, onLeases(call), "InvalidRequest")
     Expect.equal("the problem", reason.problem, problem)
   })
 )
@@ -217,27 +206,19 @@ const misspelt = (options: unknown): never => options as never
 
 /** Options with a wrong name, and an offset without its object, must be refused: nobody would notice otherwise. */
 const unknownOptions = failing("InvalidRequest", {
-  "a write with a misspelt offset": withGood((lease) =>
-    CommandQueue.write(lease, new Uint8Array(4), misspelt({ ofset: 4 }))
-  ),
-  "a write with a number for its options": withGood((lease) =>
-    CommandQueue.write(lease, new Uint8Array(4), misspelt(4))
-  ),
-  "a read with a misspelt length": withGood((lease) => CommandQueue.read(lease, Uint8Array, misspelt({ lenght: 4 }))),
-  "a read into an array with a length": withGood((lease) =>
-    CommandQueue.readInto(lease, new Uint8Array(4), misspelt({ length: 4 }))
-  ),
-  "a fill with a length": withGood((lease) => CommandQueue.fill(lease, 0, misspelt({ length: 4 }))),
-  "a copy with an offset": withGood((from) => withGood((to) => CommandQueue.copy(from, to, misspelt({ offset: 4 })))),
-  "a copy of a region with a misspelt placement": withGood((from) =>
-    withGood((to) => CommandQueue.copyRect(from, to, { region: [8, 2], source: misspelt({ rowpitch: 16 }) }))
-  ),
-  "a read of a region with an origin beside it": withGood((lease) =>
-    CommandQueue.readRect(lease, Uint8Array, misspelt({ region: [8, 2], origin: [8, 1] }))
-  ),
-  "a mapping with a misspelt access": withGood((lease) =>
+  "a write with a misspelt offset": (lease) => CommandQueue.write(lease, new Uint8Array(4), misspelt({ ofset: 4 })),
+  "a write with a number for its options": (lease) => CommandQueue.write(lease, new Uint8Array(4), misspelt(4)),
+  "a read with a misspelt length": (lease) => CommandQueue.read(lease, Uint8Array, misspelt({ lenght: 4 })),
+  "a read into an array with a length": (lease) =>
+    CommandQueue.readInto(lease, new Uint8Array(4), misspelt({ length: 4 })),
+  "a fill with a length": (lease) => CommandQueue.fill(lease, 0, misspelt({ length: 4 })),
+  "a copy with an offset": (from, to) => CommandQueue.copy(from, to, misspelt({ offset: 4 })),
+  "a copy of a region with a misspelt placement": (from, to) =>
+    CommandQueue.copyRect(from, to, { region: [8, 2], source: misspelt({ rowpitch: 16 }) }),
+  "a read of a region with an origin beside it": (lease) =>
+    CommandQueue.readRect(lease, Uint8Array, misspelt({ region: [8, 2], origin: [8, 1] })),
+  "a mapping with a misspelt access": (lease) =>
     Effect.scoped(Mapping.map(lease, Uint8Array, misspelt({ acces: "read" })))
-  )
 })
 
 type Typed = (buffer: BufferLike, type: Uint8ArrayConstructor) => Effect.Effect<unknown, GpuError, TestServices>
@@ -251,41 +232,38 @@ const typed: ReadonlyArray<readonly [name: string, call: Typed]> = [
 ]
 
 const wrongTypes: ReadonlyArray<Mistake> = typed.flatMap(([name, call]) =>
-  [undefined, null, "Float32Array", DataView].map((type): Mistake => [
-    `${name} of elements of type ${typeof type === "function" ? type.name : String(type)}`,
-    "InvalidRequest",
-    withGood((lease) => call(lease, type as unknown as Uint8ArrayConstructor))
-  ])
+  [undefined, null, "Float32Array", DataView].map((type) =>
+    invalid(
+      `${name} of elements of type ${typeof type === "function" ? type.name : String(type)}`,
+      (lease) => call(lease, type as unknown as Uint8ArrayConstructor)
+    )
+  )
 )
 
 const aliases = failing("InvalidRequest", {
-  "a copy within one lease": withGood((lease) => CommandQueue.copy(lease, lease)),
-  "a copy between two parts of one lease": withGood((lease) =>
-    CommandQueue.copy(lease, lease, { targetOffset: 32, size: 32 })
-  )
+  "a copy within one lease": (lease) => CommandQueue.copy(lease, lease),
+  "a copy between two parts of one lease": (lease) => CommandQueue.copy(lease, lease, { targetOffset: 32, size: 32 })
 })
 
 const patterns: ReadonlyArray<Mistake> = [
-  ...[-1, 1.5, NaN, Infinity, 2 ** 32].map((pattern): Mistake => [
-    `a fill with the pattern ${pattern}`,
-    "InvalidRequest",
-    withGood((lease) => CommandQueue.fill(lease, pattern))
-  ]),
-  ...[0, 3, 5, 12, 24, 48, 127, 256].map((size): Mistake => [
-    `a fill with a pattern of ${size} bytes`,
-    "InvalidRequest",
-    withGood((lease) => CommandQueue.fill(lease, new Uint8Array(size)))
-  ]),
-  ...[[8, 4], [8, 12], [16, 8], [16, 20], [32, 16]].map(([size, offset]): Mistake => [
-    `a fill at ${offset} with a pattern of ${size} bytes`,
-    "InvalidRequest",
-    withGood((lease) => CommandQueue.fill(lease, new Uint8Array(size!), { offset }))
-  ]),
-  ...[[8, 4], [8, 60], [16, 24], [32, 48], [64, 32], [128, 64]].map(([size, bytes]): Mistake => [
-    `a fill of ${bytes} bytes with a pattern of ${size}`,
-    "InvalidRequest",
-    withGood((lease) => CommandQueue.fill(lease, new Uint8Array(size!), { size: bytes }))
-  ]),
+  ...[-1, 1.5, NaN, Infinity, 2 ** 32].map((pattern) =>
+    invalid(`a fill with the pattern ${pattern}`, (lease) => CommandQueue.fill(lease, pattern))
+  ),
+  ...[0, 3, 5, 12, 24, 48, 127, 256].map((size) =>
+    invalid(`a fill with a pattern of ${size} bytes`, (lease) => CommandQueue.fill(lease, new Uint8Array(size)))
+  ),
+  ...[[8, 4], [8, 12], [16, 8], [16, 20], [32, 16]].map(([size, offset]) =>
+    invalid(
+      `a fill at ${offset} with a pattern of ${size} bytes`,
+      (lease) => CommandQueue.fill(lease, new Uint8Array(size!), { offset })
+    )
+  ),
+  ...[[8, 4], [8, 60], [16, 24], [32, 48], [64, 32], [128, 64]].map(([size, bytes]) =>
+    invalid(
+      `a fill of ${bytes} bytes with a pattern of ${size}`,
+      (lease) => CommandQueue.fill(lease, new Uint8Array(size!), { size: bytes })
+    )
+  ),
   ...failing("InvalidRequest", {
     "a fill of 62 bytes with a number": onShort((lease) => CommandQueue.fill(lease, 0))
   })
@@ -321,9 +299,9 @@ const notData: ReadonlyArray<readonly [string, () => unknown]> = [
 ]
 
 const wrongData: ReadonlyArray<Mistake> = notData.flatMap(([name, make]): ReadonlyArray<Mistake> => [
-  [`a write of ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.write(lease, make() as HostData))],
-  [`a fill with ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.fill(lease, make() as HostData))],
-  [`a read into ${name}`, "InvalidRequest", withGood((lease) => CommandQueue.readInto(lease, make() as HostData))]
+  invalid(`a write of ${name}`, (lease) => CommandQueue.write(lease, make() as HostData)),
+  invalid(`a fill with ${name}`, (lease) => CommandQueue.fill(lease, make() as HostData)),
+  invalid(`a read into ${name}`, (lease) => CommandQueue.readInto(lease, make() as HostData))
 ])
 
 export const tests: ReadonlyArray<ConformanceTest> = [

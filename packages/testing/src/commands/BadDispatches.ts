@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { type ConformanceTest, inGroup, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
-import { expectUsable, failing, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
+import { expectUsable, failing, invalid, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
 import * as Kernels from "./Kernels.ts"
 
 const test = inGroup("failures")
@@ -35,30 +35,23 @@ const withLease = (
   usage: number = BufferUsage.defaultUsage
 ) => Effect.flatMap(BufferPool.allocate(size, { usage }), call)
 
-const counts: ReadonlyArray<Mistake> = [-1, 1.5, NaN, Infinity, 2 ** 32].map((count) => [
-  `a dispatch of ${count} items`,
-  "InvalidRequest",
-  withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, count))
-])
+const counts: ReadonlyArray<Mistake> = [-1, 1.5, NaN, Infinity, 2 ** 32].map((count) =>
+  invalid(`a dispatch of ${count} items`, (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, count))
+)
 
 const names = failing("InvalidRequest", {
   "no arguments at all": untyped(Kernels.iota, undefined, 1),
   "null for the arguments": untyped(Kernels.iota, null, 1),
   "a missing vector": untyped(Kernels.iota, { start: 0 }, 1),
-  "a missing scalar": withLease((y) => untyped(Kernels.iota, { y }, 1)),
-  "an unknown argument": withLease((y) => untyped(Kernels.iota, { y, start: 0, begin: 1 }, 1)),
+  "a missing scalar": (y) => untyped(Kernels.iota, { y }, 1),
+  "an unknown argument": (y) => untyped(Kernels.iota, { y, start: 0, begin: 1 }, 1),
   "a number for a vector": untyped(Kernels.iota, { y: 3, start: 0 }, 1),
   "null for a vector": untyped(Kernels.iota, { y: null, start: 0 }, 1),
   "an object for a vector": untyped(Kernels.iota, { y: {}, start: 0 }, 1),
   "null within a view": untyped(Kernels.view, { x: { buffer: null, offset: 0 }, y: null }, 1),
-  "a buffer for a scalar": withLease((y) => untyped(Kernels.iota, { y, start: y }, 1)),
-  "a string for a scalar": withLease((y) => untyped(Kernels.iota, { y, start: "1" }, 1))
+  "a buffer for a scalar": (y) => untyped(Kernels.iota, { y, start: y }, 1),
+  "a string for a scalar": (y) => untyped(Kernels.iota, { y, start: "1" }, 1)
 })
-
-const dispatchScalars = (scalars: { readonly a: number; readonly b: number; readonly c: number; readonly d: number }) =>
-  withLease((xs) =>
-    withLease((ys) => withLease((zs) => CommandQueue.dispatch(Kernels.scalars, { xs, ys, zs, ...scalars }, 2)))
-  )
 
 const inRange = { a: 0, b: 0, c: 0, d: 0 }
 
@@ -66,11 +59,12 @@ const scalars: ReadonlyArray<Mistake> = ([
   ["u32", "a", [-1, 2 ** 32, 0.5, NaN, Infinity]],
   ["i32", "c", [2 ** 31, -(2 ** 31) - 1, 0.5, NaN, -Infinity]]
 ] as const).flatMap(([dtype, name, values]) =>
-  values.map((value): Mistake => [
-    `the ${dtype} ${value}`,
-    "InvalidRequest",
-    dispatchScalars({ ...inRange, [name]: value })
-  ])
+  values.map((value) =>
+    invalid(
+      `the ${dtype} ${value}`,
+      (xs, ys, zs) => CommandQueue.dispatch(Kernels.scalars, { xs, ys, zs, ...inRange, [name]: value }, 2)
+    )
+  )
 )
 
 const valuesOf = (dtype: ValueType, values: ReadonlyArray<unknown>): ReadonlyArray<Mistake> => {
@@ -79,11 +73,12 @@ const valuesOf = (dtype: ValueType, values: ReadonlyArray<unknown>): ReadonlyArr
     args: [VectorArg("u32", "y"), ScalarArg(dtype, "a")],
     body: { wgsl: "y[i] = 1u;", opencl: "y[i] = 1;", host: () => {} }
   })
-  return values.map((value) => [
-    `for a ${dtype} ${Array.isArray(value) ? JSON.stringify(value) : shown(value)}`,
-    "InvalidRequest",
-    withLease((y) => untyped(kernel, { y, a: value }, 1))
-  ])
+  return values.map((value) =>
+    invalid(
+      `for a ${dtype} ${Array.isArray(value) ? JSON.stringify(value) : shown(value)}`,
+      (y) => untyped(kernel, { y, a: value }, 1)
+    )
+  )
 }
 
 const values: ReadonlyArray<Mistake> = [
@@ -93,12 +88,6 @@ const values: ReadonlyArray<Mistake> = [
   ...valuesOf("u16", [-1, 65536]),
   ...valuesOf("vec3<f32>", [1, "abc", null, undefined, {}, [1, 2], [1, 2, 3, 4], [1, 2, "3"], [1, 2, null]]),
   ...valuesOf("vec2<u8>", [[0, 256], [0.5, 0], Float32Array.of(1, NaN), new Uint8Array(3)])
-]
-
-const viewFrom = (offset: number): Mistake => [
-  `a view from element ${offset}`,
-  "InvalidRequest",
-  withLease((x) => withLease((y) => CommandQueue.dispatch(Kernels.view, { x: { buffer: x, offset }, y }, 1)))
 ]
 
 const overBindingLimit = Effect.gen(function*() {
@@ -113,26 +102,22 @@ const overBindingLimit = Effect.gen(function*() {
 const { copySrc, kernelReadOnly, kernelWriteOnly, storage } = BufferUsage
 
 const vectors: ReadonlyArray<Mistake> = [
-  viewFrom(-1),
-  viewFrom(0.5),
-  viewFrom(NaN),
-  viewFrom(16),
-  viewFrom(2 ** 53),
+  ...[-1, 0.5, NaN, 16, 2 ** 53].map((offset) =>
+    invalid(
+      `a view from element ${offset}`,
+      (x, y) => CommandQueue.dispatch(Kernels.view, { x: { buffer: x, offset }, y }, 1)
+    )
+  ),
   ...failing("InvalidRequest", {
-    "an offset for a vector that has none": withLease((y) =>
-      untyped(Kernels.iota, { y: { buffer: y, offset: 1 }, start: 0 }, 1)
-    ),
+    "an offset for a vector that has none": (y) => untyped(Kernels.iota, { y: { buffer: y, offset: 1 }, start: 0 }, 1),
     "a lease of no bytes as an argument": withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 0),
     "a lease smaller than an element as an argument": withLease(
       (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1),
       3
     ),
-    "one lease in two arguments, both written": withLease((x) =>
-      CommandQueue.dispatch(Kernels.exchange, { x, y: x }, 1)
-    ),
-    "one lease in two arguments, one of them written": withLease((x) =>
-      CommandQueue.dispatch(Kernels.addTo, { x, y: x, a: 1 }, 1)
-    ),
+    "one lease in two arguments, both written": (x) => CommandQueue.dispatch(Kernels.exchange, { x, y: x }, 1),
+    "one lease in two arguments, one of them written": (x) =>
+      CommandQueue.dispatch(Kernels.addTo, { x, y: x, a: 1 }, 1),
     "a kernelReadOnly lease that the kernel writes": withLease(
       (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1),
       64,
@@ -153,19 +138,16 @@ const vectors: ReadonlyArray<Mistake> = [
     "a lease over the binding limit": overBindingLimit
   }),
   ...([[17, 0, 0], [1, 16, 0], [9, 8, 0], [9, 0, 8], [2 ** 32 - 1, 15, 15]] as const).map(
-    ([count, from, to]): Mistake => [
-      `${count} items from elements ${from} and ${to} of 16`,
-      "InvalidRequest",
-      withLease((x) =>
-        withLease((y) =>
+    ([count, from, to]) =>
+      invalid(
+        `${count} items from elements ${from} and ${to} of 16`,
+        (x, y) =>
           CommandQueue.dispatch(
             Kernels.addItemwise,
             { x: { buffer: x, offset: from }, y: { buffer: y, offset: to }, a: 1 },
             count
           )
-        )
       )
-    ]
   )
 ]
 
@@ -189,37 +171,29 @@ const compile = (kernel: Kernel.Kernel) => KernelCache.use((cache) => cache.get(
 
 /** Definitions of kernels that the types forbid. */
 const untypedDefinitions: ReadonlyArray<Mistake> = [
-  ...[undefined, null, 3, {}, { name: "bare", args: [] }].map((value): Mistake => [
-    `${JSON.stringify(value)} for a kernel`,
-    "InvalidRequest",
-    untyped(value as unknown as Kernel.Kernel, {}, 1)
-  ]),
-  ...["bf16", "toString", "vec5<f32>", undefined].flatMap((dtype): ReadonlyArray<Mistake> => [
-    [
-      `a vector of ${dtype}`,
-      "InvalidRequest",
-      compile(kernelWith({ args: [VectorArg(dtype as "f32", "x"), VectorArg("u32", "y")] }))
-    ],
-    [
-      `a scalar of ${dtype}`,
-      "InvalidRequest",
-      compile(kernelWith({ args: [ScalarArg(dtype as "f32", "x"), VectorArg("u32", "y")] }))
+  ...[undefined, null, 3, {}, { name: "bare", args: [] }].map((value) =>
+    invalid(`${JSON.stringify(value)} for a kernel`, untyped(value as unknown as Kernel.Kernel, {}, 1))
+  ),
+  ...["bf16", "toString", "vec5<f32>", undefined].flatMap((dtype) => {
+    const type = dtype as "f32"
+    return [
+      invalid(`a vector of ${dtype}`, compile(kernelWith({ args: [VectorArg(type, "x"), VectorArg("u32", "y")] }))),
+      invalid(`a scalar of ${dtype}`, compile(kernelWith({ args: [ScalarArg(type, "x"), VectorArg("u32", "y")] })))
     ]
-  ]),
+  }),
   ...([
     ["a dtype bf16", { dtypes: ["bf16"] }],
     ["no dtypes", { dtypes: undefined }],
-    ["no itemwise", {
-      itemwise: undefined
-    }],
+    ["no itemwise", { itemwise: undefined }],
     ["an itemwise vector that is not among its arguments", { itemwise: ["z"] }],
     ["a problem that is not a string", { problem: "wrong" }]
   ] as const)
-    .map(([what, change]): Mistake => [
-      `a kernel with ${what}`,
-      "InvalidRequest",
-      untyped({ ...Kernels.constant(1), ...change } as unknown as Kernel.Kernel, {}, 1)
-    ]),
+    .map(([what, change]) =>
+      invalid(
+        `a kernel with ${what}`,
+        untyped({ ...Kernels.constant(1), ...change } as unknown as Kernel.Kernel, {}, 1)
+      )
+    ),
   ...failing("InvalidRequest", {
     "a vector with the access rw": compile(kernelWith({ args: [vectorWith({ access: "rw" })] })),
     "an argument of an unknown kind": compile(kernelWith({ args: [vectorWith({ _tag: "LocalArg" })] })),
@@ -230,30 +204,26 @@ const untypedDefinitions: ReadonlyArray<Mistake> = [
 
 const definitions: ReadonlyArray<Mistake> = [
   ...failing("InvalidRequest", {
-    "a kernel whose maker found a mistake": withLease((y) =>
+    "a kernel whose maker found a mistake": (y) =>
       CommandQueue.dispatch(
         { ...Kernels.constant(1), problem: invalidRequest("maker", "it is wrong", "Mend it.") },
         { y },
         1
-      )
-    ),
+      ),
     "an argument twice": compile(kernelWith({ args: [VectorArg("u32", "y"), VectorArg("u32", "y")] }))
   }),
-  ...["", "1st", "a b", "a-b", "double__underscore", "_first", "größe"].map((name): Mistake => [
-    `a kernel named "${name}"`,
-    "InvalidRequest",
-    compile(kernelWith({ name }))
-  ]),
-  ...["i", "count", "fine", "y_length", "target", "global"].map((name): Mistake => [
-    `an argument named "${name}" beside y`,
-    "InvalidRequest",
-    compile(kernelWith({ args: [VectorArg("u32", "y"), ScalarArg("u32", name)] }))
-  ]),
-  ...[0, -64, 1.5, NaN].map((workgroupSize): Mistake => [
-    `a workgroup of ${workgroupSize}`,
-    "InvalidRequest",
-    compile(kernelWith({ workgroupSize }))
-  ]),
+  ...["", "1st", "a b", "a-b", "double__underscore", "_first", "größe"].map((name) =>
+    invalid(`a kernel named "${name}"`, compile(kernelWith({ name })))
+  ),
+  ...["i", "count", "fine", "y_length", "target", "global"].map((name) =>
+    invalid(
+      `an argument named "${name}" beside y`,
+      compile(kernelWith({ args: [VectorArg("u32", "y"), ScalarArg("u32", name)] }))
+    )
+  ),
+  ...[0, -64, 1.5, NaN].map((workgroupSize) =>
+    invalid(`a workgroup of ${workgroupSize}`, compile(kernelWith({ workgroupSize })))
+  ),
   ...failing("LimitExceeded", {
     "a workgroup over the device's limit": Effect.flatMap(
       DeviceContext,
@@ -265,7 +235,7 @@ const definitions: ReadonlyArray<Mistake> = [
     )
   }),
   ...failing("Unsupported", {
-    "a kernel without a body for the backend": withLease((y) => CommandQueue.dispatch(Kernels.bodiless, { y }, 1))
+    "a kernel without a body for the backend": (y) => CommandQueue.dispatch(Kernels.bodiless, { y }, 1)
   })
 ]
 

@@ -30,11 +30,23 @@ export type Mistake = readonly [
   options?: TestOptions
 ]
 
+/** A call, or one on leases of 64 bytes, as many as it takes. */
+type Call = Mistake[2] | ((x: PooledBuffer, y: PooledBuffer, z: PooledBuffer) => Mistake[2])
+
+export const onLeases = (call: Call): Mistake[2] =>
+  Effect.isEffect(call) ? call : Effect.flatMap(
+    Effect.forEach(Array.from({ length: call.length }), () => BufferPool.allocate(64)),
+    ([x, y, z]) => call(x!, y!, z!)
+  )
+
 /** The mistakes with one reason, by their names. */
 export const failing = (
   reason: Reason["_tag"],
-  calls: { readonly [name: string]: Mistake[2] }
-): ReadonlyArray<Mistake> => Object.entries(calls).map(([name, call]) => [name, reason, call])
+  calls: { readonly [name: string]: Call }
+): ReadonlyArray<Mistake> => Object.entries(calls).map(([name, call]) => [name, reason, onLeases(call)])
+
+/** One that is an InvalidRequest. */
+export const invalid = (name: string, call: Call): Mistake => [name, "InvalidRequest", onLeases(call)]
 
 /** Checks that pool and queue work after a mistake. */
 export const expectUsable: Effect.Effect<void, unknown, TestServices> = Effect.scoped(Effect.gen(function*() {
