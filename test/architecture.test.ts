@@ -96,7 +96,15 @@ const rules: ReadonlyArray<Rule> = [
   {
     part: "packages/cli/src",
     inside: ["packages/cli/src"],
-    packages: [library, "@effect-gpu-pool/observability", "effect", "node", "cli-table3", "wrap-ansi", "ws"]
+    packages: [
+      library,
+      "@effect-gpu-pool/observability",
+      "effect",
+      "@effect/platform-node",
+      "node",
+      "cli-table3",
+      "wrap-ansi"
+    ]
   }
 ]
 
@@ -272,7 +280,7 @@ describe("the check itself", () => {
     ["src/devices/A.ts", `import koffi from "koffi"`],
     ["src/devices/A.ts", `import * as Report from "@effect-gpu-pool/cli/DeviceReport"`],
     ["packages/cli/src/A.ts", `import * as Host from "../../../src/layers/Host/Host.ts"`],
-    ["packages/cli/src/A.ts", `import * as NodeServices from "@effect/platform-node/NodeServices"`],
+    ["packages/cli/src/A.ts", `import { WebSocketServer } from "ws"`],
     ["src/utils/A.ts", ``]
   ]
 

@@ -25,7 +25,7 @@ const expectations = (version: string): ReadonlyArray<Expectation> => [
 ]
 
 /** Of packages that are no part of a fresh install, one that is found would hide that the command needs it. */
-const optional = ["@effect/platform-node", "koffi", "webgpu"]
+const optional = ["koffi", "webgpu"]
 
 const chosen = ["GPU_POOL_DEVICE", "PYOPENCL_TEST", "PYOPENCL_CTX", "CUDA_DEVICE"]
 

@@ -7,8 +7,8 @@ import { commandTests } from "../../../test/support/command.ts"
 import * as BenchReport from "../src/bench/BenchReport.ts"
 import type { DeviceFigures } from "../src/bench/DeviceFigures.ts"
 import { compare, median } from "../src/bench/Turns.ts"
+import { none } from "../src/Output.ts"
 import * as Shown from "../src/Shown.ts"
-import { none } from "../src/Style.ts"
 
 const { run } = commandTests()
 

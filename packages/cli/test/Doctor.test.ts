@@ -1,7 +1,10 @@
 /** What the command says of this machine, and of machines that tests describe. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import { readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import { commandTests } from "../../../test/support/command.ts"
@@ -87,7 +90,7 @@ describe("effect-gpu-pool doctor", () => {
     strictEqual(code, 2)
     const host = reported(stdout).backends.find(({ backend }) => backend === "host")
     deepStrictEqual([host?.works, host?.devices], [false, []])
-    assert.match(host?.why ?? "", /ended the process.*\(SIGKILL\), while it used host:0:0 process memory/)
+    assert.match(host?.why ?? "", /ended the process.*SIGKILL.*, while it used host:0:0 process memory/)
   })
 })
 
@@ -358,6 +361,12 @@ describe("what doctor says to install", () => {
   })
 })
 
+/** With these files and no others. */
+const found = (agent: string | undefined, ...files: ReadonlyArray<string>) =>
+  packageManagerOf("/project/src", agent).pipe(
+    Effect.provide([FileSystem.layerNoop({ exists: (file) => Effect.succeed(files.includes(file)) }), Path.layer])
+  )
+
 describe("how doctor reads a machine", () => {
   it("reads releases", () => {
     const text =
@@ -371,14 +380,12 @@ describe("how doctor reads a machine", () => {
     strictEqual(parseRelease(""), undefined)
   })
 
-  it("finds the package manager of the project around, else the one that runs", () => {
-    const inside = join(home, "project/src")
-    mkdirSync(inside, { recursive: true })
-    strictEqual(packageManagerOf(inside, "bun/1.3.0 npm/? node/v24"), "bun")
-    strictEqual(packageManagerOf(inside, undefined), "npm")
-    writeFileSync(join(home, "project/pnpm-lock.yaml"), "")
-    strictEqual(packageManagerOf(inside, "npm/11.0.0"), "pnpm")
-  })
+  it.effect("finds the package manager of the project around, else the one that runs", () =>
+    Effect.gen(function*() {
+      strictEqual(yield* found("bun/1.3.0 npm/? node/v24"), "bun")
+      strictEqual(yield* found(undefined), "npm")
+      strictEqual(yield* found("npm/11.0.0", "/project/pnpm-lock.yaml"), "pnpm")
+    }))
 
   it.each([
     [{ code: null, signal: "SIGSEGV" }, "SIGSEGV"],

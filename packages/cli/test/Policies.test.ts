@@ -1,4 +1,5 @@
 /** Policies as a command line writes them, and programs that it loads. */
+import * as NodePath from "@effect/platform-node/NodePath"
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
@@ -56,15 +57,16 @@ describe("size policies on a command line", () => {
 })
 
 /** Whether the effect that is found is the module's own of that name. */
+const load = (file: string, name?: string) => Effect.provide(ProgramFile.load(file, name), NodePath.layer)
+
 const finds = (file: string, name: string | undefined, found: string) =>
   Effect.gen(function*() {
-    const { program } = yield* ProgramFile.load(file, name)
+    const { program } = yield* load(file, name)
     const module = yield* Effect.promise(() => import(pathToFileURL(file).href) as Promise<Record<string, unknown>>)
     return program === module[found]
   })
 
-const refused = (file: string, name?: string) =>
-  Effect.map(Effect.flip(ProgramFile.load(file, name)), ({ message }) => message)
+const refused = (file: string, name?: string) => Effect.map(Effect.flip(load(file, name)), ({ message }) => message)
 
 describe("programs that are loaded", () => {
   const folder = mkdtempSync(join(tmpdir(), "effect-gpu-pool-programs-"))

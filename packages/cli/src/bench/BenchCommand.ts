@@ -12,7 +12,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { AnswerIsNo, forUser } from "../Ending.ts"
-import { style } from "../Style.ts"
+import { style } from "../Output.ts"
 import * as BenchReport from "./BenchReport.ts"
 import { figuresOf } from "./DeviceFigures.ts"
 

@@ -7,8 +7,8 @@
 import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
 import { line } from "effect-gpu-pool/ShownValue"
+import type { Style } from "../Output.ts"
 import * as Shown from "../Shown.ts"
-import type { Style } from "../Style.ts"
 import type { Allocation, DeviceFigures, Transfer } from "./DeviceFigures.ts"
 
 export interface MeasuredDevice {

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { forUser } from "../Ending.ts"
-import { width } from "../Room.ts"
+import { width } from "../Output.ts"
 import * as DeviceReport from "./DeviceReport.ts"
 import { sections } from "./DeviceSections.ts"
 

@@ -6,8 +6,6 @@
  *
  * @internal
  */
-import process from "node:process"
-
 const marker = "effect-gpu-pool:answer "
 
 interface Message<Answer> {

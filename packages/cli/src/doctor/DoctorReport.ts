@@ -5,7 +5,7 @@
  * @internal
  */
 import { line, list } from "effect-gpu-pool/ShownValue"
-import type { Style } from "../Style.ts"
+import type { Style } from "../Output.ts"
 import type { Diagnosis, Part } from "./Diagnosis.ts"
 import type { Remedy } from "./InstallCommands.ts"
 import type { Machine } from "./Machine.ts"

@@ -4,30 +4,31 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
-import { spawnSync } from "node:child_process"
-import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs"
-import { createRequire } from "node:module"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as ChildProcess from "effect/process/ChildProcess"
+import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+// No module of Effect tells a system's name and home.
 import { homedir, release, type as systemName } from "node:os"
-import { delimiter, dirname, join } from "node:path"
-import process from "node:process"
 import type { Distribution, Machine, PackageManager, SystemParts, Vendor } from "./Machine.ts"
 
 /** What is not there, or not for this user, has no entries. */
-const entriesOf = (folder: string): ReadonlyArray<string> => {
-  try {
-    return readdirSync(folder).sort()
-  } catch {
-    return []
-  }
-}
+const entriesOf = (folder: string) =>
+  FileSystem.FileSystem.use((files) => files.readDirectory(folder)).pipe(
+    Effect.map((names) => names.sort()),
+    Effect.orElseSucceed(() => [])
+  )
 
-const textOf = (file: string): string => {
-  try {
-    return readFileSync(file, "utf8")
-  } catch {
-    return ""
-  }
-}
+const textOf = (file: string) =>
+  FileSystem.FileSystem.use((files) => files.readFileString(file)).pipe(Effect.orElseSucceed(() => ""))
+
+const exists = (file: string) =>
+  FileSystem.FileSystem.use((files) => files.exists(file)).pipe(Effect.orElseSucceed(() => false))
+
+/** The paths of entries with such names. */
+const filesIn = (folder: string, isOne: (name: string) => boolean) =>
+  Effect.map(entriesOf(folder), (names) => names.filter(isOne).map((name) => `${folder}/${name}`))
 
 /** `NAME=value` lines, of which the value may be quoted. */
 export const parseRelease = (text: string): Distribution | undefined => {
@@ -57,34 +58,42 @@ const isManager = (name: string | undefined): name is PackageManager =>
   name !== undefined && ["npm", "pnpm", "yarn", "bun", "deno"].includes(name)
 
 /** The one of the project around a folder, by its lock file; else the one that runs this, which tells its name. */
-export const packageManagerOf = (folder: string, userAgent: string | undefined): PackageManager => {
-  const found = lockfiles.find(([file]) => existsSync(join(folder, file)))
-  if (found !== undefined) return found[1]
-  const above = dirname(folder)
-  if (above !== folder) return packageManagerOf(above, userAgent)
-  const [running] = (userAgent ?? "").split("/")
-  return isManager(running) ? running : "npm"
-}
+export const packageManagerOf = (
+  folder: string,
+  userAgent: string | undefined
+): Effect.Effect<PackageManager, never, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function*() {
+    const { dirname, join } = yield* Path.Path
+    const found = yield* Effect.findFirst(lockfiles, ([file]) => exists(join(folder, file)))
+    if (Option.isSome(found)) return found.value[1]
+    const above = dirname(folder)
+    if (above !== folder) return yield* packageManagerOf(above, userAgent)
+    const [running] = (userAgent ?? "").split("/")
+    return isManager(running) ? running : "npm"
+  })
 
 const vendors: Readonly<Record<string, Vendor>> = { "0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel" }
 
 /** PCI's class of displays, 3D controllers among them. */
-const gpusOf = (pci: string): ReadonlyArray<Vendor> =>
-  entriesOf(pci).filter((device) => textOf(join(pci, device, "class")).startsWith("0x03")).map((device) =>
-    vendors[textOf(join(pci, device, "vendor")).trim()] ?? "another vendor"
+const gpusOf = Effect.fnUntraced(function*(pci: string) {
+  const devices = yield* filesIn(pci, () => true)
+  const displays = yield* Effect.filter(
+    devices,
+    (device) => Effect.map(textOf(`${device}/class`), (text) => text.startsWith("0x03"))
   )
+  return yield* Effect.forEach(
+    displays,
+    (device) => Effect.map(textOf(`${device}/vendor`), (vendor): Vendor => vendors[vendor.trim()] ?? "another vendor")
+  )
+})
 
-const mayOpen = (file: string): boolean => {
-  try {
-    accessSync(file, constants.R_OK | constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
-}
+const mayOpen = (file: string) =>
+  FileSystem.FileSystem.use((files) => files.access(file, { readable: true, writable: true })).pipe(Effect.isSuccess)
 
-const renderNodes = (): ReadonlyArray<string> =>
-  entriesOf("/dev/dri").filter((name) => name.startsWith("renderD")).map((name) => join("/dev/dri", name))
+const deniedOf = Effect.fnUntraced(function*(folder: string) {
+  const nodes = yield* filesIn(folder, (name) => name.startsWith("renderD"))
+  return yield* Effect.filter(nodes, (file) => Effect.map(mayOpen(file), (may) => !may))
+})
 
 /** The usual folders; a distribution that has others tells them by `ldconfig`. */
 const libraryFolders = (): ReadonlyArray<string> => [
@@ -96,21 +105,28 @@ const libraryFolders = (): ReadonlyArray<string> => [
   "/lib"
 ]
 
-const libraryOf = (name: string, known: string): string | undefined =>
-  libraryFolders().map((folder) => join(folder, name)).find((file) => existsSync(file)) ??
+const libraryOf = Effect.fnUntraced(function*(name: string, known: string) {
+  const found = yield* Effect.findFirst(libraryFolders().map((folder) => `${folder}/${name}`), exists)
+  return Option.getOrUndefined(found) ??
     new RegExp(`^\\s*${name.replaceAll(".", "\\.")} .*=> (.*)$`, "m").exec(known)?.[1]
+})
 
-const knownLibraries = (): string => {
-  const PATH = [process.env.PATH ?? "", "/sbin", "/usr/sbin"].join(delimiter)
-  return spawnSync("ldconfig", ["-p"], { encoding: "utf8", env: { ...process.env, PATH } }).stdout ?? ""
-}
+const knownLibraries = ChildProcessSpawner.use((spawner) =>
+  spawner.string(ChildProcess.make("ldconfig", ["-p"], {
+    env: { PATH: `${process.env.PATH ?? ""}:/sbin:/usr/sbin` },
+    extendEnv: true,
+    stderr: "ignore"
+  }))
+).pipe(Effect.orElseSucceed(() => ""))
 
 /** Files of drivers, in folders or by names of their own. */
-const driversIn = (places: ReadonlyArray<string>, extension: string): ReadonlyArray<string> =>
-  places.flatMap((place) =>
-    place.endsWith(extension) || place.endsWith(".so")
-      ? [place].filter((file) => existsSync(file))
-      : entriesOf(place).filter((name) => name.endsWith(extension)).map((name) => join(place, name))
+const driversIn = (places: ReadonlyArray<string>, extension: string) =>
+  Effect.map(
+    Effect.forEach(places, (place) =>
+      place.endsWith(extension) || place.endsWith(".so")
+        ? Effect.filter([place], exists)
+        : filesIn(place, (name) => name.endsWith(extension))),
+    (found) => found.flat()
   )
 
 interface Places {
@@ -121,7 +137,7 @@ interface Places {
 /** The first variable that has a value, as the loaders read them, else the usual folders. */
 const placesOf = (variables: ReadonlyArray<string>, usual: ReadonlyArray<string>): Places => {
   const variable = variables.find((name) => (process.env[name] ?? "") !== "")
-  return { places: variable === undefined ? usual : (process.env[variable] ?? "").split(delimiter), variable }
+  return { places: variable === undefined ? usual : (process.env[variable] ?? "").split(":"), variable }
 }
 
 const vulkanPlaces = (): Places =>
@@ -129,29 +145,24 @@ const vulkanPlaces = (): Places =>
     "/etc/vulkan/icd.d",
     "/usr/local/share/vulkan/icd.d",
     "/usr/share/vulkan/icd.d",
-    join(homedir(), ".local/share/vulkan/icd.d")
+    `${homedir()}/.local/share/vulkan/icd.d`
   ])
 
 const openClPlaces = (): Places => placesOf(["OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"], ["/etc/OpenCL/vendors"])
 
-const partsOf = (library: string, found: Places, extension: string, known: string): SystemParts => ({
-  loader: libraryOf(library, known),
-  drivers: driversIn(found.places, extension),
-  ...found
-})
-
-const require = createRequire(import.meta.url)
+const partsOf = (library: string, found: Places, extension: string, known: string) =>
+  Effect.map(
+    Effect.all([libraryOf(library, known), driversIn(found.places, extension)]),
+    ([loader, drivers]): SystemParts => ({ loader, drivers, ...found })
+  )
 
 /** As this library would load it. */
-const packageFolder = (name: string): string | undefined => {
-  try {
-    const entry = require.resolve(name)
-    const folder = join("node_modules", name)
-    return entry.slice(0, entry.lastIndexOf(folder) + folder.length)
-  } catch {
-    return undefined
-  }
-}
+const packageFolder = (name: string) =>
+  Effect.try({ try: () => new URL(import.meta.resolve(name)), catch: () => undefined }).pipe(
+    Effect.flatMap((entry) => Effect.flatMap(Path.Path, ({ fromFileUrl }) => fromFileUrl(entry))),
+    Effect.map((entry) => new RegExp(`^.*node_modules.${name}`).exec(entry)?.[0]),
+    Effect.orElseSucceed(() => undefined)
+  )
 
 const versions = process.versions as Readonly<Record<string, string | undefined>>
 
@@ -162,30 +173,32 @@ const runtime = (): string =>
     ? `Bun ${versions.bun}`
     : `Node ${versions.node}`
 
-const backportsOf = (codename: string | undefined): boolean =>
-  codename !== undefined &&
-  ["/etc/apt/sources.list", ...entriesOf("/etc/apt/sources.list.d").map((name) => `/etc/apt/sources.list.d/${name}`)]
-    .some((file) => new RegExp(`^[^#]*\\b${codename}-backports\\b`, "m").test(textOf(file)))
+const backportsOf = Effect.fnUntraced(function*(codename: string | undefined) {
+  if (codename === undefined) return false
+  const files = ["/etc/apt/sources.list", ...(yield* filesIn("/etc/apt/sources.list.d", () => true))]
+  const texts = yield* Effect.forEach(files, textOf)
+  return texts.some((text) => new RegExp(`^[^#]*\\b${codename}-backports\\b`, "m").test(text))
+})
 
 /** It sets this in every container: https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables */
 const isKubernetes = process.env.KUBERNETES_SERVICE_HOST !== undefined
 
-const onLinux = () => {
-  const known = knownLibraries()
-  const distribution = parseRelease(textOf("/etc/os-release"))
+const onLinux = Effect.gen(function*() {
+  const known = yield* knownLibraries
+  const distribution = parseRelease(yield* textOf("/etc/os-release"))
   return {
     distribution,
     system: distribution?.name ?? "Linux",
-    isContainer: isKubernetes || existsSync("/.dockerenv") || existsSync("/run/.containerenv"),
-    hasBackports: backportsOf(distribution?.codename),
-    gpus: gpusOf("/sys/bus/pci/devices"),
-    denied: renderNodes().filter((file) => !mayOpen(file)),
-    vulkan: partsOf("libvulkan.so.1", vulkanPlaces(), ".json", known),
-    openCl: partsOf("libOpenCL.so.1", openClPlaces(), ".icd", known)
+    isContainer: isKubernetes || (yield* exists("/.dockerenv")) || (yield* exists("/run/.containerenv")),
+    hasBackports: yield* backportsOf(distribution?.codename),
+    gpus: yield* gpusOf("/sys/bus/pci/devices"),
+    denied: yield* deniedOf("/dev/dri"),
+    vulkan: yield* partsOf("libvulkan.so.1", vulkanPlaces(), ".json", known),
+    openCl: yield* partsOf("libOpenCL.so.1", openClPlaces(), ".icd", known)
   }
-}
+})
 
-const elsewhere = () => ({
+const elsewhere = Effect.sync(() => ({
   distribution: undefined,
   system: `${{ darwin: "macOS", win32: "Windows" }[process.platform as string] ?? systemName()} ${release()}`,
   isContainer: false,
@@ -194,15 +207,21 @@ const elsewhere = () => ({
   denied: [],
   vulkan: undefined,
   openCl: undefined
-})
-
-export const readMachine: Effect.Effect<Machine> = Effect.sync(() => ({
-  platform: process.platform,
-  arch: process.arch,
-  runtime: runtime(),
-  canDetach: "transfer" in ArrayBuffer.prototype,
-  isRoot: process.getuid?.() === 0,
-  packageManager: packageManagerOf(process.cwd(), process.env.npm_config_user_agent),
-  packages: { webgpu: packageFolder("webgpu"), koffi: packageFolder("koffi") },
-  ...(process.platform === "linux" ? onLinux() : elsewhere())
 }))
+
+export const readMachine = Effect.gen(function*(): Effect.fn.Return<
+  Machine,
+  never,
+  ChildProcessSpawner | FileSystem.FileSystem | Path.Path
+> {
+  return {
+    platform: process.platform,
+    arch: process.arch,
+    runtime: runtime(),
+    canDetach: "transfer" in ArrayBuffer.prototype,
+    isRoot: process.getuid?.() === 0,
+    packageManager: yield* packageManagerOf(process.cwd(), process.env.npm_config_user_agent),
+    packages: { webgpu: yield* packageFolder("webgpu"), koffi: yield* packageFolder("koffi") },
+    ...(yield* process.platform === "linux" ? onLinux : elsewhere)
+  }
+}).pipe(Effect.withSpan("doctor.readMachine"))

@@ -13,7 +13,6 @@ import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import process from "node:process"
 import { tellAnswer, tellStep } from "./ChildAnswer.ts"
 import type { Tried, TriedDevice } from "./Tried.ts"
 

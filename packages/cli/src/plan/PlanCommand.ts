@@ -14,8 +14,8 @@ import * as Console from "effect/Console"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { width } from "../Room.ts"
-import { onStderr } from "../Stderr.ts"
+import type * as Path from "effect/Path"
+import { onStderr, width } from "../Output.ts"
 import * as PlanText from "./PlanText.ts"
 import { load } from "./ProgramFile.ts"
 
@@ -46,7 +46,7 @@ const planned = (
   file: string,
   name: string | undefined,
   once: boolean
-): Effect.Effect<Plan.Plan<unknown>, CliError.UserError> =>
+): Effect.Effect<Plan.Plan<unknown>, CliError.UserError, Path.Path> =>
   onStderr(Effect.flatMap(load(file, name), ({ program }) => {
     const plan = Effect.provideContext(Plan.of(program, { once }), noMore)
     return Effect.catchCause(plan, failedIn(file))

@@ -6,8 +6,7 @@
 import { line, list, thrownPlace } from "effect-gpu-pool/ShownValue"
 import * as CliError from "effect/cli/CliError"
 import * as Effect from "effect/Effect"
-import { resolve } from "node:path"
-import { pathToFileURL } from "node:url"
+import * as Path from "effect/Path"
 
 const failing = (userMessage: string, cause: unknown = userMessage): CliError.UserError =>
   new CliError.UserError({ cause, userMessage })
@@ -20,21 +19,20 @@ export interface Loaded {
 }
 
 /** Runs the module, and returns its effect of that name; the default export or `program` where none is named. */
-export const load = (
-  file: string,
-  name?: string | undefined
-): Effect.Effect<Loaded, CliError.UserError> =>
-  Effect.flatMap(
-    Effect.tryPromise({
-      try: () => import(pathToFileURL(resolve(file)).href) as Promise<Readonly<Record<string, unknown>>>,
-      catch: (cause) => failing(`${line(file)} cannot be loaded: ${thrownPlace(cause)}`, cause)
-    }),
-    (module) => {
-      const names = name === undefined ? usual : [name]
-      const program = names.map((each) => module[each]).find((value) => Effect.isEffect(value))
-      return program === undefined ? Effect.fail(failing(noEffect(file, names, module))) : Effect.succeed({ program })
-    }
-  )
+export const load = Effect.fn("ProgramFile.load")(
+  function*(file: string, name?: string | undefined): Effect.fn.Return<Loaded, CliError.UserError, Path.Path> {
+    const path = yield* Path.Path
+    const unloadable = (cause: unknown) => failing(`${line(file)} cannot be loaded: ${thrownPlace(cause)}`, cause)
+    const { href } = yield* Effect.mapError(path.toFileUrl(path.resolve(file)), unloadable)
+    const module = yield* Effect.tryPromise({
+      try: () => import(href) as Promise<Readonly<Record<string, unknown>>>,
+      catch: unloadable
+    })
+    const names = name === undefined ? usual : [name]
+    const program = names.map((each) => module[each]).find((value) => Effect.isEffect(value))
+    return program === undefined ? yield* failing(noEffect(file, names, module)) : { program }
+  }
+)
 
 const noEffect = (file: string, names: ReadonlyArray<string>, module: object): string => {
   const exported = Object.keys(module)

@@ -13,7 +13,7 @@ import * as Stream from "effect/Stream"
 export interface FileKind {
   /** As a sentence names it; undefined for recordings of this library, which need no word. */
   readonly name: string | undefined
-  readonly read: <E>(bytes: Stream.Stream<Uint8Array, E>) => Effect.Effect<Recording, E | GpuError>
+  readonly read: <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) => Effect.Effect<Recording, E | GpuError, R>
 }
 
 const own: FileKind = { name: undefined, read: (bytes) => fromLines(Stream.decodeText(bytes)) }

@@ -4,26 +4,35 @@
  *
  * @internal
  */
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { line, messageOf } from "effect-gpu-pool/ShownValue"
+import type * as Cause from "effect/Cause"
 import * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
+import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
-import type * as DevToolsSchema from "effect/devtools/DevToolsSchema"
-import * as DevToolsServer from "effect/devtools/DevToolsServer"
+import * as DevToolsSchema from "effect/devtools/DevToolsSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Ndjson from "effect/encoding/Ndjson"
+import type { ServeError } from "effect/http/HttpServerError"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Latch from "effect/Latch"
 import * as NetAddress from "effect/net/NetAddress"
+import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
-import * as SocketServer from "effect/socket/SocketServer"
-import process from "node:process"
-import { height, width } from "../Room.ts"
-import * as WebSocketServer from "../serving/WebSocketServer.ts"
-import { style } from "../Style.ts"
+import * as Schema from "effect/Schema"
+import * as Socket from "effect/socket/Socket"
+import type * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import type { Terminal } from "effect/Terminal"
+import { mostBytes, serve } from "../LocalServer.ts"
+import { height, print, style, width } from "../Output.ts"
 import { memoriesOf } from "./Memories.ts"
 import * as TopReport from "./TopReport.ts"
 import { type Told, Watched } from "./Watched.ts"
@@ -72,69 +81,90 @@ const flags = {
 interface Options {
   readonly every: Duration.Duration
   /** What is done with each thing that a program tells. */
-  readonly onTold: (told: Told) => Effect.Effect<unknown>
+  readonly onTold: (told: Told) => Effect.Effect<unknown, never, Stdio.Stdio | Terminal>
   /** What is done when one has gone. */
   readonly onGone: Effect.Effect<unknown>
+  /** What is done with one whose connection has to end. */
+  readonly onFault: (what: string) => void
 }
 
-/** Asks a program again and again, until it goes: each time when it has answered. What it tells more often is not heard. */
-const follow = (
-  client: DevToolsServer.Client,
-  watched: Watched,
-  { every, onGone, onTold }: Options
-): Effect.Effect<never> =>
-  Effect.suspend(() => {
-    const program = watched.come()
-    const answered = Latch.makeUnsafe(false)
-    // A program tells once unasked, at its end.
-    let due = 1
-    const ask = Effect.suspend(() => {
-      due++
-      answered.closeUnsafe()
-      return client.send({ _tag: "MetricsRequest" })
-    })
-    const asking = written.pipe(
-      Effect.andThen(ask),
-      Effect.andThen(answered.await),
-      Effect.andThen(Effect.sleep(every)),
-      Effect.forever
-    )
-    const hear = (snapshot: DevToolsSchema.MetricsSnapshot) => {
-      if (due === 0) return Effect.void
-      due--
-      answered.openUnsafe()
-      return Effect.flatMap(Clock.currentTimeMillis, (time) => {
-        const told = { program, time, memories: memoriesOf(snapshot) }
-        watched.tell(told)
-        return onTold(told)
-      })
-    }
-    const listening = Queue.take(client.queue).pipe(
-      Effect.flatMap((request) => request._tag === "MetricsSnapshot" ? hear(request) : Effect.void),
-      Effect.forever
-    )
-    return Effect.andThen(Effect.forkChild(asking), listening).pipe(
-      Effect.ensuring(Effect.andThen(Effect.sync(() => watched.go(program)), onGone))
-    )
-  })
+/** What `DevTools.layer()` speaks. Effect's own server of it takes lines of any length. */
+const protocol = {
+  inputSchema: Schema.toCodecJson(DevToolsSchema.Response),
+  outputSchema: Schema.toCodecJson(DevToolsSchema.Request),
+  maxLineBytes: mostBytes
+}
 
-/** Waits until the reader of the output has taken what was written: who reads slowly is asked for less. */
-const written: Effect.Effect<void> = Effect.callback((resume) => {
-  const { stdout } = process
-  if (!stdout.writableNeedDrain) return resume(Effect.void)
-  const onDrain = () => resume(Effect.void)
-  stdout.once("drain", onDrain)
-  return Effect.sync(() => stdout.off("drain", onDrain))
+/** A program that does not take what it is told would fill the memory of this process. */
+class TooMuch extends Data.TaggedError("TooMuch") {}
+
+const hasGone = (error: { readonly _tag: string }): error is Socket.SocketError =>
+  error instanceof Socket.SocketError && !isTooLong(error.reason)
+
+const isTooLong = (reason: Socket.SocketErrorReason): boolean =>
+  reason._tag === "SocketReadError" && Predicate.hasProperty(reason.cause, "error") &&
+  Predicate.hasProperty(reason.cause.error, "code") && reason.cause.error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH"
+
+const faultOf = (error: Ndjson.NdjsonError | Schema.SchemaError | Socket.SocketError | TooMuch): string =>
+  error._tag === "SchemaError" || (error._tag === "NdjsonError" && error.reason !== "LineTooLarge")
+    ? "as it speaks another protocol than DevTools.layer() of Effect 4.1"
+    : `as it sent more than ${mostBytes / 2 ** 20} MiB at once, or did not read`
+
+/** Asks a program again and again, until it goes: each time when it has answered. What it tells more often is not heard. */
+const follow = Effect.fnUntraced(function*(watched: Watched, { every, onFault, onGone, onTold }: Options) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const { socket: connection } = NodeHttpServerRequest.toIncomingMessage(request)
+  const socket = yield* request.upgrade
+  const program = watched.come()
+  const responses = yield* Queue.unbounded<DevToolsSchema.Response>()
+  const snapshots = yield* Queue.unbounded<DevToolsSchema.MetricsSnapshot, Cause.Done>()
+  const answered = Latch.makeUnsafe(false)
+  // A program tells once unasked, at its end.
+  let due = 1
+  const ask = Effect.suspend(() => {
+    due++
+    answered.closeUnsafe()
+    return Queue.offer(responses, { _tag: "MetricsRequest" })
+  })
+  const asking = ask.pipe(Effect.andThen(answered.await), Effect.andThen(Effect.sleep(every)), Effect.forever)
+  const hear = (request: DevToolsSchema.Request): Effect.Effect<unknown, TooMuch> => {
+    if (connection.writableLength > mostBytes) return new TooMuch()
+    if (request._tag === "Ping") return Queue.offer(responses, { _tag: "Pong" })
+    if (request._tag !== "MetricsSnapshot" || due === 0) return Effect.void
+    due--
+    return Queue.offer(snapshots, request)
+  }
+  const hearing = Stream.fromQueue(responses).pipe(
+    Stream.pipeThroughChannel(Ndjson.duplexSchema(Socket.toChannel(socket), protocol)),
+    Stream.runForEach(hear),
+    Effect.catchIf(hasGone, () => Effect.void),
+    Effect.tapError((error) => Effect.sync(() => onFault(faultOf(error)))),
+    Effect.ensuring(Queue.end(snapshots))
+  )
+  const telling = Stream.runForEach(
+    Stream.fromQueue(snapshots),
+    Effect.fnUntraced(function*(snapshot) {
+      const told = { program, time: yield* Clock.currentTimeMillis, memories: memoriesOf(snapshot) }
+      watched.tell(told)
+      yield* onTold(told)
+      yield* answered.open
+    })
+  )
+  yield* Effect.all([hearing, telling], { concurrency: "unbounded", discard: true }).pipe(
+    Effect.raceFirst(asking),
+    Effect.ensuring(Effect.andThen(Effect.sync(() => watched.go(program)), onGone))
+  )
+  return HttpServerResponse.empty()
 })
 
-const notListening = ({ reason }: SocketServer.SocketServerError, place: string): CliError.UserError => {
-  const cause = messageOf(reason.cause)
+const notListening = ({ cause }: ServeError, place: string): CliError.UserError => {
+  const reason = messageOf(cause)
   return new CliError.UserError({
-    cause: reason,
-    userMessage: cause.includes("EADDRINUSE")
+    cause,
+    userMessage: reason.includes("EADDRINUSE")
       ? `${place} is taken, by another top or by an editor's view of DevTools. End that, or listen elsewhere: --port 34438, ` +
         `and DevTools.layer("ws://localhost:34438") in the program.`
-      : `cannot listen at ${place}: ${line(cause)}`
+      : `cannot listen at ${place}: ${line(reason)}`
   })
 }
 
@@ -144,12 +174,12 @@ const clear = "\u001b[H\u001b[J"
 const draw = Effect.fnUntraced(function*(watched: Watched) {
   const { canAnimate } = yield* TerminalCapabilities
   const text = TopReport.text(watched, yield* style, { width: yield* width, height: yield* height })
-  yield* Console.log(canAnimate ? `${clear}${text}` : text)
+  yield* print(canAnimate ? `${clear}${text}` : text)
 })
 
 /** Draws when it is asked, and what is asked for meanwhile once. */
-const drawing = (watched: Watched, asked: Queue.Dequeue<void>): Effect.Effect<never> =>
-  Queue.take(asked).pipe(Effect.andThen(written), Effect.andThen(draw(watched)), Effect.forever)
+const drawing = (watched: Watched, asked: Queue.Dequeue<void>): Effect.Effect<never, never, Stdio.Stdio | Terminal> =>
+  Effect.forever(Effect.andThen(Queue.take(asked), draw(watched)))
 
 /** Of one kind is told once, and of many kinds no more. */
 const mostNotes = 16
@@ -171,16 +201,11 @@ export const topCommand = Command.make(
     const place = `${line(host)}:${port}`
     const console = yield* Console.Console
     const onRefused = refusals((text) => console.error(text))
-    const server = yield* Effect.mapError(
-      WebSocketServer.make({ host, port, origins, onRefused }),
-      (error) => notListening(error, place)
-    )
-    yield* Console.error(`Listening at ws://${NetAddress.formatSocketAddress(server.address)}: ${advice}`)
     const watched = new Watched()
     const first = yield* Deferred.make<void>()
     const frames = yield* Queue.sliding<void>(1)
     const drawSoon = Queue.offer(frames, undefined)
-    const print = (told: Told) => json ? Console.log(TopReport.json(told)) : once ? draw(watched) : drawSoon
+    const show = (told: Told) => json ? print(TopReport.json(told)) : once ? draw(watched) : drawSoon
     const poolless = new Set<number>()
     /** Who waits for a pool is told once that this program has none. */
     const onPoolless = (told: Told) => {
@@ -191,18 +216,22 @@ export const topCommand = Command.make(
     const onTold = (told: Told) =>
       once && told.memories.length === 0
         ? onPoolless(told)
-        : Effect.andThen(print(told), once ? Deferred.succeed(first, undefined) : Effect.void)
+        : Effect.andThen(show(told), once ? Deferred.succeed(first, undefined) : Effect.void)
     const { canAnimate } = yield* TerminalCapabilities
     // What is gone may not stand on a screen that shows what is there now.
     const onGone = canAnimate && !json ? drawSoon : Effect.void
-    const serving = DevToolsServer.run((client) =>
-      follow(client, watched, { every: Duration.seconds(every), onGone, onTold })
+    const onFault = (what: string) => onRefused(`a program, ${what}`)
+    const address = yield* Effect.mapError(
+      serve(follow(watched, { every: Duration.seconds(every), onGone, onTold, onFault }), {
+        host,
+        port,
+        origins,
+        onRefused
+      }),
+      (error) => notListening(error, place)
     )
-      .pipe(
-        Effect.provideService(SocketServer.SocketServer, server),
-        Effect.mapError((error) => notListening(error, place))
-      )
-    yield* Effect.raceAllFirst([serving, drawing(watched, frames), Deferred.await(first)])
+    yield* Console.error(`Listening at ws://${NetAddress.formatSocketAddress(address)}: ${advice}`)
+    yield* Effect.raceFirst(drawing(watched, frames), Deferred.await(first))
   }, Effect.scoped)
 ).pipe(
   Command.withDescription(

@@ -5,8 +5,8 @@
  * @internal
  */
 import { json as asJson, line, list } from "effect-gpu-pool/ShownValue"
+import type { Style } from "../Output.ts"
 import * as Shown from "../Shown.ts"
-import type { Style } from "../Style.ts"
 import { table } from "../Table.ts"
 import { hitRate } from "./Memories.ts"
 import type { Told, Watched, WatchedMemory } from "./Watched.ts"

@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Viewer from "@effect-gpu-pool/observability/Viewer"
-import { line, messageOf } from "effect-gpu-pool/ShownValue"
+import { line } from "effect-gpu-pool/ShownValue"
 import * as Argument from "effect/cli/Argument"
 import * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
@@ -12,12 +12,18 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as HttpBody from "effect/http/HttpBody"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServer from "effect/http/HttpServer"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { writeFile } from "node:fs/promises"
-import { basename, resolve } from "node:path"
+import * as Path from "effect/Path"
+import * as Semaphore from "effect/Semaphore"
 import { forUser } from "../Ending.ts"
-import { inputs, isAddress, read } from "../recordings/RecordingInput.ts"
-import { type Answer, serve } from "../serving/PageServer.ts"
+import { serve } from "../LocalServer.ts"
+import { inputs, isAddress, read, reasonOf } from "../recordings/RecordingInput.ts"
 
 const parameters = {
   recording: Argument.String("recording").pipe(Argument.withDescription(`What to look at: ${inputs}`)),
@@ -55,54 +61,52 @@ interface Looked {
   readonly title: Option.Option<string>
 }
 
-const page = (
+const nameOf = (input: string): Effect.Effect<string, never, Path.Path> =>
+  input === "-"
+    ? Effect.succeed("standard input")
+    : Effect.map(Path.Path, ({ basename }) => basename(input) || input)
+
+const page = Effect.fn("view.page")(function*(
   { other, recording, title }: Looked,
   live: Pick<Viewer.HtmlOptions, "live" | "refresh">
-): Effect.Effect<string, CliError.UserError> =>
-  Effect.gen(function*() {
-    const first = yield* read(recording)
-    const second = Option.isSome(other) ? yield* read(other.value) : undefined
-    return yield* Effect.mapError(
-      Viewer.html(first, {
-        title: Option.getOrElse(title, () => nameOf(recording)),
-        compareWith: second,
-        compareTitle: Option.isSome(other) ? nameOf(other.value) : undefined,
-        ...live
-      }),
-      forUser
-    )
-  })
-
-const nameOf = (input: string): string => input === "-" ? "standard input" : basename(input) || input
-
-const outputOf = (recording: string): string => {
-  const name = recording === "-" ? "recording" : basename(recording).replace(/\.[a-z]+$/i, "")
-  return `${name === "" ? "recording" : name}.html`
-}
+) {
+  const first = yield* read(recording)
+  const options: Viewer.HtmlOptions = { title: Option.getOrUndefined(title) ?? (yield* nameOf(recording)), ...live }
+  const compared = Option.isNone(other)
+    ? options
+    : { ...options, compareWith: yield* read(other.value), compareTitle: yield* nameOf(other.value) }
+  return yield* Effect.mapError(Viewer.html(first, compared), forUser)
+})
 
 const failing = (userMessage: string): CliError.UserError => new CliError.UserError({ cause: userMessage, userMessage })
 
 const cannot = (what: string) => (cause: unknown): CliError.UserError =>
-  new CliError.UserError({ cause, userMessage: `${what}: ${line(messageOf(cause))}` })
+  new CliError.UserError({ cause, userMessage: `${what}: ${line(reasonOf(cause))}` })
 
-const toFile = (looked: Looked, file: string): Effect.Effect<void, CliError.UserError> =>
-  Effect.gen(function*() {
-    const inputs = [looked.recording, ...Option.toArray(looked.other)]
-    if (inputs.some((input) => input !== "-" && resolve(input) === resolve(file))) {
-      return yield* failing(`${line(file)} is the recording itself. Name another file with --output.`)
-    }
-    const html = yield* page(looked, {})
-    yield* Effect.tryPromise({ try: () => writeFile(file, html), catch: cannot(`${line(file)} cannot be written`) })
-    yield* Console.log(resolve(file))
-  })
+const toFile = Effect.fn("view.toFile")(function*(looked: Looked, output: Option.Option<string>) {
+  const { basename, resolve } = yield* Path.Path
+  const name = looked.recording === "-" ? "" : basename(looked.recording).replace(/\.[a-z]+$/i, "")
+  const file = Option.getOrElse(output, () => `${name === "" ? "recording" : name}.html`)
+  const inputs = [looked.recording, ...Option.toArray(looked.other)]
+  if (inputs.some((input) => input !== "-" && resolve(input) === resolve(file))) {
+    return yield* failing(`${line(file)} is the recording itself. Name another file with --output.`)
+  }
+  const html = yield* page(looked, {})
+  yield* FileSystem.FileSystem.use((files) => files.writeFileString(file, html)).pipe(
+    Effect.mapError(cannot(`${line(file)} cannot be written`))
+  )
+  yield* Console.log(resolve(file))
+})
 
-const answer = (
-  type: string,
-  making: Effect.Effect<string | Uint8Array, CliError.UserError>
-): Effect.Effect<Answer> =>
+/** Made anew for each request; or why it cannot be had now. */
+const answer = <R>(contentType: string, making: Effect.Effect<string | Uint8Array, CliError.UserError, R>) =>
   Effect.match(making, {
-    onFailure: ({ userMessage = "" }) => ({ problem: userMessage }),
-    onSuccess: (body) => ({ type, body })
+    onFailure: ({ userMessage = "" }) => HttpServerResponse.text(`${userMessage}\n`, { status: 502 }),
+    onSuccess: (body) =>
+      HttpServerResponse.setBody(
+        HttpServerResponse.empty({ status: 200, headers: { "cache-control": "no-store" } }),
+        typeof body === "string" ? HttpBody.text(body, contentType) : HttpBody.uint8Array(body, contentType)
+      )
   })
 
 /** A program at an address goes on, and a file does so where its user says it. */
@@ -111,27 +115,34 @@ const liveOf = (recording: string, refresh: Option.Option<number>): Pick<Viewer.
     ? { live: "data", refresh: Option.getOrUndefined(Option.map(refresh, Duration.seconds)) }
     : {}
 
-const toBrowsers = (
-  looked: Looked,
-  port: number,
-  refresh: Option.Option<number>
-): Effect.Effect<never, CliError.UserError> =>
-  Effect.scoped(Effect.gen(function*() {
+const toBrowsers = Effect.fn("view.toBrowsers")(
+  function*(looked: Looked, port: number, refresh: Option.Option<number>) {
     if ([looked.recording, ...Option.toArray(looked.other)].includes("-")) {
       return yield* failing("Standard input can be read once, and --serve reads again. Give it a file or an address.")
     }
+    // Each has a whole recording in memory while it is made.
+    const { withPermit } = yield* Semaphore.make(1)
     const newest = Effect.flatMap(
       read(looked.recording),
       (recording) => Effect.mapError(Viewer.data(recording), forUser)
     )
-    const answers = {
-      "/": answer("text/html; charset=utf-8", page(looked, liveOf(looked.recording, refresh))),
-      "/data": answer("application/octet-stream", newest)
-    }
-    const address = yield* Effect.mapError(serve(answers, port), cannot(`the page cannot be served at port ${port}`))
-    yield* Console.log(address)
+    const app = yield* HttpRouter.toHttpEffect(Layer.mergeAll(
+      HttpRouter.add(
+        "GET",
+        "/",
+        withPermit(answer("text/html; charset=utf-8", page(looked, liveOf(looked.recording, refresh))))
+      ),
+      HttpRouter.add("GET", "/data", withPermit(answer("application/octet-stream", newest)))
+    ))
+    const address = yield* Effect.mapError(
+      serve(app, { host: "localhost", port }),
+      cannot(`the page cannot be served at port ${port}`)
+    )
+    yield* Console.log(`${HttpServer.formatAddress(address)}/`)
     return yield* Effect.never
-  }))
+  },
+  Effect.scoped
+)
 
 /** A flag that would do nothing is a mistake. */
 const misplaced = (flags: { readonly [name: string]: Option.Option<unknown> }, why: string): string | undefined => {
@@ -139,22 +150,18 @@ const misplaced = (flags: { readonly [name: string]: Option.Option<unknown> }, w
   return given.length === 0 ? undefined : `--${given.join(", --")}: ${why}`
 }
 
-const view = (
-  { output, port, refresh, serve, ...looked }: Looked & {
-    readonly output: Option.Option<string>
-    readonly port: Option.Option<number>
-    readonly refresh: Option.Option<number>
-    readonly serve: boolean
-  }
-): Effect.Effect<void, CliError.UserError> => {
+const view = Effect.fnUntraced(function*({ output, port, refresh, serve, ...looked }: Looked & {
+  readonly output: Option.Option<string>
+  readonly port: Option.Option<number>
+  readonly refresh: Option.Option<number>
+  readonly serve: boolean
+}) {
   const mistake = serve
     ? misplaced({ output }, "--serve writes no file. Leave one of them out.")
     : misplaced({ port, refresh }, "this is for a page that is served. Add --serve, or leave it out.")
-  if (mistake !== undefined) return failing(mistake)
-  return serve
-    ? toBrowsers(looked, Option.getOrElse(port, () => 0), refresh)
-    : toFile(looked, Option.getOrElse(output, () => outputOf(looked.recording)))
-}
+  if (mistake !== undefined) return yield* failing(mistake)
+  yield* serve ? toBrowsers(looked, Option.getOrElse(port, () => 0), refresh) : toFile(looked, output)
+})
 
 export const viewCommand = Command.make(
   "view",
