@@ -16,6 +16,7 @@ import { doctor } from "../domain/device/DriverHint.ts"
 import { DeviceUnavailable, type GpuError, isGpuError, make, type TriedDevice } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
+import * as PartSelector from "../domain/selection/PartSelector.ts"
 import type { Backend, OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
 import type * as BufferPools from "../services/backend/several/BufferPools.ts"
@@ -132,7 +133,7 @@ export const select = (
   selector: string | DeviceSelector.DeviceSelector
 ): Effect.Effect<ReadonlyArray<ListedDevice>, GpuError> =>
   selectingStep("Devices.select", (operation, backends) => {
-    const wanted = valid(DeviceSelector.from(selector, operation, backends))
+    const wanted = valid(PartSelector.from(selector, operation, backends))
     return Effect.flatMap(listFor(wanted), (listed) => {
       const { devices, misses } = DeviceSelector.select(wanted, listed)
       return misses.length === 0 ? Effect.succeed(devices) : unavailable(misses.map(triedOf), lookUp)
@@ -175,7 +176,7 @@ export const layer = (
   options?: OpenOptions
 ): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(selectingStep("Devices.layer", (operation, backends) => {
-    const wanted = valid(DeviceSelector.from(selector, operation, backends))
+    const wanted = valid(PartSelector.from(selector, operation, backends))
     const read = membersOf(operation, options, knownOfOpening)
     return isGpuError(read) ? read : openFirst({ source: "code", selector: wanted }, read)
   }))
@@ -388,13 +389,13 @@ const fromCode = (
   backends: ReadonlyArray<string>
 ): Choice | undefined => {
   if (written === undefined) return undefined
-  const selector = valid(DeviceSelector.from(written, operation, backends))
+  const selector = valid(PartSelector.from(written, operation, backends))
   return { source, text: DeviceSelector.format(selector), selector }
 }
 
 const nvidia: DeviceSelector.DeviceSelector = [{
   backend: "opencl",
-  platform: DeviceSelector.nvidia,
+  platform: PartSelector.nvidia,
   devices: [undefined]
 }]
 
@@ -521,7 +522,7 @@ const testChoice = (
   backends: ReadonlyArray<string>
 ): Effect.Effect<Pick<Choice, "selector" | "source">, GpuError> => {
   if (inCode === undefined) return firstOf("Devices.forTests", placesForTests, Effect.succeed(true), {}, backends)
-  const selector = DeviceSelector.from(inCode, "Devices.forTests", backends)
+  const selector = PartSelector.from(inCode, "Devices.forTests", backends)
   return isGpuError(selector) ? selector : Effect.succeed({ selector, source: "code" })
 }
 

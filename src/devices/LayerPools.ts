@@ -9,6 +9,7 @@ import { membersOf, valid } from "../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../domain/arguments/KnownOptions.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
+import * as PartSelector from "../domain/selection/PartSelector.ts"
 import type { OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
 import * as BufferPools from "../services/backend/several/BufferPools.ts"
@@ -52,11 +53,11 @@ export const layerPools = <R>(
         operation,
         // The same selection is the same device, however its text is written.
         nameOf: (operation, device) => {
-          const selector = DeviceSelector.from(device, operation, names)
+          const selector = PartSelector.from(device, operation, names)
           return isGpuError(selector) ? selector : DeviceSelector.format(selector)
         },
         open: (device) =>
-          open(valid(DeviceSelector.from(device, operation, names)), { byteGranular, kernelCacheCapacity })
+          open(valid(PartSelector.from(device, operation, names)), { byteGranular, kernelCacheCapacity })
       }, pools)
     })
   )

@@ -5,7 +5,7 @@
  */
 import * as Label from "./arguments/Label.ts"
 import { shown } from "./arguments/ShownValue.ts"
-import * as BufferUsage from "./BufferUsage.ts"
+import * as BufferUsageRules from "./BufferUsageRules.ts"
 import type { DeviceLimits } from "./device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, LimitExceeded, type LimitOwner, make } from "./GpuError.ts"
 
@@ -36,7 +36,7 @@ const sizeHint = (size: unknown): string => {
  * @since 0.1.0
  */
 export const usageProblem = (operation: string, usage: number): GpuError | undefined => {
-  const problem = BufferUsage.problem(usage)
+  const problem = BufferUsageRules.problem(usage)
   return problem === undefined
     ? undefined
     : invalidRequest(

@@ -39,6 +39,7 @@ export type BufferUsage = number
  * @since 0.1.0
  */
 export const storage = 1
+
 /**
  * Kernels read it as a uniform block.
  *
@@ -46,6 +47,7 @@ export const storage = 1
  * @since 0.1.0
  */
 export const uniform = 2
+
 /**
  * Copies and reads take data from it.
  *
@@ -53,6 +55,7 @@ export const uniform = 2
  * @since 0.1.0
  */
 export const copySrc = 4
+
 /**
  * Copies, writes and fills put data into it.
  *
@@ -60,6 +63,7 @@ export const copySrc = 4
  * @since 0.1.0
  */
 export const copyDst = 8
+
 /**
  * Draw calls take indices from it (WebGPU).
  *
@@ -67,6 +71,7 @@ export const copyDst = 8
  * @since 0.1.0
  */
 export const index = 16
+
 /**
  * Draw calls take vertices from it (WebGPU).
  *
@@ -74,6 +79,7 @@ export const index = 16
  * @since 0.1.0
  */
 export const vertex = 32
+
 /**
  * Indirect draws and dispatches take their counts from it (WebGPU).
  *
@@ -81,6 +87,7 @@ export const vertex = 32
  * @since 0.1.0
  */
 export const indirect = 64
+
 /**
  * Kernels only read it: CL_MEM_READ_ONLY. Binding it writable is InvalidRequest on every backend.
  *
@@ -88,6 +95,7 @@ export const indirect = 64
  * @since 0.1.0
  */
 export const kernelReadOnly = 128
+
 /**
  * Kernels only write it: CL_MEM_WRITE_ONLY. Binding it readable is InvalidRequest on every backend.
  *
@@ -95,6 +103,7 @@ export const kernelReadOnly = 128
  * @since 0.1.0
  */
 export const kernelWriteOnly = 256
+
 /**
  * Memory that the host can access, where a backend has more than one kind: CL_MEM_ALLOC_HOST_PTR. OpenCL's CPU devices
  * use it for all memory: see `OpenCl.DeviceOptions`.
@@ -103,6 +112,7 @@ export const kernelWriteOnly = 256
  * @since 0.1.0
  */
 export const hostMemory = 512
+
 /**
  * The program only reads it: CL_MEM_HOST_READ_ONLY. A write, or a mapping that may write, is InvalidRequest on every backend;
  * kernels, copies and fills put data into it as into any other. OpenCL drivers get the flag from version 1.2 on, and may
@@ -112,6 +122,7 @@ export const hostMemory = 512
  * @since 0.1.0
  */
 export const hostReadOnly = 1024
+
 /**
  * The program only writes it: CL_MEM_HOST_WRITE_ONLY. A read, or a mapping that may read, is InvalidRequest on every backend;
  * kernels and copies take data from it as from any other.
@@ -120,6 +131,7 @@ export const hostReadOnly = 1024
  * @since 0.1.0
  */
 export const hostWriteOnly = 2048
+
 /**
  * The program neither reads nor writes it: CL_MEM_HOST_NO_ACCESS. Reads, writes and mappings are InvalidRequest on every
  * backend; kernels, copies and fills use it as any other.
@@ -164,13 +176,12 @@ export const download: BufferUsage = hostMemory | copyDst | hostReadOnly
 export const upload: BufferUsage = hostMemory | copySrc | hostWriteOnly
 
 /**
- * Whether memory of this usage is staging memory, which every backend with mappings of its own maps in place.
+ * The flags by their names.
  *
- * @internal
+ * @category flags
+ * @since 0.1.0
  */
-export const isStaging = (usage: BufferUsage): boolean => usage === download || usage === upload
-
-const flags = UsageFlags.of("buffer", {
+export const flags = {
   storage,
   uniform,
   copySrc,
@@ -184,7 +195,7 @@ const flags = UsageFlags.of("buffer", {
   hostReadOnly,
   hostWriteOnly,
   hostNoAccess
-})
+} as const
 
 /**
  * The flags by name, for messages.
@@ -192,67 +203,12 @@ const flags = UsageFlags.of("buffer", {
  * @category functions
  * @since 0.1.0
  */
-export const format: UsageFlags.UsageFlags["format"] = flags.format
-
-/** @internal */
-export const lackProblem: UsageFlags.UsageFlags["lackProblem"] = flags.lackProblem
-
-/** @internal */
-export const has: typeof UsageFlags.has = UsageFlags.has
+export const format: (usage: BufferUsage) => string = UsageFlags.of("buffer", flags).format
 
 /**
- * What the program itself does with a buffer's bytes: a read, a write, or both, as a mapping may.
+ * Whether a usage has every flag of a set.
  *
- * @internal
+ * @category predicates
+ * @since 0.1.0
  */
-export type HostAccess = "read" | "write" | "readwrite"
-
-const forbidding: { readonly [A in HostAccess]: number } = {
-  read: hostWriteOnly | hostNoAccess,
-  write: hostReadOnly | hostNoAccess,
-  readwrite: hostReadOnly | hostWriteOnly | hostNoAccess
-}
-
-/**
- * Whether the program may access a buffer of this usage in that way.
- *
- * @internal
- */
-export const allowsHost = (usage: BufferUsage, access: HostAccess): boolean => (usage & forbidding[access]) === 0
-
-/**
- * The flags that limit what the program itself may do; 0 where it may do all.
- *
- * @internal
- */
-export const hostAccess = (usage: BufferUsage): BufferUsage => usage & forbidding.readwrite
-
-const kernelRestrictions = kernelReadOnly | kernelWriteOnly
-
-/**
- * Whether a sub-region of a buffer of usage `whole` can have `usage`: the same or less.
- *
- * @internal
- */
-export const isWithin = (usage: BufferUsage, whole: BufferUsage): boolean =>
-  typeof usage === "number" && typeof whole === "number" &&
-  (usage & ~(whole | kernelRestrictions | forbidding.readwrite)) === 0 && has(usage, whole & kernelRestrictions) &&
-  (["read", "write"] as const).every((access) => allowsHost(whole, access) || !allowsHost(usage, access))
-
-/**
- * What is wrong with a usage, or `undefined` for a good one: it needs a known flag that gives the buffer a purpose, and
- * nothing unknown or contradictory.
- *
- * @internal
- */
-export const problem = (usage: BufferUsage): string | undefined => {
-  const unknown = flags.unknown(usage)
-  if (unknown !== undefined) return unknown
-  if ((usage & (storage | uniform | copySrc | copyDst | index | vertex | indirect)) === 0) {
-    return `the usage ${format(usage)} allows no operation`
-  }
-  if (has(usage, kernelReadOnly | kernelWriteOnly)) return "kernelReadOnly and kernelWriteOnly exclude each other"
-  const host = hostAccess(usage)
-  // More than one flag: a power of two has no bit in common with the number before it.
-  return (host & (host - 1)) === 0 ? undefined : `${format(host).replaceAll(" |", " and")} exclude each other`
-}
+export const has: (usage: BufferUsage, flags: BufferUsage) => boolean = UsageFlags.has

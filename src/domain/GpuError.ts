@@ -8,7 +8,6 @@
  */
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { line, lines, list, shownBytes } from "./arguments/ShownValue.ts"
 import * as DriverHint from "./device/DriverHint.ts"
@@ -38,6 +37,7 @@ export interface Holder {
 
 /** `Infinity` among them, for no limit. */
 const number = Schema.Number
+
 const text = Schema.UndefinedOr(Schema.String)
 
 const holder: Schema.Codec<Holder> = Schema.Struct({
@@ -778,15 +778,6 @@ export const isGpuError = (u: unknown): u is GpuError => {
     return false
   }
 }
-
-/**
- * What a function of values answers: within the library an answer or an error is a union of both, as that of an effect's
- * step, which needs no wrapping.
- *
- * @internal
- */
-export const resultOf = <A>(answer: A | GpuError): Result.Result<A, GpuError> =>
-  isGpuError(answer) ? Result.fail(answer) : Result.succeed(answer)
 
 /**
  * Makes a {@link GpuError} from its reason.

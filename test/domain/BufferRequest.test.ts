@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as BufferRequest from "../../src/domain/BufferRequest.ts"
-import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import * as BufferUsageRules from "../../src/domain/BufferUsageRules.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 
 const largest = Number.MAX_SAFE_INTEGER
@@ -39,7 +39,7 @@ describe("BufferRequest", () => {
   it("takes a usage exactly when BufferUsage finds no problem, and tells the problem that it finds", () => {
     fc.assert(fc.property(fc.oneof(fc.nat(16384), fc.double()), (usage) => {
       const error = BufferRequest.usageProblem("Pool.test", usage)
-      const problem = BufferUsage.problem(usage)
+      const problem = BufferUsageRules.problem(usage)
       if (problem === undefined) assert.isUndefined(error)
       else refuses(error, "InvalidRequest", problem)
     }))

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import * as BufferUsageRules from "../../src/domain/BufferUsageRules.ts"
 
 const flags: Readonly<Record<string, number>> = {
   storage: BufferUsage.storage,
@@ -65,44 +66,45 @@ describe("BufferUsage", () => {
       const purposeless = names.every((name) => modifiers.includes(name))
       const contradicts = (names.includes("kernelReadOnly") && names.includes("kernelWriteOnly")) ||
         names.filter((name) => hostAccess.includes(name)).length > 1
-      const problem = BufferUsage.problem(join(names))
+      const problem = BufferUsageRules.problem(join(names))
       assert.strictEqual(problem === undefined, !purposeless && !contradicts, String(problem))
     }))
-    assert.isUndefined(BufferUsage.problem(BufferUsage.defaultUsage))
+    assert.isUndefined(BufferUsageRules.problem(BufferUsage.defaultUsage))
   })
 
   it("names the flags that exclude each other", () => {
     const { hostNoAccess, hostReadOnly, hostWriteOnly, storage } = BufferUsage
     assert.strictEqual(
-      BufferUsage.problem(storage | hostReadOnly | hostNoAccess),
+      BufferUsageRules.problem(storage | hostReadOnly | hostNoAccess),
       "hostReadOnly and hostNoAccess exclude each other"
     )
     assert.strictEqual(
-      BufferUsage.problem(storage | hostReadOnly | hostWriteOnly | hostNoAccess),
+      BufferUsageRules.problem(storage | hostReadOnly | hostWriteOnly | hostNoAccess),
       "hostReadOnly and hostWriteOnly and hostNoAccess exclude each other"
     )
   })
 
   it("is within another exactly when it permits nothing that the other does not", () => {
-    const good = subset.filter((names) => BufferUsage.problem(join(names)) === undefined)
+    const good = subset.filter((names) => BufferUsageRules.problem(join(names)) === undefined)
     fc.assert(
       fc.property(good, good, (names, whole) => {
         const ours = permitted(names)
         assert.strictEqual(
-          BufferUsage.isWithin(join(names), join(whole)),
+          BufferUsageRules.isWithin(join(names), join(whole)),
           ours.every((one) => permitted(whole).includes(one))
         )
       }),
       { numRuns: 2000 }
     )
     const { defaultUsage, hostNoAccess, hostReadOnly, hostWriteOnly } = BufferUsage
-    assert.isTrue(BufferUsage.isWithin(defaultUsage | hostNoAccess, defaultUsage | hostReadOnly))
-    assert.isFalse(BufferUsage.isWithin(defaultUsage | hostReadOnly, defaultUsage | hostNoAccess))
-    assert.isFalse(BufferUsage.isWithin(defaultUsage | hostWriteOnly, defaultUsage | hostReadOnly))
+    assert.isTrue(BufferUsageRules.isWithin(defaultUsage | hostNoAccess, defaultUsage | hostReadOnly))
+    assert.isFalse(BufferUsageRules.isWithin(defaultUsage | hostReadOnly, defaultUsage | hostNoAccess))
+    assert.isFalse(BufferUsageRules.isWithin(defaultUsage | hostWriteOnly, defaultUsage | hostReadOnly))
   })
 
   it("lets the program do what no flag forbids", () => {
-    const { allowsHost, hostNoAccess, hostReadOnly, hostWriteOnly, storage } = BufferUsage
+    const { allowsHost } = BufferUsageRules
+    const { hostNoAccess, hostReadOnly, hostWriteOnly, storage } = BufferUsage
     const allowed = [0, hostReadOnly, hostWriteOnly, hostNoAccess].map((flag) =>
       (["read", "write", "readwrite"] as const).filter((access) => allowsHost(storage | flag, access))
     )
@@ -118,7 +120,7 @@ describe("BufferUsage", () => {
 
   it("anything else is named as unknown, also where a 32-bit mask would see known flags", () => {
     fc.assert(fc.property(unknown, (usage) => {
-      assert.include(BufferUsage.problem(usage), `${usage} has unknown flags`)
+      assert.include(BufferUsageRules.problem(usage), `${usage} has unknown flags`)
     }))
   })
 })

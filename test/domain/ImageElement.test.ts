@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
 import * as HalfFloat from "../../src/domain/images/HalfFloat.ts"
+import * as ImageBytes from "../../src/domain/images/ImageBytes.ts"
 import * as ImageElement from "../../src/domain/images/ImageElement.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 
@@ -176,6 +177,6 @@ describe("ImageElement", () => {
     fc.assert(fc.property(formatAndElement, ({ element, format }) => {
       const values = ImageElement.decodeUnsafe(format, element)
       if (isFloat(format) && values.some(Number.isNaN)) return
-      deepStrictEqual([...ImageElement.fromRgba(format, ImageElement.toRgbaUnsafe(format, values))], [...values])
+      deepStrictEqual([...ImageBytes.fromRgba(format, ImageElement.toRgbaUnsafe(format, values))], [...values])
     })))
 })

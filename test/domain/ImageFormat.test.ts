@@ -4,8 +4,9 @@ import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import * as fc from "fast-check"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
-import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../src/domain/images/ImageUsageRules.ts"
 import * as SamplerOptions from "../../src/domain/images/SamplerOptions.ts"
+import * as SamplerProblems from "../../src/domain/images/SamplerProblems.ts"
 
 type Row = readonly [order: string, types: string, channels: number, bytes: ReadonlyArray<number>]
 
@@ -92,10 +93,10 @@ describe("ImageUsage", () => {
   it("knows its flags, alone and together", () => {
     const all = ["sampled", "storage", "copySrc", "copyDst"]
     for (let usage = 1; usage < 16; usage++) {
-      strictEqual(ImageUsage.problem(usage), undefined)
-      strictEqual(ImageUsage.format(usage), all.filter((_, bit) => (usage & (1 << bit)) !== 0).join(" | "))
+      strictEqual(ImageUsageRules.problem(usage), undefined)
+      strictEqual(ImageUsageRules.format(usage), all.filter((_, bit) => (usage & (1 << bit)) !== 0).join(" | "))
     }
-    for (const usage of [0, 16, -1, 1.5, NaN, 2 ** 32 + 1]) assert.isString(ImageUsage.problem(usage))
+    for (const usage of [0, 16, -1, 1.5, NaN, 2 ** 32 + 1]) assert.isString(ImageUsageRules.problem(usage))
   })
 })
 
@@ -115,11 +116,11 @@ describe("SamplerOptions", () => {
   it("repeats only what goes from 0 to 1", () => {
     const addressings = ["clampToEdge", "clampToBorder", "none", "repeat", "mirroredRepeat"] as const
     const without = addressings.filter((addressing) =>
-      SamplerOptions.problem(SamplerOptions.resolve({ addressing, normalizedCoordinates: false })) === undefined
+      SamplerProblems.problem(SamplerOptions.resolve({ addressing, normalizedCoordinates: false })) === undefined
     )
     deepStrictEqual(without, ["clampToEdge", "clampToBorder", "none"])
     for (const addressing of addressings) {
-      strictEqual(SamplerOptions.problem(SamplerOptions.resolve({ addressing })), undefined)
+      strictEqual(SamplerProblems.problem(SamplerOptions.resolve({ addressing })), undefined)
     }
   })
 })

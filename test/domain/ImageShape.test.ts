@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
-import * as ImageArray from "../../src/domain/images/ImageArray.ts"
+import * as ImageArrays from "../../src/domain/images/ImageArrays.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import * as ImageRegions from "../../src/domain/images/ImageRegions.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 
 const length = fc.integer({ min: 1, max: 5 })
@@ -44,27 +45,27 @@ const places = ({ extent, origin }: ImageShape.ImageRegion): ReadonlySet<string>
 describe("ImageShape", () => {
   it("has no fault in what its constructors make", () =>
     fc.assert(fc.property(anyShape, (shape) => {
-      strictEqual(ImageShape.problem(shape), undefined)
+      strictEqual(ImageRegions.problem(shape), undefined)
       strictEqual(places(ImageShape.whole(shape)).size, ImageShape.elements(shape))
     })))
 
   it("finds fault with lengths that are none, and with dimensions that a kind lacks", () => {
     for (const width of [0, -1, 1.5, NaN, Infinity, 2 ** 53]) {
-      assert.include(ImageShape.problem(ImageShape.image1d(width)), "width")
+      assert.include(ImageRegions.problem(ImageShape.image1d(width)), "width")
     }
-    assert.include(ImageShape.problem({ ...ImageShape.image1d(4), height: 2 }), "height 2")
-    assert.include(ImageShape.problem({ ...ImageShape.image2d(4, 2), layers: 2 }), "layers 2")
-    assert.include(ImageShape.problem({ ...ImageShape.image2dArray(4, 2, 2), depth: 3 }), "depth 3")
-    assert.include(ImageShape.problem({ ...ImageShape.image3d(4, 2, 2), layers: 3 }), "layers 3")
-    assert.include(ImageShape.problem({ ...ImageShape.image1d(4), kind: "4d" as "3d" }), "4d")
-    assert.isString(ImageShape.problem(undefined as unknown as ImageShape.ImageShape))
-    assert.isString(ImageShape.problem(ImageShape.image3d(2 ** 20, 2 ** 20, 2 ** 20)))
+    assert.include(ImageRegions.problem({ ...ImageShape.image1d(4), height: 2 }), "height 2")
+    assert.include(ImageRegions.problem({ ...ImageShape.image2d(4, 2), layers: 2 }), "layers 2")
+    assert.include(ImageRegions.problem({ ...ImageShape.image2dArray(4, 2, 2), depth: 3 }), "depth 3")
+    assert.include(ImageRegions.problem({ ...ImageShape.image3d(4, 2, 2), layers: 3 }), "layers 3")
+    assert.include(ImageRegions.problem({ ...ImageShape.image1d(4), kind: "4d" as "3d" }), "4d")
+    assert.isString(ImageRegions.problem(undefined as unknown as ImageShape.ImageShape))
+    assert.isString(ImageRegions.problem(ImageShape.image3d(2 ** 20, 2 ** 20, 2 ** 20)))
   })
 
   it("accepts exactly the parts within an image", () =>
     fc.assert(
       fc.property(anyShape, triple, triple, (shape, origin, extent) => {
-        const region = ImageShape.region(shape, { origin, extent })
+        const region = ImageRegions.region(shape, { origin, extent })
         const most = ImageShape.extent(shape)
         const within = origin.every((start, axis) => start >= 0 && start + extent[axis]! <= most[axis]!) &&
           extent.every((count) => count >= 0)
@@ -76,20 +77,20 @@ describe("ImageShape", () => {
 
   it("takes whatever a program without types passes", () => {
     const shape = ImageShape.image2d(4, 3)
-    deepStrictEqual(ImageShape.region(shape, JSON.parse(`{"origin":null,"extent":null}`)), ImageShape.whole(shape))
+    deepStrictEqual(ImageRegions.region(shape, JSON.parse(`{"origin":null,"extent":null}`)), ImageShape.whole(shape))
     for (const origin of [5, {}, "12", [5n], [Symbol("x")], [Object.create(null)], ["1", "1"]] as Array<never>) {
-      assert.isString(ImageShape.region(shape, { origin }))
-      assert.isString(ImageShape.region(shape, { extent: origin }))
+      assert.isString(ImageRegions.region(shape, { origin }))
+      assert.isString(ImageRegions.region(shape, { extent: origin }))
     }
-    assert.isString(ImageShape.region(shape, { extent: JSON.parse("[]") }))
+    assert.isString(ImageRegions.region(shape, { extent: JSON.parse("[]") }))
   })
 
   it("fills up what options leave out", () => {
     const shape = ImageShape.image3d(4, 5, 6)
-    deepStrictEqual(ImageShape.region(shape, undefined), ImageShape.whole(shape))
-    deepStrictEqual(ImageShape.region(shape, { origin: [1, 2] }), { origin: [1, 2, 0], extent: [3, 3, 6] })
-    deepStrictEqual(ImageShape.region(shape, { extent: [2] }), { origin: [0, 0, 0], extent: [2, 1, 1] })
-    deepStrictEqual(ImageShape.region(shape, { origin: [4, 5, 6] }), { origin: [4, 5, 6], extent: [0, 0, 0] })
+    deepStrictEqual(ImageRegions.region(shape, undefined), ImageShape.whole(shape))
+    deepStrictEqual(ImageRegions.region(shape, { origin: [1, 2] }), { origin: [1, 2, 0], extent: [3, 3, 6] })
+    deepStrictEqual(ImageRegions.region(shape, { extent: [2] }), { origin: [0, 0, 0], extent: [2, 1, 1] })
+    deepStrictEqual(ImageRegions.region(shape, { origin: [4, 5, 6] }), { origin: [4, 5, 6], extent: [0, 0, 0] })
   })
 })
 
@@ -97,8 +98,8 @@ describe("ImageArray", () => {
   it("has as many items as an image", () =>
     fc.assert(fc.property(anyShape, fc.constantFrom(...ImageFormat.all), (shape, format) => {
       const bytes = ImageFormat.imageBytes(format, shape)
-      const array = ImageArray.overUnsafe(format, new ArrayBuffer(bytes))
+      const array = ImageArrays.overUnsafe(format, new ArrayBuffer(bytes))
       strictEqual(array.length, ImageShape.elements(shape) * ImageFormat.itemCount(format))
-      strictEqual(array.BYTES_PER_ELEMENT, ImageArray.classOf(format).BYTES_PER_ELEMENT)
+      strictEqual(array.BYTES_PER_ELEMENT, ImageArrays.classOf(format).BYTES_PER_ELEMENT)
     })))
 })

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { flow, identity, pipe } from "effect/Function"
 import type { AllocateOptions } from "../../src/services/buffers/Allocator.ts"
-import * as CallSite from "../../src/services/calls/CallSite.ts"
+import * as CallSite from "../../src/services/calls/CallPlaces.ts"
 import { here, stacksDuring } from "../support/callSites.ts"
 
 const at = (place: string, options: CallSite.Located | undefined): void => {
@@ -97,7 +97,7 @@ describe("a call site", () => {
 })
 
 const own = (folder: string, extension = "js") =>
-  `    at captured (${folder}/services/calls/CallSite.${extension}:80:30)`
+  `    at captured (${folder}/services/calls/CallPlaces.${extension}:80:30)`
 
 /** What is found in a stack of these lines. */
 const foundIn = (lines: ReadonlyArray<string>) =>
@@ -180,7 +180,7 @@ describe("stacks of other places", () => {
     [
       "of other engines",
       [
-        "captured@https://example.org/effect-gpu-pool/dist/services/calls/CallSite.js:80:30",
+        "captured@https://example.org/effect-gpu-pool/dist/services/calls/CallPlaces.js:80:30",
         "allocate@https://example.org/effect-gpu-pool/dist/services/Allocator.js:1:2",
         "map@[native code]",
         "main/<@https://example.org/main@1.2.3.js:7:3",

@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as Lease from "../../src/services/lease/Lease.ts"
-import { memoryOf } from "../../src/services/pool/DeviceMemory.ts"
+import { memoryOf } from "../../src/services/pool/OpenShared.ts"
 import { nextTurn, outOfMemoryOf, reasonOf, tagOf } from "../support/hostPool.ts"
 import { quiet } from "../support/poolClients.ts"
 import {

@@ -9,7 +9,8 @@ import { GpuError, invalidRequest } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { DeviceBuffer } from "../../src/services/device/DeviceBuffer.ts"
-import { type ArgumentValue, bind, type BoundArguments } from "../../src/services/queue/DispatchArguments.ts"
+import { bind, type BoundArguments } from "../../src/services/queue/BoundArguments.ts"
+import type { ArgumentValue } from "../../src/services/queue/DispatchArguments.ts"
 
 class Memory extends DeviceBuffer {}
 

@@ -9,11 +9,11 @@ import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
 import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
-import * as BufferLike from "../../src/services/buffers/BufferLike.ts"
+import * as BufferProblems from "../../src/services/buffers/BufferProblems.ts"
 import * as MappedMemory from "../../src/services/buffers/mapping/MappedMemory.ts"
 import { DeviceBuffer } from "../../src/services/device/DeviceBuffer.ts"
 import { DeviceQueues, type OrderedQueue } from "../../src/services/device/queues/QueueOrder.ts"
-import { bind } from "../../src/services/queue/DispatchArguments.ts"
+import { bind } from "../../src/services/queue/BoundArguments.ts"
 
 const info: DeviceInfo = {
   backend: "host",
@@ -83,7 +83,7 @@ const queueOf = (waits: Array<OrderedQueue>): OrderedQueue => ({
 describe("buffers of one allocation", () => {
   it("are copied and dispatched together unless they overlap", () =>
     fc.assert(fc.property(twoBuffers, ({ isApart, one, other }) => {
-      strictEqual(BufferLike.copyProblem("copy", one, other) === undefined, isApart)
+      strictEqual(BufferProblems.copyProblem("copy", one, other) === undefined, isApart)
       const bound = bind(kernel, { x: one, y: other }, 1, info, () => undefined)
       strictEqual(bound instanceof GpuError, !isApart)
     })))

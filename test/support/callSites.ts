@@ -18,7 +18,7 @@ export const stacksDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Ef
     let stacks = 0
     const { prepareStackTrace } = Error
     Error.prepareStackTrace = (error, sites) => {
-      if (sites[0]?.getFileName()?.endsWith("CallSite.ts")) stacks += 1
+      if (sites[0]?.getFileName()?.endsWith("CallPlaces.ts")) stacks += 1
       return prepareStackTrace === undefined ? "" : prepareStackTrace(error, sites)
     }
     return Effect.ensuring(

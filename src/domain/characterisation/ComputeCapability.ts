@@ -85,13 +85,23 @@ const rows: ReadonlyMap<string, Row> = new Map([
   ["10.0", { blocks: 32, warps: 64, sharedKiB: 228, sharedKiBPerBlock: 227 }]
 ])
 
-/** The compute capabilities that {@link multiprocessor} knows. @internal */
+/**
+ * The compute capabilities that {@link multiprocessor} knows.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
 export const known: ReadonlyArray<ComputeCapability> = [...rows.keys()].map((text) => {
   const [major, minor] = text.split(".").map(Number)
   return { major: major!, minor: minor! }
 })
 
-/** As documents write it. @internal */
+/**
+ * A compute capability as documents write it, `"8.6"`.
+ *
+ * @category formatting
+ * @since 0.1.0
+ */
 export const format = (capability: ComputeCapability): string => {
   check("ComputeCapability.format", "the capability", capability)
   return `${capability.major}.${capability.minor}`

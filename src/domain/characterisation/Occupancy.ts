@@ -5,10 +5,11 @@
  * @since 0.1.0
  */
 import type * as Result from "effect/Result"
+import { resultOf } from "../AnswerOrError.ts"
 import { readValues, valid } from "../arguments/ArgumentProblem.ts"
 import { demandMembers } from "../arguments/Demand.ts"
 import { shown } from "../arguments/ShownValue.ts"
-import { type GpuError, invalidRequest, resultOf } from "../GpuError.ts"
+import { type GpuError, invalidRequest } from "../GpuError.ts"
 import type { Multiprocessor } from "./ComputeCapability.ts"
 import type { DeviceData } from "./DeviceData.ts"
 

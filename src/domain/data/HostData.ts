@@ -27,7 +27,8 @@ export type HostData = ArrayBuffer | ArrayBufferView
 /**
  * Whether the memory was transferred elsewhere. `detached` came with ES2024, later than the library's target.
  *
- * @internal
+ * @category predicates
+ * @since 0.1.0
  */
 export const isDetached = (buffer: ArrayBuffer): boolean =>
   (buffer as { readonly detached?: boolean }).detached === true
@@ -90,7 +91,8 @@ export const allocate = (bytes: number): ArrayBuffer | undefined => {
 /**
  * Copies `source` into `target`; InvalidRequest when the target is shared, detached, or of another length.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const copyInto = (operation: string, source: ArrayBuffer, target: HostData): GpuError | undefined => {
   const view = bytes(operation, target)

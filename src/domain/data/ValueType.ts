@@ -162,7 +162,12 @@ const parts: ReadonlyMap<unknown, Parts> = new Map(
   ])
 )
 
-/** Whether a value names a type of values. @internal */
+/**
+ * Whether a value names a type of values.
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
 export const isValueType = (u: unknown): u is ValueType => parts.has(u)
 
 /**
@@ -184,14 +189,16 @@ export const widened = <N extends NumberType>(type: N): Widened<N> => numbers[ty
 /**
  * Bytes of one number.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const numberBytes = (type: NumberType): number => numbers[type].bytes
 
 /**
  * Whether a value of the program's is a number of that type. Floats hold every number, rounded.
  *
- * @internal
+ * @category predicates
+ * @since 0.1.0
  */
 export const holds = (type: NumberType, value: unknown): value is number | bigint => {
   const { range } = numbers[type]
@@ -204,7 +211,8 @@ export const holds = (type: NumberType, value: unknown): value is number | bigin
  * A number as its type has it. Rounded here, so that all backends get the same number whatever their languages do.
  * Integers have no negative zero.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const rounded = (type: NumberType, value: number | bigint): number | bigint => {
   if (typeof value === "bigint") return value
@@ -223,7 +231,8 @@ export const rounded = (type: NumberType, value: number | bigint): number | bigi
 /**
  * What to pass for a number of that type, for errors.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const wanted = (type: NumberType): string => {
   const { range } = numbers[type]
@@ -238,7 +247,8 @@ export const wanted = (type: NumberType): string => {
  * The types as which numbers are passed to kernels. An `f16` is passed as an `f32`: not every OpenCL kernel can take
  * one by value, and WGSL has another layout for it.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export type Carrier = Exclude<NumberType, "f16">
 
@@ -246,7 +256,8 @@ export type Carrier = Exclude<NumberType, "f16">
  * Writes a value at `at`, each of its numbers as one of type `carrier`, which has all of its values: the one place in
  * which arguments become bytes.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const write = (
   view: DataView,

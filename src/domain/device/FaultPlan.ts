@@ -64,7 +64,8 @@ export class FaultPlan<Fault> {
  * A plan that can't happen would make a test pass for a wrong reason. Its error stays with the controller: whatever uses
  * that fails with it.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export class FaultPlans {
   #problem: GpuError | undefined

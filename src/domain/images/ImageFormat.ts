@@ -158,10 +158,20 @@ const itemBytes: { readonly [I in ItemType]: number } = {
   f32: 4
 }
 
-/** All channel orders. @internal */
+/**
+ * All channel orders.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
 export const orders: ReadonlyArray<ChannelOrder> = Object.keys(channelsOf) as ReadonlyArray<ChannelOrder>
 
-/** All channel types. @internal */
+/**
+ * All channel types.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
 export const types: ReadonlyArray<ChannelType> = Object.keys(storageOf) as ReadonlyArray<ChannelType>
 
 /**
@@ -250,7 +260,12 @@ export const channelCount = (format: ImageFormat): number => channels(format).le
  */
 export const item = (format: ImageFormat): ItemType => storage(format).item
 
-/** How many items of host data an element has: its channels, or 1 where they are packed into one number. @internal */
+/**
+ * How many items of host data an element has: its channels, or 1 where they are packed into one number.
+ *
+ * @category sizes
+ * @since 0.1.0
+ */
 export const itemCount = (format: ImageFormat): number => isPacked(format) ? 1 : channelCount(format)
 
 /**
@@ -288,7 +303,12 @@ export const channelBytes = (format: ImageFormat): number => itemBytes[item(form
  */
 export const elementBytes = (format: ImageFormat): number => itemCount(format) * channelBytes(format)
 
-/** Whether one number holds all channels of an element. @internal */
+/**
+ * Whether one number holds all channels of an element.
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
 export const isPacked = (format: ImageFormat): boolean => storage(format).packed === true
 
 /**
@@ -388,7 +408,8 @@ export const all: ReadonlyArray<ImageFormat> = orders.flatMap((order) =>
 /**
  * What is wrong with a format, or `undefined`. Programs without types can pass anything.
  *
- * @internal
+ * @category predicates
+ * @since 0.1.0
  */
 export const problem = (value: ImageFormat): string | undefined => {
   if (typeof value !== "object" || value === null) return `there is no format ${shown(value)}`

@@ -3,8 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as UsageFlags from "../UsageFlags.ts"
-
 /**
  * A set of flags: the sum of those below.
  *
@@ -74,22 +72,3 @@ export const copyDst = 8
  * @since 0.1.0
  */
 export const defaultUsage: ImageUsage = sampled | copySrc | copyDst
-
-const flags = UsageFlags.of("image", { sampled, storage, copySrc, copyDst })
-
-/** The flags by name, for messages. @internal */
-export const format: UsageFlags.UsageFlags["format"] = flags.format
-
-/** @internal */
-export const lackProblem: UsageFlags.UsageFlags["lackProblem"] = flags.lackProblem
-
-/** @internal */
-export const has: typeof UsageFlags.has = UsageFlags.has
-
-/**
- * What is wrong with a usage, or `undefined` for a good one.
- *
- * @internal
- */
-export const problem = (usage: ImageUsage): string | undefined =>
-  flags.unknown(usage) ?? (usage === 0 ? "the usage allows no operation" : undefined)

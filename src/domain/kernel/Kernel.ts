@@ -336,7 +336,8 @@ const fixedForms = new WeakMap<object, Kernel>()
  * A copy of a kernel at its first use, so that later changes by the program cannot disagree with the compiled code.
  * Kernels of {@link make} never change, but a program can copy one with some fields replaced.
  *
- * @internal
+ * @category constructors
+ * @since 0.1.0
  */
 export const fixed = (kernel: Kernel): Kernel => {
   if (typeof kernel !== "object" || kernel === null) return kernel

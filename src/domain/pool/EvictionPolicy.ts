@@ -6,9 +6,6 @@
  *
  * @since 0.1.0
  */
-import { shown } from "../arguments/ShownValue.ts"
-import { type GpuError, invalidRequest } from "../GpuError.ts"
-
 /**
  * An order in which held blocks go. The policy of the same name says what it does.
  *
@@ -161,37 +158,3 @@ export const oldestFirst: EvictionPolicy = simple("oldestFirst")
  * @since 0.1.0
  */
 export const leastRecentlyUsed: EvictionPolicy = simple("leastRecentlyUsed")
-
-const orders: ReadonlyArray<string> = ["byNeed", "largestFirst", "oldestFirst", "leastRecentlyUsed"] satisfies Array<
-  EvictionOrder
->
-
-/**
- * Whether a policy asks for an order of its blocks or bins.
- *
- * @internal
- */
-export const asksFor = ({ whenKnown, whenUnknown }: EvictionPolicy, order: EvictionOrder): boolean =>
-  whenKnown === order || whenUnknown === order
-
-/**
- * Why a value is no policy. Programs without a type checker pass anything.
- *
- * @internal
- */
-export const problem = (
-  operation: string,
-  policy: Partial<EvictionPolicy> | null | undefined
-): GpuError | undefined => {
-  if (policy === undefined) return undefined
-  const wrong = (["whenKnown", "whenUnknown"] as const).find((name) =>
-    !orders.some((order) => order === policy?.[name])
-  )
-  return wrong === undefined ? undefined : invalidRequest(
-    operation,
-    `the eviction policy's ${wrong}, ${shown(policy?.[wrong])}, is no order`,
-    `Pass one of EvictionPolicy, as EvictionPolicy.byNeed, or an object with name, whenKnown and whenUnknown, each of the last two one of ${
-      orders.map((order) => `"${order}"`).join(", ")
-    }.`
-  )
-}

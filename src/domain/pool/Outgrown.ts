@@ -26,14 +26,16 @@ export interface OutgrownOptions {
 /**
  * Of more blocks the pool forgets those that it has freed the longest ago.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const mostNoted = 1024
 
 /**
  * What a pool knows of the sizes of its program.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export class Outgrown<F> {
   mostLeasedBytes: number

@@ -11,11 +11,12 @@
  * @since 0.1.0
  */
 import { maxBytes as largestByteCount } from "../data/PowersOfTwo.ts"
-import * as EvictionPolicy from "./EvictionPolicy.ts"
+import type * as EvictionPolicy from "./EvictionPolicy.ts"
 import { HeldOrder } from "./HeldOrder.ts"
 import { IdleDecay } from "./IdleDecay.ts"
 import { Outgrown, type OutgrownOptions } from "./Outgrown.ts"
 import * as Padding from "./Padding.ts"
+import * as PolicyProblems from "./PolicyProblems.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
 import { Block, type PoolBlock } from "./PoolBlock.ts"
 import { checkedPolicy, demandOptions, type PoolCoreOptions } from "./PoolCoreOptions.ts"
@@ -164,8 +165,8 @@ export class PoolCore<A, F = number> {
     this.heldLimit = options?.maxHeldBytes ?? Infinity
     this.eviction = checkedPolicy(options?.eviction)
     if (options?.idle !== undefined) this.decay = new IdleDecay(options.idle)
-    if (EvictionPolicy.asksFor(this.eviction, "leastRecentlyUsed")) this.uses = new HeldOrder()
-    const recency = options?.recency === true || EvictionPolicy.asksFor(this.eviction, "oldestFirst")
+    if (PolicyProblems.asksFor(this.eviction, "leastRecentlyUsed")) this.uses = new HeldOrder()
+    const recency = options?.recency === true || PolicyProblems.asksFor(this.eviction, "oldestFirst")
     if (recency || this.uses !== undefined || this.decay !== undefined || this.heldLimit < Infinity) {
       this.order = new HeldOrder()
     }

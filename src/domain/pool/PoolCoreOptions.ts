@@ -7,6 +7,7 @@ import * as KnownOptions from "../arguments/KnownOptions.ts"
 import * as EvictionPolicy from "./EvictionPolicy.ts"
 import type { IdleDecayOptions } from "./IdleDecay.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
+import * as PolicyProblems from "./PolicyProblems.ts"
 
 /**
  * The options of a `PoolCore`.
@@ -57,7 +58,7 @@ export const demandOptions = (options: PoolCoreOptions | undefined): void => {
 
 /** The policy with its members as they are now. Throws a TypeError if it is no valid eviction policy. @internal */
 export const checkedPolicy = (policy = EvictionPolicy.byNeed): EvictionPolicy.EvictionPolicy => {
-  const problem = EvictionPolicy.problem("PoolCore.PoolCore", policy)
+  const problem = PolicyProblems.evictionProblem("PoolCore.PoolCore", policy)
   if (problem !== undefined) throw new TypeError(problem.message)
   const { name, whenKnown, whenUnknown } = policy
   // What is read of a program's object from now on is what was checked.

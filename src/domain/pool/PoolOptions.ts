@@ -10,12 +10,13 @@ import { shown } from "../arguments/ShownValue.ts"
 import * as Delay from "../device/Delay.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
-import * as EvictionPolicy from "./EvictionPolicy.ts"
+import type * as EvictionPolicy from "./EvictionPolicy.ts"
 import type { IdleClockOptions } from "./machine/IdleSchedule.ts"
 import type { Patience } from "./machine/Request.ts"
 import * as MemoryLimit from "./MemoryLimit.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
-import * as ReusePolicy from "./ReusePolicy.ts"
+import * as PolicyProblems from "./PolicyProblems.ts"
+import type * as ReusePolicy from "./ReusePolicy.ts"
 
 /**
  * What a request does when nothing fits, after everything else was tried: fail with OutOfMemory, or wait for others to
@@ -45,7 +46,8 @@ export interface ExhaustedOptions {
 /**
  * The options of one request to any pool.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
 export interface RequestOptions extends ExhaustedOptions {
   readonly label?: string | undefined
@@ -227,7 +229,12 @@ export interface MemorySettings {
   readonly label: string | undefined
 }
 
-/** @internal */
+/**
+ * How a pool leases, resolved for a device.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface LeasingSettings {
   readonly patience: Patience
   readonly clears: boolean
@@ -242,7 +249,12 @@ export interface LeasingSettings {
  */
 export const mostIdleSteps = 1000
 
-/** The names of the options of what waits. @internal */
+/**
+ * The names of the options of what waits.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const ofExhausted = { onExhausted: true, waitAtMost: true } as const
 
 const ofLimit = { maxBytes: true, maxFraction: true } as const
@@ -250,7 +262,8 @@ const ofLimit = { maxBytes: true, maxFraction: true } as const
 /**
  * The names of the options of a memory.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const ofMemory = {
   ...ofLimit,
@@ -268,21 +281,24 @@ export const ofMemory = {
 /**
  * The names of the options of a pool with or without a memory of its own.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const ofLeasing = { ...ofExhausted, clear: true, label: true } as const
 
 /**
  * The names of the options of a pool that shares its memory.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const ofShared = { ...ofLeasing, ...ofLimit } as const
 
 /**
  * The same for a request.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const knownOfRequest = KnownOptions.of<RequestOptions & { readonly usage?: number | undefined }>({
   usage: true,
@@ -294,14 +310,16 @@ export const knownOfRequest = KnownOptions.of<RequestOptions & { readonly usage?
 /**
  * The same for a budget or a reservation.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const knownOfBudget = KnownOptions.of<BudgetOptions & ReserveOptions>({ label: true, ...ofExhausted })
 
 /**
  * The same for a limit.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const knownOfLimit = KnownOptions.of<PoolLimit>(ofLimit)
 
@@ -355,7 +373,8 @@ const millis = (
 /**
  * The waiting options of a request or a pool, with the defaults of the level around it.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const patienceOf = (
   where: string,
@@ -375,7 +394,8 @@ export const patienceOf = (
 /**
  * The limit of a pool in bytes; without one the device's own.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const limitOf = (
   where: string,
@@ -399,8 +419,8 @@ export const memorySettingsOf = (
 ): MemorySettings | GpuError => {
   const { eviction, idleSteps = 4, label, maxOvertakes = 16, reuse } = options
   const problem = Label.problem(operation, label) ??
-    EvictionPolicy.problem(operation, eviction) ??
-    ReusePolicy.problem(operation, reuse) ??
+    PolicyProblems.evictionProblem(operation, eviction) ??
+    PolicyProblems.reuseProblem(operation, reuse) ??
     countProblem(operation, "idleSteps", idleSteps, 1, mostIdleSteps) ??
     countProblem(operation, "maxOvertakes", maxOvertakes, 0, Number.MAX_SAFE_INTEGER)
   if (problem !== undefined) return problem
@@ -432,7 +452,8 @@ export const memorySettingsOf = (
 /**
  * The same for the options of requests.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const leasingSettingsOf = (
   operation: string,
@@ -447,7 +468,8 @@ export const leasingSettingsOf = (
 /**
  * The same for a pool that shares its memory.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const sharedSettingsOf = (
   operation: string,

@@ -178,9 +178,10 @@ const formatted = {
 } as const
 
 /**
- * The counters as they are now, of what has more than them.
+ * The counters of a pool as they are now: a copy without what else has them.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const snapshotOf = (counters: PoolStats): PoolStats => ({
   heldBlocks: counters.heldBlocks,

@@ -7,9 +7,6 @@
  *
  * @since 0.1.0
  */
-import { shown } from "../arguments/ShownValue.ts"
-import { type GpuError, invalidRequest } from "../GpuError.ts"
-
 /**
  * What a pool does with the blocks of other queues. Blocks of the request's own queue are free at once in every policy, since
  * the queue runs its commands in order.
@@ -87,19 +84,3 @@ export const afterEvents: ReusePolicy = simple("afterEvents")
  * @since 0.1.0
  */
 export const whenEnded: ReusePolicy = simple("whenEnded")
-
-const all: ReadonlyArray<string> = ["never", "afterEvents", "whenEnded"] satisfies Array<
-  ReusePolicy["ofOtherQueues"]
->
-
-/**
- * Why a value is no policy. Programs without a type checker pass anything.
- *
- * @internal
- */
-export const problem = (operation: string, policy: Partial<ReusePolicy> | null | undefined): GpuError | undefined =>
-  policy === undefined || all.some((one) => one === policy?.ofOtherQueues) ? undefined : invalidRequest(
-    operation,
-    `the reuse policy's ofOtherQueues, ${shown(policy?.ofOtherQueues)}, is none`,
-    "Pass one of ReusePolicy, as ReusePolicy.afterEvents."
-  )

@@ -27,33 +27,21 @@
  * @since 0.1.0
  */
 import type * as Result from "effect/Result"
+import { resultOf } from "../AnswerOrError.ts"
 import { optionsProblem } from "../arguments/ArgumentProblem.ts"
 import { demand, demandMembers } from "../arguments/Demand.ts"
 import * as KnownOptions from "../arguments/KnownOptions.ts"
 import { shown } from "../arguments/ShownValue.ts"
-import { type GpuError, invalidRequest, resultOf } from "../GpuError.ts"
+import { type GpuError, invalidRequest } from "../GpuError.ts"
 import type { ListedDevice } from "./ListedDevice.ts"
-import type { Entry, Part, Selection } from "./Selection.ts"
+import { type DeviceSelector, isList, isName, isSelector, nvidia, own } from "./PartSelector.ts"
+import type { Entry, Part } from "./Selection.ts"
 import * as SelectorMatch from "./SelectorMatch.ts"
 import * as SelectorSyntax from "./SelectorSyntax.ts"
 
+export type { DeviceSelector } from "./PartSelector.ts"
+
 export type { Entry, Part } from "./Selection.ts"
-
-/**
- * A selection: entries, in the order of preference.
- *
- * @category models
- * @since 0.1.0
- */
-export type DeviceSelector = Selection
-
-const own: SelectorSyntax.Dialect = {
-  form: "backend:platform:device,device;...",
-  backend: undefined,
-  colons: ":",
-  entries: true,
-  quotes: true
-}
 
 const pyOpenClTest: SelectorSyntax.Dialect = {
   form: "platform:device,device;...",
@@ -133,9 +121,6 @@ const sourceProblem = (operation: string, options: SourceOptions | undefined): G
         "Pass their names, or leave them out."
       ))
 
-/** What a selection can be of, without quotes. */
-const isName = (u: unknown): u is string => typeof u === "string" && /^[a-z][a-z0-9]*$/.test(u)
-
 /**
  * Reads the variable PYOPENCL_TEST: `platform[:device[,device]];...`. Documents write `platform=device` too, which
  * PyOpenCL itself takes for the name of a platform; here `=` means `:`. There are no quotes, and `*` is a name.
@@ -177,13 +162,6 @@ export const parsePyOpenClTest = (text: string, options?: SourceOptions): Result
  */
 export const parsePyOpenClContext = (text: string, options?: SourceOptions): Result.Result<DeviceSelector, GpuError> =>
   parsed("DeviceSelector.parsePyOpenClContext", "PYOPENCL_CTX", text, options, pyOpenClContext)
-
-/**
- * The platforms that PyCUDA's selections mean.
- *
- * @internal
- */
-export const nvidia: Part = "nvidia"
 
 /**
  * Reads PyCUDA's variable CUDA_DEVICE, or the first line of its file: the number of a device, here of the platforms of
@@ -381,26 +359,6 @@ export const select = (selector: DeviceSelector, listed: ReadonlyArray<ListedDev
   return { devices: [...devices], misses }
 }
 
-/**
- * A selection from its text, or as it is when it is one: programs without types can pass anything.
- *
- * @internal
- */
-export const from = (
-  selector: string | DeviceSelector,
-  source: string,
-  backends?: ReadonlyArray<string>
-): DeviceSelector | GpuError =>
-  typeof selector === "string" ?
-    SelectorSyntax.parse(source, selector, own, backends) :
-    isSelector(selector) ?
-    selector :
-    invalidRequest(
-      source,
-      `${shown(selector)} was given for a selection`,
-      `Pass a text, as "opencl:0:1", or entries, each with a backend, a platform and one device at least.`
-    )
-
 /** Programs without types can pass anything. */
 const demandListed = (operation: string, name: string, entry: ListedDevice): void => {
   demandMembers(operation, name, entry, {})
@@ -410,17 +368,3 @@ const demandListed = (operation: string, name: string, entry: ListedDevice): voi
     }
   }
 }
-
-const isSelector = (u: unknown): u is DeviceSelector => isList(u) && Array.from(u).every(isEntry)
-
-const isList = (u: unknown): u is ReadonlyArray<unknown> => Array.isArray(u) && u.length > 0
-
-const isEntry = (u: unknown): u is Entry => {
-  if (typeof u !== "object" || u === null) return false
-  const { backend, devices, platform } = u as Partial<Record<keyof Entry, unknown>>
-  return isName(backend) && isPart(platform) && isList(devices) &&
-    Array.from(devices).every(isPart)
-}
-
-const isPart = (u: unknown): u is Part =>
-  u === undefined || Number.isSafeInteger(u) || (typeof u === "string" && u !== "")

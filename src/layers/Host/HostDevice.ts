@@ -13,6 +13,7 @@ import * as DriverHint from "../../domain/device/DriverHint.ts"
 import { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import { DriverError, type GpuError, invalidRequest, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
+import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
 import type { TurnsShape } from "../../services/calls/Turns.ts"
 import type { DeviceBuffer, Part } from "../../services/device/DeviceBuffer.ts"
 import type { HostMode } from "../../services/device/DeviceContext.ts"
@@ -158,7 +159,7 @@ export class HostDevice {
 
   readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
     if (buffer.destroyed) return Exit.void
-    const problem = BufferLike.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
+    const problem = BufferProblems.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
     if (problem !== undefined) return Exit.fail(problem)
     this.operation()
     const fault = this.faults.nextFree()

@@ -13,16 +13,18 @@ import { shown } from "../../domain/arguments/ShownValue.ts"
 export const success = 0
 
 /**
- * The result of a function that the loader does not have.
+ * `CL_INVALID_OPERATION`.
  *
- * @internal
+ * @category constants
+ * @since 0.1.0
  */
 export const invalidOperation = -59
 
 /**
- * The status of an event that failed because an event before it did.
+ * `CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST`: a command failed because one that it waited for had failed.
  *
- * @internal
+ * @category constants
+ * @since 0.1.0
  */
 export const waitedEventFailed = -14
 

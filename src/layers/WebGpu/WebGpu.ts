@@ -13,6 +13,7 @@ import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
@@ -21,6 +22,7 @@ import * as Device from "../../services/backend/Device.ts"
 import { OwnSide } from "../../services/backend/OwnSide.ts"
 import * as Reconnecting from "../../services/backend/reconnecting/Reconnecting.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
+import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
 import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../services/device/DeviceImage.ts"
@@ -315,7 +317,7 @@ const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice):
       if (problem !== undefined) return Exit.fail(problem)
       const memory = BufferLike.deviceBuffer(buffer)
       return memory === undefined
-        ? Exit.fail(BufferLike.noMemory("WebGpu.handle"))
+        ? Exit.fail(BufferProblems.noMemory("WebGpu.handle"))
         : Exit.succeed(gpuOf(memory))
     },
     textureUnsafe: (image) => later.value?.textureUnsafe("WebGpu.texture", info, image) ?? Exit.fail(noImage(image))
@@ -468,8 +470,8 @@ const adoptionProblem = (gpu: WebGpuHandle.Buffer, usage: BufferUsage.BufferUsag
   if (gpu.mapState !== "unmapped") return `the GPUBuffer is ${gpu.mapState}`
   const whole = usageOf(gpu)
   const wanted = usage ?? whole
-  const problem = BufferUsage.problem(wanted)
-  if (problem !== undefined || BufferUsage.isWithin(wanted, whole)) return problem
+  const problem = BufferUsageRules.problem(wanted)
+  if (problem !== undefined || BufferUsageRules.isWithin(wanted, whole)) return problem
   return `the usage ${BufferUsage.format(wanted)} is beyond the GPUBuffer's ${BufferUsage.format(whole)}`
 }
 

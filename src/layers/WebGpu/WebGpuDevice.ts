@@ -6,12 +6,13 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
-import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type * as BufferUsage from "../../domain/BufferUsage.ts"
+import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import { type GpuError, outOfMemory, unsupported } from "../../domain/GpuError.ts"
-import * as BufferLike from "../../services/buffers/BufferLike.ts"
+import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
 import type { LoadedPart } from "../../services/calls/LoadedPart.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
 import { driverError, inScopes, isOutOfMemory, thrown } from "./commands/ErrorScopes.ts"
@@ -95,7 +96,7 @@ export class WebGpuDevice {
 
   readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
     if (buffer.destroyed) return Exit.void
-    const problem = BufferLike.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
+    const problem = BufferProblems.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
     if (problem !== undefined) return Exit.fail(problem)
     try {
       this.#destroy(buffer as WebGpuBuffer)
@@ -111,7 +112,7 @@ export class WebGpuDevice {
       const room = this.#destroyed.room(this.#liveBytes)
       return room === undefined ? request : Effect.andThen(room, request)
     })
-    return BufferUsage.isStaging(usage) ? this.#staging.use(() => made) : made
+    return BufferUsageRules.isStaging(usage) ? this.#staging.use(() => made) : made
   }
 
   #request(
@@ -151,7 +152,7 @@ export class WebGpuDevice {
       mappedAtCreation: mapped,
       ...(label === undefined ? {} : { label })
     })
-    const buffer = BufferUsage.isStaging(usage)
+    const buffer = BufferUsageRules.isStaging(usage)
       ? new this.#staging.value!.StagingBuffer(this.#opened, bytes, usage, label, gpu)
       : new WebGpuBuffer(this.info, bytes, usage, label, gpu)
     this.#add(buffer)

@@ -3,18 +3,15 @@
  *
  * @since 0.1.0
  */
-import * as Equal from "effect/Equal"
 import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
-import { line } from "../../domain/arguments/ShownValue.ts"
-import { overlaps } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"
 import { detachedProblem } from "../device/DetachedMemory.ts"
 import { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import * as DriverObject from "../device/DriverObject.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
-import { releasedError } from "../lease/Lease.ts"
+import { releasedError } from "../lease/ReleasedLease.ts"
 import { PooledBuffer } from "./PooledBuffer.ts"
 
 /**
@@ -78,22 +75,6 @@ export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo
   return device === owner ? undefined : DriverObject.foreign(operation, buffer, device, owner)
 }
 
-/**
- * A buffer as messages name it.
- *
- * @internal
- */
-export const named = ({ label }: BufferLike): string =>
-  label === undefined ? "the buffer" : `the buffer "${line(label)}"`
-
-/**
- * Why a device buffer is not of the device `owner`, or `undefined`.
- *
- * @internal
- */
-export const ownerProblem = (operation: string, buffer: DeviceBuffer, owner: DeviceInfo): GpuError | undefined =>
-  buffer.owner === owner ? undefined : DriverObject.foreign(operation, buffer, buffer.owner, owner)
-
 /** Programs without types can pass anything. */
 const noBuffer = (operation: string, value: unknown): GpuError =>
   wrongArgument(
@@ -121,26 +102,3 @@ export const deviceBuffer = (buffer: BufferLike): DeviceBuffer | undefined => {
   if (!(buffer instanceof DeviceBuffer)) return buffer.block?.value
   return buffer instanceof EmptyBuffer ? undefined : buffer
 }
-
-/**
- * Why nothing can be copied from one device buffer to another, or `undefined`: they are one buffer, or parts of one.
- *
- * @see https://www.w3.org/TR/webgpu/#dom-gpucommandencoder-copybuffertobuffer
- * @internal
- */
-export const copyProblem = (operation: string, source: DeviceBuffer, target: DeviceBuffer): GpuError | undefined =>
-  overlaps(source.wholeMemory, target.wholeMemory)
-    ? invalidRequest(
-      operation,
-      `source and target are ${Equal.equals(source, target) ? "the same buffer" : "sub-regions of one buffer"}`,
-      "WebGPU forbids a copy within one buffer: go through a second one."
-    )
-    : undefined
-
-/**
- * The error of an operation that needs memory, on a buffer of 0 bytes.
- *
- * @internal
- */
-export const noMemory = (operation: string): GpuError =>
-  invalidRequest(operation, "a buffer of no bytes has no memory", "Leave it out, or allocate at least one byte.")

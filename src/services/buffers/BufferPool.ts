@@ -27,13 +27,15 @@ import {
   type SharedPoolOptions
 } from "../../domain/pool/PoolOptions.ts"
 import type * as SizePolicy from "../../domain/pool/SizePolicy.ts"
-import * as CallSite from "../calls/CallSite.ts"
+import * as CallSite from "../calls/CallPlaces.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
-import * as Accessors from "../pool/Accessors.ts"
-import { type DeviceMemory, openShared } from "../pool/DeviceMemory.ts"
+import type * as Accessors from "../pool/Accessors.ts"
+import * as BoundAccessors from "../pool/BoundAccessors.ts"
+import type { DeviceMemory } from "../pool/DeviceMemory.ts"
+import { openShared } from "../pool/OpenShared.ts"
 import {
   type ConfigOf,
   controlsOf,
@@ -524,7 +526,7 @@ export const use = <A, E, R>(
  * @category accessors
  * @since 0.1.0
  */
-export const stats: Accessors.OfPool<BufferPool, Pool>["stats"] = Accessors.stats(BufferPool)
+export const stats: Accessors.OfPool<BufferPool, Pool>["stats"] = BoundAccessors.stats(BufferPool)
 
 /**
  * Frees all held blocks, and waits until the driver has their memory. Active leases stay. Fails with DeviceLost or
@@ -548,7 +550,7 @@ export const stats: Accessors.OfPool<BufferPool, Pool>["stats"] = Accessors.stat
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeld: Accessors.OfPool<BufferPool, Pool>["freeHeld"] = Accessors.freeHeld(BufferPool)
+export const freeHeld: Accessors.OfPool<BufferPool, Pool>["freeHeld"] = BoundAccessors.freeHeld(BufferPool)
 
 /**
  * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
@@ -570,7 +572,7 @@ export const freeHeld: Accessors.OfPool<BufferPool, Pool>["freeHeld"] = Accessor
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeldOf: Accessors.OfPool<BufferPool, Pool>["freeHeldOf"] = Accessors.freeHeldOf(BufferPool)
+export const freeHeldOf: Accessors.OfPool<BufferPool, Pool>["freeHeldOf"] = BoundAccessors.freeHeldOf(BufferPool)
 
 /**
  * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
@@ -588,7 +590,7 @@ export const freeHeldOf: Accessors.OfPool<BufferPool, Pool>["freeHeldOf"] = Acce
  * @category accessors
  * @since 0.1.0
  */
-export const statsOf: Accessors.OfPool<BufferPool, Pool>["statsOf"] = Accessors.statsOf(BufferPool)
+export const statsOf: Accessors.OfPool<BufferPool, Pool>["statsOf"] = BoundAccessors.statsOf(BufferPool)
 
 /**
  * Frees all held blocks, and from now on every block when its lease ends. Errors as {@link freeHeld}.
@@ -610,7 +612,7 @@ export const statsOf: Accessors.OfPool<BufferPool, Pool>["statsOf"] = Accessors.
  * @category accessors
  * @since 0.1.0
  */
-export const stopHolding: Accessors.OfPool<BufferPool, Pool>["stopHolding"] = Accessors.stopHolding(BufferPool)
+export const stopHolding: Accessors.OfPool<BufferPool, Pool>["stopHolding"] = BoundAccessors.stopHolding(BufferPool)
 
 /**
  * From now on released blocks are kept for reuse again, after {@link stopHolding}. A pool whose device is lost keeps no
@@ -629,7 +631,9 @@ export const stopHolding: Accessors.OfPool<BufferPool, Pool>["stopHolding"] = Ac
  * @category accessors
  * @since 0.1.0
  */
-export const resumeHolding: Accessors.OfPool<BufferPool, Pool>["resumeHolding"] = Accessors.resumeHolding(BufferPool)
+export const resumeHolding: Accessors.OfPool<BufferPool, Pool>["resumeHolding"] = BoundAccessors.resumeHolding(
+  BufferPool
+)
 
 /**
  * Gives held blocks back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
@@ -653,7 +657,7 @@ export const resumeHolding: Accessors.OfPool<BufferPool, Pool>["resumeHolding"] 
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo: Accessors.OfPool<BufferPool, Pool>["trimTo"] = Accessors.trimTo(BufferPool)
+export const trimTo: Accessors.OfPool<BufferPool, Pool>["trimTo"] = BoundAccessors.trimTo(BufferPool)
 
 /**
  * Changes the limit of the running pool, or under a budget that of the budget, to bytes, a size or a share of the
@@ -678,7 +682,7 @@ export const trimTo: Accessors.OfPool<BufferPool, Pool>["trimTo"] = Accessors.tr
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit: Accessors.OfPool<BufferPool, Pool>["setLimit"] = Accessors.setLimit(BufferPool)
+export const setLimit: Accessors.OfPool<BufferPool, Pool>["setLimit"] = BoundAccessors.setLimit(BufferPool)
 
 /**
  * The limit of the pool or budget now, in bytes; `Infinity` without one.
@@ -696,7 +700,7 @@ export const setLimit: Accessors.OfPool<BufferPool, Pool>["setLimit"] = Accessor
  * @category accessors
  * @since 0.1.0
  */
-export const maxBytes: Accessors.OfPool<BufferPool, Pool>["maxBytes"] = Accessors.maxBytes(BufferPool)
+export const maxBytes: Accessors.OfPool<BufferPool, Pool>["maxBytes"] = BoundAccessors.maxBytes(BufferPool)
 
 /**
  * The largest live leases with their labels and ages (in leases granted since), largest first: three unless told
@@ -719,7 +723,7 @@ export const maxBytes: Accessors.OfPool<BufferPool, Pool>["maxBytes"] = Accessor
  * @category accessors
  * @since 0.1.0
  */
-export const holders: Accessors.OfPool<BufferPool, Pool>["holders"] = Accessors.holders(BufferPool)
+export const holders: Accessors.OfPool<BufferPool, Pool>["holders"] = BoundAccessors.holders(BufferPool)
 
 /**
  * Registers a handler until the scope closes: an effect that frees memory when it has run out, as by dropping a cache
@@ -757,7 +761,9 @@ export const holders: Accessors.OfPool<BufferPool, Pool>["holders"] = Accessors.
  * @category resource management
  * @since 0.1.0
  */
-export const onOutOfMemory: Accessors.OfPool<BufferPool, Pool>["onOutOfMemory"] = Accessors.onOutOfMemory(BufferPool)
+export const onOutOfMemory: Accessors.OfPool<BufferPool, Pool>["onOutOfMemory"] = BoundAccessors.onOutOfMemory(
+  BufferPool
+)
 
 /**
  * A pool on the same memory that leases at most `limit` bytes at a time, as a value: for programs that make one for
@@ -775,7 +781,7 @@ export const onOutOfMemory: Accessors.OfPool<BufferPool, Pool>["onOutOfMemory"] 
  * @category constructors
  * @since 0.1.0
  */
-export const budget: Accessors.OfPool<BufferPool, Pool>["budget"] = Accessors.budget(BufferPool)
+export const budget: Accessors.OfPool<BufferPool, Pool>["budget"] = BoundAccessors.budget(BufferPool)
 
 /**
  * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
@@ -815,7 +821,7 @@ export const budget: Accessors.OfPool<BufferPool, Pool>["budget"] = Accessors.bu
  * @category resource management
  * @since 0.1.0
  */
-export const withBudget: Accessors.OfPool<BufferPool, Pool>["withBudget"] = Accessors.withBudget(BufferPool)
+export const withBudget: Accessors.OfPool<BufferPool, Pool>["withBudget"] = BoundAccessors.withBudget(BufferPool)
 
 /**
  * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
@@ -865,7 +871,7 @@ export const withBudget: Accessors.OfPool<BufferPool, Pool>["withBudget"] = Acce
  * @category resource management
  * @since 0.1.0
  */
-export const reserve: Accessors.OfPool<BufferPool, Pool>["reserve"] = Accessors.reserve(BufferPool)
+export const reserve: Accessors.OfPool<BufferPool, Pool>["reserve"] = BoundAccessors.reserve(BufferPool)
 
 /**
  * Runs an effect that does not know beforehand how much memory it needs. One such effect runs at a time on a pool, in
@@ -899,7 +905,7 @@ export const reserve: Accessors.OfPool<BufferPool, Pool>["reserve"] = Accessors.
  * @category resource management
  * @since 0.1.0
  */
-export const inTurn: Accessors.OfPool<BufferPool, Pool>["inTurn"] = Accessors.inTurn(BufferPool)
+export const inTurn: Accessors.OfPool<BufferPool, Pool>["inTurn"] = BoundAccessors.inTurn(BufferPool)
 
 /**
  * Leases of all sizes together, or none: the request has one place in the line, and no lease while it waits. They

@@ -12,17 +12,17 @@ import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
 import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
-import type { GpuError, Released } from "../../domain/GpuError.ts"
-import { invalidRequest } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, type Released } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { giveBackUnsafe } from "../device/GivingBack.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
 import { ScopedAttachment } from "../device/ScopedAttachment.ts"
 import * as BufferLike from "./BufferLike.ts"
-import { PooledBuffer } from "./PooledBuffer.ts"
+import { leaseOf, leases } from "./LeaseUnder.ts"
 import { startsWithSubject } from "./SubjectFirst.ts"
 
 /**
@@ -170,17 +170,6 @@ export const slice: {
     acquire("SubRegion.slice", buffer, () => elementBounds(buffer.size, type, from, to), options)
 )
 
-/** The lease under a sub-region, for sub-regions of it. */
-const leases = new WeakMap<DeviceBuffer, PooledBuffer>()
-
-/**
- * The lease of a buffer's memory: the buffer itself, or the lease under a sub-region.
- *
- * @internal
- */
-export const leaseOf = (buffer: BufferLike.BufferLike): PooledBuffer | undefined =>
-  buffer instanceof PooledBuffer ? buffer : leases.get(buffer)
-
 const acquire = (
   operation: string,
   buffer: BufferLike.BufferLike,
@@ -287,10 +276,10 @@ const usageProblem = (
   whole: BufferUsage.BufferUsage,
   usage: BufferUsage.BufferUsage
 ): GpuError | undefined => {
-  const problem = BufferUsage.problem(usage)
+  const problem = BufferUsageRules.problem(usage)
   const hint = "Join flags of the buffer's own usage with |, and flags that forbid something."
   if (problem !== undefined) return invalidRequest(operation, problem, hint)
-  if (BufferUsage.isWithin(usage, whole)) return undefined
+  if (BufferUsageRules.isWithin(usage, whole)) return undefined
   return invalidRequest(
     operation,
     `the usage ${BufferUsage.format(usage)} is beyond the buffer's ${BufferUsage.format(whole)}`,

@@ -9,7 +9,7 @@ import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
-import * as CallSite from "../calls/CallSite.ts"
+import * as CallSite from "../calls/CallPlaces.ts"
 import { isBufferLike } from "./BufferLike.ts"
 
 /** Whether a call begins with the subject, for functions whose other arguments are only options, or a class and options. */

@@ -6,7 +6,6 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
-import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import type { BufferUsage } from "../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
@@ -86,17 +85,6 @@ export class DeviceContext extends Context.Service<DeviceContext, {
    */
   readonly destroyBufferUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/DeviceContext") {}
-
-/**
- * Shows a backend's device, which has the driver's handles, as one line.
- *
- * @internal
- */
-export const showingDevice = showing<DeviceContext["Service"]>(
-  ({ driverObjects, info, status }) =>
-    inOneLine("DeviceContext", undefined, [deviceState(status, info), `${driverObjects.live} driver objects live`]),
-  "DeviceContext"
-)
 
 /**
  * The open device's description.

@@ -9,7 +9,8 @@ import type { MemorySpan } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
-import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import type * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { DriverMemory } from "./DriverObject.ts"
 
@@ -88,7 +89,7 @@ showing<DeviceImage>(({ beneath, destroyed, ended, format, label, owner, pinned,
   inOneLine("DeviceImage", label, [
     `${ImageShape.format(shape)} of ${ImageFormat.format(format)}`,
     `${ImageFormat.imageBytes(format, shape)} B`,
-    ImageUsage.format(usage),
+    ImageUsageRules.format(usage),
     beneath === undefined ? undefined : "over a buffer",
     pinned === undefined ? undefined : "in the program's memory",
     state(destroyed ? ended ?? "released" : undefined, owner)

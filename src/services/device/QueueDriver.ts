@@ -27,7 +27,8 @@ export type { HeldValue } from "../../domain/data/ValueType.ts"
  * for longer, and a failing submit would lose more. With fewer, the fixed cost of a submit, with its error scopes on
  * WebGPU, would come more often.
  *
- * @internal
+ * @category constants
+ * @since 0.1.0
  */
 export const commandsPerFlush = 64
 
@@ -76,7 +77,12 @@ export interface Dispatch {
  */
 export type MapAccess = "read" | "write" | "readwrite"
 
-/** @internal */
+/**
+ * The ways to map memory, all of them.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
 export const mapAccesses: ReadonlyArray<MapAccess> = ["read", "write", "readwrite"]
 
 /**

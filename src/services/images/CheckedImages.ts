@@ -9,17 +9,21 @@ import { choiceProblem, optionsProblem, valid } from "../../domain/arguments/Arg
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
 import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import { overlaps } from "../../domain/data/MemorySpan.ts"
 import * as RectangleRows from "../../domain/data/RectangleRows.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import * as ImageArray from "../../domain/images/ImageArray.ts"
+import type * as ImageArray from "../../domain/images/ImageArray.ts"
+import * as ImageArrays from "../../domain/images/ImageArrays.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageRegions from "../../domain/images/ImageRegions.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
-import * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
+import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
+import * as SamplerProblems from "../../domain/images/SamplerProblems.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
@@ -130,10 +134,10 @@ export class CheckedImages implements Service {
   readonly fromArray: Service["fromArray"] = (data, shape, options) =>
     checkedStep("Images.fromArray", (operation) => {
       const bytes = valid(optionsProblem(operation, options, knownOfArray) ?? HostData.bytes(operation, data))
-      const format = valid(ImageArray.formatOf(operation, data, options?.channels ?? 1, options?.normalized ?? false))
+      const format = valid(ImageArrays.formatOf(operation, data, options?.channels ?? 1, options?.normalized ?? false))
       const usage = options?.usage ?? ImageUsage.defaultUsage
       valid(this.#allocator.problem(operation, shape, format, usage))
-      valid(ImageUsage.lackProblem(operation, usage, ImageUsage.copyDst))
+      valid(ImageUsageRules.lackProblem(operation, usage, ImageUsage.copyDst))
       valid(HostRows.lengthProblem(
         operation,
         bytes.byteLength,
@@ -198,7 +202,7 @@ export class CheckedImages implements Service {
     })
     return Effect.map(
       memory,
-      (memory) => (type === undefined ? ImageArray.overUnsafe(source.format, memory) : new type(memory)) as never
+      (memory) => (type === undefined ? ImageArrays.overUnsafe(source.format, memory) : new type(memory)) as never
     )
   }
 
@@ -303,7 +307,7 @@ export class CheckedImages implements Service {
     Effect.acquireRelease(
       checkedStep("Images.sampler", (operation) => {
         valid(this.#device.status.error)
-        return this.#driver.createSampler(valid(SamplerOptions.checked(operation, options)))
+        return this.#driver.createSampler(valid(SamplerProblems.checked(operation, options)))
       }),
       (sampler) => logged(() => this.#allocator.destroySamplerUnsafe(sampler), "A sampler")
     )
@@ -333,7 +337,7 @@ export class CheckedImages implements Service {
     usage: ImageUsage.ImageUsage,
     options: ImageShape.RegionOptions | undefined,
     known: KnownOptions.KnownOptions = knownOfRegion,
-    host?: BufferUsage.HostAccess | undefined
+    host?: BufferUsageRules.HostAccess | undefined
   ): ImageProblems.Part {
     const part = this.#partOf(operation, like, usage, options, known, host)
     valid(ImageAccess.mappedProblem(operation, part.image, usage === ImageUsage.copySrc))
@@ -347,15 +351,15 @@ export class CheckedImages implements Service {
     usage: ImageUsage.ImageUsage,
     options: ImageShape.RegionOptions | undefined,
     known: KnownOptions.KnownOptions,
-    host: BufferUsage.HostAccess | undefined
+    host: BufferUsageRules.HostAccess | undefined
   ): ImageProblems.Part {
     valid(this.#device.status.error)
     valid(ImageLike.problem(operation, like, this.#device.info))
     valid(optionsProblem(operation, options, known))
-    valid(ImageUsage.lackProblem(operation, like.usage, usage))
+    valid(ImageUsageRules.lackProblem(operation, like.usage, usage))
     const image = ImageLike.deviceImage(like)
     valid(ImageAccess.hostProblem(operation, image, host))
-    const region = ImageShape.region(image.shape, options)
+    const region = ImageRegions.region(image.shape, options)
     if (typeof region === "string") {
       throw invalidRequest(operation, region, "Stay within the image, counting elements from 0.")
     }
@@ -374,11 +378,11 @@ export class CheckedImages implements Service {
     valid(choiceProblem(operation, "access", access, mapAccesses))
     valid(type === undefined ? undefined : elementClassProblem(operation, type))
     const part = this.#partOf(operation, like, usageOf[access], options, knownOfMap, access)
-    const fitting = type ?? ImageArray.classOf(part.image.format)
+    const fitting = type ?? ImageArrays.classOf(part.image.format)
     const axes = valid(ImageAxes.resolve(operation, part.image, part.region, fitting, options ?? {}))
     // The program must not write the elements between those of the array.
     const needed = access === "write" && !axes.whole ? "readwrite" : access
-    valid(ImageUsage.lackProblem(operation, like.usage, usageOf[needed]))
+    valid(ImageUsageRules.lackProblem(operation, like.usage, usageOf[needed]))
     valid(ImageAccess.hostProblem(operation, part.image, needed))
     const mapper = {
       status: this.#device.status,

@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import type { HostAccess } from "../../domain/BufferUsage.ts"
+import type { HostAccess } from "../../domain/BufferUsageRules.ts"
 import * as MemorySpan from "../../domain/data/MemorySpan.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"

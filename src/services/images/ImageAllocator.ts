@@ -14,6 +14,7 @@ import { type GpuError, type Released, unsupported } from "../../domain/GpuError
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
@@ -131,7 +132,7 @@ export class ImageAllocator {
     return unsupported(
       operation,
       formatDevice(this.device.info),
-      `a ${shape.kind} image of ${ImageFormat.format(format)} for ${ImageUsage.format(usage)}`,
+      `a ${shape.kind} image of ${ImageFormat.format(format)} for ${ImageUsageRules.format(usage)}`,
       this.driver.missing?.(format, usage, shape.kind) ?? (others
         ? "Take one of the formats that Images.formats lists for that usage and kind, or ask for less usage."
         : "There are no such images at all: ask for another kind or less usage, or keep the elements in a buffer.")

@@ -10,6 +10,7 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageChannel from "../../domain/images/ImageChannel.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import type { ImageArg, SamplerArg } from "../../domain/kernel/KernelArgument.ts"
 import { nullProblem } from "../calls/NullArgument.ts"
@@ -73,10 +74,10 @@ const imageProblem = (argument: ImageArg, value: unknown, info: DeviceInfo): Gpu
 
 const usageProblem = ({ access, name }: ImageArg, { usage }: ImageLike.ImageLike): GpuError | undefined => {
   const needed = access === "read" ? ImageUsage.sampled : ImageUsage.storage
-  return ImageUsage.has(usage, needed) ? undefined : invalidRequest(
+  return ImageUsageRules.has(usage, needed) ? undefined : invalidRequest(
     operation,
-    `argument "${name}" has access "${access}", but the image's usage ${ImageUsage.format(usage)} lacks ` +
-      ImageUsage.format(needed),
+    `argument "${name}" has access "${access}", but the image's usage ${ImageUsageRules.format(usage)} lacks ` +
+      ImageUsageRules.format(needed),
     "Name that flag in the usage when you make the image."
   )
 }

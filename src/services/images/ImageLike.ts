@@ -11,7 +11,7 @@ import { wrongArgument } from "../calls/WrongArgument.ts"
 import { detachedProblem } from "../device/DetachedMemory.ts"
 import { DeviceImage } from "../device/DeviceImage.ts"
 import * as DriverObject from "../device/DriverObject.ts"
-import { releasedError } from "../lease/Lease.ts"
+import { releasedError } from "../lease/ReleasedLease.ts"
 import { PooledImage } from "./PooledImage.ts"
 
 /**
@@ -30,7 +30,12 @@ import { PooledImage } from "./PooledImage.ts"
  */
 export type ImageLike = PooledImage | DeviceImage
 
-/** @internal */
+/**
+ * Whether a value is a lease on an image, or a device image.
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
 export const isImageLike = (value: unknown): value is ImageLike =>
   isInstance(value, PooledImage) || isInstance(value, DeviceImage)
 

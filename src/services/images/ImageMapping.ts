@@ -8,10 +8,11 @@ import * as Exit from "effect/Exit"
 import type { ElementType } from "../../domain/data/ElementClass.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import * as ImageArray from "../../domain/images/ImageArray.ts"
+import type * as ImageArray from "../../domain/images/ImageArray.ts"
+import * as ImageArrays from "../../domain/images/ImageArrays.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
-import * as Mapping from "../buffers/mapping/Mapping.ts"
+import * as MappingAtOnce from "../buffers/mapping/MappingAtOnce.ts"
 import { PrivateMapping } from "../buffers/mapping/PrivateMapping.ts"
 import type { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
@@ -98,7 +99,7 @@ const mapBeneath = (
   beneath: DeviceBuffer
 ): Exit.Exit<DriverImageMapping, GpuError> =>
   Exit.map(
-    Mapping.mapUnsafe(queue, status, beneath, { access, ...ImageAccess.bytesBeneath(image, region) }),
+    MappingAtOnce.mapUnsafe(queue, status, beneath, { access, ...ImageAccess.bytesBeneath(image, region) }),
     ({ memory, unmapUnsafe }) => ({ ...ImageAxes.packedPitches(image, region), memory, unmapUnsafe })
   )
 
@@ -124,6 +125,6 @@ const mappedImage = (
   pitches: ImageAxes.Pitches,
   memory: ArrayBuffer
 ): MappedImage => {
-  const data = type === undefined ? ImageArray.overUnsafe(image.format, memory) : new type(memory)
+  const data = type === undefined ? ImageArrays.overUnsafe(image.format, memory) : new type(memory)
   return new MappedImage(data, axes.over(pitches), mapping, region, pitches)
 }

@@ -28,14 +28,16 @@ import {
   type PoolOptions,
   type SharedPoolOptions
 } from "../../domain/pool/PoolOptions.ts"
-import * as CallSite from "../calls/CallSite.ts"
+import * as CallSite from "../calls/CallPlaces.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
-import * as Accessors from "../pool/Accessors.ts"
-import { type DeviceMemory, openShared } from "../pool/DeviceMemory.ts"
+import type * as Accessors from "../pool/Accessors.ts"
+import * as BoundAccessors from "../pool/BoundAccessors.ts"
+import type { DeviceMemory } from "../pool/DeviceMemory.ts"
+import { openShared } from "../pool/OpenShared.ts"
 import {
   type ConfigOf,
   controlsOf,
@@ -366,7 +368,7 @@ export const use = <A, E, R>(
  * @category accessors
  * @since 0.1.0
  */
-export const stats: Accessors.OfPool<ImagePool, Pool>["stats"] = Accessors.stats(ImagePool)
+export const stats: Accessors.OfPool<ImagePool, Pool>["stats"] = BoundAccessors.stats(ImagePool)
 
 /**
  * Frees all held images, and waits until the driver has their memory. Active leases stay. Fails with DeviceLost or
@@ -391,7 +393,7 @@ export const stats: Accessors.OfPool<ImagePool, Pool>["stats"] = Accessors.stats
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeld: Accessors.OfPool<ImagePool, Pool>["freeHeld"] = Accessors.freeHeld(ImagePool)
+export const freeHeld: Accessors.OfPool<ImagePool, Pool>["freeHeld"] = BoundAccessors.freeHeld(ImagePool)
 
 /**
  * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
@@ -414,7 +416,7 @@ export const freeHeld: Accessors.OfPool<ImagePool, Pool>["freeHeld"] = Accessors
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeldOf: Accessors.OfPool<ImagePool, Pool>["freeHeldOf"] = Accessors.freeHeldOf(ImagePool)
+export const freeHeldOf: Accessors.OfPool<ImagePool, Pool>["freeHeldOf"] = BoundAccessors.freeHeldOf(ImagePool)
 
 /**
  * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
@@ -433,7 +435,7 @@ export const freeHeldOf: Accessors.OfPool<ImagePool, Pool>["freeHeldOf"] = Acces
  * @category accessors
  * @since 0.1.0
  */
-export const statsOf: Accessors.OfPool<ImagePool, Pool>["statsOf"] = Accessors.statsOf(ImagePool)
+export const statsOf: Accessors.OfPool<ImagePool, Pool>["statsOf"] = BoundAccessors.statsOf(ImagePool)
 
 /**
  * Frees all held images, and from now on every image when its lease ends. Errors as {@link freeHeld}.
@@ -456,7 +458,7 @@ export const statsOf: Accessors.OfPool<ImagePool, Pool>["statsOf"] = Accessors.s
  * @category accessors
  * @since 0.1.0
  */
-export const stopHolding: Accessors.OfPool<ImagePool, Pool>["stopHolding"] = Accessors.stopHolding(ImagePool)
+export const stopHolding: Accessors.OfPool<ImagePool, Pool>["stopHolding"] = BoundAccessors.stopHolding(ImagePool)
 
 /**
  * From now on released images are kept for reuse again, after {@link stopHolding}. A pool whose device is lost keeps no
@@ -475,7 +477,7 @@ export const stopHolding: Accessors.OfPool<ImagePool, Pool>["stopHolding"] = Acc
  * @category accessors
  * @since 0.1.0
  */
-export const resumeHolding: Accessors.OfPool<ImagePool, Pool>["resumeHolding"] = Accessors.resumeHolding(ImagePool)
+export const resumeHolding: Accessors.OfPool<ImagePool, Pool>["resumeHolding"] = BoundAccessors.resumeHolding(ImagePool)
 
 /**
  * Gives held images back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
@@ -493,7 +495,7 @@ export const resumeHolding: Accessors.OfPool<ImagePool, Pool>["resumeHolding"] =
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo: Accessors.OfPool<ImagePool, Pool>["trimTo"] = Accessors.trimTo(ImagePool)
+export const trimTo: Accessors.OfPool<ImagePool, Pool>["trimTo"] = BoundAccessors.trimTo(ImagePool)
 
 /**
  * The largest live leases, largest first; three of them, or as many as `count` says.
@@ -510,7 +512,7 @@ export const trimTo: Accessors.OfPool<ImagePool, Pool>["trimTo"] = Accessors.tri
  * @category accessors
  * @since 0.1.0
  */
-export const holders: Accessors.OfPool<ImagePool, Pool>["holders"] = Accessors.holders(ImagePool)
+export const holders: Accessors.OfPool<ImagePool, Pool>["holders"] = BoundAccessors.holders(ImagePool)
 
 /**
  * The limit of the pool, in bytes; `Infinity` without one.
@@ -527,7 +529,7 @@ export const holders: Accessors.OfPool<ImagePool, Pool>["holders"] = Accessors.h
  * @category accessors
  * @since 0.1.0
  */
-export const maxBytes: Accessors.OfPool<ImagePool, Pool>["maxBytes"] = Accessors.maxBytes(ImagePool)
+export const maxBytes: Accessors.OfPool<ImagePool, Pool>["maxBytes"] = BoundAccessors.maxBytes(ImagePool)
 
 /**
  * Changes the limit of the running pool, or under a budget that of the budget: see `BufferPool.setLimit`.
@@ -544,7 +546,7 @@ export const maxBytes: Accessors.OfPool<ImagePool, Pool>["maxBytes"] = Accessors
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit: Accessors.OfPool<ImagePool, Pool>["setLimit"] = Accessors.setLimit(ImagePool)
+export const setLimit: Accessors.OfPool<ImagePool, Pool>["setLimit"] = BoundAccessors.setLimit(ImagePool)
 
 /**
  * Registers a handler until the scope closes: an effect that frees memory when memory for images has run out. See
@@ -567,7 +569,7 @@ export const setLimit: Accessors.OfPool<ImagePool, Pool>["setLimit"] = Accessors
  * @category resource management
  * @since 0.1.0
  */
-export const onOutOfMemory: Accessors.OfPool<ImagePool, Pool>["onOutOfMemory"] = Accessors.onOutOfMemory(ImagePool)
+export const onOutOfMemory: Accessors.OfPool<ImagePool, Pool>["onOutOfMemory"] = BoundAccessors.onOutOfMemory(ImagePool)
 
 /**
  * A pool on the same memory that leases at most `limit` bytes at a time, as a value. Details and errors as
@@ -585,7 +587,7 @@ export const onOutOfMemory: Accessors.OfPool<ImagePool, Pool>["onOutOfMemory"] =
  * @category constructors
  * @since 0.1.0
  */
-export const budget: Accessors.OfPool<ImagePool, Pool>["budget"] = Accessors.budget(ImagePool)
+export const budget: Accessors.OfPool<ImagePool, Pool>["budget"] = BoundAccessors.budget(ImagePool)
 
 /**
  * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
@@ -606,7 +608,7 @@ export const budget: Accessors.OfPool<ImagePool, Pool>["budget"] = Accessors.bud
  * @category resource management
  * @since 0.1.0
  */
-export const withBudget: Accessors.OfPool<ImagePool, Pool>["withBudget"] = Accessors.withBudget(ImagePool)
+export const withBudget: Accessors.OfPool<ImagePool, Pool>["withBudget"] = BoundAccessors.withBudget(ImagePool)
 
 /**
  * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
@@ -631,7 +633,7 @@ export const withBudget: Accessors.OfPool<ImagePool, Pool>["withBudget"] = Acces
  * @category resource management
  * @since 0.1.0
  */
-export const reserve: Accessors.OfPool<ImagePool, Pool>["reserve"] = Accessors.reserve(ImagePool)
+export const reserve: Accessors.OfPool<ImagePool, Pool>["reserve"] = BoundAccessors.reserve(ImagePool)
 
 /**
  * Runs an effect that does not know beforehand how many images it needs: one such effect runs at a time on a pool. See
@@ -653,4 +655,4 @@ export const reserve: Accessors.OfPool<ImagePool, Pool>["reserve"] = Accessors.r
  * @category resource management
  * @since 0.1.0
  */
-export const inTurn: Accessors.OfPool<ImagePool, Pool>["inTurn"] = Accessors.inTurn(ImagePool)
+export const inTurn: Accessors.OfPool<ImagePool, Pool>["inTurn"] = BoundAccessors.inTurn(ImagePool)

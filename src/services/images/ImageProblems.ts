@@ -10,8 +10,10 @@ import { type GpuError, invalidRequest, LimitExceeded, make as makeError } from 
 import type * as ImageElement from "../../domain/images/ImageElement.ts"
 import { encodeUnsafe } from "../../domain/images/ImageElement.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
-import * as ImageShape from "../../domain/images/ImageShape.ts"
-import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as ImageRegions from "../../domain/images/ImageRegions.ts"
+import type * as ImageShape from "../../domain/images/ImageShape.ts"
+import type * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
 /** An image, and a region of it that can be used. */
@@ -32,7 +34,7 @@ export const formatProblem = (operation: string, format: ImageFormat.ImageFormat
 
 /** Why no image with memory of its own can have a shape, or `undefined`. */
 export const shapeProblem = (operation: string, shape: ImageShape.ImageShape): GpuError | undefined => {
-  const problem = ImageShape.problem(shape)
+  const problem = ImageRegions.problem(shape)
   if (problem !== undefined) {
     return invalidRequest(
       operation,
@@ -47,7 +49,7 @@ export const shapeProblem = (operation: string, shape: ImageShape.ImageShape): G
 
 /** Why no image can have a usage, or `undefined`. */
 export const usageProblem = (operation: string, usage: ImageUsage.ImageUsage): GpuError | undefined => {
-  const problem = ImageUsage.problem(usage)
+  const problem = ImageUsageRules.problem(usage)
   return problem === undefined ? undefined : invalidRequest(operation, problem, "Join flags of ImageUsage with |.")
 }
 
@@ -58,7 +60,7 @@ export const limitProblem = (
   largest: Omit<ImageShape.ImageShape, "kind">,
   { name }: DeviceInfo
 ): GpuError | undefined => {
-  const beyond = ImageShape.beyond(shape, largest)
+  const beyond = ImageRegions.beyond(shape, largest)
   if (beyond === undefined) return undefined
   return makeError(
     new LimitExceeded({

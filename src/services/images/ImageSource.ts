@@ -14,6 +14,7 @@ import { isGpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import { type Family, unavailable } from "../../domain/pool/machine/Request.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { Block } from "../lease/Lease.ts"
@@ -172,7 +173,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
     label: string | undefined
   ): KnownImage | GpuError {
     // A pool that clears its images fills them itself. A value that is no usage stays unchanged.
-    const blockUsage = this.clears && ImageUsage.problem(usage) === undefined ? usage | ImageUsage.copyDst : usage
+    const blockUsage = this.clears && ImageUsageRules.problem(usage) === undefined ? usage | ImageUsage.copyDst : usage
     const problem = this.#images.problem(operation, shape, format, blockUsage)
     if (problem !== undefined) return this.#closedProblem(problem, shape, format, label)
     const size = ImageFormat.imageBytes(format, shape)

@@ -12,6 +12,7 @@ import { type GpuError, invalidRequest, unsupported as unsupportedBy } from "../
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
@@ -73,13 +74,13 @@ const usageProblem = (
   usage: ImageUsage.ImageUsage
 ): GpuError | undefined => {
   for (const [flag, needed, forbidden] of needs) {
-    if (!ImageUsage.has(usage, flag)) continue
+    if (!ImageUsageRules.has(usage, flag)) continue
     if (BufferUsage.has(buffer.usage, needed) && (forbidden === 0 || !BufferUsage.has(buffer.usage, forbidden))) {
       continue
     }
     return invalidRequest(
       operation,
-      `the image's usage ${ImageUsage.format(flag)} is beyond the buffer's ${BufferUsage.format(buffer.usage)}`,
+      `the image's usage ${ImageUsageRules.format(flag)} is beyond the buffer's ${BufferUsage.format(buffer.usage)}`,
       "Ask for less usage, or allocate the buffer for more."
     )
   }

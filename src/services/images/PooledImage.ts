@@ -8,7 +8,8 @@ import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import * as Format from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import * as Shape from "../../domain/images/ImageShape.ts"
-import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import type * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import { type Block, Lease } from "../lease/Lease.ts"
 import { LeaseHolder } from "../lease/LeaseHolder.ts"
@@ -63,7 +64,7 @@ showing<PooledImage>(({ ended, format, label, list, shape, size, usage }) =>
   inOneLine("PooledImage", label, [
     `${Shape.format(shape)} of ${Format.format(format)}`,
     `${size} B`,
-    ImageUsage.format(usage),
+    ImageUsageRules.format(usage),
     state(ended, list?.owner.deviceInfo)
   ])
 )(PooledImage.prototype)

@@ -13,7 +13,7 @@ import type * as Scope from "effect/Scope"
 import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
 import type { MemorySpan } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, make as makeError, Released } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, type Released } from "../../domain/GpuError.ts"
 import type { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
@@ -21,6 +21,7 @@ import type { PoolBlock } from "../../domain/pool/PoolCore.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"
 import type { Attachments } from "./Attachments.ts"
+import { releasedError } from "./ReleasedLease.ts"
 
 /**
  * The memory that a driver creates and a pool leases: a device buffer, or an image.
@@ -171,14 +172,6 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
     return Hash.random(this)
   }
 }
-
-/**
- * The error of using a lease that has ended.
- *
- * @internal
- */
-export const releasedError = (operation: string, { ended, label, size, what }: Lease): GpuError =>
-  makeError(new Released({ operation, label, size, why: ended ?? "released", what }))
 
 /**
  * Whether the lease can still be used.

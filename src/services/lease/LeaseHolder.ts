@@ -88,7 +88,8 @@ export const leases = (value: unknown): ReadonlySet<Lease> => {
 /**
  * The leases that holders have, each once.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const leasesOf = (holders: Iterable<LeaseHolder>): ReadonlySet<Lease> => {
   const found = new Set<Lease>()

@@ -11,7 +11,7 @@ import { holderGroups } from "../../domain/pool/HolderSums.ts"
 import { Largest } from "../../domain/pool/Largest.ts"
 import type { Queue, Request, RequestOwner } from "../../domain/pool/machine/Request.ts"
 import type { ChargedBudget } from "../../domain/pool/machine/Reservation.ts"
-import * as CallSite from "../calls/CallSite.ts"
+import * as CallSite from "../calls/CallPlaces.ts"
 import type { Block, Leasable, Lease, LeaseOwner, OwningList } from "./Lease.ts"
 import type { PoolSource } from "./PoolSource.ts"
 

@@ -3,11 +3,8 @@
  *
  * @since 0.1.0
  */
-import type * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
+import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import type { GpuError, Holder } from "../../domain/GpuError.ts"
 import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import type { BudgetOptions, PoolLimit, ReserveOptions } from "../../domain/pool/PoolOptions.ts"
@@ -15,7 +12,6 @@ import type * as PoolStats from "../../domain/pool/PoolStats.ts"
 import type { QueueStats } from "../../domain/pool/PoolStats.ts"
 import type * as QueueEvent from "../device/QueueEvent.ts"
 import type { Need } from "./Handlers.ts"
-import type { MemoryControls, PoolControls } from "./Pool.ts"
 
 /**
  * The functions of a module whose service `I` is the memory of one pool, or of several: see those of `BufferPool`.
@@ -98,92 +94,3 @@ export interface OfPool<I, P> extends OfMemory<I> {
     ): Effect.Effect<A, E | GpuError, R | I>
   }
 }
-
-/** A service, as far as most accessors need it. */
-interface Service<I, P = MemoryControls> {
-  readonly use: <A, E, R>(f: (pool: P) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | I>
-}
-
-/** @internal */
-export const stats = <I>(service: Service<I>): OfMemory<I>["stats"] => service.use((pool) => pool.stats)
-
-/** @internal */
-export const holders = <I>(service: Service<I>): OfMemory<I>["holders"] => (count) =>
-  service.use((pool) => pool.holders(count))
-
-/** @internal */
-export const maxBytes = <I>(service: Service<I>): OfMemory<I>["maxBytes"] => service.use((pool) => pool.maxBytes)
-
-/** @internal */
-export const setLimit = <I>(service: Service<I>): OfMemory<I>["setLimit"] => (limit) =>
-  service.use((pool) => pool.setLimit(limit))
-
-/** @internal */
-export const trimTo = <I>(service: Service<I>): OfMemory<I>["trimTo"] => (bytes) =>
-  service.use((pool) => pool.trimTo(bytes))
-
-/** @internal */
-export const freeHeld = <I>(service: Service<I>): OfMemory<I>["freeHeld"] => service.use((pool) => pool.freeHeld)
-
-/** @internal */
-export const freeHeldOf = <I>(service: Service<I>): OfMemory<I>["freeHeldOf"] => (queue) =>
-  service.use((pool) => pool.freeHeldOf(queue))
-
-/** @internal */
-export const statsOf = <I>(service: Service<I>): OfMemory<I>["statsOf"] => (queue) =>
-  service.use((pool) => pool.statsOf(queue))
-
-/** @internal */
-export const stopHolding = <I>(service: Service<I>): OfMemory<I>["stopHolding"] =>
-  service.use((pool) => pool.stopHolding)
-
-/** @internal */
-export const resumeHolding = <I>(service: Service<I>): OfMemory<I>["resumeHolding"] =>
-  service.use((pool) => pool.resumeHolding)
-
-/** @internal */
-export const onOutOfMemory = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["onOutOfMemory"] => (handler) =>
-  service.use((pool) => pool.onOutOfMemory(handler))
-
-/** @internal */
-export const inTurn = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["inTurn"] => (effect) =>
-  service.use((pool) => pool.inTurn(effect))
-
-/** @internal */
-export const budget = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["budget"] => (limit, options) =>
-  service.use((pool) => pool.budget(limit, options))
-
-/** Runs an effect with a pool in its context that is within the one there. */
-type Provide<I, P> = <A, E, R>(effect: Effect.Effect<A, E, R>, inner: P, outer: P) => Effect.Effect<A, E, Exclude<R, I>>
-
-const provider = <I, P>(service: Context.Service<I, P>): Provide<I, P> => (effect, inner) =>
-  Effect.provideService(effect, service, inner)
-
-/** @internal */
-export const withBudget = <I, P extends PoolControls<P>>(
-  service: Context.Service<I, P>,
-  provide: Provide<I, P> = provider(service)
-): OfPool<I, P>["withBudget"] =>
-  dual(
-    (args) => satisfies(args[0], Effect.isEffect),
-    <A, E, R>(
-      effect: Effect.Effect<A, E, R>,
-      limit: MemoryLimit.ByteAmount,
-      options?: BudgetOptions
-    ): Effect.Effect<A, E | GpuError, R | I> =>
-      service.use((pool) => Effect.flatMap(pool.budget(limit, options), (inner) => provide(effect, inner, pool)))
-  )
-
-/** @internal */
-export const reserve = <I, P extends PoolControls<P>>(
-  service: Context.Service<I, P>
-): OfPool<I, P>["reserve"] =>
-  dual(
-    (args) => satisfies(args[0], Effect.isEffect),
-    <A, E, R>(
-      effect: Effect.Effect<A, E, R>,
-      bytes: MemoryLimit.ByteAmount,
-      options?: ReserveOptions
-    ): Effect.Effect<A, E | GpuError, R | I> =>
-      service.use((pool) => pool.reserve(bytes, (inner) => Effect.provideService(effect, service, inner), options))
-  )

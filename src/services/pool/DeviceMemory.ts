@@ -4,86 +4,23 @@
  *
  * @since 0.1.0
  */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
-import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import {
-  type MemoryOptions,
-  memorySettingsOf,
-  ofMemory,
-  type SharedPoolOptions,
-  sharedSettingsOf
-} from "../../domain/pool/PoolOptions.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import { type MemoryOptions, memorySettingsOf } from "../../domain/pool/PoolOptions.ts"
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
-import * as Accessors from "./Accessors.ts"
-import { makeMemory, type MemoryControls, memoryControlsOf, type OpenPool, openWith } from "./Pool.ts"
+import type * as Accessors from "./Accessors.ts"
+import * as BoundAccessors from "./BoundAccessors.ts"
+import { DeviceMemory, known, memories } from "./OpenShared.ts"
+import { makeMemory, type MemoryControls, memoryControlsOf, openWith } from "./Pool.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 
+export { DeviceMemory } from "./OpenShared.ts"
+
 export type { MemoryOptions } from "../../domain/pool/PoolOptions.ts"
-
-/**
- * The service. Its functions report and change the memory of all its pools.
- *
- * **Example** (The bytes of buffers and images together)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { DeviceMemory } from "effect-gpu-pool"
- *
- * const taken = Effect.gen(function*() {
- *   const memory = yield* DeviceMemory.DeviceMemory
- *   return (yield* memory.stats).managedBytes
- * })
- * ```
- *
- * @category services
- * @since 0.1.0
- */
-export class DeviceMemory extends Context.Service<DeviceMemory, MemoryControls>()("effect-gpu-pool/DeviceMemory") {}
-
-const known = KnownOptions.of<MemoryOptions>(ofMemory)
-
-const memories = new WeakMap<object, PoolRuntime>()
-
-/**
- * The memory behind the service.
- *
- * @internal
- */
-export const memoryOf: Effect.Effect<PoolRuntime, GpuError, DeviceMemory> = DeviceMemory.use((service) =>
-  Effect.suspend(() => {
-    const memory = memories.get(service)
-    return memory === undefined
-      ? invalidRequest("DeviceMemory", "the service was not made by DeviceMemory.layer", "Provide DeviceMemory.layer.")
-      : Effect.succeed(memory)
-  })
-)
-
-/**
- * A pool on the memory that it shares with others; see `openAlone`.
- *
- * @internal
- */
-export const openShared = <O extends SharedPoolOptions, Own extends object, A, E, R>(
-  operation: string,
-  options: O,
-  known: KnownOptions.KnownOptions,
-  ownOf: (operation: string, options: O) => Own,
-  open: OpenPool<Own, A, E, R>
-): Effect.Effect<A, E | GpuError, R | DeviceMemory | DeviceContext> =>
-  openWith(
-    operation,
-    (device) => {
-      valid(optionsProblem(operation, options, known))
-      return { ...ownOf(operation, options), ...valid(sharedSettingsOf(operation, options, device)) }
-    },
-    (settings) => Effect.flatMap(memoryOf, (memory) => open(memory, settings, settings.maxBytes))
-  )
 
 /**
  * Device memory for the pools of `BufferPool.layerShared` and `ImagePool.layerShared`. It closes after them, with its
@@ -155,7 +92,7 @@ const serviceOf = (memory: PoolRuntime, label: string | undefined): MemoryContro
  * @category accessors
  * @since 0.1.0
  */
-export const stats: Accessors.OfMemory<DeviceMemory>["stats"] = Accessors.stats(DeviceMemory)
+export const stats: Accessors.OfMemory<DeviceMemory>["stats"] = BoundAccessors.stats(DeviceMemory)
 
 /**
  * The limit of all pools together, in bytes; `Infinity` without one.
@@ -172,7 +109,7 @@ export const stats: Accessors.OfMemory<DeviceMemory>["stats"] = Accessors.stats(
  * @category accessors
  * @since 0.1.0
  */
-export const maxBytes: Accessors.OfMemory<DeviceMemory>["maxBytes"] = Accessors.maxBytes(DeviceMemory)
+export const maxBytes: Accessors.OfMemory<DeviceMemory>["maxBytes"] = BoundAccessors.maxBytes(DeviceMemory)
 
 /**
  * Changes the limit that the pools share: see `BufferPool.setLimit`.
@@ -188,7 +125,7 @@ export const maxBytes: Accessors.OfMemory<DeviceMemory>["maxBytes"] = Accessors.
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit: Accessors.OfMemory<DeviceMemory>["setLimit"] = Accessors.setLimit(DeviceMemory)
+export const setLimit: Accessors.OfMemory<DeviceMemory>["setLimit"] = BoundAccessors.setLimit(DeviceMemory)
 
 /**
  * The largest active leases of all pools, largest first: three, or `count`.
@@ -205,7 +142,7 @@ export const setLimit: Accessors.OfMemory<DeviceMemory>["setLimit"] = Accessors.
  * @category accessors
  * @since 0.1.0
  */
-export const holders: Accessors.OfMemory<DeviceMemory>["holders"] = Accessors.holders(DeviceMemory)
+export const holders: Accessors.OfMemory<DeviceMemory>["holders"] = BoundAccessors.holders(DeviceMemory)
 
 /**
  * Frees the held blocks of all pools, and waits until the driver has the memory back: see `BufferPool.freeHeld`.
@@ -222,7 +159,7 @@ export const holders: Accessors.OfMemory<DeviceMemory>["holders"] = Accessors.ho
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeld: Accessors.OfMemory<DeviceMemory>["freeHeld"] = Accessors.freeHeld(DeviceMemory)
+export const freeHeld: Accessors.OfMemory<DeviceMemory>["freeHeld"] = BoundAccessors.freeHeld(DeviceMemory)
 
 /**
  * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
@@ -244,7 +181,7 @@ export const freeHeld: Accessors.OfMemory<DeviceMemory>["freeHeld"] = Accessors.
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeldOf: Accessors.OfMemory<DeviceMemory>["freeHeldOf"] = Accessors.freeHeldOf(DeviceMemory)
+export const freeHeldOf: Accessors.OfMemory<DeviceMemory>["freeHeldOf"] = BoundAccessors.freeHeldOf(DeviceMemory)
 
 /**
  * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
@@ -262,7 +199,7 @@ export const freeHeldOf: Accessors.OfMemory<DeviceMemory>["freeHeldOf"] = Access
  * @category accessors
  * @since 0.1.0
  */
-export const statsOf: Accessors.OfMemory<DeviceMemory>["statsOf"] = Accessors.statsOf(DeviceMemory)
+export const statsOf: Accessors.OfMemory<DeviceMemory>["statsOf"] = BoundAccessors.statsOf(DeviceMemory)
 
 /**
  * Frees held blocks of any pool until no more than `bytes` are managed: see `BufferPool.trimTo`.
@@ -278,7 +215,7 @@ export const statsOf: Accessors.OfMemory<DeviceMemory>["statsOf"] = Accessors.st
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo: Accessors.OfMemory<DeviceMemory>["trimTo"] = Accessors.trimTo(DeviceMemory)
+export const trimTo: Accessors.OfMemory<DeviceMemory>["trimTo"] = BoundAccessors.trimTo(DeviceMemory)
 
 /**
  * Frees the held blocks of all pools, and from now on every block when its lease ends. Errors as {@link freeHeld}.
@@ -300,7 +237,7 @@ export const trimTo: Accessors.OfMemory<DeviceMemory>["trimTo"] = Accessors.trim
  * @category accessors
  * @since 0.1.0
  */
-export const stopHolding: Accessors.OfMemory<DeviceMemory>["stopHolding"] = Accessors.stopHolding(DeviceMemory)
+export const stopHolding: Accessors.OfMemory<DeviceMemory>["stopHolding"] = BoundAccessors.stopHolding(DeviceMemory)
 
 /**
  * From now on released blocks of all pools are kept for reuse again, after {@link stopHolding}. Memory whose device is lost
@@ -319,4 +256,6 @@ export const stopHolding: Accessors.OfMemory<DeviceMemory>["stopHolding"] = Acce
  * @category accessors
  * @since 0.1.0
  */
-export const resumeHolding: Accessors.OfMemory<DeviceMemory>["resumeHolding"] = Accessors.resumeHolding(DeviceMemory)
+export const resumeHolding: Accessors.OfMemory<DeviceMemory>["resumeHolding"] = BoundAccessors.resumeHolding(
+  DeviceMemory
+)

@@ -38,7 +38,8 @@ import * as PoolStats from "../../domain/pool/PoolStats.ts"
 import type { QueueStats } from "../../domain/pool/PoolStats.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
-import * as QueueEvent from "../device/QueueEvent.ts"
+import type * as QueueEvent from "../device/QueueEvent.ts"
+import * as EventOrder from "../device/queues/EventOrder.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentHub } from "./EventHub.ts"
@@ -262,12 +263,12 @@ export const memoryControlsOf = (
       checkedStep(
         `${service}.freeHeldOf`,
         (operation) =>
-          Effect.flatMap(QueueEvent.orderOf(operation, queue, device), (order) => whileOpen(memory.freeHeldOf(order)))
+          Effect.flatMap(EventOrder.orderOf(operation, queue, device), (order) => whileOpen(memory.freeHeldOf(order)))
       ),
     statsOf: (queue) =>
       checkedStep(
         `${service}.statsOf`,
-        (operation) => Effect.map(QueueEvent.orderOf(operation, queue, device), (order) => memory.statsOf(order))
+        (operation) => Effect.map(EventOrder.orderOf(operation, queue, device), (order) => memory.statsOf(order))
       ),
     stopHolding: whileOpen(memory.stopHolding),
     resumeHolding: whileOpen(memory.resumeHolding)

@@ -21,7 +21,7 @@ import type { Around, Member, SharedLimit } from "../../domain/pool/machine/Shar
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
 import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
 import type { QueueStats } from "../../domain/pool/PoolStats.ts"
-import * as CallSite from "../calls/CallSite.ts"
+import * as CallSite from "../calls/CallPlaces.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import * as KnownQueues from "../device/queues/KnownQueues.ts"
 import type { Queue } from "../device/queues/Queue.ts"

@@ -21,7 +21,7 @@ import {
   patienceOf,
   type RequestOptions
 } from "../../domain/pool/PoolOptions.ts"
-import * as CallSite from "../calls/CallSite.ts"
+import * as CallSite from "../calls/CallPlaces.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseList, LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"

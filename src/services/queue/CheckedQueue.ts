@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
 import * as BytePattern from "../../domain/data/BytePattern.ts"
 import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
@@ -17,6 +18,7 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferProblems from "../buffers/BufferProblems.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import * as StagingLender from "../buffers/staging/StagingLender.ts"
 import * as LoadedPart from "../calls/LoadedPart.ts"
@@ -28,6 +30,7 @@ import { QueueEvent } from "../device/QueueEvent.ts"
 import type { Dispatcher, KernelTimes } from "../device/queues/KernelTimes.ts"
 import * as Reading from "../device/Reading.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
+import type * as BoundArguments from "./BoundArguments.ts"
 import {
   type CommandQueue,
   type FillOptions,
@@ -152,7 +155,7 @@ export class CheckedQueue implements Service {
       const from = BufferLike.deviceBuffer(source)
       const to = BufferLike.deviceBuffer(target)
       if (from === undefined || to === undefined) return Exit.void
-      valid(BufferLike.copyProblem(operation, from, to))
+      valid(BufferProblems.copyProblem(operation, from, to))
       if (bytes === 0) return Exit.void
       return distrustUnproven(this.#driver.copyUnsafe(from, sourceOffset, to, targetOffset, bytes), from, to)
     })
@@ -204,7 +207,7 @@ export class CheckedQueue implements Service {
     operation: string,
     buffer: BufferLike.BufferLike,
     usage: number,
-    host?: BufferUsage.HostAccess
+    host?: BufferUsageRules.HostAccess
   ): GpuError | undefined => {
     const problem = this.#device.status.error ?? BufferLike.problem(operation, buffer, this.#device.info)
     return problem ?? BufferAccess.problem(operation, buffer, usage, host)
@@ -253,7 +256,7 @@ export class CheckedQueue implements Service {
   }
 
   #compileAndRecord(
-    bind: typeof DispatchArguments.bind,
+    bind: typeof BoundArguments.bind,
     kernel: Kernel,
     args: Readonly<Record<string, DispatchArguments.ArgumentValue>>,
     count: number
@@ -267,7 +270,7 @@ export class CheckedQueue implements Service {
 
   /** The cache may have dropped the kernel since it was compiled for this dispatch: then it is compiled again. */
   #record(
-    bind: typeof DispatchArguments.bind,
+    bind: typeof BoundArguments.bind,
     compiled: CompiledKernel,
     kernel: Kernel,
     args: Readonly<Record<string, DispatchArguments.ArgumentValue>>,

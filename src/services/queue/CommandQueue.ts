@@ -27,6 +27,7 @@ import { checkedStep } from "../calls/CheckedStep.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as QueueEvent from "../device/QueueEvent.ts"
+import * as EventOrder from "../device/queues/EventOrder.ts"
 import type { Images } from "../images/Images.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
 
@@ -852,7 +853,7 @@ export const after: {
           if (isGpuError(listed)) return listed
           return Effect.forEach(
             listed.filter((event) => event?.driver !== own.driver),
-            (event) => QueueEvent.order(operation, own, event) ?? QueueEvent.wait(event),
+            (event) => EventOrder.order(operation, own, event) ?? QueueEvent.wait(event),
             { discard: true }
           )
         }),

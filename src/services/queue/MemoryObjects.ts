@@ -16,6 +16,7 @@ import * as HostData from "../../domain/data/HostData.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
@@ -260,7 +261,7 @@ const movableImage = (
   contentUndefined: boolean
 ): DeviceImage | DeviceBuffer | GpuError => {
   valid(ImageLike.problem(operation, image, info))
-  if (contentUndefined) valid(ImageUsage.lackProblem(operation, image.usage, ImageUsage.copyDst))
+  if (contentUndefined) valid(ImageUsageRules.lackProblem(operation, image.usage, ImageUsage.copyDst))
   const own = ImageLike.deviceImage(image)
   // An image over a buffer has the buffer's memory.
   return ImageAccess.mappedProblem(operation, own, false) ?? own.beneath ?? own

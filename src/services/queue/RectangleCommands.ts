@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type * as BufferRange from "../../domain/data/BufferRange.ts"
 import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
@@ -15,6 +16,7 @@ import * as Rectangle from "../../domain/data/Rectangle.ts"
 import * as RectangleRows from "../../domain/data/RectangleRows.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferProblems from "../buffers/BufferProblems.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { PendingWork } from "../device/PendingWork.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
@@ -30,13 +32,13 @@ type Problem = (
   operation: string,
   buffer: BufferLike.BufferLike,
   usage: number,
-  host?: BufferUsage.HostAccess
+  host?: BufferUsageRules.HostAccess
 ) => GpuError | undefined
 
 /** What a command needs of a buffer. */
 interface Need {
   readonly usage: BufferUsage.BufferUsage
-  readonly host?: BufferUsage.HostAccess
+  readonly host?: BufferUsageRules.HostAccess
 }
 
 const copiedFrom: Need = { usage: BufferUsage.copySrc }
@@ -75,7 +77,7 @@ export class RectangleCommands {
       const from = this.#place(operation, "source", source, copiedFrom, region, options?.source)
       const to = this.#place(operation, "target", target, copiedTo, region, options?.target)
       if (from.memory === undefined || to.memory === undefined) return Exit.void
-      valid(BufferLike.copyProblem(operation, from.memory, to.memory))
+      valid(BufferProblems.copyProblem(operation, from.memory, to.memory))
       const exit = this.#driver.copyRectUnsafe(from.extent, from.memory, from.place, to.memory, to.place)
       return distrustUnproven(exit, from.memory, to.memory)
     })

@@ -14,7 +14,7 @@ import * as HostData from "../../domain/data/HostData.ts"
 import { lend } from "../../domain/data/LentMemory.ts"
 import type { StridedShape } from "../../domain/data/StridedShape.ts"
 import { type GpuError, make as makeError, outOfMemory, Released } from "../../domain/GpuError.ts"
-import * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferProblems from "../buffers/BufferProblems.ts"
 import { type Elements, type LiveMapping, MappedArray } from "../buffers/mapping/MappedArray.ts"
 import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
@@ -211,7 +211,7 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
     const { block, ended = "released" } = this.lease
     const isTaken = block !== undefined && MappedMemory.isTaken(block.value)
     return isTaken
-      ? MappedMemory.takenProblem(operation, BufferLike.named(this.lease))
+      ? MappedMemory.takenProblem(operation, BufferProblems.named(this.lease))
       : released(operation, this.lease, ended)
   }
 }

@@ -50,15 +50,18 @@ import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
 import * as StagedReading from "../buffers/staging/StagedReading.ts"
 import { CurrentLender, type Lend, type Lender } from "../buffers/staging/StagingLender.ts"
 import { subjectFirst } from "../buffers/SubjectFirst.ts"
-import * as CallSite from "../calls/CallSite.ts"
+import * as CallSite from "../calls/CallPlaces.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
 import * as Lease from "../lease/Lease.ts"
-import * as Accessors from "../pool/Accessors.ts"
-import { type DeviceMemory, openShared } from "../pool/DeviceMemory.ts"
+import { releasedError } from "../lease/ReleasedLease.ts"
+import type * as Accessors from "../pool/Accessors.ts"
+import * as BoundAccessors from "../pool/BoundAccessors.ts"
+import type { DeviceMemory } from "../pool/DeviceMemory.ts"
+import { openShared } from "../pool/OpenShared.ts"
 import {
   type ConfigOf,
   controlsOf,
@@ -236,7 +239,7 @@ const lendOne = <A, E, R>(
   const lent = requests.use(bytes, BufferUsage.download, (lease): Effect.Effect<A, E | GpuError, R> => {
     const { block } = lease
     // The pool may have closed since.
-    if (block === undefined) return Lease.releasedError("StagingPool.use", lease)
+    if (block === undefined) return releasedError("StagingPool.use", lease)
     hasBegun = true
     return f(block.value)
   }, undefined)
@@ -742,7 +745,7 @@ const stagedProblem = (operation: string, staged: unknown, direction: Direction)
  * @category accessors
  * @since 0.1.0
  */
-export const stats: Accessors.OfPool<StagingPool, Pool>["stats"] = Accessors.stats(StagingPool)
+export const stats: Accessors.OfPool<StagingPool, Pool>["stats"] = BoundAccessors.stats(StagingPool)
 
 /**
  * The largest live leases, largest first: three, or `count`. See `BufferPool.holders`.
@@ -758,7 +761,7 @@ export const stats: Accessors.OfPool<StagingPool, Pool>["stats"] = Accessors.sta
  * @category accessors
  * @since 0.1.0
  */
-export const holders: Accessors.OfPool<StagingPool, Pool>["holders"] = Accessors.holders(StagingPool)
+export const holders: Accessors.OfPool<StagingPool, Pool>["holders"] = BoundAccessors.holders(StagingPool)
 
 /**
  * The limit, in bytes; `Infinity` without one.
@@ -775,7 +778,7 @@ export const holders: Accessors.OfPool<StagingPool, Pool>["holders"] = Accessors
  * @category accessors
  * @since 0.1.0
  */
-export const maxBytes: Accessors.OfPool<StagingPool, Pool>["maxBytes"] = Accessors.maxBytes(StagingPool)
+export const maxBytes: Accessors.OfPool<StagingPool, Pool>["maxBytes"] = BoundAccessors.maxBytes(StagingPool)
 
 /**
  * Changes the limit: see `BufferPool.setLimit`.
@@ -791,7 +794,7 @@ export const maxBytes: Accessors.OfPool<StagingPool, Pool>["maxBytes"] = Accesso
  * @category accessors
  * @since 0.1.0
  */
-export const setLimit: Accessors.OfPool<StagingPool, Pool>["setLimit"] = Accessors.setLimit(StagingPool)
+export const setLimit: Accessors.OfPool<StagingPool, Pool>["setLimit"] = BoundAccessors.setLimit(StagingPool)
 
 /**
  * Frees held memory until no more than `bytes` are managed: see `BufferPool.trimTo`.
@@ -807,7 +810,7 @@ export const setLimit: Accessors.OfPool<StagingPool, Pool>["setLimit"] = Accesso
  * @category accessors
  * @since 0.1.0
  */
-export const trimTo: Accessors.OfPool<StagingPool, Pool>["trimTo"] = Accessors.trimTo(StagingPool)
+export const trimTo: Accessors.OfPool<StagingPool, Pool>["trimTo"] = BoundAccessors.trimTo(StagingPool)
 
 /**
  * Frees all held memory, and waits until the driver has it. Errors as `BufferPool.freeHeld`.
@@ -825,7 +828,7 @@ export const trimTo: Accessors.OfPool<StagingPool, Pool>["trimTo"] = Accessors.t
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeld: Accessors.OfPool<StagingPool, Pool>["freeHeld"] = Accessors.freeHeld(StagingPool)
+export const freeHeld: Accessors.OfPool<StagingPool, Pool>["freeHeld"] = BoundAccessors.freeHeld(StagingPool)
 
 /**
  * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
@@ -847,7 +850,7 @@ export const freeHeld: Accessors.OfPool<StagingPool, Pool>["freeHeld"] = Accesso
  * @category accessors
  * @since 0.1.0
  */
-export const freeHeldOf: Accessors.OfPool<StagingPool, Pool>["freeHeldOf"] = Accessors.freeHeldOf(StagingPool)
+export const freeHeldOf: Accessors.OfPool<StagingPool, Pool>["freeHeldOf"] = BoundAccessors.freeHeldOf(StagingPool)
 
 /**
  * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
@@ -865,7 +868,7 @@ export const freeHeldOf: Accessors.OfPool<StagingPool, Pool>["freeHeldOf"] = Acc
  * @category accessors
  * @since 0.1.0
  */
-export const statsOf: Accessors.OfPool<StagingPool, Pool>["statsOf"] = Accessors.statsOf(StagingPool)
+export const statsOf: Accessors.OfPool<StagingPool, Pool>["statsOf"] = BoundAccessors.statsOf(StagingPool)
 
 /**
  * Frees all held memory, and from now on every block when its lease ends.
@@ -883,7 +886,7 @@ export const statsOf: Accessors.OfPool<StagingPool, Pool>["statsOf"] = Accessors
  * @category accessors
  * @since 0.1.0
  */
-export const stopHolding: Accessors.OfPool<StagingPool, Pool>["stopHolding"] = Accessors.stopHolding(StagingPool)
+export const stopHolding: Accessors.OfPool<StagingPool, Pool>["stopHolding"] = BoundAccessors.stopHolding(StagingPool)
 
 /**
  * From now on released memory is kept for reuse again, after {@link stopHolding}.
@@ -901,7 +904,9 @@ export const stopHolding: Accessors.OfPool<StagingPool, Pool>["stopHolding"] = A
  * @category accessors
  * @since 0.1.0
  */
-export const resumeHolding: Accessors.OfPool<StagingPool, Pool>["resumeHolding"] = Accessors.resumeHolding(StagingPool)
+export const resumeHolding: Accessors.OfPool<StagingPool, Pool>["resumeHolding"] = BoundAccessors.resumeHolding(
+  StagingPool
+)
 
 /**
  * Asks `handler` when staging memory has run out, until the scope closes: see `BufferPool.onOutOfMemory`.
@@ -919,7 +924,9 @@ export const resumeHolding: Accessors.OfPool<StagingPool, Pool>["resumeHolding"]
  * @category resource management
  * @since 0.1.0
  */
-export const onOutOfMemory: Accessors.OfPool<StagingPool, Pool>["onOutOfMemory"] = Accessors.onOutOfMemory(StagingPool)
+export const onOutOfMemory: Accessors.OfPool<StagingPool, Pool>["onOutOfMemory"] = BoundAccessors.onOutOfMemory(
+  StagingPool
+)
 
 /**
  * A pool on the same memory that leases at most `limit` bytes at a time, as a value. Details and errors as
@@ -937,7 +944,7 @@ export const onOutOfMemory: Accessors.OfPool<StagingPool, Pool>["onOutOfMemory"]
  * @category constructors
  * @since 0.1.0
  */
-export const budget: Accessors.OfPool<StagingPool, Pool>["budget"] = Accessors.budget(StagingPool)
+export const budget: Accessors.OfPool<StagingPool, Pool>["budget"] = BoundAccessors.budget(StagingPool)
 
 /**
  * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
@@ -963,7 +970,10 @@ export const budget: Accessors.OfPool<StagingPool, Pool>["budget"] = Accessors.b
  * @category resource management
  * @since 0.1.0
  */
-export const withBudget: Accessors.OfPool<StagingPool, Pool>["withBudget"] = Accessors.withBudget(StagingPool, provide)
+export const withBudget: Accessors.OfPool<StagingPool, Pool>["withBudget"] = BoundAccessors.withBudget(
+  StagingPool,
+  provide
+)
 
 /**
  * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
@@ -994,7 +1004,7 @@ export const withBudget: Accessors.OfPool<StagingPool, Pool>["withBudget"] = Acc
  * @category resource management
  * @since 0.1.0
  */
-export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = Accessors.reserve(StagingPool)
+export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = BoundAccessors.reserve(StagingPool)
 
 /**
  * Runs an effect that does not know beforehand how much staging memory it needs: one such effect runs at a time on a
@@ -1021,4 +1031,4 @@ export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = Accessors
  * @category resource management
  * @since 0.1.0
  */
-export const inTurn: Accessors.OfPool<StagingPool, Pool>["inTurn"] = Accessors.inTurn(StagingPool)
+export const inTurn: Accessors.OfPool<StagingPool, Pool>["inTurn"] = BoundAccessors.inTurn(StagingPool)

@@ -79,24 +79,44 @@ const knownOfUpload = KnownOptions.of<TransferOptions>({ ...ofChunks, offset: tr
 const knownOfDownload = KnownOptions.of<DownloadOptions>({ ...ofChunks, offset: true, size: true })
 const knownOfThrough = KnownOptions.of<ThroughOptions>({ ...ofChunks, reserve: true })
 
-/** Checked options of chunks. @internal */
+/**
+ * Checked options of chunks.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Cut {
   readonly chunkBytes: number
   readonly inFlight: number
 }
 
-/** Checked options of chunks that pass through a buffer. @internal */
+/**
+ * Checked options of chunks that pass through a buffer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ReservingCut extends Cut {
   readonly reserve: number | undefined
 }
 
-/** Checked options of chunks in a buffer. @internal */
+/**
+ * Checked options of chunks in a buffer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Plan extends Cut {
   readonly offset: number
   readonly size: number
 }
 
-/** Through what a stream goes. @internal */
+/**
+ * Through what a stream goes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Means {
   readonly device: DeviceInfo
   /** So many bytes the pools have at a time, for all chunks under way. */
@@ -106,7 +126,12 @@ export interface Means {
 /** Of a chunk. */
 const usualBytes = 4 * 2 ** 20
 
-/** For code that `readValues` runs, as the others here. @internal */
+/**
+ * For code that `readValues` runs, as the others here.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const cutOf = (operation: string, options: ChunkOptions | undefined, { device, most }: Means): Cut => {
   const { chunkSize, inFlight = 2 } = options ?? {}
   if (!Number.isInteger(inFlight) || inFlight < 1 || inFlight > 64) {
@@ -140,7 +165,12 @@ const offsetIn = (
   return offset
 }
 
-/** @internal */
+/**
+ * Checked options of an upload.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const planOfUpload = (
   operation: string,
   target: BufferLike.BufferLike,
@@ -152,7 +182,12 @@ export const planOfUpload = (
   return { ...cutOf(operation, options, means), offset, size: target.size - offset }
 }
 
-/** @internal */
+/**
+ * Checked options of a download.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const planOfDownload = (
   operation: string,
   source: BufferLike.BufferLike,
@@ -166,7 +201,12 @@ export const planOfDownload = (
   return { ...cutOf(operation, options, means), offset, size }
 }
 
-/** @internal */
+/**
+ * Checked options of a stream through a buffer.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const cutOfThrough = (
   operation: string,
   options: ThroughOptions | undefined,

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import * as ImageBytes from "../../../domain/images/ImageBytes.ts"
 import * as ImageChannel from "../../../domain/images/ImageChannel.ts"
 import * as ImageElement from "../../../domain/images/ImageElement.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
@@ -53,7 +54,7 @@ const readable = (image: HostImage, view: DataView): ReadableImage => {
   const place = placeOf(image)
   const border = ImageElement.toRgbaUnsafe(format, ImageFormat.channels(format).map(() => 0))
   const elementAt = (at: number | undefined, otherwise: ImageElement.Rgba): ImageElement.Rgba =>
-    at === undefined ? otherwise : ImageElement.toRgbaUnsafe(format, ImageElement.decodeFrom(format, view, at))
+    at === undefined ? otherwise : ImageElement.toRgbaUnsafe(format, ImageBytes.decodeFrom(format, view, at))
   const texel: ImageSampling.Texel = (x, y, z) => elementAt(place(x, y, z), border)
   return {
     width,
@@ -83,7 +84,7 @@ const writable = (image: HostImage, view: DataView): WritableImage => {
     layers,
     store: (x, y, z, rgba) => {
       const at = place(x, y, z)
-      if (at !== undefined) ImageElement.encodeInto(format, ImageElement.fromRgba(format, rgba), view, at)
+      if (at !== undefined) ImageBytes.encodeInto(format, ImageBytes.fromRgba(format, rgba), view, at)
     }
   }
 }

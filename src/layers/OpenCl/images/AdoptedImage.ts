@@ -14,8 +14,9 @@ import * as MemoryQuery from "../memory/MemoryQuery.ts"
 import { CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY } from "../memory/OpenClBuffer.ts"
 import { driverError } from "../OpenClError.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
+import { describe } from "./ImageQueries.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
-import { describe, type ImageInfo } from "./OpenClImageInfo.ts"
+import type { ImageInfo } from "./OpenClImageInfo.ts"
 import type { OpenClImages } from "./OpenClImages.ts"
 
 const CL_INVALID_MEM_OBJECT = -38

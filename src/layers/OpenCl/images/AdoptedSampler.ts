@@ -9,7 +9,7 @@ import * as SamplerOptions from "../../../domain/images/SamplerOptions.ts"
 import { foreignHandle, handleProblem } from "../memory/AdoptedHandle.ts"
 import { driverError } from "../OpenClError.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import { describeSampler } from "./OpenClImageInfo.ts"
+import { describeSampler } from "./ImageQueries.ts"
 
 const CL_INVALID_SAMPLER = -41
 

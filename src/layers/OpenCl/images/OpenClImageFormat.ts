@@ -7,6 +7,7 @@
 import type { ChannelOrder, ChannelType, ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageKind } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../../domain/images/ImageUsageRules.ts"
 import { CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY } from "../memory/OpenClBuffer.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
@@ -59,9 +60,9 @@ export const kindCodes: { readonly [K in ImageKind]: number } = {
 
 /** The cl_mem_flags of what kernels do; formats are asked for with the same. */
 export const accessFlag = (usage: ImageUsage.ImageUsage): number =>
-  !ImageUsage.has(usage, ImageUsage.storage)
+  !ImageUsageRules.has(usage, ImageUsage.storage)
     ? CL_MEM_READ_ONLY
-    : ImageUsage.has(usage, ImageUsage.sampled)
+    : ImageUsageRules.has(usage, ImageUsage.sampled)
     ? CL_MEM_READ_WRITE
     : CL_MEM_WRITE_ONLY
 

@@ -8,6 +8,7 @@ import { isInstance } from "../../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import * as BufferProblems from "../../../services/buffers/BufferProblems.ts"
 import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import * as DriverObject from "../../../services/device/DriverObject.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
@@ -34,7 +35,7 @@ export const memoryHandle = (
   const problem = device.status.error ?? BufferLike.problem(operation, object, device.info)
   if (problem !== undefined) return problem
   const memory = BufferLike.deviceBuffer(object)
-  return memory === undefined ? BufferLike.noMemory(operation) : memoryOf(memory)
+  return memory === undefined ? BufferProblems.noMemory(operation) : memoryOf(memory)
 }
 
 /**

@@ -9,10 +9,11 @@ import type * as Scope from "effect/Scope"
 import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import { withArticle } from "../../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as Adoption from "../../../services/backend/Adoption.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
-import { leaseOf } from "../../../services/buffers/SubRegion.ts"
+import { leaseOf } from "../../../services/buffers/LeaseUnder.ts"
 import type { DeviceBuffer, Part } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
@@ -435,8 +436,8 @@ const describe = (
 }
 
 const usageProblem = (usage: BufferUsage.BufferUsage, whole: BufferUsage.BufferUsage): GpuError | undefined => {
-  const problem = BufferUsage.problem(usage)
-  return problem === undefined && BufferUsage.isWithin(usage, whole) ? undefined : invalidRequest(
+  const problem = BufferUsageRules.problem(usage)
+  return problem === undefined && BufferUsageRules.isWithin(usage, whole) ? undefined : invalidRequest(
     operation,
     problem ?? `the usage ${BufferUsage.format(usage)} is beyond the memory object's ${BufferUsage.format(whole)}`,
     "Leave the usage out, or name some of the flags that it has."

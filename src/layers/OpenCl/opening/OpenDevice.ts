@@ -7,14 +7,15 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
-import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import type * as BufferUsage from "../../../domain/BufferUsage.ts"
+import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import { portableAlignment } from "../../../domain/data/BufferRange.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import type { TriedDevice } from "../../../domain/GpuError.ts"
-import * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import * as BufferProblems from "../../../services/buffers/BufferProblems.ts"
 import { isTaken } from "../../../services/buffers/mapping/MappedMemory.ts"
 import type { DeviceContext } from "../../../services/device/DeviceContext.ts"
 import { DeviceQueues } from "../../../services/device/queues/QueueOrder.ts"
@@ -155,7 +156,7 @@ export class OpenDevice {
 
   /** What the driver is told of a usage: the flags for what the host may do came with OpenCL 1.2. */
   toldOf(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
-    return isVersion12(this.device) ? usage : usage & ~BufferUsage.hostAccess(usage)
+    return isVersion12(this.device) ? usage : usage & ~BufferUsageRules.hostAccess(usage)
   }
 
   /** Takes over a reference to a cl_mem that the program made, and releases it as that of any buffer. */
@@ -173,7 +174,7 @@ export class OpenDevice {
 
   readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
     if (buffer.destroyed) return Exit.void
-    const problem = BufferLike.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
+    const problem = BufferProblems.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
     return problem === undefined ? this.#destroy(buffer as OpenClBuffer) : Exit.fail(problem)
   }
 

@@ -11,7 +11,8 @@
  */
 import * as Effect from "effect/Effect"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
-import * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import * as BufferProblems from "../../../services/buffers/BufferProblems.ts"
 import { type OpenCl, own } from "../OpenCl.ts"
 import { useOpened } from "../opening/UseOpened.ts"
 import type { SvmCapabilities } from "./SvmCapabilities.ts"
@@ -83,7 +84,7 @@ export const pointer = (buffer: BufferLike.BufferLike): Effect.Effect<SvmPointer
     const operation = "Svm.pointer"
     const target = targetOf(svm, operation, buffer, 0)
     if (isGpuError(target)) return target
-    if (target === undefined) return BufferLike.noMemory(operation)
+    if (target === undefined) return BufferProblems.noMemory(operation)
     const command = { buffers: [target.buffer] }
     svm.device.queues.handedOut(command)
     return Effect.as(svm.queue.order.before(command), new SvmPointer(target.address, buffer.size))

@@ -4,6 +4,7 @@
  * @internal
  */
 import type * as BufferUsage from "../../../domain/BufferUsage.ts"
+import type * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as BufferAccess from "../../../services/buffers/mapping/BufferAccess.ts"
@@ -32,7 +33,7 @@ export const targetOf = (
   operation: string,
   owner: BufferLike.BufferLike,
   usage: BufferUsage.BufferUsage,
-  host?: BufferUsage.HostAccess
+  host?: BufferUsageRules.HostAccess
 ): SvmTarget | GpuError | undefined => {
   const { info, status } = svm.device
   const problem = status.error ?? missingProblem(operation, svm.capabilities) ??

@@ -8,7 +8,8 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
-import * as SamplerOptions from "../../../domain/images/SamplerOptions.ts"
+import type * as SamplerOptions from "../../../domain/images/SamplerOptions.ts"
+import * as SamplerProblems from "../../../domain/images/SamplerProblems.ts"
 import * as Adoption from "../../../services/backend/Adoption.ts"
 import { checkedStep } from "../../../services/calls/CheckedStep.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
@@ -76,7 +77,7 @@ const adoptSamplerUnsafe = (
     const hint = "Pass a GPUSampler of this device."
     return Exit.fail(invalidRequest(operation, "the value given for a GPUSampler is none", hint))
   }
-  const resolved = SamplerOptions.checked(operation, options)
+  const resolved = SamplerProblems.checked(operation, options)
   if (isGpuError(resolved)) return Exit.fail(resolved)
   const descriptor = descriptorOf(operation, resolved)
   return isGpuError(descriptor) ? Exit.fail(descriptor) : Exit.succeed(images.adoptSamplerUnsafe(gpu, resolved))

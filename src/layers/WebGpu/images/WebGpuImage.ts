@@ -7,6 +7,7 @@ import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../../domain/images/ImageUsageRules.ts"
 import { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
@@ -70,7 +71,7 @@ const mapping: ReadonlyArray<readonly [ImageUsage.ImageUsage, number]> = [
 ]
 
 export const textureUsage = (usage: ImageUsage.ImageUsage): number =>
-  mapping.reduce((bits, [flag, bit]) => ImageUsage.has(usage, flag) ? bits | bit : bits, 0)
+  mapping.reduce((bits, [flag, bit]) => ImageUsageRules.has(usage, flag) ? bits | bit : bits, 0)
 
 /** The usage that an existing texture allows. */
 export const usageOf = (gpu: WebGpuHandle.Texture): ImageUsage.ImageUsage =>

@@ -9,6 +9,7 @@
  */
 import type { ChannelOrder, ChannelType, ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import * as ImageUsageRules from "../../../domain/images/ImageUsageRules.ts"
 import type { WantedFeature } from "../opening/OpenDevice.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
@@ -87,7 +88,7 @@ export const missingFeature = (
 ): WantedFeature | undefined => {
   const { feature, storageFeature } = byName.get(`${order} ${type}`) ?? {}
   const lacks = (one: WantedFeature | undefined): boolean => one !== undefined && !features.has(one)
-  const toWrite = ImageUsage.has(usage, ImageUsage.storage) ? storageFeature : undefined
+  const toWrite = ImageUsageRules.has(usage, ImageUsage.storage) ? storageFeature : undefined
   if (toWrite === "never") return undefined
   return [feature, toWrite].find(lacks)
 }
@@ -98,7 +99,7 @@ export const supported = (
   usage: ImageUsage.ImageUsage
 ): ReadonlyArray<ImageFormat> => {
   const has = (feature: string | undefined): boolean => feature === undefined || features.has(feature)
-  const written = ImageUsage.has(usage, ImageUsage.storage)
+  const written = ImageUsageRules.has(usage, ImageUsage.storage)
   return formats.filter(({ feature, storageFeature }) => has(feature) && (!written || has(storageFeature)))
     .map(({ format }) => format)
 }

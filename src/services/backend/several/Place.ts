@@ -10,8 +10,9 @@ import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import type * as BufferLike from "../../buffers/BufferLike.ts"
 import { wrongArgument } from "../../calls/WrongArgument.ts"
 import { DeviceBuffer } from "../../device/DeviceBuffer.ts"
-import { Lease, releasedError } from "../../lease/Lease.ts"
+import { Lease } from "../../lease/Lease.ts"
 import * as LeaseHolder from "../../lease/LeaseHolder.ts"
+import { releasedError } from "../../lease/ReleasedLease.ts"
 
 /**
  * What has a device: a buffer, a lease, or a value with leases, as a device array.

@@ -21,7 +21,7 @@ import {
   make as makeError,
   outOfMemory
 } from "../../../domain/GpuError.ts"
-import * as CallSite from "../../calls/CallSite.ts"
+import * as CallSite from "../../calls/CallPlaces.ts"
 import { Allocator } from "../Allocator.ts"
 
 export type { FaultWindow } from "../../../domain/device/FaultPlan.ts"

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { line } from "../../../domain/arguments/ShownValue.ts"
-import * as CallSite from "../../calls/CallSite.ts"
+import * as CallSite from "../../calls/CallPlaces.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { Allocator } from "../Allocator.ts"
 

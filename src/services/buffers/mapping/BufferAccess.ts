@@ -4,8 +4,10 @@
  * @internal
  */
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../BufferLike.ts"
+import * as BufferProblems from "../BufferProblems.ts"
 import * as MappedMemory from "./MappedMemory.ts"
 
 /**
@@ -16,7 +18,7 @@ export const problem = (
   operation: string,
   buffer: BufferLike.BufferLike,
   usage: number,
-  host?: BufferUsage.HostAccess | undefined
+  host?: BufferUsageRules.HostAccess | undefined
 ): GpuError | undefined => usageProblem(operation, buffer, usage, host) ?? mappedProblem(operation, buffer, usage)
 
 /** Which flag of `usage` a buffer lacks, or why the program may not access it, or `undefined`. */
@@ -24,21 +26,21 @@ export const usageProblem = (
   operation: string,
   buffer: BufferLike.BufferLike,
   usage: number,
-  host?: BufferUsage.HostAccess | undefined
+  host?: BufferUsageRules.HostAccess | undefined
 ): GpuError | undefined => {
-  const lacks = BufferUsage.lackProblem(operation, buffer.usage, usage)
+  const lacks = BufferUsageRules.lackProblem(operation, buffer.usage, usage)
   if (lacks !== undefined) return lacks
-  if (host === undefined || BufferUsage.allowsHost(buffer.usage, host)) return undefined
+  if (host === undefined || BufferUsageRules.allowsHost(buffer.usage, host)) return undefined
   return invalidRequest(
     operation,
-    `the buffer is ${BufferUsage.format(BufferUsage.hostAccess(buffer.usage))}, and this is a ${
+    `the buffer is ${BufferUsage.format(BufferUsageRules.hostAccess(buffer.usage))}, and this is a ${
       hostNames[host]
     } by the program`,
     "Allocate the buffer without that flag, or copy on the device to or from one without it."
   )
 }
 
-const hostNames: { readonly [A in BufferUsage.HostAccess]: string } = {
+const hostNames: { readonly [A in BufferUsageRules.HostAccess]: string } = {
   read: "read",
   write: "write",
   readwrite: "read and write"
@@ -52,6 +54,6 @@ const mappedProblem = (operation: string, buffer: BufferLike.BufferLike, usage: 
       operation,
       memory,
       usage === BufferUsage.copySrc,
-      () => BufferLike.named(buffer)
+      () => BufferProblems.named(buffer)
     )
 }

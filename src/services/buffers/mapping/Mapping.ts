@@ -10,34 +10,32 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { choiceProblem, optionsProblem, valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import { shown, withArticle } from "../../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../../domain/data/BufferRange.ts"
 import { elementClassProblem, type ViewType } from "../../../domain/data/ElementClass.ts"
 import * as MemorySpan from "../../../domain/data/MemorySpan.ts"
 import * as StridedShape from "../../../domain/data/StridedShape.ts"
-import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import { checkedStep } from "../../calls/CheckedStep.ts"
-import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
-import { PendingWork } from "../../device/PendingWork.ts"
-import { type DriverMapping, type MapAccess, mapAccesses, QueueDriver } from "../../device/QueueDriver.ts"
-import { distrustUnproven } from "../../device/UnprovenMemory.ts"
+import { type MapAccess, mapAccesses, QueueDriver } from "../../device/QueueDriver.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { startsWithSubject } from "../SubjectFirst.ts"
 import * as BufferAccess from "./BufferAccess.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
-import { PrivateMapping } from "./PrivateMapping.ts"
+import { mapUnsafe } from "./MappingAtOnce.ts"
 import { ScopedMapping } from "./ScopedMapping.ts"
 
 export type { Order, ShapeOptions } from "../../../domain/data/StridedShape.ts"
+
 export type { MapAccess } from "../../device/QueueDriver.ts"
+
 export { type Elements, MappedArray } from "./MappedArray.ts"
 
 /**
@@ -198,37 +196,12 @@ const begin = <A extends Elements>(
     label: buffer.label,
     size: bytes,
     owner: buffer,
-    claim: BufferUsage.isStaging(memory.root.usage)
+    claim: BufferUsageRules.isStaging(memory.root.usage)
       ? { ...MemorySpan.part(memory.root, 0, memory.root.size), writes: true }
       : { ...MemorySpan.part(memory, offset, bytes), writes: request.access !== "read" },
     name: `bytes ${offset} to ${offset + bytes}`
   }
   return mapping.begin(operation, part, () => mapUnsafe(driver, device.status, memory, request), show)
-}
-
-/**
- * Maps bytes of a buffer, checked and claimed: in place where the driver can, else a copy.
- *
- * @internal
- */
-export const mapUnsafe = (
-  driver: QueueDriver["Service"],
-  status: DeviceStatus,
-  memory: DeviceBuffer,
-  { access, bytes, offset }: { readonly access: MapAccess; readonly bytes: number; readonly offset: number }
-): Exit.Exit<DriverMapping, GpuError> => {
-  const inPlace = driver.mapUnsafe?.(memory, offset, bytes, access) ?? Exit.succeed(undefined)
-  const copied = () =>
-    new PrivateMapping(status, {
-      bytes,
-      readUnsafe: (answer) => driver.readUnsafe(memory, offset, bytes, answer),
-      writeUnsafe: (data) => {
-        const written = driver.writeUnsafe(memory, offset, data)
-        PendingWork.of(driver).add(data.byteLength)
-        return written
-      }
-    }, access)
-  return Exit.map(distrustUnproven(inPlace, memory), (mapping) => mapping ?? copied())
 }
 
 const requestOf = <A extends Elements>(
@@ -241,7 +214,7 @@ const requestOf = <A extends Elements>(
   const offset = options.offset ?? 0
   valid(choiceProblem(operation, "access", access, mapAccesses))
   valid(elementClassProblem(operation, type))
-  const alignment = BufferUsage.isStaging(usage) ? stagingAlignment : portableAlignment
+  const alignment = BufferUsageRules.isStaging(usage) ? stagingAlignment : portableAlignment
   valid(BufferRange.offsetProblem(operation, buffer, offset, alignment))
   valid(elementProblem(offset, type))
   const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
@@ -256,7 +229,7 @@ const requestOf = <A extends Elements>(
   // The program must not write the elements between those of the array.
   const needed = access === "write" && !layout.packed ? "readwrite" : access
   const bytes = layout.span * type.BYTES_PER_ELEMENT
-  const purpose = BufferUsage.isStaging(usage) ? 0 : usageOf[needed]
+  const purpose = BufferUsageRules.isStaging(usage) ? 0 : usageOf[needed]
   return BufferAccess.usageProblem(operation, buffer, purpose, needed) ??
     BufferRange.lengthProblem(operation, buffer, offset, bytes, portableAlignment) ??
     { layout, offset, bytes, access: needed }

@@ -7,7 +7,7 @@
 import type { GpuError } from "../../../domain/GpuError.ts"
 import { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../device/DeviceImage.ts"
-import { named } from "../BufferLike.ts"
+import { named } from "../BufferProblems.ts"
 import * as MappedMemory from "./MappedMemory.ts"
 
 /**

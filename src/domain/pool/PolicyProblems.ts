@@ -1,0 +1,56 @@
+/**
+ * What is wrong with the policies of a pool.
+ *
+ * @internal
+ */
+import { shown } from "../arguments/ShownValue.ts"
+import { type GpuError, invalidRequest } from "../GpuError.ts"
+import type { EvictionOrder, EvictionPolicy } from "./EvictionPolicy.ts"
+import type { ReusePolicy } from "./ReusePolicy.ts"
+
+const orders: ReadonlyArray<string> = ["byNeed", "largestFirst", "oldestFirst", "leastRecentlyUsed"] satisfies Array<
+  EvictionOrder
+>
+
+/**
+ * Whether a policy asks for an order of its blocks or bins.
+ */
+export const asksFor = ({ whenKnown, whenUnknown }: EvictionPolicy, order: EvictionOrder): boolean =>
+  whenKnown === order || whenUnknown === order
+
+/**
+ * Why a value is no policy. Programs without a type checker pass anything.
+ */
+export const evictionProblem = (
+  operation: string,
+  policy: Partial<EvictionPolicy> | null | undefined
+): GpuError | undefined => {
+  if (policy === undefined) return undefined
+  const wrong = (["whenKnown", "whenUnknown"] as const).find((name) =>
+    !orders.some((order) => order === policy?.[name])
+  )
+  return wrong === undefined ? undefined : invalidRequest(
+    operation,
+    `the eviction policy's ${wrong}, ${shown(policy?.[wrong])}, is no order`,
+    `Pass one of EvictionPolicy, as EvictionPolicy.byNeed, or an object with name, whenKnown and whenUnknown, each of the last two one of ${
+      orders.map((order) => `"${order}"`).join(", ")
+    }.`
+  )
+}
+
+const all: ReadonlyArray<string> = ["never", "afterEvents", "whenEnded"] satisfies Array<
+  ReusePolicy["ofOtherQueues"]
+>
+
+/**
+ * Why a value is no policy. Programs without a type checker pass anything.
+ */
+export const reuseProblem = (
+  operation: string,
+  policy: Partial<ReusePolicy> | null | undefined
+): GpuError | undefined =>
+  policy === undefined || all.some((one) => one === policy?.ofOtherQueues) ? undefined : invalidRequest(
+    operation,
+    `the reuse policy's ofOtherQueues, ${shown(policy?.ofOtherQueues)}, is none`,
+    "Pass one of ReusePolicy, as ReusePolicy.afterEvents."
+  )

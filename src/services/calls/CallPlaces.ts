@@ -1,0 +1,210 @@
+/** Whether a program's calls are tracked, and the place of one. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as References from "effect/References"
+import { isLibrary } from "../../domain/ErrorStack.ts"
+
+/** Whether calls in this context look where they stand. */
+const Tracking = Context.Reference<boolean>("effect-gpu-pool/CallSite/Tracking", { defaultValue: () => false })
+
+/**
+ * What looks at the stack, once the process has ever tracked. Until then a call costs the check of one variable instead of a
+ * search in the fiber's context, which is a twentieth of a lease; and a bundle that never tracks has none of it.
+ */
+let look: ((entry: Entry) => string | undefined) | undefined
+
+/**
+ * Runs an effect in which calls find out where in the program they stand. Pools and allocators keep the places: errors
+ * and `BufferPool.holders` name those of the largest holders, `TrackingAllocator.outstanding` those of what was not
+ * freed. It costs microseconds per call, in this effect and the fibers that it starts, and nothing elsewhere.
+ *
+ * The place is where `BufferPool.allocate`, `Allocator.allocate` or a method of their services was called. It stays
+ * unknown for calls that no fiber made, as for an effect that was made beforehand: put those into `Effect.gen` or
+ * `Effect.suspend`.
+ *
+ * **Example** (Who holds the memory, by file and line)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CallSite } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const program = Effect.gen(function*() {
+ *   yield* BufferPool.allocate(4096)
+ *   const [holder] = yield* BufferPool.holders(1)
+ *   return holder?.callSite !== undefined
+ * }).pipe(Effect.scoped, CallSite.track, Effect.provide(BufferPool.layer()), Effect.provide(Host.layer()))
+ * await Effect.runPromise(program) // => true
+ * ```
+ *
+ * @category tracking
+ * @since 0.1.0
+ */
+export const track = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    look = captured
+    return Effect.provideService(effect, Tracking, true)
+  })
+
+const isTracked = (): boolean => look !== undefined && Fiber.getCurrent()?.getRef(Tracking) === true
+
+/** @internal */
+export type Entry = (...args: never) => unknown
+
+/** Options that can say where the call was made. @internal */
+export interface Located {
+  readonly callSite?: string | undefined
+}
+
+/**
+ * The options of a call with its place. They stay as they are while that is not tracked, when they name one, and where
+ * the stack does not tell.
+ *
+ * `entry` is the function by which the caller came in. It matters only in a bundle, where files no longer tell whose code
+ * a frame is; for an effect of ours that was made before it was tracked, the place is then one of ours.
+ *
+ * @internal
+ */
+export const locate = <Options extends Located>(
+  options: Options | undefined,
+  entry: Entry
+): Options | Located | undefined => {
+  if (!isTracked() || options?.callSite !== undefined) return options
+  const callSite = look?.(entry)
+  return callSite === undefined ? options : { ...options, callSite }
+}
+
+/** The effect of a call whose errors name its place, while that is tracked, as those of a function of `Effect.fn` do. @internal */
+export const framed = <A, E, R>(effect: Effect.Effect<A, E, R>, name: string, entry: Entry): Effect.Effect<A, E, R> => {
+  const callSite = isTracked() ? look?.(entry) : undefined
+  if (callSite === undefined) return effect
+  return Effect.updateService(
+    effect,
+    References.CurrentStackFrame,
+    (parent) => ({ name, stack: () => callSite, parent })
+  )
+}
+
+/** Made when there is a place to note, since looking for a lease in vain is a thirtieth of it. */
+let places: WeakMap<object, string> | undefined
+
+/**
+ * Remembers where a lease or buffer was asked for, for as long as it exists.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const note = (object: object, callSite: string | undefined): void => {
+  if (callSite !== undefined) (places ??= new WeakMap()).set(object, callSite)
+}
+
+/**
+ * What was noted of it.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const of = (object: object): string | undefined => places?.get(object)
+
+/** As far as engines go that have these; types of browsers and of Node disagree. */
+interface StackCapture {
+  stackTraceLimit?: number
+  captureStackTrace?: (target: object, below?: Entry) => void
+}
+
+const engine: ErrorConstructor & StackCapture = Error
+
+/** Our own functions, Effect's and an array's in between can be more than the 10 frames that engines keep. */
+const frameLimit = 50
+
+const captured = (entry: Entry): string | undefined => {
+  const limit = Object.getOwnPropertyDescriptor(Error, "stackTraceLimit")
+  // A hardened realm freezes it: then the usual number of frames must be enough.
+  if (limit?.writable !== true) return placeOf(callers(entry))
+  engine.stackTraceLimit = frameLimit
+  try {
+    return placeOf(callers(entry))
+  } finally {
+    engine.stackTraceLimit = limit.value
+  }
+}
+
+/** The frames that are not this library's, the nearest first. */
+const callers = (entry: Entry): ReadonlyArray<Frame> => {
+  const [own, ...frames] = framesOf(new Error())
+  const folder = own === undefined ? undefined : folderOf(own.file)
+  return folder === undefined ? framesBelow(entry) : frames.filter(({ file }) => !isLibrary(file, folder))
+}
+
+/** In a bundle all code is in one file: the frames are those that called the entry. */
+const framesBelow = (entry: Entry): ReadonlyArray<Frame> => {
+  const holder: { readonly stack?: unknown } = {}
+  engine.captureStackTrace?.(holder, entry)
+  return framesOf(holder)
+}
+
+interface Frame {
+  readonly name: string
+  readonly file: string
+  readonly position: string
+}
+
+/** The last part is a development server's. */
+const ownFile = /^(.*[\\/])services[\\/]calls[\\/]CallPlaces\.[jt]s(?:\?.*)?$/
+
+/** The first frame is always this file's: it says in which folder the library lies, here, in dist or in node_modules. */
+const folderOf = (file: string): string | undefined => ownFile.exec(file)?.[1]
+
+const placeOf = (frames: ReadonlyArray<Frame>): string | undefined => {
+  for (const { file, name, position } of frames) {
+    const isEffect = effectFile.test(file)
+    // The frames beyond Effect's run loop are those of the code that resumed the fiber, not of the caller.
+    if (primitiveName.test(name) || (isEffect && runLoopName.test(name))) return undefined
+    if (!isEffect && !file.startsWith("node:")) return `${file}:${position}`
+  }
+  return undefined
+}
+
+const effectFile = /[\\/]node_modules[\\/]effect[\\/]/
+const runLoopName = /\b(?:runLoop|evaluate)\b/
+/** The key of the methods by which the run loop goes on; as a string it outlives a minifier. */
+const primitiveName = /~effect\/Effect\//
+
+const framesOf = ({ stack }: { readonly stack?: unknown }): ReadonlyArray<Frame> =>
+  typeof stack === "string" ? stack.split("\n").flatMap(frameOf) : []
+
+const positionAtEnd = /:(\d+:\d+)\)?$/
+
+/** Lines that name no file, as those of the engine's own functions, are left out. */
+const frameOf = (line: string): ReadonlyArray<Frame> => {
+  const found = positionAtEnd.exec(line)
+  const position = found?.[1]
+  if (found === null || position === undefined) return []
+  const [name, file] = nameAndFile(line.slice(0, found.index), line.endsWith(")"))
+  return file.endsWith("<anonymous>") ? [] : [{ name, file: pathOf(file), position }]
+}
+
+/** V8 writes `at name (file` or `at file`, the others `name@file`. */
+const nameAndFile = (frame: string, inBrackets: boolean): readonly [name: string, file: string] => {
+  const call = frame.trimStart()
+  if (call === frame || !call.startsWith("at ")) return cut(call, 0, "@")
+  const start = call.startsWith("at async ") ? "at async ".length : "at ".length
+  return inBrackets ? cut(call, start, " (") : ["", call.slice(start)]
+}
+
+const cut = (text: string, start: number, between: string): readonly [before: string, after: string] => {
+  const at = text.indexOf(between, start)
+  return at === -1 ? ["", text.slice(start)] : [text.slice(start, at), text.slice(at + between.length)]
+}
+
+/** The path in a file's URL, with slashes; any other address as it is. @internal */
+export const pathOf = (file: string): string => {
+  if (!file.startsWith("file://")) return file
+  const path = file.slice("file://".length).replace(/^\/(?=[A-Za-z]:)/, "")
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * The orders that events and queues stand for.
+ */
+import * as Effect from "effect/Effect"
+import { isInstance, satisfies } from "../../../domain/arguments/ArgumentProblem.ts"
+import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
+import { shown } from "../../../domain/arguments/ShownValue.ts"
+import { type DeviceInfo, format } from "../../../domain/device/DeviceInfo.ts"
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import type { QueueDriver } from "../QueueDriver.ts"
+import type { Queue } from "./Queue.ts"
+
+/**
+ * A queue and a position in its order. It is plain data without a driver object: it is never released, and many of them
+ * cost nothing. Two are equal (`Equal.equals`) when queue and position are.
+ *
+ * **Example** (Work that has ended)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue, QueueEvent } from "effect-gpu-pool"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(64)
+ *   yield* CommandQueue.fill(x, 0)
+ *   const filled = yield* CommandQueue.event
+ *   yield* QueueEvent.wait(filled)
+ *   return yield* QueueEvent.isDone(filled)
+ * }) // => true
+ * ```
+ *
+ * @see pyopencl.Event
+ * @category models
+ * @since 0.1.0
+ */
+export class QueueEvent {
+  /** The backend's side of the queue. */
+  readonly driver: QueueDriver["Service"]
+  /** The position in the queue; compare it only with positions of the same queue. */
+  readonly position: number
+
+  constructor(driver: QueueDriver["Service"], position: number) {
+    this.driver = driver
+    this.position = position
+  }
+}
+
+showing<QueueEvent>(({ driver, position }) =>
+  inOneLine("QueueEvent", undefined, [
+    `position ${position}`,
+    driver.endedUnsafe() >= position ? "done" : "not known to be done"
+  ])
+)(QueueEvent.prototype)
+
+/**
+ * A queue of a device: the service `CommandQueue`, or what `CommandQueue.make` gave.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface QueueLike {
+  readonly info: DeviceInfo
+  /** The event of all commands that were recorded until now. */
+  readonly event: Effect.Effect<QueueEvent>
+}
+
+/**
+ * The place of a queue among those of a device, or `undefined` for one that is alone there.
+ */
+export const orderOf = (
+  operation: string,
+  queue: QueueLike,
+  device: DeviceInfo
+): Effect.Effect<Queue | undefined, GpuError> => {
+  const wrong = (): GpuError =>
+    invalidRequest(
+      operation,
+      `${shown(queue)} is no queue of ${format(device)}`,
+      "Pass what CommandQueue.make gave, or CommandQueue itself, on the pool's device."
+    )
+  if (!satisfies(queue, isQueueLike) || queue.info !== device) return wrong()
+  return Effect.flatMap(
+    queue.event,
+    (event) => isInstance(event, QueueEvent) ? Effect.succeed(event.driver.order) : wrong()
+  )
+}
+
+const isQueueLike = (value: unknown): value is QueueLike =>
+  typeof value === "object" && value !== null && Effect.isEffect(Reflect.get(value, "event")) && "info" in value
+
+/**
+ * Makes the commands that the queue of `own` records from now on run after the event, on the device; `undefined` where no device
+ * can do that: both must be of one device with several queues.
+ */
+export const order = (
+  operation: string,
+  own: QueueEvent,
+  event: QueueEvent
+): Effect.Effect<void, GpuError> | undefined => {
+  if (!(event instanceof QueueEvent)) return noEvent(operation, event)
+  const here = own.driver.order
+  const there = event.driver.order
+  if (here === undefined || there === undefined || here.queues !== there.queues) return undefined
+  const { position } = event
+  const last = event.driver.positionUnsafe()
+  if (Number.isSafeInteger(position) && position >= 0 && position <= last) return here.after(there, position)
+  return invalidRequest(
+    operation,
+    `the event's position ${shown(position)} is none that its queue has reached, which are 0 to ${last}`,
+    "Pass what CommandQueue.event gave."
+  )
+}
+
+/** Programs without types can pass anything. */
+export const noEvent = (operation: string, value: unknown): GpuError =>
+  invalidRequest(operation, `${shown(value)} was given for an event`, "Pass what CommandQueue.event gave.")

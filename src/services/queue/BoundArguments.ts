@@ -1,0 +1,349 @@
+/**
+ * Arguments of a dispatch, checked and bound as a driver takes them.
+ *
+ * @internal
+ */
+import { line, shown, withArticle } from "../../domain/arguments/ShownValue.ts"
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import * as DType from "../../domain/data/DType.ts"
+import { overlaps } from "../../domain/data/MemorySpan.ts"
+import * as ValueType from "../../domain/data/ValueType.ts"
+import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import { type GpuError, invalidRequest, isGpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
+import { fixed, type Kernel } from "../../domain/kernel/Kernel.ts"
+import { isNumeric, type KernelArgument, type ScalarArg, type VectorArg } from "../../domain/kernel/KernelArgument.ts"
+import * as BufferLike from "../buffers/BufferLike.ts"
+import { nullProblem } from "../calls/NullArgument.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import { EmptyBuffer } from "../device/EmptyBuffer.ts"
+import type { VectorBinding } from "../device/QueueDriver.ts"
+import * as ImageArguments from "../images/ImageArguments.ts"
+import { LeaseHolder } from "../lease/LeaseHolder.ts"
+import { type ArgumentValue, countHint, namesHint, type OffsetBuffer } from "./DispatchArguments.ts"
+
+/**
+ * Checked arguments in the kernel's order, as a queue driver takes them.
+ */
+export interface BoundArguments extends ImageArguments.BoundImages {
+  readonly vectors: ReadonlyArray<VectorBinding>
+  readonly scalars: ReadonlyArray<ValueType.HeldValue>
+}
+
+const operation = "CommandQueue.dispatch"
+
+/** Why a buffer cannot be used; the queue provides the check. */
+type Usable = (operation: string, buffer: BufferLike.BufferLike, usage: number) => GpuError | undefined
+
+/** What a dispatch needs to know of a kernel beside its list of arguments; computed once. */
+interface Shape {
+  /** As it was when it was first used. */
+  readonly kernel: Kernel
+  readonly names: ReadonlySet<string>
+  readonly vectors: ReadonlyArray<VectorArg>
+  /** Indices of the itemwise vectors among {@link vectors}. */
+  readonly itemwise: ReadonlyArray<number>
+  /** Whether there are images or samplers. */
+  readonly hasImages: boolean
+}
+
+const shapes = new WeakMap<Kernel, Shape>()
+
+const shapeOf = (given: Kernel): Shape => {
+  const known = shapes.get(given)
+  if (known !== undefined) return known
+  const kernel = fixed(given)
+  const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
+  const shape = {
+    kernel,
+    names: new Set(kernel.args.map(({ name }) => name)),
+    vectors,
+    itemwise: vectors.flatMap(({ name }, index) => kernel.itemwise.includes(name) ? [index] : []),
+    hasImages: !kernel.args.every(isNumeric)
+  }
+  shapes.set(given, shape)
+  return shape
+}
+
+/**
+ * Checks the arguments of a dispatch and puts them in order. The kernel's definition has been checked. `lost` is why
+ * the device is lost, if it is. Every dispatch runs this, so it does one loop over the arguments, and another one only
+ * where some are images.
+ */
+export const bind = (
+  given: Kernel,
+  args: Readonly<Record<string, ArgumentValue>>,
+  count: number,
+  info: DeviceInfo,
+  usable: Usable,
+  lost?: GpuError | undefined
+): BoundArguments | GpuError => {
+  const shape = shapeOf(given)
+  const { kernel } = shape
+  const problem = countProblem(count) ?? argumentsProblem(kernel, args) ?? namesProblem(kernel, shape, args)
+  if (problem !== undefined) return problem
+  const vectors: Array<VectorBinding> = []
+  const scalars: Array<ValueType.HeldValue> = []
+  for (const argument of kernel.args) {
+    const value = args[argument.name]
+    if (argument._tag === "ScalarArg") {
+      const held = holdScalar(argument, value)
+      if (isGpuError(held)) return held
+      scalars.push(held)
+    } else if (argument._tag === "VectorArg") {
+      const bound = bindVector(argument, value, count, info, usable)
+      if (isGpuError(bound)) return bound
+      vectors.push(bound)
+    }
+  }
+  const bound = shape.hasImages ? ImageArguments.bind(kernel, args, info, lost) : ImageArguments.none
+  if (isGpuError(bound)) return bound
+  const { images, samplers } = bound
+  return aliasProblem(shape, vectors) ??
+    (shape.hasImages ? ImageArguments.overlapProblem(kernel, images, vectors) : undefined) ??
+    itemsProblem(shape, vectors, count) ?? { vectors, scalars, images, samplers }
+}
+
+const countProblem = (count: number): GpuError | undefined =>
+  Number.isInteger(count) && count >= 0 && count <= 0xffffffff ? undefined : invalidRequest(
+    operation,
+    `count ${shown(count)} is no whole number of items from 0 to 2^32 - 1`,
+    countHint(count, "Pass how many items the kernel runs over, after its arguments.")
+  )
+
+/** Programs without types can pass anything. */
+const argumentsProblem = (kernel: Kernel, args: unknown): GpuError | undefined =>
+  typeof args === "object" && args !== null ? undefined : invalidRequest(
+    operation,
+    `the arguments of kernel "${kernel.name}" are ${shown(args)}`,
+    "Pass an object with the arguments by name."
+  )
+
+const namesProblem = (
+  kernel: Kernel,
+  { names }: Shape,
+  args: Readonly<Record<string, ArgumentValue>>
+): GpuError | undefined => {
+  for (const name of Object.keys(args)) {
+    if (names.has(name)) continue
+    return invalidRequest(
+      operation,
+      `kernel "${kernel.name}" has no argument "${line(name)}"`,
+      namesHint(name, [...names])
+    )
+  }
+  return undefined
+}
+
+const missingProblem = ({ name }: KernelArgument, what: string): GpuError =>
+  invalidRequest(operation, `argument "${name}" is missing`, `Pass ${what} by that name.`)
+
+const holdScalar = (argument: ScalarArg, value: unknown): ValueType.HeldValue | GpuError => {
+  const { element, length } = ValueType.partsOf(argument.dtype)
+  if (value === undefined) {
+    const type = withArticle(argument.dtype)
+    const wanted = ValueType.wanted(element)
+    return missingProblem(argument, length === 1 ? `${wanted}, ${type},` : `${type}, an array of ${length},`)
+  }
+  if (length !== 1) return holdVector(argument, element, length, value)
+  return ValueType.holds(element, value) ? ValueType.rounded(element, value) : invalidRequest(
+    operation,
+    `argument "${argument.name}" is ${shown(value)}, no ${argument.dtype}`,
+    `Pass ${ValueType.wanted(element)}.`
+  )
+}
+
+/** A copy, since the program may change its array before the dispatch runs. */
+const holdVector = (
+  { dtype, name }: ScalarArg,
+  element: ValueType.NumberType,
+  length: number,
+  value: unknown
+): ValueType.HeldValue | GpuError => {
+  const lanes = lanesOf(value)
+  if (lanes?.length !== length) {
+    return invalidRequest(
+      operation,
+      lanes === undefined
+        ? `argument "${name}" is ${shown(value)}, no ${dtype}`
+        : `argument "${name}" has ${shown(lanes.length)} elements, and a ${dtype} has ${length}`,
+      `Pass an array or a typed array of ${length}, each ${ValueType.wanted(element)}.`
+    )
+  }
+  const held: Array<number | bigint> = []
+  for (let lane = 0; lane < length; lane++) {
+    const one = lanes[lane]
+    if (!ValueType.holds(element, one)) {
+      return invalidRequest(
+        operation,
+        `element ${lane} of argument "${name}", a ${dtype}, is ${shown(one)}`,
+        `Pass ${ValueType.wanted(element)}.`
+      )
+    }
+    held.push(ValueType.rounded(element, one))
+  }
+  return Object.freeze(held)
+}
+
+const lanesOf = (value: unknown): ArrayLike<unknown> | undefined =>
+  typeof value === "object" && value !== null && "length" in value ? value as ArrayLike<unknown> : undefined
+
+const isOffsetBuffer = (value: object): value is OffsetBuffer => "buffer" in value && "offset" in value
+
+const bindVector = (
+  argument: VectorArg,
+  value: ArgumentValue | undefined,
+  count: number,
+  info: DeviceInfo,
+  usable: Usable
+): VectorBinding | GpuError => {
+  if (value === undefined) return missingProblem(argument, "a lease")
+  if (value === null) return nullProblem(operation, argument.name, "buffer")
+  if (typeof value !== "object") {
+    return invalidRequest(operation, `argument "${argument.name}" is ${shown(value)}, no buffer`, "Pass a lease.")
+  }
+  // Anything else is refused as unusable.
+  const buffer = (isOffsetBuffer(value) ? value.buffer : value) as BufferLike.BufferLike
+  if (buffer === null) return nullProblem(operation, argument.name, "buffer")
+  const offset = isOffsetBuffer(value) ? value.offset : 0
+  const unusable = usable(operation, buffer, BufferUsage.storage)
+  if (unusable !== undefined) return holderProblem(argument, buffer) ?? unusableProblem(argument, buffer, usable)
+  const problem = accessProblem(argument, buffer) ?? sizeProblem(argument, buffer, offset, count, info)
+  if (problem !== undefined) return problem
+  // No driver gets an empty buffer: one without an element can be bound only for 0 items.
+  const memory = BufferLike.deviceBuffer(buffer) ?? new EmptyBuffer(info, buffer.usage, buffer.label)
+  return originProblem(argument, memory) ?? { buffer: memory, size: buffer.size, offset }
+}
+
+/** The same, with the argument's name, which only a failing dispatch computes. */
+const unusableProblem = ({ name }: VectorArg, buffer: BufferLike.BufferLike, usable: Usable): GpuError => {
+  const named = `${operation}, argument "${name}"`
+  return ArrayBuffer.isView(buffer)
+    ? invalidRequest(
+      named,
+      `${shown(buffer)} was given for a buffer`,
+      "Allocate a lease first, and CommandQueue.write the data to it."
+    )
+    : usable(named, buffer, BufferUsage.storage)!
+}
+
+/**
+ * Elements lie at multiples of their own bytes. Where a device aligns sub-regions to less, only this check finds a
+ * wrong offset.
+ */
+const originProblem = ({ dtype, name }: VectorArg, { origin }: DeviceBuffer): GpuError | undefined =>
+  origin % DType.byteSize(dtype) === 0 ? undefined : invalidRequest(
+    operation,
+    `argument "${name}" is a sub-region from byte ${origin} on, where no ${dtype} can begin`,
+    `Begin the sub-region at a multiple of ${DType.byteSize(dtype)} bytes.`
+  )
+
+/** A device array is no buffer: its `lease` is. */
+const holderProblem = ({ name }: VectorArg, value: unknown): GpuError | undefined =>
+  typeof value === "object" && value !== null && LeaseHolder in value && !BufferLike.isBufferLike(value)
+    ? invalidRequest(
+      operation,
+      `argument "${name}" is a value with leases, no buffer`,
+      "Pass one of its leases: of a device array x pass x.lease, or { buffer: x.lease, offset: x.offset } for an " +
+        "argument declared withOffset."
+    )
+    : undefined
+
+const accessProblem = (argument: VectorArg, buffer: BufferLike.BufferLike): GpuError | undefined => {
+  const forbidden = argument.access !== "read" && BufferUsage.has(buffer.usage, BufferUsage.kernelReadOnly)
+    ? "kernelReadOnly"
+    : argument.access !== "write" && BufferUsage.has(buffer.usage, BufferUsage.kernelWriteOnly)
+    ? "kernelWriteOnly"
+    : undefined
+  return forbidden === undefined ? undefined : invalidRequest(
+    operation,
+    `argument "${argument.name}" has access "${argument.access}", but the buffer is ${forbidden}`,
+    "Allocate the buffer without that flag, or declare the argument's access."
+  )
+}
+
+const sizeProblem = (
+  argument: VectorArg,
+  buffer: BufferLike.BufferLike,
+  offset: number,
+  count: number,
+  info: DeviceInfo
+): GpuError | undefined => {
+  const itemSize = DType.byteSize(argument.dtype)
+  // For 0 items nothing runs and nothing is bound, so any buffer is allowed.
+  if (count > 0 && buffer.size < itemSize) {
+    return invalidRequest(
+      operation,
+      `argument "${argument.name}" is a buffer of ${buffer.size} bytes, which holds no ${argument.dtype}`,
+      "Allocate at least one element, or dispatch 0 items: an empty buffer cannot be bound."
+    )
+  }
+  // Bodies get lengths as unsigned 32-bit numbers. A buffer of small elements can have more elements than that within
+  // the device's limit.
+  const limit = Math.min(info.limits.maxBindingSize, 0xffffffff * itemSize)
+  if (buffer.size > limit) {
+    return makeError(
+      new LimitExceeded({
+        operation: `${operation}, argument "${argument.name}"`,
+        requested: buffer.size,
+        limitName: "maxBindingSize",
+        limit,
+        owner: { kind: "device", name: info.name }
+      })
+    )
+  }
+  if (!argument.withOffset && offset !== 0) {
+    return invalidRequest(
+      operation,
+      `argument "${argument.name}" is not declared withOffset`,
+      "Declare it so, or pass the buffer itself."
+    )
+  }
+  const elements = Math.floor(buffer.size / itemSize)
+  const last = count === 0 ? elements : elements - 1
+  return Number.isInteger(offset) && offset >= 0 && offset <= last ? undefined : invalidRequest(
+    operation,
+    `offset ${offset} of argument "${argument.name}" is outside its ${elements} elements`,
+    "Pass the index of the first element."
+  )
+}
+
+/** WebGPU allows one buffer twice in a dispatch only when nothing writes it, whichever ranges of it are bound. */
+const aliasProblem = (shape: Shape, vectors: ReadonlyArray<VectorBinding>): GpuError | undefined => {
+  for (let i = 1; i < vectors.length; i++) {
+    const { buffer } = vectors[i]!
+    for (let j = 0; j < i; j++) {
+      const other = vectors[j]!.buffer
+      if (!overlaps(other.wholeMemory, buffer.wholeMemory)) continue
+      const [first, second] = [shape.vectors[j]!, shape.vectors[i]!]
+      if (first.access === "read" && second.access === "read") continue
+      return invalidRequest(
+        operation,
+        `the arguments "${first.name}" and "${second.name}" are ${
+          (other.parent ?? buffer.parent) === undefined ? "the same buffer" : "sub-regions of one buffer"
+        } and one of them is written`,
+        "Give the kernel two different buffers."
+      )
+    }
+  }
+  return undefined
+}
+
+/** Item `i` of an itemwise vector touches its element `i`, counted from the offset, and there must be one. */
+const itemsProblem = (
+  shape: Shape,
+  vectors: ReadonlyArray<VectorBinding>,
+  count: number
+): GpuError | undefined => {
+  for (const index of shape.itemwise) {
+    const { offset, size } = vectors[index]!
+    const { dtype, name } = shape.vectors[index]!
+    const elements = Math.floor(size / DType.byteSize(dtype))
+    if (offset + count <= elements) continue
+    return invalidRequest(
+      operation,
+      `${count} items from offset ${offset} of argument "${name}" exceed its ${elements} elements`,
+      `Dispatch at most ${elements - offset} items, or pass a larger buffer.`
+    )
+  }
+  return undefined
+}
