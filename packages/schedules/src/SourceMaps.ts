@@ -70,71 +70,29 @@ const resolved = (address: string, from: string): string => {
   }
 }
 
-/** A frame of a stack, as V8 hands it to what writes stack traces: outside of any function, at some place of a script. */
-class StackFrame {
-  readonly #file: string
-  readonly #line: number
-  readonly #column: number
+/** What a frame outside of any function answers besides its place. */
+const outside = {
+  isToplevel: true,
+  isNative: false,
+  isEval: false,
+  isConstructor: false,
+  isAsync: false,
+  isPromiseAll: false,
+  getEvalOrigin: undefined,
+  getFunction: undefined,
+  getThis: undefined,
+  getFunctionName: null,
+  getMethodName: null,
+  getPromiseIndex: null,
+  getTypeName: null
+}
 
-  constructor(file: string, line: number, column: number) {
-    this.#file = file
-    this.#line = line
-    this.#column = column
-  }
-  getFileName(): string {
-    return this.#file
-  }
-  getScriptNameOrSourceURL(): string {
-    return this.#file
-  }
-  getLineNumber(): number {
-    return this.#line + 1
-  }
-  getColumnNumber(): number {
-    return this.#column + 1
-  }
-  isToplevel(): boolean {
-    return true
-  }
-  isNative(): boolean {
-    return false
-  }
-  isEval(): boolean {
-    return false
-  }
-  isConstructor(): boolean {
-    return false
-  }
-  isAsync(): boolean {
-    return false
-  }
-  isPromiseAll(): boolean {
-    return false
-  }
-  getEvalOrigin(): undefined {
-    return undefined
-  }
-  getFunction(): undefined {
-    return undefined
-  }
-  getFunctionName(): null {
-    return null
-  }
-  getMethodName(): null {
-    return null
-  }
-  getPromiseIndex(): null {
-    return null
-  }
-  getThis(): undefined {
-    return undefined
-  }
-  getTypeName(): null {
-    return null
-  }
-  toString(): string {
-    return `${this.#file}:${this.#line + 1}:${this.#column + 1}`
-  }
+/** A frame of a stack, as V8 hands it to what writes stack traces. Some of those copy the methods of its prototype. */
+const frameAt = (file: string, line: number, column: number): object => {
+  const place = { getLineNumber: line + 1, getColumnNumber: column + 1, toString: `${file}:${line + 1}:${column + 1}` }
+  const answers = { ...outside, ...place, getFileName: file, getScriptNameOrSourceURL: file }
+  const methods = Object.entries(answers).map(([name, answer]) => [name, () => answer])
+  return Object.create(Object.fromEntries(methods)) as object
 }
 
 const placeAtEnd = /(?:\(|at )(.+):(\d+):(\d+)\)?\s*$/
@@ -164,7 +122,7 @@ const mainError = (): unknown =>
 
 const lastFrame = (prepare: Function, file: string, line: number, column: number): string => {
   try {
-    return String(Reflect.apply(prepare, Error, [new Error(), [new StackFrame(file, line, column)]]))
+    return String(Reflect.apply(prepare, Error, [new Error(), [frameAt(file, line, column)]]))
   } catch {
     return ""
   }
