@@ -13,7 +13,7 @@ import type { Recording } from "../recording/Recording.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
 import { defaultPool, recordingOf } from "./LogRecorder.ts"
-import { Lines, readText, type TextReader } from "./TextInput.ts"
+import { Lines, parsedJson, readText, type TextReader } from "./TextInput.ts"
 
 const operation = "CupyLog.fromText"
 
@@ -30,12 +30,7 @@ const hint = "Pass the lines of DebugPrintHook or MemoryHook.debugPrint alone: w
 type Line = Readonly<Record<string, unknown>>
 
 const parsed = (text: string, line: number): Line => {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    value = undefined
-  }
+  const value = parsedJson(text)
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value)
   if (!isObject) valid(malformed(line, `${shown(text)} is no JSON object`, hint))
   return value as Line

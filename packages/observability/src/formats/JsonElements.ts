@@ -6,6 +6,7 @@
 import { valid } from "effect-gpu-pool/ArgumentProblem"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { shown } from "effect-gpu-pool/ShownValue"
+import { parsedJson } from "./TextInput.ts"
 
 /** How deep the objects of a member are: 1 in `{"name": [{}]}`, 2 in `{"name": [[{}]]}`. */
 export type Depths = ReadonlyMap<string, number>
@@ -17,38 +18,33 @@ export interface ElementPlace {
   readonly index: number
 }
 
-const quote = 0x22
-const backslash = 0x5c
-const openings = new Map<number, number>([[0x7b, 0x7d], [0x5b, 0x5d]])
-const closings = new Set<number>(openings.values())
-const colon = 0x3a
-const newline = 0x0a
-const comma = 0x2c
+/** Texts whole, each sign, and what stands between signs; a quotation mark alone begins a text that goes on in the next piece. */
+const tokens = /"[^"\\]*(?:\\[^][^"\\]*)*"|[{}[\]:,]|[^\s"{}[\]:,]+|"/g
 
-/** Characters that mean something within an object that is being read, by their codes. */
-const structure = new Uint8Array(128)
-for (const code of [quote, newline, ...openings.keys(), ...closings]) structure[code] = 1
+const closings: Readonly<Record<string, string>> = { "{": "}", "[": "]" }
 
-const isSpace = (code: number): boolean => code === 0x20 || code === newline || code === 0x0d || code === 0x09
+const linesIn = (text: string): number => text.split("\n").length - 1
 
 export class JsonElements {
   readonly #operation: string
   readonly #depths: Depths
   readonly #each: (value: Readonly<Record<string, unknown>>, place: ElementPlace) => void
+  /** The members that were there. */
+  readonly found = new Set<string>()
   /** What closes the objects and lists around this place. */
-  readonly #open: Array<number> = []
-  readonly #found = new Set<string>()
+  readonly #open: Array<string> = []
+  /** The text that is not read yet, after that of the object that is being read; where that begins, and how much is read. */
+  #text = ""
+  #begin: number | undefined
+  #read = 0
+  /** The line where the text begins. */
   #line = 1
-  #isInText = false
-  #isEscaped = false
+  /** The token that was read last; a colon after it makes it the name of a member. */
+  #last = ""
   #isEnded = false
-  /** The text that was read last at the top, as JSON; a colon after it makes it the name of a member. */
-  #topText = ""
   #member = ""
   #list = -1
   #index = -1
-  /** The object that is being read, as far as it was in earlier pieces. */
-  #element: string | undefined
 
   constructor(
     operation: string,
@@ -60,47 +56,27 @@ export class JsonElements {
     this.#each = each
   }
 
-  /** The members that were there. */
-  get found(): ReadonlySet<string> {
-    return this.#found
-  }
-
   /** An error that says where the reader is. */
   problem(problem: string, hint: string): GpuError {
-    return invalidRequest(this.#operation, `line ${this.#line}: ${problem}`, hint)
+    const line = this.#line + linesIn(this.#text.slice(0, this.#read))
+    return invalidRequest(this.#operation, `line ${line}: ${problem}`, hint)
   }
 
   take(piece: string): void {
-    // Where the object, or the text at the top, that is being read begins in this piece.
-    let from = 0
-    for (let at = 0; at < piece.length; at++) {
-      const code = piece.charCodeAt(at)
-      if (code === newline) this.#line++
-      if (this.#isInText) {
-        if (code !== quote && code !== backslash && !this.#isEscaped) continue
-        this.#inText(code)
-        if (!this.#isInText && this.#open.length === 1) this.#topText += piece.slice(from, at + 1)
-        continue
-      }
-      if (this.#element !== undefined) {
-        if (structure[code] !== 1) continue
-      } else if (this.#begins(code)) {
-        this.#element = ""
-        from = at
-      }
-      if (code === quote) {
-        this.#isInText = true
-        if (this.#open.length === 1) {
-          this.#topText = ""
-          from = at
-        }
-      } else this.#outsideText(code)
-      if (this.#element !== undefined && this.#open.length === this.#elementDepth) {
-        this.#end(this.#element + piece.slice(from, at + 1))
-      }
+    this.#text += piece
+    tokens.lastIndex = this.#read
+    for (let [token] = tokens.exec(this.#text) ?? []; token !== undefined && token !== "\"";) {
+      const end = tokens.lastIndex
+      this.#read = end - token.length
+      this.#take(token)
+      this.#read = tokens.lastIndex = end
+      ;[token] = tokens.exec(this.#text) ?? []
     }
-    if (this.#element !== undefined) this.#element += piece.slice(from)
-    else if (this.#isInText && this.#open.length === 1) this.#topText += piece.slice(from)
+    const done = this.#begin ?? this.#read
+    this.#line += linesIn(this.#text.slice(0, done))
+    this.#text = this.#text.slice(done)
+    this.#read -= done
+    if (this.#begin !== undefined) this.#begin = 0
   }
 
   /** Ends with an error unless the text was one whole object. */
@@ -113,81 +89,66 @@ export class JsonElements {
     }
   }
 
-  /** How many objects and lists are around each object that is wanted of this member. */
-  get #elementDepth(): number {
-    return 1 + (this.#depths.get(this.#member) ?? Number.NaN)
+  /** Whether it is where the objects are that are wanted of this member. */
+  get #isAmongElements(): boolean {
+    return this.#open.length === 1 + (this.#depths.get(this.#member) ?? Number.NaN)
   }
 
-  #begins(code: number): boolean {
-    if (this.#open.length !== this.#elementDepth || isSpace(code) || code === comma || closings.has(code)) return false
-    if (openings.get(code) !== 0x7d) {
-      valid(this.problem(`${this.#member} has an element that is no object`, "Pass the file as it was written."))
+  #take(token: string): void {
+    const closing = closings[token]
+    if (closing !== undefined) this.#opens(token, closing)
+    else if (token === "}" || token === "]") this.#closes(token)
+    else if (this.#open.length === 0) this.#unexpected(token)
+    else if (token === ":" && this.#open.length === 1) this.#name()
+    else if (token !== "," && this.#isAmongElements) this.#noObject()
+    this.#last = token
+  }
+
+  #opens(token: string, closing: string): void {
+    if (this.#isEnded || (this.#open.length === 0 && token !== "{")) this.#unexpected(token)
+    if (this.#isAmongElements) {
+      if (token !== "{") this.#noObject()
+      this.#begin = this.#read
+      this.#index++
     }
-    this.#index++
-    return true
-  }
-
-  #inText(code: number): void {
-    if (this.#isEscaped) this.#isEscaped = false
-    else if (code === backslash) this.#isEscaped = true
-    else if (code === quote) this.#isInText = false
-  }
-
-  #outsideText(code: number): void {
-    const closing = openings.get(code)
-    if (closing !== undefined) this.#begin(code, closing)
-    else if (closings.has(code)) this.#close(code)
-    else if (this.#open.length === 0 && !isSpace(code)) this.#unexpected(code)
-    else if (code === colon && this.#open.length === 1) this.#name()
-  }
-
-  #name(): void {
-    const name = parsed(this.#topText)
-    if (typeof name !== "string") {
-      valid(this.problem(`${shown(this.#topText)} is no name of a member`, "Pass the file as it was written."))
-    }
-    this.#member = name as string
-    this.#list = -1
-    this.#index = -1
-    this.#found.add(this.#member)
-  }
-
-  #begin(code: number, closing: number): void {
-    if (this.#isEnded || (this.#open.length === 0 && closing !== 0x7d)) this.#unexpected(code)
     this.#open.push(closing)
     // A list of objects begins.
-    if (this.#open.length === this.#elementDepth) {
+    if (this.#begin === undefined && this.#isAmongElements) {
       this.#list++
       this.#index = -1
     }
   }
 
-  #close(code: number): void {
-    if (this.#open.pop() !== code) this.#unexpected(code)
-    if (this.#open.length === 0) this.#isEnded = true
-  }
-
-  #unexpected(code: number): void {
-    valid(
-      this.problem(`${shown(String.fromCharCode(code))} is not expected there`, "Pass a file with one JSON object.")
-    )
-  }
-
-  #end(text: string): void {
-    this.#element = undefined
-    const place = { member: this.#member, list: this.#list, index: this.#index }
-    const value = parsed(text)
+  #closes(token: string): void {
+    if (this.#open.pop() !== token) this.#unexpected(token)
+    this.#isEnded = this.#open.length === 0
+    if (this.#begin === undefined || !this.#isAmongElements) return
+    const text = this.#text.slice(this.#begin, this.#read + 1)
+    this.#begin = undefined
+    const value = parsedJson(text)
     if (typeof value !== "object" || value === null) {
       valid(this.problem(`${shown(text)} is no JSON`, "Pass the file as it was written."))
     }
+    const place = { member: this.#member, list: this.#list, index: this.#index }
     this.#each(value as Readonly<Record<string, unknown>>, place)
   }
-}
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+  #name(): void {
+    const name = parsedJson(this.#last)
+    if (typeof name !== "string") {
+      valid(this.problem(`${shown(this.#last)} is no name of a member`, "Pass the file as it was written."))
+    }
+    this.#member = name as string
+    this.#list = -1
+    this.#index = -1
+    this.found.add(this.#member)
+  }
+
+  #noObject(): void {
+    valid(this.problem(`${this.#member} has an element that is no object`, "Pass the file as it was written."))
+  }
+
+  #unexpected(token: string): void {
+    valid(this.problem(`${shown(token)} is not expected there`, "Pass a file with one JSON object."))
   }
 }

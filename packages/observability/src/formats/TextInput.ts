@@ -98,3 +98,13 @@ export class Lines {
     if (line !== "") this.#each(line, this.#number)
   }
 }
+
+/** The value of a text in JSON; undefined of what is none. */
+export const parsedJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // The caller says where it is.
+    return undefined
+  }
+}

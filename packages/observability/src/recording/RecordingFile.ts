@@ -13,7 +13,7 @@ import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { Lines, readText, type TextReader } from "../formats/TextInput.ts"
+import { Lines, parsedJson, readText, type TextReader } from "../formats/TextInput.ts"
 import { EventReader } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"
 import { type Field, isInput, kinds, placeOf } from "./EventShape.ts"
@@ -99,8 +99,8 @@ class Reader implements TextReader<Recording> {
   readonly #builder = new RecordingBuilder()
   readonly #lines = new Lines((line, number) => {
     this.#line = number
-    if (this.#header === undefined) this.#readHeader(parsed(line))
-    else this.#readLine(parsed(line))
+    if (this.#header === undefined) this.#readHeader(parsedJson(line))
+    else this.#readLine(parsedJson(line))
   })
   #line = 0
 
@@ -194,15 +194,6 @@ class Reader implements TextReader<Recording> {
 
   #refuse(what: string, nextStep = hint): void {
     valid(invalidRequest(operation, `line ${this.#line}: ${what}`, nextStep))
-  }
-}
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // The caller says at which line.
-    return undefined
   }
 }
 
