@@ -8,7 +8,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: [condition] } },
   test: {
     include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
-    globalSetup: ["test/schedules/total.ts"],
+    globalSetup: ["scripts/page.ts", "test/schedules/total.ts"],
     // vitest leaves one core free, which is half of a machine with two; no test is about time, so none needs it.
     maxWorkers: "100%",
     // This only ends what hangs, on however busy a machine: compilers alone can take a minute.

@@ -8,6 +8,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
 import { parseArgs } from "node:util"
 import { emptyInternal } from "./declarations.ts"
+import { setup as writePage } from "./page.ts"
 import { markPure } from "./pure.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -69,6 +70,7 @@ const buildInto = (target: string, folder: string): void => {
 if (import.meta.main) {
   const { positionals, values } = parseArgs({ options: { into: { type: "string" } }, allowPositionals: true })
   const wanted = positionals.length === 0 ? folders : positionals
+  await writePage()
   for (const folder of wanted) {
     if (values.into === undefined) build(folder)
     else buildInto(values.into, folder)

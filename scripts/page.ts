@@ -1,10 +1,11 @@
 /**
  * Bundles the script and the style sheet of the viewer's page into a module, `npm run page`: the package is shipped as plain
- * modules, and the file that the viewer writes must have both in it. With `--check` it only says whether that module is up to date.
+ * modules, and the file that the viewer writes must have both in it. `npm ci`, the compiler's scripts, the tests and the build do it
+ * first, so the module is not in the repository.
  */
 import { build } from "esbuild"
 import { createHash } from "node:crypto"
-import { readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 const root = join(import.meta.dirname, "..")
@@ -62,13 +63,11 @@ export const scriptHash = ${JSON.stringify(hashOf(script))}
 export const styleHash = ${JSON.stringify(hashOf(style))}
 `
 
-const before = readFileSync(target, { encoding: "utf8", flag: "a+" })
-const after = moduleOf(await scriptOf(), await styleOf())
-
-if (!process.argv.includes("--check")) {
-  writeFileSync(target, after)
-  console.log(`the page: ${(after.length / 1000).toFixed(1)} kB`)
-} else if (after !== before) {
-  console.error("packages/observability/src/viewer/PageText.ts is not what its sources make: run npm run page")
-  process.exitCode = 1
+/** Writes the module, if it is not there or its sources make another one; the name is that of vitest for what runs before tests. */
+export const setup = async (): Promise<void> => {
+  const before = existsSync(target) ? readFileSync(target, "utf8") : undefined
+  const after = moduleOf(await scriptOf(), await styleOf())
+  if (after !== before) writeFileSync(target, after)
 }
+
+if (import.meta.main) await setup()
