@@ -1,4 +1,4 @@
-/** The `layerReconnecting` of each backend: a job goes on, with its kernels, on a device that is opened anew. */
+/** `Reconnecting.layer` over each backend: a job goes on, with its kernels, on a device that is opened anew. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
@@ -52,13 +52,13 @@ const goesOn = (layer: Layer.Layer<Reconnecting.Reconnecting, GpuError>) =>
 const pool: BufferPool.BufferPoolOptions = { maxBytes: 4096 }
 
 describe("a job goes on", () => {
-  it.live("on the host", () => goesOn(Host.layerReconnecting({ pool })))
+  it.live("on the host", () => goesOn(Reconnecting.layer(Host.layer(), { pool })))
 })
 
 describeWith(["webgpu"], "a job goes on", () => {
-  it.live("on WebGPU", () => goesOn(WebGpu.layerReconnecting({ device: { label: "again" }, pool })))
+  it.live("on WebGPU", () => goesOn(Reconnecting.layer(WebGpu.layer({ label: "again" }), { pool })))
 })
 
 describeWith(["opencl"], "a job goes on", () => {
-  it.live("on OpenCL", () => goesOn(OpenCl.layerReconnecting({ device: { device: 0 }, pool })))
+  it.live("on OpenCL", () => goesOn(Reconnecting.layer(OpenCl.layer({ device: 0 }), { pool })))
 })

@@ -228,7 +228,7 @@ describe("the devices of one layer", () => {
       const service = yield* Reconnecting.Reconnecting
       yield* service.provide(work)
       strictEqual(String(service), "Reconnecting(1 devices opened)")
-    }).pipe(Effect.provide(Host.layerReconnecting())))
+    }).pipe(Effect.provide(Reconnecting.layer(Host.layer()))))
 })
 
 describe("a schedule", () => {
@@ -522,10 +522,10 @@ describe("values of programs without types", () => {
       const service = (options: unknown) =>
         Reconnecting.Service<never>()("test/Bad", bad<Reconnecting.ServiceOptions<never, never, never>>(options)).layer
       const layers: Readonly<Record<string, Layer.Layer<never, GpuError>>> = {
-        "there is no option \"pol\"": Host.layerReconnecting(bad({ pol: {} })),
-        "5 was given for options": Host.layerReconnecting(bad(5)),
-        "\"soon\" was given for a schedule": Host.layerReconnecting({ schedule: bad("soon") }),
-        "7 was given for the function onLost": Host.layerReconnecting({ onLost: bad(7) }),
+        "there is no option \"pol\"": Reconnecting.layer(Host.layer(), bad({ pol: {} })),
+        "5 was given for options": Reconnecting.layer(Host.layer(), bad(5)),
+        "\"soon\" was given for a schedule": Reconnecting.layer(Host.layer(), { schedule: bad("soon") }),
+        "7 was given for the function onLost": Reconnecting.layer(Host.layer(), { onLost: bad(7) }),
         "null was given for a layer": Reconnecting.layer(bad(null)),
         "was given for a layer": service({}),
         "was given for options": service(null)
@@ -540,8 +540,8 @@ describe("values of programs without types", () => {
   it.effect("are InvalidRequest where the device would open", () =>
     Effect.gen(function*() {
       const layers: Readonly<Record<string, Layer.Layer<Reconnecting.Reconnecting, GpuError>>> = {
-        "capacityBytes": Host.layerReconnecting({ device: { capacityBytes: -1 } }),
-        "maxByte": Host.layerReconnecting({ pool: bad({ maxByte: 5 }) })
+        "capacityBytes": Reconnecting.layer(Host.layer({ capacityBytes: -1 })),
+        "maxByte": Reconnecting.layer(Host.layer(), { pool: bad({ maxByte: 5 }) })
       }
       for (const [text, layer] of Object.entries(layers)) {
         const error = yield* Effect.flip(Effect.provide(provide(Effect.void), layer))
@@ -553,7 +553,9 @@ describe("values of programs without types", () => {
       {}
       const without = yield* Effect.flip(Effect.provide(None.provide(Effect.void), None.layer))
       assert.include(without.message, "test/None: the layer provides no device")
-      const error = yield* Effect.flip(Effect.provide(provide(bad<Effect.Effect<void>>(5)), Host.layerReconnecting()))
+      const error = yield* Effect.flip(
+        Effect.provide(provide(bad<Effect.Effect<void>>(5)), Reconnecting.layer(Host.layer()))
+      )
       assert.include(error.message, "5 for an effect")
     }))
 })

@@ -40,7 +40,6 @@ import {
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
-import * as Reconnecting from "../../services/backend/reconnecting/Reconnecting.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import { Turns, type TurnsShape } from "../../services/calls/Turns.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
@@ -212,46 +211,6 @@ export type Services = HostServices
 export const layer = (
   options: HostOptions = {}
 ): Layer.Layer<Services, GpuError> => Layer.effectContext(make(options))
-
-/**
- * How devices are opened one after another.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ReconnectingOptions<R = never> extends Reconnecting.PooledOptions<R> {
-  /** The options of {@link layer}, for each device. */
-  readonly device?: HostOptions | undefined
-}
-
-/**
- * Provides `Reconnecting`: a device with a pool of buffers that {@link layer} opens at the first use, and again at the first use
- * after it was lost. Fails with InvalidRequest for options that are none; a device that cannot be opened fails
- * `Reconnecting.provide`.
- *
- * **Example** (Losing the first device)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { BufferPool, Reconnecting } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
- *
- * const faults = Host.makeFaults()
- * faults.loseAt(1)
- * const size = BufferPool.use(64, (buffer) => Effect.succeed(buffer.size))
- *
- * Reconnecting.provide(size).pipe(
- *   Effect.retry({ while: Reconnecting.isDeviceLost, times: 1 }),
- *   Effect.provide(Host.layerReconnecting({ device: { faults }, pool: { maxBytes: 4096 } }))
- * ) // => 64
- * ```
- *
- * @category layers
- * @since 0.1.0
- */
-export const layerReconnecting = <R = never>(
-  options?: ReconnectingOptions<R>
-): Layer.Layer<Reconnecting.Reconnecting, GpuError, R> => Reconnecting.layerOf("Host.layerReconnecting", layer, options)
 
 const make = Effect.fnUntraced(function*(
   options: HostOptions

@@ -22,7 +22,6 @@ import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError
 import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
 import { OwnSide } from "../../services/backend/OwnSide.ts"
-import * as Reconnecting from "../../services/backend/reconnecting/Reconnecting.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
@@ -241,42 +240,6 @@ export const layerFromHandles = (
     return Effect.flatMap(given.api === undefined ? load() : Effect.succeed(given.api), (api) =>
       make(api, given, (platforms, given) => SharedHandles.open(operation, api, platforms, taken, given)))
   }))
-
-/**
- * How devices are opened one after another.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ReconnectingOptions<R = never> extends Reconnecting.PooledOptions<R> {
-  /** The options of {@link layer}, for each device. */
-  readonly device?: GivenOptions.Options | undefined
-}
-
-/**
- * Provides `Reconnecting`: a device with a pool of buffers that {@link layer} opens at the first use, and again at the first use
- * after it was lost. Fails with InvalidRequest for options that are none; a device that cannot be opened fails
- * `Reconnecting.provide`.
- *
- * **Example** (A driver that starts anew)
- *
- * ```ts
- * import { Schedule } from "effect"
- * import { OpenCl } from "effect-gpu-pool/opencl"
- *
- * const gpu = OpenCl.layerReconnecting({
- *   device: { platform: "nvidia" },
- *   schedule: Schedule.spaced("1 second").pipe(Schedule.upTo({ times: 30 }))
- * })
- * ```
- *
- * @category layers
- * @since 0.1.0
- */
-export const layerReconnecting = <R = never>(
-  options?: ReconnectingOptions<R>
-): Layer.Layer<Reconnecting.Reconnecting, GpuError, R> =>
-  Reconnecting.layerOf("OpenCl.layerReconnecting", layer, options)
 
 /** Programs without types can pass anything. What OpenCL 1.1 has stands for the rest. */
 const apiProblem = (operation: string, api: unknown): GpuError | undefined =>

@@ -20,7 +20,6 @@ import type * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Adoption from "../../services/backend/Adoption.ts"
 import * as Device from "../../services/backend/Device.ts"
 import { OwnSide } from "../../services/backend/OwnSide.ts"
-import * as Reconnecting from "../../services/backend/reconnecting/Reconnecting.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
 import { checkedStep } from "../../services/calls/CheckedStep.ts"
@@ -223,45 +222,6 @@ export const layerFromDevice = (
       ? given
       : Effect.flatMap(SharedDevice.open(device as WebGpuHandle.Device), (opened) => services(opened, given))
   }))
-
-/**
- * How devices are opened one after another.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ReconnectingOptions<R = never> extends Reconnecting.PooledOptions<R> {
-  /** The options of {@link layer}, for each device. */
-  readonly device?: GivenOptions.Options | undefined
-}
-
-/**
- * Provides `Reconnecting`: a device with a pool of buffers that {@link layer} opens at the first use, and again at the first use
- * after it was lost. Fails with InvalidRequest for options that are none; a device that cannot be opened fails
- * `Reconnecting.provide`.
- *
- * **Example** (A page whose device may be taken from it)
- *
- * ```ts
- * import { Effect, Schedule } from "effect"
- * import { WebGpu } from "effect-gpu-pool/webgpu"
- *
- * const gpu = WebGpu.layerReconnecting({
- *   device: { powerPreference: "high-performance" },
- *   schedule: Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 })),
- *   onLost: (error) => Effect.logWarning(error.message)
- * })
- * ```
- *
- * @see https://www.w3.org/TR/webgpu/#lose-the-device
- *
- * @category layers
- * @since 0.1.0
- */
-export const layerReconnecting = <R = never>(
-  options?: ReconnectingOptions<R>
-): Layer.Layer<Reconnecting.Reconnecting, GpuError, R> =>
-  Reconnecting.layerOf("WebGpu.layerReconnecting", layer, options)
 
 /** Programs without types can pass anything. */
 const gpuProblem = (operation: string, gpu: unknown): GpuError | undefined =>

@@ -158,7 +158,7 @@ type ReconnectingServices = Device.Services | BufferPool.BufferPool
 export type Services = ReconnectingServices
 
 /**
- * The service that the `layerReconnecting` of each backend provides, so that tests put the host in the place of a GPU.
+ * The service that {@link layer} provides over any backend, so that tests put the host in the place of a GPU.
  *
  * **Example** (Asking for it)
  *
@@ -168,7 +168,7 @@ export type Services = ReconnectingServices
  * import { Host } from "effect-gpu-pool/host"
  *
  * const size = Reconnecting.Reconnecting.use((gpu) => gpu.provide(BufferPool.use(64, (x) => Effect.succeed(x.size))))
- * await Effect.runPromise(Effect.provide(size, Host.layerReconnecting())) // => 64
+ * await Effect.runPromise(Effect.provide(size, Reconnecting.layer(Host.layer()))) // => 64
  * ```
  *
  * @category services
@@ -201,7 +201,7 @@ export class Reconnecting
  * Reconnecting.provide(job).pipe(
  *   Effect.retry({ while: Reconnecting.isDeviceLost, times: 3 }),
  *   Effect.andThen(Reconnecting.generation),
- *   Effect.provide(Host.layerReconnecting({ device: { faults } }))
+ *   Effect.provide(Reconnecting.layer(Host.layer({ faults })))
  * ) // => 2
  * ```
  *
@@ -225,7 +225,7 @@ export const provide = <A, E, R>(
  *
  * Effect.all([Reconnecting.generation, Reconnecting.provide(CommandQueue.finish), Reconnecting.generation]).pipe(
  *   Effect.map(([before, , after]) => [before, after]),
- *   Effect.provide(Host.layerReconnecting())
+ *   Effect.provide(Reconnecting.layer(Host.layer()))
  * ) // => [0, 1]
  * ```
  *
@@ -266,17 +266,26 @@ export interface PooledOptions<R = never> extends Options<GpuError, R> {
 }
 
 /**
- * The service {@link Reconnecting} over any layer that opens a device, as that of a backend of your own. The built-in backends
- * have it as `layerReconnecting`. Fails with InvalidRequest for options that are none; opens no device.
+ * The service {@link Reconnecting} over the layer of any backend, or over any other that opens a device: it opens one, with a pool
+ * of buffers, at the first use, and again at the first use after it was lost. Fails with InvalidRequest for options that are none;
+ * a device that cannot be opened fails {@link provide}.
  *
- * **Example** (Over the device that the user chose)
+ * **Example** (A page whose device may be taken from it, and the device that the user chose)
  *
  * ```ts
+ * import { Effect, Schedule } from "effect"
  * import { Reconnecting } from "effect-gpu-pool"
  * import { Devices } from "effect-gpu-pool/devices"
+ * import { WebGpu } from "effect-gpu-pool/webgpu"
  *
- * const gpu = Reconnecting.layer(Devices.layerDefault(), { pool: { maxBytes: "50%" } })
+ * const page = Reconnecting.layer(WebGpu.layer({ powerPreference: "high-performance" }), {
+ *   schedule: Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 5 })),
+ *   onLost: (error) => Effect.logWarning(error.message)
+ * })
+ * const chosen = Reconnecting.layer(Devices.layerDefault(), { pool: { maxBytes: "50%" } })
  * ```
+ *
+ * @see https://www.w3.org/TR/webgpu/#lose-the-device
  *
  * @category layers
  * @since 0.1.0
@@ -285,44 +294,20 @@ export const layer = <R = never, R2 = never>(
   device: Layer.Layer<Device.Services, GpuError, R>,
   options?: PooledOptions<R2>
 ): Layer.Layer<Reconnecting, GpuError, R | R2> =>
-  Layer.effect(Reconnecting, pooled("Reconnecting.layer", device, options))
-
-/**
- * The same for a backend, whose own options stand beside them.
- *
- * @internal
- */
-export const layerOf = <D, R = never>(
-  operation: string,
-  device: (options?: D) => Layer.Layer<Device.Services, GpuError>,
-  options: (PooledOptions<R> & { readonly device?: D | undefined }) | undefined
-): Layer.Layer<Reconnecting, GpuError, R> =>
   Layer.effect(
     Reconnecting,
     Effect.suspend(() => {
-      const given = membersOf(operation, options, knownOfBackend)
+      const operation = "Reconnecting.layer"
+      const given = membersOf(operation, options, knownOfPooled)
       if (isGpuError(given)) return given
-      const { device: ofDevice, onLost, pool, schedule } = given
-      return pooled(operation, device(ofDevice), { onLost, pool, schedule })
+      const { onLost, pool, schedule } = given
+      return layerProblem(operation, device) ?? make<Services, GpuError, R | R2>(operation, {
+        layer: BufferPool.layer(pool).pipe(Layer.provideMerge(device)),
+        onLost,
+        schedule
+      })
     })
   )
-
-const pooled = <R, R2>(
-  operation: string,
-  device: Layer.Layer<Device.Services, GpuError, R>,
-  options: PooledOptions<R2> | undefined
-): Effect.Effect<Generations<Services>, GpuError, R | R2 | Scope.Scope> =>
-  Effect.suspend(() => {
-    const given = membersOf(operation, options, knownOfPooled)
-    if (isGpuError(given)) return given
-    const { onLost, pool, schedule } = given
-    const problem = layerProblem(operation, device)
-    return problem ?? make<Services, GpuError, R | R2>(operation, {
-      layer: BufferPool.layer(pool).pipe(Layer.provideMerge(device)),
-      onLost,
-      schedule
-    })
-  })
 
 const make = Effect.fnUntraced(function*<I, E, R>(
   operation: string,
@@ -362,10 +347,3 @@ const knownOfService = KnownOptions.of<ServiceOptions<never, never, never>>({
 })
 
 const knownOfPooled = KnownOptions.of<PooledOptions>({ pool: true, schedule: true, onLost: true })
-
-const knownOfBackend = KnownOptions.of<PooledOptions & { readonly device?: unknown }>({
-  device: true,
-  pool: true,
-  schedule: true,
-  onLost: true
-})
