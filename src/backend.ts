@@ -230,6 +230,30 @@ export * as KernelTimes from "./services/device/queues/KernelTimes.ts"
 export * as KnownOptions from "./domain/arguments/KnownOptions.ts"
 
 /**
+ * What kernels must know of the language of a backend.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as Language from "./domain/language/Language.ts"
+
+/**
+ * What writes kernels that are made of expressions, for a backend of your own.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as LanguageWriter from "./domain/language/LanguageWriter.ts"
+
+/**
+ * The operations of expressions, with the types that each takes and gives.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as Operation from "./domain/language/Operation.ts"
+
+/**
  * A request as its shell knows it.
  *
  * @category pools

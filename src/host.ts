@@ -11,3 +11,11 @@
  * @since 0.1.0
  */
 export * as Host from "./layers/Host/Host.ts"
+
+/**
+ * The language of the host backend, for backends that run JavaScript elsewhere.
+ *
+ * @category backends
+ * @since 0.1.0
+ */
+export * as JavaScript from "./layers/Host/language/JavaScript.ts"

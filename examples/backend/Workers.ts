@@ -8,12 +8,14 @@ import { Pipeline } from "./Pipeline.ts"
 import { Threads } from "./Threads.ts"
 import type { WorkersBuffer } from "./WorkersBuffer.ts"
 import { WorkersDevice } from "./WorkersDevice.ts"
-import { compiler } from "./WorkersKernel.ts"
+import { compiler, javaScript, type ThreadLanguage } from "./WorkersKernel.ts"
 import { WorkersQueue } from "./WorkersQueue.ts"
 
 export interface WorkersOptions {
   /** As many as the machine can run at a time, without it. */
   readonly threads?: number | undefined
+  /** The language of kernels: JavaScript without it. */
+  readonly language?: ThreadLanguage | undefined
 }
 
 /** What only this backend has. */
@@ -35,7 +37,9 @@ const memory = ({ info, status }: WorkersDevice, buffer: BufferLike.BufferLike) 
     return Effect.succeed(new Uint8Array(own?.memory ?? new SharedArrayBuffer(0), own?.origin ?? 0, buffer.size))
   })
 
-const make = Effect.fnUntraced(function*({ threads: count = availableParallelism() }: WorkersOptions) {
+const make = Effect.fnUntraced(function*(
+  { language = javaScript, threads: count = availableParallelism() }: WorkersOptions
+) {
   if (!Number.isInteger(count) || count < 1) {
     return yield* GpuError.invalidRequest(
       "Workers.layer",
@@ -43,12 +47,12 @@ const make = Effect.fnUntraced(function*({ threads: count = availableParallelism
       "Leave it out."
     )
   }
-  const device = new WorkersDevice(count)
+  const device = new WorkersDevice(count, language.writer.language)
   const threads = yield* Threads.open(count, device)
   yield* Effect.addFinalizer(() => Effect.sync(() => device.close()))
   const pipeline = new Pipeline(threads, device.status)
   const { info, status } = device
-  const cache = yield* KernelCache.make(compiler(threads, pipeline, device), { info, status })
+  const cache = yield* KernelCache.make(compiler(threads, pipeline, language, device), { info, status })
   const queue = new WorkersQueue(device, pipeline, count)
   const services = Device.fromDrivers({ device, cache, queue, images: noImages })
   return Context.add(services, Workers, { threads: count, memory: (buffer) => memory(device, buffer) })

@@ -1,7 +1,14 @@
 /** The device: what it is, and the creation and destruction of its buffers. */
 import { Effect, Exit } from "effect"
 import { type DeviceContext, DType, GpuError } from "effect-gpu-pool"
-import { BackendTraits, type DeviceBuffer, type DeviceInfo, DeviceStatus, DriverObjects } from "effect-gpu-pool/backend"
+import {
+  BackendTraits,
+  type DeviceBuffer,
+  type DeviceInfo,
+  DeviceStatus,
+  DriverObjects,
+  type Language
+} from "effect-gpu-pool/backend"
 import { backend, driverError } from "./DriverErrors.ts"
 import { shared } from "./Memory.ts"
 import { WorkersBuffer } from "./WorkersBuffer.ts"
@@ -10,10 +17,10 @@ const GiB = 2 ** 30
 
 const dtypes: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f16", "f64"]
 
-const describe = (threads: number): DeviceInfo.DeviceInfo => ({
+const describe = (threads: number, language: Language.Language): DeviceInfo.DeviceInfo => ({
   backend,
   // Floats as JavaScript has them, and kernels that need no compiler. Threads share only memory that is made for it.
-  traits: { ...BackendTraits.javaScript, usesHostMemory: false },
+  traits: BackendTraits.make({ language }),
   name: `${threads} threads`,
   vendor: "effect-gpu-pool",
   driver: "node:worker_threads",
@@ -42,8 +49,8 @@ export class WorkersDevice implements Service {
   /** Buffers and regions that were not destroyed. */
   readonly #live = new Set<WorkersBuffer>()
 
-  constructor(threads: number) {
-    this.info = describe(threads)
+  constructor(threads: number, language: Language.Language) {
+    this.info = describe(threads, language)
     this.driverObjects.add("device")
   }
 

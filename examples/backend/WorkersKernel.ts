@@ -1,10 +1,24 @@
-/** Kernels: the text of a host body, of which every thread makes a function. */
+/** Kernels: the text of a function, of which every thread makes the function. */
 import { Effect } from "effect"
-import { type DeviceContext, GpuError, Kernel } from "effect-gpu-pool"
-import { KernelCache } from "effect-gpu-pool/backend"
-import { backend, driverError } from "./DriverErrors.ts"
+import { type DeviceContext, GpuError, type Kernel } from "effect-gpu-pool"
+import { KernelCache, type LanguageWriter } from "effect-gpu-pool/backend"
+import { JavaScript } from "effect-gpu-pool/host"
+import { driverError } from "./DriverErrors.ts"
 import type { Pipeline } from "./Pipeline.ts"
 import type { Threads } from "./Threads.ts"
+
+/** A language in which the threads' kernels are written. */
+export interface ThreadLanguage {
+  readonly writer: LanguageWriter.LanguageWriter
+  /** The function of a range of items as text. Throws what is wrong with the body. */
+  readonly functionText: (kernel: Kernel.Kernel, source: Kernel.KernelSource) => string
+}
+
+/** Functions, as the host has them. */
+export const javaScript: ThreadLanguage = {
+  writer: JavaScript.writer,
+  functionText: (_, { body }) => JavaScript.textOf(body)
+}
 
 export class WorkersKernel extends KernelCache.CompiledKernel {
   /** What the threads know it by. */
@@ -20,6 +34,7 @@ export class WorkersKernel extends KernelCache.CompiledKernel {
 export const compiler = (
   threads: Threads,
   pipeline: Pipeline,
+  language: ThreadLanguage,
   { driverObjects, status }: Pick<DeviceContext.DeviceContext["Service"], "driverObjects" | "status">
 ): KernelCache.KernelCompiler<WorkersKernel> => {
   let kernels = 0
@@ -34,12 +49,12 @@ export const compiler = (
       })
     })
   return {
-    key: (kernel) =>
-      JSON.stringify([Kernel.hostSource(kernel), kernel.name, kernel.args, kernel.workgroupSize, kernel.workPerItem]),
-    compile: (kernel) => {
-      const source = Kernel.hostSource(kernel)
-      return source === undefined ? withoutBody(kernel) : compile(kernel, source)
-    },
+    writer: Effect.succeed(language.writer),
+    compile: (kernel, source) =>
+      Effect.flatMap(
+        Effect.try({ try: () => language.functionText(kernel, source), catch: asError }),
+        (text) => compile(kernel, text)
+      ),
     release: ({ id }) => {
       driverObjects.remove("kernel")
       pipeline.enqueue({
@@ -50,12 +65,5 @@ export const compiler = (
   }
 }
 
-const withoutBody = ({ name }: Kernel.Kernel): GpuError.GpuError =>
-  GpuError.make(
-    new GpuError.Unsupported({
-      operation: `KernelCache.get, kernel "${name}"`,
-      backend,
-      feature: "a kernel without a host body",
-      hint: "Give the kernel a body.host, or run it on a backend that it has a body for."
-    })
-  )
+const asError = (thrown: unknown): GpuError.GpuError =>
+  GpuError.isGpuError(thrown) ? thrown : driverError("compile", String(thrown), [])

@@ -2,6 +2,8 @@
 import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
 import { assert, describe, it } from "@effect/vitest"
 import { Kernel, KernelArgument } from "effect-gpu-pool"
+import { JavaScript } from "effect-gpu-pool/host"
+import { inJavaScript } from "../support/writtenSource.ts"
 
 const { VectorArg } = KernelArgument
 
@@ -11,7 +13,7 @@ type Body = (from: number, to: number, args: Readonly<Record<string, unknown>>) 
 
 /** The body as another thread has it: from its text alone. */
 const moved = (kernel: Kernel.Kernel): Body =>
-  new Function(`"use strict"; return ${Kernel.hostSource(kernel)}`)() as Body
+  new Function(`"use strict"; return ${JavaScript.textOf(inJavaScript(kernel))}`)() as Body
 
 const runMoved = (kernel: Kernel.Kernel, length: number): ReadonlyArray<number> => {
   const x = Uint32Array.from({ length }, (_, i) => i)
@@ -25,7 +27,7 @@ function named(from: number, to: number, { x }: { readonly x: Uint32Array }): vo
 
 const kernelOf = (host: Kernel.HostBody<typeof args>) => Kernel.make({ name: "tried", args, body: { host } })
 
-describe("Kernel.hostSource", () => {
+describe("JavaScript.textOf", () => {
   it("gives a function's own text, however it is written", () => {
     const bodies: ReadonlyArray<Kernel.HostBody<typeof args>> = [
       (from, to, { x }) => void x.fill(3, from, to),
@@ -42,10 +44,6 @@ describe("Kernel.hostSource", () => {
     for (const body of bodies) assert.deepStrictEqual(runMoved(kernelOf(body), 2), [3, 3])
   })
 
-  it("has nothing of a kernel without a host body", () => {
-    assert.isUndefined(Kernel.hostSource(Kernel.make({ name: "none", args, body: {} })))
-  })
-
   it("gives generated bodies with the functions that they call", () => {
     const kernel = ElementwiseKernel.make({
       name: "odd",
@@ -56,7 +54,7 @@ describe("Kernel.hostSource", () => {
     const inPlace = new Float32Array(values.length)
     const elsewhere = new Float32Array(values.length)
     const a = Float32Array.from(values)
-    ;(kernel.body.host as Body)(0, values.length, { a, y: inPlace })
+    inJavaScript(kernel)(0, values.length, { a, y: inPlace })
     moved(kernel)(0, values.length, { a, y: elsewhere })
     assert.deepStrictEqual(elsewhere, inPlace)
     assert.strictEqual(elsewhere[3], 2 + 8)

@@ -1,10 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { reservedBy } from "../../src/domain/kernel/ReservedWords.ts"
+import { isReserved } from "../../src/domain/kernel/ReservedWords.ts"
 
 /** Of each list of the two languages' specifications, the first, the last and some from between. */
-const isReserved = (word: string): boolean => reservedBy(word) !== undefined
-
 const wgslKeywords = ["alias", "break", "const_assert", "let", "override", "var", "while"]
 const wgslReserved = ["NULL", "Self", "abstract", "asm", "groupshared", "target", "thread_local", "with", "yield"]
 const openClKeywords = ["auto", "char", "unsigned", "volatile", "while"]

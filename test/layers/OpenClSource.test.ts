@@ -4,9 +4,10 @@ import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import * as OpenClSource from "../../src/layers/OpenCl/kernels/OpenClSource.ts"
 import * as OpenClCode from "../../src/layers/OpenCl/OpenClCode.ts"
+import { inOpenClC } from "../support/writtenSource.ts"
 
 const generate = (kernel: Kernel.Kernel, workgroupSize: number | undefined = 64) =>
-  OpenClSource.source(kernel, { body: kernel.body.opencl ?? "", workgroupSize })
+  OpenClSource.source(kernel, { ...inOpenClC(kernel), workgroupSize })
 
 describe("OpenClSource", () => {
   it("writes the whole kernel around the body", () => {
@@ -61,7 +62,7 @@ x[i] = a * y[y_offset + i];
   it("takes images over buffers by their type, or as rows where the driver needs that", () => {
     const kernel = Kernel.make({ name: "k", args: [ImageArg("x", { kind: "1dBuffer" })], body: { opencl: "" } })
     assert.include(generate(kernel), "__read_only image1d_buffer_t x")
-    const options = { body: "", workgroupSize: undefined, rowsForBuffers: true }
+    const options = { body: "", preamble: "", workgroupSize: undefined, rowsForBuffers: true }
     assert.include(OpenClSource.source(kernel, options), "__read_only image1d_t x")
     const array = Kernel.make({ name: "k", args: [ImageArg("x", { kind: "1dArray" })], body: { opencl: "" } })
     assert.include(OpenClSource.source(array, options), "__read_only image1d_array_t x")
@@ -115,7 +116,10 @@ x[i] = a * y[y_offset + i];
 
   it("leaves the workgroup size to the driver when there is none", () => {
     const kernel = Kernel.make({ name: "k", args: [], body: { opencl: "" } })
-    assert.notInclude(OpenClSource.source(kernel, { body: "", workgroupSize: undefined }), "reqd_work_group_size")
+    assert.notInclude(
+      OpenClSource.source(kernel, { body: "", preamble: "", workgroupSize: undefined }),
+      "reqd_work_group_size"
+    )
   })
 
   it("takes only the count when there is no argument", () => {

@@ -6,6 +6,7 @@ import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { generate, maxDispatchItems, workgroups, writeScalars } from "../../src/layers/WebGpu/kernels/WgslSource.ts"
+import { inWgsl } from "../support/writtenSource.ts"
 
 const axpy = Kernel.make({
   name: "axpy",
@@ -22,13 +23,13 @@ const axpy = Kernel.make({
 })
 
 const source = (kernel: Kernel.Kernel) => {
-  const generated = generate(kernel)
+  const generated = generate(kernel, inWgsl(kernel))
   if (generated instanceof GpuError) throw generated
   return generated
 }
 
 const failure = (kernel: Kernel.Kernel) => {
-  const generated = generate(kernel)
+  const generated = generate(kernel, inWgsl(kernel))
   if (!(generated instanceof GpuError)) throw new Error("generated")
   return generated
 }
@@ -213,12 +214,6 @@ struct Scalars__block {
     strictEqual(reason._tag, "Unsupported")
     assert.include(message, `${type} (argument "a")`)
     assert.include(message, hint)
-  })
-
-  it("says what is missing", () => {
-    const opencl = failure(Kernel.make({ name: "other", args: [], body: { opencl: ";" } }))
-    strictEqual(opencl.reason._tag, "Unsupported")
-    assert.include(opencl.message, "without a WGSL body")
   })
 
   it("lays out enough workgroups within two dimensions, and no index that wraps round", () => {

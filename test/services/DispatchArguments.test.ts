@@ -3,11 +3,12 @@ import * as fc from "fast-check"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as DType from "../../src/domain/data/DType.ts"
 import type { ValueType } from "../../src/domain/data/ValueType.ts"
-import { javaScript } from "../../src/domain/device/BackendTraits.ts"
+import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
 import { GpuError, invalidRequest } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import { language } from "../../src/layers/Host/language/JavaScript.ts"
 import { DeviceBuffer } from "../../src/services/device/DeviceBuffer.ts"
 import { bind, type BoundArguments } from "../../src/services/queue/BoundArguments.ts"
 import type { ArgumentValue } from "../../src/services/queue/DispatchArguments.ts"
@@ -16,7 +17,7 @@ class Memory extends DeviceBuffer {}
 
 const info: DeviceInfo = {
   backend: "host",
-  traits: javaScript,
+  traits: BackendTraits.make({ language }),
   name: "a device",
   vendor: "",
   driver: "",

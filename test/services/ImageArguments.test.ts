@@ -1,7 +1,7 @@
 /** The checks between a program's images and a driver, without a device. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { javaScript } from "../../src/domain/device/BackendTraits.ts"
+import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
 import { DeviceLost, GpuError, make as makeError, type Reason } from "../../src/domain/GpuError.ts"
 import * as ImageChannel from "../../src/domain/images/ImageChannel.ts"
@@ -11,6 +11,7 @@ import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import * as SamplerOptions from "../../src/domain/images/SamplerOptions.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ImageArg, type KernelArgument, SamplerArg } from "../../src/domain/kernel/KernelArgument.ts"
+import { language } from "../../src/layers/Host/language/JavaScript.ts"
 import * as MappedMemory from "../../src/services/buffers/mapping/MappedMemory.ts"
 import { DeviceImage } from "../../src/services/device/DeviceImage.ts"
 import { DeviceSampler } from "../../src/services/device/DeviceSampler.ts"
@@ -22,7 +23,7 @@ class Sampler extends DeviceSampler {}
 
 const device = (): DeviceInfo => ({
   backend: "host",
-  traits: javaScript,
+  traits: BackendTraits.make({ language }),
   name: "a device",
   vendor: "",
   driver: "",

@@ -7,12 +7,13 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
-import { javaScript } from "../../src/domain/device/BackendTraits.ts"
+import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
 import { DeviceStatus } from "../../src/domain/device/DeviceStatus.ts"
 import { DriverError, type GpuError, make as makeError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import { language, writer } from "../../src/layers/Host/language/JavaScript.ts"
 import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import { nextTurn, ParkAt, reasonOf, tagOf } from "../support/hostPool.ts"
 
@@ -20,7 +21,7 @@ class Compiled extends KernelCache.CompiledKernel {}
 
 const info: DeviceInfo = {
   backend: "host",
-  traits: javaScript,
+  traits: BackendTraits.make({ language }),
   name: "small",
   vendor: "test",
   driver: "test",
@@ -42,7 +43,9 @@ const info: DeviceInfo = {
 const make = (compiler: KernelCache.KernelCompiler<Compiled>, capacity?: number) =>
   KernelCache.make(compiler, { status: new DeviceStatus("test"), info, capacity })
 
-const kernel = (name: string) => Kernel.make({ name, args: [], body: { host: () => {} } })
+const host = (): void => {}
+
+const kernel = (name: string) => Kernel.make({ name, args: [], body: { host } })
 
 /** A compiler that keeps account, and compiles at once unless told otherwise. */
 class Compiler implements KernelCache.KernelCompiler<Compiled> {
@@ -50,7 +53,7 @@ class Compiler implements KernelCache.KernelCompiler<Compiled> {
   live = 0
   before: Effect.Effect<void, GpuError> = Effect.void
 
-  readonly key = ({ name }: Kernel.Kernel) => name
+  readonly writer = Effect.succeed(writer)
   readonly compile = (kernel: Kernel.Kernel) =>
     Effect.suspend(() => {
       this.events.push(`compile ${kernel.name}`)

@@ -4,11 +4,12 @@ import * as Exit from "effect/Exit"
 import * as fc from "fast-check"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as MemorySpan from "../../src/domain/data/MemorySpan.ts"
-import { javaScript } from "../../src/domain/device/BackendTraits.ts"
+import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
 import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import { language } from "../../src/layers/Host/language/JavaScript.ts"
 import * as BufferProblems from "../../src/services/buffers/BufferProblems.ts"
 import * as MappedMemory from "../../src/services/buffers/mapping/MappedMemory.ts"
 import { DeviceBuffer } from "../../src/services/device/DeviceBuffer.ts"
@@ -17,7 +18,7 @@ import { bind } from "../../src/services/queue/BoundArguments.ts"
 
 const info: DeviceInfo = {
   backend: "host",
-  traits: javaScript,
+  traits: BackendTraits.make({ language }),
   name: "a device",
   vendor: "",
   driver: "",

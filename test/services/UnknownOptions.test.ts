@@ -12,7 +12,7 @@ import type * as Scope from "effect/Scope"
 import { FaultyAllocator, LimitingAllocator } from "../../src/allocators.ts"
 import { DeviceMemo, KernelCache, PoolCore } from "../../src/backend.ts"
 import { Devices, DeviceSelector, TransferSpeed } from "../../src/devices.ts"
-import { Host } from "../../src/host.ts"
+import { Host, JavaScript } from "../../src/host.ts"
 import { ImageFormat, ImagePool, Images, ImageShape } from "../../src/images.ts"
 import {
   Allocator,
@@ -63,7 +63,7 @@ const problemOf = (kernel: { readonly problem: GpuError.GpuError | undefined }) 
   Effect.suspend(() => kernel.problem ?? Effect.void)
 
 const compiler: KernelCache.KernelCompiler<KernelCache.CompiledKernel> = {
-  key: ({ name }) => name,
+  writer: Effect.succeed(JavaScript.writer),
   compile: () => Effect.never,
   release: () => undefined
 }

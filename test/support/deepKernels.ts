@@ -44,7 +44,7 @@ const attempt = (body: string) =>
 
 const accepts = (body: string, stackBytes: number): boolean => {
   const kernel = kernelOf(body)
-  const source = OpenClSource.source(kernel, { body, workgroupSize: kernel.workgroupSize })
+  const source = OpenClSource.source(kernel, { body, preamble: "", workgroupSize: kernel.workgroupSize })
   return CompilerStack.problem(kernel.name, source, stackBytes) === undefined
 }
 

@@ -2,12 +2,13 @@
  * The description of a small device, for rules that look at nothing else.
  */
 import type { DType } from "../../src/domain/data/DType.ts"
-import { javaScript } from "../../src/domain/device/BackendTraits.ts"
+import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"
 import type { DeviceInfo, ImageLimits } from "../../src/domain/device/DeviceInfo.ts"
+import { language } from "../../src/layers/Host/language/JavaScript.ts"
 
 export const describedDevice = (dtypes: ReadonlyArray<DType>, images?: ImageLimits | undefined): DeviceInfo => ({
   backend: "opencl",
-  traits: javaScript,
+  traits: BackendTraits.make({ language }),
   name: "a device",
   vendor: "",
   driver: "",

@@ -45,14 +45,6 @@ export * as ReductionKernel from "./kernels/ReductionKernel.ts"
 export * as ScanKernel from "./kernels/ScanKernel.ts"
 
 /**
- * The operations of expressions, with the types that each takes and gives.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as Operation from "./kernels/expression/Operation.ts"
-
-/**
  * What expressions are made of.
  *
  * @category kernels

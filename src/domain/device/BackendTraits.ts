@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { ImageKind } from "../images/ImageShape.ts"
+import type { Language } from "../language/Language.ts"
 
 /**
  * What a backend may do to floats besides rounding them.
@@ -27,8 +28,8 @@ export interface FloatRules {
  * @since 0.1.0
  */
 export interface BackendTraits {
-  /** Which of a kernel's bodies it runs: statements in WGSL or OpenCL C, or a function of JavaScript. */
-  readonly language: "wgsl" | "opencl" | "host"
+  /** The language of its kernels. */
+  readonly language: Language
   /** How long it takes for a kernel that is new to it: nothing to speak of, some ten milliseconds, or more. */
   readonly compiling: "none" | "fast" | "slow"
   readonly floats: FloatRules
@@ -41,24 +42,26 @@ export interface BackendTraits {
 }
 
 /**
- * A backend that runs JavaScript: floats as they are written, and everything else that there is.
+ * The traits of a backend: its language, and what is not as in most. Without more it compiles at once, computes floats as they are
+ * written, has images of every kind, and no memory of the program's.
  *
  * **Example** (A backend without images over buffers)
  *
  * ```ts
  * import { BackendTraits } from "effect-gpu-pool/backend"
+ * import { JavaScript } from "effect-gpu-pool/host"
  *
- * const traits: BackendTraits.BackendTraits = { ...BackendTraits.javaScript, optionalImages: ["1dBuffer"] }
+ * const traits = BackendTraits.make({ language: JavaScript.language, optionalImages: ["1dBuffer"] })
  * ```
  *
- * @category constants
+ * @category constructors
  * @since 0.1.0
  */
-export const javaScript: BackendTraits = {
-  language: "host",
+export const make = (traits: Pick<BackendTraits, "language"> & Partial<BackendTraits>): BackendTraits => ({
   compiling: "none",
   floats: { flushes: false, reorders: false, assumesFinite: false },
-  usesHostMemory: true,
+  usesHostMemory: false,
   readsStaged: false,
-  optionalImages: []
-}
+  optionalImages: [],
+  ...traits
+})

@@ -1,10 +1,10 @@
 /**
- * A kernel: arguments and one body per backend language. The library writes everything around the body.
+ * A kernel: arguments and one body per language. The library writes everything around the body.
  *
  * @since 0.1.0
  */
 import { optionsProblem, readValues, valid } from "../arguments/ArgumentProblem.ts"
-import { demand, demandMembers } from "../arguments/Demand.ts"
+import { demand } from "../arguments/Demand.ts"
 import * as KnownOptions from "../arguments/KnownOptions.ts"
 import { shown } from "../arguments/ShownValue.ts"
 import { type DType, isDType, type TypedArrayOf } from "../data/DType.ts"
@@ -15,9 +15,12 @@ import * as ImageChannel from "../images/ImageChannel.ts"
 import * as Format from "../images/ImageFormat.ts"
 import { kinds as imageKinds } from "../images/ImageShape.ts"
 import type { ReadableImage, Sampler, WritableImage } from "../images/KernelImage.ts"
+import type { KernelBody, KernelSource, LanguageWriter } from "../language/LanguageWriter.ts"
 import type { Access, ImageAccess, ImageArg, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
 import { showingKernel } from "./KernelLine.ts"
-import { reservedBy, type ReservedWord } from "./ReservedWords.ts"
+import { isReserved, type ReservedWord } from "./ReservedWords.ts"
+
+export type { KernelBody, KernelSource } from "../language/LanguageWriter.ts"
 
 /**
  * What a host body gets: a typed array per vector, and `<name>_offset` per vector with an offset; per scalar a number, a
@@ -40,7 +43,7 @@ export type HostArguments<Args extends ReadonlyArray<KernelArgument>> =
 
 /**
  * A body for the host backend: works through the items `from` to `to` (exclusive). It is called range by range, with a
- * yield to the event loop in between. Other backends may move it to threads of their own, as text: see {@link hostSource}.
+ * yield to the event loop in between. Other backends may move it to threads of their own, as text.
  *
  * @category models
  * @since 0.1.0
@@ -52,17 +55,22 @@ export type HostBody<Args extends ReadonlyArray<KernelArgument>> = (
 ) => void
 
 /**
- * One body per language. WGSL and OpenCL C bodies are statements for one item: they see the item's index `i`, the
- * number of items `count` (both unsigned 32-bit) and the arguments by name.
+ * One body per language, by the id of the language: `wgsl`, `opencl` and `host` are those of the library's own backends.
  *
  * @category models
  * @since 0.1.0
  */
-export interface KernelBodies<Args extends ReadonlyArray<KernelArgument>> {
-  readonly wgsl?: string | undefined
-  readonly opencl?: string | undefined
-  readonly host?: HostBody<Args> | undefined
+export type KernelBodies<Args extends ReadonlyArray<KernelArgument>> = {
+  readonly [language: string]: string | HostBody<Args> | undefined
 }
+
+/**
+ * Writes a kernel that is made of expressions, in a language.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Generate = (writer: LanguageWriter) => KernelSource
 
 /**
  * A kernel definition; compiled on first use by the device's KernelCache.
@@ -73,13 +81,12 @@ export interface KernelBodies<Args extends ReadonlyArray<KernelArgument>> {
 export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = ReadonlyArray<KernelArgument>> {
   readonly name: string
   readonly args: Args
-  readonly body: {
-    readonly wgsl: string | undefined
-    readonly opencl: string | undefined
-    readonly host: ((from: number, to: number, args: never) => void) | undefined
-  }
+  /** Those that were written by hand. */
+  readonly body: { readonly [language: string]: KernelBody | undefined }
   /** Declarations put before the kernel, such as functions. */
-  readonly preamble: { readonly wgsl: string; readonly opencl: string }
+  readonly preamble: { readonly [language: string]: string | undefined }
+  /** Writes it in languages for which it has no body. */
+  readonly generate?: Generate | undefined
   /** Items of one workgroup. */
   readonly workgroupSize: number
   /** Options for the OpenCL compiler, as `-cl-mad-enable`. */
@@ -105,7 +112,7 @@ interface KernelOptions<Args extends ReadonlyArray<KernelArgument>> {
   readonly name: string
   readonly args: Args
   readonly body: KernelBodies<Args>
-  readonly preamble?: { readonly wgsl?: string | undefined; readonly opencl?: string | undefined } | undefined
+  readonly preamble?: { readonly [language: string]: string | undefined } | undefined
   readonly workgroupSize?: number | undefined
   readonly buildOptions?: string | undefined
   readonly dtypes?: ReadonlyArray<DType> | undefined
@@ -158,12 +165,14 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(
 
 /**
  * The same for a list of arguments that is a parameter of the caller's own types: their names are known only to who calls that.
+ * `generate` writes the kernel in languages for which it has no body.
  *
  * @category functions
  * @since 0.1.0
  */
 export const define = <const Args extends ReadonlyArray<KernelArgument>>(
-  options: KernelOptions<Args>
+  options: KernelOptions<Args>,
+  generate?: Generate
 ): Kernel<Args> => {
   const { args, body, buildOptions = "", dtypes = [], itemwise = [], name, preamble, problem, workPerItem } = given(
     options
@@ -172,8 +181,9 @@ export const define = <const Args extends ReadonlyArray<KernelArgument>>(
   const made = {
     name,
     args: fixedList(args),
-    body: Object.freeze({ wgsl: body.wgsl, opencl: body.opencl, host: body.host }),
-    preamble: Object.freeze({ wgsl: preamble?.wgsl ?? "", opencl: preamble?.opencl ?? "" }),
+    body: Object.freeze({ ...body }),
+    preamble: Object.freeze({ ...preamble }),
+    ...(generate === undefined ? {} : { generate }),
     workgroupSize,
     buildOptions,
     dtypes: fixedList(dtypes),
@@ -208,7 +218,7 @@ export type HostValue =
 /**
  * A host body, or a function for one, that uses `values` besides its arguments: `make` gets them and answers with the function.
  * On the host itself this is `make(values)`; a backend that runs bodies on other threads gets the values as they are now, written
- * as text ({@link hostSource}). Functions among them see nothing but their own arguments and what JavaScript has everywhere,
+ * as text. Functions among them see nothing but their own arguments and what JavaScript has everywhere,
  * unless they are made so themselves. Throws a TypeError for a value without a text, as a typed array.
  *
  * **Example** (A body that uses a number of the program's)
@@ -244,43 +254,6 @@ export const hostFunction = <
   return HostSource.withText(made, text)
 }
 
-/**
- * The host body of a kernel as text, for backends that run it where functions cannot be sent: an expression that gives the
- * body, in strict mode or not. `undefined` for a kernel without one. Bodies of generated kernels are written as such, those of
- * {@link hostFunction} with the values that they use; every other is its function's own text, and sees nothing but its arguments
- * and what JavaScript has everywhere: a name of the program around it is a ReferenceError where it runs.
- *
- * **Example** (Running a body of a kernel from its text)
- *
- * ```ts
- * import { Kernel, KernelArgument } from "effect-gpu-pool"
- *
- * const double = Kernel.make({
- *   name: "double",
- *   args: [KernelArgument.VectorArg("u32", "x")],
- *   body: {
- *     host: (from, to, { x }) => {
- *       for (let i = from; i < to; i++) x[i] = 2 * x[i]!
- *     }
- *   }
- * })
- * const body = new Function(`return ${Kernel.hostSource(double)}`)()
- * const x = Uint32Array.of(1, 2, 3)
- * body(0, 3, { x })
- * Array.from(x) // => [2, 4, 6]
- * ```
- *
- * @category accessors
- * @since 0.1.0
- */
-export const hostSource = (kernel: Kernel): string | undefined => {
-  demandMembers("Kernel.hostSource", "the kernel", kernel, { body: "object" })
-  const { host } = kernel.body
-  if (host === undefined) return undefined
-  demand("Kernel.hostSource", "its host body", host, "function")
-  return HostSource.textOf(host)
-}
-
 /** Programs without types can pass anything. */
 const given = <O extends { readonly body: object }>(options: O): O => {
   if (typeof options !== "object" || options === null) {
@@ -304,18 +277,9 @@ const known: KnownOptions.KnownOptions = KnownOptions.of<KernelOptions<ReadonlyA
   workPerItem: true,
   problem: true
 })
-const knownOfBody = KnownOptions.of<KernelBodies<ReadonlyArray<KernelArgument>>>({
-  wgsl: true,
-  opencl: true,
-  host: true
-})
-const knownOfPreamble = KnownOptions.of<Kernel["preamble"]>({ wgsl: true, opencl: true })
-
-/** Under an unknown language name the kernel would have no body. */
 const namesProblem = (options: KernelOptions<ReadonlyArray<KernelArgument>>): GpuError | undefined => {
   const called = typeof options.name === "string" ? `${operation}, kernel "${options.name}"` : operation
-  return optionsProblem(called, options, known) ?? optionsProblem(`${called}, body`, options.body, knownOfBody) ??
-    optionsProblem(`${called}, preamble`, options.preamble, knownOfPreamble)
+  return optionsProblem(called, options, known)
 }
 
 /**
@@ -404,14 +368,13 @@ const problemOf = (kernel: Kernel): GpuError | undefined => {
 const textProblem = ({ body, buildOptions, name, preamble }: Kernel): GpuError | undefined => {
   const texts: ReadonlyArray<readonly [what: string, value: unknown, isOptional: boolean]> = [
     ["name", name, false],
-    ["body.wgsl", body.wgsl, true],
-    ["body.opencl", body.opencl, true],
-    ["preamble.wgsl", preamble?.wgsl, false],
-    ["preamble.opencl", preamble?.opencl, false],
+    ...Object.entries(body).map(([id, value]) => [`body.${id}`, value, true] as const),
+    ...Object.entries(preamble ?? {}).map(([id, value]) => [`preamble.${id}`, value, true] as const),
     ["buildOptions", buildOptions, false]
   ]
   for (const [what, value, isOptional] of texts) {
     if (typeof value === "string" || (isOptional && value === undefined)) continue
+    if (what.startsWith("body.") && typeof value === "function") continue
     return invalidRequest(
       operation,
       `${shown(value)} was given for ${what}${typeof name === "string" ? ` of kernel "${name}"` : ""}`,
@@ -463,7 +426,7 @@ const imageProblem = (kernel: Kernel, argument: ImageArg): GpuError | undefined 
     return access === "read" ? undefined : invalidRequest(
       operation,
       `the format ${of} is missing, which the kernel writes`,
-      "Name it, as ImageFormat.rgba8: WGSL declares the format of what it writes."
+      "Name it, as ImageFormat.rgba8: kernels declare the format of what they write."
     )
   }
   const wrong = Format.problem(format)
@@ -555,11 +518,10 @@ const nameProblem = (kernel: Kernel): GpuError | undefined => {
         "Use letters, digits and single underscores, a letter first."
       )
     }
-    const keeper = name === kernel.name ? undefined : reservedBy(name)
-    if (keeper !== undefined) {
+    if (name !== kernel.name && isReserved(name)) {
       return invalidRequest(
         operation,
-        `"${name}" in kernel "${kernel.name}" is a word that ${keeper}`,
+        `"${name}" in kernel "${kernel.name}" is a word that a language of kernels reserves`,
         `Choose another name, as ${name}_value: kernels are portable, so what one language reserves is ` +
           "refused on every backend."
       )

@@ -1,20 +1,14 @@
 /**
- * Whether a device can run a well-formed kernel: a body in its language, element types, limits. Checked once, before a
- * backend compiles.
+ * Whether a device can run a well-formed kernel: element types, limits. Checked once, before a backend compiles.
  *
  * @since 0.1.0
  */
-import { withArticle } from "../arguments/ShownValue.ts"
 import * as DType from "../data/DType.ts"
 import * as ValueType from "../data/ValueType.ts"
 import type { DeviceInfo, ImageLimits } from "../device/DeviceInfo.ts"
 import { type GpuError, LimitExceeded, make as makeError, unsupported } from "../GpuError.ts"
 import { check, fixed, type Kernel } from "./Kernel.ts"
 import { isNumeric, type KernelArgument } from "./KernelArgument.ts"
-
-type Bodies = Kernel["body"]
-
-const languages: { readonly [L in keyof Bodies]: string } = { wgsl: "WGSL", opencl: "OpenCL", host: "host" }
 
 const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kernel.name}"`
 
@@ -46,24 +40,6 @@ export const problem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined 
     ) ??
     limitProblem(kernel, info, "maxWorkgroupSize", kernel.workgroupSize, "items") ??
     imagesProblem(kernel, info)
-
-/**
- * The kernel's body in a backend's language, or Unsupported.
- *
- * @category functions
- * @since 0.1.0
- */
-export const bodyOf = <L extends keyof Bodies>(
-  kernel: Kernel,
-  language: L,
-  backend: DeviceInfo["backend"]
-): NonNullable<Bodies[L]> | GpuError =>
-  kernel.body[language] ?? unsupported(
-    operationOf(kernel),
-    backend,
-    `a kernel without ${withArticle(languages[language])} body`,
-    `Give the kernel a body.${language}, or run it on a backend that it has a body for.`
-  )
 
 const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined => {
   const operation = operationOf(kernel)
@@ -104,16 +80,10 @@ export const typeProblem = (
 
 /** What has the types that not every device has. */
 const where = (dtype: DType.DType): string => {
-  switch (dtype) {
-    case "f64":
-      return ": for f64 OpenCL needs cl_khr_fp64, and WGSL has none"
-    case "f16":
-      return DType.hostSupports("f16")
-        ? ": for f16 WebGPU needs the feature shader-f16, and OpenCL cl_khr_fp16"
-        : ": f16 needs a JavaScript runtime with Float16Array and Math.f16round, as Node 24, on every backend"
-    default:
-      return ""
+  if (dtype === "f16" && !DType.hostSupports("f16")) {
+    return ": f16 needs a JavaScript runtime with Float16Array and Math.f16round, as Node 24, on every backend"
   }
+  return ", or a device that has it"
 }
 
 const limitProblem = (

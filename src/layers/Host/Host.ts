@@ -27,7 +27,7 @@ import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { portableAlignment } from "../../domain/data/BufferRange.ts"
 import * as DType from "../../domain/data/DType.ts"
-import { javaScript } from "../../domain/device/BackendTraits.ts"
+import * as BackendTraits from "../../domain/device/BackendTraits.ts"
 import * as Delay from "../../domain/device/Delay.ts"
 import type { DeviceInfo, ImageLimits } from "../../domain/device/DeviceInfo.ts"
 import {
@@ -52,6 +52,7 @@ import { HostMemory } from "./HostMemory.ts"
 import { HostQueue } from "./HostQueue.ts"
 import * as HostView from "./HostView.ts"
 import { HostImages } from "./images/HostImages.ts"
+import { language } from "./language/JavaScript.ts"
 
 export { type Delays, Faults, type FaultWindow, makeFaults } from "./Faults.ts"
 
@@ -221,7 +222,7 @@ const make = Effect.fnUntraced(function*(
     Effect.flatMap(Turns, (turns) => open(settings, turns)),
     (device) => Effect.sync(() => device.close())
   )
-  const cache = yield* KernelCache.make(HostKernel.compiler(), {
+  const cache = yield* KernelCache.make(HostKernel.compiler, {
     status: device.status,
     info: device.info,
     capacity: settings.kernelCacheCapacity
@@ -280,9 +281,11 @@ const dtypesOfJavaScript: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f1
 /** As every WebGPU device has. */
 const imageLimits: ImageLimits = { maxReadImages: 16, maxWriteImages: 4, maxSamplers: 16 }
 
+const traits = BackendTraits.make({ language, usesHostMemory: true })
+
 const describe = (settings: Settings): DeviceInfo => ({
   backend: "host",
-  traits: javaScript,
+  traits,
   name: deviceName,
   vendor: "effect-gpu-pool",
   driver: "JavaScript",

@@ -5,14 +5,13 @@
  */
 import * as Effect from "effect/Effect"
 import * as DType from "../../domain/data/DType.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import type { KernelArgument } from "../../domain/kernel/KernelArgument.ts"
-import { bodyOf } from "../../domain/kernel/KernelSupport.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../services/device/QueueDriver.ts"
 import type { HostBuffer } from "./HostMemory.ts"
 import { kernelImage } from "./images/HostKernelImage.ts"
+import { writer } from "./language/JavaScript.ts"
 
 /**
  * A body as it is called: its argument object is built from the kernel's own arguments, so it has the shape that the
@@ -83,26 +82,9 @@ export const bodyArguments = (
   return result
 }
 
-/** The host's compiler: it translates nothing, and checks that there is a body. */
-export const compiler = (): KernelCompiler<HostKernel> => {
-  const identities = new WeakMap<object, number>()
-  let bodies = 0
-  const identity = (body: object): number => {
-    const known = identities.get(body)
-    if (known !== undefined) return known
-    identities.set(body, ++bodies)
-    return bodies
-  }
-  return {
-    // Two functions with the same source may close over different values, so a body is known by its identity.
-    key: ({ args, body, name, workPerItem, workgroupSize }) =>
-      JSON.stringify([body.host === undefined ? 0 : identity(body.host), name, args, workgroupSize, workPerItem]),
-    compile: (kernel) => Effect.suspend(() => compile(kernel)),
-    release: () => {}
-  }
-}
-
-const compile = (kernel: Kernel): Effect.Effect<HostKernel, GpuError> => {
-  const body = bodyOf(kernel, "host", "host")
-  return isGpuError(body) ? body : Effect.succeed(new HostKernel(kernel, body as Body))
+/** The host's compiler: it translates nothing. */
+export const compiler: KernelCompiler<HostKernel> = {
+  writer: Effect.succeed(writer),
+  compile: (kernel, { body }) => Effect.succeed(new HostKernel(kernel, body as Body)),
+  release: () => {}
 }

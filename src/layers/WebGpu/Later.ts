@@ -7,5 +7,6 @@
 export { adoptImage, adoptSampler } from "./images/AdoptedImages.ts"
 export { textureUnsafe, WebGpuImages } from "./images/WebGpuImages.ts"
 export { compile } from "./kernels/WebGpuKernel.ts"
+export { wgsl } from "./language/Wgsl.ts"
 export { noDevice, noNavigatorGpu, noPackage } from "./opening/UnavailableGpu.ts"
 export { StagingBuffer } from "./StagingBuffer.ts"

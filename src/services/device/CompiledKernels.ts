@@ -11,8 +11,10 @@ import * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
-import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import type { Kernel, KernelSource } from "../../domain/kernel/Kernel.ts"
+import { keyOf, sourceIn } from "../../domain/kernel/KernelSource.ts"
 import { checked } from "../../domain/kernel/KernelSupport.ts"
+import type { LanguageWriter } from "../../domain/language/LanguageWriter.ts"
 import { traced } from "../calls/Tracing.ts"
 
 /** As `KernelCache.CompiledKernel`. */
@@ -22,8 +24,8 @@ interface Compiled {
 
 /** As `KernelCache.KernelCompiler`. */
 interface Compiler<C> {
-  readonly key: (kernel: Kernel) => string
-  readonly compile: (kernel: Kernel) => Effect.Effect<C, GpuError>
+  readonly writer: Effect.Effect<LanguageWriter, GpuError>
+  readonly compile: (kernel: Kernel, source: KernelSource) => Effect.Effect<C, GpuError>
   readonly release: (compiled: C) => void
 }
 
@@ -80,9 +82,16 @@ export class CompiledKernels<C extends Compiled> {
   get(given: Kernel): Effect.Effect<C, GpuError> {
     const kernel = this.#status.error ?? checked(given, this.#info)
     if (isGpuError(kernel)) return kernel
-    const key = this.#compiler.key(kernel)
-    this.#keys.set(given, key)
-    return Effect.withFiber((asker) => this.#share(key, kernel, asker))
+    return Effect.flatMap(this.#compiler.writer, (writer) => {
+      const source = sourceIn(kernel, writer, this.#info.backend)
+      if (isGpuError(source)) {
+        this.#misses += 1
+        return source
+      }
+      const key = keyOf(kernel, source)
+      this.#keys.set(given, key)
+      return Effect.withFiber((asker) => this.#share(key, kernel, source, asker))
+    })
   }
 
   clear(): void {
@@ -102,6 +111,7 @@ export class CompiledKernels<C extends Compiled> {
   #share(
     key: string,
     kernel: Kernel,
+    source: KernelSource,
     asker: Fiber.Fiber<unknown, unknown>
   ): Effect.Effect<C, GpuError> {
     const compiled = this.#touch(key)
@@ -111,7 +121,7 @@ export class CompiledKernels<C extends Compiled> {
       // The scope may be closing already, and wait for other compilations before it closes this cache.
       return this.#scope.state._tag === "Closed"
         ? this.#status.lose("its layer is closed")
-        : Deferred.await(this.#compile(key, kernel, asker))
+        : Deferred.await(this.#compile(key, kernel, source, asker))
     }
     this.#hits += 1
     return Deferred.await(running)
@@ -125,6 +135,7 @@ export class CompiledKernels<C extends Compiled> {
   #compile(
     key: string,
     kernel: Kernel,
+    source: KernelSource,
     asker: Fiber.Fiber<unknown, unknown>
   ): Deferred.Deferred<C, GpuError> {
     this.#misses += 1
@@ -132,7 +143,7 @@ export class CompiledKernels<C extends Compiled> {
     this.#pending.set(key, done)
     const running = Scope.forkUnsafe(this.#scope)
     Effect.runSync(Scope.addFinalizer(running, Effect.exit(Deferred.await(done))))
-    const compiled = Effect.suspend(() => this.#compiler.compile(kernel))
+    const compiled = Effect.suspend(() => this.#compiler.compile(kernel, source))
     const inSpan = traced(asker.context, compiled, "compile", kernel.name, this.#info)
     const compile = Effect.onExit(inSpan, (exit) =>
       Effect.sync(() => {

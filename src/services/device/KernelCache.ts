@@ -16,8 +16,9 @@ import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import type { Kernel, KernelSource } from "../../domain/kernel/Kernel.ts"
 import { kernelLine } from "../../domain/kernel/KernelLine.ts"
+import type { LanguageWriter } from "../../domain/language/LanguageWriter.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import * as LoadedPart from "../calls/LoadedPart.ts"
 
@@ -119,13 +120,13 @@ const kernels = LoadedPart.module("services/device/CompiledKernels", () => impor
  * @since 0.1.0
  */
 export interface KernelCompiler<C extends CompiledKernel> {
-  /** Everything that the result depends on: source and options. */
-  readonly key: (kernel: Kernel) => string
+  /** What writes kernels of expressions in the backend's language. */
+  readonly writer: Effect.Effect<LanguageWriter, GpuError>
   /**
-   * The definition is checked against what the device supports. Whether the kernel has a body for the backend is not
-   * checked.
+   * Compiles a kernel, which was checked against what the device supports, from its source in that language. A kernel that differs
+   * in nothing is not compiled again.
    */
-  readonly compile: (kernel: Kernel) => Effect.Effect<C, GpuError>
+  readonly compile: (kernel: Kernel, source: KernelSource) => Effect.Effect<C, GpuError>
   readonly release: (compiled: C) => void
 }
 
@@ -139,12 +140,13 @@ export interface KernelCompiler<C extends CompiledKernel> {
  * import { Effect } from "effect"
  * import { KernelCache } from "effect-gpu-pool/backend"
  * import type { DeviceContext } from "effect-gpu-pool"
+ * import { JavaScript } from "effect-gpu-pool/host"
  *
  * class Interpreted extends KernelCache.CompiledKernel {}
  *
  * const cacheOf = ({ info, status }: DeviceContext.DeviceContext["Service"]) =>
  *   KernelCache.make<Interpreted>({
- *     key: ({ body, name }) => JSON.stringify([name, body.wgsl]),
+ *     writer: Effect.succeed(JavaScript.writer),
  *     compile: (kernel) => Effect.succeed(new Interpreted(kernel)),
  *     release: () => {}
  *   }, { info, status, capacity: 16 })

@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
+import type { Operation } from "effect-gpu-pool/Operation"
 import * as Expr from "../kernels/Expr.ts"
-import type { Operation } from "../kernels/expression/Operation.ts"
 import type { Division } from "./Arithmetic.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
 import { hypotenuseOf } from "./elementwise/Hypotenuse.ts"

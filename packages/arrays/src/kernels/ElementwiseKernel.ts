@@ -11,17 +11,14 @@ import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuEr
 import * as Kernel from "effect-gpu-pool/Kernel"
 import type { NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import { shown } from "effect-gpu-pool/ShownValue"
 import type { Widened } from "effect-gpu-pool/ValueType"
 import type * as Expr from "./Expr.ts"
 import { answerOf, declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
-import { dtypesOf, ownVectorsOf } from "./expression/Inspection.ts"
-import { makeHostBody } from "./expression/JavaScript.ts"
-import type { Language } from "./expression/Language.ts"
-import { openClC, openClPreamble } from "./expression/OpenClC.ts"
+import { dtypesOf, ownVectorsOf, usedIn } from "./expression/Inspection.ts"
 import { outputsProblem } from "./expression/OutputsProblem.ts"
 import { Statements } from "./expression/Statements.ts"
-import { wgsl, wgslPreamble } from "./expression/Wgsl.ts"
 
 /**
  * The arguments as expressions: for a vector that may be read its element, for a scalar its value; an 8-bit or 16-bit
@@ -209,14 +206,12 @@ export const generate = <const Args extends ReadonlyArray<NumericArgument>>(opti
     name,
     args,
     workgroupSize,
-    preamble: { wgsl: wgslPreamble(expressions), opencl: openClPreamble(expressions) },
-    body: {
-      wgsl: itemBody(wgsl, stores),
-      opencl: itemBody(openClC, stores),
-      host: makeHostBody(name, args, (language) => loopBody(language, stores))
-    },
+    body: {},
     dtypes: dtypesOf(expressions),
     itemwise: itemwiseVectors(args, expressions)
+  }, (writer) => {
+    const { before, inside } = storing(writer, stores)
+    return { preamble: writer.preamble(usedIn(expressions)), body: writer.body({ name, args, before, inside }) }
   })
 }
 
@@ -234,20 +229,8 @@ const storesOf = (
     return vector._tag !== "VectorArg" || value === undefined ? [] : [{ vector, value: value as Expr.Expr<DType> }]
   })
 
-/** Statements for one item, in a language whose kernels are called once per item. */
-const itemBody = (language: Language, stores: ReadonlyArray<Store>): string => {
-  const statements = storing(language, stores)
-  return [...statements.before, ...statements.inside].map((line) => `  ${line}`).join("\n")
-}
-
-/** A loop over the items of a range. */
-const loopBody = (language: Language, stores: ReadonlyArray<Store>): ReadonlyArray<string> => {
-  const statements = storing(language, stores)
-  return [...statements.before, "for (let i = from; i < to; i++) {", ...statements.inside, "}"]
-}
-
-const storing = (language: Language, stores: ReadonlyArray<Store>): Statements => {
-  const statements = new Statements(language, { index: "i", indexVaries: true })
+const storing = (writer: LanguageWriter, stores: ReadonlyArray<Store>): Statements => {
+  const statements = new Statements(writer, { index: "i", indexVaries: true })
   for (const { value } of stores) statements.value(value)
   for (const { value, vector } of stores) statements.store(vector.name, vector.withOffset, value)
   return statements

@@ -11,6 +11,7 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { invalidRequest } from "effect-gpu-pool/GpuError"
+import { type ExprType, type Operation, operations } from "effect-gpu-pool/Operation"
 import { withArticle } from "effect-gpu-pool/ShownValue"
 import { dual } from "effect/Function"
 import {
@@ -25,10 +26,9 @@ import {
   wrong
 } from "./expression/Expression.ts"
 import { floorDivideOf, remainderOf } from "./expression/FlooredDivision.ts"
-import { type ExprType, type Operation, operations } from "./expression/Operation.ts"
 
+export type { ExprType } from "effect-gpu-pool/Operation"
 export type { Expr } from "./expression/Expression.ts"
-export type { ExprType } from "./expression/Operation.ts"
 
 /** @internal */
 export { apply, type ElementIndex, holds, make } from "./expression/Expression.ts"

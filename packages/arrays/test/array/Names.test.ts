@@ -6,13 +6,13 @@ import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { DType } from "effect-gpu-pool/DType"
 import { Host } from "effect-gpu-pool/host"
 import * as KernelArgument from "effect-gpu-pool/KernelArgument"
+import { operations } from "effect-gpu-pool/Operation"
 import * as Effect from "effect/Effect"
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import * as ElementwiseKernel from "../../src/kernels/ElementwiseKernel.ts"
 import * as Expr from "../../src/kernels/Expr.ts"
-import { operations } from "../../src/kernels/expression/Operation.ts"
 
 const expressions: Readonly<Record<string, unknown>> = Expr
 const arrays: Readonly<Record<string, unknown>> = DeviceArray

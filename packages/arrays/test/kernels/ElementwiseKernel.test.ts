@@ -4,10 +4,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { BufferPool, CommandQueue, GpuError, type Kernel, KernelArgument } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
+import { makeBody } from "effect-gpu-pool/JavaScript"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { execFileSync } from "node:child_process"
-import { makeHostBody } from "../../src/kernels/expression/JavaScript.ts"
+import { inOpenClC, inWgsl } from "../../../../test/support/writtenSource.ts"
 
 const { ScalarArg, VectorArg } = KernelArgument
 
@@ -185,8 +186,8 @@ describe("ElementwiseKernel", () => {
         return { x: sine, y: Expr.add(sine, sine) }
       }
     })
-    strictEqual(kernel.body.wgsl?.split("sin(").length, 2)
-    strictEqual(kernel.body.opencl?.split("sin(").length, 2)
+    strictEqual(inWgsl(kernel).body.split("sin(").length, 2)
+    strictEqual(inOpenClC(kernel).body.split("sin(").length, 2)
   })
 
   it("doubles a thousand times with a thousand statements", () => {
@@ -200,31 +201,31 @@ describe("ElementwiseKernel", () => {
       }
     })
     strictEqual(kernel.problem, undefined)
-    strictEqual(kernel.body.wgsl?.split("\n").length, 902)
+    strictEqual(inWgsl(kernel).body.split("\n").length, 902)
   })
 })
 
-const write = () => ["v__x[0] = 1"]
+const write = ["v__x[0] = 1"]
 
 describe("bodies for the host", () => {
   it.each(["x; evil()", "", "1x", "x\n//", "\u2028"])("have no name %j in their code", (name) => {
     const x = new Float32Array(1)
-    assert.throws(() => makeHostBody(name, [], write)(0, 1, {}), /is no name/)
+    assert.throws(() => makeBody(name, [], write)(0, 1, {}), /is no name/)
     assert.throws(
-      () => makeHostBody("k", [], () => ["let it be wrong"])(0, 1, {}),
+      () => makeBody("k", [], ["let it be wrong"])(0, 1, {}),
       SyntaxError,
       /in this source:\n +1 \| "use strict"\n[^]*\n +\d+ \| let it be wrong\n/
     )
-    assert.throws(() => makeHostBody("k", [VectorArg("f32", name)], write)(0, 1, { [name]: x } as never), /is no name/)
+    assert.throws(() => makeBody("k", [VectorArg("f32", name)], write)(0, 1, { [name]: x } as never), /is no name/)
     strictEqual(x[0], 0)
   })
 
   it("tell what to do where code from strings is forbidden", () => {
     const program = `
-      import { makeHostBody } from ${
-      JSON.stringify(new URL("../../src/kernels/expression/JavaScript.ts", import.meta.url))
+      import { makeBody } from ${
+      JSON.stringify(new URL("../../../../src/layers/Host/language/JavaScript.ts", import.meta.url))
     }
-      try { makeHostBody("k", [], () => [])(0, 1, {}) } catch (error) { process.stdout.write(error.message) }`
+      try { makeBody("k", [], [])(0, 1, {}) } catch (error) { process.stdout.write(error.message) }`
     const options = ["--disallow-code-generation-from-strings", "--input-type=module", "--eval", program]
     const message = execFileSync(process.execPath, options, { encoding: "utf8" })
     assert.match(message, /Allow code from strings \('unsafe-eval'.*or use another backend/)

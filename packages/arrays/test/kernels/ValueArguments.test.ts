@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { ValueType } from "effect-gpu-pool/ValueType"
+import { inOpenClC } from "../../../../test/support/writtenSource.ts"
 import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "../../src/index.ts"
 
 const one = () => Expr.constant("f32", 1)
@@ -44,7 +45,7 @@ describe("kernels made of expressions", () => {
     assert.isUndefined(Kernel.check(kernel))
     assert.deepStrictEqual(types, ["i32", "u32"])
     assert.deepStrictEqual(kernel.args.map(({ dtype }) => dtype), ["i32", "u32", "i8", "u16"])
-    assert.include(kernel.body.opencl, "const int t__0 = a;")
+    assert.include(inOpenClC(kernel).body, "const int t__0 = a;")
     for (const type of ["i8", "u8", "i16", "u16"] as const) {
       assert.deepStrictEqual(told(type), [undefined, undefined, undefined])
     }

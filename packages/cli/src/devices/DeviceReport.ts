@@ -25,7 +25,7 @@ export interface Opened {
 export interface ReportedDetails {
   readonly vendor: string
   readonly driver: string
-  /** The language of kernels: `wgsl`, `opencl` or `host`. */
+  /** The id of the language of kernels, as `wgsl`. */
   readonly language: string
   readonly dtypes: ReadonlyArray<string>
   /** What other types of elements need, by type. */
@@ -99,7 +99,7 @@ const reportedDetails = ({ facts, images, info, severalQueues }: DeviceDetails):
   return {
     vendor: info.vendor,
     driver: info.driver,
-    language: info.traits.language,
+    language: info.traits.language.id,
     dtypes: [...info.dtypes],
     missingDtypes: Object.fromEntries(info.missingDTypes ?? []),
     severalQueues,

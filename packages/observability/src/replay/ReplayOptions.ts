@@ -64,7 +64,10 @@ const known = KnownOptions.of<ReplayOptions>({
 /** The recorded device, as far as limits ask for it. @internal */
 export const deviceOf = ({ device, deviceBytes, maxBufferSize = Infinity }: RecordedMemory): DeviceInfo => ({
   backend: "recorded",
-  traits: BackendTraits.javaScript,
+  traits: BackendTraits.make({
+    language: { id: "none", name: "replay", bodies: "ranges", hasEights: false },
+    usesHostMemory: true
+  }),
   name: device,
   vendor: "",
   driver: "",

@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import { type ExprType, isInteger, type Operation } from "@effect-gpu-pool/arrays/Operation"
 import type { FloatRules } from "effect-gpu-pool/BackendTraits"
 import type { DType } from "effect-gpu-pool/DType"
+import { type ExprType, isInteger, type Operation } from "effect-gpu-pool/Operation"
 import { type FloatType, formatOf, isFloat, unitAt } from "../expressions/FloatFormat.ts"
 import { wrapped } from "../expressions/IntegerReference.ts"
 import { hasZero, type Interval, isNaN, mayBeInfinite, point, rounded } from "../expressions/Interval.ts"

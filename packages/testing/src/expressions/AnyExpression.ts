@@ -4,8 +4,8 @@
  * @internal
  */
 import * as Expr from "@effect-gpu-pool/arrays/Expr"
-import { type ExprType, type Operation, operations, resultType } from "@effect-gpu-pool/arrays/Operation"
 import type { DType } from "effect-gpu-pool/DType"
+import { type ExprType, type Operation, operations, resultType } from "effect-gpu-pool/Operation"
 import type { Random } from "../Random.ts"
 import { anyNumber } from "./AnyNumber.ts"
 import { isFloat } from "./FloatFormat.ts"

@@ -4,9 +4,9 @@
  * @internal
  */
 import * as Expr from "@effect-gpu-pool/arrays/Expr"
-import type { ExprType } from "@effect-gpu-pool/arrays/Operation"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DType } from "effect-gpu-pool/DType"
+import type { ExprType } from "effect-gpu-pool/Operation"
 import * as Effect from "effect/Effect"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

@@ -6,8 +6,8 @@
  *
  * @internal
  */
-import type { Operation } from "@effect-gpu-pool/arrays/Operation"
 import type { FloatRules } from "effect-gpu-pool/BackendTraits"
+import type { Operation } from "effect-gpu-pool/Operation"
 import { type FloatFormat, type FloatType, formatOf, unitAt } from "./FloatFormat.ts"
 import {
   above,

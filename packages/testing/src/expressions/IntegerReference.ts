@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type { Operation } from "@effect-gpu-pool/arrays/Operation"
+import type { Operation } from "effect-gpu-pool/Operation"
 
 export type IntegerType = "i32" | "u32"
 

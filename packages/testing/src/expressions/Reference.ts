@@ -4,8 +4,8 @@
  * @internal
  */
 import type { Expr, ExprType } from "@effect-gpu-pool/arrays/Expr"
-import type { Operation } from "@effect-gpu-pool/arrays/Operation"
 import type { FloatRules } from "effect-gpu-pool/BackendTraits"
+import type { Operation } from "effect-gpu-pool/Operation"
 import { type FloatType, formatOf, isFloat } from "./FloatFormat.ts"
 import { applyToFloats, floatContext } from "./FloatReference.ts"
 import { applyToIntegers, type IntegerType, wrapped } from "./IntegerReference.ts"

@@ -8,7 +8,7 @@
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_C.html#relative-error-as-ulps
  * @internal
  */
-import type { Operation } from "@effect-gpu-pool/arrays/Operation"
+import type { Operation } from "effect-gpu-pool/Operation"
 import { type FloatType, formatOf, unitAt } from "./FloatFormat.ts"
 
 /** The largest error of a result: some units in its last place, or an absolute distance if that is more. */

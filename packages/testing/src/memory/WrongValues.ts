@@ -157,11 +157,14 @@ const measured: ReadonlyArray<readonly [name: string, call: (value: number) => C
   ["the usage of a raw device buffer", (usage) => DeviceContext.use((device) => device.createBuffer(64, usage))]
 ]
 
+/** A function is the body of some language. */
+const noBody = (value: unknown): unknown => typeof value === "function" ? [value] : value
+
 /** Kernels of programs without types can have any value in place of a string. */
 const kernels: ReadonlyArray<readonly [name: string, kernel: (text: string) => Kernel.Kernel]> = ([
   ["name", (name) => ({ name })],
-  ["body in WGSL", (wgsl) => ({ body: { wgsl, opencl: "", host: () => {} } })],
-  ["body in OpenCL C", (opencl) => ({ body: { wgsl: "", opencl, host: () => {} } })],
+  ["body in WGSL", (wgsl) => ({ body: { wgsl: noBody(wgsl), opencl: "", host: () => {} } })],
+  ["body in OpenCL C", (opencl) => ({ body: { wgsl: "", opencl: noBody(opencl), host: () => {} } })],
   ["preamble", (preamble) => ({ preamble: { wgsl: preamble, opencl: preamble } })],
   ["buildOptions", (buildOptions) => ({ buildOptions })]
 ] as ReadonlyArray<readonly [string, (text: string) => object]>).map(([name, fields]) => [

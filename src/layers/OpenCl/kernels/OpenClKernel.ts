@@ -5,11 +5,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import { type GpuError, isGpuError, LimitExceeded, make as makeError, unsupported } from "../../../domain/GpuError.ts"
-import type { Kernel } from "../../../domain/kernel/Kernel.ts"
-import { bodyOf } from "../../../domain/kernel/KernelSupport.ts"
+import { type GpuError, LimitExceeded, make as makeError, unsupported } from "../../../domain/GpuError.ts"
+import type { Kernel, KernelSource } from "../../../domain/kernel/Kernel.ts"
 import { CompiledKernel, type KernelCompiler } from "../../../services/device/KernelCache.ts"
 import * as InfoQuery from "../InfoQuery.ts"
+import { openClC } from "../language/OpenClC.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { onDevice } from "../OpenClError.ts"
 import { isPocl } from "../opening/OpenClDevices.ts"
@@ -42,9 +42,8 @@ export const compiler = (device: OpenDevice): KernelCompiler<OpenClKernel> => {
   // A build occupies one of libuv's few threads for 100 ms and more, so they take turns.
   const turns = Semaphore.makeUnsafe(1)
   return {
-    key: ({ args, body, buildOptions, dtypes, name, preamble, workgroupSize }) =>
-      JSON.stringify([name, args, body.opencl, preamble.opencl, workgroupSize, buildOptions, dtypes]),
-    compile: (kernel) => turns.withPermit(Effect.suspend(() => compile(kernel, device))),
+    writer: Effect.succeed(openClC),
+    compile: (kernel, written) => turns.withPermit(Effect.suspend(() => compile(kernel, written, device))),
     release: (compiled) => releaseKernel(device, compiled)
   }
 }
@@ -53,23 +52,25 @@ const releaseKernel = ({ api, driverObjects }: OpenDevice, kernel: OpenClKernel)
   if (api.clReleaseKernel(kernel.handle) === OpenClCode.success) driverObjects.remove("kernel")
 }
 
-const compile = (kernel: Kernel, device: OpenDevice): Effect.Effect<OpenClKernel, GpuError> => {
-  const body = bodyOf(kernel, "opencl", "opencl")
-  if (isGpuError(body)) return body
+const compile = (
+  kernel: Kernel,
+  written: KernelSource,
+  device: OpenDevice
+): Effect.Effect<OpenClKernel, GpuError> => {
   if (device.status.error !== undefined) return device.status.error
   const beyond = parameterProblem(kernel, device) ?? volumeProblem(kernel, device) ??
     CompilerStack.problem(
       kernel.name,
-      OpenClSource.withoutParameters(kernel, sourceOptions(body, kernel.workgroupSize, device)),
+      OpenClSource.withoutParameters(kernel, sourceOptions(written, kernel.workgroupSize, device)),
       device.api.asyncStackBytes
     )
   if (beyond !== undefined) return beyond
-  return Effect.flatMap(build(kernel, body, kernel.workgroupSize, device), (compiled) => {
+  return Effect.flatMap(build(kernel, written, kernel.workgroupSize, device), (compiled) => {
     if (compiled.localSize === kernel.workgroupSize) return Effect.succeed(compiled)
     // The program needs more resources than a group of that size may have. Items are independent, so a smaller group
     // works too.
     releaseKernel(device, compiled)
-    return build(kernel, body, undefined, device)
+    return build(kernel, written, undefined, device)
   })
 }
 
@@ -104,12 +105,12 @@ const volumeProblem = (kernel: Kernel, { device: { extensions, name } }: OpenDev
 /** The kernel keeps its program alive, so the program itself goes back at once, whatever the outcome. */
 const build = (
   kernel: Kernel,
-  body: string,
+  written: KernelSource,
   workgroupSize: number | undefined,
   device: OpenDevice
 ): Effect.Effect<OpenClKernel, GpuError> =>
   Effect.suspend(() => {
-    const source = OpenClSource.source(kernel, sourceOptions(body, workgroupSize, device))
+    const source = OpenClSource.source(kernel, sourceOptions(written, workgroupSize, device))
     return Effect.acquireUseRelease(
       Effect.suspend(() => createProgram(source, device)),
       (program) => Effect.andThen(buildProgram(program, kernel, source, device), createKernel(program, kernel, device)),
@@ -124,8 +125,13 @@ const build = (
  * PoCL 3.1 lacks `get_image_width` of an `image1d_buffer_t`, and ends the process when a kernel calls it; an `image1d_t` takes the
  * same images there.
  */
-const sourceOptions = (body: string, workgroupSize: number | undefined, { platform }: OpenDevice) => ({
-  body,
+const sourceOptions = (
+  { body, preamble }: KernelSource,
+  workgroupSize: number | undefined,
+  { platform }: OpenDevice
+) => ({
+  body: String(body),
+  preamble,
   workgroupSize,
   rowsForBuffers: isPocl(platform)
 })

@@ -99,6 +99,8 @@ const parameters = (argument: KernelArgument, rowsForBuffers: boolean): Readonly
 interface SourceOptions {
   /** The body in OpenCL C. */
   readonly body: string
+  /** Declarations before the kernel. */
+  readonly preamble: string
   /** Makes the workgroup size part of the program; without it the driver takes any. */
   readonly workgroupSize: number | undefined
   /** Declares images over buffers as 1-D images, for a driver that does not tell the two apart. */
@@ -123,7 +125,7 @@ export const withoutParameters = (kernel: Kernel, options: SourceOptions): strin
 const declaring = (declared: string, kernel: Kernel, options: SourceOptions): string =>
   [
     ...pragmas(kernel),
-    ...(kernel.preamble.opencl === "" ? [] : [kernel.preamble.opencl]),
+    ...(options.preamble === "" ? [] : [options.preamble]),
     ...(options.workgroupSize === undefined
       ? ["__kernel"]
       : [`__kernel __attribute__((reqd_work_group_size(${options.workgroupSize}, 1, 1)))`]),

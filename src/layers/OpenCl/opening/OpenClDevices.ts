@@ -5,10 +5,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as DType from "../../../domain/data/DType.ts"
-import type { BackendTraits } from "../../../domain/device/BackendTraits.ts"
+import * as BackendTraits from "../../../domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import * as InfoQuery from "../InfoQuery.ts"
+import { language } from "../language/OpenClC.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError } from "../OpenClError.ts"
@@ -98,14 +99,13 @@ export const isVersion12 = (device: OpenClDevice): boolean => versionNumber(devi
 const bytesPerVector = 16
 const bytesForScalars = 256
 
-const traits: BackendTraits = {
-  language: "opencl",
+const traits = BackendTraits.make({
+  language,
   compiling: "slow",
   floats: { flushes: true, reorders: false, assumesFinite: false },
   usesHostMemory: true,
-  readsStaged: false,
   optionalImages: ["3d"]
-}
+})
 
 /**
  * A fresh description of a device that is being opened: its identity is the owner of buffers.

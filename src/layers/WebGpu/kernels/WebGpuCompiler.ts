@@ -4,14 +4,14 @@
  *
  * @internal
  */
+import * as Effect from "effect/Effect"
 import type { KernelCompiler } from "../../../services/device/KernelCache.ts"
 import { later } from "../LaterPart.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type { WebGpuKernel } from "./WebGpuKernel.ts"
 
 export const compiler = (opened: OpenDevice): KernelCompiler<WebGpuKernel> => ({
-  key: ({ args, body, dtypes, name, preamble, workgroupSize }) =>
-    JSON.stringify([name, args, body.wgsl, preamble.wgsl, workgroupSize, dtypes]),
-  compile: (kernel) => later.use(({ compile }) => compile(kernel, opened)),
+  writer: Effect.suspend(() => later.use(({ wgsl }) => Effect.succeed(wgsl))),
+  compile: (kernel, source) => later.use(({ compile }) => compile(kernel, source, opened)),
   release: () => opened.driverObjects.remove("kernel")
 })

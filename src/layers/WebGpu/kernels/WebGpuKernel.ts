@@ -9,7 +9,7 @@ import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import { GpuError, invalidRequest, LimitExceeded, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
-import type { Kernel } from "../../../domain/kernel/Kernel.ts"
+import type { Kernel, KernelSource } from "../../../domain/kernel/Kernel.ts"
 import type { ImageArg } from "../../../domain/kernel/KernelArgument.ts"
 import * as SourceExcerpt from "../../../domain/kernel/SourceExcerpt.ts"
 import * as SourceNesting from "../../../domain/kernel/SourceNesting.ts"
@@ -130,11 +130,15 @@ export class WebGpuKernel extends CompiledKernel {
   }
 }
 
-export const compile = (kernel: Kernel, opened: OpenDevice): Effect.Effect<WebGpuKernel, GpuError> =>
+export const compile = (
+  kernel: Kernel,
+  written: KernelSource,
+  opened: OpenDevice
+): Effect.Effect<WebGpuKernel, GpuError> =>
   Effect.suspend(() => {
     const refused = imageProblem(kernel, opened)
     if (refused !== undefined) return refused
-    const source = generate(kernel)
+    const source = generate(kernel, written)
     if (source instanceof GpuError) return source
     return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? nestingProblem(kernel, source) ??
       compileSource(kernel, source, opened)

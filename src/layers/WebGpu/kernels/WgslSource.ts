@@ -8,11 +8,10 @@
  */
 import * as DType from "../../../domain/data/DType.ts"
 import * as ValueType from "../../../domain/data/ValueType.ts"
-import { type GpuError, isGpuError, unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import type { ImageChannel } from "../../../domain/images/ImageChannel.ts"
-import type { Kernel } from "../../../domain/kernel/Kernel.ts"
+import type { Kernel, KernelSource } from "../../../domain/kernel/Kernel.ts"
 import { type Access, type ImageArg, isNumeric, type KernelArgument } from "../../../domain/kernel/KernelArgument.ts"
-import { bodyOf } from "../../../domain/kernel/KernelSupport.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import { gpuFormat } from "../images/WebGpuImageFormat.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
@@ -55,11 +54,9 @@ const blockAlignment = 16
 
 /**
  * The source of a kernel without f64, which WebGPU's devices don't support, whose images have formats that they do
- * support; Unsupported when it has no WGSL body, or scalars of types that WGSL has not.
+ * support; Unsupported when it has scalars of types that WGSL has not.
  */
-export const generate = (kernel: Kernel): WgslSource | GpuError => {
-  const body = bodyOf(kernel, "wgsl", "webgpu")
-  if (isGpuError(body)) return body
+export const generate = (kernel: Kernel, { body, preamble }: KernelSource): WgslSource | GpuError => {
   const unsupported = valueProblem(kernel)
   if (unsupported !== undefined) return unsupported
   const members = membersOf(kernel.args)
@@ -82,8 +79,8 @@ export const generate = (kernel: Kernel): WgslSource | GpuError => {
       ...samplers.map(({ name }, index) =>
         `@group(0) @binding(${afterVectors + images.length + index}) var ${name}: sampler;`
       ),
-      ...(kernel.preamble.wgsl === "" ? [] : [kernel.preamble.wgsl]),
-      entry(kernel.workgroupSize, members, body)
+      ...(preamble === "" ? [] : [preamble]),
+      entry(kernel.workgroupSize, members, String(body))
     ].join("\n"),
     vectors: vectors.map((vector) => vector.access),
     images,

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as DType from "../../../domain/data/DType.ts"
 import { hasHalves } from "../../../domain/data/HalfSupport.ts"
-import type { BackendTraits } from "../../../domain/device/BackendTraits.ts"
+import * as BackendTraits from "../../../domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
@@ -15,6 +15,7 @@ import { thrown } from "../commands/ErrorScopes.ts"
 import { RecordedFailures } from "../commands/RecordedFailures.ts"
 import type { WebGpuImage } from "../images/WebGpuImage.ts"
 import type { WebGpuSampler } from "../images/WebGpuSampler.ts"
+import { language } from "../language/WgslLanguage.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import type { WebGpuBuffer } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
@@ -208,14 +209,13 @@ export const destroyAll = ({ buffers, driverObjects, images, samplers, status }:
 const nameOf = (info: WebGpuHandle.AdapterInfo | undefined): string =>
   [info?.description, info?.device, info?.architecture].find((name) => name) ?? "unnamed adapter"
 
-const traits: BackendTraits = {
-  language: "wgsl",
+const traits = BackendTraits.make({
+  language,
   compiling: "fast",
   floats: { flushes: true, reorders: true, assumesFinite: true },
-  usesHostMemory: false,
   readsStaged: true,
   optionalImages: ["1dArray", "1dBuffer"]
-}
+})
 
 const infoOf = (
   info: WebGpuHandle.AdapterInfo | undefined,

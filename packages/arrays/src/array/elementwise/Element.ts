@@ -4,8 +4,8 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { isFloat } from "effect-gpu-pool/Operation"
 import type * as Expr from "../../kernels/Expr.ts"
-import { isFloat } from "../../kernels/expression/Operation.ts"
 
 export type Element = Expr.Expr<DType>
 

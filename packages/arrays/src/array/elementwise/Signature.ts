@@ -4,7 +4,7 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
-import { isInteger } from "../../kernels/expression/Operation.ts"
+import { isInteger } from "effect-gpu-pool/Operation"
 import * as Promotion from "../layout/Promotion.ts"
 
 /** To what each operand is cast first, and the type of the result. */

@@ -4,11 +4,11 @@
  *
  * @internal
  */
-import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { DType } from "effect-gpu-pool/DType"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import { isFloat } from "effect-gpu-pool/Operation"
+import type { PooledBuffer } from "effect-gpu-pool/PooledBuffer"
 import * as Expr from "../../kernels/Expr.ts"
-import { isFloat } from "../../kernels/expression/Operation.ts"
 import * as Indexing from "./Indexing.ts"
 import type { Leaf, Plan } from "./Plan.ts"
 

@@ -6,7 +6,7 @@
 import type { DType } from "effect-gpu-pool/DType"
 import { type HostBody, hostFunction } from "effect-gpu-pool/Kernel"
 import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
-import { isFloat } from "../../kernels/expression/Operation.ts"
+import { isFloat } from "effect-gpu-pool/Operation"
 import { type Block, computeFloats, computeIntegers } from "./Blocks.ts"
 import type { Elements } from "./Strips.ts"
 import type { Types } from "./TileBody.ts"

@@ -4,11 +4,10 @@
  *
  * @internal
  */
-import type { BackendTraits } from "effect-gpu-pool/BackendTraits"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
-import { openClLoops, wgslLoops } from "../../kernels/expression/Loops.ts"
-import { openClPreamble } from "../../kernels/expression/OpenClC.ts"
+import type { Language } from "effect-gpu-pool/Language"
+import { usedIn } from "../../kernels/expression/Inspection.ts"
 import { Memo } from "../Memo.ts"
 import * as Blocks from "./Blocks.ts"
 import { hostBody } from "./HostBody.ts"
@@ -33,9 +32,9 @@ const typesOf = ({ a, b, dtype }: MatrixProduct): Types => ({
 })
 
 /** The kernel for a product that has something to compute. */
-export const bind = (product: MatrixProduct, language: BackendTraits["language"]): Bound => {
-  if (language === "host") return bindBlocks(product)
-  const vectors = language === "opencl" && isWide(product)
+export const bind = (product: MatrixProduct, { bodies, hasEights }: Language): Bound => {
+  if (bodies === "ranges") return bindBlocks(product)
+  const vectors = hasEights && isWide(product)
   return bindTiles(product, tileOf(product, vectors), vectors)
 }
 
@@ -125,27 +124,25 @@ const argumentsOf = (types: Types, scalars: ReadonlyArray<string>): ReadonlyArra
   ...scalars.map((name) => ScalarArg("u32", name))
 ]
 
+const name = "matmul"
+
 const tileKernel = (product: MatrixProduct, tile: Tile, vectors: boolean): Kernel.Kernel => {
   const types = typesOf(product)
   const axes = product.batch.length
   const scalars = [...Object.keys(scalarsOf(product)), "groupRows", "groupColumns", "groupsAcross", "groups"]
-  return Kernel.make({
-    name: "matmul",
-    args: argumentsOf(types, scalars),
-    preamble: { opencl: openClPreamble([]) },
-    workgroupSize: itemsOfGroup,
-    body: vectors
-      ? { opencl: VectorBody.vectorBody(tile.rows, types, axes) }
-      : { wgsl: scalarBody(wgslLoops, tile, types, axes), opencl: scalarBody(openClLoops, tile, types, axes) }
+  const args = argumentsOf(types, scalars)
+  return Kernel.define({ name, args, workgroupSize: itemsOfGroup, body: {} }, (writer) => {
+    const { eights } = writer
+    const inside = vectors && eights !== undefined
+      ? VectorBody.vectorBody(writer, eights, tile.rows, types, axes)
+      : scalarBody(writer, tile, types, axes)
+    return { preamble: writer.preamble(usedIn([])), body: writer.body({ name, args, before: [], inside }) }
   })
 }
 
 const blockKernel = (product: MatrixProduct): Kernel.Kernel => {
   const scalars = [...Object.keys(scalarsOf(product)), "blockRows", "blockColumns", "blockItems"]
   const types = typesOf(product)
-  return Kernel.make({
-    name: "matmul",
-    args: argumentsOf(types, scalars),
-    body: { host: hostBody(types, product.batch.length) }
-  })
+  const body = hostBody(types, product.batch.length)
+  return Kernel.define({ name, args: argumentsOf(types, scalars), body: {} }, () => ({ preamble: "", body }))
 }

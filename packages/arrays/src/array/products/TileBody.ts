@@ -7,8 +7,8 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
-import type { Language } from "../../kernels/expression/Language.ts"
-import type { Loops } from "../../kernels/expression/Loops.ts"
+import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
+import { Indices } from "./Indices.ts"
 
 /** Rows and columns of the result that one item computes. */
 export interface Tile {
@@ -24,94 +24,162 @@ export interface Types {
   readonly sum: DType
 }
 
+/** Names of where the item's tile is: in which matrix, where that begins in the operands, and where the tile begins in it. */
+export interface Place {
+  readonly matrix: string
+  readonly row: string
+  readonly column: string
+  /** The scalars. */
+  readonly rows: string
+  readonly columns: string
+  /** Where the matrices of the operands begin. */
+  readonly begin: { readonly a: string; readonly b: string }
+}
+
 /** 0, 1, ... */
-const upTo = (length: number): ReadonlyArray<number> => Array.from({ length }, (_, index) => index)
+export const upTo = (length: number): ReadonlyArray<number> => Array.from({ length }, (_, index) => index)
+
+/** Statements for the item's tile, for an item that has one. */
+export const onTile = (
+  writer: LanguageWriter,
+  tile: Tile,
+  axes: number,
+  work: (at: Indices, place: Place) => void
+): ReadonlyArray<string> => {
+  const at = new Indices(writer)
+  const { column, columns, matrix, row, rows } = placeOf(at, tile)
+  const hasTile = at.apply("logicalAnd", [at.compare("less", row, rows), at.compare("less", column, columns)], "bool")
+  const within = at.within()
+  work(within, { row, column, rows, columns, matrix, begin: beginOf(within, axes, matrix) })
+  return [...at.lines, ...writer.when(hasTile, within.lines)]
+}
 
 /**
- * Which tile the item has: `row__`, `column__`, and the number of its matrix, `matrix__`. Items of a group have tiles
- * that make a block of the result, so that they share what they load.
+ * Which tile the item has. Items of a group have tiles that make a block of the result, so that they share what they load.
  */
-export const place = ({ declare }: Language, tile: Tile): ReadonlyArray<string> => [
-  declare("group__size", "u32", "groupRows * groupColumns"),
-  declare("group__at", "u32", "i / group__size"),
-  declare("inside__", "u32", "i - group__at * group__size"),
-  declare("matrix__", "u32", "group__at / groups"),
-  declare("block__", "u32", "group__at - matrix__ * groups"),
-  declare("block__row", "u32", "block__ / groupsAcross"),
-  declare("block__column", "u32", "block__ - block__row * groupsAcross"),
-  declare("row__", "u32", `(block__row * groupRows + inside__ / groupColumns) * ${tile.rows}u`),
-  declare("column__", "u32", `(block__column * groupColumns + inside__ % groupColumns) * ${tile.columns}u`),
-  "if (row__ >= rows || column__ >= columns) { return; }"
-]
-
-/** Where the item's matrices begin: `a__at` and `b__at`. */
-export const begin = ({ declare }: Language, axes: number): ReadonlyArray<string> => {
-  const lines: Array<string> = []
-  const a = ["aOffset"]
-  const b = ["bOffset"]
-  let rest = "matrix__"
-  for (let axis = axes - 1; axis >= 0; axis--) {
-    const above = `above__${axis}`
-    if (axis > 0) lines.push(declare(above, "u32", `${rest} / length${axis}`))
-    lines.push(declare(`at__${axis}`, "u32", axis > 0 ? `${rest} - ${above} * length${axis}` : rest))
-    a.push(`at__${axis} * aBatch${axis}`)
-    b.push(`at__${axis} * bBatch${axis}`)
-    rest = above
+const placeOf = (at: Indices, tile: Tile) => {
+  const groupColumns = at.scalar("groupColumns")
+  const [group, item] = at.divide("i", at.multiply(at.scalar("groupRows"), groupColumns))
+  const [matrix, block] = at.divide(group, at.scalar("groups"))
+  const [blockRow, blockColumn] = at.divide(block, at.scalar("groupsAcross"))
+  const [down, across] = at.divide(item, groupColumns)
+  const first = (begin: string, length: string, place: string, tiles: number): string =>
+    at.multiply(at.add(at.multiply(begin, length), place), at.constant(tiles))
+  return {
+    matrix,
+    rows: at.scalar("rows"),
+    columns: at.scalar("columns"),
+    row: first(blockRow, at.scalar("groupRows"), down, tile.rows),
+    column: first(blockColumn, groupColumns, across, tile.columns)
   }
-  return [...lines, declare("a__at", "u32", a.join(" + ")), declare("b__at", "u32", b.join(" + "))]
 }
 
-/** Where the rows of the tile begin in the first operand; rows beyond the last are the last again. */
-export const rowStarts = ({ declare }: Language, tile: Tile): ReadonlyArray<string> =>
-  upTo(tile.rows).map((r) => declare(`a__${r}`, "u32", `a__at + ${clamped("row__", r, "rows")} * aRow`))
-
-const clamped = (first: string, at: number, length: string): string =>
-  at === 0 ? first : `min(${first} + ${at}u, ${length} - 1u)`
-
-/** Statements in a language whose variables hold one number each. */
-export const scalarBody = (loops: Loops, tile: Tile, types: Types, axes: number): string => {
-  const { language } = loops
-  const { apply, declare, load, store } = language
-  const rows = upTo(tile.rows)
-  const columns = upTo(tile.columns)
-  const operand = (vector: "a" | "b", index: string): string =>
-    apply("astype", [load(vector, index, types[vector])], types[vector], types.sum)
-  const added = (r: number, c: number): string =>
-    apply(
-      "add",
-      [sum(r, c), apply("multiply", [`x__${r}`, `z__${c}`], types.sum, types.sum)],
-      types.sum,
-      types.sum
-    )
-  const lines = [
-    ...place(language, tile),
-    ...begin(language, axes),
-    ...rowStarts(language, tile),
-    ...columns.map((c) => declare(`b__${c}`, "u32", `b__at + ${clamped("column__", c, "columns")} * bColumn`)),
-    ...rows.flatMap((r) => columns.map((c) => loops.variable(sum(r, c), types.sum, language.constant(0, types.sum)))),
-    loops.variable("b__moved", "u32", "0u"),
-    ...loops.walk({ position: "a__moved", begin: "0u", step: "aColumn", times: "depth" }, [
-      ...rows.map((r) => declare(`x__${r}`, types.sum, operand("a", `a__${r} + a__moved`))),
-      ...columns.map((c) => declare(`z__${c}`, types.sum, operand("b", `b__${c} + b__moved`))),
-      ...rows.flatMap((r) => columns.map((c) => loops.assign(sum(r, c), added(r, c)))),
-      loops.assign("b__moved", "b__moved + bRow")
-    ]),
-    ...rows.flatMap((r) =>
-      within("row__", r, "rows", [
-        declare(`y__${r}`, "u32", `(matrix__ * rows + row__ + ${r}u) * columns + column__`),
-        ...columns.flatMap((c) =>
-          within("column__", c, "columns", [
-            store("y", `y__${r} + ${c}u`, apply("astype", [sum(r, c)], types.sum, types.y), types.y)
-          ])
-        )
-      ])
-    )
-  ]
-  return lines.map((line) => `  ${line}`).join("\n")
+const beginOf = (at: Indices, axes: number, matrix: string): Place["begin"] => {
+  let a = at.scalar("aOffset")
+  let b = at.scalar("bOffset")
+  let above = matrix
+  for (let axis = axes - 1; axis >= 0; axis--) {
+    const [quotient, place] = axis > 0 ? at.divide(above, at.scalar(`length${axis}`)) : [above, above]
+    a = at.add(a, at.multiply(place, at.scalar(`aBatch${axis}`)))
+    b = at.add(b, at.multiply(place, at.scalar(`bBatch${axis}`)))
+    above = quotient
+  }
+  return { a, b }
 }
 
-const sum = (row: number, column: number): string => `sum__${row}_${column}`
+/** Where lines of the tile begin in an operand; those beyond the last one are the last again. */
+export const lineStarts = (
+  at: Indices,
+  count: number,
+  { begin, first, length, stride }: {
+    readonly begin: string
+    readonly first: string
+    readonly length: string
+    readonly stride: string
+  }
+): ReadonlyArray<string> => {
+  const step = at.scalar(stride)
+  const last = at.subtract(length, at.constant(1))
+  return upTo(count).map((line) => {
+    const place = line === 0 ? first : at.minimum(at.plus(first, line), last)
+    return at.add(begin, at.multiply(place, step))
+  })
+}
 
-/** Only what the result has is stored; the first row and the first column of a tile are always there. */
-const within = (first: string, at: number, length: string, lines: ReadonlyArray<string>): ReadonlyArray<string> =>
-  at === 0 ? lines : [`if (${first} + ${at}u < ${length}) {`, ...lines, "}"]
+/** Work on one line of a tile, if the result has that: the first one is always there. */
+export const onLine = (
+  at: Indices,
+  first: string,
+  line: number,
+  length: string,
+  work: (at: Indices) => void
+): void => {
+  if (line === 0) return work(at)
+  const within = at.within()
+  work(within)
+  at.lines.push(...at.writer.when(at.compare("less", at.plus(first, line), length), within.lines))
+}
+
+/** Where a row of the tile begins in the result. */
+export const resultRow = (
+  at: Indices,
+  { columns, matrix, row, rows }: Place,
+  line: number,
+  column: string
+): string => at.add(at.multiply(at.plus(at.add(at.multiply(matrix, rows), row), line), columns), column)
+
+/** Statements in a language whose variables have one number each. */
+export const scalarBody = (
+  writer: LanguageWriter,
+  tile: Tile,
+  types: Types,
+  axes: number
+): ReadonlyArray<string> =>
+  onTile(writer, tile, axes, (at, place) => {
+    const { begin, column, columns, row, rows } = place
+    const a = lineStarts(at, tile.rows, { begin: begin.a, first: row, length: rows, stride: "aRow" })
+    const b = lineStarts(at, tile.columns, { begin: begin.b, first: column, length: columns, stride: "bColumn" })
+    const variable = (type: DType): string => {
+      const name = at.fresh()
+      at.lines.push(writer.variable(name, type, writer.constant(0, type)))
+      return name
+    }
+    const sums = a.map(() => b.map(() => variable(types.sum)))
+    const [moved, bMoved] = [at.fresh(), variable("u32")]
+    const round = at.within()
+    const operand = (vector: "a" | "b", index: string): string => {
+      const loaded = round.named(types[vector], writer.load(vector, index, types[vector]))
+      return round.apply("astype", [loaded], types[vector], types.sum)
+    }
+    const down = a.map((start) => operand("a", round.add(start, moved)))
+    const across = b.map((start) => operand("b", round.add(start, bMoved)))
+    for (const [r, x] of down.entries()) {
+      for (const [c, z] of across.entries()) {
+        const sum = sums[r]![c]!
+        const product = round.apply("multiply", [x, z], types.sum)
+        round.lines.push(writer.assign(sum, writer.apply("add", [sum, product], types.sum, types.sum)))
+      }
+    }
+    round.lines.push(
+      writer.assign(bMoved, writer.apply("add", [bMoved, round.scalar("bRow")], "u32", "u32"))
+    )
+    const moves = {
+      position: moved,
+      begin: at.constant(0),
+      step: at.scalar("aColumn"),
+      times: at.scalar("depth")
+    }
+    at.lines.push(...writer.walk(moves, round.lines))
+    for (const [r, line] of sums.entries()) {
+      onLine(at, row, r, rows, (at) => {
+        const start = resultRow(at, place, r, column)
+        for (const [c, sum] of line.entries()) {
+          onLine(at, column, c, columns, (at) => {
+            const index = at.plus(start, c)
+            const stored = at.apply("astype", [sum], types.sum, types.y)
+            at.lines.push(writer.store("y", index, stored, types.y))
+          })
+        }
+      })
+    }
+  })

@@ -4,8 +4,8 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { isFloat } from "effect-gpu-pool/Operation"
 import * as Expr from "../../kernels/Expr.ts"
-import { isFloat } from "../../kernels/expression/Operation.ts"
 import type { StateExprs } from "../../kernels/reduction/State.ts"
 import * as Promotion from "../layout/Promotion.ts"
 import type { Rule } from "./ArrayReduction.ts"

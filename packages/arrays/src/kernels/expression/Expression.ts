@@ -6,10 +6,10 @@
  */
 import { type DType, isDType } from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { type ExprType, isFloat, type Operation, operations, requirement, resultType } from "effect-gpu-pool/Operation"
 import { inOneLine, showing } from "effect-gpu-pool/Showing"
 import { line, shown, withArticle } from "effect-gpu-pool/ShownValue"
 import { type Pipeable, pipeArguments } from "effect/Pipeable"
-import { type ExprType, isFloat, type Operation, operations, requirement, resultType } from "./Operation.ts"
 
 /**
  * An expression of type `T`: plain data, computed once per item of a kernel.

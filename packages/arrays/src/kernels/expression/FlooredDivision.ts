@@ -4,8 +4,8 @@
  * @see https://numpy.org/doc/stable/reference/generated/numpy.floor_divide.html
  * @internal
  */
+import { isFloat } from "effect-gpu-pool/Operation"
 import { apply, type Expr } from "./Expression.ts"
-import { isFloat } from "./Operation.ts"
 import { quotientOf } from "./Quotient.ts"
 
 /** The remainder of truncating division. Each step of floats is rounded, so it may be the divisor or more. */

@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
+import type { Used, UsedOperation } from "effect-gpu-pool/LanguageWriter"
 import type { Expr } from "./Expression.ts"
-import type { ExprType, Operation } from "./Operation.ts"
 
 /**
  * The expressions that a node is computed from.
@@ -59,32 +59,22 @@ export const dtypesOf = (expressions: ReadonlyArray<Expr>): ReadonlyArray<DType>
 }
 
 /**
- * An operation with the types of the operand that decides (of `select`, the second) and of the result.
- *
- * @category models
- * @since 0.1.0
- */
-export interface UsedOperation {
-  readonly operation: Operation
-  readonly type: ExprType
-  readonly result: ExprType
-}
-
-/**
- * The operations that some expressions use, each once.
+ * What some expressions are made of, each once.
  *
  * @category functions
  * @since 0.1.0
  */
-export const operationsOf = (expressions: ReadonlyArray<Expr>): ReadonlyArray<UsedOperation> => {
-  const found = new Map<string, UsedOperation>()
-  for (const { node, type: result } of nodesOf(expressions)) {
+export const usedIn = (expressions: ReadonlyArray<Expr>): Used => {
+  const operations = new Map<string, UsedOperation>()
+  const constants = new Map<string, Used["constants"][number]>()
+  for (const { node, type } of nodesOf(expressions)) {
+    if (node._tag === "Constant") constants.set(`${node.value} ${type}`, { value: node.value, type })
     if (node._tag !== "Apply") continue
     const { operation } = node
-    const { type } = node.operands[operation === "where" ? 1 : 0]!
-    found.set(`${operation} ${type} ${result}`, { operation, type, result })
+    const decisive = node.operands[operation === "where" ? 1 : 0]!.type
+    operations.set(`${operation} ${decisive} ${type}`, { operation, type: decisive, result: type })
   }
-  return [...found.values()]
+  return { operations: [...operations.values()], constants: [...constants.values()] }
 }
 
 /**

@@ -3,8 +3,8 @@
  *
  * @internal
  */
+import type { ExprType } from "effect-gpu-pool/Operation"
 import { apply, constantOf, type Expr } from "./Expression.ts"
-import type { ExprType } from "./Operation.ts"
 
 /**
  * WGSL promises nothing of f32 quotients by more than 2^126: devices multiply by the reciprocal of the divisor, which is a

@@ -4,9 +4,9 @@
  *
  * @internal
  */
+import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
+import type { ExprType } from "effect-gpu-pool/Operation"
 import type { Expr } from "./Expression.ts"
-import type { Language } from "./Language.ts"
-import type { ExprType } from "./Operation.ts"
 
 /** A value by its name in the source, and whether it changes in the innermost loop. */
 interface Value {
@@ -31,13 +31,13 @@ export class Statements {
   readonly before: Array<string> = []
   /** Statements of the innermost loop, in order. */
   readonly inside: Array<string> = []
-  readonly #language: Language
+  readonly #language: LanguageWriter
   readonly #options: StatementsOptions
   readonly #values = new Map<Expr, Value>()
   readonly #prefix: string
   #count = 0
 
-  constructor(language: Language, options: StatementsOptions) {
+  constructor(language: LanguageWriter, options: StatementsOptions) {
     this.#language = language
     this.#options = options
     this.#prefix = options.prefix ?? "t"

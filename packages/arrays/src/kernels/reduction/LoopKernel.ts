@@ -5,12 +5,9 @@
  */
 import * as Kernel from "effect-gpu-pool/Kernel"
 import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
+import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import type * as Expr from "../Expr.ts"
-import { dtypesOf } from "../expression/Inspection.ts"
-import { makeHostBody } from "../expression/JavaScript.ts"
-import { javaScriptLoops, type Loops, openClLoops, wgslLoops } from "../expression/Loops.ts"
-import { openClPreamble } from "../expression/OpenClC.ts"
-import { wgslPreamble } from "../expression/Wgsl.ts"
+import { dtypesOf, usedIn } from "../expression/Inspection.ts"
 
 /** A kernel of the same statements in every language. */
 export const make = (options: {
@@ -21,23 +18,14 @@ export const make = (options: {
   /** Every expression that the statements compute. */
   readonly expressions: ReadonlyArray<Expr.Expr>
   /** Statements for item `i`. */
-  readonly write: (loops: Loops) => ReadonlyArray<string>
+  readonly write: (writer: LanguageWriter) => ReadonlyArray<string>
 }): Kernel.Kernel => {
   const { args, expressions, name, span, write } = options
-  return Kernel.make({
-    name,
-    args,
-    preamble: { wgsl: wgslPreamble(expressions), opencl: openClPreamble(expressions) },
-    body: {
-      wgsl: write(wgslLoops).join("\n"),
-      opencl: write(openClLoops).join("\n"),
-      host: makeHostBody(name, args, () => [
-        "for (let i = from; i < to; i++) {",
-        ...write(javaScriptLoops),
-        "}"
-      ])
-    },
-    dtypes: dtypesOf(expressions),
-    workPerItem: span
-  })
+  return Kernel.define(
+    { name, args, body: {}, dtypes: dtypesOf(expressions), workPerItem: span },
+    (writer) => ({
+      preamble: writer.preamble(usedIn(expressions)),
+      body: writer.body({ name, args, before: [], inside: write(writer) })
+    })
+  )
 }

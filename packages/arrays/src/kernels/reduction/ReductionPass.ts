@@ -5,8 +5,8 @@
  */
 import type { Kernel } from "effect-gpu-pool/Kernel"
 import { type NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
+import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import * as Expr from "../Expr.ts"
-import type { Loops } from "../expression/Loops.ts"
 import { Statements } from "../expression/Statements.ts"
 import { ArgumentNames } from "./ArgumentNames.ts"
 import * as LoopKernel from "./LoopKernel.ts"
@@ -49,7 +49,7 @@ export const generate = (options: PassOptions): ReductionPass => {
       args: [...args, ...outputs, ...Walk.walkArgs(walkNames)],
       span: walkNames.span,
       expressions: [walk.row, walk.begin, walk.step, walk.times, ...body.neutral, ...body.next],
-      write: (loops) => write(loops, body)
+      write: (writer) => write(writer, body)
     }),
     outputs: outputs.map((output) => output.name),
     names: walkNames
@@ -81,25 +81,24 @@ interface Body {
 }
 
 /** Statements for item `i`. */
-const write = (loops: Loops, { neutral, next, outputs, walk }: Body): ReadonlyArray<string> => {
-  const { language } = loops
-  const item = new Statements(language, { index: "i", indexVaries: false, prefix: "w" })
+const write = (writer: LanguageWriter, { neutral, next, outputs, walk }: Body): ReadonlyArray<string> => {
+  const item = new Statements(writer, { index: "i", indexVaries: false, prefix: "w" })
   const moves = Walk.moves(walk, item)
   const row = item.value(walk.row)
-  const element = new Statements(language, {
+  const element = new Statements(writer, {
     index: moves.position,
     indexVaries: true,
     variables: { [Walk.rowVariable]: false }
   })
-  const variables = neutral.map((expr, index) => loops.variable(variableOf(index), expr.type, element.value(expr)))
+  const variables = neutral.map((expr, index) => writer.variable(variableOf(index), expr.type, element.value(expr)))
   const values = next.map((expr) => element.value(expr))
   return [
     ...item.before,
-    language.declare(Walk.rowVariable, "u32", row),
+    writer.declare(Walk.rowVariable, "u32", row),
     ...element.before,
     ...variables,
-    ...loops.walk(moves, [...element.inside, ...assignments(loops, next, values)]),
-    ...outputs.map(({ dtype, name }, index) => language.store(name, "i", variableOf(index), dtype))
+    ...writer.walk(moves, [...element.inside, ...assignments(writer, next, values)]),
+    ...outputs.map(({ dtype, name }, index) => writer.store(name, "i", variableOf(index), dtype))
   ]
 }
 
@@ -108,17 +107,17 @@ const write = (loops: Loops, { neutral, next, outputs, walk }: Body): ReadonlyAr
  * still to be seen to.
  */
 const assignments = (
-  loops: Loops,
+  writer: LanguageWriter,
   next: StateExprs,
   values: ReadonlyArray<string>
 ): ReadonlyArray<string> => {
   const moved = values.map((value, index) => next[index]!.node._tag === "Variable" && value !== variableOf(index))
   return [
     ...values.flatMap((value, index) =>
-      moved[index] ? [loops.language.declare(`next__${index}`, next[index]!.type, value)] : []
+      moved[index] ? [writer.declare(`next__${index}`, next[index]!.type, value)] : []
     ),
     ...values.flatMap((value, index) =>
-      value === variableOf(index) ? [] : [loops.assign(variableOf(index), moved[index] ? `next__${index}` : value)]
+      value === variableOf(index) ? [] : [writer.assign(variableOf(index), moved[index] ? `next__${index}` : value)]
     )
   ]
 }

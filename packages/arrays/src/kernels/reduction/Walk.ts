@@ -4,9 +4,9 @@
  * @internal
  */
 import { ScalarArg } from "effect-gpu-pool/KernelArgument"
+import type { Moves } from "effect-gpu-pool/LanguageWriter"
 import * as Expr from "../Expr.ts"
 import { scalar as scalarOf } from "../expression/Expression.ts"
-import type { Moves } from "../expression/Loops.ts"
 import type { Statements } from "../expression/Statements.ts"
 import type { ArgumentNames } from "./ArgumentNames.ts"
 import type { Division } from "./Chunks.ts"

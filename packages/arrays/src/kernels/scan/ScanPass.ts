@@ -7,8 +7,8 @@
 import type { DType } from "effect-gpu-pool/DType"
 import type { Kernel } from "effect-gpu-pool/Kernel"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import * as Expr from "../Expr.ts"
-import type { Loops } from "../expression/Loops.ts"
 import { Statements } from "../expression/Statements.ts"
 import { ArgumentNames } from "../reduction/ArgumentNames.ts"
 import * as LoopKernel from "../reduction/LoopKernel.ts"
@@ -69,7 +69,7 @@ export const generate = ({ args, combine, map, name, output, state }: ScanPassOp
       ],
       span: names.span,
       expressions: [walk.begin, walk.step, walk.times, ...next, body.output],
-      write: (loops) => write(loops, body)
+      write: (writer) => write(writer, body)
     }),
     names
   }
@@ -84,22 +84,21 @@ interface Body {
 }
 
 /** Statements for item `i`. */
-const write = (loops: Loops, { names, next, output, own, walk }: Body): ReadonlyArray<string> => {
-  const { language } = loops
-  const item = new Statements(language, { index: "i", indexVaries: false, prefix: "w" })
+const write = (writer: LanguageWriter, { names, next, output, own, walk }: Body): ReadonlyArray<string> => {
+  const item = new Statements(writer, { index: "i", indexVaries: false, prefix: "w" })
   const moves = Walk.moves(walk, item)
-  const element = new Statements(language, { index: moves.position, indexVaries: true })
+  const element = new Statements(writer, { index: moves.position, indexVaries: true })
   const [value] = next.map((expr) => element.value(expr))
   const stored = element.value(output)
   const [{ type }] = own as readonly [Expr.Expr<DType>]
   return [
     ...item.before,
     ...element.before,
-    loops.variable(variableOf(0), type, language.load(names.before, "i", type)),
-    ...loops.walk(moves, [
+    writer.variable(variableOf(0), type, writer.load(names.before, "i", type)),
+    ...writer.walk(moves, [
       ...element.inside,
-      language.store(names.result, moves.position, stored, output.type),
-      loops.assign(variableOf(0), value!)
+      writer.store(names.result, moves.position, stored, output.type),
+      writer.assign(variableOf(0), value!)
     ])
   ]
 }

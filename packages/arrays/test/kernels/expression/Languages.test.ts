@@ -3,13 +3,15 @@ import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { KernelArgument } from "effect-gpu-pool"
-import { javaScript } from "../../../src/kernels/expression/JavaScript.ts"
-import type { Language } from "../../../src/kernels/expression/Language.ts"
-import { openClC, openClPreamble } from "../../../src/kernels/expression/OpenClC.ts"
-import { type ExprType, type Operation, operations, resultType } from "../../../src/kernels/expression/Operation.ts"
-import { wgsl, wgslPreamble } from "../../../src/kernels/expression/Wgsl.ts"
+import { writer as javaScript } from "effect-gpu-pool/JavaScript"
+import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
+import { type ExprType, type Operation, operations, resultType } from "effect-gpu-pool/Operation"
+import { openClC } from "../../../../../src/layers/OpenCl/language/OpenClC.ts"
+import { wgsl } from "../../../../../src/layers/WebGpu/language/Wgsl.ts"
+import { inOpenClC, inWgsl } from "../../../../../test/support/writtenSource.ts"
+import { usedIn } from "../../../src/kernels/expression/Inspection.ts"
 
-const languages: Readonly<Record<string, Language>> = { javaScript, openClC, wgsl }
+const languages: Readonly<Record<string, LanguageWriter>> = { javaScript, openClC, wgsl }
 const types = ["f32", "i32", "u32", "f16", "f64", "bool"] as const
 
 interface Use {
@@ -57,11 +59,7 @@ describe("every language", () => {
     const decisive = use.operands[use.operation === "where" ? 1 : 0]!
     for (const [name, language] of Object.entries(languages)) {
       const text = language.apply(use.operation, ["p", "q", "r"].slice(0, use.operands.length), decisive, use.result)
-      const preamble = name === "wgsl"
-        ? wgslPreamble([expression])
-        : name === "openClC"
-        ? openClPreamble([expression])
-        : ""
+      const preamble = language.preamble(usedIn([expression]))
       if (name === "javaScript") continue
       const defined = called(preamble.split("\n").filter((line) => /^(fn |\w+ \w+__\w+\()/.test(line)).join("\n"))
       for (const function_ of called(text)) assert.include(defined, function_, name)
@@ -71,7 +69,7 @@ describe("every language", () => {
 
   it("writes every function once, after those that it calls", () => {
     const all = uses.filter(({ operands }) => !operands.includes("f64")).map(expressionOf)
-    for (const preamble of [wgslPreamble(all), openClPreamble(all)]) {
+    for (const preamble of [wgsl.preamble(usedIn(all)), openClC.preamble(usedIn(all))]) {
       const names = [...preamble.matchAll(/^(?:fn |\w+ )(\w+__\w+)\(/gm)].map(([, name]) => name!)
       deepStrictEqual([...new Set(names)], names)
       for (const name of names) {
@@ -166,24 +164,24 @@ describe("constants", () => {
 
 describe("a kernel's text", () => {
   it("has one statement for each node, in WGSL", () => {
-    const { body, preamble } = kernelOf((x) => Expr.add(Expr.multiply(x, x), 1))
-    deepStrictEqual(body.wgsl?.split("\n").map((line) => line.trim()), [
+    const { body, preamble } = inWgsl(kernelOf((x) => Expr.add(Expr.multiply(x, x), 1)))
+    deepStrictEqual(body.split("\n").map((line) => line.trim()), [
       "let t__2: f32 = 1f;",
       "let t__0: f32 = x[i + x_offset];",
       "let t__1: f32 = t__0 * t__0;",
       "let t__3: f32 = t__1 + t__2;",
       "x[i + x_offset] = t__3;"
     ])
-    strictEqual(preamble.wgsl, "")
+    strictEqual(preamble, "")
   })
 
   it("calls no abs of integers in WGSL, which NVIDIA's compiler joins wrongly with max", () => {
-    const { body } = ElementwiseKernel.make({
+    const kernel = ElementwiseKernel.make({
       name: "k",
       args: [KernelArgument.VectorArg("i32", "x")],
       outputs: ({ x }) => ({ x: Expr.maximum(x, Expr.abs(x)) })
     })
-    deepStrictEqual(body.wgsl?.split("\n").map((line) => line.trim()), [
+    deepStrictEqual(inWgsl(kernel).body.split("\n").map((line) => line.trim()), [
       "let t__0: i32 = x[i];",
       "let t__1: i32 = (t__0 ^ (t__0 >> 31u)) - (t__0 >> 31u);",
       "let t__2: i32 = max(t__0, t__1);",
@@ -192,8 +190,7 @@ describe("a kernel's text", () => {
   })
 
   it("has one statement for each node, in OpenCL C, and rounds every step by itself", () => {
-    const { body, preamble } = kernelOf((x) => Expr.at(x, 5))
-    strictEqual(body.opencl, undefined)
+    strictEqual(kernelOf((x) => Expr.at(x, 5)).problem?.reason._tag, "InvalidRequest")
     const read = ElementwiseKernel.make({
       name: "k",
       args: [
@@ -202,7 +199,7 @@ describe("a kernel's text", () => {
       ],
       outputs: ({ x }) => ({ y: Expr.truncDivide(Expr.at(x, 5), x) })
     })
-    deepStrictEqual(read.body.opencl?.split("\n").map((line) => line.trim()), [
+    deepStrictEqual(inOpenClC(read).body.split("\n").map((line) => line.trim()), [
       "const uint t__0 = 5u;",
       "const uint t__1 = min(t__0, x_length - 1u - x_offset) + x_offset;",
       "const int t__2 = x[t__1];",
@@ -210,13 +207,12 @@ describe("a kernel's text", () => {
       "const int t__4 = truncDivide__i32(t__2, t__3);",
       "y[i] = t__4;"
     ])
-    assert.match(read.preamble.opencl, /^#pragma OPENCL FP_CONTRACT OFF\nint truncDivide__i32\(/)
-    strictEqual(preamble.opencl, "")
+    assert.match(inOpenClC(read).preamble, /^#pragma OPENCL FP_CONTRACT OFF\nint truncDivide__i32\(/)
   })
 
   it("names nothing that a program can name", () => {
     const everything = kernelOf((x) => Expr.power(Expr.atan2(x, Expr.acosh(x)), Expr.maximum(x, Expr.tanh(x))))
-    for (const name of everything.preamble.wgsl.matchAll(/^fn (\w+)/gm)) assert.include(name[1], "__")
-    for (const name of everything.preamble.opencl.matchAll(/^\w+ (\w+)\(/gm)) assert.include(name[1], "__")
+    for (const name of inWgsl(everything).preamble.matchAll(/^fn (\w+)/gm)) assert.include(name[1], "__")
+    for (const name of inOpenClC(everything).preamble.matchAll(/^\w+ (\w+)\(/gm)) assert.include(name[1], "__")
   })
 })

@@ -4,12 +4,12 @@
 import { Expr } from "@effect-gpu-pool/arrays"
 import { assert, layer } from "@effect/vitest"
 import { type BufferPool, CommandQueue, type DType } from "effect-gpu-pool"
+import { type Operation, operations } from "effect-gpu-pool/Operation"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { formatOf, unitAt } from "../../../../testing/src/expressions/FloatFormat.ts"
 import { toleranceOf } from "../../../../testing/src/expressions/Tolerances.ts"
 import { Random } from "../../../../testing/src/Random.ts"
-import { type Operation, operations } from "../../../src/kernels/expression/Operation.ts"
 import { type Build, evaluate } from "./evaluation.ts"
 import * as reference from "./reference.ts"
 

@@ -9,6 +9,7 @@ import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { describeWith } from "../../../../../test/support/required.ts"
+import { inWgsl } from "../../../../../test/support/writtenSource.ts"
 import { hypotenuseOf } from "../../../src/array/elementwise/Hypotenuse.ts"
 
 type Real = Expr.Expr<"f32">
@@ -28,7 +29,7 @@ type Pairs = ReadonlyArray<readonly [number, number]>
 
 /** Computes an operation on pairs of numbers as a compiler's output does. */
 const computed = Effect.fnUntraced(function*(of: Case["of"], pairs: Pairs, compiler: Compiler) {
-  const { args, body, name, preamble } = ElementwiseKernel.make({
+  const generated = ElementwiseKernel.make({
     name: "compiled",
     args: [
       KernelArgument.VectorArg("f32", "x", { access: "read" }),
@@ -37,11 +38,12 @@ const computed = Effect.fnUntraced(function*(of: Case["of"], pairs: Pairs, compi
     ],
     outputs: ({ x, y }) => ({ result: of(x, y) })
   })
+  const { body, preamble } = inWgsl(generated)
   const kernel = Kernel.make({
-    name,
-    args,
-    body: { wgsl: compiler.compiled(body.wgsl!) },
-    preamble: { wgsl: `${compiler.preamble}\n${compiler.compiled(preamble.wgsl)}` }
+    name: generated.name,
+    args: generated.args,
+    body: { wgsl: compiler.compiled(body) },
+    preamble: { wgsl: `${compiler.preamble}\n${compiler.compiled(preamble)}` }
   })
   const [x, y, result] = yield* Effect.all([0, 0, 0].map(() => BufferPool.allocate(pairs.length * 4)))
   yield* CommandQueue.write(x!, Float32Array.from(pairs, ([x]) => x))

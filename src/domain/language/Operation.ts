@@ -1,8 +1,10 @@
 /**
  * The operations that expressions are made of, and the types that each takes and gives. How a language writes them is
  * the language's own affair.
+ *
+ * @since 0.1.0
  */
-import type { DType } from "effect-gpu-pool/DType"
+import type { DType } from "../data/DType.ts"
 
 /**
  * The type of an expression: an element type, or a truth value.
@@ -37,9 +39,9 @@ export type ExprType = DType | "bool"
  */
 export type TypingRule = "numeric" | "float" | "integer" | "ordering" | "logic" | "test" | "shift" | "where" | "astype"
 
-interface Signature {
+interface Signature<Rule extends TypingRule = TypingRule> {
   readonly arity: number
-  readonly rule: TypingRule
+  readonly rule: Rule
 }
 
 const of = <Rule extends TypingRule>(arity: number, rule: Rule) => ({ arity, rule }) satisfies Signature
@@ -47,7 +49,7 @@ const of = <Rule extends TypingRule>(arity: number, rule: Rule) => ({ arity, rul
 /**
  * Every operation.
  *
- * @category functions
+ * @category constants
  * @since 0.1.0
  */
 export const operations = {

@@ -1,4 +1,4 @@
-import { f16round, hostSupports } from "effect-gpu-pool/DType"
+import { f16round, hostSupports } from "../data/DType.ts"
 import type { ExprType } from "./Operation.ts"
 
 /**

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { type Functions, functionsOf } from "./Functions.ts"
+import { type Functions, functionsOf } from "../../../domain/language/FunctionTable.ts"
 
 interface Float {
   readonly dtype: "f32" | "f16" | "f64"

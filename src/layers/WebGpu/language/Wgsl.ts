@@ -4,14 +4,13 @@
  *
  * @internal
  */
-import { deviceSubscripts } from "./DeviceSubscripts.ts"
-import type { Expr } from "./Expression.ts"
-import { functionsCalled } from "./Functions.ts"
-import { heldBy } from "./HeldBy.ts"
-import { nodesOf, operationsOf } from "./Inspection.ts"
-import { comparing, computing, type Language } from "./Language.ts"
-import { type ExprType, isFloat, type Operation } from "./Operation.ts"
+import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
+import { heldBy } from "../../../domain/language/HeldBy.ts"
+import { itemSubscripts } from "../../../domain/language/ItemSubscripts.ts"
+import { comparing, computing, type LanguageWriter, rounds } from "../../../domain/language/LanguageWriter.ts"
+import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
 import { functions } from "./WgslFunctions.ts"
+import { language } from "./WgslLanguage.ts"
 
 /** What WGSL writes as an operator between the operands, on every type. */
 const infix: { readonly [name in Operation]?: string } = { ...computing, ...comparing, multiply: "*", equal: "==" }
@@ -156,8 +155,9 @@ const bitsOfHalf = (value: number): number => {
   return magnitude + (value < 0 || Object.is(value, -0) ? 0x8000 : 0)
 }
 
-export const wgsl: Language = {
-  ...deviceSubscripts,
+export const wgsl: LanguageWriter = {
+  ...itemSubscripts,
+  language,
   // WGSL lets compilers reassociate and join float operations, and has no word against it.
   // https://www.w3.org/TR/WGSL/#reassociation-and-fusion
   seal: (value, zero, type) =>
@@ -166,16 +166,18 @@ export const wgsl: Language = {
       : `bitcast<f32>(bitcast<u32>(${value}) ^ ${zero})`,
   declare: (name, type, value) => `let ${name}: ${type} = ${value};`,
   constant,
-  apply
-}
-
-/** The functions that some expressions need. */
-export const wgslPreamble = (expressions: ReadonlyArray<Expr>): string => {
-  const texts = operationsOf(expressions).map(({ operation, result, type }) =>
-    apply(operation, ["a", "b", "c"], type, result)
-  )
-  for (const { node, type } of nodesOf(expressions)) {
-    if (node._tag === "Constant") texts.push(constant(node.value, type))
-  }
-  return functionsCalled(functions, texts).join("\n")
+  apply,
+  variable: (name, type, value) => `var ${name}: ${type} = ${value};`,
+  walk: ({ begin, position, step, times }, lines) => [
+    `var ${position}: u32 = ${begin};`,
+    `for (var ${rounds} = 0u; ${rounds} < ${times}; ${rounds}++) {`,
+    ...lines,
+    `${position} += ${step};`,
+    "}"
+  ],
+  preamble: ({ constants, operations }) =>
+    functionsCalled(functions, [
+      ...operations.map(({ operation, result, type }) => apply(operation, ["a", "b", "c"], type, result)),
+      ...constants.map(({ type, value }) => constant(value, type))
+    ]).join("\n")
 }

@@ -4,14 +4,14 @@
  *
  * @internal
  */
-import { deviceSubscripts } from "./DeviceSubscripts.ts"
-import type { Expr } from "./Expression.ts"
-import { functionsCalled } from "./Functions.ts"
-import { heldBy } from "./HeldBy.ts"
-import { operationsOf } from "./Inspection.ts"
-import { comparing, computing, type Language } from "./Language.ts"
+import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
+import { heldBy } from "../../../domain/language/HeldBy.ts"
+import { itemSubscripts } from "../../../domain/language/ItemSubscripts.ts"
+import type { Language } from "../../../domain/language/Language.ts"
+import { comparing, computing, type LanguageWriter, rounds } from "../../../domain/language/LanguageWriter.ts"
+import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
+import { eights } from "./OpenClEights.ts"
 import { functions } from "./OpenClFunctions.ts"
-import { type ExprType, isFloat, type Operation } from "./Operation.ts"
 
 const names: { readonly [T in ExprType]: string } = {
   f32: "float",
@@ -166,17 +166,26 @@ const decimal = (value: number): string => {
   return /[.e]/.test(text) ? text : `${text}.0`
 }
 
-export const openClC: Language = {
-  ...deviceSubscripts,
+/** What others must know of it. */
+export const language: Language = { id: "opencl", name: "OpenCL C", bodies: "items", hasEights: true }
+
+export const openClC: LanguageWriter = {
+  ...itemSubscripts,
+  language,
   declare: (name, type, value) => `const ${names[type]} ${name} = ${value};`,
   constant,
-  apply
-}
-
-/** The functions that some expressions need, after the rule that each step is rounded by itself. */
-export const openClPreamble = (expressions: ReadonlyArray<Expr>): string => {
-  const texts = operationsOf(expressions).map(({ operation, result, type }) =>
-    apply(operation, ["a", "b", "c"], type, result)
-  )
-  return ["#pragma OPENCL FP_CONTRACT OFF", ...functionsCalled(functions, texts)].join("\n")
+  apply,
+  variable: (name, type, value) => `${names[type]} ${name} = ${value};`,
+  walk: ({ begin, position, step, times }, lines) => [
+    `uint ${position} = ${begin};`,
+    `for (uint ${rounds} = 0; ${rounds} < ${times}; ${rounds}++, ${position} += ${step}) {`,
+    ...lines,
+    "}"
+  ],
+  // Each step is rounded by itself.
+  preamble: ({ operations }) => {
+    const texts = operations.map(({ operation, result, type }) => apply(operation, ["a", "b", "c"], type, result))
+    return ["#pragma OPENCL FP_CONTRACT OFF", ...functionsCalled(functions, texts)].join("\n")
+  },
+  eights
 }

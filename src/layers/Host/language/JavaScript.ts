@@ -2,16 +2,23 @@
  * Expressions in JavaScript, for the host backend. Numbers of 32 bits and less are rounded after every step, as a
  * device's registers round them.
  *
- * @internal
+ * @since 0.1.0
  */
-import * as HostSource from "effect-gpu-pool/HostSource"
-import type { HostBody } from "effect-gpu-pool/Kernel"
-import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
-import { messageOf } from "effect-gpu-pool/ShownValue"
-import * as SourceExcerpt from "effect-gpu-pool/SourceExcerpt"
-import { heldBy } from "./HeldBy.ts"
-import { comparing, computing, type Language } from "./Language.ts"
-import { type ExprType, isFloat, type Operation } from "./Operation.ts"
+import { messageOf } from "../../../domain/arguments/ShownValue.ts"
+import * as HostSource from "../../../domain/data/HostSource.ts"
+import type { HostBody, KernelBody } from "../../../domain/kernel/Kernel.ts"
+import type { ScalarArg, VectorArg } from "../../../domain/kernel/KernelArgument.ts"
+import * as SourceExcerpt from "../../../domain/kernel/SourceExcerpt.ts"
+import { heldBy } from "../../../domain/language/HeldBy.ts"
+import type { Language } from "../../../domain/language/Language.ts"
+import {
+  comparing,
+  computing,
+  type LanguageWriter,
+  rounds,
+  whenInBraces
+} from "../../../domain/language/LanguageWriter.ts"
+import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
 
 /** A computed number as the type holds it. */
 const rounded = (type: ExprType, text: string): string => {
@@ -113,7 +120,22 @@ const cast = (a: string, type: ExprType, result: ExprType): string => {
   return rounded(result, a)
 }
 
-export const javaScript: Language = {
+/**
+ * What others must know of JavaScript: kernels' bodies in it are functions, named `host`.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const language: Language = { id: "host", name: "host", bodies: "ranges", hasEights: false }
+
+/**
+ * Writes expressions in JavaScript.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const writer: LanguageWriter = {
+  language,
   declare: (name, _type, value) => `const ${name} = ${value}`,
   constant,
   load: (vector, index) => `v__${vector}[${index}]`,
@@ -126,7 +148,18 @@ export const javaScript: Language = {
       : `min(${index}, v__${vector}.length - 1)`,
   apply,
   multiplyAdd: (a, b, c) => `(${a} + imul(${b}, ${c})) >>> 0`,
-  quotient: (a, b) => `(${a} / ${b}) >>> 0`
+  quotient: (a, b) => `(${a} / ${b}) >>> 0`,
+  variable: (name, _type, value) => `let ${name} = ${value}`,
+  assign: (name, value) => `${name} = ${value}`,
+  walk: ({ begin, position, step, times }, lines) => [
+    `for (let ${rounds} = 0, ${position} = ${begin}; ${rounds} < ${times}; ${rounds}++, ${position} += ${step}) {`,
+    ...lines,
+    "}"
+  ],
+  when: whenInBraces,
+  preamble: () => "",
+  body: ({ args, before, inside, name }) =>
+    makeBody(name, args, [...before, "for (let i = from; i < to; i++) {", ...inside, "}"])
 }
 
 const countOneBits = (value: number): number => {
@@ -163,20 +196,24 @@ const functionsText = (): string =>
     HostSource.literal(own)
   } })`
 
+type Args = ReadonlyArray<VectorArg | ScalarArg>
+
 /** The function of a range of items, as a function of what it calls. */
 type Program = (calls: typeof functions) => (from: number, to: number, args: unknown) => void
 
 /**
- * A body for the host backend. It is written and compiled when it first runs, so that programs on other backends do not
- * pay for it. Where a page's policy forbids that, it throws, and the command fails with what to do.
+ * A body for the host backend. It is compiled when it first runs. Where a page's policy forbids that, it throws, and the command
+ * fails with what to do.
+ *
+ * @internal
  */
-export const makeHostBody = <Args extends ReadonlyArray<NumericArgument>>(
+export const makeBody = (
   name: string,
   args: Args,
-  write: (language: Language) => ReadonlyArray<string>
+  lines: ReadonlyArray<string>
 ): HostBody<Args> => {
   let body: HostBody<Args> | undefined
-  const source = () => sourceOf(name, args, write(javaScript))
+  const source = () => sourceOf(name, args, lines)
   return HostSource.withText<HostBody<Args>>(
     (from, to, values) => {
       body ??= compile(source())
@@ -186,10 +223,35 @@ export const makeHostBody = <Args extends ReadonlyArray<NumericArgument>>(
   )
 }
 
+/**
+ * A body in JavaScript as text, for backends that run it where functions cannot be sent: an expression that gives the body, in
+ * strict mode or not. Bodies of generated kernels are written as such, those of `Kernel.hostFunction` with the values that they
+ * use; every other is its function's own text, and sees nothing but its arguments and what JavaScript has everywhere: a name of
+ * the program around it is a ReferenceError where it runs.
+ *
+ * **Example** (Running a body from its text)
+ *
+ * ```ts
+ * import { JavaScript } from "effect-gpu-pool/host"
+ *
+ * const double = (from: number, to: number, { x }: { readonly x: Uint32Array }) => {
+ *   for (let i = from; i < to; i++) x[i] = 2 * x[i]!
+ * }
+ * const body = new Function(`return ${JavaScript.textOf(double)}`)()
+ * const x = Uint32Array.of(1, 2, 3)
+ * body(0, 3, { x })
+ * Array.from(x) // => [2, 4, 6]
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const textOf = (body: KernelBody): string => typeof body === "string" ? body : HostSource.textOf(body)
+
 /** Names become code, so they must be names, also in a program without types that calls a body by itself. */
 const identifier = /^[A-Za-z]\w*$/
 
-const sourceOf = (name: string, args: ReadonlyArray<NumericArgument>, lines: ReadonlyArray<string>): string => {
+const sourceOf = (name: string, args: Args, lines: ReadonlyArray<string>): string => {
   const stray = [name, ...args.map((argument) => argument.name)].find((text) => !identifier.test(text))
   if (stray !== undefined) throw new TypeError(`${JSON.stringify(stray)} is no name of a kernel or an argument`)
   return [
@@ -203,7 +265,7 @@ const sourceOf = (name: string, args: ReadonlyArray<NumericArgument>, lines: Rea
   ].join("\n")
 }
 
-const compile = <Args extends ReadonlyArray<NumericArgument>>(source: string): HostBody<Args> => {
+const compile = (source: string): HostBody<Args> => {
   try {
     const program = new Function("calls", source) as Program
     return program(functions)
@@ -219,7 +281,7 @@ const compile = <Args extends ReadonlyArray<NumericArgument>>(source: string): H
   }
 }
 
-const unpack = (argument: NumericArgument): ReadonlyArray<string> =>
+const unpack = (argument: VectorArg | ScalarArg): ReadonlyArray<string> =>
   argument._tag === "ScalarArg"
     ? [`const s__${argument.name} = args.${argument.name}`]
     : [

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { type Functions, functionsOf } from "./Functions.ts"
+import { type Functions, functionsOf } from "../../../domain/language/FunctionTable.ts"
 
 /** Alike in f32 and f16. */
 const forBoth = (type: "f32" | "f16"): ReadonlyArray<string> => {

@@ -1,0 +1,80 @@
+/**
+ * Computations of indices in the body of a kernel: each gets a name, since languages write operations on named values.
+ *
+ * @internal
+ */
+import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
+import type { ExprType, Operation } from "effect-gpu-pool/Operation"
+
+export class Indices {
+  readonly writer: LanguageWriter
+  /** The statements so far. */
+  readonly lines: Array<string> = []
+  readonly #names: { count: number }
+
+  constructor(writer: LanguageWriter, names: { count: number } = { count: 0 }) {
+    this.writer = writer
+    this.#names = names
+  }
+
+  /** Those of a block within, which can use the names before it. */
+  within(): Indices {
+    return new Indices(this.writer, this.#names)
+  }
+
+  /** A name for a value. */
+  named(type: ExprType, value: string): string {
+    const name = this.fresh()
+    this.lines.push(this.writer.declare(name, type, value))
+    return name
+  }
+
+  /** A name that nothing else has. */
+  fresh(): string {
+    return `n__${this.#names.count++}`
+  }
+
+  /** An operation on named values. */
+  apply(operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result = type): string {
+    return this.named(result, this.writer.apply(operation, operands, type, result))
+  }
+
+  constant(value: number): string {
+    return this.named("u32", this.writer.constant(value, "u32"))
+  }
+
+  scalar(name: string): string {
+    return this.named("u32", this.writer.scalar(name))
+  }
+
+  add(a: string, b: string): string {
+    return this.apply("add", [a, b], "u32")
+  }
+
+  /** A name and so many more. */
+  plus(a: string, count: number): string {
+    return count === 0 ? a : this.add(a, this.constant(count))
+  }
+
+  subtract(a: string, b: string): string {
+    return this.apply("subtract", [a, b], "u32")
+  }
+
+  multiply(a: string, b: string): string {
+    return this.apply("multiply", [a, b], "u32")
+  }
+
+  minimum(a: string, b: string): string {
+    return this.apply("minimum", [a, b], "u32")
+  }
+
+  /** The whole quotient and what remains. */
+  divide(a: string, b: string): readonly [quotient: string, rest: string] {
+    const quotient = this.named("u32", this.writer.quotient(a, b))
+    return [quotient, this.subtract(a, this.multiply(quotient, b))]
+  }
+
+  compare(operation: "less" | "equal", a: string, b: string): string {
+    return this.apply(operation, [a, b], "u32", "bool")
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * Writes kernels that are made of expressions in one language. Everything is text; names and literals are known to be harmless
+ * when they come here.
+ *
+ * @since 0.1.0
+ */
+import type { DType } from "../data/DType.ts"
+import type { ScalarArg, VectorArg } from "../kernel/KernelArgument.ts"
+import type { Language } from "./Language.ts"
+import type { ExprType, Operation } from "./Operation.ts"
+
+/**
+ * A body: text, the statements for one item, which see the item's index `i`, the number of items `count` (both unsigned 32-bit)
+ * and the arguments by name; or a function, where the language has functions of ranges.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type KernelBody = string | ((from: number, to: number, args: never) => void)
+
+/**
+ * A kernel as one language has it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface KernelSource {
+  readonly body: KernelBody
+  /** Declarations that stand before the kernel, such as functions. */
+  readonly preamble: string
+}
+
+/**
+ * An operation with the types of the operand that decides (of `where`, the second) and of the result.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface UsedOperation {
+  readonly operation: Operation
+  readonly type: ExprType
+  readonly result: ExprType
+}
+
+/**
+ * What the expressions of a kernel are made of, each once.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Used {
+  readonly operations: ReadonlyArray<UsedOperation>
+  readonly constants: ReadonlyArray<{ readonly value: number | boolean; readonly type: ExprType }>
+}
+
+/**
+ * The statements of a kernel.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Statements {
+  readonly name: string
+  readonly args: ReadonlyArray<VectorArg | ScalarArg>
+  /** Those that are alike for all items. */
+  readonly before: ReadonlyArray<string>
+  /** Those for item `i`. */
+  readonly inside: ReadonlyArray<string>
+}
+
+/**
+ * A position that begins somewhere and moves by a step, so many times; all of them named values of type u32.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Moves {
+  readonly position: string
+  readonly begin: string
+  readonly step: string
+  readonly times: string
+}
+
+/**
+ * Vectors of eight numbers, for products of matrices. The type of a sum is the one that adds and multiplies as `dtype` does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Eights {
+  /** Names an element in the type of sums. */
+  readonly one: (name: string, vector: string, index: string, from: DType, sum: DType) => string
+  /** Names eight elements from an index on, in the type of sums. */
+  readonly load: (name: string, vector: string, index: string, from: DType, sum: DType) => string
+  /** Names eight sums that change, all 0. */
+  readonly zero: (name: string, sum: DType) => string
+  /** Adds the product of a number and eight to eight sums. */
+  readonly addProduct: (sums: string, one: string, eight: string) => string
+  /** Stores eight sums as elements from an index on. */
+  readonly store: (sums: string, vector: string, index: string, sum: DType, to: DType) => string
+  /** Stores sums as elements from an index on, leaving out the first ones, as many as `skipped` says. */
+  readonly storeRest: (
+    sums: ReadonlyArray<string>,
+    skipped: string,
+    vector: string,
+    index: string,
+    sum: DType,
+    to: DType
+  ) => ReadonlyArray<string>
+}
+
+/**
+ * What a language must say so that kernels can be made of expressions. It throws a GpuError for what it cannot say, which is
+ * then the answer to a dispatch.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LanguageWriter {
+  readonly language: Language
+  /** Names that no argument of a kernel can have, beyond those that no kernel's argument has. */
+  readonly reserved?: ReadonlySet<string> | undefined
+  /** Names a value: `let t__0: f32 = value;`. */
+  readonly declare: (name: string, type: ExprType, value: string) => string
+  /** A number that the type holds exactly, or a truth value. */
+  readonly constant: (value: number | boolean, type: ExprType) => string
+  /** The element of a vector at an index that is inside it. */
+  readonly load: (vector: string, index: string, dtype: DType) => string
+  /** The statement that stores a value. */
+  readonly store: (vector: string, index: string, value: string, dtype: DType) => string
+  /** How the scalar argument is written. */
+  readonly scalar: (name: string) => string
+  /** An index counted from the start of a vector's view: with an offset, `index + x_offset`. */
+  readonly viewIndex: (vector: string, index: string, withOffset: boolean) => string
+  /** The same for any index, the ones beyond the last element moved to it. */
+  readonly clampedIndex: (vector: string, index: string, withOffset: boolean) => string
+  /** An operation on named values. `type` is that of the operand that decides (of `where`, the second). */
+  readonly apply: (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType) => string
+  /**
+   * A value as it is, in a way that the compiler cannot look through; none where the language keeps to the operations as
+   * they are written. `zero` is a u32 of which only the program knows that it is 0.
+   */
+  readonly seal?: ((value: string, zero: string, type: ExprType) => string) | undefined
+  /** An index computation modulo 2^32: `a + b * c`. */
+  readonly multiplyAdd: (a: string, b: string, c: string) => string
+  /** The whole quotient of two u32, the divisor not zero. */
+  readonly quotient: (a: string, b: string) => string
+  /** Names a value that changes: `var a__0: f32 = value;`. */
+  readonly variable: (name: string, type: DType, value: string) => string
+  readonly assign: (name: string, value: string) => string
+  /** Repeats lines for each position. Counts the rounds, for a position near 2^32 would move round to 0 and never meet an end. */
+  readonly walk: (moves: Moves, lines: ReadonlyArray<string>) => ReadonlyArray<string>
+  /** Lines for where a named truth value is true, and for where it is false. */
+  readonly when: (
+    condition: string,
+    lines: ReadonlyArray<string>,
+    otherwise?: ReadonlyArray<string>
+  ) => ReadonlyArray<string>
+  /** Declarations that stand before a kernel with such expressions. */
+  readonly preamble: (used: Used) => string
+  /** The body of a kernel. */
+  readonly body: (statements: Statements) => KernelBody
+  readonly eights?: Eights | undefined
+}
+
+/** Operators that languages write alike between two operands, truth values or numbers to truth values. @internal */
+export const comparing: { readonly [name in Operation]?: string } = {
+  less: "<",
+  lessEqual: "<=",
+  greater: ">",
+  greaterEqual: ">=",
+  logicalAnd: "&&",
+  logicalOr: "||"
+}
+
+/** Operators from numbers to numbers that languages write alike; the result may lie outside the type. @internal */
+export const computing: { readonly [name in Operation]?: string } = {
+  add: "+",
+  subtract: "-",
+  bitwiseAnd: "&",
+  bitwiseOr: "|",
+  bitwiseXor: "^"
+}
+
+/** What counts the rounds of a walk. @internal */
+export const rounds = "round__"
+
+/** Lines within braces, as most languages write them. @internal */
+export const whenInBraces: LanguageWriter["when"] = (condition, lines, otherwise = []) => [
+  `if (${condition}) {`,
+  ...lines,
+  ...(otherwise.length === 0 ? ["}"] : ["} else {", ...otherwise, "}"])
+]
+
+/** The body for one item, as text. @internal */
+export const bodyOfItem = ({ before, inside }: Statements): string =>
+  [...before, ...inside].map((line) => `  ${line}`).join("\n")

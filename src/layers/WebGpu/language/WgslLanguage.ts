@@ -1,0 +1,8 @@
+/**
+ * What others must know of WGSL. What writes it is loaded with the first kernel.
+ *
+ * @internal
+ */
+import type { Language } from "../../../domain/language/Language.ts"
+
+export const language: Language = { id: "wgsl", name: "WGSL", bodies: "items", hasEights: false }
