@@ -51,62 +51,35 @@ const packedBits: { readonly [T in ChannelType]?: readonly [number, number, numb
   unorm101010: [10, 10, 10]
 }
 
-const store = (view: DataView, at: number, type: ChannelType, value: number): void => {
-  switch (type) {
-    case "unorm8":
-      return view.setUint8(at, unorm(value, 8))
-    case "unorm16":
-      return view.setUint16(at, unorm(value, 16), true)
-    case "snorm8":
-      return view.setInt8(at, snorm(value, 8))
-    case "snorm16":
-      return view.setInt16(at, snorm(value, 16), true)
-    case "uint8":
-      return view.setUint8(at, unsigned(value, 8))
-    case "uint16":
-      return view.setUint16(at, unsigned(value, 16), true)
-    case "uint32":
-      return view.setUint32(at, unsigned(value, 32), true)
-    case "sint8":
-      return view.setInt8(at, signed(value, 8))
-    case "sint16":
-      return view.setInt16(at, signed(value, 16), true)
-    case "sint32":
-      return view.setInt32(at, signed(value, 32), true)
-    case "float16":
-      return view.setUint16(at, HalfFloat.toBits(value), true)
-    default:
-      return view.setFloat32(at, value, true)
-  }
+/** How a channel stores a value; packed ones share their bits. */
+const stores: { readonly [T in ChannelType]?: (view: DataView, at: number, value: number) => void } = {
+  unorm8: (view, at, value) => view.setUint8(at, unorm(value, 8)),
+  unorm16: (view, at, value) => view.setUint16(at, unorm(value, 16), true),
+  snorm8: (view, at, value) => view.setInt8(at, snorm(value, 8)),
+  snorm16: (view, at, value) => view.setInt16(at, snorm(value, 16), true),
+  uint8: (view, at, value) => view.setUint8(at, unsigned(value, 8)),
+  uint16: (view, at, value) => view.setUint16(at, unsigned(value, 16), true),
+  uint32: (view, at, value) => view.setUint32(at, unsigned(value, 32), true),
+  sint8: (view, at, value) => view.setInt8(at, signed(value, 8)),
+  sint16: (view, at, value) => view.setInt16(at, signed(value, 16), true),
+  sint32: (view, at, value) => view.setInt32(at, signed(value, 32), true),
+  float16: (view, at, value) => view.setUint16(at, HalfFloat.toBits(value), true),
+  float32: (view, at, value) => view.setFloat32(at, value, true)
 }
 
-const load = (view: DataView, at: number, type: ChannelType): number => {
-  switch (type) {
-    case "unorm8":
-      return view.getUint8(at) / 255
-    case "unorm16":
-      return view.getUint16(at, true) / 65535
-    case "snorm8":
-      return fromSnorm(view.getInt8(at), 8)
-    case "snorm16":
-      return fromSnorm(view.getInt16(at, true), 16)
-    case "uint8":
-      return view.getUint8(at)
-    case "uint16":
-      return view.getUint16(at, true)
-    case "uint32":
-      return view.getUint32(at, true)
-    case "sint8":
-      return view.getInt8(at)
-    case "sint16":
-      return view.getInt16(at, true)
-    case "sint32":
-      return view.getInt32(at, true)
-    case "float16":
-      return HalfFloat.fromBits(view.getUint16(at, true))
-    default:
-      return view.getFloat32(at, true)
-  }
+const loads: { readonly [T in ChannelType]?: (view: DataView, at: number) => number } = {
+  unorm8: (view, at) => view.getUint8(at) / 255,
+  unorm16: (view, at) => view.getUint16(at, true) / 65535,
+  snorm8: (view, at) => fromSnorm(view.getInt8(at), 8),
+  snorm16: (view, at) => fromSnorm(view.getInt16(at, true), 16),
+  uint8: (view, at) => view.getUint8(at),
+  uint16: (view, at) => view.getUint16(at, true),
+  uint32: (view, at) => view.getUint32(at, true),
+  sint8: (view, at) => view.getInt8(at),
+  sint16: (view, at) => view.getInt16(at, true),
+  sint32: (view, at) => view.getInt32(at, true),
+  float16: (view, at) => HalfFloat.fromBits(view.getUint16(at, true)),
+  float32: (view, at) => view.getFloat32(at, true)
 }
 
 const pack = (values: ChannelValues, bits: ReadonlyArray<number>): number =>
@@ -150,9 +123,8 @@ export const encodeInto = (format: ImageFormat, values: ChannelValues, view: Dat
     return
   }
   const bytes = Format.channelBytes(format)
-  for (let channel = 0; channel < stored.length; channel++) {
-    store(view, at + channel * bytes, format.type, stored[channel]!)
-  }
+  const store = stores[format.type]!
+  for (let channel = 0; channel < stored.length; channel++) store(view, at + channel * bytes, stored[channel]!)
 }
 
 export const decodeFrom = (format: ImageFormat, view: DataView, at: number): ChannelValues => {
@@ -161,7 +133,8 @@ export const decodeFrom = (format: ImageFormat, view: DataView, at: number): Cha
     return unpack(Format.elementBytes(format) === 2 ? view.getUint16(at, true) : view.getUint32(at, true), bits)
   }
   const bytes = Format.channelBytes(format)
-  const stored = Format.channels(format).map((_, channel) => load(view, at + channel * bytes, format.type))
+  const load = loads[format.type]!
+  const stored = Format.channels(format).map((_, channel) => load(view, at + channel * bytes))
   return curved(format, stored, fromSrgb)
 }
 
