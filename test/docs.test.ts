@@ -101,10 +101,13 @@ const groupsOf = <A>(
   return [...groups]
 }
 
-/** Those of one document, or of the source files of one folder, share a process, one after the other: loading takes longest. */
+/** A package, a folder of `src`, or one of the others. */
+const partOf = ({ file }: Example): string => /^(?:src|packages)\/[^/]+(?=\/)|^[^/]+/.exec(file)?.[0] ?? file
+
+/** Those of one part of the repository share a process, one after the other: loading takes longest. */
 const programs: ReadonlyArray<Program> = groupsOf(
   examples.filter(({ runs }) => runs),
-  (example) => [example.file.endsWith(".md") ? example.file : dirname(example.file), ...backendsOf(example)].join(", ")
+  (example) => [partOf(example), ...backendsOf(example)].join(", ")
 ).map(([title, [first, ...others]]) => ({
   title,
   needs: first === undefined ? [] : backendsOf(first),

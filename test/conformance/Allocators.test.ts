@@ -3,7 +3,7 @@
  * break one fail with a message that names it and says where it is written.
  */
 import { Conformance } from "@effect-gpu-pool/testing"
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { type AllocatorLayer, keepsSpare, lawful, lawless, withoutOrder } from "../support/allocators.ts"
 import { type Backend, describeWith } from "../support/required.ts"
+import { conformsToo } from "./conforms.ts"
 
 /** Those whose programs allocate of a pool; what needs no memory is the same on any. */
 const groups = [
@@ -71,7 +72,7 @@ const failures = ({ layer, tests }: Platform, allocator: AllocatorLayer) =>
 
 describe("an allocator that keeps a spare conforms in everything", () => {
   const suite = light.map(onAllocator(keepsSpare))
-  Conformance.register({ describe, it, afterAll }, Host.layer(), suite, { workScale: 0.01 })
+  conformsToo(Host.layer(), suite, 0.01)
 })
 
 for (const platform of platforms) {
@@ -79,7 +80,7 @@ for (const platform of platforms) {
   describeWith(needs, `on ${name}`, () => {
     for (const [what, allocator] of Object.entries(lawful)) {
       describe(`an allocator that ${what} conforms`, () => {
-        Conformance.register({ describe, it, afterAll }, layer, tests.map(onAllocator(allocator)), { workScale: 0.01 })
+        conformsToo(layer, tests.map(onAllocator(allocator)), 0.01)
       })
     }
 

@@ -1,12 +1,13 @@
 import { Conformance } from "@effect-gpu-pool/testing"
-import { afterAll, describe, it } from "@effect/vitest"
+import { describe } from "@effect/vitest"
 import { Host } from "effect-gpu-pool/host"
+import { conforms, conformsToo } from "./conforms.ts"
 
 // a binding limit below the largest buffer, so that both limits can be told apart
 const layer = Host.layer({ maxBindingSize: 128 * 1024 * 1024 })
 
 describe("the host conforms", () => {
-  Conformance.register({ describe, it, afterAll }, layer, Conformance.suite(layer))
+  conforms(layer, Conformance.suite(layer))
 })
 
 /**
@@ -22,7 +23,7 @@ const strict = Host.layer({
 })
 
 describe("the host conforms with late memory and short ranges", () => {
-  Conformance.register({ describe, it, afterAll }, strict, Conformance.suite(strict))
+  conformsToo(strict, Conformance.suite(strict))
 })
 
 /** Its answers come turns after what asked for them. */
@@ -30,7 +31,7 @@ const slow = Host.layer({ latency: "1 millis" })
 
 describe("the host conforms with latency", () => {
   const suite = Conformance.tests.filter(({ group }) => group === "ended leases")
-  Conformance.register({ describe, it, afterAll }, slow, [...suite, ...Conformance.openings(slow)])
+  conformsToo(slow, [...suite, ...Conformance.openings(slow)])
 })
 
 /** What commands on bytes are tested by, wherever they begin. */
@@ -49,5 +50,5 @@ const byteGranular = Host.layer({ byteGranular: true })
 
 describe("the host conforms with commands at any byte", () => {
   const suite = Conformance.tests.filter(({ group }) => [...byteGroups, ...wrongGroups].includes(group))
-  Conformance.register({ describe, it, afterAll }, byteGranular, suite)
+  conformsToo(byteGranular, suite)
 })

@@ -1,8 +1,8 @@
 import { Conformance } from "@effect-gpu-pool/testing"
-import { afterAll, describe, it } from "@effect/vitest"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { useOclgrind } from "../support/oclgrind.ts"
 import { describeWith } from "../support/required.ts"
+import { conformsToo } from "./conforms.ts"
 
 // the loader reads the environment when it is first used, and this file has a process of its own
 useOclgrind()
@@ -13,7 +13,7 @@ describeWith(["oclgrind"], "OpenCL conforms on a second platform", () => {
   // Oclgrind runs commands inside clFlush, on the thread that calls it: whether a wait blocks is not in the library's hands
   const suite = Conformance.suite(layer).filter(({ group }) => group !== "event loop")
   // a simulator that checks every access of every item is a thousand times slower than a device
-  Conformance.register({ describe, it, afterAll }, layer, suite, { workScale: 0.001 })
+  conformsToo(layer, suite, 0.001)
 })
 
 const byteGranular = OpenCl.layer({ platform: "oclgrind", byteGranular: true, kernelCacheCapacity: 4 })
@@ -21,5 +21,5 @@ const byteGroups = ["transfers", "copies and fills", "rectangles", "alignment", 
 
 describeWith(["oclgrind"], "OpenCL conforms on a second platform with commands at any byte", () => {
   const suite = Conformance.tests.filter(({ group }) => byteGroups.includes(group))
-  Conformance.register({ describe, it, afterAll }, byteGranular, suite, { workScale: 0.001 })
+  conformsToo(byteGranular, suite, 0.001)
 })

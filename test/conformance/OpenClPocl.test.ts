@@ -1,13 +1,13 @@
 import { Conformance } from "@effect-gpu-pool/testing"
-import { afterAll, describe, it } from "@effect/vitest"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { describeWith } from "../support/required.ts"
+import { conforms, conformsToo } from "./conforms.ts"
 
 // a small cache, so that filling it does not take hundreds of compilations
 const layer = OpenCl.layer({ kernelCacheCapacity: 4 })
 
 describeWith(["opencl"], "OpenCL conforms", () => {
-  Conformance.register({ describe, it, afterAll }, layer, Conformance.suite(layer))
+  conforms(layer, Conformance.suite(layer))
 })
 
 const byteGranular = OpenCl.layer({ byteGranular: true, kernelCacheCapacity: 4 })
@@ -15,5 +15,5 @@ const byteGroups = ["transfers", "copies and fills", "rectangles", "alignment", 
 
 describeWith(["opencl"], "OpenCL conforms with commands at any byte", () => {
   const suite = Conformance.tests.filter(({ group }) => byteGroups.includes(group))
-  Conformance.register({ describe, it, afterAll }, byteGranular, suite)
+  conformsToo(byteGranular, suite)
 })

@@ -1,10 +1,10 @@
 import { Conformance } from "@effect-gpu-pool/testing"
-import { afterAll, describe, it } from "@effect/vitest"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { describeWith } from "../support/required.ts"
 import { otherCode } from "../support/sharedHandles.ts"
+import { conformsToo } from "./conforms.ts"
 
 // a small cache, so that filling it does not take hundreds of compilations
 const layer = Layer.unwrap(
@@ -16,5 +16,5 @@ const elsewhere = /^(?:arrays|expressions|bad |wrong )/
 
 describeWith(["opencl"], "OpenCL conforms on a context and a queue that other code has made", () => {
   const suite = Conformance.suite(layer).filter(({ group }) => !elsewhere.test(group))
-  Conformance.register({ describe, it, afterAll }, layer, suite, { workScale: 0.25 })
+  conformsToo(layer, suite, 0.25)
 })

@@ -1,12 +1,12 @@
 /** A driver that takes all the freedom of the standard: PoCL never shows what programs may not rely on. */
 import { Conformance } from "@effect-gpu-pool/testing"
-import { afterAll, describe, it } from "@effect/vitest"
 import { OpenCl, Svm } from "effect-gpu-pool/opencl"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { describeWith } from "../support/required.ts"
 import { strict } from "../support/strictOpenCl.ts"
+import { conformsToo } from "./conforms.ts"
 
 const layer = Layer.unwrap(
   Effect.map(OpenCl.load(), (api) => OpenCl.layerFrom({ ...api, ...strict(api) }, { kernelCacheCapacity: 4 }))
@@ -42,10 +42,10 @@ const onSvm = (test: Conformance.ConformanceTest): Conformance.ConformanceTest =
 })
 
 describeWith(["opencl"], "OpenCL conforms on a strict driver", () => {
-  Conformance.register({ describe, it, afterAll }, layer, suite, { workScale: 0.5 })
+  conformsToo(layer, suite, 0.5)
 })
 
 describeWith(["opencl"], "Shared virtual memory conforms on a strict driver", () => {
   const mappings = Conformance.tests.filter(({ group }) => group === "mappings" || group === "ended leases")
-  Conformance.register({ describe, it, afterAll }, layer, mappings.map(onSvm), { workScale: 0.5 })
+  conformsToo(layer, mappings.map(onSvm), 0.5)
 })

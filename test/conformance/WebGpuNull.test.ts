@@ -3,7 +3,7 @@
  * driver really refuses memory without harm: 512 MiB, then a GPUOutOfMemoryError.
  */
 import { Conformance } from "@effect-gpu-pool/testing"
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { BufferPool, DeviceContext, GpuError, Lease, type PoolStats, SizePolicy } from "effect-gpu-pool"
 import { WebGpu } from "effect-gpu-pool/webgpu"
@@ -11,11 +11,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { conformsToo } from "./conforms.ts"
 
 const layer = WebGpu.layer({ flags: ["backend=null"], kernelCacheCapacity: 4 })
 
 describe("WebGPU on Dawn's null backend conforms in what it counts", () => {
-  Conformance.register({ describe, it, afterAll }, layer, Conformance.counting(Conformance.suite(layer)))
+  conformsToo(layer, Conformance.counting(Conformance.suite(layer)))
 })
 
 const MiB = 2 ** 20

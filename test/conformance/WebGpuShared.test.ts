@@ -1,9 +1,9 @@
 import { Conformance } from "@effect-gpu-pool/testing"
-import { afterAll, describe, it } from "@effect/vitest"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { describeWith } from "../support/required.ts"
+import { conformsToo } from "./conforms.ts"
 
 /** A device as other code opens it, with the limits that every device has and without features. */
 const device = Effect.acquireRelease(
@@ -18,5 +18,5 @@ const layer = Layer.unwrap(Effect.map(device, (device) => WebGpu.layerFromDevice
   .pipe(Layer.provide(WebGpu.layer()))
 
 describeWith(["webgpu"], "WebGPU conforms on a device that other code has opened", () => {
-  Conformance.register({ describe, it, afterAll }, layer, Conformance.suite(layer), { workScale: 0.25 })
+  conformsToo(layer, Conformance.suite(layer), 0.25)
 })

@@ -15,6 +15,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { runs } from "../support/explore.ts"
 import { type FakeDevice, onMachine, Watch } from "../support/fakeDevices.ts"
 import { describeWith } from "../support/required.ts"
 
@@ -335,7 +336,7 @@ describe("who chooses", () => {
           )
         )
       }),
-      { numRuns: 300 }
+      { numRuns: runs(300) }
     )
   })
 

@@ -15,6 +15,7 @@ import * as BufferPools from "../../src/services/backend/several/BufferPools.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import { runs } from "../support/explore.ts"
 import { tagOf } from "../support/hostPool.ts"
 
 const { on } = BufferPools
@@ -211,7 +212,7 @@ export const lawsOfSeveral = (
               deepStrictEqual(yield* BufferPools.onDeviceOf(back, DeviceArray.toHost(back)), expected)
               deepStrictEqual(back.shape, view.shape)
             }).pipe(Effect.scoped, Effect.runPromiseWith(context))),
-          { numRuns: 40 }
+          { numRuns: runs(40) }
         )
       )
     })

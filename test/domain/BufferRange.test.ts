@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as BufferRange from "../../src/domain/data/BufferRange.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
+import { runs } from "../support/explore.ts"
 
 const largest = Number.MAX_SAFE_INTEGER
 
@@ -69,7 +70,7 @@ describe("BufferRange", () => {
         const start = fromEnd ? size + offset : offset
         for (const alignment of [1, 4]) agrees(size, start, toEnd ? size - start + bytes : bytes, alignment)
       }),
-      { numRuns: 1000 }
+      { numRuns: runs(1000) }
     )
   })
 

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../src/domain/BufferUsageRules.ts"
+import { runs } from "../support/explore.ts"
 
 const flags: Readonly<Record<string, number>> = {
   storage: BufferUsage.storage,
@@ -94,7 +95,7 @@ describe("BufferUsage", () => {
           ours.every((one) => permitted(whole).includes(one))
         )
       }),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     )
     const { defaultUsage, hostNoAccess, hostReadOnly, hostWriteOnly } = BufferUsage
     assert.isTrue(BufferUsageRules.isWithin(defaultUsage | hostNoAccess, defaultUsage | hostReadOnly))

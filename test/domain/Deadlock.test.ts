@@ -9,6 +9,7 @@ import {
   type StuckJob,
   type Waiting
 } from "../../src/domain/pool/machine/Deadlock.ts"
+import { runs } from "../support/explore.ts"
 
 interface Scene {
   readonly queues: ReadonlyArray<Queue>
@@ -100,7 +101,7 @@ const resolved = (scene: Scene) => {
 const failing = (jobs: ReadonlyArray<Job>, victims: ReadonlyArray<Waiting>): ReadonlyArray<Job> =>
   jobs.filter(({ requests }) => requests.some((request) => victims.includes(request)))
 
-const check = (property: (scene: Scene) => void) => fc.assert(fc.property(scene, property), { numRuns: 3000 })
+const check = (property: (scene: Scene) => void) => fc.assert(fc.property(scene, property), { numRuns: runs(3000) })
 
 /** Jobs of which each has some bytes of one queue and lacks some. */
 const jobsOf = (

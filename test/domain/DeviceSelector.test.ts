@@ -5,6 +5,7 @@ import type { GpuError } from "effect-gpu-pool"
 import { DeviceSelector, type ListedDevice } from "effect-gpu-pool/devices"
 import * as Result from "effect/Result"
 import * as fc from "fast-check"
+import { runs } from "../support/explore.ts"
 
 type Parsed = ReturnType<typeof DeviceSelector.parse>
 
@@ -23,7 +24,7 @@ describe("texts of selections", () => {
       fc.property(Arbitraries.selectors, (selector) => {
         deepStrictEqual(DeviceSelector.parse(DeviceSelector.format(selector)), Result.succeed(selector))
       }),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     )
   })
 
@@ -32,7 +33,7 @@ describe("texts of selections", () => {
       fc.property(Arbitraries.writtenSelectors, ({ selector, text }) => {
         deepStrictEqual(DeviceSelector.parse(text), Result.succeed(selector))
       }),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     )
   })
 
@@ -55,7 +56,7 @@ describe("texts of selections", () => {
         assert.match(carets ?? "", /^ *\^+$/)
       }),
       // A mistake whose character takes two units, as random texts seldom have it.
-      { numRuns: 3000, examples: [["\"\"\u{10000}"], ["\u{10000}:0"], ["host:\u{10000}\"\""]] }
+      { numRuns: runs(3000), examples: [["\"\"\u{10000}"], ["\u{10000}:0"], ["host:\u{10000}\"\""]] }
     )
   })
 
@@ -93,7 +94,7 @@ describe("texts of selections", () => {
           assert.include(reason.problem, `at character ${prefix.length + at + 1}`)
         }
       ),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     )
   })
 
@@ -279,7 +280,7 @@ describe("selecting", () => {
           assert.isTrue(Result.isSuccess(DeviceSelector.parse(part)))
         }
       }),
-      { numRuns: 3000 }
+      { numRuns: runs(3000) }
     )
   })
 

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
 import { type HolderGroup, holderGroups } from "../../src/domain/pool/HolderSums.ts"
+import { runs } from "../support/explore.ts"
 
 type Lease = readonly [label: string | undefined, callSite: string | undefined, bytes: number]
 
@@ -54,7 +55,7 @@ describe("holders summed by label and call site", () => {
         const sums = sumsOf(leases)
         for (const group of groups) deepStrictEqual(group, sums.get(JSON.stringify([group.label, group.callSite])))
       }),
-      { numRuns: 30 }
+      { numRuns: runs(30) }
     )
   })
 

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as HostData from "../../src/domain/data/HostData.ts"
 import { GpuError } from "../../src/domain/GpuError.ts"
+import { runs } from "../support/explore.ts"
 
 type Make<B extends ArrayBufferLike> = (buffer: B, byteOffset: number, length: number) => ArrayBufferView
 
@@ -71,7 +72,7 @@ describe("HostData.bytes", () => {
         const bytes = bytesOf(viewOf(at, all.buffer))
         assert.deepStrictEqual([...bytes], [...all.subarray(start, start + at.length * at.kind.elementBytes)])
       }),
-      { numRuns: 400 }
+      { numRuns: runs(400) }
     )
   })
 

@@ -5,6 +5,7 @@ import * as HalfFloat from "../../src/domain/images/HalfFloat.ts"
 import * as ImageBytes from "../../src/domain/images/ImageBytes.ts"
 import * as ImageElement from "../../src/domain/images/ImageElement.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
+import { runs } from "../support/explore.ts"
 
 const anyFormat = fc.constantFrom(...ImageFormat.all)
 
@@ -73,7 +74,7 @@ describe("ImageElement", () => {
         const twoWays = format.type.startsWith("snorm") || format.type === "unorm555" || format.type === "unorm101010"
         if (!twoWays) deepStrictEqual(again, element)
       }),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     ))
 
   it("stores the nearest that the format can hold", () =>
@@ -99,7 +100,7 @@ describe("ImageElement", () => {
           }
         }
       ),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     ))
 
   it("keeps integers and cuts off what is beyond them", () => {

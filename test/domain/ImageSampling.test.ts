@@ -6,6 +6,7 @@ import { sample, type Texel } from "../../src/domain/images/ImageSampling.ts"
 import type { ImageKind, ImageShape } from "../../src/domain/images/ImageShape.ts"
 import type { Sampler } from "../../src/domain/images/KernelImage.ts"
 import type { Addressing } from "../../src/domain/images/SamplerOptions.ts"
+import { runs } from "../support/explore.ts"
 
 const border: Rgba = [0, 0, 0, 0]
 
@@ -105,7 +106,7 @@ describe("ImageSampling.sample", () => {
         const found = sample(shape, texel, sampler, x, y, z)
         reference(shape, texel, sampler, place).forEach((channel, at) => assert.closeTo(found[at]!, channel, 1e-9))
       }),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     )
   })
 

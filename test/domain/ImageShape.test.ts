@@ -5,6 +5,7 @@ import * as ImageArrays from "../../src/domain/images/ImageArrays.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageRegions from "../../src/domain/images/ImageRegions.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
+import { runs } from "../support/explore.ts"
 
 const length = fc.integer({ min: 1, max: 5 })
 
@@ -72,7 +73,7 @@ describe("ImageShape", () => {
         strictEqual(typeof region !== "string", within, String(JSON.stringify(region)))
         if (typeof region !== "string") deepStrictEqual(region, { origin, extent })
       }),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     ))
 
   it("takes whatever a program without types passes", () => {

@@ -6,6 +6,7 @@ import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ImageArg, type KernelArgument, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { isReserved } from "../../src/domain/kernel/ReservedWords.ts"
 import { here } from "../support/callSites.ts"
+import { runs } from "../support/explore.ts"
 
 const kernel = (args: ReadonlyArray<KernelArgument>, name = "kernelName"): Kernel.Kernel =>
   Kernel.make({ name, args, body: {} })
@@ -115,7 +116,7 @@ describe("Kernel.check", () => {
         if (twice === undefined) assert.isUndefined(Kernel.check(built))
         else refuses(built, `"${twice}"`, `taken in kernel "k"`)
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
   })
 

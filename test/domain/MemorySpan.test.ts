@@ -2,6 +2,7 @@ import { describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
 import * as MemorySpan from "../../src/domain/data/MemorySpan.ts"
+import { runs } from "../support/explore.ts"
 
 const allocations = [{ name: "one" }, { name: "other" }]
 
@@ -42,7 +43,7 @@ describe("memory spans", () => {
         strictEqual(MemorySpan.overlaps(one, other), overlapping(one, other))
         strictEqual(MemorySpan.overlaps(other, one), overlapping(one, other))
       }),
-      { numRuns: 5000 }
+      { numRuns: runs(5000) }
     ))
 
   it("have parts, of which two overlap where their bytes do", () =>

@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import * as Padding from "../../src/domain/pool/Padding.ts"
 import { type PoolBlock, PoolCore } from "../../src/domain/pool/PoolCore.ts"
 import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
+import { runs } from "../support/explore.ts"
 
 const limit = 12_000
 
@@ -82,7 +83,7 @@ const serves = (mostAsked: number) =>
 
 describe("the padding under a limit", () => {
   it("leaves eleven twelfths of the limit to what requests ask for, whatever the policy, also while the driver is at work", () => {
-    fc.assert(serves(limit - limit / Padding.share), { numRuns: 1000 })
+    fc.assert(serves(limit - limit / Padding.share), { numRuns: runs(1000) })
   })
 
   it("is half of what is left of its share for the next request, and none without a limit", () => {

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type PoolBlock, PoolCore } from "../../src/domain/pool/PoolCore.ts"
+import { runs } from "../support/explore.ts"
 import { largest } from "../support/poolCoreModel.ts"
 
 type Core = PoolCore<string>
@@ -242,7 +243,7 @@ describe("the decay of idle blocks", () => {
           if (keepBytes === 0) assert.strictEqual(watched.core.managedBlocks, 0)
         }
       ),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
   })
 })

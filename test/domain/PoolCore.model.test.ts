@@ -3,6 +3,7 @@ import * as fc from "fast-check"
 import * as EvictionPolicy from "../../src/domain/pool/EvictionPolicy.ts"
 import { PoolCore, type PoolCoreOptions } from "../../src/domain/pool/PoolCore.ts"
 import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
+import { runs } from "../support/explore.ts"
 import { anyCommand, anyHeldCommand, type Real } from "../support/poolCoreCommands.ts"
 import { Model } from "../support/poolCoreModel.ts"
 
@@ -78,19 +79,19 @@ const agreement = (
 
 describe("PoolCore", () => {
   it("does what the reference model does, counter by counter and block by block", () => {
-    fc.assert(agreement(anyPolicy, anyOptions, anyCommand), { numRuns: 1000 })
+    fc.assert(agreement(anyPolicy, anyOptions, anyCommand), { numRuns: runs(1000) })
   })
 
   it("does so where blocks come, go and grow old", () => {
-    fc.assert(agreement(fc.constant(SizePolicy.table([8, 16, 40])), anyAgeing, anyHeldCommand), { numRuns: 250 })
+    fc.assert(agreement(fc.constant(SizePolicy.table([8, 16, 40])), anyAgeing, anyHeldCommand), { numRuns: runs(250) })
   })
 
   it("does so where the program outgrows its blocks", () => {
     const policies = fc.constantFrom(SizePolicy.exact, SizePolicy.sizeClasses(1, { borrow: 1 }))
-    fc.assert(agreement(policies, anyOutgrown, anyHeldCommand), { numRuns: 500 })
+    fc.assert(agreement(policies, anyOutgrown, anyHeldCommand), { numRuns: runs(500) })
   })
 
   it("does so where blocks come, go and are evicted in every order", () => {
-    fc.assert(agreement(fc.constant(SizePolicy.table([8, 16, 40])), anyByAge, anyHeldCommand), { numRuns: 500 })
+    fc.assert(agreement(fc.constant(SizePolicy.table([8, 16, 40])), anyByAge, anyHeldCommand), { numRuns: runs(500) })
   })
 })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type PoolBlock, PoolCore } from "../../src/domain/pool/PoolCore.ts"
+import { runs } from "../support/explore.ts"
 import { largest } from "../support/poolCoreModel.ts"
 
 const blockOf = (core: PoolCore<string>, family: number, size: number, value: string): PoolBlock<string> => {
@@ -116,7 +117,7 @@ describe("PoolCore", () => {
         }
         assert.deepStrictEqual(drain(core), filled.map(String))
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
   })
 

@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
 import { type RequestState, transitions } from "../../src/domain/pool/machine/Request.ts"
 import { Reservation } from "../../src/domain/pool/machine/Reservation.ts"
+import { runs } from "../support/explore.ts"
 import { waiter, World, type WorldOptions } from "../support/machineWorld.ts"
 
 const anyOptions: fc.Arbitrary<WorldOptions> = fc.record({
@@ -56,7 +57,7 @@ describe("the machine of a pool", () => {
           world.checkEmpty()
         }
       ),
-      { numRuns: 5000, examples: outlivedReservations }
+      { numRuns: runs(5000), examples: outlivedReservations }
     )
   })
 

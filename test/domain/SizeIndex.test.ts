@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { SizeIndex, SizeLeaf } from "../../src/domain/pool/SizeIndex.ts"
+import { runs } from "../support/explore.ts"
 
 const largest = Number.MAX_SAFE_INTEGER
 
@@ -71,7 +72,7 @@ describe("SizeIndex", () => {
         for (const size of marked.keys()) take(index, marked, size)
         assert.isTrue(index.isEmpty)
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
   })
 

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
 import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
+import { runs } from "../support/explore.ts"
 
 const largest = Number.MAX_SAFE_INTEGER
 const bitCounts = Array.from({ length: 13 }, (_, bits) => bits)
@@ -79,7 +80,7 @@ describe("SizePolicy", () => {
         assert.strictEqual(policy.blockSize(block), block, policy.name)
         assert.isAtMost(block, policy.blockSize(large), policy.name)
       }),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     )
   })
 
@@ -175,7 +176,7 @@ describe("SizePolicy.leadingBits", () => {
         assert.strictEqual(block, referenceLeadingBits(bits, size))
         checkBlock(bits, size, block)
       }),
-      { numRuns: 5000 }
+      { numRuns: runs(5000) }
     )
   })
 
@@ -210,7 +211,7 @@ describe("SizePolicy.sizeClasses", () => {
         assert.strictEqual(block, referenceSizeClasses(bits, size))
         checkBlock(bits, size, block)
       }),
-      { numRuns: 5000 }
+      { numRuns: runs(5000) }
     )
   })
 
@@ -279,7 +280,7 @@ describe("SizePolicy.forDevice", () => {
         if (expected <= BigInt(largest)) assert.strictEqual(answer, Number(expected))
         else assert.isAbove(answer, largest)
       }),
-      { numRuns: 5000 }
+      { numRuns: runs(5000) }
     )
   })
 

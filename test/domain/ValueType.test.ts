@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { shown } from "../../src/domain/arguments/ShownValue.ts"
 import * as ValueType from "../../src/domain/data/ValueType.ts"
+import { runs } from "../support/explore.ts"
 
 const bits = { i8: 8, u8: 8, i16: 16, u16: 16, i32: 32, u32: 32, i64: 64, u64: 64 } as const
 const integers = Object.keys(bits) as Array<keyof typeof bits>
@@ -58,7 +59,7 @@ describe("ValueType", () => {
         assert.strictEqual(ValueType.holds(type, isLong ? value : Number(value)), kept === value)
         assert.isFalse(ValueType.holds(type, isLong ? Number(value) : value))
       }),
-      { numRuns: 1000 }
+      { numRuns: runs(1000) }
     )
     for (const type of integers) {
       for (const value of [0.5, NaN, Infinity, "1", undefined, null, true]) assert.isFalse(ValueType.holds(type, value))

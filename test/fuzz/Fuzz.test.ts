@@ -1,25 +1,24 @@
 import { assert, it } from "@effect/vitest"
+import { runs } from "../support/explore.ts"
 import { describeWith } from "../support/required.ts"
 import type { Backend } from "./Backends.ts"
 import * as Campaign from "./Campaign.ts"
 import { callsPerEpoch } from "./Epoch.ts"
 import { isPending } from "./Pending.ts"
 
-/** How many times the calls below: `EFFECT_GPU_POOL_FUZZ=100` fuzzes a hundred times as long. */
-const times = Math.max(1, Number(process.env.EFFECT_GPU_POOL_FUZZ ?? 1) || 1)
-
 const seed = 1
 
 /** A fixed number of calls, so that a run costs the same on every machine. */
-const fuzz = (backend: Backend, epochs: number): void => {
-  it(`keeps its promises in ${epochs * times * callsPerEpoch} calls on ${backend} (seed ${seed})`, async () => {
-    const { calls, findings } = await Campaign.run({ backend, seed, from: 0, to: epochs * times })
+const fuzz = (backend: Backend, most: number): void => {
+  const epochs = runs(most, 1)
+  it(`keeps its promises in ${epochs * callsPerEpoch} calls on ${backend} (seed ${seed})`, async () => {
+    const { calls, findings } = await Campaign.run({ backend, seed, from: 0, to: epochs })
     const shrunk: Array<string> = []
     for (const finding of findings.filter((finding) => !isPending(finding)).slice(0, 5)) {
       shrunk.push(Campaign.format(await Campaign.shrink(finding)))
     }
     assert.strictEqual(shrunk.join("\n"), "")
-    assert.isAbove(calls, epochs * times * callsPerEpoch * 0.7, "calls that were made")
+    assert.isAbove(calls, epochs * callsPerEpoch * 0.7, "calls that were made")
   })
 }
 

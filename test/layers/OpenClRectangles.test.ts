@@ -10,6 +10,7 @@ import { isGpuError } from "../../src/domain/GpuError.ts"
 import * as RectangleParts from "../../src/layers/OpenCl/commands/RectangleParts.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import { runs } from "../support/explore.ts"
 import { onDevice } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
 import { isTaken, WholeSlices } from "../support/strictOpenCl.ts"
@@ -85,7 +86,7 @@ describe("The parts of a rectangle", () => {
           deepStrictEqual(rows, rowsOf(extent, start + place.offset, place.rowPitch, place.slicePitch))
         })
       }),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     )
   })
 })

@@ -20,6 +20,7 @@ import * as Images from "../../src/services/images/Images.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { WebGpu } from "../../src/webgpu.ts"
+import { runs } from "../support/explore.ts"
 import { describeWith } from "../support/required.ts"
 
 type Services = WebGpu.Services | BufferPool.BufferPool | ImagePool.ImagePool | Scope.Scope
@@ -208,7 +209,7 @@ describeWith(["webgpu"], "WebGpu images on a device", () => {
               for (const step of steps) yield* apply(world, step)
               yield* compare(world)
             })))),
-          { numRuns: 60 }
+          { numRuns: runs(60) }
         )
       )
     })))

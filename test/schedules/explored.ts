@@ -1,6 +1,6 @@
 /**
- * Explores the scenes of a group, each with every intruder. All groups together take every schedule with one deviation, and random
- * ones up to `EFFECT_GPU_POOL_SCHEDULES`, or 200,000: no fewer than 100 of each program.
+ * Explores the scenes of a group, each with every intruder: every schedule with one deviation, and random ones, as many as
+ * `EFFECT_GPU_POOL_EXPLORE` says. Where that is less than `.ci/run` sets, random ones alone, which come from everywhere in a program.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schedules } from "effect-schedules"
@@ -9,12 +9,10 @@ import { appendFileSync } from "node:fs"
 import { inject } from "vitest"
 import * as Expect from "../../packages/testing/src/Expect.ts"
 import * as LoadedPart from "../../src/services/calls/LoadedPart.ts"
+import { isWhole, portion, runs } from "../support/explore.ts"
 import { intruded, intruders } from "./Intruders.ts"
 import { scenes } from "./scenes/index.ts"
 import type { Scene } from "./Stage.ts"
-
-const wanted = Number(process.env.EFFECT_GPU_POOL_SCHEDULES ?? 200_000)
-if (!Number.isSafeInteger(wanted) || wanted < 1) throw new Error("EFFECT_GPU_POOL_SCHEDULES is no number of schedules")
 
 const intrudersOf = ({ sharedBytes, without }: Scene) =>
   intruders.filter(({ name, needsImages }) =>
@@ -24,14 +22,15 @@ const intrudersOf = ({ sharedBytes, without }: Scene) =>
 const programs = Object.values(scenes).flat().reduce((sum: number, scene: Scene) => sum + intrudersOf(scene).length, 0)
 
 /** Schedules of one scene with one intruder. */
-const share = Math.ceil(wanted / programs)
+const share = Math.ceil(runs(200_000) / programs)
 
 /** With enough of them, every schedule with two deviations is tried before random ones, as far as they go. */
 const deviations = share > 4_000 ? 2 : 1
 
-/** Every schedule with one deviation, however many there are, and random ones up to the share. */
+/** How many schedules it took. */
 const exploreOne = Effect.fnUntraced(function*(program: Effect.Effect<void, unknown>) {
   yield* Effect.orDie(LoadedPart.all)
+  if (!isWhole) return (yield* Schedules.random(program, { schedules: Math.max(30, share) })).schedules
   const { complete, schedules } = yield* Schedules.explore(program, {
     deviations,
     maxSchedules: deviations === 1 ? Infinity : Math.ceil(share / 2)
@@ -55,7 +54,7 @@ export const exploreScenes = (group: keyof typeof scenes): void => {
             )
             appendFileSync(inject("scheduleCounts"), `${schedules}\n`)
           }
-        }), { timeout: 300_000 + wanted })
+        }), { timeout: 300_000 * Math.max(1, portion) })
     }
   })
 }

@@ -15,6 +15,7 @@ import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import { runs } from "../support/explore.ts"
 import { hasStats, hold, layer, nextTurn, open, outOfMemoryOf, reasonOf, tagOf } from "../support/hostPool.ts"
 import { Clients, patient, quiet } from "../support/poolClients.ts"
 import { withEvents } from "../support/poolEvents.ts"
@@ -337,7 +338,7 @@ describe("budgets within budgets", () => {
             Effect.runPromise
           )
       ),
-      { numRuns: 100 }
+      { numRuns: runs(100) }
     )
   })
 })

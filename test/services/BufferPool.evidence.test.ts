@@ -11,6 +11,7 @@ import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type { PooledBuffer } from "../../src/services/buffers/PooledBuffer.ts"
 import * as CallSite from "../../src/services/calls/CallPlaces.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import { runs } from "../support/explore.ts"
 import { hold, layer, outOfMemoryOf } from "../support/hostPool.ts"
 import { stepsTaken } from "../support/stepsTaken.ts"
 
@@ -185,7 +186,7 @@ describe("leases summed by label", () => {
           Effect.provide(layer({ pool: { maxBytes: 4100, onExhausted: "fail" } })),
           Effect.runPromise
         )),
-      { numRuns: 100 }
+      { numRuns: runs(100) }
     ))
 
   it("are looked at once for any number of requests that fail while nothing comes or goes", async () => {

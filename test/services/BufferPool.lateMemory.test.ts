@@ -8,6 +8,7 @@ import * as fc from "fast-check"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import { runs } from "../support/explore.ts"
 import { decorated, hasStats, hold, layer, nextTurn, outOfMemoryOf } from "../support/hostPool.ts"
 import { withEvents } from "../support/poolEvents.ts"
 
@@ -42,7 +43,7 @@ describe("memory that returns late", () => {
           Effect.runPromise
         )
       }),
-      { numRuns: 150 }
+      { numRuns: runs(150) }
     ))
 
   const crowds = fc.record({
@@ -76,7 +77,7 @@ describe("memory that returns late", () => {
           Effect.runPromise
         )
       }),
-      { numRuns: 150 }
+      { numRuns: runs(150) }
     ))
 })
 

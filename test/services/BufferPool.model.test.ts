@@ -6,17 +6,18 @@ import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as fc from "fast-check"
+import { runs } from "../support/explore.ts"
 import { describeWith } from "../support/required.ts"
 
 it(
   "agrees with a naive model in every counter, after every command",
-  () => fc.assert(PoolAgreement.onHost(), { numRuns: 300 }),
+  () => fc.assert(PoolAgreement.onHost(), { numRuns: runs(300) }),
   60_000
 )
 
 describe("the agreement itself", () => {
   it("runs on a device of any layer", () =>
-    fc.assert(PoolAgreement.on(Host.layer({ granularity: 4, lateFree: true })), { numRuns: 50 }))
+    fc.assert(PoolAgreement.on(Host.layer({ granularity: 4, lateFree: true })), { numRuns: runs(50) }))
 
   it("finds a policy that does not do what its model says", async () => {
     const wrong: PoolAgreement.PolicyPair = [
@@ -46,14 +47,14 @@ describe("a policy of a program's own", () => {
       SizePolicy.table([512, 1024]),
       { blockSize: (request) => request <= 512n ? 512n : request <= 1024n ? 1024n : request, borrowHalves: 0n }
     ]
-    return fc.assert(PoolAgreement.onHost({ policies: [pages] }), { numRuns: 200 })
+    return fc.assert(PoolAgreement.onHost({ policies: [pages] }), { numRuns: runs(200) })
   })
 })
 
 describeWith(["opencl"], "a pool on OpenCL", () => {
-  it("agrees with the model", () => fc.assert(PoolAgreement.on(OpenCl.layer()), { numRuns: 50 }))
+  it("agrees with the model", () => fc.assert(PoolAgreement.on(OpenCl.layer()), { numRuns: runs(50) }))
 })
 
 describeWith(["webgpu"], "a pool on WebGPU", () => {
-  it("agrees with the model", () => fc.assert(PoolAgreement.on(WebGpu.layer()), { numRuns: 25 }))
+  it("agrees with the model", () => fc.assert(PoolAgreement.on(WebGpu.layer()), { numRuns: runs(25) }))
 })

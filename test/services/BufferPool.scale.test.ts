@@ -15,6 +15,7 @@ import { DeviceBuffer } from "../../src/services/device/DeviceBuffer.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
+import { runs } from "../support/explore.ts"
 import { type AllocatorLayer, decorated, hasStats, layer, nextTurn } from "../support/hostPool.ts"
 
 setFlagsFromString("--expose-gc")
@@ -41,7 +42,8 @@ const isFlat = <E, R>(pairs: number, work: (pairs: number) => Effect.Effect<void
     assert.isBelow(grown, pairs + 2 ** 18, `${grown / pairs} bytes per pair`)
   })
 
-const million = 1_000_000
+/** A million in `.ci/run`. */
+const most = runs(1_000_000, 100_000)
 
 /** What running an effect allocates, without what else the program allocates once. */
 const allocatedEach = <E, R>(times: number, effect: Effect.Effect<unknown, E, R>) =>
@@ -62,42 +64,42 @@ const allocatedEach = <E, R>(times: number, effect: Effect.Effect<unknown, E, R>
 describe("a hit allocates", () => {
   it.live("no more than 900 bytes in a scope of its own, and 500 in `use`, of which the loop has its share", () =>
     Effect.gen(function*() {
-      const loop = yield* allocatedEach(million / 5, Effect.void)
-      const scoped = yield* allocatedEach(million / 5, Effect.scoped(BufferPool.allocate(64)))
+      const loop = yield* allocatedEach(200_000, Effect.void)
+      const scoped = yield* allocatedEach(200_000, Effect.scoped(BufferPool.allocate(64)))
       assert.isBelow(scoped - loop, 900)
-      const used = yield* allocatedEach(million / 5, BufferPool.use(64, () => Effect.void))
+      const used = yield* allocatedEach(200_000, BufferPool.use(64, () => Effect.void))
       assert.isBelow(used - loop, 500)
     }).pipe(Effect.provide(layer())))
 })
 
 describe("the heap stays flat", () => {
-  it.live("over 1,000,000 pairs in short scopes", () =>
+  it.live("over pairs in short scopes", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
       const pair = Effect.scoped(pool.allocate(64))
-      yield* isFlat(million, (pairs) => repeat(pairs, () => pair))
-      yield* hasStats({ hits: 1.1 * million - 1, misses: 1, activeBlocks: 0, heldBlocks: 1 })
+      yield* isFlat(most, (pairs) => repeat(pairs, () => pair))
+      yield* hasStats({ hits: 11 * most / 10 - 1, misses: 1, activeBlocks: 0, heldBlocks: 1 })
     }).pipe(Effect.provide(layer())))
 
-  it.live("over 1,000,000 early releases in one long-lived scope", () =>
+  it.live("over early releases in one long-lived scope", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
       const pair = Effect.flatMap(pool.allocate(64), Lease.release)
-      yield* isFlat(million, (pairs) => repeat(pairs, () => pair))
-      yield* hasStats({ hits: 1.1 * million - 1, misses: 1, activeBlocks: 0, heldBlocks: 1 })
+      yield* isFlat(most, (pairs) => repeat(pairs, () => pair))
+      yield* hasStats({ hits: 11 * most / 10 - 1, misses: 1, activeBlocks: 0, heldBlocks: 1 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
-  it.live("over 1,000,000 early releases in two long-lived scopes in turns", () =>
+  it.live("over early releases in two long-lived scopes in turns", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
       const scopes = [yield* Scope.make(), yield* Scope.make()] as const
       const pairs = scopes.map((scope) => Scope.provide(Effect.flatMap(pool.allocate(64), Lease.release), scope))
-      yield* isFlat(million, (count) => repeat(count, (i) => pairs[i % 2]!))
+      yield* isFlat(most, (count) => repeat(count, (i) => pairs[i % 2]!))
       for (const scope of scopes) yield* Scope.close(scope, Exit.void)
       yield* hasStats({ misses: 1, activeBlocks: 0, heldBlocks: 1 })
     }).pipe(Effect.provide(layer())))
 
-  it.live("over 300,000 moves between two long-lived scopes, through extract and back", () =>
+  it.live("over moves between two long-lived scopes, through extract and back", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
       const other = yield* Scope.make()
@@ -106,12 +108,12 @@ describe("the heap stays flat", () => {
         yield* Lease.transfer(lease, other)
         yield* Lease.release(lease)
       })
-      yield* isFlat(300_000, (count) => repeat(count, () => move))
+      yield* isFlat(runs(300_000, 50_000), (count) => repeat(count, () => move))
       yield* Scope.close(other, Exit.void)
       yield* hasStats({ misses: 1, activeBlocks: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
-  it.live("over 100,000 pairs of scopes that overlap", () =>
+  it.live("over pairs of scopes that overlap", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
       const overlap = Effect.gen(function*() {
@@ -119,11 +121,11 @@ describe("the heap stays flat", () => {
         for (const i of [0, 1, 0] as const) yield* Scope.provide(pool.allocate(64), scopes[i])
         for (const scope of scopes) yield* Scope.close(scope, Exit.void)
       })
-      yield* isFlat(100_000, (count) => repeat(count, () => overlap))
+      yield* isFlat(runs(100_000, 50_000), (count) => repeat(count, () => overlap))
       yield* hasStats({ misses: 3, activeBlocks: 0, heldBlocks: 3 })
     }).pipe(Effect.provide(layer())))
 
-  it.live("over 100,000 requests in closed scopes", () =>
+  it.live("over requests in closed scopes", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
       const late = Effect.gen(function*() {
@@ -131,18 +133,18 @@ describe("the heap stays flat", () => {
         yield* Scope.close(scope, Exit.void)
         strictEqual((yield* Effect.exit(Scope.provide(pool.allocate(64), scope)))._tag, "Failure")
       })
-      yield* isFlat(100_000, (count) => repeat(count, () => late))
+      yield* isFlat(runs(100_000, 50_000), (count) => repeat(count, () => late))
       yield* hasStats({ misses: 0, activeBlocks: 0 })
     }).pipe(Effect.provide(layer())))
 
-  it.live("over 100,000 failures", () =>
+  it.live("over failures", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
       const failure = Effect.flip(Effect.scoped(pool.allocate(101)))
       const refused = Effect.flip(Effect.scoped(pool.allocate(60)))
       yield* Effect.scoped(Effect.andThen(
         pool.allocate(50),
-        isFlat(50_000, (count) => repeat(count, () => Effect.andThen(failure, refused)))
+        isFlat(runs(50_000, 30_000), (count) => repeat(count, () => Effect.andThen(failure, refused)))
       ))
       yield* hasStats({ misses: 1, driverFrees: 0, reservedBytes: 0 })
     }).pipe(Effect.provide(layer({ pool: { maxBytes: 100 } }))))

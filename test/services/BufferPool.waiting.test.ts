@@ -14,6 +14,7 @@ import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
+import { runs } from "../support/explore.ts"
 import {
   decorated,
   hasStats,
@@ -835,7 +836,7 @@ describe("everybody is served in the end", () => {
           Effect.runPromise
         )
       }),
-      { numRuns: 200 }
+      { numRuns: runs(200) }
     ))
 })
 
@@ -895,8 +896,11 @@ describe("requests in line are answered", () => {
     }))
 })
 
-describe("100,000 requests in line", () => {
-  const count = 100_000
+/** As many as would be too deep for a stack, if one were on another. */
+const crowded = runs(100_000, 20_000)
+
+describe(`${crowded} requests in line`, () => {
+  const count = crowded
   const crowd = <A, E, R>(request: Effect.Effect<A, E, R>, length = count) =>
     Effect.forEach(Array.from({ length }), () => Effect.forkChild(request))
 

@@ -4,7 +4,8 @@
  */
 import { it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { runs } from "../support/explore.ts"
 import { programsOn, together } from "../support/pressureRuns.ts"
 
 it("pools that share a memory stay within its limit, and forget nobody, whatever comes between", () =>
-  fc.assert(programsOn(together), { numRuns: 300 }))
+  fc.assert(programsOn(together), { numRuns: runs(300) }))

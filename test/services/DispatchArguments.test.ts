@@ -12,6 +12,7 @@ import { language } from "../../src/layers/Host/language/JavaScript.ts"
 import { DeviceBuffer } from "../../src/services/device/DeviceBuffer.ts"
 import { bind, type BoundArguments } from "../../src/services/queue/BoundArguments.ts"
 import type { ArgumentValue } from "../../src/services/queue/DispatchArguments.ts"
+import { runs } from "../support/explore.ts"
 
 class Memory extends DeviceBuffer {}
 
@@ -87,7 +88,7 @@ describe("DispatchArguments.bind", () => {
           assert.include(message, `Dispatch at most ${elements - offset} items`)
         }
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
   })
 

@@ -17,6 +17,7 @@ import { DeviceImage } from "../../src/services/device/DeviceImage.ts"
 import { DeviceSampler } from "../../src/services/device/DeviceSampler.ts"
 import * as ImageAccess from "../../src/services/images/ImageAccess.ts"
 import { bind, type BoundImages } from "../../src/services/images/ImageArguments.ts"
+import { runs } from "../support/explore.ts"
 
 class Picture extends DeviceImage {}
 class Sampler extends DeviceSampler {}
@@ -117,7 +118,7 @@ describe("ImageArguments.bind", () => {
         if (fits) accepted(result)
         else assertRefused(result, "InvalidRequest", `argument "x"`)
       }),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     )
   })
 

@@ -14,6 +14,7 @@ import { deviceImage } from "../../src/services/images/ImageLike.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import type * as PooledImage from "../../src/services/images/PooledImage.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import { runs } from "../support/explore.ts"
 import { nextTurn, tagOf } from "../support/hostPool.ts"
 import { isConsistent, open, type OpenPool, r8, row, type Services } from "../support/imagePool.ts"
 import { ImagePoolModel, type ModelBlock } from "../support/imagePoolModel.ts"
@@ -276,7 +277,7 @@ it(
           )
           yield* close(real)
         }))),
-      { numRuns: 200 }
+      { numRuns: runs(200) }
     ),
   60_000
 )

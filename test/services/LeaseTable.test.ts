@@ -10,6 +10,7 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import type * as PooledBuffer from "../../src/services/buffers/PooledBuffer.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import { runs } from "../support/explore.ts"
 import { decorated, hasStats, hold, layer, nextTurn, open, reasonOf } from "../support/hostPool.ts"
 
 const seven = fc.nat(6)
@@ -93,7 +94,7 @@ describe("each scope", () => {
             yield* closeHost
           }
         }))),
-      { numRuns: 300 }
+      { numRuns: runs(300) }
     ))
 
   it.effect("that is closed is closed for a request whose driver call it has not waited for", () =>

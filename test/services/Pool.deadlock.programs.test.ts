@@ -11,6 +11,7 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import { runs } from "../support/explore.ts"
 import { open, type SizedPool } from "../support/sizedPools.ts"
 
 /** What a job does next. */
@@ -125,6 +126,6 @@ describe("jobs that each fit the limit, and are retried", () => {
       const failures = await Effect.runPromise(failuresOf(program))
       assert.isAtMost(failures, mostFailures(program.jobs.length))
     })
-    await fc.assert(property, { numRuns: 150 })
+    await fc.assert(property, { numRuns: runs(150) })
   })
 })

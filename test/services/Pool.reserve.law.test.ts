@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { runs } from "../support/explore.ts"
 import { isConsistent, outOfMemoryOf } from "../support/hostPool.ts"
 import { peak, reserving, type Step, steps } from "../support/reservedJobs.ts"
 import { type Kind, modelled, open } from "../support/sizedPools.ts"
@@ -75,7 +76,9 @@ describe("jobs with reservations", () => {
   it.each(modelled)(
     "all end, and leave nothing behind, in a pool of %s",
     (kind) =>
-      fc.assert(fc.asyncProperty(programs(kind), (program) => Effect.runPromise(run(kind, program))), { numRuns: 600 })
+      fc.assert(fc.asyncProperty(programs(kind), (program) => Effect.runPromise(run(kind, program))), {
+        numRuns: runs(600)
+      })
   )
 
   // What is left of its own reservation does not come back before it has ended.

@@ -13,6 +13,7 @@ import type { PoolOptions } from "../../src/domain/pool/PoolOptions.ts"
 import { Host } from "../../src/host.ts"
 import { driverError } from "../../src/layers/Host/HostDevice.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import { runs } from "../support/explore.ts"
 import { logsTo, MiB, outOfMemoryOf, reasonOf } from "../support/hostPool.ts"
 import { ClientsOf, quiet } from "../support/poolClients.ts"
 import * as Pools from "../support/sizedPools.ts"
@@ -80,7 +81,7 @@ describe.each(Pools.kinds)("in a pool of %s,", (kind) => {
               strictEqual(yield* Host.usedBytes, managedBytes)
               strictEqual(stats.activeBytes, sum(active))
             })).pipe(Effect.runPromise)),
-        { numRuns: 200 }
+        { numRuns: runs(200) }
       ))
 
     it.effect("takes bytes, sizes and shares of the device's memory, and nothing else", () =>

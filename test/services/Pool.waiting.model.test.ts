@@ -9,6 +9,7 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import type { EvictionOrder } from "../../src/domain/pool/EvictionPolicy.ts"
 import { counted, type CountingScheduler } from "../support/CountingScheduler.ts"
+import { runs } from "../support/explore.ts"
 import { logsTo } from "../support/hostPool.ts"
 import { type Kind, modelled, open } from "../support/sizedPools.ts"
 import { commands, type WaitingReal } from "../support/waitingCommands.ts"
@@ -124,6 +125,6 @@ it.each(modelled)(
             yield* close(real)
           })
         ).pipe(Effect.provide([TestClock.layer(), logsTo([])]), Effect.runPromise)),
-      { numRuns: 200 }
+      { numRuns: runs(200) }
     )
 )

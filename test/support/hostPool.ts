@@ -177,7 +177,9 @@ export class ParkAt extends Scheduler.MixedScheduler {
     return dispatcher
   }
 
+  /** Goes on, and parks no more. */
   resume(): void {
+    this.#left = -1
     this.#resume?.()
   }
 

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
+import { runs } from "../../../test/support/explore.ts"
 import { table } from "../src/Table.ts"
 
 const word = fc.string({ unit: fc.constantFrom("a", "b", "/", "1"), minLength: 1, maxLength: 30 })
@@ -34,7 +35,7 @@ describe("table", () => {
           })
         }
       ),
-      { numRuns: 300 }
+      { numRuns: runs(300) }
     )
   })
 

@@ -20,6 +20,7 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as Tracer from "effect/Tracer"
 import * as fc from "fast-check"
+import { runs } from "../../../test/support/explore.ts"
 import { stepsTaken } from "../../../test/support/stepsTaken.ts"
 import * as GpuTraces from "../src/metrics/GpuTraces.ts"
 
@@ -322,7 +323,7 @@ describe("the spans of a random program", () => {
             strictEqual(failed.filter(({ error }) => error !== undefined).length, refusals.length)
           }
         }),
-        { numRuns: 300 }
+        { numRuns: runs(300) }
       )
     ))
 })

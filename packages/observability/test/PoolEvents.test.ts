@@ -18,6 +18,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
+import { runs } from "../../../test/support/explore.ts"
 import { Ledger } from "../../../test/support/ledger.ts"
 import { run, steps } from "../../../test/support/poolPrograms.ts"
 import { stepsTaken } from "../../../test/support/stepsTaken.ts"
@@ -490,7 +491,7 @@ describe("the events of a pool", () => {
           Effect.scoped(program).pipe(Effect.provide(gpu(pool, { faults })), Effect.provide(TestClock.layer()))
         )
       }),
-      { numRuns: 200 }
+      { numRuns: runs(200) }
     )
   })
 })

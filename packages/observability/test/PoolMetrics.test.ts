@@ -19,6 +19,7 @@ import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
+import { runs } from "../../../test/support/explore.ts"
 import { run, steps } from "../../../test/support/poolPrograms.ts"
 import { countOf, inOwnRegistry, named, series, valueOf } from "../../../test/support/registries.ts"
 import { stepsTaken } from "../../../test/support/stepsTaken.ts"
@@ -97,7 +98,7 @@ describe("the metrics of a pool", () => {
           )
         )
       }),
-      { numRuns: 100 }
+      { numRuns: runs(100) }
     )
   })
 

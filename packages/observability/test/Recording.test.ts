@@ -18,6 +18,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
+import { runs } from "../../../test/support/explore.ts"
 import * as PoolEvents from "../src/events/PoolEvents.ts"
 import * as Recording from "../src/recording/Recording.ts"
 
@@ -161,7 +162,7 @@ describe("a recorder", () => {
             }).pipe(Effect.scoped, Effect.provide(recorded(capacity, { maxBytes: 1000, maxHeldBytes })))
           )
       ),
-      { numRuns: 200 }
+      { numRuns: runs(200) }
     ))
 
   it("has the budget, the family and the size of each of its events among its facts", () =>
@@ -470,7 +471,7 @@ describe("a file", () => {
             else strictEqual(Array.from(Recording.events(result.success)).length, result.success.length)
           }))
       ),
-      { numRuns: 200 }
+      { numRuns: runs(200) }
     ))
 })
 
@@ -614,8 +615,8 @@ describe("events of a program", () => {
           deepStrictEqual(Array.from(Recording.events(read)), [kept!])
           deepStrictEqual(Array.from(Recording.events(Recording.make(facts, [kept!]))), [kept!])
         }))),
-      { numRuns: 3000 }
-    ).then(() => assert.isAbove(taken, 100))
+      { numRuns: runs(3000) }
+    ).then(() => assert.isAbove(taken, runs(3000) / 30))
   })
 
   const leased = {

@@ -22,6 +22,7 @@ import * as TrackingAllocator from "../../../src/services/buffers/allocators/Tra
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import type { DeviceBuffer } from "../../../src/services/device/DeviceBuffer.ts"
 import { DeviceContext } from "../../../src/services/device/DeviceContext.ts"
+import { runs } from "../../support/explore.ts"
 import { type HostServices, logsTo } from "../../support/hostPool.ts"
 
 const names = ["limiting", "statistics", "tracking", "faulty"] as const
@@ -199,6 +200,6 @@ describe("the decorators in any order", () => {
           }),
           TestClock.layer()
         ))),
-      { numRuns: 300 }
+      { numRuns: runs(300) }
     ))
 })

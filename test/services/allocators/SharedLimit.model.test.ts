@@ -19,6 +19,7 @@ import * as LimitingAllocator from "../../../src/services/buffers/allocators/Lim
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import type { DeviceBuffer } from "../../../src/services/device/DeviceBuffer.ts"
 import { DeviceContext } from "../../../src/services/device/DeviceContext.ts"
+import { runs } from "../../support/explore.ts"
 import { nextTurn } from "../../support/hostPool.ts"
 
 const limit = 100
@@ -183,5 +184,5 @@ it("pools on one limited allocator stay within its limit, and wait for nothing t
         )
       }
     ),
-    { numRuns: 200 }
+    { numRuns: runs(200) }
   ))

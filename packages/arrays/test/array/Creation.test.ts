@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as fc from "fast-check"
+import { runs } from "../../../../test/support/explore.ts"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import { type GpuLayer, onEveryBackend, property, refuses, strictHost, taken } from "./ArrayBackends.ts"
 
@@ -122,7 +123,7 @@ const laws = (gpu: GpuLayer): void => {
               assert.approximately(found[index]!, value, 4 * ulp(Math.max(largest, Math.abs(start - stop))) + flushed)
             }
           }),
-        { numRuns: 50 }
+        { numRuns: runs(50) }
       ))
 
     it.effect("one element, however far the next would be", () =>
@@ -175,7 +176,7 @@ const laws = (gpu: GpuLayer): void => {
               assert.approximately(value, wanted, 4 * ulp(largest) + flushed)
             }
           }),
-        { numRuns: 80 }
+        { numRuns: runs(80) }
       ))
 
     it.effect("fifty numbers unless told, in every float type", () =>
@@ -210,7 +211,7 @@ const laws = (gpu: GpuLayer): void => {
             })
             deepStrictEqual(found, wanted)
           }),
-        { numRuns: 60 }
+        { numRuns: runs(60) }
       ))
 
     it.effect("arrays like another have its shape, and its type unless one is named", () =>

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { isGpuError } from "effect-gpu-pool/GpuError"
 import * as fc from "fast-check"
+import { runs } from "../../../../test/support/explore.ts"
 import * as Layout from "../../src/array/layout/Layout.ts"
 import { reshapedStrides, shapeFor } from "../../src/array/layout/Reshape.ts"
 import { size } from "../../src/array/layout/Shape.ts"
@@ -91,7 +92,7 @@ describe("Reshape", () => {
           assert.notDeepEqual(places({ shape, strides: steps, offset: layout.offset }), [...wanted])
         }
       ),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     ))
 
   it("fills in the length that is left open", () => {

@@ -6,6 +6,7 @@ import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Lease from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
+import { runs } from "../../../../test/support/explore.ts"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import { type GpuLayer, onEveryBackend, property, refuses, strictHost } from "./ArrayBackends.ts"
 import * as Model from "./ArrayModel.ts"
@@ -87,7 +88,7 @@ const laws = (gpu: GpuLayer): void => {
   layer(gpu)((it) => {
     it.effect(
       "elements by indices on the device and by numbers, along an axis and over all",
-      () => property(takings, agrees, { numRuns: 60 }),
+      () => property(takings, agrees, { numRuns: runs(60) }),
       120_000
     )
 

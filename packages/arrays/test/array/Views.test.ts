@@ -7,6 +7,7 @@ import * as Lease from "effect-gpu-pool/Lease"
 import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
+import { runs } from "../../../../test/support/explore.ts"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import { type Gpu, type GpuLayer, onEveryBackend, property, refuses, strictHost, taken } from "./ArrayBackends.ts"
 import * as Model from "./ArrayModel.ts"
@@ -165,7 +166,7 @@ const laws = (gpu: GpuLayer): void => {
   layer(gpu)((it) => {
     it.effect(
       "views of views have the elements that lists have",
-      () => property(programs, agrees, { numRuns: 150 }),
+      () => property(programs, agrees, { numRuns: runs(150) }),
       120_000
     )
 

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { readValues } from "effect-gpu-pool/ArgumentProblem"
 import { isGpuError } from "effect-gpu-pool/GpuError"
 import * as fc from "fast-check"
+import { runs } from "../../../../test/support/explore.ts"
 import { Addresses } from "../../src/formats/Addresses.ts"
 
 describe("Addresses", () => {
@@ -41,7 +42,7 @@ describe("Addresses", () => {
           assert.isBelow(address, 0x1000 + most * (1 + 1 + 64 + 100))
         }
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
   })
 

@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Stream from "effect/Stream"
 import * as fc from "fast-check"
+import { runs } from "../../../../test/support/explore.ts"
 import * as MemoryHook from "../../src/events/MemoryHook.ts"
 import * as PoolEvents from "../../src/events/PoolEvents.ts"
 import * as CupyLog from "../../src/formats/CupyLog.ts"
@@ -515,7 +516,7 @@ describe("imports", () => {
               )
             }
           }).pipe(Effect.runPromise)),
-        { numRuns: 100 }
+        { numRuns: runs(100) }
       )
     ))
 
@@ -558,7 +559,7 @@ describe("imports", () => {
               else assert.strictEqual(result.failure.reason._tag, "InvalidRequest")
             }
           }).pipe(Effect.provide(Logger.layer([])), Effect.runPromise)),
-        { numRuns: 1000 }
+        { numRuns: runs(1000) }
       )
     )
   })
@@ -607,7 +608,7 @@ describe("imports", () => {
             )
             checkLedger(yield* RmmLog.fromText(["Action,Pointer,Size", ...rmm].join("\n")))
           }).pipe(Effect.provide(Logger.layer([])), Effect.runPromise)),
-        { numRuns: 1000 }
+        { numRuns: runs(1000) }
       )
     )
   })
@@ -632,7 +633,7 @@ describe("imports", () => {
             Effect.provide(Logger.layer([Logger.make(({ message }) => assert.fail(String(message)))])),
             Effect.runPromise
           )),
-        { numRuns: 500 }
+        { numRuns: runs(500) }
       )
     )
   })

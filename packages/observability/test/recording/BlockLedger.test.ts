@@ -12,6 +12,7 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
 import { freed, leased, released } from "../../../../test/support/anyRecording.ts"
+import { runs } from "../../../../test/support/explore.ts"
 import { run, steps } from "../../../../test/support/poolPrograms.ts"
 import { stepsTaken } from "../../../../test/support/stepsTaken.ts"
 import * as PoolEvents from "../../src/events/PoolEvents.ts"
@@ -73,7 +74,7 @@ describe("a ledger", () => {
         )
         return Effect.runPromise(Effect.scoped(program).pipe(Effect.provide(gpu), Effect.provide(TestClock.layer())))
       }),
-      { numRuns: 100 }
+      { numRuns: runs(100) }
     ))
 
   it("begins with what was there before the first event", () => {

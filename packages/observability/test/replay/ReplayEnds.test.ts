@@ -6,13 +6,11 @@ import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { noFacts } from "../../../../test/support/anyRecording.ts"
+import { runs } from "../../../../test/support/explore.ts"
 import * as Recording from "../../src/recording/Recording.ts"
 import * as Replay from "../../src/replay/Replay.ts"
 import { changed, changedFile, changes, randomRecordings } from "./changedRecordings.ts"
 import { crowds, hosts, paces, pools, programs, recordedFibers } from "./fibers.ts"
-
-/** How many files are changed: `EFFECT_GPU_POOL_REPLAYS` sets it. */
-const files = Number(process.env.EFFECT_GPU_POOL_REPLAYS ?? 300)
 
 /** All that replays a recording. */
 const replays = (recording: Recording.Recording): ReadonlyArray<Effect.Effect<unknown, GpuError>> => [
@@ -48,7 +46,7 @@ describe("a replay ends", () => {
         const host = { lateFree: true, capacityBytes }
         ends(await Effect.runPromise(recordedFibers(fibers, { maxBytes: 3000, suspectAfter: 3 }, host, pace)))
       }),
-      { numRuns: 300, endOnFailure: true }
+      { numRuns: runs(300), endOnFailure: true }
     ))
 
   it("of whatever a program has done", () =>
@@ -57,7 +55,7 @@ describe("a replay ends", () => {
         const options = { ...pool, suspectAfter: 3 }
         ends(await Effect.runPromise(recordedFibers(fibers, options, { ...host, lateFree }, pace)))
       }),
-      { numRuns: 200 }
+      { numRuns: runs(200) }
     ))
 
   it("where the pool closes in the middle of it", () =>
@@ -73,7 +71,7 @@ describe("a replay ends", () => {
           ends(await Effect.runPromise(recordedFibers(fibers, options, { lateFree }, pace, yields)))
         }
       ),
-      { numRuns: 200 }
+      { numRuns: runs(200) }
     ))
 
   it("of events that were left out, repeated, put elsewhere and changed", async () => {
@@ -86,9 +84,9 @@ describe("a replay ends", () => {
         taken++
         endsOrSaysWhy(recording)
       }),
-      { numRuns: 300, endOnFailure: true }
+      { numRuns: runs(300), endOnFailure: true }
     )
-    assert.isAbove(taken, 100)
+    assert.isAbove(taken, runs(300) / 3)
   })
 
   it("of lines of a file that were left out, repeated, put elsewhere and changed, among them inputs of the machine", async () => {
@@ -101,9 +99,9 @@ describe("a replay ends", () => {
         taken++
         endsOrSaysWhy(recording)
       }),
-      { numRuns: files, endOnFailure: true }
+      { numRuns: runs(300), endOnFailure: true }
     )
-    assert.isAbove(taken, files / 3)
+    assert.isAbove(taken, runs(300) / 3)
   })
 
   it("of random events", () => {
@@ -114,9 +112,9 @@ describe("a replay ends", () => {
         taken++
         endsOrSaysWhy(recording)
       }),
-      { numRuns: 3000 }
+      { numRuns: runs(3000) }
     )
-    assert.isAbove(taken, 1000)
+    assert.isAbove(taken, runs(3000) / 3)
   })
 })
 

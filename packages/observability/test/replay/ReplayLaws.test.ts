@@ -19,14 +19,15 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
+import { runs } from "../../../../test/support/explore.ts"
 import * as PoolEvents from "../../src/events/PoolEvents.ts"
 import * as Recording from "../../src/recording/Recording.ts"
 import * as Replay from "../../src/replay/Replay.ts"
 import { exactly } from "./exactly.ts"
 import { hosts, pools, programs, recordedFibers } from "./fibers.ts"
 
-/** How many random programs of each kind: `EFFECT_GPU_POOL_REPLAYS` sets it. */
-const replays = Number(process.env.EFFECT_GPU_POOL_REPLAYS ?? 200)
+/** How many random programs of each kind. */
+const replays = runs(200)
 
 type Step =
   | {
