@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import * as Flag from "effect/cli/Flag"
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Config from "effect/Config"
 import * as Console from "effect/Console"
@@ -40,6 +41,12 @@ export const none: Style = { good: plain, bad: plain, strong: plain }
 
 /** Colours, where Effect has them for help and errors: on a terminal, unless `NO_COLOR` is set. */
 export const style: Effect.Effect<Style> = Effect.map(TerminalCapabilities, ({ canColor }) => canColor ? colours : none)
+
+/** Of commands that print a report. */
+export const jsonFlag = Flag.Boolean("json").pipe(
+  Flag.withDefault(false),
+  Flag.withDescription("Print JSON, for scripts")
+)
 
 /** Prints a line when the reader of the output has taken what was printed before: who reads slowly is asked for less. */
 export const print = (text: string): Effect.Effect<void, never, Stdio.Stdio> =>

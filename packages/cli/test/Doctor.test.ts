@@ -3,7 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
+import * as PlatformError from "effect/PlatformError"
+import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
@@ -12,7 +15,7 @@ import { describeWith, openClDriversIn } from "../../../test/support/required.ts
 import { answerOf } from "../src/doctor/ChildAnswer.ts"
 import { diagnose } from "../src/doctor/Diagnosis.ts"
 import type { Distribution, Machine, SystemParts, Vendor } from "../src/doctor/Machine.ts"
-import { packageManagerOf, parseRelease } from "../src/doctor/ReadMachine.ts"
+import { packageManagerOf, parseRelease, readMachine } from "../src/doctor/ReadMachine.ts"
 import type { Tried } from "../src/doctor/Tried.ts"
 
 const { home, run } = commandTests()
@@ -361,11 +364,37 @@ describe("what doctor says to install", () => {
   })
 })
 
-/** With these files and no others. */
-const found = (agent: string | undefined, ...files: ReadonlyArray<string>) =>
-  packageManagerOf("/project/src", agent).pipe(
-    Effect.provide([FileSystem.layerNoop({ exists: (file) => Effect.succeed(files.includes(file)) }), Path.layer])
+const missing = (path: string) =>
+  Effect.fail(
+    PlatformError.systemError({ _tag: "NotFound", module: "FileSystem", method: "open", pathOrDescriptor: path })
   )
+
+/** A machine with these files and no others; what begins with "denied" this user may not open. */
+const withFiles = (files: Readonly<Record<string, string>>) => {
+  const names = Object.keys(files)
+  return Layer.mergeAll(
+    Path.layer,
+    FileSystem.layerNoop({
+      exists: (path) => Effect.succeed(names.some((name) => name === path || name.startsWith(`${path}/`))),
+      access: (path) => files[path]?.startsWith("denied") === false ? Effect.void : missing(path),
+      readFileString: (path) => files[path] === undefined ? missing(path) : Effect.succeed(files[path]),
+      readDirectory: (path) =>
+        Effect.succeed([
+          ...new Set(
+            names.filter((name) => name.startsWith(`${path}/`)).map((name) =>
+              name.slice(path.length + 1).split("/")[0]!
+            )
+          )
+        ])
+    }),
+    Layer.mock(ChildProcessSpawner, {
+      string: () => Effect.succeed("\tlibOpenCL.so.1 (libc6,x86-64) => /usr/lib/x86_64-linux-gnu/libOpenCL.so.1\n")
+    })
+  )
+}
+
+const found = (agent: string | undefined, files: Readonly<Record<string, string>>) =>
+  Effect.provide(packageManagerOf("/project/src", agent), withFiles(files))
 
 describe("how doctor reads a machine", () => {
   it("reads releases", () => {
@@ -382,10 +411,38 @@ describe("how doctor reads a machine", () => {
 
   it.effect("finds the package manager of the project around, else the one that runs", () =>
     Effect.gen(function*() {
-      strictEqual(yield* found("bun/1.3.0 npm/? node/v24"), "bun")
-      strictEqual(yield* found(undefined), "npm")
-      strictEqual(yield* found("npm/11.0.0", "/project/pnpm-lock.yaml"), "pnpm")
+      strictEqual(yield* found("bun/1.3.0 npm/? node/v24", {}), "bun")
+      strictEqual(yield* found(undefined, {}), "npm")
+      strictEqual(yield* found("npm/11.0.0", { "/project/pnpm-lock.yaml": "" }), "pnpm")
     }))
+
+  it.effect.runIf(process.platform === "linux")(
+    "finds GPUs, drivers and sources of packages by their files",
+    () =>
+      Effect.gen(function*() {
+        const { denied, distribution, gpus, hasBackports, isContainer, openCl, vulkan } = yield* readMachine
+        deepStrictEqual([distribution?.version, hasBackports, isContainer], ["12", true, true])
+        deepStrictEqual(gpus, ["NVIDIA", "another vendor"])
+        deepStrictEqual(denied, ["/dev/dri/renderD129"])
+        strictEqual(vulkan?.loader, "/usr/lib64/libvulkan.so.1")
+        strictEqual(openCl?.loader, "/usr/lib/x86_64-linux-gnu/libOpenCL.so.1")
+      }).pipe(Effect.provide(withFiles({
+        "/.dockerenv": "",
+        "/etc/os-release": "ID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\n",
+        "/etc/apt/sources.list": "# deb http://deb.debian.org/debian bookworm-backports main\n",
+        "/etc/apt/sources.list.d/more.list": "deb http://deb.debian.org/debian bookworm-backports main\n",
+        "/sys/bus/pci/devices/0000:00:01.0/class": "0x020000\n",
+        "/sys/bus/pci/devices/0000:00:01.0/vendor": "0x8086\n",
+        "/sys/bus/pci/devices/0000:01:00.0/class": "0x030200\n",
+        "/sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n",
+        "/sys/bus/pci/devices/0000:02:00.0/class": "0x030000\n",
+        "/sys/bus/pci/devices/0000:02:00.0/vendor": "0x1af4\n",
+        "/dev/dri/card0": "denied",
+        "/dev/dri/renderD128": "",
+        "/dev/dri/renderD129": "denied",
+        "/usr/lib64/libvulkan.so.1": ""
+      })))
+  )
 
   it.each([
     [{ code: null, signal: "SIGSEGV" }, "SIGSEGV"],

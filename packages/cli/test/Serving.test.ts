@@ -229,6 +229,20 @@ describe("what top takes", () => {
     await end(listening)
   })
 
+  it.concurrent("says which program speaks another protocol, and serves others", async () => {
+    const listening = await top("--once", "--json")
+    const stranger = await program(listening.address, `{"_tag":"Hello"}\n`)
+    strictEqual(
+      (await listening.going.stderr.next()).value,
+      "Refused: a program, as it speaks another protocol than DevTools.layer() of Effect 4.1."
+    )
+    const other = await program(listening.address, told(1))
+    strictEqual((await listening.going.stdout.next()).done, false)
+    strictEqual(await listening.going.ended, 0)
+    stranger.terminate()
+    other.terminate()
+  })
+
   it.concurrent("hears what it has asked for, and no flood of answers", async () => {
     const listening = await top("--json", "--every", "1000")
     const flood = new WebSocket(listening.address)

@@ -12,12 +12,12 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { AnswerIsNo, forUser } from "../Ending.ts"
-import { style } from "../Output.ts"
+import { jsonFlag, style } from "../Output.ts"
 import * as BenchReport from "./BenchReport.ts"
 import { figuresOf } from "./DeviceFigures.ts"
 
 const flags = {
-  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON, when all is measured")),
+  json: jsonFlag,
   select: Flag.String("select").pipe(
     Flag.optional,
     Flag.withDescription(`Only the devices of this selection, as "opencl:nvidia:0;webgpu"; fails when it has none`)

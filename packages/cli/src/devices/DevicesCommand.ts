@@ -15,12 +15,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { forUser } from "../Ending.ts"
-import { width } from "../Output.ts"
+import { jsonFlag, width } from "../Output.ts"
 import * as DeviceReport from "./DeviceReport.ts"
 import { sections } from "./DeviceSections.ts"
 
 const flags = {
-  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table")),
+  json: jsonFlag,
   select: Flag.String("select").pipe(
     Flag.optional,
     Flag.withDescription(`Only the devices of this selection, as "opencl:nvidia:0;webgpu"; fails when it has none`)

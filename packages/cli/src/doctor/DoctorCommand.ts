@@ -6,23 +6,18 @@
 import { Backends } from "effect-gpu-pool/Devices"
 import { json as asJson } from "effect-gpu-pool/ShownValue"
 import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { AnswerIsNo } from "../Ending.ts"
-import { style } from "../Output.ts"
+import { jsonFlag, style } from "../Output.ts"
 import { diagnose } from "./Diagnosis.ts"
 import * as DoctorReport from "./DoctorReport.ts"
 import { readMachine } from "./ReadMachine.ts"
 import { tryBackend } from "./TryBackend.ts"
 
-const flags = {
-  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a report"))
-}
-
 export const doctorCommand = Command.make(
   "doctor",
-  flags,
+  { json: jsonFlag },
   Effect.fnUntraced(function*({ json }) {
     const machine = yield* readMachine
     const backends = yield* Backends

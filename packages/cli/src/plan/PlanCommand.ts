@@ -15,7 +15,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
-import { onStderr, width } from "../Output.ts"
+import { jsonFlag, onStderr, width } from "../Output.ts"
 import * as PlanText from "./PlanText.ts"
 import { load } from "./ProgramFile.ts"
 
@@ -28,7 +28,7 @@ const parameters = {
     Flag.withDefault(false),
     Flag.withDescription("Run it once alone, and find the limits by replaying what it did")
   ),
-  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
+  json: jsonFlag
 }
 
 /** When the user interrupts the command, the program has not failed: the command ends as interrupted. */

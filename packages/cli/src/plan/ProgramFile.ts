@@ -22,7 +22,8 @@ export interface Loaded {
 export const load = Effect.fn("ProgramFile.load")(
   function*(file: string, name?: string | undefined): Effect.fn.Return<Loaded, CliError.UserError, Path.Path> {
     const path = yield* Path.Path
-    const unloadable = (cause: unknown) => failing(`${line(file)} cannot be loaded: ${thrownPlace(cause)}`, cause)
+    const unloadable = (cause: unknown) =>
+      failing(`${line(file)} cannot be loaded: ${thrownPlace(cause)}. Give a module that node can run.`, cause)
     const { href } = yield* Effect.mapError(path.toFileUrl(path.resolve(file)), unloadable)
     const module = yield* Effect.tryPromise({
       try: () => import(href) as Promise<Readonly<Record<string, unknown>>>,

@@ -73,7 +73,7 @@ export const read = Effect.fn("RecordingInput.read")(
   function*(input: string) {
     const bytes = Stream.mapError(
       bytesOf(input),
-      (error) => failing(`${line(input)} cannot be read: ${line(reasonOf(error))}`, error)
+      (error) => failing(`${line(input)} cannot be read: ${line(reasonOf(error))}. Give ${inputs}.`, error)
     )
     const { all, head } = yield* begun(bytes)
     const kind = kindOf(head)

@@ -16,7 +16,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { AnswerIsNo, forUser } from "../Ending.ts"
-import { width } from "../Output.ts"
+import { jsonFlag, width } from "../Output.ts"
 import { inputs, read } from "../recordings/RecordingInput.ts"
 import { evictionPolicies, sizePolicyOf } from "./PolicyText.ts"
 import * as ReplayText from "./ReplayText.ts"
@@ -52,7 +52,7 @@ const parameters = {
     Flag.withDefault(false),
     Flag.withDescription("Find the smallest limit under which no request fails, and replay under that")
   ),
-  json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print JSON instead of a table"))
+  json: jsonFlag
 }
 
 interface Changes {

@@ -164,7 +164,7 @@ const notListening = ({ cause }: ServeError, place: string): CliError.UserError 
     userMessage: reason.includes("EADDRINUSE")
       ? `${place} is taken, by another top or by an editor's view of DevTools. End that, or listen elsewhere: --port 34438, ` +
         `and DevTools.layer("ws://localhost:34438") in the program.`
-      : `cannot listen at ${place}: ${line(reason)}`
+      : `cannot listen at ${place}: ${line(reason)}. Name another place with --host and --port.`
   })
 }
 

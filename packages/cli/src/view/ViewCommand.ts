@@ -80,8 +80,8 @@ const page = Effect.fn("view.page")(function*(
 
 const failing = (userMessage: string): CliError.UserError => new CliError.UserError({ cause: userMessage, userMessage })
 
-const cannot = (what: string) => (cause: unknown): CliError.UserError =>
-  new CliError.UserError({ cause, userMessage: `${what}: ${line(reasonOf(cause))}` })
+const cannot = (what: string, nextStep: string) => (cause: unknown): CliError.UserError =>
+  new CliError.UserError({ cause, userMessage: `${what}: ${line(reasonOf(cause))}. ${nextStep}` })
 
 const toFile = Effect.fn("view.toFile")(function*(looked: Looked, output: Option.Option<string>) {
   const { basename, resolve } = yield* Path.Path
@@ -93,7 +93,7 @@ const toFile = Effect.fn("view.toFile")(function*(looked: Looked, output: Option
   }
   const html = yield* page(looked, {})
   yield* FileSystem.FileSystem.use((files) => files.writeFileString(file, html)).pipe(
-    Effect.mapError(cannot(`${line(file)} cannot be written`))
+    Effect.mapError(cannot(`${line(file)} cannot be written`, "Name another file with --output."))
   )
   yield* Console.log(resolve(file))
 })
@@ -136,7 +136,7 @@ const toBrowsers = Effect.fn("view.toBrowsers")(
     ))
     const address = yield* Effect.mapError(
       serve(app, { host: "localhost", port }),
-      cannot(`the page cannot be served at port ${port}`)
+      cannot(`the page cannot be served at port ${port}`, "Name another with --port.")
     )
     yield* Console.log(`${HttpServer.formatAddress(address)}/`)
     return yield* Effect.never

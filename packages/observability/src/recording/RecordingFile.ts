@@ -8,7 +8,6 @@ import { valid } from "effect-gpu-pool/ArgumentProblem"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
@@ -229,9 +228,9 @@ export const save = (
     const part = `${path}.${++parts}.part`
     yield* Stream.run(Stream.encodeText(toLines(recording)), files.sink(part)).pipe(
       Effect.andThen(files.rename(part, path)),
-      Effect.onExit((exit) => Exit.isSuccess(exit) ? Effect.void : Effect.ignore(files.remove(part, { force: true })))
+      Effect.onError(() => Effect.ignore(files.remove(part, { force: true })))
     )
-  })
+  }).pipe(Effect.withSpan("Recording.save"))
 
 /**
  * Reads a recording from a file. Fails with InvalidRequest for a file that is none.
@@ -243,4 +242,4 @@ export const load = (path: string): Effect.Effect<Recording, GpuError | Platform
   Effect.flatMap(
     FileSystem.FileSystem,
     (files) => fromLines(Stream.decodeText(files.stream(path, { chunkSize: 1 << 20 })))
-  )
+  ).pipe(Effect.withSpan("Recording.load"))

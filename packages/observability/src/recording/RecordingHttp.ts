@@ -6,12 +6,14 @@
 import { membersOf } from "effect-gpu-pool/ArgumentProblem"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import * as LoadedPart from "effect-gpu-pool/LoadedPart"
 import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
-import type * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
-import type { Recorder } from "./Recorder.ts"
+import * as Stream from "effect/Stream"
+import { Recorder } from "./Recorder.ts"
+import { toLines } from "./RecordingFile.ts"
 
 /**
  * Where a program hands out its recording.
@@ -37,8 +39,6 @@ const pathOf = (options: HttpOptions): HttpRouter.PathInput | GpuError => {
     : invalidRequest(operation, `path ${shown(path)} does not begin with a slash`, `Pass a path, as "/recording".`)
 }
 
-const route = LoadedPart.module("observability/recording/RecordingRoute", () => import("./RecordingRoute.ts"))
-
 /**
  * Adds a route to the program's HTTP server by which it hands out what its recorder has, at each request anew, as the text of a file:
  * `effect-gpu-pool view http://localhost:3000/recording --serve` shows the running program. What it tells are labels, sizes and places
@@ -61,7 +61,16 @@ const route = LoadedPart.module("observability/recording/RecordingRoute", () => 
 export const layerHttp = (
   options: HttpOptions = {}
 ): Layer.Layer<never, GpuError, HttpRouter.HttpRouter | Recorder> =>
-  Layer.effectDiscard(Effect.suspend(() => {
+  Layer.effectDiscard(Effect.gen(function*() {
     const path = pathOf(options)
-    return isGpuError(path) ? path : route.use(({ add }) => add(path))
+    if (isGpuError(path)) return yield* path
+    const recorder = yield* Recorder
+    const router = yield* HttpRouter.HttpRouter
+    const answer = Effect.sync(() =>
+      HttpServerResponse.stream(Stream.encodeText(toLines(recorder.takeUnsafe("asked"))), {
+        contentType: "application/jsonl; charset=utf-8",
+        headers: { "cache-control": "no-store" }
+      })
+    )
+    yield* router.add("GET", path, answer)
   }))
