@@ -38,6 +38,11 @@ class Why extends Schema.TaggedClass("Why")("Why", {
   names: Schema.Array(Schema.String),
   over: Schema.optional(Schema.Struct({ old: Schema.Boolean, at: Schema.optionalKey(Schema.Number) }))
 }) {}
+const Options = Schema.Struct({
+  most: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))).annotate({ unit: "bytes" }),
+  policy: Schema.optional(Schema.declare((value) => typeof value === "function"))
+})
+console.log(Schema.is(Options)({ most: 1 }), Schema.resolveAnnotations(Options.fields.most))
 class Failure extends Schema.TaggedError("Failure")("Failure", { why: Schema.Union([Why]) }) {}
 const program = Effect.scoped(Effect.gen(function*() { return yield* new Failure({ why: new Why({ kind: "a", names: [] }) }) }))
 Effect.runPromise(Effect.provide(program, Layer.empty)).then(console.log)`
@@ -111,7 +116,7 @@ const byEsbuild = async (program: string): Promise<Loaded> => {
 }
 
 /** What it is now: whoever makes it less lowers the limit. */
-const most = 67.5
+const most = 68.5
 
 describe("a minimal WebGPU program", () => {
   install()
@@ -131,7 +136,7 @@ describe("a minimal WebGPU program", () => {
     const { modules } = await byEsbuild(program)
     const images = modules.flatMap((path) => /dist\/(.*\bimages\/.*)\.js$/.exec(path)?.slice(1) ?? [])
     assert.deepStrictEqual(images.sort(), [
-      "domain/images/ImageUsage",
+      "domain/images/ImageUsageRules",
       "layers/WebGpu/images/ImageDriver",
       "layers/WebGpu/images/WebGpuImageFormat",
       "services/images/Images"

@@ -169,6 +169,20 @@ const configured = (config: BufferPool.BufferPoolConfig, env: Record<string, str
   )
 
 describe("a pool from configuration", () => {
+  it.effect("takes all that has a text by the name of each option under one name", () =>
+    Effect.gen(function*() {
+      strictEqual(
+        yield* configured("pool", { pool_maxBytes: "2 MiB", pool_idleSteps: "7", pool_label: "frames" }),
+        2 * MiB
+      )
+      strictEqual(yield* configured("pool", { pool_maxFraction: "0.25", other: "1" }), MiB)
+      strictEqual(yield* configured("pool", {}), Infinity)
+      const wrong = yield* Effect.flip(configured("pool", { pool_maxBytes: "12 parsecs" }))
+      assert.match(wrong.message, /^BufferPool\.layer: maxBytes "12 parsecs" is no whole number of bytes/)
+      const noNumber = yield* Effect.flip(configured("pool", { pool_idleSteps: "many" }))
+      strictEqual(noNumber._tag, "ConfigError")
+    }))
+
   it.effect("takes its limit as bytes, as a size and as a share", () =>
     Effect.gen(function*() {
       const maxBytes = Config.String("LIMIT")

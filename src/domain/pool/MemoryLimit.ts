@@ -7,9 +7,11 @@
  */
 import * as ByteSize from "effect/ByteSize"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as LayerOptions from "../arguments/LayerOptions.ts"
 import { shown } from "../arguments/ShownValue.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, make, Unsupported } from "../GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, make, Unsupported } from "../GpuError.ts"
 
 /**
  * A limit in one of these forms:
@@ -106,6 +108,33 @@ const ofBytes = (given: Given, input: unknown): number | GpuError => {
         `Infinity, or "unlimited" as text, is no limit.`
     )
 }
+
+/** A device whose memory is known: what remains to be said against a limit is how it is written. */
+const someDevice: MemoryOf = { backend: "any", limits: { memoryBytes: 0 } }
+
+const isNoAmount = (operation: string, name: string, bytes: unknown): GpuError | undefined => {
+  const answer = bytes === undefined ? undefined : ofBytes({ operation, name, device: someDevice }, bytes)
+  return isGpuError(answer) ? answer : undefined
+}
+
+/**
+ * Bytes as an option of a layer.
+ *
+ * @internal
+ */
+export const amount: LayerOptions.Option<ByteAmount> = LayerOptions.instance(isNoAmount, Schema.String)
+
+/**
+ * A share of the device's memory as an option of a layer, from 0 to 1.
+ *
+ * @internal
+ */
+export const fraction: LayerOptions.Option<number> = LayerOptions.instance((operation, _, fraction) => {
+  const answer = fraction === undefined
+    ? undefined
+    : ofFraction({ operation, name: "maxBytes", device: someDevice }, fraction)
+  return isGpuError(answer) ? answer : undefined
+}, Schema.Finite)
 
 const wholeBytes = (input: unknown): bigint | undefined => {
   switch (typeof input) {

@@ -4,8 +4,9 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
 import * as KnownOptions from "../arguments/KnownOptions.ts"
-import * as Label from "../arguments/Label.ts"
+import * as LayerOptions from "../arguments/LayerOptions.ts"
 import { shown } from "../arguments/ShownValue.ts"
 import * as Delay from "../device/Delay.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
@@ -17,6 +18,15 @@ import * as MemoryLimit from "./MemoryLimit.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
 import * as PolicyProblems from "./PolicyProblems.ts"
 import type * as ReusePolicy from "./ReusePolicy.ts"
+import * as SizePolicy from "./SizePolicy.ts"
+
+/**
+ * The most `idleSteps`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const mostIdleSteps = 1000
 
 /**
  * What a request does when nothing fits, after everything else was tried: fail with OutOfMemory, or wait for others to
@@ -33,15 +43,18 @@ import type * as ReusePolicy from "./ReusePolicy.ts"
  * @category models
  * @since 0.1.0
  */
-export interface ExhaustedOptions {
+export interface ExhaustedOptions extends Schema.Schema.Type<typeof ExhaustedOptions> {}
+
+/** Of {@link ExhaustedOptions}. */
+export const ExhaustedOptions = Schema.Struct({
   /** `"fail"` (the default of a pool), or `"wait"`: first come, first served; interruptible; without polling. */
-  readonly onExhausted?: "fail" | "wait" | undefined
+  onExhausted: LayerOptions.oneOf(["fail", "wait"]),
   /**
    * How long a request waits at most, for handlers and in line, before it fails with OutOfMemory, evidence and all.
    * Without it: for ever. A request or a budget that says it waits; a pool says it for those of its requests that wait.
    */
-  readonly waitAtMost?: Duration.Input | undefined
-}
+  waitAtMost: LayerOptions.duration(0)
+})
 
 /**
  * The options of one request to any pool.
@@ -105,11 +118,14 @@ export interface ReserveOptions extends ExhaustedOptions {
  * @category models
  * @since 0.1.0
  */
-export interface PoolLimit {
+export interface PoolLimit extends Schema.Schema.Type<typeof PoolLimit> {}
+
+/** Of {@link PoolLimit}. */
+export const PoolLimit = Schema.Struct({
   /** Bytes, or "512 MiB", or "50%"; `Infinity` for no limit. */
-  readonly maxBytes?: MemoryLimit.ByteAmount | undefined
-  readonly maxFraction?: number | undefined
-}
+  maxBytes: MemoryLimit.amount,
+  maxFraction: MemoryLimit.fraction
+})
 
 /**
  * The options of a pool's memory. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"`
@@ -118,54 +134,61 @@ export interface PoolLimit {
  * @category models
  * @since 0.1.0
  */
-export interface MemoryOptions extends PoolLimit {
+export interface MemoryOptions extends Schema.Schema.Type<typeof MemoryOptions> {}
+
+/** Of {@link MemoryOptions}. */
+export const MemoryOptions = Schema.Struct({
   /**
    * The most bytes that may be managed and reserved together: a number, or `"512 MiB"`, or `"50%"` of the device's memory. Without
    * it, and without `maxFraction`, the device's own default: OpenCL's global memory size, no limit elsewhere.
    */
-  readonly maxBytes?: MemoryLimit.ByteAmount | undefined
+  maxBytes: MemoryLimit.amount,
   /** The same as a share of the device's memory, from 0 to 1. Give one of the two. */
-  readonly maxFraction?: number | undefined
+  maxFraction: MemoryLimit.fraction,
   /**
    * The order in which held blocks go where their memory is needed: under the limit, after the driver refused, in `trimTo`
    * and `freeHeld`. Default: `EvictionPolicy.byNeed`.
    */
-  readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
+  eviction: LayerOptions.instance<EvictionPolicy.EvictionPolicy>((operation, _, policy) =>
+    PolicyProblems.evictionProblem(operation, policy as never)
+  ),
   /**
    * Which held blocks a request may get that other queues of the device have used last: see `CommandQueue.make`. Default:
    * `ReusePolicy.afterEvents`.
    */
-  readonly reuse?: ReusePolicy.ReusePolicy | undefined
+  reuse: LayerOptions.instance<ReusePolicy.ReusePolicy>((operation, _, policy) =>
+    PolicyProblems.reuseProblem(operation, policy as never)
+  ),
   /**
    * The most held bytes. Above it held blocks are freed, the longest held first. `Infinity` keeps all. Default: where the
    * size policy borrows, a miss frees smaller held blocks of its family while more than 1.9 times is managed of what leases
    * have asked for at one time; where it does not, no limit.
    */
-  readonly maxHeldBytes?: MemoryLimit.ByteAmount | undefined
+  maxHeldBytes: MemoryLimit.amount,
   /**
    * How long a held block may be idle. Idle blocks are freed over that time in `idleSteps` steps, the longest idle
    * first, and all of them after that time and one more step. Default: held blocks stay.
    */
-  readonly idleTimeToLive?: Duration.Input | undefined
+  idleTimeToLive: LayerOptions.duration(1),
   /** Held bytes that stay however long they are idle. Default 0. */
-  readonly idleKeepBytes?: MemoryLimit.ByteAmount | undefined
+  idleKeepBytes: MemoryLimit.amount,
   /** The steps in which idle memory is freed, from 1 to 1000. Default 4. */
-  readonly idleSteps?: number | undefined
+  idleSteps: LayerOptions.count(1, mostIdleSteps),
   /**
    * How often later requests that fit may overtake a waiting one that does not; a release looks at the first 64 in
    * line. Default 16; 0 serves strictly in order.
    */
-  readonly maxOvertakes?: number | undefined
+  maxOvertakes: LayerOptions.count(0),
   /**
    * How long requests wait for each other, with no memory coming back to their lines, until some fail with OutOfMemory: as few as let
    * the others go on, those of the jobs that took their first leases last. The error's `standstill` names them. They fail between one and
    * two such times after they began to wait, and after that fewer jobs have memory at a time. A program in which one fiber gives back what
    * another one holds while that waits may need longer. Default 100 milliseconds; `Infinity` for never.
    */
-  readonly suspectAfter?: Duration.Input | undefined
+  suspectAfter: LayerOptions.duration(1),
   /** What errors call it; for a pool also the label of leases without one of their own. */
-  readonly label?: string | undefined
-}
+  label: LayerOptions.label
+})
 
 /**
  * The options of a pool for its requests.
@@ -173,17 +196,21 @@ export interface MemoryOptions extends PoolLimit {
  * @category models
  * @since 0.1.0
  */
-export interface LeasingOptions extends ExhaustedOptions {
+export interface LeasingOptions extends Schema.Schema.Type<typeof LeasingOptions> {}
+
+/** Of {@link LeasingOptions}. */
+export const LeasingOptions = Schema.Struct({
+  ...ExhaustedOptions.fields,
   /**
    * Whether the next owner of recycled memory can read what the last one left. A security choice: `"never"` (the
    * default) does not change the memory; `"acquire"` fills the whole block or image with zeros, in queue order, before
    * each lease, and adds `copyDst` to its usage. It holds as long as the queue reports no failure: when the device
    * fails to run a fill, the next `finish` or `read` fails.
    */
-  readonly clear?: "never" | "acquire" | undefined
+  clear: LayerOptions.oneOf(["never", "acquire"]),
   /** The label of leases without one of their own. */
-  readonly label?: string | undefined
-}
+  label: LayerOptions.label
+})
 
 /**
  * The options of every pool.
@@ -191,9 +218,21 @@ export interface LeasingOptions extends ExhaustedOptions {
  * @category models
  * @since 0.1.0
  */
-export interface PoolOptions extends MemoryOptions, LeasingOptions {
-  readonly label?: string | undefined
-}
+export interface PoolOptions extends Schema.Schema.Type<typeof PoolOptions> {}
+
+/** Of {@link PoolOptions}. */
+export const PoolOptions = Schema.Struct({ ...MemoryOptions.fields, ...LeasingOptions.fields })
+
+const sizePolicy = LayerOptions.instance<SizePolicy.SizePolicy>((operation, _, policy) =>
+  SizePolicy.problem(operation, policy as never)
+)
+
+/** Of a pool whose memory a size policy divides. */
+export const BlockOptions = Schema.Struct({
+  ...PoolOptions.fields,
+  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
+  sizePolicy
+})
 
 /**
  * How a pool behaves that shares a `DeviceMemory` with others: what concerns the blocks themselves, the memory says.
@@ -201,12 +240,23 @@ export interface PoolOptions extends MemoryOptions, LeasingOptions {
  * @category models
  * @since 0.1.0
  */
-export interface SharedPoolOptions extends LeasingOptions, PoolLimit {
+export interface SharedPoolOptions extends Schema.Schema.Type<typeof SharedPoolOptions> {}
+
+/** Of {@link SharedPoolOptions}. */
+export const SharedPoolOptions = Schema.Struct({
+  ...LeasingOptions.fields,
   /** The most bytes that the pool may lease at a time, within the limit of the memory. Default: all of it. */
-  readonly maxBytes?: MemoryLimit.ByteAmount | undefined
+  maxBytes: MemoryLimit.amount,
   /** The same as a share of the device's memory, from 0 to 1. Give one of the two. */
-  readonly maxFraction?: number | undefined
-}
+  maxFraction: MemoryLimit.fraction
+})
+
+/** The same, where it shares its memory. */
+export const SharedBlockOptions = Schema.Struct({
+  ...SharedPoolOptions.fields,
+  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
+  sizePolicy
+})
 
 /**
  * Checked options, resolved for one device.
@@ -242,60 +292,7 @@ export interface LeasingSettings {
 }
 
 /**
- * The most `idleSteps`.
- *
- * @category functions
- * @since 0.1.0
- */
-export const mostIdleSteps = 1000
-
-/**
- * The names of the options of what waits.
- *
- * @category getters
- * @since 0.1.0
- */
-export const ofExhausted = { onExhausted: true, waitAtMost: true } as const
-
-const ofLimit = { maxBytes: true, maxFraction: true } as const
-
-/**
- * The names of the options of a memory.
- *
- * @category getters
- * @since 0.1.0
- */
-export const ofMemory = {
-  ...ofLimit,
-  maxHeldBytes: true,
-  eviction: true,
-  reuse: true,
-  idleTimeToLive: true,
-  idleKeepBytes: true,
-  idleSteps: true,
-  maxOvertakes: true,
-  suspectAfter: true,
-  label: true
-} as const
-
-/**
- * The names of the options of a pool with or without a memory of its own.
- *
- * @category getters
- * @since 0.1.0
- */
-export const ofLeasing = { ...ofExhausted, clear: true, label: true } as const
-
-/**
- * The names of the options of a pool that shares its memory.
- *
- * @category getters
- * @since 0.1.0
- */
-export const ofShared = { ...ofLeasing, ...ofLimit } as const
-
-/**
- * The same for a request.
+ * The names of the options of a request.
  *
  * @category getters
  * @since 0.1.0
@@ -303,7 +300,8 @@ export const ofShared = { ...ofLeasing, ...ofLimit } as const
 export const knownOfRequest = KnownOptions.of<RequestOptions & { readonly usage?: number | undefined }>({
   usage: true,
   label: true,
-  ...ofExhausted,
+  onExhausted: true,
+  waitAtMost: true,
   callSite: true
 })
 
@@ -313,7 +311,11 @@ export const knownOfRequest = KnownOptions.of<RequestOptions & { readonly usage?
  * @category getters
  * @since 0.1.0
  */
-export const knownOfBudget = KnownOptions.of<BudgetOptions & ReserveOptions>({ label: true, ...ofExhausted })
+export const knownOfBudget = KnownOptions.of<BudgetOptions & ReserveOptions>({
+  label: true,
+  onExhausted: true,
+  waitAtMost: true
+})
 
 /**
  * The same for a limit.
@@ -321,7 +323,7 @@ export const knownOfBudget = KnownOptions.of<BudgetOptions & ReserveOptions>({ l
  * @category getters
  * @since 0.1.0
  */
-export const knownOfLimit = KnownOptions.of<PoolLimit>(ofLimit)
+export const knownOfLimit = LayerOptions.namesOf(PoolLimit)
 
 const oneOf = (
   where: string,
@@ -337,35 +339,17 @@ const oneOf = (
       `Pass ${allowed.map((a) => `"${a}"`).join(" or ")}.`
     )
 
-const countProblem = (
-  operation: string,
-  name: string,
-  value: unknown,
-  least: number,
-  most: number
-): GpuError | undefined =>
-  value === undefined || (Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most)
-    ? undefined
-    : invalidRequest(
-      operation,
-      `${name} ${shown(value)} is no whole number from ${least} to ${most}`,
-      "Leave it out for the default."
-    )
+/** Of an option that was checked, in milliseconds. */
+const millisOf = (value: Duration.Input | undefined, absent: number): number =>
+  value === undefined ? absent : Duration.toMillis(Duration.fromInputUnsafe(value))
 
 /** In milliseconds. */
-const millis = (
-  where: string,
-  name: string,
-  value: Duration.Input | undefined,
-  least: number,
-  absent: number
-): number | GpuError => {
-  if (value === undefined) return absent
-  const duration = Delay.parse(value)
-  const given = duration === undefined ? Number.NaN : Duration.toMillis(duration)
-  return given >= least ? given : invalidRequest(
+const millis = (where: string, name: string, value: Duration.Input | undefined, absent: number): number | GpuError => {
+  const duration = value === undefined ? undefined : Delay.parse(value)
+  if (value === undefined || duration !== undefined) return millisOf(duration, absent)
+  return invalidRequest(
     where,
-    `${name} ${shown(value)} is no duration of at least ${least} ms`,
+    `${name} ${shown(value)} is no duration of at least 0 ms`,
     `Pass milliseconds or a text such as "10 seconds", or leave it out.`
   )
 }
@@ -384,7 +368,7 @@ export const patienceOf = (
   const { onExhausted, waitAtMost } = options
   const problem = oneOf(where, "onExhausted", onExhausted, ["fail", "wait"])
   if (problem !== undefined) return problem
-  const longest = millis(where, "waitAtMost", waitAtMost, 0, without.waitAtMost)
+  const longest = millis(where, "waitAtMost", waitAtMost, without.waitAtMost)
   if (isGpuError(longest)) return longest
   // A request with `waitAtMost` waits.
   const implied = waitAtMost === undefined ? without.onExhausted : "wait"
@@ -418,12 +402,6 @@ export const memorySettingsOf = (
   device: DeviceInfo
 ): MemorySettings | GpuError => {
   const { eviction, idleSteps = 4, label, maxOvertakes = 16, reuse } = options
-  const problem = Label.problem(operation, label) ??
-    PolicyProblems.evictionProblem(operation, eviction) ??
-    PolicyProblems.reuseProblem(operation, reuse) ??
-    countProblem(operation, "idleSteps", idleSteps, 1, mostIdleSteps) ??
-    countProblem(operation, "maxOvertakes", maxOvertakes, 0, Number.MAX_SAFE_INTEGER)
-  if (problem !== undefined) return problem
   const maxBytes = limitOf(operation, options, device)
   if (isGpuError(maxBytes)) return maxBytes
   const maxHeldBytes = MemoryLimit.resolve(operation, "maxHeldBytes", { bytes: options.maxHeldBytes }, device) ??
@@ -431,10 +409,7 @@ export const memorySettingsOf = (
   if (isGpuError(maxHeldBytes)) return maxHeldBytes
   const keepBytes = MemoryLimit.resolve(operation, "idleKeepBytes", { bytes: options.idleKeepBytes }, device) ?? 0
   if (isGpuError(keepBytes)) return keepBytes
-  const timeToLive = millis(operation, "idleTimeToLive", options.idleTimeToLive, 1, Infinity)
-  if (isGpuError(timeToLive)) return timeToLive
-  const suspectAfterMillis = millis(operation, "suspectAfter", options.suspectAfter, 1, 100)
-  if (isGpuError(suspectAfterMillis)) return suspectAfterMillis
+  const timeToLive = millisOf(options.idleTimeToLive, Infinity)
   return {
     kind,
     maxBytes,
@@ -444,7 +419,7 @@ export const memorySettingsOf = (
     reuse,
     idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes, stepMillis: timeToLive / idleSteps },
     maxOvertakes,
-    suspectAfterMillis,
+    suspectAfterMillis: millisOf(options.suspectAfter, 100),
     label
   }
 }
@@ -455,15 +430,11 @@ export const memorySettingsOf = (
  * @category getters
  * @since 0.1.0
  */
-export const leasingSettingsOf = (
-  operation: string,
-  { clear, label, onExhausted = "fail", waitAtMost }: LeasingOptions
-): LeasingSettings | GpuError => {
-  const problem = oneOf(operation, "clear", clear, ["never", "acquire"]) ?? Label.problem(operation, label)
-  if (problem !== undefined) return problem
-  const patience = patienceOf(operation, { onExhausted, waitAtMost }, { onExhausted: "fail", waitAtMost: Infinity })
-  return isGpuError(patience) ? patience : { patience, clears: clear === "acquire", label }
-}
+export const leasingSettingsOf = ({ clear, label, onExhausted, waitAtMost }: LeasingOptions): LeasingSettings => ({
+  patience: { onExhausted: onExhausted ?? "fail", waitAtMost: millisOf(waitAtMost, Infinity) },
+  clears: clear === "acquire",
+  label
+})
 
 /**
  * The same for a pool that shares its memory.
@@ -476,9 +447,7 @@ export const sharedSettingsOf = (
   options: SharedPoolOptions,
   device: DeviceInfo
 ): (LeasingSettings & { readonly maxBytes: number }) | GpuError => {
-  const settings = leasingSettingsOf(operation, options)
-  if (isGpuError(settings)) return settings
   const { maxBytes: bytes, maxFraction: fraction } = options
   const maxBytes = MemoryLimit.resolve(operation, "maxBytes", { bytes, fraction }, device) ?? Infinity
-  return isGpuError(maxBytes) ? maxBytes : { ...settings, maxBytes }
+  return isGpuError(maxBytes) ? maxBytes : { ...leasingSettingsOf(options), maxBytes }
 }

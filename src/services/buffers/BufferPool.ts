@@ -11,24 +11,21 @@ import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { functionProblem } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type BufferUsage, defaultUsage } from "../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import {
+  BlockOptions,
   type ExhaustedOptions,
   type LeasingSettings,
-  ofLeasing,
-  ofMemory,
-  ofShared,
-  type PoolOptions,
-  type SharedPoolOptions
+  SharedBlockOptions
 } from "../../domain/pool/PoolOptions.ts"
-import type * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
+import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
@@ -36,15 +33,7 @@ import type * as Accessors from "../pool/Accessors.ts"
 import * as BoundAccessors from "../pool/BoundAccessors.ts"
 import type { DeviceMemory } from "../pool/DeviceMemory.ts"
 import { openShared } from "../pool/OpenShared.ts"
-import {
-  type ConfigOf,
-  controlsOf,
-  layerOfConfig,
-  openAlone,
-  openRequests,
-  type PoolControls,
-  shownAsPool
-} from "../pool/Pool.ts"
+import { controlsOf, openAlone, openRequests, type PoolControls, shownAsPool } from "../pool/Pool.ts"
 import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import type { Want } from "../pool/RequestMaker.ts"
@@ -54,8 +43,9 @@ import type { PooledBuffer } from "./PooledBuffer.ts"
 
 export type { ByteAmount } from "../../domain/pool/MemoryLimit.ts"
 export type { BudgetOptions, ExhaustedOptions, PoolLimit, ReserveOptions } from "../../domain/pool/PoolOptions.ts"
+export type { ConfigOf } from "../calls/LayerConfig.ts"
 export type { Need } from "../pool/Handlers.ts"
-export type { ConfigOf, MemoryControls, PoolControls } from "../pool/Pool.ts"
+export type { MemoryControls, PoolControls } from "../pool/Pool.ts"
 export type { AllocateOptions } from "./Allocator.ts"
 export type { PooledBuffer } from "./PooledBuffer.ts"
 
@@ -87,10 +77,7 @@ export interface PoolAllocateOptions extends Allocator.AllocateOptions, Exhauste
  * @category models
  * @since 0.1.0
  */
-export interface BufferPoolOptions extends PoolOptions {
-  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
-  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
-}
+export interface BufferPoolOptions extends Schema.Schema.Type<typeof BlockOptions> {}
 
 /**
  * Byte counts of several leases that a program asks for together: an array, or a record by name.
@@ -205,7 +192,7 @@ export const make = (
   Pool,
   GpuError,
   Scope.Scope | Allocator.Allocator | DeviceContext | QueueDriver
-> => openAlone("BufferPool.layer", options, knownOfPool, policyOf, openPool)
+> => openAlone("BufferPool.layer", options, BlockOptions, policyOf, openPool)
 
 type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">
 
@@ -261,9 +248,6 @@ const poolOf = (requests: BufferRequests): Pool =>
   )
 
 const usageOf = (options: PoolAllocateOptions | undefined): BufferUsage => options?.usage ?? defaultUsage
-
-/** @internal */
-export const knownOfPool = KnownOptions.of<BufferPoolOptions>({ ...ofMemory, ...ofLeasing, sizePolicy: true })
 
 const allocatedTogether = <const S extends Sizes>(
   requests: BufferRequests,
@@ -387,12 +371,7 @@ export const layer = (
  * @category models
  * @since 0.1.0
  */
-export interface SharedBufferPoolOptions extends SharedPoolOptions {
-  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
-  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
-}
-
-const knownOfShared = KnownOptions.of<SharedBufferPoolOptions>({ ...ofShared, sizePolicy: true })
+export interface SharedBufferPoolOptions extends Schema.Schema.Type<typeof SharedBlockOptions> {}
 
 /**
  * A pool on the memory that it shares with other pools, of buffers or of images: see `DeviceMemory`. It takes its blocks
@@ -421,7 +400,7 @@ export const layerShared = (
 ): Layer.Layer<BufferPool, GpuError, DeviceMemory | DeviceContext | QueueDriver> =>
   Layer.effect(
     BufferPool,
-    openShared("BufferPool.layerShared", options, knownOfShared, policyOf, openPool)
+    openShared("BufferPool.layerShared", options, SharedBlockOptions, policyOf, openPool)
   ).pipe(Layer.provide(Allocator.layerImmediate))
 
 /**
@@ -455,7 +434,7 @@ export type BufferPoolConfig = ConfigOf<BufferPoolOptions>
 export const layerConfig = (
   config: BufferPoolConfig
 ): Layer.Layer<BufferPool, GpuError | Config.ConfigError, DeviceContext | QueueDriver> =>
-  layerOfConfig("BufferPool.layerConfig", config, knownOfPool, layer)
+  layerOfConfig("BufferPool.layerConfig", config, BlockOptions, layer)
 
 /**
  * A lease of `size` bytes until the caller's scope closes. A size of 0 gives a legal lease that takes no device memory.

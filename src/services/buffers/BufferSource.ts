@@ -7,7 +7,6 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
@@ -137,11 +136,7 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   }
 }
 
-/** What the options of a pool of buffers say besides those of every pool; for `readValues`. */
+/** The settings that a pool of buffers adds. */
 export const policyOf = (
-  operation: string,
   { sizePolicy = SizePolicy.defaultPolicy }: { readonly sizePolicy?: SizePolicy.SizePolicy | undefined }
-): Pick<BufferSourceOptions, "sizePolicy"> => {
-  valid(SizePolicy.problem(operation, sizePolicy))
-  return { sizePolicy }
-}
+): Pick<BufferSourceOptions, "sizePolicy"> => ({ sizePolicy })

@@ -14,7 +14,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
@@ -22,14 +21,12 @@ import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import {
   type ExhaustedOptions,
   type LeasingSettings,
-  ofLeasing,
-  ofMemory,
-  ofShared,
-  type PoolOptions,
-  type SharedPoolOptions
+  PoolOptions,
+  SharedPoolOptions
 } from "../../domain/pool/PoolOptions.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
+import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
@@ -38,15 +35,7 @@ import type * as Accessors from "../pool/Accessors.ts"
 import * as BoundAccessors from "../pool/BoundAccessors.ts"
 import type { DeviceMemory } from "../pool/DeviceMemory.ts"
 import { openShared } from "../pool/OpenShared.ts"
-import {
-  type ConfigOf,
-  controlsOf,
-  layerOfConfig,
-  openAlone,
-  openRequests,
-  type PoolControls,
-  shownAsPool
-} from "../pool/Pool.ts"
+import { controlsOf, openAlone, openRequests, type PoolControls, shownAsPool } from "../pool/Pool.ts"
 import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import * as ImageAllocator from "./ImageAllocator.ts"
@@ -161,7 +150,7 @@ export class ImagePool extends Context.Service<ImagePool, Pool>()("effect-gpu-po
 export const make = (
   options: ImagePoolOptions = {}
 ): Effect.Effect<Pool, GpuError, Scope.Scope | ImageDriver | DeviceContext | QueueDriver> =>
-  openAlone("ImagePool.layer", options, knownOfPool, noneOf, openPool)
+  openAlone("ImagePool.layer", options, PoolOptions, noneOf, openPool)
 
 /** With `maxBytes` it is one of several pools on a memory. */
 const openPool = (memory: PoolRuntime, settings: LeasingSettings, maxBytes: number | undefined) =>
@@ -202,8 +191,6 @@ const labelOf = (options: PoolImageOptions | undefined): string | undefined => o
 
 const usageOf = (options: PoolImageOptions | undefined): ImageUsage.ImageUsage =>
   options?.usage ?? ImageUsage.defaultUsage
-
-const knownOfPool = KnownOptions.of<ImagePoolOptions>({ ...ofMemory, ...ofLeasing })
 
 /** It has no options besides those of every pool. */
 const noneOf = () => ({})
@@ -264,10 +251,8 @@ export const layerShared = (
 ): Layer.Layer<ImagePool, GpuError, DeviceMemory | ImageDriver | DeviceContext | QueueDriver> =>
   Layer.effect(
     ImagePool,
-    openShared("ImagePool.layerShared", options, knownOfShared, noneOf, openPool)
+    openShared("ImagePool.layerShared", options, SharedPoolOptions, noneOf, openPool)
   )
-
-const knownOfShared = KnownOptions.of<SharedPoolOptions>(ofShared)
 
 /**
  * The options of {@link layerConfig}: one configuration for all, or a configuration or a value for each.
@@ -295,7 +280,7 @@ export type ImagePoolConfig = ConfigOf<ImagePoolOptions>
 export const layerConfig = (
   config: ImagePoolConfig
 ): Layer.Layer<ImagePool, GpuError | Config.ConfigError, ImageDriver | DeviceContext | QueueDriver> =>
-  layerOfConfig("ImagePool.layerConfig", config, knownOfPool, layer)
+  layerOfConfig("ImagePool.layerConfig", config, PoolOptions, layer)
 
 /**
  * A lease on an image until the caller's scope closes. Its elements are unspecified at first, unless the pool clears.

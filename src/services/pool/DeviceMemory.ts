@@ -4,17 +4,20 @@
  *
  * @since 0.1.0
  */
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { type MemoryOptions, memorySettingsOf } from "../../domain/pool/PoolOptions.ts"
+import { MemoryOptions, memorySettingsOf } from "../../domain/pool/PoolOptions.ts"
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
+import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type * as Accessors from "./Accessors.ts"
 import * as BoundAccessors from "./BoundAccessors.ts"
-import { DeviceMemory, known, memories } from "./OpenShared.ts"
+import { DeviceMemory, memories } from "./OpenShared.ts"
 import { makeMemory, type MemoryControls, memoryControlsOf, openWith } from "./Pool.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 
@@ -58,11 +61,37 @@ export const layer = (options: MemoryOptions = {}): Layer.Layer<DeviceMemory, Gp
     DeviceMemory,
     openWith(
       operation,
-      (device) => optionsProblem(operation, options, known) ?? memorySettingsOf(operation, "memory", options, device),
+      (device) =>
+        memorySettingsOf(operation, "memory", valid(LayerOptions.read(operation, MemoryOptions, options)), device),
       (settings) => Effect.map(makeMemory(settings), (memory) => serviceOf(memory, settings.label))
     )
   )
 }
+
+/**
+ * The same as {@link layer}, with options that come from configuration.
+ *
+ * **Example** (The limit of all pools from the environment)
+ *
+ * ```ts
+ * import { ConfigProvider, Effect, Layer } from "effect"
+ * import { DeviceMemory } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const Memory = DeviceMemory.layerConfig("memory").pipe(
+ *   Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { memory_maxBytes: "64 MiB" } }))),
+ *   Layer.provideMerge(Host.layer())
+ * )
+ * await Effect.runPromise(DeviceMemory.maxBytes.pipe(Effect.provide(Memory))) // => 67108864
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: ConfigOf<MemoryOptions>
+): Layer.Layer<DeviceMemory, GpuError | Config.ConfigError, DeviceContext> =>
+  layerOfConfig("DeviceMemory.layerConfig", config, MemoryOptions, layer)
 
 const serviceOf = (memory: PoolRuntime, label: string | undefined): MemoryControls => {
   const { core, deviceInfo, status } = memory

@@ -3,15 +3,11 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import type * as Schema from "effect/Schema"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import {
-  type MemoryOptions,
-  ofMemory,
-  type SharedPoolOptions,
-  sharedSettingsOf
-} from "../../domain/pool/PoolOptions.ts"
+import { type SharedPoolOptions, sharedSettingsOf } from "../../domain/pool/PoolOptions.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import { type MemoryControls, type OpenPool, openWith } from "./Pool.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
@@ -36,8 +32,6 @@ import type { PoolRuntime } from "./PoolRuntime.ts"
  */
 export class DeviceMemory extends Context.Service<DeviceMemory, MemoryControls>()("effect-gpu-pool/DeviceMemory") {}
 
-export const known = KnownOptions.of<MemoryOptions>(ofMemory)
-
 export const memories = new WeakMap<object, PoolRuntime>()
 
 /**
@@ -55,18 +49,18 @@ export const memoryOf: Effect.Effect<PoolRuntime, GpuError, DeviceMemory> = Devi
 /**
  * A pool on the memory that it shares with others; see `openAlone`.
  */
-export const openShared = <O extends SharedPoolOptions, Own extends object, A, E, R>(
+export const openShared = <F extends typeof SharedPoolOptions.fields, Own extends object, A, E, R>(
   operation: string,
-  options: O,
-  known: KnownOptions.KnownOptions,
-  ownOf: (operation: string, options: O) => Own,
+  options: Schema.Struct<F>["Type"],
+  schema: Schema.Struct<F>,
+  ownOf: (options: Schema.Struct<F>["Type"]) => Own,
   open: OpenPool<Own, A, E, R>
 ): Effect.Effect<A, E | GpuError, R | DeviceMemory | DeviceContext> =>
   openWith(
     operation,
     (device) => {
-      valid(optionsProblem(operation, options, known))
-      return { ...ownOf(operation, options), ...valid(sharedSettingsOf(operation, options, device)) }
+      const given = valid(LayerOptions.read(operation, schema, options))
+      return { ...ownOf(given), ...valid(sharedSettingsOf(operation, given, device)) }
     },
     (settings) => Effect.flatMap(memoryOf, (memory) => open(memory, settings, settings.maxBytes))
   )

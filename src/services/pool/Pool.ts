@@ -3,16 +3,15 @@
  *
  * @since 0.1.0
  */
-import * as Config from "effect/Config"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
 import * as Scheduler from "effect/Scheduler"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { functionProblem, optionsProblem, readValues, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
 import * as Label from "../../domain/arguments/Label.ts"
+import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
@@ -197,24 +196,23 @@ export type OpenPool<Own, A, E, R> = (
 ) => Effect.Effect<A, E, R>
 
 /**
- * A pool that has its memory for itself. `ownOf` reads the options that its kind adds, where `valid` may refuse them.
+ * A pool that has its memory for itself. `ownOf` gives the settings that its kind adds.
  *
  * @internal
  */
-export const openAlone = <O extends PoolOptions, Own extends object, A, E, R>(
+export const openAlone = <F extends typeof PoolOptions.fields, Own extends object, A, E, R>(
   operation: string,
-  options: O,
-  known: KnownOptions,
-  ownOf: (operation: string, options: O) => Own,
+  options: Schema.Struct<F>["Type"],
+  schema: Schema.Struct<F>,
+  ownOf: (options: Schema.Struct<F>["Type"]) => Own,
   open: OpenPool<Own, A, E, R>
 ): Effect.Effect<A, E | GpuError, R | DeviceContext | Scope.Scope> =>
   openWith(
     operation,
     (device) => {
-      valid(optionsProblem(operation, options, known))
-      const own = ownOf(operation, options)
-      const memory = valid(memorySettingsOf(operation, "pool", options, device))
-      return { ...own, ...memory, ...valid(leasingSettingsOf(operation, options)) }
+      const given = valid(LayerOptions.read(operation, schema, options))
+      const memory = valid(memorySettingsOf(operation, "pool", given, device))
+      return { ...ownOf(given), ...memory, ...leasingSettingsOf(given) }
     },
     (settings) => Effect.flatMap(makeMemory(settings), (memory) => open(memory, settings, undefined))
   )
@@ -457,41 +455,3 @@ const registered = <W, V extends Leasable, L extends Lease<V>, R>(
         (removals) => Effect.sync(() => removals.forEach((remove) => remove()))
       )
   )
-
-/**
- * One configuration for all options, or a configuration or a value for each.
- *
- * @category models
- * @since 0.1.0
- */
-export type ConfigOf<Options extends object> =
-  | Config.Config<Options>
-  | { readonly [name in keyof Options]: Options[name] | Config.Config<Options[name]> }
-
-/**
- * A layer with options that come from configuration, whole or one by one.
- *
- * @internal
- */
-export const layerOfConfig = <Options extends object, A, E, R>(
-  operation: string,
-  config: ConfigOf<Options>,
-  known: KnownOptions,
-  layer: (options: Options) => Layer.Layer<A, E, R>
-): Layer.Layer<A, E | GpuError | Config.ConfigError, R> =>
-  Layer.unwrap(checkedStep(operation, () => Effect.map(readConfig(operation, config, known), layer)))
-
-const readConfig = <Options extends object>(
-  operation: string,
-  config: ConfigOf<Options>,
-  known: KnownOptions
-): Effect.Effect<Options, GpuError | Config.ConfigError> => {
-  if (Config.isConfig(config)) return config
-  const problem = optionsProblem(operation, config, known)
-  if (problem !== undefined) return problem
-  const entries = Object.entries(config ?? {})
-  const values = entries.map(([name, value]) => [name, Config.isConfig(value) ? value : Config.succeed(value)])
-  return Config.all(Object.fromEntries(values) as Readonly<Record<string, Config.Config<unknown>>>) as Config.Config<
-    Options
-  >
-}

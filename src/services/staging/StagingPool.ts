@@ -17,6 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import {
   choiceProblem,
@@ -32,14 +33,10 @@ import { elementClassProblem, type ViewType } from "../../domain/data/ElementCla
 import * as StridedShape from "../../domain/data/StridedShape.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import {
+  BlockOptions,
   type ExhaustedOptions,
   type LeasingSettings,
-  ofExhausted,
-  ofLeasing,
-  ofMemory,
-  ofShared,
-  type PoolOptions,
-  type SharedPoolOptions
+  SharedBlockOptions
 } from "../../domain/pool/PoolOptions.ts"
 import type * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as Allocator from "../buffers/Allocator.ts"
@@ -52,6 +49,7 @@ import { CurrentLender, type Lend, type Lender } from "../buffers/staging/Stagin
 import { subjectFirst } from "../buffers/SubjectFirst.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
+import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
 import { wrongArgument } from "../calls/WrongArgument.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
@@ -62,15 +60,7 @@ import type * as Accessors from "../pool/Accessors.ts"
 import * as BoundAccessors from "../pool/BoundAccessors.ts"
 import type { DeviceMemory } from "../pool/DeviceMemory.ts"
 import { openShared } from "../pool/OpenShared.ts"
-import {
-  type ConfigOf,
-  controlsOf,
-  layerOfConfig,
-  openAlone,
-  openRequests,
-  type PoolControls,
-  shownAsPool
-} from "../pool/Pool.ts"
+import { controlsOf, openAlone, openRequests, type PoolControls, shownAsPool } from "../pool/Pool.ts"
 import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"
@@ -94,10 +84,7 @@ export { type Direction, StagedArray } from "./StagedArray.ts"
  * @category models
  * @since 0.1.0
  */
-export interface StagingPoolOptions extends PoolOptions {
-  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
-  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
-}
+export interface StagingPoolOptions extends Schema.Schema.Type<typeof BlockOptions> {}
 
 /**
  * What one request for a staged array may say.
@@ -262,7 +249,8 @@ const knownOfRequest = KnownOptions.of<StagingOptions>({
   direction: true,
   order: true,
   label: true,
-  ...ofExhausted,
+  onExhausted: true,
+  waitAtMost: true,
   callSite: true
 })
 
@@ -386,10 +374,8 @@ const poolOf = (staging: Staging) => (requests: StagingRequests): Pool => {
   return pool
 }
 
-const knownOfPool = KnownOptions.of<StagingPoolOptions>({ ...ofMemory, ...ofLeasing, sizePolicy: true })
-
 const made = (options: StagingPoolOptions = {}) =>
-  openAlone("StagingPool.layer", options, knownOfPool, policyOf, openPool)
+  openAlone("StagingPool.layer", options, BlockOptions, policyOf, openPool)
 
 /**
  * Builds a pool of staging memory over the Allocator in context, which closes with the scope. Reads do not use it: that is
@@ -463,7 +449,7 @@ export const layer = (
 export const layerShared = (
   options: SharedStagingPoolOptions = {}
 ): Layer.Layer<StagingPool, GpuError, DeviceMemory | DeviceContext | QueueDriver> =>
-  Layer.effectContext(openShared("StagingPool.layerShared", options, knownOfShared, policyOf, openPool)).pipe(
+  Layer.effectContext(openShared("StagingPool.layerShared", options, SharedBlockOptions, policyOf, openPool)).pipe(
     Layer.provide(Allocator.layerImmediate)
   )
 
@@ -473,12 +459,7 @@ export const layerShared = (
  * @category models
  * @since 0.1.0
  */
-export interface SharedStagingPoolOptions extends SharedPoolOptions {
-  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
-  readonly sizePolicy?: SizePolicy.SizePolicy | undefined
-}
-
-const knownOfShared = KnownOptions.of<SharedStagingPoolOptions>({ ...ofShared, sizePolicy: true })
+export interface SharedStagingPoolOptions extends Schema.Schema.Type<typeof SharedBlockOptions> {}
 
 /**
  * The options of {@link layerConfig}: one configuration for all, or a configuration or a value for each.
@@ -506,7 +487,7 @@ export type StagingPoolConfig = ConfigOf<StagingPoolOptions>
 export const layerConfig = (
   config: StagingPoolConfig
 ): Layer.Layer<StagingPool, GpuError | Config.ConfigError, DeviceContext | QueueDriver> =>
-  layerOfConfig("StagingPool.layerConfig", config, knownOfPool, layer)
+  layerOfConfig("StagingPool.layerConfig", config, BlockOptions, layer)
 
 /**
  * A typed array in staging memory, until the caller's scope closes. Its memory goes to the next owner only when the device no

@@ -6,12 +6,14 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { membersOf, optionsProblem } from "../../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
+import * as Schema from "effect/Schema"
+import { optionsProblem } from "../../../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { shown } from "../../../domain/arguments/ShownValue.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { BlockOptions } from "../../../domain/pool/PoolOptions.ts"
 import { type AllocateOptions, Allocator, knownOfAllocate } from "../../../services/buffers/Allocator.ts"
 import * as BufferPool from "../../../services/buffers/BufferPool.ts"
 import { checkedStep } from "../../../services/calls/CheckedStep.ts"
@@ -21,7 +23,7 @@ import { EmptyBuffer } from "../../../services/device/EmptyBuffer.ts"
 import * as GivingBack from "../../../services/device/GivingBack.ts"
 import { QueueDriver } from "../../../services/device/QueueDriver.ts"
 import { type OpenCl, own } from "../OpenCl.ts"
-import { type Grain, grainProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
+import { grainProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
 import type { SvmKind, SvmMemory } from "./SvmMemory.ts"
 
 /**
@@ -30,20 +32,22 @@ import type { SvmKind, SvmMemory } from "./SvmMemory.ts"
  * @category models
  * @since 0.1.0
  */
-export interface AllocatorOptions {
+export interface AllocatorOptions extends Schema.Schema.Type<typeof allocatorOptions> {}
+
+const allocatorOptions = Schema.Struct({
   /**
    * `"coarse"` without it: the host maps memory to use it. `"fine"`: host and device use it at the same time; not every
    * device has it.
    */
-  readonly grain?: Grain | undefined
+  grain: LayerOptions.oneOf(["coarse", "fine"]),
   /** Whether atomic operations work between host and device: needs fine grain, and a device that has it. */
-  readonly atomics?: boolean | undefined
+  atomics: LayerOptions.boolean,
   /**
    * Bytes: a power of two, at most `maxAlignment` of the capabilities. The device's own choice, which suits every type,
    * without it.
    */
-  readonly alignment?: number | undefined
-}
+  alignment: LayerOptions.count(0)
+})
 
 /**
  * The options of a pool, and the kind of its memory.
@@ -52,6 +56,8 @@ export interface AllocatorOptions {
  * @since 0.1.0
  */
 export interface PoolOptions extends BufferPool.BufferPoolOptions, AllocatorOptions {}
+
+const poolOptions = Schema.Struct({ ...allocatorOptions.fields, ...BlockOptions.fields })
 
 /**
  * An Allocator of shared virtual memory. A buffer that it gives has an address that is the same for host and device, and
@@ -120,18 +126,14 @@ export const layerPool = (
   options?: PoolOptions
 ): Layer.Layer<BufferPool.BufferPool, GpuError, OpenCl | DeviceContext | QueueDriver> =>
   Layer.unwrap(checkedStep("Svm.layerPool", (operation) => {
-    const given = membersOf(operation, options, knownOfPool)
+    const given = LayerOptions.read(operation, poolOptions, options)
     if (isGpuError(given)) return given
     const { alignment, atomics, grain, ...pool } = given
     return Effect.succeed(Layer.provide(BufferPool.layerNoDeps(pool), layerAllocator({ alignment, atomics, grain })))
   }))
 
-const known = KnownOptions.of<AllocatorOptions>({ grain: true, atomics: true, alignment: true })
-
-const knownOfPool: KnownOptions.KnownOptions = new Set([...known, ...BufferPool.knownOfPool])
-
 const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
-  const options = membersOf("Svm.layerAllocator", given, known)
+  const options = LayerOptions.read("Svm.layerAllocator", allocatorOptions, given)
   if (isGpuError(options)) return yield* options
   const { svm } = yield* own
   const device = yield* DeviceContext
@@ -170,12 +172,8 @@ const allocate = (
     : svm.createUnsafe(bytes, usage, options?.label, kind)
 }
 
-/** Programs without types can pass anything. */
 const kindProblem = (capabilities: SvmCapabilities, { alignment, atomics, grain }: SvmKind): GpuError | undefined => {
   const operation = "Svm.layerAllocator"
-  if (grain !== "coarse" && grain !== "fine") {
-    return invalidRequest(operation, `there is no grain ${shown(grain)}`, `Pass "coarse" or "fine".`)
-  }
   const unsupported = grainProblem(operation, capabilities, grain, atomics)
   if (unsupported !== undefined) return unsupported
   if (atomics && grain === "coarse") {

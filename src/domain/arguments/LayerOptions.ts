@@ -1,0 +1,160 @@
+/**
+ * The options of layers, as Schemas: the one definition of their types, of what is checked when a layer is built, of what a program
+ * is told that is wrong, and of what `Config` reads as text.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import { toMillis } from "effect/Duration"
+import * as Schema from "effect/Schema"
+import * as Delay from "../device/Delay.ts"
+import { type GpuError, invalidRequest } from "../GpuError.ts"
+import { unreadable } from "./ArgumentProblem.ts"
+import * as KnownOptions from "./KnownOptions.ts"
+import * as Label from "./Label.ts"
+import { shown } from "./ShownValue.ts"
+
+/**
+ * An option of a layer, which a program may leave out.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Option<A> extends Schema.optional<Schema.Codec<A, A>> {}
+
+/**
+ * The options of a layer: their names, and what each may be.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LayerOptions {
+  readonly fields: Schema.Struct.Fields
+}
+
+/** What is wrong with a value; called for a wrong one only. */
+type Problem = (operation: string, name: string, value: unknown) => GpuError | undefined
+
+/** An option with the text that `Config` reads for it, where it can be written as one. */
+const option = <A>(schema: Schema.Codec<A>, problem: Problem, text?: Schema.Codec<unknown, unknown>): Option<A> =>
+  Schema.optional(schema as Schema.Codec<A, A>).annotate({ problem, text })
+
+const saying = (expected: string, hint: string): Problem => (operation, name, value) =>
+  invalidRequest(operation, `${name} ${shown(value)} is no ${expected}`, hint)
+
+/**
+ * A value that is no plain data, as a policy, or that only its own check knows: `problem` says what is wrong with one that is none.
+ * `text` is for what configuration can have as text.
+ */
+export const instance = <A>(problem: Problem, text?: Schema.Codec<unknown, unknown>): Option<A> =>
+  option(Schema.declare((value): value is A => problem("", "", value) === undefined), problem, text)
+
+/** Anything: what takes the option checks it. */
+export const any = <A>(): Option<A> => instance<A>(() => undefined)
+
+/** A function. */
+export const callback = <A extends (...args: never) => unknown>(): Option<A> =>
+  option(
+    Schema.declare((value): value is A => typeof value === "function"),
+    (operation, name, value) =>
+      invalidRequest(operation, `${shown(value)} was given for the function ${name}`, "Pass a function.")
+  )
+
+/** True or false. */
+export const boolean: Option<boolean> = option(
+  Schema.Boolean,
+  saying("boolean", "Pass true or false, or leave it out."),
+  Schema.Boolean
+)
+
+/** What a device, buffer or pool is called. */
+export const label: Option<string> = option(
+  Schema.String,
+  (operation, _, value) => Label.problem(operation, value),
+  Schema.String
+)
+
+/** One of several texts. */
+export const oneOf = <const A extends ReadonlyArray<string>>(choices: A): Option<A[number]> => {
+  const schema = Schema.Literals(choices)
+  return option<A[number]>(
+    schema,
+    (operation, name, value) =>
+      invalidRequest(
+        operation,
+        `${name} ${shown(value)} is unknown`,
+        `Pass ${choices.map((choice) => `"${choice}"`).join(" or ")}, or leave it out.`
+      ),
+    schema
+  )
+}
+
+/** A whole number. */
+export const count = (least: number, most = Number.MAX_SAFE_INTEGER): Option<number> => {
+  const schema = Schema.Int.check(Schema.isBetween({ minimum: least, maximum: most }))
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
+  return option<number>(schema, saying(`whole number ${range}`, "Leave it out for the default."), schema)
+}
+
+/** A time: milliseconds, or a text with a unit. */
+export const duration = (least = 0): Option<Duration.Input> => {
+  const isDuration = (value: unknown): value is Duration.Input => {
+    const parsed = Delay.parse(value as Duration.Input)
+    return parsed !== undefined && toMillis(parsed) >= least
+  }
+  const hint = `Pass milliseconds or a text such as "10 seconds", or leave it out.`
+  return option(Schema.declare(isDuration), saying(`duration of at least ${least} ms`, hint), Schema.String)
+}
+
+/** What `schema` says of an option. */
+const annotationsOf = (
+  schema: Schema.Constraint
+): { readonly problem: Problem; readonly text?: Schema.Codec<unknown> } => Schema.resolveAnnotations(schema) as never
+
+/**
+ * The names of options, as messages list them.
+ *
+ * @internal
+ */
+export const namesOf = ({ fields }: LayerOptions): KnownOptions.KnownOptions => new Set(Object.keys(fields))
+
+/**
+ * A copy of the options of a layer, each read once; or what is wrong with them: a name that is none, or a value that is none of its
+ * option. Programs without types pass anything.
+ *
+ * @internal
+ */
+export const read = <F extends Schema.Struct.Fields>(
+  operation: string,
+  schema: Schema.Struct<F>,
+  options: Schema.Struct<F>["Type"] | undefined
+): Schema.Struct<F>["Type"] | GpuError => {
+  if (options === undefined) return {} as Schema.Struct<F>["Type"]
+  try {
+    const unknown = KnownOptions.problem(operation, options, namesOf(schema))
+    if (unknown !== undefined) return unknown
+    const given = { ...options }
+    for (const [name, field] of Object.entries<Schema.Constraint>(schema.fields)) {
+      const value: unknown = Reflect.get(given, name)
+      if (!Schema.is(field)(value)) return annotationsOf(field).problem(operation, name, value)!
+    }
+    return given
+  } catch (thrown) {
+    return unreadable(operation, thrown)
+  }
+}
+
+/**
+ * The options that can be written as text, as `Config` reads them.
+ *
+ * @internal
+ */
+export const texts = ({ fields }: LayerOptions): Schema.Codec<object, unknown> =>
+  Schema.Struct(
+    Object.fromEntries(
+      Object.entries<Schema.Constraint>(fields).flatMap(([name, field]) => {
+        const { text } = annotationsOf(field)
+        return text === undefined ? [] : [[name, Schema.optional(text)]]
+      })
+    )
+  )

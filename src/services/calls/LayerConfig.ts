@@ -1,0 +1,56 @@
+/**
+ * Options of layers from configuration.
+ *
+ * @since 0.1.0
+ */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+import { checkedStep } from "./CheckedStep.ts"
+
+/**
+ * Options of a layer from configuration: one for all, or a configuration or a value for each; or the name under which `Config` has
+ * all that can be written as text, each by its own name, as `pool` of `pool_maxBytes`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ConfigOf<Options extends object> =
+  | string
+  | Config.Config<Options>
+  | { readonly [name in keyof Options]: Options[name] | Config.Config<Options[name]> }
+
+/**
+ * A layer with options that come from configuration.
+ *
+ * @internal
+ */
+export const layerOfConfig = <Options extends object, A, E, R>(
+  operation: string,
+  config: ConfigOf<Options>,
+  schema: LayerOptions.LayerOptions,
+  layer: (options: Options) => Layer.Layer<A, E, R>
+): Layer.Layer<A, E | GpuError | Config.ConfigError, R> =>
+  Layer.unwrap(checkedStep(operation, () => Effect.map(readConfig(operation, config, schema), layer)))
+
+const readConfig = <Options extends object>(
+  operation: string,
+  config: ConfigOf<Options>,
+  schema: LayerOptions.LayerOptions
+): Effect.Effect<Options, GpuError | Config.ConfigError> => {
+  if (Config.isConfig(config)) return config
+  if (typeof config === "string") {
+    const texts = Config.schema(LayerOptions.texts(schema), config)
+    return Config.withDefault(texts, {}) as Config.Config<object> as Config.Config<Options>
+  }
+  const problem = optionsProblem(operation, config, LayerOptions.namesOf(schema))
+  if (problem !== undefined) return problem
+  const entries = Object.entries(config ?? {})
+  const values = entries.map(([name, value]) => [name, Config.isConfig(value) ? value : Config.succeed(value)])
+  return Config.all(Object.fromEntries(values) as Readonly<Record<string, Config.Config<unknown>>>) as Config.Config<
+    Options
+  >
+}
