@@ -13,6 +13,7 @@ import * as PartSelector from "../domain/selection/PartSelector.ts"
 import type { OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
 import * as BufferPools from "../services/backend/several/BufferPools.ts"
+import * as OpenPools from "../services/backend/several/OpenPools.ts"
 import { Backends } from "./Backends.ts"
 
 /**
@@ -49,7 +50,7 @@ export const layerPools = <R>(
       if (isGpuError(given)) return given
       const { byteGranular, kernelCacheCapacity, ...pools } = given
       const names = backends.map(({ name }) => name)
-      return BufferPools.make({
+      return OpenPools.make({
         operation,
         // The same selection is the same device, however its text is written.
         nameOf: (operation, device) => {

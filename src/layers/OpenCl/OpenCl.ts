@@ -21,7 +21,6 @@ import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
-import { OwnSide } from "../../services/backend/OwnSide.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
@@ -32,92 +31,26 @@ import { OpenClQueue } from "./commands/OpenClQueue.ts"
 import { OpenClImages } from "./images/OpenClImages.ts"
 import * as OpenClKernel from "./kernels/OpenClKernel.ts"
 import { lendHandleUnsafe } from "./memory/MemoryHandle.ts"
-import { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
+import { load, type OpenClApi } from "./OpenClApi.ts"
 import * as GivenOptions from "./opening/GivenOptions.ts"
 import { isVersion12, list } from "./opening/OpenClDevices.ts"
 import type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
 import { type DeviceSettings, OpenDevice, openFirst } from "./opening/OpenDevice.ts"
-import type { Opened } from "./opening/Opened.ts"
 import * as SharedHandles from "./opening/SharedHandles.ts"
+import { OpenCl, ownSide } from "./OwnDevice.ts"
 import { SvmMemory } from "./svm/SvmMemory.ts"
 
+export { OpenCl, type RawCommand } from "./OwnDevice.ts"
+
 export { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
+
 export type { DeviceOptions, Options } from "./opening/GivenOptions.ts"
+
 export type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
+
 export type { Selector } from "./opening/OpenClSelection.ts"
+
 export type { HandleOptions, Handles } from "./opening/SharedHandles.ts"
-
-/**
- * A command of your own, for {@link OpenCl}'s `enqueueUnsafe`.
- *
- * @category models
- * @since 0.1.0
- */
-export interface RawCommand {
-  /** What errors call it. */
-  readonly label: string
-  /** The OpenCL function that it calls, for the error of an enqueue that fails. */
-  readonly call: string
-  /** Host memory that the command uses: it is kept until the command has ended. */
-  readonly memory?: ArrayBuffer | undefined
-  /** Calls the function with the queue, without blocking, and lets it put its event where `event` points. */
-  readonly enqueue: (queue: bigint, event: Pointer) => number
-}
-
-/**
- * The service: raw handles of the open device, as addresses, for programs that also call OpenCL themselves. The layers
- * of this module provide it next to the services that every backend has.
- *
- * **Details**
- *
- * A command that goes through `enqueueUnsafe` is recorded work like any other: `CommandQueue.finish` waits for it and
- * fails with its error. A command that a program enqueues on `queue` directly still runs in queue order, but no
- * `finish` waits for it. Handles belong to the layer: retain those that you keep for longer, and release nothing.
- *
- * **Example** (A command that CommandQueue does not know)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { OpenCl } from "effect-gpu-pool/opencl"
- *
- * type Barrier = (queue: bigint, waitCount: number, waitList: null, event: OpenCl.Pointer) => number
- *
- * const barrier = (clEnqueueBarrierWithWaitList: Barrier) =>
- *   OpenCl.OpenCl.use((cl) =>
- *     cl.enqueueUnsafe({
- *       label: "barrier",
- *       call: "clEnqueueBarrierWithWaitList",
- *       enqueue: (queue, event) => clEnqueueBarrierWithWaitList(queue, 0, null, event)
- *     })
- *   )
- * ```
- *
- * @category services
- * @since 0.1.0
- */
-export class OpenCl extends Context.Service<OpenCl, {
-  readonly api: OpenClApi
-  readonly platform: OpenClPlatform
-  readonly device: OpenClDevice
-  /** The cl_context. */
-  readonly context: bigint
-  /** The cl_command_queue, in order. */
-  readonly queue: bigint
-  /** See {@link handle}; the answer is an Exit, for use within one step. */
-  readonly handleUnsafe: (object: BufferLike.BufferLike | ImageLike.ImageLike) => Exit.Exit<bigint, GpuError>
-  /** Enqueues a command of your own when called. */
-  readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
-}>()("effect-gpu-pool/OpenCl") {}
-
-/** Each queue's service shows a device of its own. */
-const ownSide = new OwnSide<OpenClDevice, Opened>()
-
-/**
- * What this backend's modules know of the program's device.
- *
- * @internal
- */
-export const own: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ device }) => ownSide.of(device))
 
 /** By this name editors show it, and so tell it from the services of others. */
 type OpenClServices = Device.Services | OpenCl

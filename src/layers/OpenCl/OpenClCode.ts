@@ -6,9 +6,10 @@ import { shown } from "../../domain/arguments/ShownValue.ts"
  */
 
 /**
- * Success.
+ * `CL_SUCCESS`.
  *
- * @internal
+ * @category constants
+ * @since 0.1.0
  */
 export const success = 0
 

@@ -6,6 +6,7 @@
 import type { DType } from "effect-gpu-pool/DType"
 import type { Operation } from "effect-gpu-pool/Operation"
 import * as Expr from "../kernels/Expr.ts"
+import * as Expression from "../kernels/expression/Expression.ts"
 import type { Division } from "./Arithmetic.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
 import { hypotenuseOf } from "./elementwise/Hypotenuse.ts"
@@ -53,7 +54,7 @@ const real = (operation: Operation): RealFunction => unary(plain(operation), Sig
  * @since 0.1.0
  */
 export const reciprocal: RealFunction = unary(
-  { name: "reciprocal", build: ([x]) => Expr.apply("divide", [1, x!]) as Expr.Expr<DType> },
+  { name: "reciprocal", build: ([x]) => Expression.apply("divide", [1, x!]) as Expr.Expr<DType> },
   Signature.real
 )
 
@@ -191,7 +192,7 @@ export const log2: RealFunction = real("log2")
  * @since 0.1.0
  */
 export const log10: RealFunction = unary(
-  { name: "log10", build: ([x]) => Expr.multiply(Expr.apply("log2", [x!]) as Expr.Expr<DType>, Math.log10(2)) },
+  { name: "log10", build: ([x]) => Expr.multiply(Expression.apply("log2", [x!]) as Expr.Expr<DType>, Math.log10(2)) },
   Signature.real
 )
 

@@ -15,6 +15,7 @@ import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Expr from "../kernels/Expr.ts"
+import * as Expression from "../kernels/expression/Expression.ts"
 import { type AnyFunction, ofArray } from "./ArrayProblem.ts"
 import { type ArrayOperation, dense, DeviceArray } from "./ArrayValue.ts"
 import { apply, type Computed } from "./fusion/Evaluation.ts"
@@ -204,7 +205,7 @@ const narrow: Finish = (values, self) =>
 
 const meanOperation: ArrayOperation = {
   name: "mean",
-  build: ([total, count], dtype) => Expr.astype(Expr.apply("divide", [total!, count!]), dtype)
+  build: ([total, count], dtype) => Expr.astype(Expression.apply("divide", [total!, count!]), dtype)
 }
 
 const meanOf: Finish = (totals, self, axis) =>

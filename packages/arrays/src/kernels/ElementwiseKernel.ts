@@ -6,19 +6,15 @@
  * @since 0.1.0
  */
 import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
-import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import type { NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import { shown } from "effect-gpu-pool/ShownValue"
 import type { Widened } from "effect-gpu-pool/ValueType"
 import type * as Expr from "./Expr.ts"
 import { answerOf, declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
-import { dtypesOf, ownVectorsOf, usedIn } from "./expression/Inspection.ts"
-import { outputsProblem } from "./expression/OutputsProblem.ts"
-import { Statements } from "./expression/Statements.ts"
+import { generate, maker } from "./GeneratedElementwise.ts"
 
 /**
  * The arguments as expressions: for a vector that may be read its element, for a scalar its value; an 8-bit or 16-bit
@@ -156,8 +152,6 @@ export const make = <const Args extends ReadonlyArray<NumericArgument>>(
   })
 }
 
-const maker = "ElementwiseKernel.make"
-
 const known = KnownOptions.of<ElementwiseOptions<ReadonlyArray<NumericArgument>>>({
   name: true,
   args: true,
@@ -184,64 +178,4 @@ const outputsOf = <Args extends ReadonlyArray<NumericArgument>>(
       `its function outputs answered ${shown(answered)}`,
       "Return an object with an expression for each output, by its name."
     )
-}
-
-/**
- * The kernel of expressions that are there already.
- *
- * @internal
- */
-export const generate = <const Args extends ReadonlyArray<NumericArgument>>(options: {
-  readonly name: string
-  readonly args: Args
-  readonly outputs: Readonly<Record<string, Expr.Expr | undefined>>
-  readonly workgroupSize?: number | undefined
-}): Kernel.Kernel<Args> => {
-  const { args, name, workgroupSize } = options
-  const problem = outputsProblem(operationOf(maker, name), args, options.outputs)
-  if (problem !== undefined) return Kernel.define({ name, args, body: {}, workgroupSize, problem })
-  const stores = storesOf(args, options.outputs)
-  const expressions = stores.map(({ value }) => value)
-  return Kernel.define({
-    name,
-    args,
-    workgroupSize,
-    body: {},
-    dtypes: dtypesOf(expressions),
-    itemwise: itemwiseVectors(args, expressions)
-  }, (writer) => {
-    const { before, inside } = storing(writer, stores)
-    return { preamble: writer.preamble(usedIn(expressions)), body: writer.body({ name, args, before, inside }) }
-  })
-}
-
-interface Store {
-  readonly vector: VectorArg
-  readonly value: Expr.Expr<DType>
-}
-
-const storesOf = (
-  args: ReadonlyArray<NumericArgument>,
-  outputs: Readonly<Record<string, Expr.Expr | undefined>>
-): ReadonlyArray<Store> =>
-  args.flatMap((vector) => {
-    const value = Object.hasOwn(outputs, vector.name) ? outputs[vector.name] : undefined
-    return vector._tag !== "VectorArg" || value === undefined ? [] : [{ vector, value: value as Expr.Expr<DType> }]
-  })
-
-const storing = (writer: LanguageWriter, stores: ReadonlyArray<Store>): Statements => {
-  const statements = new Statements(writer, { index: "i", indexVaries: true })
-  for (const { value } of stores) statements.value(value)
-  for (const { value, vector } of stores) statements.store(vector.name, vector.withOffset, value)
-  return statements
-}
-
-const itemwiseVectors = (
-  args: ReadonlyArray<NumericArgument>,
-  expressions: ReadonlyArray<Expr.Expr>
-): ReadonlyArray<string> => {
-  const read = ownVectorsOf(expressions)
-  return args.flatMap((argument) =>
-    argument._tag === "VectorArg" && (argument.access !== "read" || read.has(argument.name)) ? [argument.name] : []
-  )
 }

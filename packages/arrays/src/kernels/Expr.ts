@@ -30,9 +30,6 @@ import { floorDivideOf, remainderOf } from "./expression/FlooredDivision.ts"
 export type { ExprType } from "effect-gpu-pool/Operation"
 export type { Expr } from "./expression/Expression.ts"
 
-/** @internal */
-export { apply, type ElementIndex, holds, make } from "./expression/Expression.ts"
-
 /**
  * An expression, or a number that takes the type of the expression beside it.
  *

@@ -13,6 +13,7 @@ import { join } from "node:path"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import * as ElementwiseKernel from "../../src/kernels/ElementwiseKernel.ts"
 import * as Expr from "../../src/kernels/Expr.ts"
+import * as GeneratedElementwise from "../../src/kernels/GeneratedElementwise.ts"
 
 const expressions: Readonly<Record<string, unknown>> = Expr
 const arrays: Readonly<Record<string, unknown>> = DeviceArray
@@ -66,7 +67,7 @@ const computed = Effect.fnUntraced(function*(name: string, dtype: keyof typeof i
   strictEqual(probe.problem, undefined)
   if (result!.problem !== undefined) return undefined
   const value = (result!.type === "bool" ? Expr.astype(result!, "u32") : result!) as Expr.Expr<DType>
-  const kernel = ElementwiseKernel.generate({
+  const kernel = GeneratedElementwise.generate({
     name: "computed",
     args: [...args, KernelArgument.VectorArg(value.type, "r", { access: "write" })],
     outputs: { r: value }

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { GpuError, KernelArgument } from "effect-gpu-pool"
 import { pipe } from "effect/Function"
+import * as Expression from "../../src/kernels/expression/Expression.ts"
 
 const f32 = Expr.constant("f32", 2)
 const i32 = Expr.constant("i32", 2)
@@ -131,7 +132,7 @@ describe("Expr", () => {
   })
 
   it("refuses deep chains of indices, which have no operation", () => {
-    const vector: Expr.Expr<"u32"> = Expr.make("u32", {
+    const vector: Expr.Expr<"u32"> = Expression.make("u32", {
       _tag: "Element",
       vector: "x",
       dtype: "u32",

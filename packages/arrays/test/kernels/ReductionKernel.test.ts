@@ -16,6 +16,7 @@ import * as fc from "fast-check"
 import { hasStats, isConsistent, layer, nextTurn, open, ParkAt, reasonOf } from "../../../../test/support/hostPool.ts"
 import { dense } from "../../src/array/ArrayValue.ts"
 import * as Expr from "../../src/kernels/Expr.ts"
+import * as Expression from "../../src/kernels/expression/Expression.ts"
 import { divide, type Division } from "../../src/kernels/reduction/Chunks.ts"
 import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
 import * as ScanKernel from "../../src/kernels/ScanKernel.ts"
@@ -106,7 +107,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
     /map threw TypeError: .* called once, when the kernel is defined/
   ],
   "a map of another kernel's arguments": [
-    { map: () => Expr.make("f32", { _tag: "Scalar", name: "other" }) },
+    { map: () => Expression.make("f32", { _tag: "Scalar", name: "other" }) },
     /map uses the argument "other", which it does not get. Use the expressions/
   ],
   "a wrong expression": [
@@ -138,7 +139,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
   "a combine that uses an argument": [
     {
       args: [x, ScalarArg("f32", "a")],
-      combine: () => Expr.make("f32", { _tag: "Scalar", name: "a" })
+      combine: () => Expression.make("f32", { _tag: "Scalar", name: "a" })
     },
     /combine uses the argument "a", which it does not get. It may use only the two states/
   ],
@@ -147,7 +148,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
     /combine uses the element's index/
   ],
   "a combine that uses a state of another kernel": [
-    { combine: () => Expr.make("f32", { _tag: "Variable", name: "state__0" }) },
+    { combine: () => Expression.make("f32", { _tag: "Variable", name: "state__0" }) },
     /combine uses a state of another kernel, which it does not get/
   ],
   "functions that are too deep together": [
@@ -284,7 +285,7 @@ describe("a mistake in a definition", () => {
   it.effect("is an output that is no number, or of something else", () =>
     Effect.gen(function*() {
       const positive = { output: (scanned: Expr.Expr<"f32">) => Expr.greater(scanned, 0) }
-      const stray = { output: () => Expr.make("f32", { _tag: "Scalar", name: "other" }) }
+      const stray = { output: () => Expression.make("f32", { _tag: "Scalar", name: "other" }) }
       const lease = yield* BufferPool.allocate(4)
       yield* refused(ScanKernel.run(scanOf(positive), { x: lease }, 1), /output returned a bool. .*Expr.astype/)
       yield* refused(ScanKernel.run(scanOf(stray), { x: lease }, 1), /output uses the argument "other"/)

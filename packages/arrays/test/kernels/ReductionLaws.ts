@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { Random } from "../../../testing/src/Random.ts"
 import * as Expr from "../../src/kernels/Expr.ts"
+import * as Expression from "../../src/kernels/expression/Expression.ts"
 import { divide } from "../../src/kernels/reduction/Chunks.ts"
 import * as Reduction from "../../src/kernels/reduction/Reduction.ts"
 import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
@@ -219,14 +220,14 @@ const rowSums = new Reduction.Reduction({
   map: [
     Expr.add(
       Expr.multiply(Reduction.row, 3),
-      Expr.make("u32", {
+      Expression.make("u32", {
         _tag: "Element",
         vector: "x",
         dtype: "u32",
         at: {
           _tag: "Inside",
           index: Expr.add(
-            Expr.multiply(Reduction.row, Expr.make("u32", { _tag: "Scalar", name: "width" })),
+            Expr.multiply(Reduction.row, Expression.make("u32", { _tag: "Scalar", name: "width" })),
             Reduction.position
           )
         }

@@ -6,7 +6,8 @@
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import { checkedStep } from "../../../services/calls/CheckedStep.ts"
-import { type OpenCl, own } from "../OpenCl.ts"
+import type { OpenCl } from "../OpenCl.ts"
+import { own } from "../OwnDevice.ts"
 import type { Opened } from "./Opened.ts"
 
 /** Runs the checks and the act of an operation on the open device, in one step. */

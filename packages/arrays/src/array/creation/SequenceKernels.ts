@@ -7,9 +7,9 @@
 import type { DType } from "effect-gpu-pool/DType"
 import type { Kernel } from "effect-gpu-pool/Kernel"
 import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
-import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import * as Expr from "../../kernels/Expr.ts"
 import { scalar } from "../../kernels/expression/Expression.ts"
+import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
 import { Memo } from "../Memo.ts"
 
 /** A few kernels for each element type. */
@@ -30,7 +30,7 @@ const cast = (value: Expr.Expr<DType>, dtype: DType): Expr.Expr<DType> =>
 export const arithmetic = memoized("arithmetic", (dtype) => {
   const type = computedIn(dtype)
   const distance = Expr.multiply(cast(Expr.index, type), scalar(type, "step"))
-  return ElementwiseKernel.generate({
+  return GeneratedElementwise.generate({
     name: "array_arange",
     args: [output(dtype), ScalarArg(type, "start"), ScalarArg(type, "step")],
     outputs: { y: cast(Expr.add(scalar(type, "start"), distance), dtype) }
@@ -51,7 +51,7 @@ export const between = memoized("between", (dtype) => {
     Expr.add(scalar(type, "start"), steps(Expr.index)),
     Expr.subtract(scalar(type, "stop"), steps(Expr.subtract(last, Expr.index)))
   )
-  return ElementwiseKernel.generate({
+  return GeneratedElementwise.generate({
     name: "array_linspace",
     args: [
       output(dtype),
@@ -71,7 +71,7 @@ export const diagonal = memoized("diagonal", (dtype) => {
   const shift = scalar("u32", "diagonal")
   const row = Expr.floorDivide(Expr.index, columns)
   const column = Expr.subtract(Expr.index, Expr.multiply(row, columns))
-  return ElementwiseKernel.generate({
+  return GeneratedElementwise.generate({
     name: "array_eye",
     args: [output(dtype), ScalarArg("u32", "columns"), ScalarArg("u32", "diagonal")],
     outputs: { y: Expr.astype(Expr.equal(column, Expr.add(row, shift)), dtype) }

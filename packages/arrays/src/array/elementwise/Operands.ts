@@ -10,7 +10,8 @@ import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { Operation } from "effect-gpu-pool/Operation"
 import { shown } from "effect-gpu-pool/ShownValue"
 import { dual } from "effect/Function"
-import * as Expr from "../../kernels/Expr.ts"
+import type * as Expr from "../../kernels/Expr.ts"
+import * as Expression from "../../kernels/expression/Expression.ts"
 import { type AnyFunction, arrayProblem } from "../ArrayProblem.ts"
 import { type ArrayOperation, DeviceArray } from "../ArrayValue.ts"
 import { apply, type Computed } from "../fusion/Evaluation.ts"
@@ -22,7 +23,7 @@ export type Operand = DeviceArray | number
 /** An operation that expressions have. */
 export const plain = (operation: Operation): ArrayOperation => ({
   name: operation,
-  build: (operands) => Expr.apply(operation, operands) as Expr.Expr<DType>
+  build: (operands) => Expression.apply(operation, operands) as Expr.Expr<DType>
 })
 
 /** An operation of one array. `F` is the type that users see. */
@@ -73,7 +74,7 @@ export const combine = (
   for (let at = 0; at < operands.length; at++) {
     const operand = operands[at]!
     if (typeof operand === "number") {
-      if (!Expr.holds(types[at]!, operand)) return notHeld(name, operand, types[at]!)
+      if (!Expression.holds(types[at]!, operand)) return notHeld(name, operand, types[at]!)
     } else {
       const broadcast = shape === undefined ? operand.shape : Shape.broadcast(name, shape, operand.shape)
       if (broadcast instanceof GpuError) return broadcast

@@ -4,6 +4,7 @@
  * @internal
  */
 import * as Expr from "../../kernels/Expr.ts"
+import * as Expression from "../../kernels/expression/Expression.ts"
 import type { Element, Truth } from "./Element.ts"
 
 /** Each with its mirror: `a < b` is `b > a`. */
@@ -32,7 +33,7 @@ const ofNegative: { readonly [O in Ordering]: boolean } = {
 export const compare = (ordering: Ordering, a: Element, b: Element): Expr.Expr<"u32"> =>
   Expr.astype(truthOf(ordering, a, b), "u32")
 
-const compared = (ordering: Ordering, a: Element, b: Element): Truth => Expr.apply(ordering, [a, b]) as Truth
+const compared = (ordering: Ordering, a: Element, b: Element): Truth => Expression.apply(ordering, [a, b]) as Truth
 
 const truthOf = (ordering: Ordering, a: Element, b: Element): Truth => {
   if (a.type === "i32" && b.type === "u32") return truthOfSigned(ordering, a, b)

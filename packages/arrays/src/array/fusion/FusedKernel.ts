@@ -5,7 +5,7 @@
  */
 import type { Kernel } from "effect-gpu-pool/Kernel"
 import { VectorArg } from "effect-gpu-pool/KernelArgument"
-import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
+import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
 import type { Plan } from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"
 import { Structures } from "./Structures.ts"
@@ -24,7 +24,7 @@ const generate = (plan: Plan): Kernel => {
   const { args, expressions } = PlanExpressions.generate(plan, PlanExpressions.inOrder, "stored")
   const names = expressions.map((_, index) => PlanExpressions.resultName(index))
   const outputs = expressions.map(({ type }, index) => VectorArg(type, names[index]!, { access: "write" }))
-  return ElementwiseKernel.generate({
+  return GeneratedElementwise.generate({
     name: `array_${PlanExpressions.nameOf(plan)}`,
     args: [...args, ...outputs],
     outputs: Object.fromEntries(expressions.map((expression, index) => [names[index]!, expression]))

@@ -4,6 +4,7 @@
  * @internal
  */
 import * as Expr from "../../kernels/Expr.ts"
+import * as Expression from "../../kernels/expression/Expression.ts"
 
 /**
  * The ways, from cheap to dear: the item's own element, the same with an offset, one element for all, or strides over
@@ -28,7 +29,7 @@ export const coordinates = (
   let rest = position
   for (let axis = lengths.length - 1; axis > 0; axis--) {
     const length = lengths[axis]!
-    const above = Expr.make("u32", { _tag: "Quotient", operands: [rest, length] })
+    const above = Expression.make("u32", { _tag: "Quotient", operands: [rest, length] })
     result[axis] = Expr.subtract(rest, Expr.multiply(above, length))
     rest = above
   }
@@ -46,7 +47,7 @@ export const stridedIndex = (
   for (let axis = 0; axis < coordinates.length; axis++) {
     const stride = strides[axis]
     if (stride === undefined) continue
-    index = Expr.make("u32", { _tag: "MultiplyAdd", operands: [index, coordinates[axis]!, stride] })
+    index = Expression.make("u32", { _tag: "MultiplyAdd", operands: [index, coordinates[axis]!, stride] })
   }
   return index
 }

@@ -8,14 +8,15 @@ import type { DType } from "effect-gpu-pool/DType"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import { isFloat } from "effect-gpu-pool/Operation"
 import type { PooledBuffer } from "effect-gpu-pool/PooledBuffer"
-import * as Expr from "../../kernels/Expr.ts"
+import type * as Expr from "../../kernels/Expr.ts"
+import * as Expression from "../../kernels/expression/Expression.ts"
 import * as Indexing from "./Indexing.ts"
 import type { Leaf, Plan } from "./Plan.ts"
 
 /** The coordinates of an item, one a length of the plan; the first length is not to be used. */
 export type Coordinates = (lengths: ReadonlyArray<Expr.Expr<"u32">>) => ReadonlyArray<Expr.Expr<"u32">>
 
-const item = Expr.make("u32", { _tag: "Index" })
+const item = Expression.make("u32", { _tag: "Index" })
 
 /** The items go through the iteration in order. */
 export const inOrder: Coordinates = (lengths) => Indexing.coordinates(item, lengths)
@@ -140,22 +141,27 @@ class Generator {
 
   #scalar<D extends DType>(dtype: D, name: string): Expr.Expr<D> {
     this.args.push(ScalarArg(dtype, name))
-    return Expr.make(dtype, { _tag: "Scalar", name })
+    return Expression.make(dtype, { _tag: "Scalar", name })
   }
 
   #leaf(leaf: Leaf, index: number): Expr.Expr<DType> {
     const { dtype } = this.#plan.vectors[leaf.vector]!
-    return Expr.make(dtype, { _tag: "Element", vector: vectorName(leaf.vector), dtype, at: this.#at(leaf, index) })
+    return Expression.make(dtype, {
+      _tag: "Element",
+      vector: vectorName(leaf.vector),
+      dtype,
+      at: this.#at(leaf, index)
+    })
   }
 
-  #at({ access, strides }: Leaf, leaf: number): Expr.ElementIndex {
+  #at({ access, strides }: Leaf, leaf: number): Expression.ElementIndex {
     if (access === "Own") return { _tag: "Own", withOffset: false }
     const offset = this.#scalar("u32", offsetName(leaf))
     switch (access) {
       case "Single":
         return { _tag: "Inside", index: offset }
       case "Shifted": {
-        const one = Expr.make("u32", { _tag: "Constant", value: 1 })
+        const one = Expression.make("u32", { _tag: "Constant", value: 1 })
         return { _tag: "Inside", index: Indexing.stridedIndex(offset, [item], [one]) }
       }
       case "Strided": {
@@ -169,10 +175,10 @@ class Generator {
 }
 
 const seal = (value: Expr.Expr<DType>, zero: Expr.Expr<"u32">): Expr.Expr<DType> =>
-  Expr.make(value.type, { _tag: "Seal", operands: [value, zero] }, value.problem, value.depth)
+  Expression.make(value.type, { _tag: "Seal", operands: [value, zero] }, value.problem, value.depth)
 
 const castTo = (dtype: DType, operand: Expr.Expr<DType>): Expr.Expr<DType> =>
-  operand.type === dtype ? operand : Expr.apply("astype", [operand], dtype) as Expr.Expr<DType>
+  operand.type === dtype ? operand : Expression.apply("astype", [operand], dtype) as Expr.Expr<DType>
 
 /** A kernel is called after its operations, so that an error says what failed. */
 export const nameOf = ({ steps }: Plan): string => {

@@ -7,8 +7,9 @@ import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { DType } from "effect-gpu-pool/DType"
 import type { Kernel } from "effect-gpu-pool/Kernel"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
-import * as ElementwiseKernel from "../../kernels/ElementwiseKernel.ts"
 import * as Expr from "../../kernels/Expr.ts"
+import * as Expression from "../../kernels/expression/Expression.ts"
+import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
 import * as Indexing from "../fusion/Indexing.ts"
 import * as Layout from "../layout/Layout.ts"
@@ -82,7 +83,7 @@ export const bind = (
 }
 
 const element = <D extends DType>(dtype: D, vector: string, index: Expr.Expr<"u32">): Expr.Expr<D> =>
-  Expr.make(dtype, { _tag: "Element", vector, dtype, at: { _tag: "Inside", index } })
+  Expression.make(dtype, { _tag: "Element", vector, dtype, at: { _tag: "Inside", index } })
 
 const generate = ({ array, indices, mode }: Taking, walk: Walk): Kernel => {
   const args: Array<NumericArgument> = [
@@ -92,7 +93,7 @@ const generate = ({ array, indices, mode }: Taking, walk: Walk): Kernel => {
   ]
   const scalar = <D extends DType>(dtype: D, name: string): Expr.Expr<D> => {
     args.push(ScalarArg(dtype, name))
-    return Expr.make(dtype, { _tag: "Scalar", name })
+    return Expression.make(dtype, { _tag: "Scalar", name })
   }
   const coordinates = Indexing.coordinates(
     Expr.index,
@@ -108,7 +109,7 @@ const generate = ({ array, indices, mode }: Taking, walk: Walk): Kernel => {
     [...coordinates, position],
     [...strides("x", walk.array), scalar("u32", "x_stride")]
   )
-  return ElementwiseKernel.generate({
+  return GeneratedElementwise.generate({
     name: `array_take_${mode}`,
     args,
     outputs: { y: element(array.dtype, "x", from) }

@@ -5,7 +5,8 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { isFloat } from "effect-gpu-pool/Operation"
-import * as Expr from "../../kernels/Expr.ts"
+import type * as Expr from "../../kernels/Expr.ts"
+import * as Expression from "../../kernels/expression/Expression.ts"
 import type { StateExprs } from "../../kernels/reduction/State.ts"
 import * as Promotion from "../layout/Promotion.ts"
 import type { Rule } from "./ArrayReduction.ts"
@@ -16,17 +17,17 @@ type Value = Expr.Expr<DType>
 const wide = (dtype: DType): DType => dtype === "f16" ? "f32" : dtype
 
 const cast = (value: Expr.Expr, dtype: DType): Value =>
-  (value.type === dtype ? value : Expr.apply("astype", [value], dtype)) as Value
+  (value.type === dtype ? value : Expression.apply("astype", [value], dtype)) as Value
 
-const apply = (operation: Parameters<typeof Expr.apply>[0], ...operands: ReadonlyArray<Expr.Expr>): Value =>
-  Expr.apply(operation, operands) as Value
+const apply = (operation: Parameters<typeof Expression.apply>[0], ...operands: ReadonlyArray<Expr.Expr>): Value =>
+  Expression.apply(operation, operands) as Value
 
 /** A rule that carries nothing but its result. */
 const single = (
   name: string,
   carried: (dtype: DType) => DType,
   neutral: (dtype: DType) => number,
-  operation: Parameters<typeof Expr.apply>[0]
+  operation: Parameters<typeof Expression.apply>[0]
 ): Rule => ({
   name,
   state: (dtype) => [{ name: "value", dtype: carried(dtype), neutral: neutral(carried(dtype)) }],
@@ -53,7 +54,7 @@ export const max = single("max", (dtype) => dtype, smallest, "maximum")
 const truth = (name: string, neutral: number, operation: "bitwiseAnd" | "bitwiseOr"): Rule => ({
   name,
   state: () => [{ name: "value", dtype: "u32", neutral }],
-  map: (element) => [cast(Expr.apply("astype", [element], "bool"), "u32")],
+  map: (element) => [cast(Expression.apply("astype", [element], "bool"), "u32")],
   combine: ([a], [b]) => [apply(operation, a!, b!)]
 })
 
@@ -83,17 +84,17 @@ const isBefore = (
   [bIndex, bValue]: StateExprs,
   before: "less" | "greater"
 ): Expr.Expr => {
-  const earlier = Expr.apply("less", [aIndex!, bIndex!])
-  const wins = Expr.apply(before, [aValue!, bValue!])
-  const ties = Expr.apply("logicalAnd", [Expr.apply("equal", [aValue!, bValue!]), earlier])
-  const amongNumbers = Expr.apply("logicalOr", [wins, ties])
+  const earlier = Expression.apply("less", [aIndex!, bIndex!])
+  const wins = Expression.apply(before, [aValue!, bValue!])
+  const ties = Expression.apply("logicalAnd", [Expression.apply("equal", [aValue!, bValue!]), earlier])
+  const amongNumbers = Expression.apply("logicalOr", [wins, ties])
   if (!isFloat(aValue!.type)) return amongNumbers
-  const [aIsNaN, bIsNaN] = [Expr.apply("isNaN", [aValue!]), Expr.apply("isNaN", [bValue!])]
-  const nanWins = Expr.apply("logicalAnd", [
+  const [aIsNaN, bIsNaN] = [Expression.apply("isNaN", [aValue!]), Expression.apply("isNaN", [bValue!])]
+  const nanWins = Expression.apply("logicalAnd", [
     aIsNaN,
-    Expr.apply("logicalOr", [Expr.apply("logicalNot", [bIsNaN]), earlier])
+    Expression.apply("logicalOr", [Expression.apply("logicalNot", [bIsNaN]), earlier])
   ])
-  return Expr.apply("logicalOr", [nanWins, amongNumbers])
+  return Expression.apply("logicalOr", [nanWins, amongNumbers])
 }
 
 export const argmin = argument("argmin", "less", largest)

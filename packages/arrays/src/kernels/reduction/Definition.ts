@@ -8,8 +8,9 @@ import type { NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/Kern
 import { shown, withArticle } from "effect-gpu-pool/ShownValue"
 import type { SmallInteger } from "effect-gpu-pool/ValueType"
 import type { Inputs } from "../ElementwiseKernel.ts"
-import * as Expr from "../Expr.ts"
+import type * as Expr from "../Expr.ts"
 import { answerOf, declarationProblem, expressionHint, inputOf, isInput } from "../expression/Declaration.ts"
+import * as Expression from "../expression/Expression.ts"
 import { depthProblem, isExpression } from "../expression/Expression.ts"
 import { nodesOf } from "../expression/Inspection.ts"
 import { maxExpressions } from "../expression/OutputsProblem.ts"
@@ -162,7 +163,7 @@ export const stateOf = (
  */
 export const neutralProblem = (operation: string, state: ReadonlyArray<Component>): GpuError | undefined => {
   for (const { dtype, name, neutral } of state) {
-    if (Expr.holds(dtype, neutral)) continue
+    if (Expression.holds(dtype, neutral)) continue
     return invalidRequest(
       operation,
       `the neutral value${quoted(name)} is ${shown(neutral)}, which is not ${withArticle(dtype)}`,

@@ -6,7 +6,7 @@
 import type { Kernel } from "effect-gpu-pool/Kernel"
 import { type NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
-import * as Expr from "../Expr.ts"
+import * as Expression from "../expression/Expression.ts"
 import { Statements } from "../expression/Statements.ts"
 import { ArgumentNames } from "./ArgumentNames.ts"
 import * as LoopKernel from "./LoopKernel.ts"
@@ -61,7 +61,7 @@ export const generateFurther = (options: Omit<PassOptions, "args" | "map">): Red
   const args = options.state.map((component, index) => stateArg(component, index))
   const map = (names: Walk.WalkNames): StateExprs => {
     const at = { _tag: "Inside", index: Walk.stateIndex(names) } as const
-    return args.map(({ dtype, name }) => Expr.make(dtype, { _tag: "Element", vector: name, dtype, at }))
+    return args.map(({ dtype, name }) => Expression.make(dtype, { _tag: "Element", vector: name, dtype, at }))
   }
   return generate({ ...options, args, map })
 }

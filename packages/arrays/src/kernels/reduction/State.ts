@@ -4,7 +4,8 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
-import * as Expr from "../Expr.ts"
+import type * as Expr from "../Expr.ts"
+import * as Expression from "../expression/Expression.ts"
 
 /** One value of a state. */
 export interface Component {
@@ -21,10 +22,10 @@ export type Combine = (a: StateExprs, b: StateExprs) => StateExprs
 
 /** The neutral state. */
 export const neutralState = (state: ReadonlyArray<Component>): StateExprs =>
-  state.map(({ dtype, neutral }) => Expr.make(dtype, { _tag: "Constant", value: neutral }))
+  state.map(({ dtype, neutral }) => Expression.make(dtype, { _tag: "Constant", value: neutral }))
 
 /** The variables that an item gathers its state in. */
 export const gathered = (state: ReadonlyArray<Component>): StateExprs =>
-  state.map(({ dtype }, index) => Expr.make(dtype, { _tag: "Variable", name: variableOf(index) }))
+  state.map(({ dtype }, index) => Expression.make(dtype, { _tag: "Variable", name: variableOf(index) }))
 
 export const variableOf = (component: number): string => `state__${component}`

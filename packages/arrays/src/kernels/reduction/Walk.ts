@@ -6,6 +6,7 @@
 import { ScalarArg } from "effect-gpu-pool/KernelArgument"
 import type { Moves } from "effect-gpu-pool/LanguageWriter"
 import * as Expr from "../Expr.ts"
+import * as Expression from "../expression/Expression.ts"
 import { scalar as scalarOf } from "../expression/Expression.ts"
 import type { Statements } from "../expression/Statements.ts"
 import type { ArgumentNames } from "./ArgumentNames.ts"
@@ -14,10 +15,10 @@ import type { Division } from "./Chunks.ts"
 export const rowVariable = "row__"
 
 /** The row that an item works in, as an expression of `map`. */
-export const row: Expr.Expr<"u32"> = Expr.make("u32", { _tag: "Variable", name: rowVariable })
+export const row: Expr.Expr<"u32"> = Expression.make("u32", { _tag: "Variable", name: rowVariable })
 
 /** The position in the row, as an expression of `map`; the same as the element index. */
-export const position: Expr.Expr<"u32"> = Expr.make("u32", { _tag: "Index" })
+export const position: Expr.Expr<"u32"> = Expression.make("u32", { _tag: "Index" })
 
 /** Expressions of the item's index and of scalar arguments. */
 export interface Walk {
@@ -60,11 +61,11 @@ export const scalar = (name: string): Expr.Expr<"u32"> => scalarOf("u32", name)
 export const isSet = (flag: Expr.Expr<"u32">): Expr.Expr<"bool"> => Expr.notEqual(flag, 0)
 
 const quotient = (a: Expr.Expr<"u32">, b: Expr.Expr<"u32">): Expr.Expr<"u32"> =>
-  Expr.make("u32", { _tag: "Quotient", operands: [a, b] })
+  Expression.make("u32", { _tag: "Quotient", operands: [a, b] })
 
 /** The row and the chunk of item `i`. */
 const placeOf = (names: WalkNames): { readonly row: Expr.Expr<"u32">; readonly chunk: Expr.Expr<"u32"> } => {
-  const item = Expr.make("u32", { _tag: "Index" })
+  const item = Expression.make("u32", { _tag: "Index" })
   const across = isSet(scalar(names.across))
   const width = Expr.where(across, scalar(names.rows), scalar(names.chunks))
   const above = quotient(item, width)
@@ -95,7 +96,7 @@ export const stateIndex = (names: WalkNames): Expr.Expr<"u32"> => {
   const across = isSet(scalar(names.across))
   const start = Expr.multiply(row, Expr.where(across, 1, scalar(names.length)))
   const step = Expr.where(across, scalar(names.rows), 1)
-  return Expr.make("u32", { _tag: "MultiplyAdd", operands: [start, position, step] })
+  return Expression.make("u32", { _tag: "MultiplyAdd", operands: [start, position, step] })
 }
 
 /** The loop of an item's walk, after the statements that compute its start and end. */

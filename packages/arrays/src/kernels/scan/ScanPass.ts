@@ -8,7 +8,8 @@ import type { DType } from "effect-gpu-pool/DType"
 import type { Kernel } from "effect-gpu-pool/Kernel"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
-import * as Expr from "../Expr.ts"
+import type * as Expr from "../Expr.ts"
+import * as Expression from "../expression/Expression.ts"
 import { Statements } from "../expression/Statements.ts"
 import { ArgumentNames } from "../reduction/ArgumentNames.ts"
 import * as LoopKernel from "../reduction/LoopKernel.ts"
@@ -51,7 +52,7 @@ export const generate = ({ args, combine, map, name, output, state }: ScanPassOp
   const own = gathered([state])
   const next = combine(own, [map])
   const flag = Walk.scalar(names.exclusive)
-  const scanned = Expr.make(state.dtype, {
+  const scanned = Expression.make(state.dtype, {
     _tag: "Apply",
     operation: "where",
     operands: [Walk.isSet(flag), own[0]!, next[0]!]

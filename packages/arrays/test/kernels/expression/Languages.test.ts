@@ -9,6 +9,7 @@ import { type ExprType, type Operation, operations, resultType } from "effect-gp
 import { openClC } from "../../../../../src/layers/OpenCl/language/OpenClC.ts"
 import { wgsl } from "../../../../../src/layers/WebGpu/language/Wgsl.ts"
 import { inOpenClC, inWgsl } from "../../../../../test/support/writtenSource.ts"
+import * as Expression from "../../../src/kernels/expression/Expression.ts"
 import { usedIn } from "../../../src/kernels/expression/Inspection.ts"
 
 const languages: Readonly<Record<string, LanguageWriter>> = { javaScript, openClC, wgsl }
@@ -41,7 +42,11 @@ const uses: ReadonlyArray<Use> = (Object.keys(operations) as ReadonlyArray<Opera
 const titled = uses.map((use) => ({ title: `${use.operation} of ${use.operands.join(", ")} to ${use.result}`, ...use }))
 
 const expressionOf = ({ operands, operation, target }: Use): Expr.Expr =>
-  Expr.apply(operation, operands.map((type, index) => Expr.make(type, { _tag: "Scalar", name: `x${index}` })), target)
+  Expression.apply(
+    operation,
+    operands.map((type, index) => Expression.make(type, { _tag: "Scalar", name: `x${index}` })),
+    target
+  )
 
 const kernelOf = (value: (x: Expr.Expr<"f32">) => Expr.Expr<"f32">) =>
   ElementwiseKernel.make({

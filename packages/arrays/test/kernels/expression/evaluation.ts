@@ -2,7 +2,8 @@
 import { Expr } from "@effect-gpu-pool/arrays"
 import { BufferPool, CommandQueue, DType, KernelArgument } from "effect-gpu-pool"
 import * as Effect from "effect/Effect"
-import { generate } from "../../../src/kernels/ElementwiseKernel.ts"
+import * as Expression from "../../../src/kernels/expression/Expression.ts"
+import { generate } from "../../../src/kernels/GeneratedElementwise.ts"
 
 type AnyDType = DType.DType
 
@@ -49,7 +50,12 @@ export const evaluate = <T extends AnyDType>(
     const item = Expr.fmod(Expr.index, count)
     const which = Expr.floorDivide(Expr.index, count)
     const elementOf = (vector: string): Expr.Expr<T> =>
-      Expr.make(dtype, { _tag: "Element", vector, dtype, at: { _tag: "Clamped", withOffset: false, index: item } })
+      Expression.make(dtype, {
+        _tag: "Element",
+        vector,
+        dtype,
+        at: { _tag: "Clamped", withOffset: false, index: item }
+      })
     const operands = { a: elementOf("a"), b: elementOf("b"), c: elementOf("c") }
     const groups = new Map<AnyDType, Array<{ readonly name: string; readonly value: Expr.Expr<AnyDType> }>>()
     for (const [name, build] of Object.entries(expressions)) {

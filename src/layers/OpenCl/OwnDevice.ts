@@ -1,0 +1,83 @@
+/**
+ * The library's own side of an open device.
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type { GpuError } from "../../domain/GpuError.ts"
+import { OwnSide } from "../../services/backend/OwnSide.ts"
+import type * as BufferLike from "../../services/buffers/BufferLike.ts"
+import type * as ImageLike from "../../services/images/ImageLike.ts"
+import type { OpenClApi, Pointer } from "./OpenClApi.ts"
+import type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
+import type { Opened } from "./opening/Opened.ts"
+
+/**
+ * A command of your own, for {@link OpenCl}'s `enqueueUnsafe`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RawCommand {
+  /** What errors call it. */
+  readonly label: string
+  /** The OpenCL function that it calls, for the error of an enqueue that fails. */
+  readonly call: string
+  /** Host memory that the command uses: it is kept until the command has ended. */
+  readonly memory?: ArrayBuffer | undefined
+  /** Calls the function with the queue, without blocking, and lets it put its event where `event` points. */
+  readonly enqueue: (queue: bigint, event: Pointer) => number
+}
+
+/**
+ * The service: raw handles of the open device, as addresses, for programs that also call OpenCL themselves. The layers
+ * of this module provide it next to the services that every backend has.
+ *
+ * **Details**
+ *
+ * A command that goes through `enqueueUnsafe` is recorded work like any other: `CommandQueue.finish` waits for it and
+ * fails with its error. A command that a program enqueues on `queue` directly still runs in queue order, but no
+ * `finish` waits for it. Handles belong to the layer: retain those that you keep for longer, and release nothing.
+ *
+ * **Example** (A command that CommandQueue does not know)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { OpenCl } from "effect-gpu-pool/opencl"
+ *
+ * type Barrier = (queue: bigint, waitCount: number, waitList: null, event: OpenCl.Pointer) => number
+ *
+ * const barrier = (clEnqueueBarrierWithWaitList: Barrier) =>
+ *   OpenCl.OpenCl.use((cl) =>
+ *     cl.enqueueUnsafe({
+ *       label: "barrier",
+ *       call: "clEnqueueBarrierWithWaitList",
+ *       enqueue: (queue, event) => clEnqueueBarrierWithWaitList(queue, 0, null, event)
+ *     })
+ *   )
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class OpenCl extends Context.Service<OpenCl, {
+  readonly api: OpenClApi
+  readonly platform: OpenClPlatform
+  readonly device: OpenClDevice
+  /** The cl_context. */
+  readonly context: bigint
+  /** The cl_command_queue, in order. */
+  readonly queue: bigint
+  /** See {@link handle}; the answer is an Exit, for use within one step. */
+  readonly handleUnsafe: (object: BufferLike.BufferLike | ImageLike.ImageLike) => Exit.Exit<bigint, GpuError>
+  /** Enqueues a command of your own when called. */
+  readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
+}>()("effect-gpu-pool/OpenCl") {}
+
+/** Each queue's service shows a device of its own. */
+export const ownSide = new OwnSide<OpenClDevice, Opened>()
+
+/**
+ * What this backend's modules know of the program's device.
+ */
+export const own: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ device }) => ownSide.of(device))
