@@ -18,7 +18,6 @@ import * as Logger from "effect/Logger"
 import * as Path from "effect/Path"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
-import * as Stdio from "effect/Stdio"
 import { benchCommand } from "./bench/BenchCommand.ts"
 import { devicesCommand } from "./devices/DevicesCommand.ts"
 import { doctorCommand } from "./doctor/DoctorCommand.ts"
@@ -70,12 +69,8 @@ const presenter: CliOutput.Presenter = {
       })
 }
 
-const program = Effect.gen(function*() {
-  const { args } = yield* Stdio.Stdio
-  yield* Command.runWith(command, { version: yield* version })(yield* args)
-})
-
-program.pipe(
+version.pipe(
+  Effect.flatMap((version) => Command.run(command, { version })),
   whileWritable,
   Effect.provide(CliConfig.layer({ builtIns })),
   Effect.provideService(CliOutput.Presenter, presenter),

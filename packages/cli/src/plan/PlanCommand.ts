@@ -7,7 +7,7 @@ import * as Plan from "@effect-gpu-pool/observability/Plan"
 import { json as asJson, line, thrownPlace } from "effect-gpu-pool/ShownValue"
 import * as Cause from "effect/Cause"
 import * as Argument from "effect/cli/Argument"
-import * as CliError from "effect/cli/CliError"
+import type * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
@@ -15,6 +15,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
+import { failing } from "../Ending.ts"
 import { jsonFlag, onStderr, width } from "../Output.ts"
 import * as PlanText from "./PlanText.ts"
 import { load } from "./ProgramFile.ts"
@@ -35,9 +36,7 @@ const parameters = {
 const failedIn = (file: string) => (cause: Cause.Cause<unknown>): Effect.Effect<never, CliError.UserError> =>
   Cause.hasInterruptsOnly(cause)
     ? Effect.interrupt
-    : Effect.fail(
-      new CliError.UserError({ cause, userMessage: `${line(file)} failed: ${thrownPlace(Cause.squash(cause))}` })
-    )
+    : failing(`${line(file)} failed: ${thrownPlace(Cause.squash(cause))}`, cause)
 
 /** A module that was loaded has no types: a service that the plan does not have is a failure of the program. */
 const noMore = Context.empty() as Context.Context<unknown>

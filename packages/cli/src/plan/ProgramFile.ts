@@ -4,12 +4,10 @@
  * @internal
  */
 import { line, list, thrownPlace } from "effect-gpu-pool/ShownValue"
-import * as CliError from "effect/cli/CliError"
+import type * as CliError from "effect/cli/CliError"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
-
-const failing = (userMessage: string, cause: unknown = userMessage): CliError.UserError =>
-  new CliError.UserError({ cause, userMessage })
+import { failing } from "../Ending.ts"
 
 /** The names that are looked for where the user names none. */
 const usual = ["default", "program"]

@@ -16,10 +16,8 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Sink from "effect/Sink"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
+import { failing } from "../Ending.ts"
 import { isEnough, kindOf } from "./FileKind.ts"
-
-const failing = (userMessage: string, cause: unknown): CliError.UserError =>
-  new CliError.UserError({ cause, userMessage })
 
 /** Whether an input is that of a running program. */
 export const isAddress = (input: string): boolean => /^https?:\/\//.test(input)

@@ -9,13 +9,13 @@ import type { EvictionOrder } from "effect-gpu-pool/EvictionPolicy"
 import { json as asJson } from "effect-gpu-pool/ShownValue"
 import type { SizePolicy } from "effect-gpu-pool/SizePolicy"
 import * as Argument from "effect/cli/Argument"
-import * as CliError from "effect/cli/CliError"
+import type * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { AnswerIsNo, forUser } from "../Ending.ts"
+import { AnswerIsNo, failing, forUser } from "../Ending.ts"
 import { jsonFlag, width } from "../Output.ts"
 import { inputs, read } from "../recordings/RecordingInput.ts"
 import { evictionPolicies, sizePolicyOf } from "./PolicyText.ts"
@@ -102,7 +102,7 @@ const limitsOf = (
       ),
       forUser
     )
-    : Effect.fail(new CliError.UserError({ cause: maxBytes, userMessage: givenLimit }))
+    : Effect.fail(failing(givenLimit))
 
 const givenLimit = "--bisect looks for a limit, and --max-bytes gives one: leave one of them out."
 

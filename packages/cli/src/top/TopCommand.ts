@@ -7,7 +7,7 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { line, messageOf } from "effect-gpu-pool/ShownValue"
 import type * as Cause from "effect/Cause"
-import * as CliError from "effect/cli/CliError"
+import type * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
@@ -31,6 +31,7 @@ import * as Socket from "effect/socket/Socket"
 import type * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import type { Terminal } from "effect/Terminal"
+import { failing } from "../Ending.ts"
 import { mostBytes, serve } from "../LocalServer.ts"
 import { height, print, style, width } from "../Output.ts"
 import { memoriesOf } from "./Memories.ts"
@@ -159,13 +160,13 @@ const follow = Effect.fnUntraced(function*(watched: Watched, { every, onFault, o
 
 const notListening = ({ cause }: ServeError, place: string): CliError.UserError => {
   const reason = messageOf(cause)
-  return new CliError.UserError({
-    cause,
-    userMessage: reason.includes("EADDRINUSE")
+  return failing(
+    reason.includes("EADDRINUSE")
       ? `${place} is taken, by another top or by an editor's view of DevTools. End that, or listen elsewhere: --port 34438, ` +
         `and DevTools.layer("ws://localhost:34438") in the program.`
-      : `cannot listen at ${place}: ${line(reason)}. Name another place with --host and --port.`
-  })
+      : `cannot listen at ${place}: ${line(reason)}. Name another place with --host and --port.`,
+    cause
+  )
 }
 
 const clear = "\u001b[H\u001b[J"

@@ -6,7 +6,7 @@
 import * as Viewer from "@effect-gpu-pool/observability/Viewer"
 import { line } from "effect-gpu-pool/ShownValue"
 import * as Argument from "effect/cli/Argument"
-import * as CliError from "effect/cli/CliError"
+import type * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
@@ -21,7 +21,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Semaphore from "effect/Semaphore"
-import { forUser } from "../Ending.ts"
+import { failing, forUser } from "../Ending.ts"
 import { serve } from "../LocalServer.ts"
 import { inputs, isAddress, read, reasonOf } from "../recordings/RecordingInput.ts"
 
@@ -78,10 +78,8 @@ const page = Effect.fn("view.page")(function*(
   return yield* Effect.mapError(Viewer.html(first, compared), forUser)
 })
 
-const failing = (userMessage: string): CliError.UserError => new CliError.UserError({ cause: userMessage, userMessage })
-
 const cannot = (what: string, nextStep: string) => (cause: unknown): CliError.UserError =>
-  new CliError.UserError({ cause, userMessage: `${what}: ${line(reasonOf(cause))}. ${nextStep}` })
+  failing(`${what}: ${line(reasonOf(cause))}. ${nextStep}`, cause)
 
 const toFile = Effect.fn("view.toFile")(function*(looked: Looked, output: Option.Option<string>) {
   const { basename, resolve } = yield* Path.Path
