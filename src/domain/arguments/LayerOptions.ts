@@ -50,7 +50,17 @@ export const instance = <A>(problem: Problem, text?: Schema.Codec<unknown, unkno
   option(Schema.declare((value): value is A => problem("", "", value) === undefined), problem, text)
 
 /** Anything: what takes the option checks it. */
-export const any = <A>(): Option<A> => instance<A>(() => undefined)
+export const any = <A>(text?: Schema.Codec<unknown, unknown>): Option<A> => instance<A>(() => undefined, text)
+
+/** Several texts, which configuration has as a list. */
+export const strings: Option<ReadonlyArray<string>> = option(
+  Schema.Array(Schema.String),
+  saying("array of texts", "Pass an array of texts, or leave it out."),
+  Schema.Array(Schema.String)
+)
+
+/** How many compiled kernels a device keeps: the cache checks it. */
+export const kernelCacheCapacity: Option<number> = any(Schema.Int)
 
 /** A function. */
 export const callback = <A extends (...args: never) => unknown>(): Option<A> =>

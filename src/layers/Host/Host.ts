@@ -10,25 +10,20 @@
  * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
+import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import {
-  booleanProblem,
-  isInstance,
-  optionsProblem,
-  readValues,
-  valid
-} from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { isInstance, readValues, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { portableAlignment } from "../../domain/data/BufferRange.ts"
 import * as DType from "../../domain/data/DType.ts"
 import * as BackendTraits from "../../domain/device/BackendTraits.ts"
-import * as Delay from "../../domain/device/Delay.ts"
 import type { DeviceInfo, ImageLimits } from "../../domain/device/DeviceInfo.ts"
 import {
   DeviceUnavailable,
@@ -41,6 +36,7 @@ import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
+import { type ConfigOf, layerOfConfig } from "../../services/calls/LayerConfig.ts"
 import { Turns, type TurnsShape } from "../../services/calls/Turns.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
 import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
@@ -62,46 +58,54 @@ export { type Delays, Faults, type FaultWindow, makeFaults } from "./Faults.ts"
  * @category models
  * @since 0.1.0
  */
-export interface HostOptions {
+export interface HostOptions extends Schema.Schema.Type<typeof hostOptions> {}
+
+/** Programs without types can pass anything. */
+const faultsProblem = (operation: string, faults: unknown): GpuError | undefined =>
+  faults === undefined || isInstance(faults, Faults)
+    ? undefined
+    : invalidRequest(operation, `${shown(faults)} was given for faults`, "Pass what Host.makeFaults made.")
+
+const hostOptions = Schema.Struct({
   /** All memory of the device in bytes, 4 GiB when left out. Beyond it allocations fail with OutOfMemory. */
-  readonly capacityBytes?: MemoryLimit.ByteAmount | undefined
+  capacityBytes: MemoryLimit.amount,
   /** The largest single buffer in bytes, 1 GiB when left out; "25%" is a share of the device's memory. */
-  readonly maxBufferSize?: MemoryLimit.ByteAmount | undefined
+  maxBufferSize: MemoryLimit.amount,
   /** The largest range of a buffer that a kernel argument can see, `maxBufferSize` when left out. */
-  readonly maxBindingSize?: MemoryLimit.ByteAmount | undefined
+  maxBindingSize: MemoryLimit.amount,
   /** Block sizes are rounded up to a multiple of this, 1 when left out; 4 behaves as WebGPU does. */
-  readonly granularity?: number | undefined
+  granularity: LayerOptions.count(1),
   /** Sub-regions begin at a multiple of this, 4 when left out, and itself one of 4; 256 behaves as WebGPU mostly does. */
-  readonly regionAlignment?: number | undefined
+  regionAlignment: LayerOptions.count(1),
   /** The byte limit of a pool that names none; no limit when left out. */
-  readonly defaultMaxBytes?: MemoryLimit.ByteAmount | undefined
+  defaultMaxBytes: MemoryLimit.amount,
   /** How many buffers a kernel can take: 8 when left out, as every WebGPU device has. */
-  readonly maxVectorArguments?: number | undefined
+  maxVectorArguments: LayerOptions.count(1),
   /**
    * The largest workgroup a kernel may ask for: 256 when left out, as every WebGPU device has. The host does not use
    * it.
    */
-  readonly maxWorkgroupSize?: number | undefined
+  maxWorkgroupSize: LayerOptions.count(1),
   /** Memory of a destroyed buffer counts until the next finish or reclaim has completed, as on Dawn over Vulkan. */
-  readonly lateFree?: boolean | undefined
+  lateFree: LayerOptions.boolean,
   /** Planned failures, and counts that stay readable after the device is closed. */
-  readonly faults?: Faults | undefined
+  faults: LayerOptions.instance<Faults>((operation, _, faults) => faultsProblem(operation, faults)),
   /** A delay of every allocation and read, on Effect's clock; `faults.delay` sets each kind by itself. */
-  readonly latency?: Duration.Input | undefined
+  latency: LayerOptions.duration(),
   /**
    * Items that a kernel works through in one task of the event loop, 65,536 when left out; elements, for a kernel with
    * a `workPerItem`, and at least one item.
    */
-  readonly rangeItems?: number | undefined
+  rangeItems: LayerOptions.count(1),
   /**
    * Whether reads, writes, copies and fills of buffers, rectangles included, begin and end at any byte, instead of at
    * multiples of 4: `false` without it. It is not portable: a program that relies on it does not run on WebGPU, whose layer
    * answers Unsupported, nor on a device that was opened without it. `limits.copyAlignment` tells which it is.
    */
-  readonly byteGranular?: boolean | undefined
+  byteGranular: LayerOptions.boolean,
   /** How many compiled kernels are kept, 256 without it. */
-  readonly kernelCacheCapacity?: number | undefined
-}
+  kernelCacheCapacity: LayerOptions.kernelCacheCapacity
+})
 
 /**
  * The service with what only the host backend has.
@@ -213,6 +217,25 @@ export const layer = (
   options: HostOptions = {}
 ): Layer.Layer<Services, GpuError> => Layer.effectContext(make(options))
 
+/**
+ * The same as {@link layer}, with options that come from configuration.
+ *
+ * **Example** (The capacity from the environment)
+ *
+ * ```ts
+ * import { Config } from "effect"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const host = Host.layerConfig({ capacityBytes: Config.String("HOST_CAPACITY"), granularity: 4 })
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: ConfigOf<HostOptions>
+): Layer.Layer<Services, GpuError | Config.ConfigError> => layerOfConfig("Host.layerConfig", config, hostOptions, layer)
+
 const make = Effect.fnUntraced(function*(
   options: HostOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
@@ -311,30 +334,9 @@ const GiB = 2 ** 30
 
 const layerOperation = "Host.layer"
 
-const known = KnownOptions.of<HostOptions>({
-  capacityBytes: true,
-  maxBufferSize: true,
-  maxBindingSize: true,
-  granularity: true,
-  regionAlignment: true,
-  defaultMaxBytes: true,
-  maxVectorArguments: true,
-  maxWorkgroupSize: true,
-  lateFree: true,
-  faults: true,
-  latency: true,
-  rangeItems: true,
-  byteGranular: true,
-  kernelCacheCapacity: true
-})
-
-const resolve = (options: HostOptions) => {
-  valid(optionsProblem(layerOperation, options, known))
+const resolve = (given: HostOptions) => {
+  const options = valid(LayerOptions.read(layerOperation, hostOptions, given))
   const { byteGranular, faults = new Faults(), kernelCacheCapacity } = options
-  valid(booleanProblem(layerOperation, "byteGranular", byteGranular))
-  if (!isInstance(faults, Faults)) {
-    return invalidRequest(layerOperation, `${shown(faults)} was given for faults`, "Pass what Host.makeFaults made.")
-  }
   const capacityBytes = bytesOf(options, "capacityBytes", undefined) ?? 4 * GiB
   const maxBufferSize = bytesOf(options, "maxBufferSize", capacityBytes) ?? GiB
   const settings = {
@@ -365,14 +367,7 @@ const resolve = (options: HostOptions) => {
       "Every access starts at a multiple of 4 bytes, so every sub-region does."
     )
   }
-  const latency = Delay.parse(options.latency ?? 0)
-  if (latency === undefined) {
-    return invalidRequest(
-      layerOperation,
-      `latency ${shown(options.latency)} is no duration`,
-      `Use milliseconds or a text such as "10 millis".`
-    )
-  }
+  const latency = Duration.fromInputUnsafe(options.latency ?? 0)
   return {
     ...settings,
     lateFree: options.lateFree ?? false,

@@ -9,12 +9,14 @@
  *
  * @since 0.1.0
  */
+import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { hasMethods } from "../../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
@@ -23,6 +25,7 @@ import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import { checkedStep } from "../../services/calls/CheckedStep.ts"
+import { type ConfigOf, layerOfConfig } from "../../services/calls/LayerConfig.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
 import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
 import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
@@ -86,9 +89,29 @@ export type Services = OpenClServices
  */
 export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
-    const given = GivenOptions.take("OpenCl.layer", options, GivenOptions.ofAll)
+    const given = LayerOptions.read("OpenCl.layer", GivenOptions.Options, options)
     return isGpuError(given) ? given : Effect.flatMap(load({ library: given.library }), (api) => makeFirst(api, given))
   }))
+
+/**
+ * The same as {@link layer}, with options that come from configuration.
+ *
+ * **Example** (The platform from the environment)
+ *
+ * ```ts
+ * import { Config } from "effect"
+ * import { OpenCl } from "effect-gpu-pool/opencl"
+ *
+ * const gpu = OpenCl.layerConfig({ platform: Config.String("OPENCL_PLATFORM"), byteGranular: true })
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: ConfigOf<GivenOptions.Options>
+): Layer.Layer<Services, GpuError | Config.ConfigError> =>
+  layerOfConfig("OpenCl.layerConfig", config, GivenOptions.Options, layer)
 
 /**
  * Opens a device through functions that the program provides: those of {@link load}, or a double for tests. Otherwise
@@ -117,7 +140,7 @@ export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, Gpu
 export const layerFrom = (api: OpenClApi, options?: GivenOptions.DeviceOptions): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "OpenCl.layerFrom"
-    const given = apiProblem(operation, api) ?? GivenOptions.take(operation, options, GivenOptions.ofDevice)
+    const given = apiProblem(operation, api) ?? LayerOptions.read(operation, GivenOptions.DeviceOptions, options)
     return isGpuError(given) ? given : makeFirst(api, given)
   }))
 
@@ -166,7 +189,7 @@ export const layerFromHandles = (
     const operation = "OpenCl.layerFromHandles"
     const taken = SharedHandles.take(operation, handles)
     if (isGpuError(taken)) return taken
-    const given = SharedHandles.takeOptions(operation, options)
+    const given = LayerOptions.read(operation, SharedHandles.HandleOptions, options)
     if (isGpuError(given)) return given
     const wrong = given.api === undefined ? undefined : apiProblem(operation, given.api)
     if (wrong !== undefined) return wrong

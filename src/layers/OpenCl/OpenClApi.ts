@@ -8,13 +8,13 @@
  */
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
-import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import * as Schema from "effect/Schema"
+import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { messageOf } from "../../domain/arguments/ShownValue.ts"
-import type { GpuError, TriedDevice } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError, type TriedDevice } from "../../domain/GpuError.ts"
 import * as CompilerStack from "./kernels/CompilerStack.ts"
 import * as OpenClCode from "./OpenClCode.ts"
-import { libraryProblem } from "./opening/GivenOptions.ts"
+import { library } from "./opening/GivenOptions.ts"
 import { runtimeProblem } from "./opening/RuntimeProblem.ts"
 import { noLoader, noPackage } from "./opening/UnavailableOpenCl.ts"
 
@@ -268,16 +268,16 @@ export const load = (options?: {
 }): Effect.Effect<OpenClApi, GpuError> =>
   Effect.suspend(() => {
     const operation = "OpenCl.load"
-    const problem = optionsProblem(operation, options, known)
-    if (problem !== undefined) return problem
-    const { koffi = importKoffi, library } = options ?? {}
-    return libraryProblem(operation, library) ?? runtimeProblem() ?? Effect.flatMap(
+    const given = LayerOptions.read(operation, loading, options)
+    if (isGpuError(given)) return given
+    const { koffi = importKoffi, library } = given
+    return runtimeProblem() ?? Effect.flatMap(
       Effect.tryPromise({ try: koffi, catch: noPackage }),
       (koffi) => Effect.suspend(() => loadWith(koffi, library))
     )
   })
 
-const known = KnownOptions.of<NonNullable<Parameters<typeof load>[0]>>({ library: true, koffi: true })
+const loading = Schema.Struct({ library, koffi: LayerOptions.callback<() => Promise<Koffi>>() })
 
 const loadWith = (koffi: Koffi, library: string | undefined): Effect.Effect<OpenClApi, GpuError> => {
   const tried: Array<Pick<TriedDevice, "device" | "why">> = []

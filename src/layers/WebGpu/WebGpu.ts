@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -10,6 +11,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { hasMethods } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
@@ -23,6 +25,7 @@ import { OwnSide } from "../../services/backend/OwnSide.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
 import { checkedStep } from "../../services/calls/CheckedStep.ts"
+import { type ConfigOf, layerOfConfig } from "../../services/calls/LayerConfig.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../services/device/DeviceImage.ts"
 import type { DeviceSampler } from "../../services/device/DeviceSampler.ts"
@@ -141,9 +144,29 @@ export type Services = WebGpuServices
  */
 export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
-    const given = GivenOptions.take("WebGpu.layer", options, GivenOptions.ofAll)
+    const given = LayerOptions.read("WebGpu.layer", GivenOptions.Options, options)
     return isGpuError(given) ? given : Effect.flatMap(processGpu(given.flags ?? []), (gpu) => make(gpu, given))
   }))
+
+/**
+ * The same as {@link layer}, with options that come from configuration.
+ *
+ * **Example** (The adapter from the environment)
+ *
+ * ```ts
+ * import { WebGpu } from "effect-gpu-pool/webgpu"
+ *
+ * // From webgpu_powerPreference, webgpu_forceFallbackAdapter, webgpu_label and webgpu_kernelCacheCapacity.
+ * const gpu = WebGpu.layerConfig("webgpu")
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: ConfigOf<GivenOptions.Options>
+): Layer.Layer<Services, GpuError | Config.ConfigError> =>
+  layerOfConfig("WebGpu.layerConfig", config, GivenOptions.Options, layer)
 
 /**
  * Opens a device of any GPU object: `navigator.gpu`, one that npm `webgpu` created with options of your own, or a
@@ -169,7 +192,7 @@ export const layerFrom = (
   Layer.effectContext(Effect.suspend(() => {
     const operation = "WebGpu.layerFrom"
     if (gpu === undefined) return later.use(({ noNavigatorGpu }) => noNavigatorGpu())
-    const given = gpuProblem(operation, gpu) ?? GivenOptions.take(operation, options, GivenOptions.ofDevice)
+    const given = gpuProblem(operation, gpu) ?? LayerOptions.read(operation, GivenOptions.DeviceOptions, options)
     return isGpuError(given) ? given : make(gpu as WebGpuHandle.Gpu, given)
   }))
 
@@ -217,7 +240,7 @@ export const layerFromDevice = (
   Layer.effectContext(Effect.suspend(() => {
     const operation = "WebGpu.layerFromDevice"
     const given = SharedDevice.problem(operation, device) ??
-      GivenOptions.take(operation, options, GivenOptions.ofShared)
+      LayerOptions.read(operation, GivenOptions.SharedOptions, options)
     return isGpuError(given)
       ? given
       : Effect.flatMap(SharedDevice.open(device as WebGpuHandle.Device), (opened) => services(opened, given))

@@ -4,8 +4,9 @@
  *
  * @since 0.1.0
  */
-import { membersOf, readValues } from "../../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
+import * as Schema from "effect/Schema"
+import { readValues } from "../../../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { list, shown } from "../../../domain/arguments/ShownValue.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import {
@@ -46,26 +47,18 @@ export interface Handles {
  * @category models
  * @since 0.1.0
  */
-export interface HandleOptions extends Omit<GivenOptions.DeviceOptions, "platform" | "device"> {
+export interface HandleOptions extends Schema.Schema.Type<typeof HandleOptions> {}
+
+const { byteGranular, hostMemory, kernelCacheCapacity } = GivenOptions.DeviceOptions.fields
+
+/** Of {@link HandleOptions}. */
+export const HandleOptions = Schema.Struct({
+  kernelCacheCapacity,
+  hostMemory,
+  byteGranular,
   /** The functions of the loader that gave the handles, or a double for tests; those of `OpenCl.load()` without it. */
-  readonly api?: OpenClApi | undefined
-}
-
-const known = KnownOptions.of<HandleOptions>({
-  api: true,
-  kernelCacheCapacity: true,
-  hostMemory: true,
-  byteGranular: true
+  api: LayerOptions.any<OpenClApi>()
 })
-
-/** A copy of options, or what is wrong with them; `api` is not looked at. @internal */
-export const takeOptions = (operation: string, options: HandleOptions | undefined): HandleOptions | GpuError => {
-  const given = membersOf(operation, options, known)
-  if (isGpuError(given)) return given
-  const { api, ...others } = given
-  const taken = GivenOptions.take(operation, others, known)
-  return isGpuError(taken) ? taken : { ...taken, api }
-}
 
 /** A copy of handles that any program can have passed, or what is wrong with them. @internal */
 export const take = (operation: string, handles: Handles): Handles | GpuError =>

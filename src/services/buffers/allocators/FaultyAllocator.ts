@@ -8,8 +8,9 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { isInstance, membersOf } from "../../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
+import * as Schema from "effect/Schema"
+import { isInstance } from "../../../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { shown } from "../../../domain/arguments/ShownValue.ts"
 import { FaultPlan, FaultPlans, type FaultWindow } from "../../../domain/device/FaultPlan.ts"
 import {
@@ -247,22 +248,20 @@ export class AllocatorFaults extends Context.Service<AllocatorFaults, Faults>()(
  * @category models
  * @since 0.1.0
  */
-export interface FaultyOptions {
+export interface FaultyOptions extends Schema.Schema.Type<typeof faultyOptions> {}
+
+const faultyOptions = Schema.Struct({
   /** Faults of {@link makeFaults} that are shared with a test; its own ones when left out. */
-  readonly faults?: Faults | undefined
-}
+  faults: LayerOptions.instance<Faults>((operation, _, faults) =>
+    faults === undefined || isInstance(faults, Faults)
+      ? undefined
+      : invalidRequest(operation, `${shown(faults)} was given for faults`, "Pass what FaultyAllocator.makeFaults made.")
+  )
+})
 
-const known = KnownOptions.of<FaultyOptions>({ faults: true })
-
-/** Programs without types can pass anything. */
 const faultsOf = (options: FaultyOptions): Faults | GpuError => {
-  const operation = "FaultyAllocator.layer"
-  const read = membersOf(operation, options, known)
-  if (isGpuError(read)) return read
-  const { faults = makeFaults() } = read
-  return isInstance(faults, Faults)
-    ? faults
-    : invalidRequest(operation, `${shown(faults)} was given for faults`, "Pass what FaultyAllocator.makeFaults made.")
+  const read = LayerOptions.read("FaultyAllocator.layer", faultyOptions, options)
+  return isGpuError(read) ? read : read.faults ?? makeFaults()
 }
 
 const decorate = (inner: Allocator["Service"], faults: Faults): Allocator["Service"] => {

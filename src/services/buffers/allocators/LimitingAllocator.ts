@@ -4,16 +4,19 @@
  * @see rmm::mr::limiting_resource_adaptor
  * @since 0.1.0
  */
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { optionsProblem, readValues } from "../../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
+import * as Schema from "effect/Schema"
+import { readValues, valid } from "../../../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, type LimitOwner, outOfMemory } from "../../../domain/GpuError.ts"
 import { type Counted, SharedLimit } from "../../../domain/pool/machine/SharedLimit.ts"
 import * as MemoryLimit from "../../../domain/pool/MemoryLimit.ts"
+import { type ConfigOf, layerOfConfig } from "../../calls/LayerConfig.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
 import { CurrentCounted } from "../../pool/CurrentReservations.ts"
@@ -25,12 +28,14 @@ import { type AllocateOptions, Allocator } from "../Allocator.ts"
  * @category models
  * @since 0.1.0
  */
-export interface LimitingOptions {
+export interface LimitingOptions extends Schema.Schema.Type<typeof limitingOptions> {}
+
+const limitingOptions = Schema.Struct({
   /** The most bytes that may be allocated and not freed. `Infinity` is no limit. */
-  readonly maxBytes?: MemoryLimit.ByteAmount | undefined
+  maxBytes: MemoryLimit.amount,
   /** The same as a share of the device's memory, from 0 to 1, where the device tells it. */
-  readonly maxFraction?: number | undefined
-}
+  maxFraction: MemoryLimit.fraction
+})
 
 const layerOperation = "LimitingAllocator.layer"
 const operation = "Allocator.allocate"
@@ -90,16 +95,33 @@ export const layer = (options: LimitingOptions): Layer.Layer<Allocator, GpuError
     })
   ))
 
-const known = KnownOptions.of<LimitingOptions>({ maxBytes: true, maxFraction: true })
+/**
+ * The same as {@link layer}, with a limit that comes from configuration.
+ *
+ * **Example** (The limit from the environment)
+ *
+ * ```ts
+ * import { Config } from "effect"
+ * import { LimitingAllocator } from "effect-gpu-pool/allocators"
+ *
+ * const limited = LimitingAllocator.layerConfig({ maxBytes: Config.String("GPU_LIMIT") })
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: ConfigOf<LimitingOptions>
+): Layer.Layer<Allocator, GpuError | Config.ConfigError, Allocator | DeviceContext> =>
+  layerOfConfig("LimitingAllocator.layerConfig", config, limitingOptions, layer)
 
 const limitOf = (options: LimitingOptions, info: DeviceInfo): number | GpuError =>
-  optionsProblem(layerOperation, options, known) ??
-    MemoryLimit.resolve(
-      layerOperation,
-      "maxBytes",
-      { bytes: options?.maxBytes, fraction: options?.maxFraction },
-      info
-    ) ?? noLimit()
+  MemoryLimit.resolve(layerOperation, "maxBytes", given(options), info) ?? noLimit()
+
+const given = (options: LimitingOptions) => {
+  const { maxBytes: bytes, maxFraction: fraction } = valid(LayerOptions.read(layerOperation, limitingOptions, options))
+  return { bytes, fraction }
+}
 
 /** A forgotten limit or a missing setting must not mean "no limit". */
 const noLimit = (): GpuError =>
