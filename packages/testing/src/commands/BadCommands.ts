@@ -224,14 +224,14 @@ const unknownOptions = failing("InvalidRequest", {
 type Typed = (buffer: BufferLike, type: Uint8ArrayConstructor) => Effect.Effect<unknown, GpuError, TestServices>
 
 /** Each operation that takes the type of elements. */
-const typed: ReadonlyArray<readonly [name: string, call: Typed]> = [
-  ["a read", CommandQueue.read],
-  ["a read of a rectangle", (buffer, type) => CommandQueue.readRect(buffer, type, { region: [4] })],
-  ["a mapping", Mapping.map],
-  ["a region", (buffer, type) => SubRegion.slice(buffer, type, 0, 16)]
-]
+const typed: Readonly<Record<string, Typed>> = {
+  "a read": CommandQueue.read,
+  "a read of a rectangle": (buffer, type) => CommandQueue.readRect(buffer, type, { region: [4] }),
+  "a mapping": Mapping.map,
+  "a region": (buffer, type) => SubRegion.slice(buffer, type, 0, 16)
+}
 
-const wrongTypes: ReadonlyArray<Mistake> = typed.flatMap(([name, call]) =>
+const wrongTypes: ReadonlyArray<Mistake> = Object.entries(typed).flatMap(([name, call]) =>
   [undefined, null, "Float32Array", DataView].map((type) =>
     invalid(
       `${name} of elements of type ${typeof type === "function" ? type.name : String(type)}`,

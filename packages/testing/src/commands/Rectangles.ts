@@ -166,29 +166,17 @@ type Call = (buffer: BufferLike) => Effect.Effect<unknown, GpuError, TestService
 
 const region = [8, 2] as const
 
-const calls: ReadonlyArray<
-  readonly [name: string, call: (placement: Rectangle.Placement, region: Rectangle.Region) => Call]
-> = [
-  [
-    "a copy from",
-    (source, region) => (buffer) =>
-      Effect.flatMap(BufferPool.allocate(256), (other) => CommandQueue.copyRect(buffer, other, { region, source }))
-  ],
-  [
-    "a copy to",
-    (target, region) => (buffer) =>
-      Effect.flatMap(BufferPool.allocate(256), (other) => CommandQueue.copyRect(other, buffer, { region, target }))
-  ],
-  [
-    "a write to",
-    (place, region) => (buffer) => CommandQueue.writeRect(buffer, new Uint8Array(256), { region, buffer: place })
-  ],
-  ["a read of", (place, region) => (buffer) => CommandQueue.readRect(buffer, Uint8Array, { region, buffer: place })],
-  [
-    "a read into an array of",
-    (place, region) => (buffer) => CommandQueue.readRectInto(buffer, new Uint8Array(256), { region, buffer: place })
-  ]
-]
+const calls: Readonly<Record<string, (placement: Rectangle.Placement, region: Rectangle.Region) => Call>> = {
+  "a copy from": (source, region) => (buffer) =>
+    Effect.flatMap(BufferPool.allocate(256), (other) => CommandQueue.copyRect(buffer, other, { region, source })),
+  "a copy to": (target, region) => (buffer) =>
+    Effect.flatMap(BufferPool.allocate(256), (other) => CommandQueue.copyRect(other, buffer, { region, target })),
+  "a write to": (place, region) => (buffer) =>
+    CommandQueue.writeRect(buffer, new Uint8Array(256), { region, buffer: place }),
+  "a read of": (place, region) => (buffer) => CommandQueue.readRect(buffer, Uint8Array, { region, buffer: place }),
+  "a read into an array of": (place, region) => (buffer) =>
+    CommandQueue.readRectInto(buffer, new Uint8Array(256), { region, buffer: place })
+}
 
 /** The buffer has 62 bytes. */
 const wrongPlaces: ReadonlyArray<readonly [name: string, placement: Rectangle.Placement, region?: Rectangle.Region]> = [
@@ -213,7 +201,7 @@ const wrongPlaces: ReadonlyArray<readonly [name: string, placement: Rectangle.Pl
 const short = BufferPool.allocate(62)
 
 const mistakes: ReadonlyArray<Mistake> = [
-  ...calls.flatMap(([name, call]) =>
+  ...Object.entries(calls).flatMap(([name, call]) =>
     wrongPlaces.map(([what, placement, ...given]): Mistake => [
       `${name} a rectangle ${what}`,
       "InvalidRequest",

@@ -460,7 +460,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("elements of an empty read", (yield* Images.read(image, none)).length, 0)
   }),
   test("a format that the device lacks is unsupported", { counting: true }, unsupported),
-  ...operations.map(([name, make]) =>
+  ...Object.entries(operations).map(([name, make]) =>
     test(`${name} may be interrupted at every step`, { counting: true, interrupts: true }, stepwise(name, make))
   ),
   ...mistakeTests("bad commands on images", [...ended, ...wrongImages, ...wrongCommands])

@@ -12,17 +12,17 @@ import type { TestServices } from "../ConformanceTest.ts"
 import { expectNoFailure, interruptedAt } from "../pool/Interruption.ts"
 import { picture } from "./ImageMistakes.ts"
 
-export const operations: ReadonlyArray<
-  readonly [name: string, make: (image: DeviceImage) => Effect.Effect<unknown, GpuError, TestServices>]
-> = [
-  ["an image of its own", () => Effect.scoped(picture())],
-  ["a write of an image", (image) => Images.write(image, new Uint8Array(32))],
-  ["a read of an image", (image) => Images.read(image)],
-  ["a fill of an image", (image) => Images.fill(image, 1)],
-  ["a copy of an image", (image) => Effect.scoped(Effect.flatMap(picture(), (copy) => Images.copy(image, copy)))],
-  ["a mapping of an image", (image) => Effect.scoped(Effect.map(Images.map(image), ({ data }) => data.fill(1)))],
-  ["a sampler", () => Effect.scoped(Images.sampler())]
-]
+export const operations: Readonly<
+  Record<string, (image: DeviceImage) => Effect.Effect<unknown, GpuError, TestServices>>
+> = {
+  "an image of its own": () => Effect.scoped(picture()),
+  "a write of an image": (image) => Images.write(image, new Uint8Array(32)),
+  "a read of an image": (image) => Images.read(image),
+  "a fill of an image": (image) => Images.fill(image, 1),
+  "a copy of an image": (image) => Effect.scoped(Effect.flatMap(picture(), (copy) => Images.copy(image, copy))),
+  "a mapping of an image": (image) => Effect.scoped(Effect.map(Images.map(image), ({ data }) => data.fill(1))),
+  "a sampler": () => Effect.scoped(Images.sampler())
+}
 
 export const stepwise = (
   what: string,

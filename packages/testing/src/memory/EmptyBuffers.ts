@@ -90,17 +90,17 @@ const commands: ReadonlyArray<
   ]
 ]
 
-const wrong: ReadonlyArray<readonly [name: string, call: Call]> = [
-  ["a write of one byte to", (buffer) => CommandQueue.write(buffer, new Uint8Array(1))],
-  ["a read of one byte of", (buffer) => CommandQueue.read(buffer, Uint8Array, { length: 1 })],
-  ["a fill of four bytes of", (buffer) => CommandQueue.fill(buffer, 0, { size: 4 })],
-  ["a dispatch of one item on", (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1)],
-  ["a part of", (buffer) => SubRegion.make(buffer, {})],
-  ["the data in use of", (buffer) => MemoryObjects.hostArray(buffer, Uint8Array)]
-]
+const wrong: Readonly<Record<string, Call>> = {
+  "a write of one byte to": (buffer) => CommandQueue.write(buffer, new Uint8Array(1)),
+  "a read of one byte of": (buffer) => CommandQueue.read(buffer, Uint8Array, { length: 1 }),
+  "a fill of four bytes of": (buffer) => CommandQueue.fill(buffer, 0, { size: 4 }),
+  "a dispatch of one item on": (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1),
+  "a part of": (buffer) => SubRegion.make(buffer, {}),
+  "the data in use of": (buffer) => MemoryObjects.hostArray(buffer, Uint8Array)
+}
 
 const mistakes: ReadonlyArray<Mistake> = [
-  ...wrong.flatMap(([what, call]) =>
+  ...Object.entries(wrong).flatMap(([what, call]) =>
     ways.map(([name, make]): Mistake => [`${what} ${name} without bytes`, "InvalidRequest", Effect.flatMap(make, call)])
   ),
   ...failing("InvalidRequest", {

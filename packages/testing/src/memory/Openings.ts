@@ -76,30 +76,21 @@ const work: Effect.Effect<void, unknown, Services> = Effect.scoped(Effect.gen(fu
 }))
 
 /** Operations that first check something and then act on it. */
-const closedMeanwhile: ReadonlyArray<readonly [name: string, effect: Effect.Effect<unknown, unknown, Services>]> = [
-  ["a compilation", KernelCache.use((cache) => cache.get(Kernels.constant(79)))],
-  ["a buffer made of data", Effect.scoped(MemoryObjects.fromHost(new Uint8Array(64)))],
-  ["a buffer without a pool", DeviceContext.DeviceContext.use((device) => device.createBuffer(64, 12))],
-  [
-    "an image",
-    Effect.scoped(Effect.flatMap(
-      Images.make(ImageShape.image2d(2, 2), ImageFormat.rgba8),
-      (image) => Images.fill(image, [0, 0, 0, 1])
-    ))
-  ],
-  [
-    "a mapping",
-    Effect.scoped(Effect.flatMap(BufferPool.allocate(64), (lease) => Mapping.map(lease, Uint32Array)))
-  ],
-  [
-    "a region and a read",
-    Effect.scoped(Effect.gen(function*() {
-      const region = yield* SubRegion.make(yield* BufferPool.allocate(64), { offset: 0, size: 16 })
-      yield* CommandQueue.write(region, new Uint8Array(16))
-      return yield* CommandQueue.read(region, Uint8Array)
-    }))
-  ]
-]
+const closedMeanwhile: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>> = {
+  "a compilation": KernelCache.use((cache) => cache.get(Kernels.constant(79))),
+  "a buffer made of data": Effect.scoped(MemoryObjects.fromHost(new Uint8Array(64))),
+  "a buffer without a pool": DeviceContext.DeviceContext.use((device) => device.createBuffer(64, 12)),
+  "an image": Effect.scoped(Effect.flatMap(
+    Images.make(ImageShape.image2d(2, 2), ImageFormat.rgba8),
+    (image) => Images.fill(image, [0, 0, 0, 1])
+  )),
+  "a mapping": Effect.scoped(Effect.flatMap(BufferPool.allocate(64), (lease) => Mapping.map(lease, Uint32Array))),
+  "a region and a read": Effect.scoped(Effect.gen(function*() {
+    const region = yield* SubRegion.make(yield* BufferPool.allocate(64), { offset: 0, size: 16 })
+    yield* CommandQueue.write(region, new Uint8Array(16))
+    return yield* CommandQueue.read(region, Uint8Array)
+  }))
+}
 
 /** More turns of the event loop than any call on a closed device needs to end. */
 const turns = 1000
@@ -199,7 +190,7 @@ export const tests = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<Conforman
     yield* expectLate(context, x)
   }),
   test("a device may close at every step of an operation", function*() {
-    for (const [name, effect] of closedMeanwhile) {
+    for (const [name, effect] of Object.entries(closedMeanwhile)) {
       // Where an operation waits for the driver after its first steps, the device closes during that wait.
       for (let step = 0; step < steps && (yield* Effect.scoped(closesAt(layer, name, effect, step))); step++);
     }

@@ -275,20 +275,16 @@ const cleared = Effect.gen(function*() {
   Expect.numbers("the next owner's elements", next.data, new Uint8Array(16))
 })
 
-const operations: ReadonlyArray<
-  readonly [name: string, make: (x: PooledBuffer) => Effect.Effect<unknown, GpuError, Services>]
-> = [
-  ["an allocation", () => Effect.scoped(StagingPool.allocate(64, Uint8Array))],
-  ["an upload", (x) => StagingPool.use(64, Uint8Array, (array) => StagingPool.upload(array, x))],
-  [
-    "a download",
-    (x) => StagingPool.use(64, Uint8Array, (array) => StagingPool.download(x, array), { direction: "download" })
-  ],
-  ["a read", (x) => CommandQueue.read(x, Uint8Array)],
-  ["a view", (x) => CommandQueue.readView(x, Uint8Array, (view) => Effect.sync(() => view.length))]
-]
+const operations: Readonly<Record<string, (x: PooledBuffer) => Effect.Effect<unknown, GpuError, Services>>> = {
+  "an allocation": () => Effect.scoped(StagingPool.allocate(64, Uint8Array)),
+  "an upload": (x) => StagingPool.use(64, Uint8Array, (array) => StagingPool.upload(array, x)),
+  "a download": (x) =>
+    StagingPool.use(64, Uint8Array, (array) => StagingPool.download(x, array), { direction: "download" }),
+  "a read": (x) => CommandQueue.read(x, Uint8Array),
+  "a view": (x) => CommandQueue.readView(x, Uint8Array, (view) => Effect.sync(() => view.length))
+}
 
-const interruptions = operations.map(([name, make]) =>
+const interruptions = Object.entries(operations).map(([name, make]) =>
   test(
     `${name} that is interrupted at any step leaves no memory behind`,
     staged(Effect.gen(function*() {
@@ -308,7 +304,7 @@ const interruptions = operations.map(([name, make]) =>
  * The buffer is released, or the staging pool closes, at any step: the operation succeeds, or is told that something is Released.
  * A command on memory that is gone would fail the next finish.
  */
-const endings = operations.map(([name, make]) =>
+const endings = Object.entries(operations).map(([name, make]) =>
   test(
     `${name} is Released at most, whatever ends at any of its steps`,
     Effect.gen(function*() {

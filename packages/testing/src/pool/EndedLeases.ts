@@ -176,114 +176,76 @@ const halfOf = (lease: PooledBuffer) =>
 
 const rows = { region: [16, 8], buffer: { rowPitch: 64 } } as const
 
-const reads: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>]> = [
-  ["a read", (lease) => CommandQueue.read(lease, Uint8Array)],
-  [
-    "a read into an array",
-    (lease) => {
-      const target = new Uint8Array(size)
-      return Effect.as(CommandQueue.readInto(lease, target), target)
-    }
-  ],
-  ["a rectangular read", (lease) => CommandQueue.readRect(lease, Uint8Array, rows)],
-  [
-    "a rectangular read of rows far apart",
-    (lease) => CommandQueue.readRect(lease, Uint8Array, { region: [4, 4], buffer: { rowPitch: 256 } })
-  ],
-  [
-    "a rectangular read into an array",
-    (lease) => {
-      const target = new Uint8Array(128)
-      return Effect.as(CommandQueue.readRectInto(lease, target, rows), target)
-    }
-  ],
-  [
-    "a read of a region",
-    (lease) => Effect.scoped(Effect.flatMap(halfOf(lease), (region) => CommandQueue.read(region, Uint8Array)))
-  ],
-  [
-    "a rectangular read of a region",
-    (lease) => Effect.scoped(Effect.flatMap(halfOf(lease), (region) => CommandQueue.readRect(region, Uint8Array, rows)))
-  ],
-  [
-    "a mapping to read",
-    (lease) => Effect.scoped(Effect.map(Mapping.map(lease, Uint8Array, { access: "read" }), ({ data }) => copyOf(data)))
-  ],
-  [
-    "a mapping of a region",
-    (lease) =>
-      Effect.scoped(Effect.map(
-        Effect.flatMap(halfOf(lease), (region) => Mapping.map(region, Uint8Array)),
-        ({ data }) => copyOf(data)
-      ))
-  ],
-  [
-    "an array that is read",
-    (lease) =>
-      Effect.gen(function*() {
-        const array = yield* DeviceArray.fromLease(lease, { dtype: "u32" })
-        return new Uint8Array((yield* DeviceArray.toHost(array)).buffer)
-      })
-  ],
-  [
-    "an array that a kernel copies",
-    (lease) =>
-      Effect.gen(function*() {
-        const array = yield* DeviceArray.fromLease(lease, { dtype: "u32", shape: [16, 16] })
-        return new Uint8Array((yield* DeviceArray.toHost(yield* DeviceArray.transpose(array))).buffer)
-      })
-  ]
-]
+const reads: Readonly<Record<string, LateWork<PooledBuffer>>> = {
+  "a read": (lease) => CommandQueue.read(lease, Uint8Array),
+  "a read into an array": (lease) => {
+    const target = new Uint8Array(size)
+    return Effect.as(CommandQueue.readInto(lease, target), target)
+  },
+  "a rectangular read": (lease) => CommandQueue.readRect(lease, Uint8Array, rows),
+  "a rectangular read of rows far apart": (lease) =>
+    CommandQueue.readRect(lease, Uint8Array, { region: [4, 4], buffer: { rowPitch: 256 } }),
+  "a rectangular read into an array": (lease) => {
+    const target = new Uint8Array(128)
+    return Effect.as(CommandQueue.readRectInto(lease, target, rows), target)
+  },
+  "a read of a region": (lease) =>
+    Effect.scoped(Effect.flatMap(halfOf(lease), (region) => CommandQueue.read(region, Uint8Array))),
+  "a rectangular read of a region": (lease) =>
+    Effect.scoped(Effect.flatMap(halfOf(lease), (region) => CommandQueue.readRect(region, Uint8Array, rows))),
+  "a mapping to read": (lease) =>
+    Effect.scoped(Effect.map(Mapping.map(lease, Uint8Array, { access: "read" }), ({ data }) => copyOf(data))),
+  "a mapping of a region": (lease) =>
+    Effect.scoped(Effect.map(
+      Effect.flatMap(halfOf(lease), (region) => Mapping.map(region, Uint8Array)),
+      ({ data }) => copyOf(data)
+    )),
+  "an array that is read": (lease) =>
+    Effect.gen(function*() {
+      const array = yield* DeviceArray.fromLease(lease, { dtype: "u32" })
+      return new Uint8Array((yield* DeviceArray.toHost(array)).buffer)
+    }),
+  "an array that a kernel copies": (lease) =>
+    Effect.gen(function*() {
+      const array = yield* DeviceArray.fromLease(lease, { dtype: "u32", shape: [16, 16] })
+      return new Uint8Array((yield* DeviceArray.toHost(yield* DeviceArray.transpose(array))).buffer)
+    })
+}
 
 const late = all(lateByte, size)
 
-const writes: ReadonlyArray<readonly [name: string, work: LateWork<PooledBuffer>]> = [
-  ["a write", (lease) => Effect.as(CommandQueue.write(lease, late), nothing)],
-  ["a fill", (lease) => Effect.as(CommandQueue.fill(lease, 0x22222222), nothing)],
-  [
-    "a rectangular write",
-    (lease) => Effect.as(CommandQueue.writeRect(lease, late.subarray(0, 128), rows), nothing)
-  ],
-  [
-    "a copy",
-    (lease) =>
-      BufferPool.use(2 * size, (other) =>
-        Effect.gen(function*() {
-          yield* CommandQueue.fill(other, 0x22222222)
-          yield* CommandQueue.copy(other, lease, { size })
-          return nothing
-        }))
-  ],
-  [
-    "a copy out of it",
-    (lease) =>
-      BufferPool.use(2 * size, (other) =>
-        Effect.gen(function*() {
-          yield* CommandQueue.copy(lease, other)
-          return yield* CommandQueue.read(other, Uint8Array, { length: size })
-        }))
-  ],
-  ["a kernel", (y) => Effect.as(CommandQueue.dispatch(Kernels.iota, { y, start: 7 }, size / 4), nothing)],
-  [
-    "a mapping to write",
-    (lease) =>
-      Effect.as(
-        Effect.scoped(
-          Effect.map(Mapping.map(lease, Uint8Array, { access: "write" }), ({ data }) => overwrite(data))
-        ),
-        nothing
-      )
-  ],
-  [
-    "a mapping to read and write",
-    (lease) =>
-      Effect.scoped(Effect.map(Mapping.map(lease, Uint8Array), ({ data }) => {
-        const found = copyOf(data)
-        overwrite(data)
-        return found
-      }))
-  ]
-]
+const writes: Readonly<Record<string, LateWork<PooledBuffer>>> = {
+  "a write": (lease) => Effect.as(CommandQueue.write(lease, late), nothing),
+  "a fill": (lease) => Effect.as(CommandQueue.fill(lease, 0x22222222), nothing),
+  "a rectangular write": (lease) => Effect.as(CommandQueue.writeRect(lease, late.subarray(0, 128), rows), nothing),
+  "a copy": (lease) =>
+    BufferPool.use(2 * size, (other) =>
+      Effect.gen(function*() {
+        yield* CommandQueue.fill(other, 0x22222222)
+        yield* CommandQueue.copy(other, lease, { size })
+        return nothing
+      })),
+  "a copy out of it": (lease) =>
+    BufferPool.use(2 * size, (other) =>
+      Effect.gen(function*() {
+        yield* CommandQueue.copy(lease, other)
+        return yield* CommandQueue.read(other, Uint8Array, { length: size })
+      })),
+  "a kernel": (y) => Effect.as(CommandQueue.dispatch(Kernels.iota, { y, start: 7 }, size / 4), nothing),
+  "a mapping to write": (lease) =>
+    Effect.as(
+      Effect.scoped(
+        Effect.map(Mapping.map(lease, Uint8Array, { access: "write" }), ({ data }) => overwrite(data))
+      ),
+      nothing
+    ),
+  "a mapping to read and write": (lease) =>
+    Effect.scoped(Effect.map(Mapping.map(lease, Uint8Array), ({ data }) => {
+      const found = copyOf(data)
+      overwrite(data)
+      return found
+    }))
+}
 
 const shape = ImageShape.image2d(8, 4)
 const bytes = 8 * 4 * 4
@@ -299,60 +261,47 @@ const images = (pool: ImagePool.Pool): Tenancy<PooledImage> => ({
   read: (image) => Images.read(image, Uint8Array)
 })
 
-const imageWorks: ReadonlyArray<readonly [name: string, work: LateWork<PooledImage>]> = [
-  ["a read of an image", (image) => Images.read(image, Uint8Array)],
-  [
-    "a read of an image into an array",
-    (image) => {
-      const target = new Uint8Array(bytes)
-      return Effect.as(Images.readInto(image, target), target)
-    }
-  ],
-  [
-    "a mapping of an image",
-    (image) =>
-      Effect.map(
-        Images.map(image, { access: "read" }),
-        ({ data }) => copyOf(data as Uint8Array)
-      )
-  ],
-  [
-    "a mapping of an image to write",
-    (image) =>
-      Effect.map(Images.map(image, { access: "write" }), ({ data }) => {
-        overwrite(data as Uint8Array)
+const imageWorks: Readonly<Record<string, LateWork<PooledImage>>> = {
+  "a read of an image": (image) => Images.read(image, Uint8Array),
+  "a read of an image into an array": (image) => {
+    const target = new Uint8Array(bytes)
+    return Effect.as(Images.readInto(image, target), target)
+  },
+  "a mapping of an image": (image) =>
+    Effect.map(
+      Images.map(image, { access: "read" }),
+      ({ data }) => copyOf(data as Uint8Array)
+    ),
+  "a mapping of an image to write": (image) =>
+    Effect.map(Images.map(image, { access: "write" }), ({ data }) => {
+      overwrite(data as Uint8Array)
+      return nothing
+    }),
+  "a write of an image": (image) => Effect.as(Images.write(image, all(lateByte, bytes)), nothing),
+  "a copy of an image to a buffer": (image) =>
+    BufferPool.use(
+      bytes,
+      (buffer) => Effect.andThen(Images.toBuffer(image, buffer), CommandQueue.read(buffer, Uint8Array))
+    ),
+  "a copy of a buffer to an image": (image) =>
+    BufferPool.use(bytes, (buffer) =>
+      Effect.gen(function*() {
+        yield* CommandQueue.write(buffer, all(lateByte, bytes))
+        yield* Images.fromBuffer(buffer, image)
         return nothing
-      })
-  ],
-  ["a write of an image", (image) => Effect.as(Images.write(image, all(lateByte, bytes)), nothing)],
-  [
-    "a copy of an image to a buffer",
-    (image) =>
-      BufferPool.use(
-        bytes,
-        (buffer) => Effect.andThen(Images.toBuffer(image, buffer), CommandQueue.read(buffer, Uint8Array))
-      )
-  ],
-  [
-    "a copy of a buffer to an image",
-    (image) =>
-      BufferPool.use(bytes, (buffer) =>
-        Effect.gen(function*() {
-          yield* CommandQueue.write(buffer, all(lateByte, bytes))
-          yield* Images.fromBuffer(buffer, image)
-          return nothing
-        }))
-  ]
-]
+      }))
+}
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  ...[...reads, ...writes].map(([name, work]) =>
+  ...Object.entries({ ...reads, ...writes }).map(([name, work]) =>
     test(`${name} never reaches the next owner's bytes, whenever its lease ends`, endedAnywhere(buffers, work))
   ),
-  ...onAnyDevice(imageWorks.map(([name, work]) =>
-    test(
-      `${name} never reaches the next owner's elements, whenever its lease ends`,
-      Effect.scoped(Effect.flatMap(ImagePool.make({}), (pool) => endedAnywhere(images(pool), work)))
+  ...onAnyDevice(
+    Object.entries(imageWorks).map(([name, work]) =>
+      test(
+        `${name} never reaches the next owner's elements, whenever its lease ends`,
+        Effect.scoped(Effect.flatMap(ImagePool.make({}), (pool) => endedAnywhere(images(pool), work)))
+      )
     )
-  ))
+  )
 ]

@@ -78,52 +78,38 @@ const stepwise = (
     yield* expectUsable
   })
 
-const operations: ReadonlyArray<
-  readonly [name: string, make: (x: PooledBuffer, y: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>]
-> = [
-  ["a scoped allocation that hits", () => Effect.scoped(BufferPool.allocate(512))],
-  ["a lease of `use` and its effect", () => BufferPool.use(512, (lease) => CommandQueue.fill(lease, 4))],
-  [
-    "an extraction",
-    () => Effect.scoped(LeaseHolder.extract(Effect.all([BufferPool.allocate(8), BufferPool.allocate(8)])))
-  ],
-  ["a write", (x) => CommandQueue.write(x, new Uint8Array(256))],
-  ["a copy", (x, y) => CommandQueue.copy(x, y)],
-  ["a dispatch", (_, y) => CommandQueue.dispatch(Kernels.iota, { y, start: 1 }, 64)],
-  ["a read", (x) => CommandQueue.read(x, Uint8Array)],
-  ["a read into an array", (x) => CommandQueue.readInto(x, new Uint8Array(256))],
-  ["a rectangular copy", (x, y) => CommandQueue.copyRect(x, y, { region: [8, 4], source: { rowPitch: 16 } })],
-  [
-    "a rectangular write",
-    (x) => CommandQueue.writeRect(x, new Uint8Array(64), { region: [8, 4], buffer: { rowPitch: 16 } })
-  ],
-  ["a rectangular read", (x) => CommandQueue.readRect(x, Uint8Array, { region: [8, 4], buffer: { rowPitch: 16 } })],
-  [
-    "a wait for an event",
-    (x) => Effect.flatMap(CommandQueue.withEvent(CommandQueue.fill(x, 5)), ([event]) => QueueEvent.wait(event))
-  ],
-  [
-    "a mapping",
-    (x) => Effect.scoped(Effect.map(Mapping.map(x, Uint32Array), (mapped) => mapped.setUnsafe(1, 3)))
-  ],
-  [
-    "a mapping that ends early",
-    (x) => Effect.scoped(Effect.flatMap(Mapping.map(x, Uint32Array, { access: "write" }), Mapping.unmap))
-  ],
-  ["a finish", (x) => Effect.andThen(CommandQueue.fill(x, 5), CommandQueue.finish)],
-  [
-    "a whole program",
-    (x) =>
-      Effect.scoped(Effect.gen(function*() {
-        const y = yield* BufferPool.allocate(256)
-        yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 64)
-        return yield* CommandQueue.read(y, Uint32Array)
-      }))
-  ]
-]
+const operations: Readonly<
+  Record<string, (x: PooledBuffer, y: PooledBuffer) => Effect.Effect<unknown, GpuError, TestServices>>
+> = {
+  "a scoped allocation that hits": () => Effect.scoped(BufferPool.allocate(512)),
+  "a lease of `use` and its effect": () => BufferPool.use(512, (lease) => CommandQueue.fill(lease, 4)),
+  "an extraction": () =>
+    Effect.scoped(LeaseHolder.extract(Effect.all([BufferPool.allocate(8), BufferPool.allocate(8)]))),
+  "a write": (x) => CommandQueue.write(x, new Uint8Array(256)),
+  "a copy": (x, y) => CommandQueue.copy(x, y),
+  "a dispatch": (_, y) => CommandQueue.dispatch(Kernels.iota, { y, start: 1 }, 64),
+  "a read": (x) => CommandQueue.read(x, Uint8Array),
+  "a read into an array": (x) => CommandQueue.readInto(x, new Uint8Array(256)),
+  "a rectangular copy": (x, y) => CommandQueue.copyRect(x, y, { region: [8, 4], source: { rowPitch: 16 } }),
+  "a rectangular write": (x) =>
+    CommandQueue.writeRect(x, new Uint8Array(64), { region: [8, 4], buffer: { rowPitch: 16 } }),
+  "a rectangular read": (x) => CommandQueue.readRect(x, Uint8Array, { region: [8, 4], buffer: { rowPitch: 16 } }),
+  "a wait for an event": (x) =>
+    Effect.flatMap(CommandQueue.withEvent(CommandQueue.fill(x, 5)), ([event]) => QueueEvent.wait(event)),
+  "a mapping": (x) => Effect.scoped(Effect.map(Mapping.map(x, Uint32Array), (mapped) => mapped.setUnsafe(1, 3))),
+  "a mapping that ends early": (x) =>
+    Effect.scoped(Effect.flatMap(Mapping.map(x, Uint32Array, { access: "write" }), Mapping.unmap)),
+  "a finish": (x) => Effect.andThen(CommandQueue.fill(x, 5), CommandQueue.finish),
+  "a whole program": (x) =>
+    Effect.scoped(Effect.gen(function*() {
+      const y = yield* BufferPool.allocate(256)
+      yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 64)
+      return yield* CommandQueue.read(y, Uint32Array)
+    }))
+}
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  ...operations.map(([name, make]) =>
+  ...Object.entries(operations).map(([name, make]) =>
     test(`${name} may be interrupted at every step`, { counting: true, interrupts: true }, stepwise(name, 50, make))
   ),
   /** The first request of each size is a miss, so the interruption comes during the driver's allocation. */
