@@ -20,43 +20,35 @@ import * as Kernels from "./Kernels.ts"
 type Call = (buffer: BufferLike, other: BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
 
 /** Each operation, with the buffer under test as each of its buffer arguments. */
-const places: ReadonlyArray<readonly [name: string, usage: number, call: Call]> = [
-  ["write to", BufferUsage.copyDst, (buffer) => CommandQueue.write(buffer, new Uint8Array(64))],
-  ["read", BufferUsage.copySrc, (buffer) => CommandQueue.read(buffer, Uint8Array)],
-  ["readInto from", BufferUsage.copySrc, (buffer) => CommandQueue.readInto(buffer, new Uint8Array(64))],
-  ["copy from", BufferUsage.copySrc, (buffer, other) => CommandQueue.copy(buffer, other)],
+const places: Readonly<Record<string, readonly [usage: number, call: Call]>> = {
+  "write to": [BufferUsage.copyDst, (buffer) => CommandQueue.write(buffer, new Uint8Array(64))],
+  "read": [BufferUsage.copySrc, (buffer) => CommandQueue.read(buffer, Uint8Array)],
+  "readInto from": [BufferUsage.copySrc, (buffer) => CommandQueue.readInto(buffer, new Uint8Array(64))],
+  "copy from": [BufferUsage.copySrc, (buffer, other) => CommandQueue.copy(buffer, other)],
   // These pass options too: the function would take a plain object in the last place for options.
-  ["copy to", BufferUsage.copyDst, (buffer, other) => CommandQueue.copy(other, buffer, {})],
-  ["fill", BufferUsage.copyDst, (buffer) => CommandQueue.fill(buffer, 0)],
-  [
-    "copy a rectangle from",
+  "copy to": [BufferUsage.copyDst, (buffer, other) => CommandQueue.copy(other, buffer, {})],
+  "fill": [BufferUsage.copyDst, (buffer) => CommandQueue.fill(buffer, 0)],
+  "copy a rectangle from": [
     BufferUsage.copySrc,
     (buffer, other) => CommandQueue.copyRect(buffer, other, { region: [4] })
   ],
-  [
-    "copy a rectangle to",
+  "copy a rectangle to": [
     BufferUsage.copyDst,
     (buffer, other) => CommandQueue.copyRect(other, buffer, { region: [4] })
   ],
-  [
-    "write a rectangle to",
+  "write a rectangle to": [
     BufferUsage.copyDst,
     (buffer) => CommandQueue.writeRect(buffer, new Uint8Array(4), { region: [4] })
   ],
-  ["read a rectangle of", BufferUsage.copySrc, (buffer) => CommandQueue.readRect(buffer, Uint8Array, { region: [4] })],
-  [
-    "read a rectangle into an array from",
+  "read a rectangle of": [BufferUsage.copySrc, (buffer) => CommandQueue.readRect(buffer, Uint8Array, { region: [4] })],
+  "read a rectangle into an array from": [
     BufferUsage.copySrc,
     (buffer) => CommandQueue.readRectInto(buffer, new Uint8Array(4), { region: [4] })
   ],
-  ["map for reading", BufferUsage.copySrc, (buffer) => Mapping.map(buffer, Uint8Array, { access: "read" })],
-  ["map for writing", BufferUsage.copyDst, (buffer) => Mapping.map(buffer, Uint8Array, { access: "write" })],
-  [
-    "dispatch on",
-    BufferUsage.storage,
-    (buffer) => CommandQueue.dispatch(Kernels.iota, { y: buffer, start: 0 }, 1)
-  ]
-]
+  "map for reading": [BufferUsage.copySrc, (buffer) => Mapping.map(buffer, Uint8Array, { access: "read" })],
+  "map for writing": [BufferUsage.copyDst, (buffer) => Mapping.map(buffer, Uint8Array, { access: "write" })],
+  "dispatch on": [BufferUsage.storage, (buffer) => CommandQueue.dispatch(Kernels.iota, { y: buffer, start: 0 }, 1)]
+}
 
 /** A lease on a second, open device, which is foreign to every backend under test. */
 const foreignLease = Effect.gen(function*() {
@@ -76,21 +68,27 @@ const destroyedBuffer = Effect.gen(function*() {
 /** A value as a buffer, although the types forbid it. */
 const untyped = (value: unknown): Effect.Effect<BufferLike> => Effect.succeed(value as BufferLike)
 
-const wrongBuffers: ReadonlyArray<Mistake> = places.flatMap(([name, usage, call]): ReadonlyArray<Mistake> => {
-  const without = BufferUsage.defaultUsage & ~usage
-  const mistake = (what: string, reason: Reason["_tag"], buffer: Effect.Effect<BufferLike, unknown, TestServices>) =>
-    [`${name} a ${what}`, reason, Effect.flatMap(buffer, (wrong) => onLeases((other) => call(wrong, other)))] as const
-  return [
-    mistake("released lease", "Released", releasedLease),
-    mistake("lease of a closed scope", "Released", Effect.scoped(BufferPool.allocate(64))),
-    mistake("lease of a closed pool", "Released", Effect.map(closedPool, ({ lease }) => lease)),
-    mistake("destroyed device buffer", "Released", destroyedBuffer),
-    mistake("foreign lease", "ForeignDevice", foreignLease),
-    mistake("null", "InvalidRequest", untyped(null)),
-    mistake("plain object", "InvalidRequest", untyped({ size: 64, usage: BufferUsage.defaultUsage })),
-    mistake(`lease without ${BufferUsage.format(usage)}`, "InvalidRequest", BufferPool.allocate(64, { usage: without }))
-  ]
-})
+const wrongBuffers: ReadonlyArray<Mistake> = Object.entries(places).flatMap(
+  ([name, [usage, call]]): ReadonlyArray<Mistake> => {
+    const without = BufferUsage.defaultUsage & ~usage
+    const mistake = (what: string, reason: Reason["_tag"], buffer: Effect.Effect<BufferLike, unknown, TestServices>) =>
+      [`${name} a ${what}`, reason, Effect.flatMap(buffer, (wrong) => onLeases((other) => call(wrong, other)))] as const
+    return [
+      mistake("released lease", "Released", releasedLease),
+      mistake("lease of a closed scope", "Released", Effect.scoped(BufferPool.allocate(64))),
+      mistake("lease of a closed pool", "Released", Effect.map(closedPool, ({ lease }) => lease)),
+      mistake("destroyed device buffer", "Released", destroyedBuffer),
+      mistake("foreign lease", "ForeignDevice", foreignLease),
+      mistake("null", "InvalidRequest", untyped(null)),
+      mistake("plain object", "InvalidRequest", untyped({ size: 64, usage: BufferUsage.defaultUsage })),
+      mistake(
+        `lease without ${BufferUsage.format(usage)}`,
+        "InvalidRequest",
+        BufferPool.allocate(64, { usage: without })
+      )
+    ]
+  }
+)
 
 /** Ranges that are invalid for a buffer of 62 bytes. */
 const ranges: ReadonlyArray<readonly [name: string, offset: number, bytes: number]> = [
@@ -142,60 +140,50 @@ const wrongLengths = failing("InvalidRequest", {
 })
 
 /** Calls with only an offset or only a length, and their messages: a message names only what the call passed. */
-const said: ReadonlyArray<readonly [name: string, problem: string, call: Call]> = [
-  [
-    "a read from past the end",
+const said: Readonly<Record<string, readonly [problem: string, call: Call]>> = {
+  "a read from past the end": [
     "offset 68 is outside the buffer of 64 bytes",
     (lease) => CommandQueue.read(lease, Float32Array, { offset: 68 })
   ],
-  [
-    "a fill from past the end",
+  "a fill from past the end": [
     "offset 68 is outside the buffer of 64 bytes",
     (lease) => CommandQueue.fill(lease, 0, { offset: 68 })
   ],
-  [
-    "a copy from past the end",
+  "a copy from past the end": [
     "sourceOffset 68 is outside the source of 64 bytes",
     (lease, other) => CommandQueue.copy(lease, other, { sourceOffset: 68 })
   ],
-  [
-    "a copy to past the end",
+  "a copy to past the end": [
     "targetOffset 68 is outside the target of 64 bytes",
     (lease, other) => CommandQueue.copy(other, lease, { targetOffset: 68 })
   ],
-  [
-    "a read from NaN",
+  "a read from NaN": [
     "offset NaN is no whole number of bytes, zero or more",
     (lease) => CommandQueue.read(lease, Float32Array, { offset: NaN })
   ],
-  [
-    "a read of NaN elements",
+  "a read of NaN elements": [
     "length NaN is no whole number of Float32Array elements, zero or more",
     (lease) => CommandQueue.read(lease, Float32Array, { length: NaN })
   ],
-  [
-    "a fill at a part of its pattern",
+  "a fill at a part of its pattern": [
     "offset 8 is no multiple of the pattern's 16 bytes",
     (lease) => CommandQueue.fill(lease, new Float64Array(2), { offset: 8 })
   ],
-  [
-    "a fill of a part of its pattern",
+  "a fill of a part of its pattern": [
     "the 24 bytes to fill are no multiple of the pattern's 16",
     (lease) => CommandQueue.fill(lease, new Float64Array(2), { size: 24 })
   ],
-  [
-    "a fill up to the end that is within a pattern",
+  "a fill up to the end that is within a pattern": [
     "the 64 bytes to fill are no multiple of the pattern's 128",
     (lease) => CommandQueue.fill(lease, new Float64Array(16))
   ],
-  [
-    "a fill of NaN bytes",
+  "a fill of NaN bytes": [
     "size NaN is no whole number of bytes, zero or more",
     (lease) => CommandQueue.fill(lease, 0, { size: NaN })
   ]
-]
+}
 
-const saidTests: ReadonlyArray<ConformanceTest> = said.map(([name, problem, call]) =>
+const saidTests: ReadonlyArray<ConformanceTest> = Object.entries(said).map(([name, [problem, call]]) =>
   inGroup("wrong ranges")(`the error of ${name} names only what was passed`, { counting: true }, function*() {
     const reason = yield* Expect.failsWith(name, onLeases(call), "InvalidRequest")
     Expect.equal("the problem", reason.problem, problem)

@@ -56,39 +56,32 @@ const isReleased = (buffer: BufferLike.BufferLike) =>
   Expect.failsWith("a read when it is released", CommandQueue.read(buffer, Uint8Array), "Released")
 
 /** Each command leaves the 64 bytes of another buffer as they are. */
-const commands: ReadonlyArray<
-  readonly [
-    name: string,
-    call: (
-      buffer: BufferLike.BufferLike,
-      other: BufferLike.BufferLike
-    ) => Effect.Effect<unknown, GpuError, TestServices>
-  ]
-> = [
-  ["write", (buffer) => CommandQueue.write(buffer, new Uint8Array(0))],
-  ["read", (buffer) => Effect.map(CommandQueue.read(buffer, Float64Array), ({ length }) => length)],
-  ["readInto", (buffer) => CommandQueue.readInto(buffer, new Uint8Array(0))],
-  ["fill", (buffer) => CommandQueue.fill(buffer, 7)],
-  ["fill with 128 bytes", (buffer) => CommandQueue.fill(buffer, new Uint8Array(128))],
-  ["copy to", (buffer, other) => CommandQueue.copy(other, buffer, { size: 0 })],
-  ["copy from", (buffer, other) => CommandQueue.copy(buffer, other)],
-  ["copy to itself", (buffer) => CommandQueue.copy(buffer, buffer)],
-  ["copy a rectangle to", (buffer, other) => CommandQueue.copyRect(other, buffer, { region: [0, 4] })],
-  ["copy a rectangle from", (buffer, other) => CommandQueue.copyRect(buffer, other, { region: [0, 4] })],
-  ["write a rectangle", (buffer) => CommandQueue.writeRect(buffer, new Uint8Array(0), { region: [0, 2] })],
-  [
-    "read a rectangle",
-    (buffer) => Effect.map(CommandQueue.readRect(buffer, Uint8Array, { region: [0] }), ({ length }) => length)
-  ],
-  ["read a rectangle into an array", (buffer) => CommandQueue.readRectInto(buffer, new Uint8Array(0), { region: [0] })],
-  ["map", (buffer) => Effect.map(Effect.scoped(Mapping.map(buffer, Float32Array)), ({ data }) => data.length)],
-  ["dispatch", (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 0)],
-  ["dispatch beside another", (x, y) => CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 0)],
-  [
-    "migrate",
-    (buffer) => Effect.catchReason(MemoryObjects.migrate([buffer]), "GpuError", "Unsupported", () => Effect.void)
-  ]
-]
+const commands: Readonly<
+  Record<
+    string,
+    (buffer: BufferLike.BufferLike, other: BufferLike.BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
+  >
+> = {
+  "write": (buffer) => CommandQueue.write(buffer, new Uint8Array(0)),
+  "read": (buffer) => Effect.map(CommandQueue.read(buffer, Float64Array), ({ length }) => length),
+  "readInto": (buffer) => CommandQueue.readInto(buffer, new Uint8Array(0)),
+  "fill": (buffer) => CommandQueue.fill(buffer, 7),
+  "fill with 128 bytes": (buffer) => CommandQueue.fill(buffer, new Uint8Array(128)),
+  "copy to": (buffer, other) => CommandQueue.copy(other, buffer, { size: 0 }),
+  "copy from": (buffer, other) => CommandQueue.copy(buffer, other),
+  "copy to itself": (buffer) => CommandQueue.copy(buffer, buffer),
+  "copy a rectangle to": (buffer, other) => CommandQueue.copyRect(other, buffer, { region: [0, 4] }),
+  "copy a rectangle from": (buffer, other) => CommandQueue.copyRect(buffer, other, { region: [0, 4] }),
+  "write a rectangle": (buffer) => CommandQueue.writeRect(buffer, new Uint8Array(0), { region: [0, 2] }),
+  "read a rectangle": (buffer) =>
+    Effect.map(CommandQueue.readRect(buffer, Uint8Array, { region: [0] }), ({ length }) => length),
+  "read a rectangle into an array": (buffer) => CommandQueue.readRectInto(buffer, new Uint8Array(0), { region: [0] }),
+  "map": (buffer) => Effect.map(Effect.scoped(Mapping.map(buffer, Float32Array)), ({ data }) => data.length),
+  "dispatch": (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 0),
+  "dispatch beside another": (x, y) => CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 0),
+  "migrate": (buffer) =>
+    Effect.catchReason(MemoryObjects.migrate([buffer]), "GpuError", "Unsupported", () => Effect.void)
+}
 
 const wrong: Readonly<Record<string, Call>> = {
   "a write of one byte to": (buffer) => CommandQueue.write(buffer, new Uint8Array(1)),
@@ -233,7 +226,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.write(other, data)
     for (const [name, make] of ways) {
       const buffer = yield* make
-      for (const [command, call] of commands) {
+      for (const [command, call] of Object.entries(commands)) {
         const answer = yield* call(buffer, other)
         if (answer !== undefined) Expect.equal(`elements of ${command} on ${name}`, answer as number, 0)
       }

@@ -29,57 +29,55 @@ const flags = [
 type Call = (buffer: BufferLike.BufferLike) => Effect.Effect<unknown, GpuError, TestServices>
 
 /** Every way in which the host reads or writes the bytes of a buffer. */
-const accesses: ReadonlyArray<readonly [name: string, needs: ReadonlyArray<"read" | "write">, call: Call]> = [
-  ["write", ["write"], (buffer) => CommandQueue.write(buffer, new Uint8Array(64))],
-  ["write of nothing", ["write"], (buffer) => CommandQueue.write(buffer, new Uint8Array(0))],
-  ["read", ["read"], (buffer) => CommandQueue.read(buffer, Uint8Array)],
-  ["readInto", ["read"], (buffer) => CommandQueue.readInto(buffer, new Uint8Array(64))],
-  [
-    "write of a rectangle",
+const accesses: Readonly<Record<string, readonly [needs: ReadonlyArray<"read" | "write">, call: Call]>> = {
+  "write": [["write"], (buffer) => CommandQueue.write(buffer, new Uint8Array(64))],
+  "write of nothing": [["write"], (buffer) => CommandQueue.write(buffer, new Uint8Array(0))],
+  "read": [["read"], (buffer) => CommandQueue.read(buffer, Uint8Array)],
+  "readInto": [["read"], (buffer) => CommandQueue.readInto(buffer, new Uint8Array(64))],
+  "write of a rectangle": [
     ["write"],
     (buffer) => CommandQueue.writeRect(buffer, new Uint8Array(8), { region: [4, 2] })
   ],
-  ["read of a rectangle", ["read"], (buffer) => CommandQueue.readRect(buffer, Uint8Array, { region: [4, 2] })],
-  [
-    "read of a rectangle into an array",
+  "read of a rectangle": [["read"], (buffer) => CommandQueue.readRect(buffer, Uint8Array, { region: [4, 2] })],
+  "read of a rectangle into an array": [
     ["read"],
     (buffer) => CommandQueue.readRectInto(buffer, new Uint8Array(8), { region: [4, 2] })
   ],
-  ["mapping to read", ["read"], (buffer) => Effect.scoped(Mapping.map(buffer, Uint8Array, { access: "read" }))],
-  ["mapping to write", ["write"], (buffer) => Effect.scoped(Mapping.map(buffer, Uint8Array, { access: "write" }))],
-  ["mapping", ["read", "write"], (buffer) => Effect.scoped(Mapping.map(buffer, Uint8Array))],
-  [
-    "mapping to write every second byte, which keeps the others",
+  "mapping to read": [["read"], (buffer) => Effect.scoped(Mapping.map(buffer, Uint8Array, { access: "read" }))],
+  "mapping to write": [["write"], (buffer) => Effect.scoped(Mapping.map(buffer, Uint8Array, { access: "write" }))],
+  "mapping": [["read", "write"], (buffer) => Effect.scoped(Mapping.map(buffer, Uint8Array))],
+  "mapping to write every second byte, which keeps the others": [
     ["read", "write"],
     (buffer) => Effect.scoped(Mapping.map(buffer, Uint8Array, { access: "write", shape: [32], strides: [2] }))
   ]
-]
+}
 
 const bytes = ImageFormat.make("r", "uint8")
 
 /** The same ways for an image over a buffer. */
-const imageAccesses: ReadonlyArray<
-  readonly [
-    name: string,
-    needs: ReadonlyArray<"read" | "write">,
-    call: (image: DeviceImage) => Effect.Effect<unknown, GpuError, TestServices>
-  ]
-> = [
-  ["write", ["write"], (image) => Images.write(image, new Uint8Array(64))],
-  ["write of nothing", ["write"], (image) => Images.write(image, new Uint8Array(0), { extent: [0] })],
-  ["read", ["read"], (image) => Images.read(image)],
-  ["read of a part as a class", ["read"], (image) => Images.read(image, Uint32Array, { extent: [8] })],
-  ["readInto", ["read"], (image) => Images.readInto(image, new Uint8Array(64))],
-  ["mapping to read", ["read"], (image) => Effect.scoped(Images.map(image, { access: "read" }))],
-  ["mapping to write", ["write"], (image) => Effect.scoped(Images.map(image, { access: "write" }))],
-  ["mapping", ["read", "write"], (image) => Effect.scoped(Images.map(image))],
-  ["mapping of nothing", ["read", "write"], (image) => Effect.scoped(Images.map(image, { extent: [0] }))],
-  [
-    "mapping to write every second element, which keeps the others",
+const imageAccesses: Readonly<
+  Record<
+    string,
+    readonly [
+      needs: ReadonlyArray<"read" | "write">,
+      call: (image: DeviceImage) => Effect.Effect<unknown, GpuError, TestServices>
+    ]
+  >
+> = {
+  "write": [["write"], (image) => Images.write(image, new Uint8Array(64))],
+  "write of nothing": [["write"], (image) => Images.write(image, new Uint8Array(0), { extent: [0] })],
+  "read": [["read"], (image) => Images.read(image)],
+  "read of a part as a class": [["read"], (image) => Images.read(image, Uint32Array, { extent: [8] })],
+  "readInto": [["read"], (image) => Images.readInto(image, new Uint8Array(64))],
+  "mapping to read": [["read"], (image) => Effect.scoped(Images.map(image, { access: "read" }))],
+  "mapping to write": [["write"], (image) => Effect.scoped(Images.map(image, { access: "write" }))],
+  "mapping": [["read", "write"], (image) => Effect.scoped(Images.map(image))],
+  "mapping of nothing": [["read", "write"], (image) => Effect.scoped(Images.map(image, { extent: [0] }))],
+  "mapping to write every second element, which keeps the others": [
     ["read", "write"],
     (image) => Effect.scoped(Images.map(image, Uint8Array, { access: "write", shape: [32], strides: [2] }))
   ]
-]
+}
 
 const isAllowed = (needs: ReadonlyArray<"read" | "write">, allowed: ReadonlyArray<"read" | "write">): boolean =>
   needs.every((one) => allowed.includes(one))
@@ -125,7 +123,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     for (const [flag, bit, allowed] of flags) {
       const buffer = yield* BufferPool.allocate(64, { usage: defaultUsage | bit })
       const region = yield* SubRegion.make(buffer, { size: 32 })
-      for (const [name, needs, call] of accesses) {
+      for (const [name, [needs, call]] of Object.entries(accesses)) {
         if (isAllowed(needs, allowed)) {
           yield* call(buffer)
           continue
@@ -143,7 +141,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     for (const [flag, bit, allowed] of flags) {
       const image = yield* over(yield* BufferPool.allocate(64, { usage: defaultUsage | bit }))
       if (image === undefined) continue
-      for (const [name, needs, call] of imageAccesses) {
+      for (const [name, [needs, call]] of Object.entries(imageAccesses)) {
         if (isAllowed(needs, allowed)) {
           yield* call(image)
           continue
