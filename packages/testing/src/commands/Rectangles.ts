@@ -12,7 +12,7 @@ import * as Scope from "effect/Scope"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { copyAlignment } from "../memory/Alignment.ts"
-import { failing, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
+import { failing, invalid, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
 import { filled, written } from "../pool/Leases.ts"
 import { forSeeds, type Random, seeds } from "../Random.ts"
 
@@ -202,11 +202,12 @@ const short = BufferPool.allocate(62)
 
 const mistakes: ReadonlyArray<Mistake> = [
   ...Object.entries(calls).flatMap(([name, call]) =>
-    wrongPlaces.map(([what, placement, ...given]): Mistake => [
-      `${name} a rectangle ${what}`,
-      "InvalidRequest",
-      Effect.flatMap(short, call(placement, given.length === 0 ? region : given[0]!))
-    ])
+    wrongPlaces.map(([what, placement, ...given]) =>
+      invalid(
+        `${name} a rectangle ${what}`,
+        Effect.flatMap(short, call(placement, given.length === 0 ? region : given[0]!))
+      )
+    )
   ),
   ...failing("InvalidRequest", {
     "a rectangular copy within one lease": Effect.flatMap(

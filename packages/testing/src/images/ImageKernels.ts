@@ -25,7 +25,7 @@ import * as Result from "effect/Result"
 import * as Kernels from "../commands/Kernels.ts"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
-import { failing, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
+import { failing, invalid, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
 import { written } from "../pool/Leases.ts"
 import { Random } from "../Random.ts"
 import * as AnyImage from "./AnyImage.ts"
@@ -297,16 +297,17 @@ const tooMany = Effect.gen(function*() {
 })
 
 const mistakes: ReadonlyArray<Mistake> = [
-  ...(["source", "result"] as const).map((name): Mistake => [
-    `a ${name} that is mapped`,
-    "InvalidRequest",
-    withImages((source, result) =>
-      Effect.scoped(Effect.andThen(
-        Images.map(name === "source" ? source : result, { access: "read" }),
-        CommandQueue.dispatch(flipRgba8, { source, result, width: 4 }, 4)
-      ))
+  ...(["source", "result"] as const).map((name) =>
+    invalid(
+      `a ${name} that is mapped`,
+      withImages((source, result) =>
+        Effect.scoped(Effect.andThen(
+          Images.map(name === "source" ? source : result, { access: "read" }),
+          CommandQueue.dispatch(flipRgba8, { source, result, width: 4 }, 4)
+        ))
+      )
     )
-  ]),
+  ),
   ...failing("InvalidRequest", {
     "no image at all": withImages((_, target) => untyped(flipRgba8, { result: target, width: 4 })),
     "a number for an image": withImages((_, target) => untyped(flipRgba8, { source: 1, result: target, width: 4 })),

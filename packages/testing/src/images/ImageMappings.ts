@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
-import { failing, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
+import { failing, invalid, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
 import { indices } from "../memory/Mappings.ts"
 import { forSeeds, type Random, seeds } from "../Random.ts"
 import * as AnyImage from "./AnyImage.ts"
@@ -93,11 +93,12 @@ const withImage = (call: (image: DeviceImage) => Effect.Effect<unknown, GpuError
 const noClasses: ReadonlyArray<unknown> = [DataView, ArrayBuffer, Array, Object, () => 1]
 
 const mistakes: ReadonlyArray<Mistake> = [
-  ...noClasses.map((type): Mistake => [
-    `map as ${(type as { readonly name: string }).name || "a function"}`,
-    "InvalidRequest",
-    withImage((image) => Images.map(image, type as typeof Uint8Array))
-  ]),
+  ...noClasses.map((type) =>
+    invalid(
+      `map as ${(type as { readonly name: string }).name || "a function"}`,
+      withImage((image) => Images.map(image, type as typeof Uint8Array))
+    )
+  ),
   ...failing("InvalidRequest", {
     "map as the name of a class": withImage((image) =>
       Images.map(image, "Uint8Array" as unknown as typeof Uint8Array, {})

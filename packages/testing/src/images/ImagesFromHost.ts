@@ -14,7 +14,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { type ConformanceTest, inGroup, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
-import { failing, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
+import { failing, invalid, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
 import { expectNoFailure, interruptedAt } from "../pool/Interruption.ts"
 import { Random } from "../Random.ts"
 import * as ImageBodies from "./ImageBodies.ts"
@@ -108,11 +108,9 @@ const noHostArray = (
 ): Effect.Effect<unknown, GpuError, TestServices> => Effect.flatMap(make(new Uint8Array(16)), call)
 
 const mistakes: ReadonlyArray<Mistake> = [
-  ...[null, undefined, 5, "data", [1, 2, 3, 4], {}].map((data): Mistake => [
-    `${JSON.stringify(data) ?? "nothing"} for data`,
-    "InvalidRequest",
-    Effect.suspend(() => make(data))
-  ]),
+  ...[null, undefined, 5, "data", [1, 2, 3, 4], {}].map((data) =>
+    invalid(`${JSON.stringify(data) ?? "nothing"} for data`, Effect.suspend(() => make(data)))
+  ),
   ...failing("InvalidRequest", {
     "shared data": Effect.suspend(() => make(new Uint8Array(new SharedArrayBuffer(16)))),
     "detached data": Effect.suspend(() => make(detached())),

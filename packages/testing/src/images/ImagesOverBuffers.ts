@@ -16,7 +16,7 @@ import * as Scope from "effect/Scope"
 import * as Kernels from "../commands/Kernels.ts"
 import { type ConformanceTest, inGroup, type TestOptions, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
-import { failing, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
+import { failing, invalid, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
 import { expectNoFailure, interruptedAt } from "../pool/Interruption.ts"
 import { filled } from "../pool/Leases.ts"
 
@@ -76,11 +76,9 @@ const whole = BufferUsage.defaultUsage
 const badWidths: ReadonlyArray<unknown> = [0, -1, 1.5, NaN, Infinity, 5, "4", {}]
 
 const mistakes: ReadonlyArray<Mistake> = [
-  ...badWidths.map((width): Mistake => [
-    `a width of ${typeof width} ${String(width)}`,
-    "InvalidRequest",
-    over(16, whole, { width: width as number })
-  ]),
+  ...badWidths.map((width) =>
+    invalid(`a width of ${typeof width} ${String(width)}`, over(16, whole, { width: width as number }))
+  ),
   ...failing("InvalidRequest", {
     "a buffer of less than an element": over(2, whole),
     "a buffer of no bytes": over(0, whole),
