@@ -27,11 +27,10 @@ interface Holder {
   readonly stack?: unknown
 }
 
-/** Undefined where the program wants no stacks, where a hardened realm freezes their length, and where the engine has none. */
+/** Undefined where the program wants no stacks, and where the engine has none. */
 const capture = (): Holder | undefined => {
-  const limit = Object.getOwnPropertyDescriptor(Error, "stackTraceLimit")
-  const length: unknown = limit?.value
-  if (limit?.writable !== true || typeof length !== "number" || length <= 0) return undefined
+  const length = engine.stackTraceLimit
+  if (length === undefined || length <= 0) return undefined
   const holder: Holder = {}
   engine.stackTraceLimit = Math.max(mostLooked, length)
   try {

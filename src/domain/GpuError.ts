@@ -770,14 +770,7 @@ export class GpuError extends Schema.TaggedError<GpuError>("effect-gpu-pool/GpuE
  * @category guards
  * @since 0.1.0
  */
-export const isGpuError = (u: unknown): u is GpuError => {
-  try {
-    return Predicate.hasProperty(u, TypeId)
-  } catch {
-    // a value that throws when it is looked at, as a revoked proxy
-    return false
-  }
-}
+export const isGpuError = (u: unknown): u is GpuError => Predicate.hasProperty(u, TypeId)
 
 /**
  * Makes a {@link GpuError} from its reason.

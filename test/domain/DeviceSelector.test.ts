@@ -119,21 +119,6 @@ describe("texts of selections", () => {
   })
 })
 
-describe("what is no text", () => {
-  const readers = [
-    DeviceSelector.parse,
-    DeviceSelector.parsePyOpenClTest,
-    DeviceSelector.parsePyOpenClContext,
-    DeviceSelector.parseCudaDevice
-  ]
-
-  it.each([undefined, null, 0, {}, ["host"], Symbol("host")])("is refused by every reader: %s", (value) => {
-    for (const read of readers) {
-      assert.match(refusal(Reflect.apply(read, undefined, [value])).problem, /was given for the text of a selection/)
-    }
-  })
-})
-
 describe("texts of other libraries", () => {
   it.each([
     ["0", "opencl:0"],

@@ -38,7 +38,7 @@ describe("a plan of faults", () => {
     (window) => {
       const plan = new FaultPlan<string>()
       const plans = new FaultPlans()
-      plans.add("Op.run", plan, window, [], () => "a")
+      plans.add("Op.run", plan, window, "a")
       assert.match(plans.problem?.message ?? "", /^Op\.run: .* is no positive integer/)
       strictEqual(next(plan, 2), "--")
       plans.clear(plan)

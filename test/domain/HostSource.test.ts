@@ -118,11 +118,4 @@ describe("Kernel.hostFunction", () => {
     const untyped = Kernel.hostFunction as unknown as (values: object, make: () => () => void) => unknown
     assert.throws(() => untyped({ value }, () => () => {}), TypeError, "Kernel.hostFunction")
   })
-
-  it("refuses what is no record, or makes no function", () => {
-    const untyped = Kernel.hostFunction as unknown as (values: unknown, make: unknown) => unknown
-    assert.throws(() => untyped(undefined, () => () => {}), TypeError, "the values")
-    assert.throws(() => untyped({}, 3), TypeError, "make")
-    assert.throws(() => untyped({}, () => 3), TypeError, "what make answers")
-  })
 })

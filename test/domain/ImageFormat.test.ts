@@ -59,19 +59,6 @@ describe("ImageFormat", () => {
     }
   })
 
-  it("finds fault with what is no format", () => {
-    const wrong: ReadonlyArray<unknown> = [
-      undefined,
-      null,
-      {},
-      { order: "r" },
-      { order: "toString", type: "unorm8" },
-      { order: "r", type: "unorm9" },
-      { order: Symbol("r"), type: 7 }
-    ]
-    for (const value of wrong) assert.isString(ImageFormat.problem(value as ImageFormat.ImageFormat))
-  })
-
   it("is compared and hashed by its two parts", () =>
     fc.assert(fc.property(fc.constantFrom(...everyPair), fc.constantFrom(...everyPair), (one, other) => {
       const same = ImageFormat.format(one) === ImageFormat.format(other)

@@ -56,8 +56,6 @@ const someArgument: fc.Arbitrary<KernelArgument> = fc.oneof(
   fc.tuple(someName, fc.boolean()).map(([name, withOffset]): KernelArgument => VectorArg("f32", name, { withOffset }))
 )
 
-const untyped = (options: object) => Kernel.make({ name: "k", args: [], body: {}, ...options } as never)
-
 describe("Kernel.check", () => {
   it.each(places)("takes a good name for %s", (_, make) => {
     fc.assert(fc.property(good, (name) => assert.isUndefined(Kernel.check(make(name)))))
@@ -80,17 +78,6 @@ describe("Kernel.check", () => {
     const message = refusal(kernel([VectorArg("f32", word)]))
     assert.include(message, `"${word}" in kernel "kernelName" is a word that a language of kernels reserves.`)
     assert.include(message, "kernels are portable")
-  })
-
-  it("refuses names that nobody reads, in the definition and in its arguments", () => {
-    assert.match(refusal(untyped({ workGroupSize: 4 })), /^Kernel\.make, kernel "k": .*Did you mean workgroupSize\?/)
-    const vector = VectorArg("f32", "x", { acces: "read" } as object)
-    assert.match(
-      refusal(kernel([vector])),
-      /^KernelArgument\.VectorArg, argument "x": there is no option "acces"\. Did you mean access\?/
-    )
-    const image = ImageArg("x", { acces: "read" } as object)
-    assert.match(refusal(kernel([image])), /^KernelArgument\.ImageArg, argument "x": .*Did you mean access\?/)
   })
 
   it("refuses a bad name of the kernel, but lets it be a word of a language, since it stays on this side", () => {
@@ -128,41 +115,21 @@ describe("Kernel.check", () => {
     }))
   })
 
-  it("takes every element type and access that exist, and no other", () => {
+  it("takes every element type and access", () => {
     for (const dtype of ["f32", "i32", "u32", "f16", "f64"] as const) {
       assert.isUndefined(Kernel.check(kernel([ScalarArg(dtype, "a")])))
       for (const access of ["read", "write", "readwrite"] as const) {
         assert.isUndefined(Kernel.check(kernel([VectorArg(dtype, "x", { access })])))
       }
     }
-    for (const dtype of ["bf16", "F32", "", "toString", undefined, null]) {
-      refuses(kernel([VectorArg(dtype as never, "x")]), String(dtype), `"x"`)
-      refuses(kernel([ScalarArg(dtype as never, "a")]), String(dtype), `"a"`)
-    }
-    for (const access of ["readWrite", "rw", ""]) {
-      refuses(kernel([VectorArg("f32", "x", { access: access as never })]), `"${access}"`, `"x"`)
-    }
   })
 
-  it("takes numbers of every size and short vectors by value, and elements of 32-bit numbers and floats alone", () => {
+  it("takes numbers of every size and short vectors by value", () => {
     assert.isUndefined(Kernel.check(kernel([ScalarArg("u64", "a"), ScalarArg("vec3<i8>", "b")])))
-    for (const type of ["vec5<f32>", "float3", "vec3", "bool", undefined]) {
-      refuses(kernel([ScalarArg(type as "i8", "a")]), shown(type), `"a"`, `as "vec3<f32>"`)
-    }
-    for (const type of ["i8", "u64", "vec3<f32>"]) {
-      refuses(kernel([VectorArg(type as "f32", "x")]), `the element type "${type}" of argument "x"`)
-    }
   })
 
-  it("takes element types of bodies that exist, and no other", () => {
+  it("takes element types of bodies", () => {
     assert.isUndefined(Kernel.check(Kernel.make({ name: "k", args: [], body: {}, dtypes: ["f16", "f64", "i32"] })))
-    for (const dtype of ["bf16", "", undefined]) {
-      refuses(
-        Kernel.make({ name: "k", args: [], body: {}, dtypes: ["f32", dtype as never] }),
-        String(dtype),
-        `of a body in kernel "k"`
-      )
-    }
   })
 
   it("takes its vectors for itemwise ones, and nothing else", () => {
@@ -185,16 +152,6 @@ describe("Kernel.check", () => {
     const problem = invalidRequest("ElementwiseKernel.make", "f32 and i32 do not add", "Cast one of them.")
     const args = [VectorArg("bf16" as "f32", "1st")] as const
     assert.strictEqual(Kernel.check(Kernel.make({ name: "k", args, body: {}, problem })), problem)
-  })
-
-  it("refuses what is neither vector nor scalar, and no kernel at all", () => {
-    for (const argument of [undefined, null, {}, { _tag: "LocalArg", name: "x" }]) {
-      assert.include(refusal(kernel([argument as never])), "neither a vector nor a scalar")
-    }
-    const changes = [{ args: undefined }, { dtypes: undefined }, { itemwise: undefined }, { problem: "wrong" }]
-    for (const value of [undefined, null, {}, "scale", ...changes.map((change) => ({ ...kernel([]), ...change }))]) {
-      assert.include(refusal(value as never), "Kernel.make")
-    }
   })
 })
 
@@ -294,13 +251,6 @@ describe("Kernel.make", () => {
     assert.strictEqual(Kernel.fixed(copy), fixed)
     assert.strictEqual(fixed.args.length, 1)
   })
-
-  it.each([undefined, null, 7, { name: "k", args: [] }])(
-    "throws a TypeError for options that are none: %s",
-    (options) => {
-      assert.throws(() => Kernel.make(options as never), /^Kernel\.make: .* was given for/)
-    }
-  )
 
   it("reads and writes a vector without an offset unless told otherwise", () => {
     const { access, withOffset } = VectorArg("f32", "x")

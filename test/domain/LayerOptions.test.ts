@@ -64,16 +64,6 @@ describe("the options of a layer", () => {
     assert.include(messageOf(options), `Some.layer: ${message}`)
   })
 
-  it("are answered as well where one throws when it is read", () => {
-    const throwing = Object.defineProperty({}, "bytes", {
-      enumerable: true,
-      get: () => {
-        throw new Error("no")
-      }
-    })
-    assert.include(messageOf(throwing), "Some.layer: an argument could not be read")
-  })
-
   it("are texts in configuration where they can be written as one", () => {
     const texts = LayerOptions.texts(schema)
     const decode = Schema.decodeUnknownSync(texts)

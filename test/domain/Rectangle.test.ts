@@ -149,7 +149,7 @@ describe("a region", () => {
   })
 
   it("says what is wrong with it in the caller's words", () => {
-    const messages = [[6], [4, 1.5], [-4], [2 ** 52, 4], [4, 1, 1, 1]].map((region) => {
+    const messages = [[6], [4, 1.5], [-4], [2 ** 52, 4]].map((region) => {
       const problem = Rectangle.extentOf(operation, region as unknown as Rectangle.Region, ofFour)
       return isGpuError(problem) && problem.reason._tag === "InvalidRequest" ? problem.reason.problem : problem
     })
@@ -157,8 +157,7 @@ describe("a region", () => {
       "region's row length 6 is no multiple of 4 bytes",
       "region's row count 1.5 is no whole number, zero or more",
       "region's byte count -4 is no whole number, zero or more",
-      "region [4503599627370496, 4, 1] has more bytes than can be counted",
-      "region an array is no list of up to three numbers"
+      "region [4503599627370496, 4, 1] has more bytes than can be counted"
     ])
   })
 })

@@ -419,7 +419,7 @@ describe("Faults", () => {
     ["Faults.failOpenings", (faults) => faults.failOpenings({ nth: -1 })],
     ["Faults.failAllocations", (faults) => faults.failAllocations({ nth: 0 })],
     ["Faults.failFrees", (faults) => faults.failFrees({ times: 0.5 })],
-    ["Faults.failCommands", (faults) => faults.failCommands({ lg: "a typing mistake" } as never)],
+    ["Faults.failCommands", (faults) => faults.failCommands({ nth: 1.5 })],
     ["Faults.loseAt", (faults) => faults.loseAt(NaN)],
     ["Faults.delay", (faults) => faults.delay({ reads: -1 })]
   ]

@@ -94,21 +94,11 @@ describeWith(["webgpu"], "Options of a WebGPU layer", () => {
       assert.include(error.message, `WebGpu.layer: there is no option "${name}". Did you mean ${near}?`)
     }).pipe(Effect.scoped))
 
-  it.effect("are refused where a GPU of the program's has no use for them, or what is adopted", () =>
+  it.effect("are refused where a GPU of the program's has no use for them", () =>
     Effect.gen(function*() {
-      const { device, gpu } = yield* WebGpu.WebGpu
+      const { gpu } = yield* WebGpu.WebGpu
       const flags = yield* Effect.flip(Layer.build(WebGpu.layerFrom(gpu, { flags: [] } as never)))
       assert.include(flags.message, `WebGpu.layerFrom: there is no option "flags".`)
-      const buffer = device.createBuffer({ size: 16, usage: 12 })
-      const adopted = yield* Effect.flip(WebGpu.adopt(buffer, { takeOvers: true } as never))
-      assert.include(adopted.message, `WebGpu.adopt: there is no option "takeOvers". Did you mean takeOver?`)
-      const texture = device.createTexture({ size: [2, 2], format: "rgba8unorm", usage: 3 })
-      const image = yield* Effect.flip(WebGpu.adoptImage(texture, { lable: "x" } as never))
-      assert.include(image.message, `WebGpu.adoptImage: there is no option "lable". Did you mean label?`)
-      const kept = yield* Effect.flip(WebGpu.adopt(buffer, { takeOver: "no" as never }))
-      assert.include(kept.message, `WebGpu.adopt: takeOver "no" is no boolean`)
-      const keptTexture = yield* Effect.flip(WebGpu.adoptImage(texture, { takeOver: 0 as never }))
-      assert.include(keptTexture.message, "WebGpu.adoptImage: takeOver 0 is no boolean")
     }).pipe(Effect.scoped, Effect.provide(WebGpu.layer({ flags: ["backend=null"] }))))
 
   it.effect("are refused as labels of what is adopted", () =>
@@ -160,26 +150,16 @@ describeWith(["opencl"], "Options of an OpenCL layer", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.effect("are refused where functions of the program's have no use for them, and shared memory and what is adopted", () =>
+  it.effect("are refused where functions of the program's have no use for them, and by shared memory", () =>
     Effect.gen(function*() {
       const { api } = yield* OpenCl.OpenCl
       yield* fails(
         Layer.build(OpenCl.layerFrom(api, { library: "libOpenCL.so" } as never)),
         `OpenCl.layerFrom: there is no option "library".`
       )
-      yield* fails(
-        OpenCl.load({ libary: "x" } as never),
-        `OpenCl.load: there is no option "libary". Did you mean library?`
-      )
       yield* fails(Layer.build(Svm.layerPool({ maxByte: 1 } as never)), `"maxByte". Did you mean maxBytes?`)
       yield* fails(Layer.build(Svm.layerPool({ grains: "fine" } as never)), `"grains". Did you mean grain?`)
       yield* fails(Layer.build(Svm.layerAllocator({ align: 8 } as never)), `"align". Did you mean alignment?`)
-      yield* fails(OpenClMemory.adopt(1n, { takeOvers: true } as never), `"takeOvers". Did you mean takeOver?`)
-      yield* fails(OpenClMemory.adoptImage(1n, { lable: "x" } as never), `"lable". Did you mean label?`)
-      yield* BufferPool.use(
-        16,
-        (buffer) => fails(Svm.view(buffer, Uint8Array, { shapes: [4] } as never), `"shapes". Did you mean shape?`)
-      )
     }).pipe(Effect.scoped, Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layer())))))
 
   it.effect("are refused as labels and memory of commands and of what is adopted", () =>

@@ -168,16 +168,6 @@ describeWith(["opencl"], "Opening an OpenCL device", () => {
       deepStrictEqual(watched.alive(), {})
     }))
 
-  it.effect.each([["{}", {}], ["null", null], ["7", 7], ["an array", []]])(
-    "refuses what are no functions of OpenCL: %s",
-    ([, api]) =>
-      Effect.gen(function*() {
-        const error = yield* Effect.flip(Effect.scoped(Layer.build(OpenCl.layerFrom(api as never))))
-        strictEqual(error.reason._tag, "InvalidRequest")
-        assert.match(error.message, /^OpenCl\.layerFrom: .* was given for the functions of OpenCl?/i)
-      })
-  )
-
   it.effect("refuses selectors that are neither a text nor an index", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(OpenCl.layer({ platform: 7n as never }))))

@@ -215,20 +215,6 @@ describeWith(["opencl"], "OpenClMemory.adoptSampler", () => {
       })
     ))
 
-  it.effect("refuses options that there are not, and leaves the program its reference", () =>
-    onDevice((watched) =>
-      Effect.gen(function*() {
-        const { handle, release } = yield* theirs
-        for (const bad of [{ retian: false }, { retain: "no" }, { retain: 0 }, null, 5]) {
-          const error = yield* Effect.flip(OpenClMemory.adoptSampler(handle, bad as never))
-          strictEqual(error.reason._tag, "InvalidRequest")
-          assert.include(error.message, "OpenClMemory.adoptSampler: ")
-        }
-        strictEqual(watched.count("clRetainSampler"), 0)
-        strictEqual(release(), 0)
-      })
-    ))
-
   const bends = [
     ["of another context", "ForeignDevice", CL_SAMPLER_CONTEXT, 8n],
     ["of an addressing that there is not", "Unsupported", CL_SAMPLER_ADDRESSING_MODE, 0x1199]

@@ -254,9 +254,6 @@ describeWith(["opencl"], "OpenCl.layerFromHandles", () => {
 
 describeWith(["opencl"], "What are no handles", () => {
   it.live.each([
-    ["undefined", undefined],
-    ["null", null],
-    ["7", 7],
     ["{}", {}],
     ["numbers", { context: 1, queue: 1, device: 1 }],
     ["a null address", { context: 0n, queue: 1n, device: 1n }],
@@ -305,16 +302,12 @@ describeWith(["opencl"], "What are no handles", () => {
     Effect.gen(function*() {
       const { handles } = yield* otherCode
       for (
-        const options of [{ platform: 0 }, { hostMemory: 1 }, { byteGranular: "yes" }, { api: {} }, { api: null }, 7]
+        const options of [{ platform: 0 }, { hostMemory: 1 }, { byteGranular: "yes" }, 7]
       ) {
         const error = yield* failing(handles, options as never)
         strictEqual(error.reason._tag, "InvalidRequest", String(options))
         assert.match(error.message, /^OpenCl\.layerFromHandles: /)
       }
-      const revoked = Proxy.revocable({}, {})
-      revoked.revoke()
-      strictEqual((yield* failing(revoked.proxy)).reason._tag, "InvalidRequest")
-      strictEqual((yield* failing(handles, revoked.proxy)).reason._tag, "InvalidRequest")
       const api = {
         ...(yield* OpenCl.load()),
         clCreateBuffer: (...args: ReadonlyArray<unknown>) => setCode(args.at(-1) as OpenCl.Pointer, -6)

@@ -228,16 +228,6 @@ describeWith(["opencl"], "Shared virtual memory", () => {
         })
       ))
 
-    it.live("have no options but those of every allocator", () =>
-      onSvm(({ count }) =>
-        Effect.gen(function*() {
-          const allocator = yield* Allocator.Allocator
-          const error = yield* Effect.flip(allocator.allocate(64, { lable: "x" } as never))
-          assert.include(error.message, `Allocator.allocate: there is no option "lable". Did you mean label?`)
-          strictEqual(count("clSVMAlloc"), 0)
-        })
-      ))
-
     it.live("take the usage for kernels' access, and host memory for granted", () =>
       onSvm(() =>
         Effect.gen(function*() {

@@ -32,14 +32,6 @@ describe("without WebGPU", () => {
       }
     }))
 
-  it.effect("what is no GPU object is still refused", () =>
-    Effect.gen(function*() {
-      for (const gpu of [null, {}, 7, "gpu"]) {
-        const error = yield* Effect.flip(Effect.scoped(Layer.build(WebGpu.layerFrom(gpu as never))))
-        strictEqual(error.reason._tag, "InvalidRequest")
-      }
-    }))
-
   it("an insecure page is told that, with its origin, and what to do", () => {
     const error = Unavailable.noNavigatorGpu({ ...page, isSecureContext: false, origin: "http://192.168.0.7:8080" })
     says(

@@ -263,7 +263,7 @@ describeWith(["webgpu"], "WebGpu.adoptSampler", () => {
       assert.isFalse(Equal.equals(x, yield* WebGpu.adoptSampler(device.createSampler())))
     })))
 
-  it.live("refuses what is no GPUSampler, and options that it cannot have", () =>
+  it.live("refuses what is no GPUSampler, and options that go with none", () =>
     onGpu(Effect.gen(function*() {
       const { device } = yield* WebGpu.WebGpu
       const texture = device.createTexture({ size: [1], format: "r8unorm", usage: 4 })
@@ -272,10 +272,7 @@ describeWith(["webgpu"], "WebGpu.adoptSampler", () => {
       }
       texture.destroy()
       const gpu = device.createSampler()
-      strictEqual(yield* tagOf(gpu, { addressing: "wrap" as "repeat" }), "InvalidRequest")
       strictEqual(yield* tagOf(gpu, { lodMin: 2, lodMax: 1 }), "InvalidRequest")
-      strictEqual(yield* tagOf(gpu, { filtre: "linear" } as never), "InvalidRequest")
-      strictEqual(yield* tagOf(gpu, null as never), "InvalidRequest")
       strictEqual(yield* tagOf(gpu, { addressing: "clampToBorder" }), "Unsupported")
       strictEqual(yield* tagOf(gpu, { normalizedCoordinates: false }), "Unsupported")
     })))

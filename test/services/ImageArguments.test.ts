@@ -174,18 +174,4 @@ describe("ImageArguments.bind", () => {
     const lost = makeError(new DeviceLost({ backend: "host", detail: "unplugged" }))
     assertRefused(bound([read], { x: gone }, lost), "DeviceLost", "unplugged")
   })
-
-  it("says why neither can be null, and what to do", () => {
-    const [image, none] = [bound([read], { x: null }), bound([SamplerArg("s")], { s: null })]
-    assertRefused(image, "InvalidRequest", `argument "x" is null`, "takes null for an image: WebGPU", "one element")
-    assertRefused(none, "InvalidRequest", `argument "s" is null`, "takes null for a sampler: WebGPU", "any sampler")
-  })
-
-  it.each([undefined, 3, "x", {}, [], sampler()])("takes no %s for an image", (value) => {
-    assertRefused(bound([read], { x: value }), "InvalidRequest", `argument "x"`, "no image")
-  })
-
-  it.each([undefined, 3, {}, picture(), sampler().options])("takes no %s for a sampler", (value) => {
-    assertRefused(bound([SamplerArg("s")], { s: value }), "InvalidRequest", `argument "s"`, "no sampler")
-  })
 })

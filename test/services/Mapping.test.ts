@@ -134,13 +134,6 @@ describe("a mapping", () => {
       }).pipe(Effect.scoped, Effect.provide(layer()))
   )
 
-  it.effect("is nothing else that programs without types may pass", () =>
-    Effect.gen(function*() {
-      for (const value of [undefined, null, 1, {}]) {
-        strictEqual(yield* tagOf(Mapping.unmap(value as unknown as Mapping.MappedArray<Uint32Array>)), "InvalidRequest")
-      }
-    }))
-
   it.effect("fails with what failed before it, and maps nothing", () =>
     Effect.gen(function*() {
       const opened = yield* open()

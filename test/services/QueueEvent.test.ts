@@ -96,15 +96,6 @@ describe("an event", () => {
       assert.isTrue(ran)
     }).pipe(Effect.scoped))
 
-  it.effect("is nothing else that programs without types may pass", () =>
-    Effect.gen(function*() {
-      for (const value of [undefined, null, 1, {}]) {
-        const event = value as unknown as QueueEvent.QueueEvent
-        strictEqual(yield* tagOf(QueueEvent.wait(event)), "InvalidRequest")
-        strictEqual(yield* tagOf(CommandQueue.after(Effect.void, [event])), "InvalidRequest")
-      }
-    }).pipe(Effect.provide(layer())))
-
   it.effect("of its own queue costs no wait", () =>
     Effect.gen(function*() {
       const opened = yield* open()

@@ -1,17 +1,13 @@
 import { describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, CommandQueue, type GpuError, Mapping, MemoryObjects, SubRegion } from "effect-gpu-pool"
-import { ImageFormat, type ImageLike, Images, ImageShape } from "effect-gpu-pool/images"
+import { BufferPool, CommandQueue, Mapping, MemoryObjects, SubRegion } from "effect-gpu-pool"
+import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
 import { Schedules } from "effect-schedules"
 import * as Effect from "effect/Effect"
 import { pipe } from "effect/Function"
-import type * as Layer from "effect/Layer"
-import type * as Scope from "effect/Scope"
 import { layer } from "../support/hostPool.ts"
 
 const numbers = (buffer: BufferPool.PooledBuffer) => Effect.map(CommandQueue.read(buffer, Uint32Array), Array.from)
-
-type Services = Layer.Success<ReturnType<typeof layer>> | Scope.Scope
 
 const same = <E, R>(calls: ReadonlyArray<Effect.Effect<unknown, E, R>>, expected: unknown) =>
   Effect.map(Effect.all(calls), (answers) => deepStrictEqual(answers, calls.map(() => expected)))
@@ -66,71 +62,6 @@ describe("functions on a buffer take it first or last", () => {
         [MemoryObjects.hostArray(host, Uint32Array), pipe(host, MemoryObjects.hostArray(Uint32Array))],
         Uint32Array.of(1, 2)
       )
-    }).pipe(Effect.scoped, Effect.provide(layer())))
-
-  it.effect("and refuse what is no buffer in front", () =>
-    Effect.gen(function*() {
-      const x = yield* BufferPool.allocate(16)
-      const nothing = undefined as unknown as BufferPool.PooledBuffer
-      const refused = [
-        CommandQueue.write(nothing, new Uint8Array(4)),
-        CommandQueue.read(nothing, Uint8Array),
-        CommandQueue.copy(x, nothing),
-        CommandQueue.copy(nothing, x),
-        CommandQueue.fill(x, {} as number),
-        Mapping.map(nothing, Uint8Array),
-        SubRegion.make(nothing, {}),
-        Images.read(nothing as unknown as ImageLike.ImageLike)
-      ]
-      for (const call of refused) {
-        const error = yield* Effect.flip<unknown, GpuError.GpuError, Effect.Services<typeof call>>(call)
-        strictEqual(error.reason._tag, "InvalidRequest")
-      }
-    }).pipe(Effect.scoped, Effect.provide(layer())))
-})
-
-describe("a call with its subject first and something wrong after it", () => {
-  it.effect("fails, and is no function that waits for a subject", () =>
-    Effect.gen(function*() {
-      const x = yield* BufferPool.allocate(16)
-      const image = yield* Images.make(ImageShape.image1d(4), ImageFormat.make("r", "uint32"))
-      const lookalike = { size: 16, usage: 1 } as never
-      const options = { size: 4 } as never
-      const wrong: ReadonlyArray<
-        readonly [operation: string, call: Effect.Effect<unknown, GpuError.GpuError, Services>]
-      > = [
-        ["CommandQueue.copy", CommandQueue.copy(x, lookalike) as never],
-        ["CommandQueue.copy", CommandQueue.copy(x, lookalike, options)],
-        ["CommandQueue.write", CommandQueue.write(x, options)],
-        ["CommandQueue.fill", CommandQueue.fill(x, options)],
-        ["CommandQueue.readInto", CommandQueue.readInto(x, options)],
-        ["CommandQueue.copyRect", CommandQueue.copyRect(x, lookalike) as never],
-        ["CommandQueue.copyRect", CommandQueue.copyRect(x, x as never) as never],
-        ["CommandQueue.writeRect", CommandQueue.writeRect(x as never, new Uint8Array(4) as never) as never],
-        ["CommandQueue.readRect", CommandQueue.readRect(x as never, Uint8Array as never) as never],
-        ["CommandQueue.readRectInto", CommandQueue.readRectInto(x as never, new Uint8Array(4) as never) as never],
-        ["MemoryObjects.hostArray", MemoryObjects.hostArray(x as never) as never],
-        ["Images.copy", Images.copy(image, lookalike) as never],
-        ["Images.write", Images.write(image, options)],
-        ["Images.toBuffer", Images.toBuffer(image, options)],
-        ["Images.hostArray", Images.hostArray(image as never) as never],
-        ["Mapping.map", Mapping.map(x, lookalike)],
-        ["SubRegion.make", SubRegion.make(x, 4 as never)]
-      ]
-      for (const [operation, call] of wrong) {
-        const error = yield* Effect.flip(call)
-        strictEqual(error.reason._tag, "InvalidRequest")
-        strictEqual(error.message.slice(0, operation.length), operation)
-      }
-    }).pipe(Effect.scoped, Effect.provide(layer())))
-
-  it.effect("which options of a call in a pipe are not, also where they are left undefined", () =>
-    Effect.gen(function*() {
-      const x = yield* BufferPool.allocate(16)
-      const y = yield* BufferPool.allocate(16)
-      yield* pipe(x, CommandQueue.write(Uint32Array.of(1, 2, 3, 4), undefined))
-      yield* pipe(x, CommandQueue.copy(y, {}))
-      deepStrictEqual(yield* numbers(y), [1, 2, 3, 4])
     }).pipe(Effect.scoped, Effect.provide(layer())))
 })
 

@@ -40,20 +40,6 @@ describe("streams", () => {
       deepStrictEqual(errors.map((error) => error.reason._tag), ["DeviceLost", "DeviceLost", "DeviceLost"])
     }).pipe(Effect.scoped, provided))
 
-  it.effect("are refused where they are none", () =>
-    Effect.gen(function*() {
-      const x = yield* BufferPool.allocate(16)
-      const throwing = new Proxy(Stream.empty, {
-        get: () => {
-          throw new Error("no")
-        }
-      })
-      for (const wrong of [7, undefined, throwing] as ReadonlyArray<unknown>) {
-        const error = yield* Effect.flip(Transfers.upload(x)(wrong as Stream.Stream<Uint8Array<ArrayBuffer>>))
-        strictEqual(error.reason._tag, "InvalidRequest")
-      }
-    }).pipe(Effect.scoped, provided))
-
   it.effect("end the fibers that ask a stream before the stream", () =>
     Effect.gen(function*() {
       const log: Array<string> = []

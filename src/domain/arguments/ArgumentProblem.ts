@@ -1,42 +1,29 @@
 /**
- * What can be wrong with an argument of any operation: programs without types pass anything, also values that throw
- * when they are read.
+ * Checks that an operation makes of its arguments, one after the other, until one of them ends it with an error.
  *
  * @since 0.1.0
  */
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import * as KnownOptions from "./KnownOptions.ts"
-import { shown, thrownText } from "./ShownValue.ts"
+import { shown } from "./ShownValue.ts"
 
 /**
- * The error of an operation when one of its arguments throws as it is read.
+ * What `look` returns, or the error with which {@link valid} ended it.
  *
  * @category functions
  * @since 0.1.0
  */
-export const unreadable = (operation: string, thrown: unknown): GpuError =>
-  invalidRequest(
-    operation,
-    `an argument could not be read: ${thrownText(thrown)}`,
-    "Pass plain values: a member of one of them threw when it was read."
-  )
-
-/**
- * What `look` returns for values of the program; or the error that it met by {@link valid}, or of a value that throws.
- *
- * @category functions
- * @since 0.1.0
- */
-export const readValues = <A>(operation: string, look: () => A): A | GpuError => {
+export const attempt = <A>(look: () => A): A | GpuError => {
   try {
     return look()
   } catch (thrown) {
-    return isGpuError(thrown) ? thrown : unreadable(operation, thrown)
+    if (isGpuError(thrown)) return thrown
+    throw thrown
   }
 }
 
 /**
- * The answer of a check, of which an error ends the checks: {@link readValues} answers it, and so an operation fails with
+ * The answer of a check, of which an error ends the checks: {@link attempt} answers it, and so an operation fails with
  * it. For code that runs there, and nowhere else.
  *
  * @category functions
@@ -142,17 +129,11 @@ export const optionsProblem = (
   value: unknown,
   known: KnownOptions.KnownOptions
 ): GpuError | undefined => {
-  if (value === undefined) return undefined
-  try {
-    return KnownOptions.problem(operation, value, known)
-  } catch (thrown) {
-    return unreadable(operation, thrown)
-  }
+  return value === undefined ? undefined : KnownOptions.problem(operation, value, known)
 }
 
 /**
- * A copy of the options, each member read once; or what is wrong with them. Every hit runs this, so it allocates only
- * the copy.
+ * The options, none where they are left out; or what is wrong with them.
  *
  * @category functions
  * @since 0.1.0
@@ -161,13 +142,7 @@ export const membersOf = <O extends object>(
   operation: string,
   options: O | undefined,
   known: KnownOptions.KnownOptions
-): Partial<O> | GpuError => {
-  try {
-    return (options === undefined ? undefined : KnownOptions.problem(operation, options, known)) ?? { ...options }
-  } catch (thrown) {
-    return unreadable(operation, thrown)
-  }
-}
+): Partial<O> | GpuError => optionsProblem(operation, options, known) ?? options ?? {}
 
 /**
  * The values of a list, read once: an array or any other iterable, but not a string.
@@ -176,12 +151,10 @@ export const membersOf = <O extends object>(
  * @since 0.1.0
  */
 export const listOf = <A>(operation: string, name: string, values: Iterable<A>): ReadonlyArray<A> | GpuError => {
-  const listed = readValues(
-    operation,
-    () =>
-      typeof values === "object" && values !== null && typeof values[Symbol.iterator] === "function"
-        ? Array.from(values)
-        : undefined
+  const listed = attempt(() =>
+    typeof values === "object" && values !== null && typeof values[Symbol.iterator] === "function"
+      ? Array.from(values)
+      : undefined
   )
   if (listed !== undefined) return listed
   return invalidRequest(operation, `${shown(values)} was given for the list of ${name}`, `Pass an array of ${name}.`)

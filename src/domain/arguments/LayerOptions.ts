@@ -9,7 +9,6 @@ import { toMillis } from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as Delay from "../device/Delay.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
-import { unreadable } from "./ArgumentProblem.ts"
 import * as KnownOptions from "./KnownOptions.ts"
 import * as Label from "./Label.ts"
 import { shown } from "./ShownValue.ts"
@@ -129,8 +128,7 @@ const annotationsOf = (
 export const namesOf = ({ fields }: LayerOptions): KnownOptions.KnownOptions => new Set(Object.keys(fields))
 
 /**
- * A copy of the options of a layer, each read once; or what is wrong with them: a name that is none, or a value that is none of its
- * option. Programs without types pass anything.
+ * The options of a layer; or what is wrong with them: a name that is none, or a value that is none of its option.
  *
  * @internal
  */
@@ -140,18 +138,14 @@ export const read = <F extends Schema.Struct.Fields>(
   options: Schema.Struct<F>["Type"] | undefined
 ): Schema.Struct<F>["Type"] | GpuError => {
   if (options === undefined) return {} as Schema.Struct<F>["Type"]
-  try {
-    const unknown = KnownOptions.problem(operation, options, namesOf(schema))
-    if (unknown !== undefined) return unknown
-    const given = { ...options }
-    for (const [name, field] of Object.entries<Schema.Constraint>(schema.fields)) {
-      const value: unknown = Reflect.get(given, name)
-      if (!Schema.is(field)(value)) return annotationsOf(field).problem(operation, name, value)!
-    }
-    return given
-  } catch (thrown) {
-    return unreadable(operation, thrown)
+  const unknown = KnownOptions.problem(operation, options, namesOf(schema))
+  if (unknown !== undefined) return unknown
+  const given = { ...options }
+  for (const [name, field] of Object.entries<Schema.Constraint>(schema.fields)) {
+    const value: unknown = Reflect.get(given, name)
+    if (!Schema.is(field)(value)) return annotationsOf(field).problem(operation, name, value)!
   }
+  return given
 }
 
 /**

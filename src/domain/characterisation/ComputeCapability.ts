@@ -9,7 +9,6 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
-import { demandMembers } from "../arguments/Demand.ts"
 import { type GpuError, unsupported } from "../GpuError.ts"
 
 /**
@@ -103,12 +102,8 @@ export const known: ReadonlyArray<ComputeCapability> = [...rows.keys()].map((tex
  * @since 0.1.0
  */
 export const format = (capability: ComputeCapability): string => {
-  check("ComputeCapability.format", "the capability", capability)
   return `${capability.major}.${capability.minor}`
 }
-
-const check = (operation: string, name: string, capability: ComputeCapability): void =>
-  demandMembers(operation, name, capability, { major: "number", minor: "number" })
 
 /**
  * Whether a capability is at least another one.
@@ -125,8 +120,6 @@ const check = (operation: string, name: string, capability: ComputeCapability): 
  * @since 0.1.0
  */
 export const isAtLeast = (one: ComputeCapability, other: ComputeCapability): boolean => {
-  check("ComputeCapability.isAtLeast", "one", one)
-  check("ComputeCapability.isAtLeast", "other", other)
   return one.major > other.major || (one.major === other.major && one.minor >= other.minor)
 }
 

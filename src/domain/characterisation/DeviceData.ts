@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
-import { demandMembers } from "../arguments/Demand.ts"
 import { shown } from "../arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { type ComputeCapability, isAtLeast } from "./ComputeCapability.ts"
@@ -68,7 +67,6 @@ const from = (major: number, minor: number) => ({ major, minor })
  * @since 0.1.0
  */
 export const make = (attributes: DeviceAttributes): DeviceData => {
-  demandMembers("DeviceData.make", "the attributes", attributes, { computeCapability: "object" })
   const { computeCapability } = attributes
   const isFermi = isAtLeast(computeCapability, from(2, 0))
   return {

@@ -5,7 +5,6 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
-import { demandMembers } from "../arguments/Demand.ts"
 import { list, shown } from "../arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 
@@ -49,7 +48,6 @@ const problemOf = (
   storedShape: ReadonlyArray<number>
 ): GpuError | undefined => {
   const operation = "LocalMemory.conflicts"
-  demandMembers(operation, "the banks", banks, {})
   if (!areSizes([banks.banks ?? 1, banks.granularity, banks.simultaneousWorkItems, itemSize])) {
     return invalidRequest(operation, "a size is no positive integer", "Pass whole numbers of bytes, banks and items.")
   }

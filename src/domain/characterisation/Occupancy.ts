@@ -6,8 +6,7 @@
  */
 import type * as Result from "effect/Result"
 import { resultOf } from "../AnswerOrError.ts"
-import { readValues, valid } from "../arguments/ArgumentProblem.ts"
-import { demandMembers } from "../arguments/Demand.ts"
+import { attempt, valid } from "../arguments/ArgumentProblem.ts"
 import { shown } from "../arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import type { Multiprocessor } from "./ComputeCapability.ts"
@@ -62,8 +61,6 @@ const checked = <Device extends object>(
   device: Device,
   counts: ReadonlyArray<keyof Device & string>
 ): { readonly [K in keyof Workload]-?: number } => {
-  demandMembers(operation, "the device", device, {})
-  demandMembers(operation, "the workload", workload, {})
   const { registers = 0, sharedMemory = 0, threads } = workload
   const unfit = counts.find((name) => !Number.isSafeInteger(device[name]) || Number(device[name]) < 1)
   if (unfit !== undefined) {
@@ -154,7 +151,7 @@ const record = (limits: ReadonlyArray<Limit>, warpsPerBlock: number, warps: numb
  * @since 0.1.0
  */
 export const make = (multiprocessor: Multiprocessor, workload: Workload): Result.Result<OccupancyRecord, GpuError> =>
-  resultOf(readValues("Occupancy.make", () => occupancyOf(multiprocessor, workload)))
+  resultOf(attempt(() => occupancyOf(multiprocessor, workload)))
 
 const occupancyOf = (multiprocessor: Multiprocessor, workload: Workload): OccupancyRecord | GpuError => {
   const operation = "Occupancy.make"
@@ -233,7 +230,7 @@ const sharedMemoryLimit = (
  * @since 0.1.0
  */
 export const pycuda = (device: DeviceData, workload: Workload): Result.Result<OccupancyRecord, GpuError> =>
-  resultOf(readValues("Occupancy.pycuda", () => pycudaOf(device, workload)))
+  resultOf(attempt(() => pycudaOf(device, workload)))
 
 const pycudaOf = (device: DeviceData, workload: Workload): OccupancyRecord | GpuError => {
   const operation = "Occupancy.pycuda"

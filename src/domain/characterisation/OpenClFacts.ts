@@ -7,7 +7,6 @@
  * @see pyopencl.characterize
  * @since 0.1.0
  */
-import { demandMembers } from "../arguments/Demand.ts"
 import type { ComputeCapability } from "./ComputeCapability.ts"
 import { isAtLeast } from "./ComputeCapability.ts"
 import type { LocalMemoryBanks } from "./LocalMemory.ts"
@@ -64,15 +63,6 @@ export interface Characteristics {
   /** Which of these are rules of thumb for the kind of device. */
   readonly guessed: ReadonlyArray<"simdGroupSize" | "localMemoryBanks">
 }
-
-const kinds = {
-  platformName: "string",
-  platformVendor: "string",
-  platformVersion: "string",
-  deviceVendor: "string",
-  extensions: "list",
-  localMemoryBytes: "number"
-} as const
 
 const isNvidia = ({ deviceVendor, platformVendor }: OpenClFacts): boolean =>
   /nvidia/i.test(deviceVendor) || /nvidia/i.test(platformVendor)
@@ -156,7 +146,6 @@ const fastInaccurateBuildOptions = (facts: OpenClFacts): ReadonlyArray<string> =
  * @since 0.1.0
  */
 export const characterize = (facts: OpenClFacts): Characteristics => {
-  demandMembers("OpenClFacts.characterize", "the facts", facts, kinds)
   const isTold = facts.warpSize !== undefined || facts.wavefrontWidth !== undefined || facts.type === "cpu"
   // A CPU without banks has one item at a time: that is no guess.
   const areBanksTold = facts.computeCapability !== undefined || (facts.type === "cpu" && facts.isLocalMemoryGlobal)

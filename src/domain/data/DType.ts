@@ -1,5 +1,3 @@
-import { demand } from "../arguments/Demand.ts"
-import { shown } from "../arguments/ShownValue.ts"
 import { hasHalves } from "./HalfSupport.ts"
 /**
  * Element types of kernels: `f32`, `i32` and `u32` everywhere, `f16` and `f64` where the device has them.
@@ -80,12 +78,7 @@ export const isDType = (u: unknown): u is DType => typeof u === "string" && Obje
  * @category sizes
  * @since 0.1.0
  */
-export const byteSize = (dtype: DType): number => isDType(dtype) ? sizes[dtype] : noType("DType.byteSize", dtype)
-
-/** Programs without types can pass anything. */
-const noType = (operation: string, dtype: unknown): never => {
-  throw new TypeError(`${operation}: ${shown(dtype)} was given for an element type. Pass one as "f32".`)
-}
+export const byteSize = (dtype: DType): number => sizes[dtype]
 
 interface HalfClass {
   new(buffer: ArrayBuffer, byteOffset: number, length: number): Float16Elements
@@ -160,12 +153,6 @@ export const viewUnsafe = <D extends DType>(
   length: number
 ): TypedArrayOf[D] => {
   const operation = "DType.viewUnsafe"
-  if (!isDType(dtype)) return noType(operation, dtype)
-  if (!(buffer instanceof ArrayBuffer)) {
-    throw new TypeError(`${operation}: ${shown(buffer)} was given for the buffer. Pass an ArrayBuffer.`)
-  }
-  demand(operation, "byteOffset", byteOffset, "number")
-  demand(operation, "length", length, "number")
   const itemSize = sizes[dtype]
   if (
     byteOffset % itemSize === 0 && byteOffset + length * itemSize <= buffer.byteLength && byteOffset >= 0 && length >= 0

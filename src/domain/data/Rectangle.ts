@@ -10,8 +10,6 @@
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#clEnqueueCopyBufferRect
  * @since 0.1.0
  */
-import { optionsProblem } from "../arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../arguments/KnownOptions.ts"
 import { shown } from "../arguments/ShownValue.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../GpuError.ts"
 import { type Alignment, alignmentHint } from "./BufferRange.ts"
@@ -177,16 +175,12 @@ export const inHostMemory = (
   return isGpuError(place) ? place : boundsProblem(operation, name, place, size, "host memory") ?? place
 }
 
-const known = KnownOptions.of<Placement>({ origin: true, rowPitch: true, slicePitch: true })
-
 const placeOf = (
   operation: string,
   name: string,
   placement: Placement | undefined,
   extent: Extent
 ): Place | GpuError => {
-  const unknown = optionsProblem(`${operation}, ${name}`, placement, known)
-  if (unknown !== undefined) return unknown
   const origin = triple(operation, `${name}.origin`, placement?.origin ?? [], 0)
   if (isGpuError(origin)) return origin
   const problem = countProblem(operation, `${name}.rowPitch`, placement?.rowPitch ?? 0) ??
@@ -254,21 +248,13 @@ const alignmentProblem = (
     alignmentHint(`Make row lengths, offsets and pitches multiples of ${alignment.bytes} bytes`, alignment)
   )
 
-/** Programs without types can pass anything. */
 const triple = (
   operation: string,
   name: string,
-  given: unknown,
+  given: ReadonlyArray<number | undefined>,
   missing: number
 ): readonly [number, number, number] | GpuError => {
-  if (!Array.isArray(given) || given.length > 3) {
-    return invalidRequest(
-      operation,
-      `${name} ${shown(given)} is no list of up to three numbers`,
-      "Pass bytes, rows and slices, in this order."
-    )
-  }
-  const [x = missing, y = missing, z = missing]: ReadonlyArray<number> = given
+  const [x = missing, y = missing, z = missing] = given
   return countProblem(operation, `${name}'s byte count`, x) ?? countProblem(operation, `${name}'s row count`, y) ??
     countProblem(operation, `${name}'s slice count`, z) ?? [x, y, z]
 }

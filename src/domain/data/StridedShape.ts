@@ -46,7 +46,7 @@ export const resolve = (
   available: number
 ): StridedShape | GpuError => {
   const shape = options.shape ?? [available]
-  const problem = countsProblem(operation, "shape", shape) ?? orderProblem(operation, options.order)
+  const problem = countsProblem(operation, "shape", shape)
   if (problem !== undefined) return problem
   const count = shape.reduce((product, length) => product * length, 1)
   const strides = options.strides ?? packedStrides(shape, options.order ?? "C")
@@ -88,25 +88,18 @@ const isPacked = (shape: ReadonlyArray<number>, strides: ReadonlyArray<number>):
   return true
 }
 
-/** Programs without types can pass anything. */
-const countsProblem = (operation: string, name: string, counts: unknown): GpuError | undefined => {
-  if (!Array.isArray(counts)) {
-    return invalidRequest(operation, `${name} ${shown(counts)} is no list of numbers`, "Pass one number for each axis.")
-  }
+const countsProblem = (
+  operation: string,
+  name: string,
+  counts: ReadonlyArray<number>
+): GpuError | undefined => {
   const wrong = counts.find((count) => !Number.isSafeInteger(count) || count < 0)
-  return wrong === undefined && !counts.includes(undefined) ? undefined : invalidRequest(
+  return wrong === undefined ? undefined : invalidRequest(
     operation,
     `${name} names ${shown(wrong)}, which is no whole number, zero or more`,
     "Pass one whole number of elements for each axis."
   )
 }
-
-const orderProblem = (operation: string, order: unknown): GpuError | undefined =>
-  order === undefined || order === "C" || order === "F" ? undefined : invalidRequest(
-    operation,
-    `order ${shown(order)} is neither "C" nor "F"`,
-    `Pass "C" for rows or "F" for columns.`
-  )
 
 const lengthsProblem = (
   operation: string,

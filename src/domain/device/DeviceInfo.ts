@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { demandMembers } from "../arguments/Demand.ts"
 import { line } from "../arguments/ShownValue.ts"
 import type { DType } from "../data/DType.ts"
 import type { BackendTraits } from "./BackendTraits.ts"
@@ -87,7 +86,4 @@ export interface DeviceInfo {
  * @category functions
  * @since 0.1.0
  */
-export const format = (info: DeviceInfo): string => {
-  demandMembers("DeviceInfo.format", "the device", info, {})
-  return `${line(info.backend)} ${line(info.name)}`
-}
+export const format = ({ backend, name }: DeviceInfo): string => `${line(backend)} ${line(name)}`

@@ -4,9 +4,8 @@
  * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
-import { membersOf } from "../arguments/ArgumentProblem.ts"
 import { shown } from "../arguments/ShownValue.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
+import { type GpuError, invalidRequest } from "../GpuError.ts"
 import * as Delay from "./Delay.ts"
 
 /**
@@ -75,19 +74,11 @@ export class FaultPlans {
     return this.#problem
   }
 
-  /** Adds what `faultOf` makes of the options, which have names of `own` besides those of a window. */
-  add<Options extends FaultWindow, Fault>(
-    operation: string,
-    plan: FaultPlan<Fault>,
-    options: Options | undefined,
-    own: ReadonlyArray<keyof Options & string>,
-    faultOf: (options: Partial<Options>) => Fault
-  ): void {
-    const read = membersOf(operation, options, new Set([...own, "nth", "times"]))
-    if (isGpuError(read)) return this.refuse(read)
-    const problem = windowProblem(operation, read)
+  /** Adds a fault to a plan, at the calls of a window. */
+  add<Fault>(operation: string, plan: FaultPlan<Fault>, window: FaultWindow | undefined, fault: Fault): void {
+    const problem = window === undefined ? undefined : windowProblem(operation, window)
     if (problem !== undefined) return this.refuse(problem)
-    plan.add(read, faultOf(read))
+    plan.add(window ?? {}, fault)
   }
 
   /** Keeps why a plan can't happen. */

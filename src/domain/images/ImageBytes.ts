@@ -1,7 +1,6 @@
 /**
  * The elements of an image as bytes.
  */
-import { demand } from "../arguments/Demand.ts"
 import * as HalfFloat from "./HalfFloat.ts"
 import * as Format from "./ImageFormat.ts"
 import type { ChannelType, ImageFormat } from "./ImageFormat.ts"
@@ -143,14 +142,11 @@ export const decodeFrom = (format: ImageFormat, view: DataView, at: number): Cha
  */
 export const fromRgba = (format: ImageFormat, rgba: Rgba): ChannelValues => {
   const channels = Format.channels(format)
-  demandValues("ImageElement.fromRgba", rgba, 4)
+  demandCount("ImageElement.fromRgba", rgba, 4)
   return format.order === "rgba" ? rgba : channels.map((channel) => rgba[placeOf[channel]])
 }
 
-/** Programs without types can pass anything. */
-export const demandValues = (operation: string, values: ChannelValues, count: number): void => {
-  demand(operation, "the values", values, "list")
-  for (const value of values) demand(operation, "a value", value, "number")
+export const demandCount = (operation: string, values: ChannelValues, count: number): void => {
   if (values.length === count) return
   throw new RangeError(`${operation}: ${values.length} values were given for ${count} channels. Pass one for each.`)
 }

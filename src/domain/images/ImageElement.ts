@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { shown } from "../arguments/ShownValue.ts"
-import { type ChannelValues, decodeFrom, demandValues, encodeInto, type Rgba } from "./ImageBytes.ts"
+import { type ChannelValues, decodeFrom, demandCount, encodeInto, type Rgba } from "./ImageBytes.ts"
 import * as Format from "./ImageFormat.ts"
 import type { ImageFormat } from "./ImageFormat.ts"
 
@@ -28,7 +28,7 @@ export type { ChannelValues, Rgba } from "./ImageBytes.ts"
  */
 export const encodeUnsafe = (format: ImageFormat, values: ChannelValues): Uint8Array<ArrayBuffer> => {
   const bytes = new Uint8Array(Format.elementBytes(format))
-  demandValues("ImageElement.encodeUnsafe", values, Format.channelCount(format))
+  demandCount("ImageElement.encodeUnsafe", values, Format.channelCount(format))
   encodeInto(format, values, new DataView(bytes.buffer), 0)
   return bytes
 }
@@ -66,7 +66,7 @@ export const decodeUnsafe = (format: ImageFormat, element: Uint8Array<ArrayBuffe
  */
 export const toRgbaUnsafe = (format: ImageFormat, values: ChannelValues): Rgba => {
   const channels = Format.channels(format)
-  demandValues("ImageElement.toRgbaUnsafe", values, channels.length)
+  demandCount("ImageElement.toRgbaUnsafe", values, channels.length)
   if (format.order === "rgba") return [values[0]!, values[1]!, values[2]!, values[3]!]
   const [first] = values
   if (format.order === "intensity") return [first!, first!, first!, first!]

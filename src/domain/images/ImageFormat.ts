@@ -4,7 +4,7 @@
  * @see pyopencl.ImageFormat
  * @since 0.1.0
  */
-import { line, shown } from "../arguments/ShownValue.ts"
+import { line } from "../arguments/ShownValue.ts"
 import type { ImageShape } from "./ImageShape.ts"
 import { elements } from "./ImageShape.ts"
 
@@ -135,17 +135,7 @@ const storageOf: { readonly [T in ChannelType]: Storage } = {
   float32: { item: "f32" }
 }
 
-const storage = (format: ImageFormat): Storage =>
-  typeof format?.type === "string" && Object.hasOwn(storageOf, format.type) ? storageOf[format.type] : noFormat(format)
-
-/** Programs without types can pass anything. */
-const noFormat = (format: unknown): never => {
-  const problem = typeof format === "object" && format !== null ? `a format of ${written(format)}` : shown(format)
-  throw new TypeError(`ImageFormat: ${problem} was given for a format. See ImageFormat.all for those there are.`)
-}
-
-const written = ({ order, type }: { readonly order?: unknown; readonly type?: unknown }): string =>
-  `order ${line(order, 40)} and type ${line(type, 40)}`
+const storage = (format: ImageFormat): Storage => storageOf[format.type]
 
 const itemBytes: { readonly [I in ItemType]: number } = {
   u8: 1,
@@ -220,10 +210,7 @@ export const rgba8: ImageFormat = make("rgba", "unorm8")
  * @category getters
  * @since 0.1.0
  */
-export const channels = (format: ImageFormat): ReadonlyArray<Channel> =>
-  typeof format?.order === "string" && Object.hasOwn(channelsOf, format.order)
-    ? channelsOf[format.order]
-    : noFormat(format)
+export const channels = (format: ImageFormat): ReadonlyArray<Channel> => channelsOf[format.order]
 
 /**
  * How many channels an element has.
@@ -406,16 +393,12 @@ export const all: ReadonlyArray<ImageFormat> = orders.flatMap((order) =>
 )
 
 /**
- * What is wrong with a format, or `undefined`. Programs without types can pass anything.
+ * What is wrong with a format, or `undefined`.
  *
  * @category predicates
  * @since 0.1.0
  */
 export const problem = (value: ImageFormat): string | undefined => {
-  if (typeof value !== "object" || value === null) return `there is no format ${shown(value)}`
   const { order, type } = value
-  if (!Object.hasOwn(channelsOf, order) || !Object.hasOwn(storageOf, type)) {
-    return `there is no format of ${written(value)}`
-  }
   return goesWith(value) ? undefined : `the order ${order} does not go with the type ${type}`
 }

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { line, shown } from "../arguments/ShownValue.ts"
+import { shown } from "../arguments/ShownValue.ts"
 import {
   elements,
   extent,
@@ -28,13 +28,10 @@ const dimensionsOf: { readonly [K in ImageKind]: ReadonlyArray<Dimension> } = {
 const allDimensions: ReadonlyArray<Dimension> = ["width", "height", "depth", "layers"]
 
 /**
- * What is wrong with a shape by itself, or `undefined`. Programs without types can pass anything.
+ * What is wrong with a shape by itself, or `undefined`.
  */
 export const problem = (shape: ImageShape): string | undefined => {
-  const kind = (shape as ImageShape | undefined)?.kind
-  if (kind === undefined || !Object.hasOwn(dimensionsOf, kind)) {
-    return `there is no image kind ${typeof kind === "string" ? line(kind, 40) : shown(kind)}`
-  }
+  const { kind } = shape
   for (const dimension of allDimensions) {
     const length = shape[dimension]
     if (!Number.isSafeInteger(length) || length < 1) {
@@ -65,7 +62,7 @@ const axes = ["x", "y", "slice"] as const
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
 
 /**
- * The region that the options name within the shape, or what is wrong with it. Programs without types can pass anything.
+ * The region that the options name within the shape, or what is wrong with it.
  */
 export const region = (shape: ImageShape, options: RegionOptions | undefined): ImageRegion | string => {
   const most = extent(shape)
@@ -92,7 +89,6 @@ const triple = (
   given: ReadonlyArray<number | undefined>,
   missing: number
 ): readonly [number, number, number] | string => {
-  if (!Array.isArray(given)) return `the ${name} ${shown(given)} is no list of numbers`
   if (name === "extent" && given.length === 0) return "the extent has no width"
   const counts = [given[0] ?? missing, given[1] ?? missing, given[2] ?? missing] as const
   const wrong = counts.findIndex((count) => !isCount(count))

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { demandMembers } from "../arguments/Demand.ts"
 
 /**
  * What kind of image: dimensions, and whether it is an array of such images. A `1dBuffer` image is a row of elements in a
@@ -201,19 +200,8 @@ export const image3d = (width: number, height: number, depth: number): ImageShap
  * @since 0.1.0
  */
 export const elements = (shape: ImageShape): number => {
-  const { depth, height, layers, width } = known("ImageShape.elements", shape)
+  const { depth, height, layers, width } = shape
   return width * height * depth * layers
-}
-
-const isCounted = (shape: ImageShape | null | undefined): boolean =>
-  typeof shape?.width === "number" && typeof shape.height === "number" && typeof shape.depth === "number" &&
-  typeof shape.layers === "number"
-
-/** Programs without types can pass anything. */
-const known = (operation: string, shape: ImageShape): ImageShape => {
-  if (isCounted(shape)) return shape
-  demandMembers(operation, "the shape", shape, { depth: "number", height: "number", layers: "number", width: "number" })
-  return shape
 }
 
 /**
@@ -231,7 +219,7 @@ const known = (operation: string, shape: ImageShape): ImageShape => {
  * @since 0.1.0
  */
 export const extent = (shape: ImageShape): ImageRegion["extent"] => {
-  const { depth, height, layers, width } = known("ImageShape.extent", shape)
+  const { depth, height, layers, width } = shape
   return [width, height, depth * layers]
 }
 
@@ -250,7 +238,7 @@ export const whole = (shape: ImageShape): ImageRegion => ({ origin: [0, 0, 0], e
  * @since 0.1.0
  */
 export const format = (shape: ImageShape): string => {
-  const { depth, height, kind, layers, width } = known("ImageShape.format", shape)
+  const { depth, height, kind, layers, width } = shape
   switch (kind) {
     case "1d":
     case "1dBuffer":

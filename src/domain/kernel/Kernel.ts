@@ -3,20 +3,16 @@
  *
  * @since 0.1.0
  */
-import { optionsProblem, readValues, valid } from "../arguments/ArgumentProblem.ts"
-import { demand } from "../arguments/Demand.ts"
-import * as KnownOptions from "../arguments/KnownOptions.ts"
 import { shown } from "../arguments/ShownValue.ts"
-import { type DType, isDType, type TypedArrayOf } from "../data/DType.ts"
+import type { DType, TypedArrayOf } from "../data/DType.ts"
 import * as HostSource from "../data/HostSource.ts"
 import * as ValueType from "../data/ValueType.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
+import { type GpuError, invalidRequest } from "../GpuError.ts"
 import * as ImageChannel from "../images/ImageChannel.ts"
 import * as Format from "../images/ImageFormat.ts"
-import { kinds as imageKinds } from "../images/ImageShape.ts"
 import type { ReadableImage, Sampler, WritableImage } from "../images/KernelImage.ts"
 import type { KernelBody, KernelSource, LanguageWriter } from "../language/LanguageWriter.ts"
-import type { Access, ImageAccess, ImageArg, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
+import type { ImageArg, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
 import { showingKernel } from "./KernelLine.ts"
 import { isReserved, type ReservedWord } from "./ReservedWords.ts"
 
@@ -174,10 +170,18 @@ export const define = <const Args extends ReadonlyArray<KernelArgument>>(
   options: KernelOptions<Args>,
   generate?: Generate
 ): Kernel<Args> => {
-  const { args, body, buildOptions = "", dtypes = [], itemwise = [], name, preamble, problem, workPerItem } = given(
-    options
-  )
-  const { workgroupSize = 64 } = options
+  const {
+    args,
+    body,
+    buildOptions = "",
+    dtypes = [],
+    itemwise = [],
+    name,
+    preamble,
+    problem,
+    workPerItem,
+    workgroupSize = 64
+  } = options
   const made = {
     name,
     args: fixedList(args),
@@ -189,7 +193,7 @@ export const define = <const Args extends ReadonlyArray<KernelArgument>>(
     dtypes: fixedList(dtypes),
     itemwise: fixedList(itemwise),
     workPerItem,
-    problem: problem ?? namesProblem(options)
+    problem
   }
   const kernel: Kernel<Args> = Object.freeze(shownKernel<Kernel<Args>>({ ...made, problem: check(made) }))
   fixedForms.set(kernel, kernel)
@@ -246,50 +250,18 @@ export const hostFunction = <
   const Values extends { readonly [name: string]: HostValue },
   F extends (...args: ReadonlyArray<never>) => unknown
 >(values: Values, make: (values: Values) => F): F => {
-  demand("Kernel.hostFunction", "the values", values, "object")
-  demand("Kernel.hostFunction", "make", make, "function")
   const text = `${HostSource.textOf(make)}(${HostSource.literal(values)})`
-  const made = make(values)
-  demand("Kernel.hostFunction", "what make answers", made, "function")
-  return HostSource.withText(made, text)
-}
-
-/** Programs without types can pass anything. */
-const given = <O extends { readonly body: object }>(options: O): O => {
-  if (typeof options !== "object" || options === null) {
-    throw new TypeError(`${operation}: ${shown(options)} was given for options. Pass { name, args, body }.`)
-  }
-  if (typeof options.body === "object" && options.body !== null) return options
-  throw new TypeError(
-    `${operation}: ${shown(options.body)} was given for the body. Pass an object, as { wgsl, opencl, host }.`
-  )
-}
-
-const known: KnownOptions.KnownOptions = KnownOptions.of<KernelOptions<ReadonlyArray<KernelArgument>>>({
-  name: true,
-  args: true,
-  body: true,
-  preamble: true,
-  workgroupSize: true,
-  buildOptions: true,
-  dtypes: true,
-  itemwise: true,
-  workPerItem: true,
-  problem: true
-})
-const namesProblem = (options: KernelOptions<ReadonlyArray<KernelArgument>>): GpuError | undefined => {
-  const called = typeof options.name === "string" ? `${operation}, kernel "${options.name}"` : operation
-  return optionsProblem(called, options, known)
+  return HostSource.withText(make(values), text)
 }
 
 /**
- * A copy of a list; any other value is returned unchanged, for the checks that follow.
+ * A copy of a list.
  *
  * @category functions
  * @since 0.1.0
  */
 export const fixedList = <A extends ReadonlyArray<unknown>>(list: A): A =>
-  (Array.isArray(list) ? Object.freeze(list.map(fixedElement)) : list) as A
+  Object.freeze(list.map(fixedElement)) as unknown as A
 
 const fixedElement = (element: unknown): unknown =>
   typeof element === "object" && element !== null ? Object.freeze({ ...element }) : element
@@ -304,7 +276,6 @@ const fixedForms = new WeakMap<object, Kernel>()
  * @since 0.1.0
  */
 export const fixed = (kernel: Kernel): Kernel => {
-  if (typeof kernel !== "object" || kernel === null) return kernel
   const known = fixedForms.get(kernel)
   if (known !== undefined) return known
   const { args, body, dtypes, itemwise, preamble } = kernel
@@ -319,11 +290,6 @@ export const fixed = (kernel: Kernel): Kernel => {
   fixedForms.set(kernel, own)
   return own
 }
-
-const tags: ReadonlySet<unknown> = new Set<KernelArgument["_tag"]>(["VectorArg", "ScalarArg", "ImageArg", "SamplerArg"])
-const accesses: ReadonlySet<Access> = new Set<Access>(["read", "write", "readwrite"])
-const imageAccesses: ReadonlyArray<ImageAccess> = ["read", "write"]
-const imageChannels: ReadonlyArray<ImageChannel.ImageChannel> = ["float", "int", "uint"]
 
 const identifier = /^[A-Za-z][A-Za-z0-9_]*$/
 
@@ -343,26 +309,9 @@ const namesOf = (argument: KernelArgument): ReadonlyArray<string> =>
  * @category functions
  * @since 0.1.0
  */
-export const check = (kernel: Kernel): GpuError | undefined => readValues(operation, () => problemOf(kernel))
-
-const problemOf = (kernel: Kernel): GpuError | undefined => {
-  // Programs without types can pass anything, also an object that Kernel.make did not make.
-  if (
-    typeof kernel?.body !== "object" || kernel.body === null ||
-    !Array.isArray(kernel.args) || !Array.isArray(kernel.dtypes) || !Array.isArray(kernel.itemwise) ||
-    (kernel.problem !== undefined && !isGpuError(kernel.problem))
-  ) {
-    return invalidRequest(
-      operation,
-      `${shown(kernel)} was given for a kernel`,
-      "Pass the result of Kernel.make or ElementwiseKernel.make. Reductions and scans are run with ReductionKernel.run " +
-        "and ScanKernel.run."
-    )
-  }
-  return kernel.problem ?? textProblem(kernel) ?? argumentProblem(kernel) ?? nameProblem(kernel) ??
-    dtypeProblem(kernel) ??
-    itemwiseProblem(kernel) ?? workProblem(kernel) ?? workgroupProblem(kernel)
-}
+export const check = (kernel: Kernel): GpuError | undefined =>
+  kernel.problem ?? textProblem(kernel) ?? imagesProblem(kernel) ?? nameProblem(kernel) ?? itemwiseProblem(kernel) ??
+    workProblem(kernel) ?? workgroupProblem(kernel)
 
 /** Compilers get these, and some end the process when one is no string. */
 const textProblem = ({ body, buildOptions, name, preamble }: Kernel): GpuError | undefined => {
@@ -384,44 +333,17 @@ const textProblem = ({ body, buildOptions, name, preamble }: Kernel): GpuError |
   return undefined
 }
 
-/** What the types of the arguments forbid. */
-const argumentProblem = (kernel: Kernel): GpuError | undefined => {
+const imagesProblem = (kernel: Kernel): GpuError | undefined => {
   for (const argument of kernel.args) {
-    if (!tags.has(argument?._tag)) {
-      return invalidRequest(
-        operation,
-        `kernel "${kernel.name}" has an argument that is neither a vector nor a scalar, nor an image or a sampler`,
-        "Declare it with KernelArgument.VectorArg, ScalarArg, ImageArg or SamplerArg."
-      )
-    }
-    if (argument._tag === "SamplerArg") continue
-    if (argument._tag !== "ScalarArg" && isGpuError(argument.problem)) return argument.problem
-    if (argument._tag === "ImageArg") {
-      valid(imageProblem(kernel, argument))
-      continue
-    }
-    if (argument._tag === "ScalarArg") {
-      if (!ValueType.isValueType(argument.dtype)) return unknownValueType(kernel, argument)
-      continue
-    }
-    if (!isDType(argument.dtype)) return unknownDType(kernel, argument.dtype, `of argument "${argument.name}"`)
-    if (!accesses.has(argument.access)) {
-      return invalidRequest(
-        operation,
-        `the access ${shown(argument.access)} of argument "${argument.name}" in kernel "${kernel.name}" is unknown`,
-        `Use "read", "write" or "readwrite".`
-      )
-    }
+    const problem = argument._tag === "ImageArg" ? imageProblem(kernel, argument) : undefined
+    if (problem !== undefined) return problem
   }
   return undefined
 }
 
 const imageProblem = (kernel: Kernel, argument: ImageArg): GpuError | undefined => {
-  const { access, channel, format, kind, name } = argument
+  const { access, channel, format, name } = argument
   const of = `of image ${shown(name)} in kernel "${kernel.name}"`
-  valid(unknownChoice("access", access, imageAccesses, of))
-  valid(unknownChoice("kind", kind, imageKinds, of))
-  valid(unknownChoice("channel", channel, imageChannels, of))
   if (format === undefined) {
     return access === "read" ? undefined : invalidRequest(
       operation,
@@ -439,40 +361,6 @@ const imageProblem = (kernel: Kernel, argument: ImageArg): GpuError | undefined 
     `the channel "${channel}" ${of} does not fit its format ${Format.format(format)}`,
     `Leave the channel out, or say "${formatted}".`
   )
-}
-
-const unknownChoice = <A extends string>(
-  what: string,
-  value: A,
-  choices: ReadonlyArray<A>,
-  of: string
-): GpuError | undefined =>
-  choices.includes(value) ? undefined : invalidRequest(
-    operation,
-    `the ${what} ${shown(value)} ${of} is unknown`,
-    `Use one of ${choices.join(", ")}.`
-  )
-
-const unknownDType = (kernel: Kernel, dtype: unknown, of: string): GpuError =>
-  invalidRequest(
-    operation,
-    `the element type ${shown(dtype)} ${of} in kernel "${kernel.name}" is unknown`,
-    "Use f32, i32 or u32, or f16 or f64 where the device has it."
-  )
-
-const unknownValueType = (
-  kernel: Kernel,
-  { dtype, name }: { readonly dtype: unknown; readonly name: string }
-): GpuError =>
-  invalidRequest(
-    operation,
-    `the type ${shown(dtype)} of argument "${name}" in kernel "${kernel.name}" is unknown`,
-    `Use f32, f16, f64, i8, u8, i16, u16, i32, u32, i64 or u64, or 2, 3, 4, 8 or 16 of one, as "vec3<f32>".`
-  )
-
-const dtypeProblem = (kernel: Kernel): GpuError | undefined => {
-  for (const dtype of kernel.dtypes) if (!isDType(dtype)) return unknownDType(kernel, dtype, "of a body")
-  return undefined
 }
 
 const itemwiseProblem = (kernel: Kernel): GpuError | undefined => {
@@ -500,7 +388,7 @@ const workProblem = ({ args, name, workPerItem }: Kernel): GpuError | undefined 
     )
 
 const nameProblem = (kernel: Kernel): GpuError | undefined => {
-  if (typeof kernel.name === "string" && kernel.name.length > longestName) {
+  if (kernel.name.length > longestName) {
     return invalidRequest(
       operation,
       `the name of kernel "${kernel.name.slice(0, 20)}..." has ${kernel.name.length} characters`,
@@ -509,12 +397,10 @@ const nameProblem = (kernel: Kernel): GpuError | undefined => {
   }
   const seen = new Set(["i", "count"])
   for (const name of [kernel.name, ...kernel.args.flatMap(namesOf)]) {
-    if (typeof name !== "string" || !identifier.test(name) || name.includes("__")) {
+    if (!identifier.test(name) || name.includes("__")) {
       return invalidRequest(
         operation,
-        `${
-          typeof name === "string" ? `"${name}"` : shown(name)
-        } in kernel "${kernel.name}" is no name that every language accepts`,
+        `"${name}" in kernel "${kernel.name}" is no name that every language accepts`,
         "Use letters, digits and single underscores, a letter first."
       )
     }

@@ -5,14 +5,10 @@
  * @see pyopencl.tools.VectorArg, pyopencl.tools.ScalarArg
  * @since 0.1.0
  */
-import { optionsProblem } from "../arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../arguments/KnownOptions.ts"
-import { shown } from "../arguments/ShownValue.ts"
 import type { DType } from "../data/DType.ts"
 import type { SmallInteger, ValueType } from "../data/ValueType.ts"
-import type { GpuError } from "../GpuError.ts"
 import * as ImageChannel from "../images/ImageChannel.ts"
-import * as Format from "../images/ImageFormat.ts"
+import type * as Format from "../images/ImageFormat.ts"
 import type { ImageKind } from "../images/ImageShape.ts"
 
 export type {
@@ -56,8 +52,6 @@ export interface VectorArg<
   readonly name: Name
   readonly access: A
   readonly withOffset: Offset
-  /** What is wrong with its options, if anything: the first dispatch of a kernel with it fails with it. */
-  readonly problem?: GpuError | undefined
 }
 
 /**
@@ -95,8 +89,6 @@ export interface ImageArg<Name extends string = string, A extends ImageAccess = 
   readonly channel: ImageChannel.ImageChannel
   /** The format that images must have; any with such channels without it. An image that is written has one. */
   readonly format: Format.ImageFormat | undefined
-  /** What is wrong with its options, if anything: the first dispatch of a kernel with it fails with it. */
-  readonly problem?: GpuError | undefined
 }
 
 /**
@@ -164,22 +156,8 @@ export const VectorArg = <D extends DType, Name extends string, const Options ex
   name,
   // Inside a kernel's list of arguments plain type parameters would be inferred too widely, from the list's type.
   access: (options?.access ?? "readwrite") as AccessOf<Options>,
-  withOffset: (options?.withOffset ?? false) as OffsetOf<Options>,
-  ...problemOf("VectorArg", name, options, knownOfVector)
+  withOffset: (options?.withOffset ?? false) as OffsetOf<Options>
 })
-
-const knownOfVector = KnownOptions.of<VectorOptions>({ access: true, withOffset: true })
-
-/** A definition never throws. A valid one has no such member. */
-const problemOf = (
-  what: string,
-  name: unknown,
-  options: unknown,
-  known: KnownOptions.KnownOptions
-): { readonly problem?: GpuError } => {
-  const problem = optionsProblem(`KernelArgument.${what}, argument ${shown(name)}`, options, known)
-  return problem === undefined ? {} : { problem }
-}
 
 type OffsetOf<Options> = Options extends { readonly withOffset: infer Offset extends boolean } ? Offset : false
 
@@ -276,15 +254,11 @@ export const ImageArg = <Name extends string, const Options extends ImageOptions
   access: (options?.access ?? "read") as ImageAccessOf<Options>,
   kind: options?.kind ?? "2d",
   channel: options?.channel ?? channelOf(options?.format),
-  format: options?.format,
-  ...problemOf("ImageArg", name, options, knownOfImage)
+  format: options?.format
 })
 
-const knownOfImage = KnownOptions.of<ImageOptions>({ access: true, kind: true, channel: true, format: true })
-
-/** Programs without types can pass anything for a format, and a definition never throws. */
 const channelOf = (format: Format.ImageFormat | undefined): ImageChannel.ImageChannel =>
-  format === undefined || Format.problem(format) !== undefined ? "float" : ImageChannel.of(format)
+  format === undefined ? "float" : ImageChannel.of(format)
 
 type ImageAccessOf<Options> = Options extends { readonly access: infer A extends ImageAccess } ? A : "read"
 

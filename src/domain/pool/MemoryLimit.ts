@@ -93,7 +93,6 @@ const percentage = /^\s*(\d+(?:\.\d+)?)\s*%\s*$/
 const digits = /^\s*\d+\s*$/
 const none = /^\s*(?:unlimited|infinity)\s*$/i
 
-/** Programs without types, and configuration, pass anything. */
 const ofBytes = (given: Given, input: unknown): number | GpuError => {
   if (input === Infinity || (typeof input === "string" && none.test(input))) return Infinity
   const percent = typeof input === "string" ? percentage.exec(input)?.[1] : undefined

@@ -19,7 +19,7 @@ import * as Padding from "./Padding.ts"
 import * as PolicyProblems from "./PolicyProblems.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
 import { Block, type PoolBlock } from "./PoolBlock.ts"
-import { checkedPolicy, demandOptions, type PoolCoreOptions } from "./PoolCoreOptions.ts"
+import { checkedPolicy, type PoolCoreOptions } from "./PoolCoreOptions.ts"
 import { type PoolStats, snapshotOf } from "./PoolStats.ts"
 
 export type { IdleDecayOptions } from "./IdleDecay.ts"
@@ -157,7 +157,6 @@ export class PoolCore<A, F = number> {
   private readonly bins = new PoolBins<Block<A, F>, F>()
 
   constructor(options?: PoolCoreOptions) {
-    demandOptions(options)
     this.limit = options?.maxBytes ?? Infinity
     this.isLimited = this.limit < Infinity
     this.mostPadding = Padding.mostOf(this.limit)

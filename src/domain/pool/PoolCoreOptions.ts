@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as KnownOptions from "../arguments/KnownOptions.ts"
 import * as EvictionPolicy from "./EvictionPolicy.ts"
 import type { IdleDecayOptions } from "./IdleDecay.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
@@ -37,23 +36,6 @@ export interface PoolCoreOptions {
    * Default: they stay.
    */
   readonly outgrown?: OutgrownOptions | undefined
-}
-
-const knownOfCore = KnownOptions.of<PoolCoreOptions>({
-  maxBytes: true,
-  maxHeldBytes: true,
-  recency: true,
-  idle: true,
-  eviction: true,
-  outgrown: true
-})
-
-const knownOfIdle = KnownOptions.of<IdleDecayOptions>({ steps: true, keepBytes: true })
-
-/** Throws a TypeError if the options have a member that the core does not know. @internal */
-export const demandOptions = (options: PoolCoreOptions | undefined): void => {
-  KnownOptions.demand("PoolCore.PoolCore", options, knownOfCore)
-  KnownOptions.demand("PoolCore.PoolCore, idle", options?.idle, knownOfIdle)
 }
 
 /** The policy with its members as they are now. Throws a TypeError if it is no valid eviction policy. @internal */

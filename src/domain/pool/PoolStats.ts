@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { demand, demandMembers } from "../arguments/Demand.ts"
 
 /**
  * A snapshot of a pool's ledger. Blocks are counted one by one; every other size is in bytes.
@@ -75,7 +74,6 @@ export interface PoolStats {
  * @since 0.1.0
  */
 export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
-  demandMembers("PoolStats.hitRate", "the counters", stats, { hits: "number", misses: "number" })
   const leases = stats.hits + stats.misses
   return leases === 0 ? 0 : stats.hits / leases
 }
@@ -100,10 +98,8 @@ export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
  * @since 0.1.0
  */
 export const sum = (stats: ReadonlyArray<PoolStats>): PoolStats => {
-  demand("PoolStats.sum", "the pools' counters", stats, "list")
   const total: { -readonly [Counter in keyof PoolStats]: number } = { ...none }
   for (const each of stats) {
-    demandMembers("PoolStats.sum", "the counters", each, counters)
     for (const counter of names) total[counter] += each[counter]
   }
   return total
@@ -133,8 +129,6 @@ const none: PoolStats = {
 
 const names = Object.keys(none) as ReadonlyArray<keyof PoolStats>
 
-const counters = Object.fromEntries(names.map((name) => [name, "number"] as const)) as Record<keyof PoolStats, "number">
-
 /**
  * The counters in one line, for logs: active, held and managed blocks, and the share of hits. A pool prints the same
  * line.
@@ -160,22 +154,10 @@ export const format = (
     "activeBlocks" | "activeBytes" | "heldBlocks" | "heldBytes" | "managedBytes" | "hits" | "misses" | "waiters"
   >
 ): string => {
-  demandMembers("PoolStats.format", "the counters", stats, formatted)
   const { activeBlocks, activeBytes, heldBlocks, heldBytes, hits, managedBytes, misses, waiters } = stats
   return `active ${activeBlocks} (${activeBytes} B), held ${heldBlocks} (${heldBytes} B), managed ${managedBytes} B, ` +
     `hits ${hits} of ${hits + misses}${waiters === 0 ? "" : `, ${waiters} waiting`}`
 }
-
-const formatted = {
-  activeBlocks: "number",
-  activeBytes: "number",
-  heldBlocks: "number",
-  heldBytes: "number",
-  managedBytes: "number",
-  hits: "number",
-  misses: "number",
-  waiters: "number"
-} as const
 
 /**
  * The counters of a pool as they are now: a copy without what else has them.

@@ -6,8 +6,7 @@
  *
  * @since 0.1.0
  */
-import { listOf, membersOf, readValues, valid } from "../arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../arguments/KnownOptions.ts"
+import { attempt, valid } from "../arguments/ArgumentProblem.ts"
 import { shown } from "../arguments/ShownValue.ts"
 import { floorLog2, maxBytes, powerOfTwo } from "../data/PowersOfTwo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
@@ -85,7 +84,7 @@ const firstAtLeast = (sorted: ReadonlyArray<number>, request: number): number =>
 }
 
 const sortedSizes = (operation: string, sizes: Iterable<number>): ReadonlyArray<number> | GpuError => {
-  const listed = valid(listOf(operation, "sizes", sizes))
+  const listed = Array.from(sizes)
   const wrong = listed.findIndex((size) => !Number.isSafeInteger(size) || size < 1)
   if (wrong !== -1) {
     return invalidRequest(
@@ -105,26 +104,21 @@ const bitsProblem = (operation: string, bits: number): GpuError | undefined =>
     ? undefined
     : invalidRequest(operation, `bits ${shown(bits)} is no whole number from 0 to 52`, "Pass 4, the pool's default.")
 
-const known = KnownOptions.of<BorrowOptions>({ borrow: true })
-
-const borrowOf = (operation: string, options: BorrowOptions | undefined): number | GpuError => {
-  const read = valid(membersOf(operation, options, known))
-  const { borrow = 0 } = read
-  return Number.isFinite(borrow) && borrow >= 0
+const borrowOf = (operation: string, { borrow = 0 }: BorrowOptions = {}): number | GpuError =>
+  Number.isFinite(borrow) && borrow >= 0
     ? borrow
     : invalidRequest(
       operation,
       `borrow ${shown(borrow)} is no finite number from 0`,
       "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
     )
-}
 
 /**
  * A policy carries what is wrong with it, as kernels do: it is a constant in the options of a pool, and the pool has the
  * channel for errors.
  */
 const defined = (operation: string, define: (operation: string) => SizePolicy | GpuError): SizePolicy => {
-  const policy = readValues(operation, () => define(operation))
+  const policy = attempt(() => define(operation))
   return isGpuError(policy) ? { ...exact, name: operation, problem: policy } : policy
 }
 

@@ -28,13 +28,10 @@
  */
 import type * as Result from "effect/Result"
 import { resultOf } from "../AnswerOrError.ts"
-import { optionsProblem } from "../arguments/ArgumentProblem.ts"
-import { demand, demandMembers } from "../arguments/Demand.ts"
-import * as KnownOptions from "../arguments/KnownOptions.ts"
 import { shown } from "../arguments/ShownValue.ts"
-import { type GpuError, invalidRequest } from "../GpuError.ts"
+import type { GpuError } from "../GpuError.ts"
 import type { ListedDevice } from "./ListedDevice.ts"
-import { type DeviceSelector, isList, isName, isSelector, nvidia, own } from "./PartSelector.ts"
+import { type DeviceSelector, nvidia, own } from "./PartSelector.ts"
 import type { Entry, Part } from "./Selection.ts"
 import * as SelectorMatch from "./SelectorMatch.ts"
 import * as SelectorSyntax from "./SelectorSyntax.ts"
@@ -82,19 +79,15 @@ const pyOpenClContext: SelectorSyntax.Dialect = {
  * @since 0.1.0
  */
 export const parse = (text: string, options?: SourceOptions): Result.Result<DeviceSelector, GpuError> =>
-  parsed("DeviceSelector.parse", "DeviceSelector.parse", text, options, own)
+  parsed("DeviceSelector.parse", text, options, own)
 
 const parsed = (
-  operation: string,
   source: string,
   text: string,
   options: SourceOptions | undefined,
   dialect: SelectorSyntax.Dialect
 ): Result.Result<DeviceSelector, GpuError> =>
-  resultOf(
-    sourceProblem(operation, options) ??
-      SelectorSyntax.parse(options?.source ?? source, text, dialect, options?.backends)
-  )
+  resultOf(SelectorSyntax.parse(options?.source ?? source, text, dialect, options?.backends))
 
 /**
  * Where a text comes from.
@@ -108,18 +101,6 @@ export interface SourceOptions {
   /** The names of the backends that there are: those of this package without it. */
   readonly backends?: ReadonlyArray<string> | undefined
 }
-
-const knownOfSource = KnownOptions.of<SourceOptions>({ source: true, backends: true })
-
-const sourceProblem = (operation: string, options: SourceOptions | undefined): GpuError | undefined =>
-  optionsProblem(operation, options, knownOfSource) ??
-    (options?.backends === undefined || (isList(options.backends) && options.backends.every(isName))
-      ? undefined
-      : invalidRequest(
-        operation,
-        `${shown(options.backends)} was given for the backends`,
-        "Pass their names, or leave them out."
-      ))
 
 /**
  * Reads the variable PYOPENCL_TEST: `platform[:device[,device]];...`. Documents write `platform=device` too, which
@@ -140,7 +121,7 @@ const sourceProblem = (operation: string, options: SourceOptions | undefined): G
  * @since 0.1.0
  */
 export const parsePyOpenClTest = (text: string, options?: SourceOptions): Result.Result<DeviceSelector, GpuError> =>
-  parsed("DeviceSelector.parsePyOpenClTest", "PYOPENCL_TEST", text, options, pyOpenClTest)
+  parsed("PYOPENCL_TEST", text, options, pyOpenClTest)
 
 /**
  * Reads the variable PYOPENCL_CTX: `platform[:device[,device]]`. A part that is left out is any, where PyOpenCL takes
@@ -161,7 +142,7 @@ export const parsePyOpenClTest = (text: string, options?: SourceOptions): Result
  * @since 0.1.0
  */
 export const parsePyOpenClContext = (text: string, options?: SourceOptions): Result.Result<DeviceSelector, GpuError> =>
-  parsed("DeviceSelector.parsePyOpenClContext", "PYOPENCL_CTX", text, options, pyOpenClContext)
+  parsed("PYOPENCL_CTX", text, options, pyOpenClContext)
 
 /**
  * Reads PyCUDA's variable CUDA_DEVICE, or the first line of its file: the number of a device, here of the platforms of
@@ -185,10 +166,7 @@ export const parseCudaDevice = (text: string, options?: SourceOptions): Result.R
   resultOf(cudaDevice(text, options))
 
 const cudaDevice = (text: string, options: SourceOptions | undefined): DeviceSelector | GpuError => {
-  const unknown = sourceProblem("DeviceSelector.parseCudaDevice", options)
-  if (unknown !== undefined) return unknown
   const name = options?.source ?? "CUDA_DEVICE"
-  if (typeof text !== "string") return SelectorSyntax.notText(name, text)
   const tooLong = SelectorSyntax.lengthProblem(name, text)
   if (tooLong !== undefined) return tooLong
   const digits = text.trim()
@@ -216,19 +194,7 @@ const cudaDevice = (text: string, options: SourceOptions | undefined): DeviceSel
  * @category formatting
  * @since 0.1.0
  */
-export const format = (selector: DeviceSelector): string =>
-  entriesOf("DeviceSelector.format", selector).map(formatEntry).join(";")
-
-/** Programs without types can pass anything. */
-const entriesOf = (operation: string, selector: DeviceSelector): DeviceSelector => {
-  if (isSelector(selector)) return selector
-  throw new TypeError(
-    `${operation}: ${
-      shown(selector)
-    } was given for a selection. Pass entries, each with a backend, a platform and one ` +
-      "device at least, as DeviceSelector.parse makes them."
-  )
-}
+export const format = (selector: DeviceSelector): string => selector.map(formatEntry).join(";")
 
 const formatEntry = ({ backend, devices, platform }: Entry): string => {
   if (devices.length > 1 || devices[0] !== undefined) {
@@ -260,7 +226,6 @@ const formatPart = (part: Part): string => {
  * @since 0.1.0
  */
 export const of = (listed: ListedDevice): DeviceSelector => {
-  demandMembers("DeviceSelector.of", "the device", listed, {})
   const { backend, device, platform } = listed
   return [{ backend, platform: platform?.index, devices: [device?.index] }]
 }
@@ -281,7 +246,7 @@ export const of = (listed: ListedDevice): DeviceSelector => {
  * @since 0.1.0
  */
 export const first = (selector: DeviceSelector): DeviceSelector => {
-  const [{ backend, devices: [device], platform }] = entriesOf("DeviceSelector.first", selector)
+  const [{ backend, devices: [device], platform }] = selector
   return [{ backend, platform, devices: [device] }]
 }
 
@@ -345,10 +310,7 @@ export interface Selected {
 export const select = (selector: DeviceSelector, listed: ReadonlyArray<ListedDevice>): Selected => {
   const devices = new Set<ListedDevice>()
   const misses: Array<Miss> = []
-  const operation = "DeviceSelector.select"
-  demand(operation, "the listed devices", listed, "list")
-  for (const [at, entry] of listed.entries()) demandListed(operation, `the listed device ${at}`, entry)
-  for (const { backend, devices: parts, platform } of entriesOf(operation, selector)) {
+  for (const { backend, devices: parts, platform } of selector) {
     for (const part of parts) {
       const found = SelectorMatch.match({ backend, platform, device: part }, listed)
       if (typeof found === "string") {
@@ -357,14 +319,4 @@ export const select = (selector: DeviceSelector, listed: ReadonlyArray<ListedDev
     }
   }
   return { devices: [...devices], misses }
-}
-
-/** Programs without types can pass anything. */
-const demandListed = (operation: string, name: string, entry: ListedDevice): void => {
-  demandMembers(operation, name, entry, {})
-  for (const part of ["platform", "device"] as const) {
-    if (entry[part] !== undefined) {
-      demandMembers(operation, `${name}'s ${part}`, entry[part], { index: "number", name: "string", vendor: "string" })
-    }
-  }
 }

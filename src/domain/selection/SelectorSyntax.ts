@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { readValues, valid } from "../arguments/ArgumentProblem.ts"
+import { attempt, valid } from "../arguments/ArgumentProblem.ts"
 import { line, shown } from "../arguments/ShownValue.ts"
 import { type GpuError, InvalidRequest, invalidRequest, make } from "../GpuError.ts"
 import * as ListedDevice from "./ListedDevice.ts"
@@ -59,18 +59,13 @@ export const parse = (
   dialect: Dialect,
   backends: ReadonlyArray<string> = ListedDevice.backends
 ): Selection | GpuError =>
-  readValues(name, () => {
-    if (typeof text !== "string") return notText(name, text)
+  attempt(() => {
     valid(lengthProblem(name, text))
     const source = { name, text, dialect, backends }
     if (text.trim() === "") return problem(source, 0, 1, "the selection is empty", `Write ${dialect.form}`)
     const [first, ...others] = scan(source).map((words) => entryOf(source, words))
     return [first!, ...others]
   })
-
-/** What programs without types are told who pass something else. */
-export const notText = (name: string, value: unknown): GpuError =>
-  invalidRequest(name, `${shown(value)} was given for the text of a selection`, "Pass a string.")
 
 /** More than any machine has devices to name. */
 const longestText = 4096

@@ -4,11 +4,9 @@
  * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
-import { membersOf } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { FaultPlan, FaultPlans, type FaultWindow } from "../../domain/device/FaultPlan.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 
 export type { FaultWindow } from "../../domain/device/FaultPlan.ts"
 
@@ -99,28 +97,22 @@ export class Faults {
 
   /** Makes an opening of the device fail with DeviceUnavailable, as on a machine without a driver. */
   failOpenings(options?: FaultWindow & { readonly why?: string | undefined }): void {
-    this.#plans.add("Faults.failOpenings", this.#openings, options, ["why"], ({ why = "a planned fault" }) => why)
+    this.#plans.add("Faults.failOpenings", this.#openings, options, options?.why ?? "a planned fault")
   }
 
   /** Makes allocations fail, with OutOfMemory unless told otherwise. */
   failAllocations(options?: FaultWindow & { readonly error?: "OutOfMemory" | "DriverError" | undefined }): void {
-    this.#plans.add(
-      "Faults.failAllocations",
-      this.#allocations,
-      options,
-      ["error"],
-      ({ error = "OutOfMemory" }) => error
-    )
+    this.#plans.add("Faults.failAllocations", this.#allocations, options, options?.error ?? "OutOfMemory")
   }
 
   /** Makes frees answer with DriverError. The memory is given back all the same. */
   failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    this.#plans.add("Faults.failFrees", this.#frees, options, ["log"], ({ log = "a planned fault" }) => log)
+    this.#plans.add("Faults.failFrees", this.#frees, options, options?.log ?? "a planned fault")
   }
 
   /** Makes commands fail: they do nothing, and the next finish or read fails with a DriverError that names them. */
   failCommands(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    this.#plans.add("Faults.failCommands", this.#commands, options, ["log"], ({ log = "a planned fault" }) => log)
+    this.#plans.add("Faults.failCommands", this.#commands, options, options?.log ?? "a planned fault")
   }
 
   /** Loses every open device that uses these faults, now. Does nothing while none is open. */
@@ -132,17 +124,15 @@ export class Faults {
 
   /** Loses the device at its nth operation from now, 1 being the next one; that operation fails with DeviceLost. */
   loseAt(nth: number, detail: string = "a planned fault"): void {
-    this.#plans.add("Faults.loseAt", this.#operations, { nth }, [], () => detail)
+    this.#plans.add("Faults.loseAt", this.#operations, { nth }, detail)
   }
 
   /** Sets the delays from now on, in place of the layer's `latency`; a kind left out keeps the layer's. */
   delay(delays: Delays): void {
     const operation = "Faults.delay"
-    const read = membersOf(operation, delays, knownDelays)
-    if (isGpuError(read)) return this.#plans.refuse(read)
     this.#delays = {
-      allocations: this.#plans.delay(operation, read.allocations),
-      reads: this.#plans.delay(operation, read.reads)
+      allocations: this.#plans.delay(operation, delays.allocations),
+      reads: this.#plans.delay(operation, delays.reads)
     }
   }
 
@@ -227,7 +217,5 @@ export class Faults {
  * @since 0.1.0
  */
 export const makeFaults = (): Faults => new Faults()
-
-const knownDelays = KnownOptions.of<Delays>({ allocations: true, reads: true })
 
 const noDelays = { allocations: undefined, reads: undefined }

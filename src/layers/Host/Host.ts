@@ -17,7 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { isInstance, readValues, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import { attempt, isInstance, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
@@ -239,7 +239,7 @@ export const layerConfig = (
 const make = Effect.fnUntraced(function*(
   options: HostOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
-  const settings = readValues(layerOperation, () => resolve(options))
+  const settings = attempt(() => resolve(options))
   if (isGpuError(settings)) return yield* settings
   const device = yield* Effect.acquireRelease(
     Effect.flatMap(Turns, (turns) => open(settings, turns)),

@@ -15,7 +15,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { hasMethods } from "../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
@@ -140,7 +139,7 @@ export const layerConfig = (
 export const layerFrom = (api: OpenClApi, options?: GivenOptions.DeviceOptions): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "OpenCl.layerFrom"
-    const given = apiProblem(operation, api) ?? LayerOptions.read(operation, GivenOptions.DeviceOptions, options)
+    const given = LayerOptions.read(operation, GivenOptions.DeviceOptions, options)
     return isGpuError(given) ? given : makeFirst(api, given)
   }))
 
@@ -187,27 +186,12 @@ export const layerFromHandles = (
 ): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "OpenCl.layerFromHandles"
-    const taken = SharedHandles.take(operation, handles)
-    if (isGpuError(taken)) return taken
-    const given = LayerOptions.read(operation, SharedHandles.HandleOptions, options)
+    const given = SharedHandles.problem(operation, handles) ??
+      LayerOptions.read(operation, SharedHandles.HandleOptions, options)
     if (isGpuError(given)) return given
-    const wrong = given.api === undefined ? undefined : apiProblem(operation, given.api)
-    if (wrong !== undefined) return wrong
     return Effect.flatMap(given.api === undefined ? load() : Effect.succeed(given.api), (api) =>
-      make(api, given, (platforms, given) => SharedHandles.open(operation, api, platforms, taken, given)))
+      make(api, given, (platforms, given) => SharedHandles.open(operation, api, platforms, handles, given)))
   }))
-
-/** Programs without types can pass anything. What OpenCL 1.1 has stands for the rest. */
-const apiProblem = (operation: string, api: unknown): GpuError | undefined =>
-  hasMethods(api, [
-      "clGetPlatformIDsAsync",
-      "clGetDeviceIDs",
-      "clCreateContext",
-      "clCreateBuffer",
-      "clWaitForEventsAsync"
-    ])
-    ? undefined
-    : invalidRequest(operation, `${shown(api)} was given for the functions of OpenCL`, "Pass what OpenCl.load gave.")
 
 /**
  * The platforms and devices of the machine, in the order that `layer`'s indices mean. Fails with DeviceUnavailable when

@@ -9,8 +9,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { hasMethods } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
@@ -192,7 +190,7 @@ export const layerFrom = (
   Layer.effectContext(Effect.suspend(() => {
     const operation = "WebGpu.layerFrom"
     if (gpu === undefined) return later.use(({ noNavigatorGpu }) => noNavigatorGpu())
-    const given = gpuProblem(operation, gpu) ?? LayerOptions.read(operation, GivenOptions.DeviceOptions, options)
+    const given = LayerOptions.read(operation, GivenOptions.DeviceOptions, options)
     return isGpuError(given) ? given : make(gpu as WebGpuHandle.Gpu, given)
   }))
 
@@ -239,18 +237,11 @@ export const layerFromDevice = (
 ): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "WebGpu.layerFromDevice"
-    const given = SharedDevice.problem(operation, device) ??
-      LayerOptions.read(operation, GivenOptions.SharedOptions, options)
+    const given = LayerOptions.read(operation, GivenOptions.SharedOptions, options)
     return isGpuError(given)
       ? given
       : Effect.flatMap(SharedDevice.open(device as WebGpuHandle.Device), (opened) => services(opened, given))
   }))
-
-/** Programs without types can pass anything. */
-const gpuProblem = (operation: string, gpu: unknown): GpuError | undefined =>
-  hasMethods(gpu, ["requestAdapter"])
-    ? undefined
-    : invalidRequest(operation, `${shown(gpu)} was given for a GPU`, "Pass navigator.gpu, or what npm webgpu created.")
 
 const make = Effect.fnUntraced(function*(
   gpu: WebGpuHandle.Gpu,
@@ -422,12 +413,9 @@ export const adopt = (
       "WebGpu.adopt",
       device.status,
       options,
-      knownOfBuffer,
       (options) => adoptUnsafe(device, gpu as WebGpuHandle.Buffer, options),
       (buffer) => giveBackUnsafe(device, queue, buffer)
     ))
-
-const knownOfBuffer = KnownOptions.of<AdoptOptions>({ takeOver: true, usage: true, label: true })
 
 const adoptUnsafe = (
   device: WebGpuDevice,
@@ -444,7 +432,6 @@ const adoptUnsafe = (
   return Exit.succeed(device.adoptUnsafe(gpu, size, usage ?? usageOf(gpu), called, !takeOver))
 }
 
-/** Programs without types can pass anything. */
 const adoptionProblem = (gpu: WebGpuHandle.Buffer, usage: BufferUsage.BufferUsage | undefined): string | undefined => {
   if (typeof gpu !== "object" || gpu === null || typeof gpu.size !== "number" || typeof gpu.usage !== "number") {
     return "the value given for a GPUBuffer is none"

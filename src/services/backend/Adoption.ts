@@ -6,8 +6,6 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { booleanProblem, optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
-import type * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
@@ -21,23 +19,17 @@ export interface AdoptionOptions {
 }
 
 /**
- * Adopts in one step, and gives back what that made when the scope closes. Programs without types can pass anything as options,
- * and what they meant to keep would go with the scope.
+ * Adopts in one step, and gives back what that made when the scope closes.
  */
 export const acquire = <A, Options extends AdoptionOptions>(
   operation: string,
   status: DeviceStatus,
   options: Options | undefined,
-  known: KnownOptions.KnownOptions,
   adopt: (options: Partial<Options>) => Effect.Effect<A, GpuError>,
   giveBack: (adopted: A) => Effect.Effect<void, GpuError>,
   what?: string
 ): Effect.Effect<A, GpuError, Scope.Scope> =>
   Effect.acquireRelease(
-    checkedStep(operation, () =>
-      optionsProblem(operation, options, known) ?? booleanProblem(operation, "takeOver", options?.takeOver) ??
-        status.error ?? Label.problem(operation, options?.label) ?? adopt(options ?? {})),
-    (adopted) =>
-      logged(() =>
-        giveBack(adopted), what)
+    checkedStep(operation, () => status.error ?? Label.problem(operation, options?.label) ?? adopt(options ?? {})),
+    (adopted) => logged(() => giveBack(adopted), what)
   )

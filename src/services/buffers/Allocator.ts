@@ -8,8 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
@@ -103,9 +101,7 @@ export class Allocator extends Context.Service<Allocator, {
 const giveBack = (freeUnsafe: Allocator["Service"]["freeUnsafe"], buffer: DeviceBuffer): Effect.Effect<void> =>
   logged(() => freeUnsafe(buffer))
 
-/** The rules that every allocator follows. @internal */
-export const knownOfAllocate = KnownOptions.of<AllocateOptions>({ usage: true, label: true, callSite: true })
-
+/** The rules that every allocator follows. */
 const make = (immediate: boolean) =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
@@ -117,7 +113,6 @@ const make = (immediate: boolean) =>
       checkedStep("Allocator.allocate", (operation) => {
         const { label, usage = BufferUsage.defaultUsage } = options ?? {}
         const problem = device.status.error ??
-          optionsProblem(operation, options, knownOfAllocate) ??
           BufferRequest.problem(operation, bytes, usage, label) ??
           BufferRequest.deviceLimitProblem(operation, bytes, device.info.limits, "maxBufferSize")
         if (problem !== undefined) return problem

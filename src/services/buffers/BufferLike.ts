@@ -3,10 +3,8 @@
  *
  * @since 0.1.0
  */
-import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { wrongArgument } from "../calls/WrongArgument.ts"
 import { detachedProblem } from "../device/DetachedMemory.ts"
 import { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import * as DriverObject from "../device/DriverObject.ts"
@@ -38,7 +36,7 @@ export type BufferLike = PooledBuffer | DeviceBuffer
  * @since 0.1.0
  */
 export const isBufferLike = (value: unknown): value is BufferLike =>
-  isInstance(value, PooledBuffer) || isInstance(value, DeviceBuffer)
+  value instanceof PooledBuffer || value instanceof DeviceBuffer
 
 /**
  * Why `buffer` cannot be used on the device `owner`, or `undefined`: Released, or ForeignDevice.
@@ -69,20 +67,10 @@ export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo
     return DriverObject.problem(operation, buffer, owner, buffer.size) ??
       detachedProblem(operation, "buffer", buffer.root.pinned)
   }
-  if (!(buffer instanceof PooledBuffer)) return noBuffer(operation, buffer)
   if (buffer.list === undefined) return releasedError(operation, buffer)
   const { deviceInfo: device } = buffer.list.owner
   return device === owner ? undefined : DriverObject.foreign(operation, buffer, device, owner)
 }
-
-/** Programs without types can pass anything. */
-const noBuffer = (operation: string, value: unknown): GpuError =>
-  wrongArgument(
-    operation,
-    value,
-    "a buffer",
-    "Pass a lease of BufferPool.allocate, or a device buffer of an Allocator."
-  )
 
 /**
  * The device memory of a buffer that has no {@link problem}; `undefined` for a lease or buffer of 0 bytes.

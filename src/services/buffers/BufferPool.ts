@@ -13,10 +13,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { functionProblem } from "../../domain/arguments/ArgumentProblem.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type BufferUsage, defaultUsage } from "../../domain/BufferUsage.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import {
   BlockOptions,
   type ExhaustedOptions,
@@ -24,7 +22,6 @@ import {
   SharedBlockOptions
 } from "../../domain/pool/PoolOptions.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
 import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
@@ -229,20 +226,20 @@ const poolOf = (requests: BufferRequests): Pool =>
     BufferPool.of({
       ...controlsOf(requests, poolOf),
       allocate: function allocate(size, given) {
-        const options = requests.read<PoolAllocateOptions>("allocate", given, allocate)
-        return isGpuError(options) ? options : requests.allocate(size, usageOf(options), options)
+        const options = CallSite.locate(given, allocate)
+        return requests.allocate(size, usageOf(options), options)
       },
       use: function use(size, f, given) {
-        const options = requests.read<PoolAllocateOptions>("use", given, use)
-        return isGpuError(options) ? options : requests.use(size, usageOf(options), f, options)
+        const options = CallSite.locate(given, use)
+        return requests.use(size, usageOf(options), f, options)
       },
       allocateAll: function allocateAll(sizes, given) {
-        const options = requests.read<PoolAllocateOptions>("allocateAll", given, allocateAll)
-        return isGpuError(options) ? options : allocatedTogether(requests, sizes, options)
+        const options = CallSite.locate(given, allocateAll)
+        return allocatedTogether(requests, sizes, options)
       },
       useAll: function useAll(sizes, f, given) {
-        const options = requests.read<PoolAllocateOptions>("useAll", given, useAll)
-        return isGpuError(options) ? options : usedTogether(requests, sizes, f, options)
+        const options = CallSite.locate(given, useAll)
+        return usedTogether(requests, sizes, f, options)
       }
     })
   )
@@ -254,11 +251,9 @@ const allocatedTogether = <const S extends Sizes>(
   sizes: S,
   options: PoolAllocateOptions | undefined
 ): Effect.Effect<Leases<S>, GpuError, Scope.Scope> =>
-  checkedStep("BufferPool.allocateAll", (operation) => {
-    const listed = list(operation, sizes, usageOf(options))
-    return isGpuError(listed)
-      ? listed
-      : Effect.map(requests.allocateAll(listed.wants, options), (leases) => listed.shape(leases) as Leases<S>)
+  Effect.suspend(() => {
+    const { shape, wants } = list(sizes, usageOf(options))
+    return Effect.map(requests.allocateAll(wants, options), (leases) => shape(leases) as Leases<S>)
   })
 
 const usedTogether = <const S extends Sizes, A, E, R>(
@@ -267,11 +262,9 @@ const usedTogether = <const S extends Sizes, A, E, R>(
   f: (leases: Leases<S>) => Effect.Effect<A, E, R>,
   options: PoolAllocateOptions | undefined
 ): Effect.Effect<A, E | GpuError, R> =>
-  checkedStep("BufferPool.useAll", (operation): Effect.Effect<A, E | GpuError, R> => {
-    const listed = functionProblem(operation, "f", f) ?? list(operation, sizes, usageOf(options))
-    return isGpuError(listed)
-      ? listed
-      : requests.useAll(listed.wants, (leases) => f(listed.shape(leases) as Leases<S>), options)
+  Effect.suspend(() => {
+    const { shape, wants } = list(sizes, usageOf(options))
+    return requests.useAll(wants, (leases) => f(shape(leases) as Leases<S>), options)
   })
 
 /** The sizes in order, and the way back from leases in that order to the shape that the program gave. */
@@ -280,19 +273,9 @@ interface Listed {
   readonly shape: (leases: ReadonlyArray<PooledBuffer>) => ReadonlyArray<PooledBuffer> | Record<string, PooledBuffer>
 }
 
-/** Only arrays and plain objects: a Map, for example, has its sizes elsewhere. */
-const isRecord = (value: unknown): value is Readonly<Record<string, number>> => {
-  if (typeof value !== "object" || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
-}
-
-const list = (operation: string, sizes: Sizes, wanted: BufferUsage): Listed | GpuError => {
+const list = (sizes: Sizes, wanted: BufferUsage): Listed => {
   const wantsOf = (all: ReadonlyArray<number>) => Array.from(all, (size) => ({ size, wanted }))
   if (Array.isArray(sizes)) return { wants: wantsOf(sizes), shape: (leases) => leases.slice() }
-  if (!isRecord(sizes)) {
-    return invalidRequest(operation, `${shown(sizes)} was given for sizes`, "Pass an array or a record of byte counts.")
-  }
   const entries = Object.entries(sizes)
   return {
     wants: wantsOf(entries.map(([, size]) => size)),

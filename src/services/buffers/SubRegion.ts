@@ -7,10 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
-import * as Label from "../../domain/arguments/Label.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
@@ -202,8 +199,7 @@ interface Request {
 const create = ({ bounds, buffer, device, operation, options }: Request): Exit.Exit<DeviceBuffer, GpuError> => {
   valid(device.status.error)
   valid(BufferLike.problem(operation, buffer, device.info))
-  valid(optionsProblem(operation, options, known))
-  const { offset = 0, size = buffer.size - offset } = checkedBounds(operation, bounds())
+  const { offset = 0, size = buffer.size - offset } = bounds()
   const { label, usage = buffer.usage } = options ?? {}
   const memory = BufferLike.deviceBuffer(buffer)
   valid(BufferRange.problem(operation, buffer, offset, size, BufferRange.portableAlignment))
@@ -211,24 +207,10 @@ const create = ({ bounds, buffer, device, operation, options }: Request): Exit.E
     throw invalidRequest(operation, "the region has no bytes", "Take at least one byte: drivers have no empty buffers.")
   }
   valid(usageProblem(operation, buffer.usage, usage))
-  valid(Label.problem(operation, label))
   // Its first byte in the whole buffer, since OpenCL has no sub-buffers of sub-buffers.
   const part = { parent: memory.root, origin: memory.origin + offset }
   valid(alignmentProblem(operation, part.origin, device.info.limits.regionAlignment))
   return device.createRegionUnsafe(part, size, usage, label ?? labelOf(buffer, offset, size))
-}
-
-const known = KnownOptions.of<Options>({ usage: true, label: true })
-
-const knownOfBounds = KnownOptions.of<Bounds>({ offset: true, size: true })
-
-/** Programs without types can pass anything. */
-const checkedBounds = (operation: string, bounds: Bounds): Bounds => {
-  if (typeof bounds !== "object" || bounds === null) {
-    throw invalidRequest(operation, `${shown(bounds)} was given for the bounds`, "Pass { offset, size }, in bytes.")
-  }
-  valid(KnownOptions.problem(operation, bounds, knownOfBounds))
-  return bounds
 }
 
 const end = (

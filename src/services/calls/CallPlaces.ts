@@ -119,14 +119,13 @@ const engine: ErrorConstructor & StackCapture = Error
 const frameLimit = 50
 
 const captured = (entry: Entry): string | undefined => {
-  const limit = Object.getOwnPropertyDescriptor(Error, "stackTraceLimit")
-  // A hardened realm freezes it: then the usual number of frames must be enough.
-  if (limit?.writable !== true) return placeOf(callers(entry))
+  const limit = engine.stackTraceLimit
+  if (limit === undefined) return placeOf(callers(entry))
   engine.stackTraceLimit = frameLimit
   try {
     return placeOf(callers(entry))
   } finally {
-    engine.stackTraceLimit = limit.value
+    engine.stackTraceLimit = limit
   }
 }
 

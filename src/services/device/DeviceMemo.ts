@@ -7,7 +7,6 @@
 import * as Cache from "effect/Cache"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { DeviceContext } from "./DeviceContext.ts"
 
@@ -23,8 +22,6 @@ export interface DeviceMemo<in Key, out A, out E, out R> {
   /** Forgets what was computed for the open device. {@link clearAll} does so for every memo and device. */
   readonly clear: Effect.Effect<void, never, DeviceContext>
 }
-
-const knownOptions = KnownOptions.of<{ readonly capacity?: unknown }>({ capacity: true })
 
 /** The key of all results of all memos: one opening of a device, from one {@link clearAll} to the next. */
 interface Age {
@@ -112,7 +109,6 @@ export const make = <Key, A, E, R>(
   lookup: (key: Key) => Effect.Effect<A, E, R>,
   options?: { readonly capacity?: number | undefined }
 ): DeviceMemo<Key, A, E, R> => {
-  KnownOptions.demand("DeviceMemo.make", options, knownOptions)
   const caches = new WeakMap<Age, Cache.Cache<Key, A, E, R>>()
   const fresh = Cache.makeWith<Key, A, E, R, "lookup">(lookup, {
     capacity: options?.capacity ?? 256,

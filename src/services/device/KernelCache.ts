@@ -9,8 +9,6 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
-import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
@@ -167,13 +165,10 @@ export const make = <C extends CompiledKernel>(
   }
 ): Effect.Effect<KernelCache["Service"], GpuError, Scope.Scope> =>
   Effect.gen(function*() {
-    const operation = "KernelCache.make"
-    const problem = optionsProblem(operation, options, known)
-    if (problem !== undefined) return yield* problem
     const capacity = options.capacity ?? 256
     if (!Number.isInteger(capacity) || capacity < 1) {
       return yield* invalidRequest(
-        operation,
+        "KernelCache.make",
         `kernelCacheCapacity ${shown(capacity)} is no positive integer`,
         "Leave it out for 256."
       )
@@ -198,8 +193,6 @@ export const make = <C extends CompiledKernel>(
       stats: Effect.sync(stats)
     }))
   })
-
-const known = KnownOptions.of<Parameters<typeof make>[1]>({ status: true, info: true, capacity: true })
 
 const cacheLine = (
   { capacity, evictions, hits, misses, size }: KernelCacheStats,

@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import { choiceProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import { elementClassProblem, type ViewType } from "../../domain/data/ElementClass.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { maker } from "./DetachedMemory.ts"
@@ -11,10 +10,7 @@ import type { HostMode } from "./DeviceContext.ts"
 
 type Pinned = Uint8Array<ArrayBuffer>
 
-/**
- * Why a device cannot use data as its memory, or `undefined`. `alignment` is that of its elements, in bytes. Programs
- * without types can pass anything.
- */
+/** Why a device cannot use data as its memory, or `undefined`. `alignment` is that of its elements, in bytes. */
 export const modeProblem = (
   operation: string,
   mode: HostMode,
@@ -22,7 +18,7 @@ export const modeProblem = (
   alignment: number
 ): GpuError | undefined => {
   if (mode === "copy") return undefined
-  const problem = choiceProblem(operation, "mode", mode, ["copy", "use"]) ?? movesProblem(operation, data.buffer)
+  const problem = movesProblem(operation, data.buffer)
   if (problem !== undefined) return problem
   if (data.byteLength === 0) {
     return invalidRequest(

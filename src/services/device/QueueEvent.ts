@@ -5,8 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
-import { noEvent, QueueEvent } from "./queues/EventOrder.ts"
+import type { QueueEvent } from "./queues/EventOrder.ts"
 
 export { QueueEvent, type QueueLike } from "./queues/EventOrder.ts"
 
@@ -28,15 +27,11 @@ export { QueueEvent, type QueueLike } from "./queues/EventOrder.ts"
  * @since 0.1.0
  */
 export const wait = (event: QueueEvent): Effect.Effect<void, GpuError> =>
-  checkedStep(
-    "QueueEvent.wait",
-    (operation) => event instanceof QueueEvent ? event.driver.awaitPosition(event.position) : noEvent(operation, event)
-  )
+  Effect.suspend(() => event.driver.awaitPosition(event.position))
 
 /**
  * Whether all commands before the event are known to have ended, with or without an error. It does not wait, and does
- * not submit recorded commands: the end of the event loop's task does. Fails with InvalidRequest for a value that is no
- * event.
+ * not submit recorded commands: the end of the event loop's task does.
  *
  * **Example** (Doing something else meanwhile)
  *
@@ -52,8 +47,5 @@ export const wait = (event: QueueEvent): Effect.Effect<void, GpuError> =>
  * @category waiting
  * @since 0.1.0
  */
-export const isDone = (event: QueueEvent): Effect.Effect<boolean, GpuError> =>
-  checkedStep("QueueEvent.isDone", (operation) =>
-    event instanceof QueueEvent
-      ? Effect.succeed(event.driver.endedUnsafe() >= event.position)
-      : noEvent(operation, event))
+export const isDone = (event: QueueEvent): Effect.Effect<boolean> =>
+  Effect.sync(() => event.driver.endedUnsafe() >= event.position)

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { readValues } from "../../domain/arguments/ArgumentProblem.ts"
+import { attempt } from "../../domain/arguments/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { traced } from "../calls/Tracing.ts"
@@ -25,7 +25,7 @@ export const read = (
   inSpan(
     operation,
     Effect.callback((resume) => {
-      const begin = readValues(operation, () => check(operation))
+      const begin = attempt(() => check(operation))
       if (begin === undefined) return resume(Effect.succeed(new ArrayBuffer(0)))
       return isGpuError(begin) ? resume(begin) : Effect.sync(begin(resume))
     })

@@ -5,8 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { choiceProblem, optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
@@ -35,53 +34,24 @@ import { logged } from "../device/GivingBack.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import { PendingWork } from "../device/PendingWork.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
-import { type MapAccess, mapAccesses, type QueueDriver } from "../device/QueueDriver.ts"
+import type { MapAccess, QueueDriver } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
 import { ScopedAttachment } from "../device/ScopedAttachment.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
 import * as FromHost from "./FromHost.ts"
 import * as HostRows from "./HostRows.ts"
 import * as ImageAccess from "./ImageAccess.ts"
-import { ImageAllocator, ofImage, plain, plainFormat } from "./ImageAllocator.ts"
+import { ImageAllocator, plain, plainFormat } from "./ImageAllocator.ts"
 import * as ImageAxes from "./ImageAxes.ts"
 import { ImageCommands } from "./ImageCommands.ts"
 import * as ImageLike from "./ImageLike.ts"
 import * as ImageMapping from "./ImageMapping.ts"
 import * as ImageProblems from "./ImageProblems.ts"
-import {
-  type BufferOptions,
-  type FromArrayOptions,
-  type FromHostOptions,
-  type HostLayout,
-  type Images,
-  knownOfCopy,
-  type MapOptions,
-  type OverBufferOptions
-} from "./Images.ts"
+import type { BufferOptions, Images, MapOptions } from "./Images.ts"
 import type { MappedImage } from "./MappedImage.ts"
 import * as OverBuffer from "./OverBuffer.ts"
 
 type Service = Images["Service"]
-
-const ofRegion = { origin: true, extent: true } as const
-const knownOfArray = KnownOptions.of<FromArrayOptions>({ ...ofImage, channels: true, normalized: true })
-const knownOfRegion = KnownOptions.of<ImageShape.RegionOptions>(ofRegion)
-const knownOfHost = KnownOptions.of<ImageShape.RegionOptions & HostLayout>({
-  ...ofRegion,
-  rowPitch: true,
-  slicePitch: true
-})
-const knownOfFromHost = KnownOptions.of<FromHostOptions>({ ...ofImage, rowPitch: true, slicePitch: true, mode: true })
-const knownOfOver = KnownOptions.of<OverBufferOptions>({ ...ofImage, width: true })
-const knownOfBuffer = KnownOptions.of<BufferOptions>({ ...ofRegion, offset: true })
-const knownOfMap = KnownOptions.of<MapOptions>({
-  ...ofRegion,
-  access: true,
-  layout: true,
-  strides: true,
-  shape: true,
-  order: true
-})
 
 /** The images of one device. The operations are properties, so that a service can be spread with some of them replaced. */
 export class CheckedImages implements Service {
@@ -114,7 +84,6 @@ export class CheckedImages implements Service {
   readonly overBuffer: Service["overBuffer"] = (buffer, format, options) =>
     ScopedAttachment.acquire("Images.overBuffer", "image", (attachment) => {
       const operation = "Images.overBuffer"
-      valid(optionsProblem(operation, options, knownOfOver))
       const request = OverBuffer.resolve(operation, this.#device, buffer, format, options ?? {})
       const { createOverUnsafe } = this.#driver
       if (createOverUnsafe === undefined) return OverBuffer.unsupported(operation, this.#device.info)
@@ -133,7 +102,7 @@ export class CheckedImages implements Service {
 
   readonly fromArray: Service["fromArray"] = (data, shape, options) =>
     checkedStep("Images.fromArray", (operation) => {
-      const bytes = valid(optionsProblem(operation, options, knownOfArray) ?? HostData.bytes(operation, data))
+      const bytes = valid(HostData.bytes(operation, data))
       const format = valid(ImageArrays.formatOf(operation, data, options?.channels ?? 1, options?.normalized ?? false))
       const usage = options?.usage ?? ImageUsage.defaultUsage
       valid(this.#allocator.problem(operation, shape, format, usage))
@@ -152,7 +121,6 @@ export class CheckedImages implements Service {
     Effect.acquireRelease(
       checkedStep("Images.fromHost", (operation) => {
         const { label, usage = ImageUsage.defaultUsage } = options ?? {}
-        valid(optionsProblem(operation, options, knownOfFromHost))
         valid(this.#allocator.problem(operation, shape, format, usage))
         valid(Label.problem(operation, label))
         const given = FromHost.resolve(operation, data, shape, format, options ?? {})
@@ -177,7 +145,7 @@ export class CheckedImages implements Service {
 
   readonly write: Service["write"] = (target, data, options) =>
     this.#pending.write("Images.write", (operation) => {
-      const part = this.#part(operation, target, ImageUsage.copyDst, options, knownOfHost, "write")
+      const part = this.#part(operation, target, ImageUsage.copyDst, options, "write")
       const bytes = valid(HostData.bytes(operation, data))
       const place = HostRows.place(operation, part, bytes.byteLength, options)
       if (part.bytes === 0) return undefined
@@ -196,7 +164,7 @@ export class CheckedImages implements Service {
     const operation = "Images.read"
     const [type, options] = typeof first === "function" ? [first, second] : [undefined, first]
     const memory = Reading.read(operation, () => {
-      const part = this.#part(operation, source, ImageUsage.copySrc, options, knownOfRegion, "read")
+      const part = this.#part(operation, source, ImageUsage.copySrc, options, "read")
       const problem = type === undefined ? undefined : ImageProblems.itemsProblem(operation, type, part.bytes)
       return problem ?? this.#reading(part)
     })
@@ -208,7 +176,7 @@ export class CheckedImages implements Service {
 
   readonly readInto: Service["readInto"] = (source, target, options) =>
     Reading.into("Images.readInto", {
-      source: (operation) => this.#part(operation, source, ImageUsage.copySrc, options, knownOfHost, "read"),
+      source: (operation) => this.#part(operation, source, ImageUsage.copySrc, options, "read"),
       target: (operation, part) => {
         const bytes = valid(HostData.bytes(operation, target, "target"))
         return { bytes, place: HostRows.place(operation, part, bytes.byteLength, options) }
@@ -230,7 +198,6 @@ export class CheckedImages implements Service {
 
   readonly copy: Service["copy"] = (source, target, options) =>
     this.#pending.record("Images.copy", (operation) => {
-      valid(optionsProblem(operation, options, knownOfCopy))
       const from = this.#part(operation, source, ImageUsage.copySrc, {
         origin: options?.sourceOrigin,
         extent: options?.extent
@@ -281,7 +248,7 @@ export class CheckedImages implements Service {
     copy: (part: ImageProblems.Part, memory: DeviceBuffer) => Exit.Exit<void, GpuError>
   ): Effect.Effect<void, GpuError> {
     return this.#pending.record(operation, () => {
-      const part = this.#part(operation, like, imageUsage, options, knownOfBuffer)
+      const part = this.#part(operation, like, imageUsage, options)
       valid(this.#bufferProblem(operation, buffer, bufferUsage, options?.offset ?? 0, part))
       const memory = BufferLike.deviceBuffer(buffer)
       if (memory === undefined || part.bytes === 0) return Exit.void
@@ -316,14 +283,12 @@ export class CheckedImages implements Service {
     checkedStep("Images.formats", (operation) => {
       valid(this.#device.status.error)
       valid(ImageProblems.usageProblem(operation, usage))
-      valid(choiceProblem(operation, "image kind", kind, ImageShape.kinds))
       return Exit.succeed(this.#allocator.formats(usage, kind))
     })
 
   readonly largest: Service["largest"] = (kind) =>
-    checkedStep("Images.largest", (operation) => {
+    checkedStep("Images.largest", () => {
       valid(this.#device.status.error)
-      valid(choiceProblem(operation, "image kind", kind, ImageShape.kinds))
       return Exit.succeed(this.#driver.largest(kind))
     })
 
@@ -336,10 +301,9 @@ export class CheckedImages implements Service {
     like: ImageLike.ImageLike,
     usage: ImageUsage.ImageUsage,
     options: ImageShape.RegionOptions | undefined,
-    known: KnownOptions.KnownOptions = knownOfRegion,
     host?: BufferUsageRules.HostAccess | undefined
   ): ImageProblems.Part {
-    const part = this.#partOf(operation, like, usage, options, known, host)
+    const part = this.#partOf(operation, like, usage, options, host)
     valid(ImageAccess.mappedProblem(operation, part.image, usage === ImageUsage.copySrc))
     return part
   }
@@ -350,12 +314,10 @@ export class CheckedImages implements Service {
     like: ImageLike.ImageLike,
     usage: ImageUsage.ImageUsage,
     options: ImageShape.RegionOptions | undefined,
-    known: KnownOptions.KnownOptions,
     host: BufferUsageRules.HostAccess | undefined
   ): ImageProblems.Part {
     valid(this.#device.status.error)
     valid(ImageLike.problem(operation, like, this.#device.info))
-    valid(optionsProblem(operation, options, known))
     valid(ImageUsageRules.lackProblem(operation, like.usage, usage))
     const image = ImageLike.deviceImage(like)
     valid(ImageAccess.hostProblem(operation, image, host))
@@ -375,9 +337,8 @@ export class CheckedImages implements Service {
     options: MapOptions | undefined
   ): Effect.Effect<MappedImage, GpuError> {
     const access = options?.access ?? "readwrite"
-    valid(choiceProblem(operation, "access", access, mapAccesses))
     valid(type === undefined ? undefined : elementClassProblem(operation, type))
-    const part = this.#partOf(operation, like, usageOf[access], options, knownOfMap, access)
+    const part = this.#partOf(operation, like, usageOf[access], options, access)
     const fitting = type ?? ImageArrays.classOf(part.image.format)
     const axes = valid(ImageAxes.resolve(operation, part.image, part.region, fitting, options ?? {}))
     // The program must not write the elements between those of the array.

@@ -6,8 +6,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import { format as formatDevice } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, type Released, unsupported } from "../../domain/GpuError.ts"
@@ -27,8 +25,6 @@ import * as ImageProblems from "./ImageProblems.ts"
 import type { ImageOptions } from "./Images.ts"
 
 export const ofImage = { usage: true, label: true } as const
-
-const knownOfImage = KnownOptions.of<ImageOptions>(ofImage)
 
 /** What drivers have answered, by usage and kind: each is asked once. */
 const answers = new WeakMap<ImageDriver["Service"], Map<string, ReadonlyArray<ImageFormat.ImageFormat>>>()
@@ -92,7 +88,7 @@ export class ImageAllocator {
   ): Effect.Effect<DeviceImage, GpuError> {
     return Effect.uninterruptible(checkedStep(operation, () => {
       const { label, usage = ImageUsage.defaultUsage } = options ?? {}
-      return optionsProblem(operation, options, knownOfImage) ?? this.problem(operation, shape, format, usage) ??
+      return this.problem(operation, shape, format, usage) ??
         Label.problem(operation, label) ??
         this.driver.create(operation, plain(shape), plainFormat(format), usage, label)
     }))

@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import { shown } from "../../domain/arguments/ShownValue.ts"
 import { overlaps } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
@@ -12,10 +11,9 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
-import type { ImageArg, SamplerArg } from "../../domain/kernel/KernelArgument.ts"
-import { nullProblem } from "../calls/NullArgument.ts"
+import type { ImageArg } from "../../domain/kernel/KernelArgument.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
-import { DeviceSampler } from "../device/DeviceSampler.ts"
+import type { DeviceSampler } from "../device/DeviceSampler.ts"
 import * as DriverObject from "../device/DriverObject.ts"
 import type { VectorBinding } from "../device/QueueDriver.ts"
 import * as ImageAccess from "./ImageAccess.ts"
@@ -46,28 +44,22 @@ export const bind = (
   for (const argument of kernel.args) {
     const value = args[argument.name]
     if (argument._tag === "ImageArg") {
-      const problem = imageProblem(argument, value, info)
+      const image = value as ImageLike.ImageLike
+      const problem = imageProblem(argument, image, info)
       if (problem !== undefined) return problem
       declared.push(argument)
-      images.push(ImageLike.deviceImage(value as ImageLike.ImageLike))
+      images.push(ImageLike.deviceImage(image))
     } else if (argument._tag === "SamplerArg") {
-      const problem = samplerProblem(argument, value, info)
+      const sampler = value as DeviceSampler
+      const problem = DriverObject.problem(`${operation}, argument "${argument.name}"`, sampler, info, 0)
       if (problem !== undefined) return problem
-      samplers.push(value as DeviceSampler)
+      samplers.push(sampler)
     }
   }
   return aliasProblem(declared, images) ?? { images, samplers }
 }
 
-const imageProblem = (argument: ImageArg, value: unknown, info: DeviceInfo): GpuError | undefined => {
-  if (value === null) return nullProblem(operation, argument.name, "image")
-  if (!ImageLike.isImageLike(value)) {
-    return invalidRequest(
-      operation,
-      `argument "${argument.name}" is ${shown(value)}, no image`,
-      "Pass a lease of ImagePool.allocate, or an image of Images.make."
-    )
-  }
+const imageProblem = (argument: ImageArg, value: ImageLike.ImageLike, info: DeviceInfo): GpuError | undefined => {
   return ImageLike.problem(operation, value, info) ?? usageProblem(argument, value) ?? shapeProblem(argument, value) ??
     ImageAccess.mappedProblem(`${operation}, argument "${argument.name}"`, ImageLike.deviceImage(value), false)
 }
@@ -105,18 +97,6 @@ const shapeProblem = (argument: ImageArg, { format, shape }: ImageLike.ImageLike
     `argument "${name}" is declared as ${ImageFormat.format(declared)}, and the image is ${ImageFormat.format(format)}`,
     "Make the image in the format that the kernel declares."
   )
-}
-
-const samplerProblem = ({ name }: SamplerArg, value: unknown, info: DeviceInfo): GpuError | undefined => {
-  if (value === null) return nullProblem(operation, name, "sampler")
-  if (!(value instanceof DeviceSampler)) {
-    return invalidRequest(
-      operation,
-      `argument "${name}" is ${shown(value)}, no sampler`,
-      "Pass a sampler of Images.sampler."
-    )
-  }
-  return DriverObject.problem(`${operation}, argument "${name}"`, value, info, 0)
 }
 
 /** Why a dispatch cannot take an image over a buffer beside the buffer itself, or `undefined`. */

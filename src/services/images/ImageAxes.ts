@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { choiceProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as StridedShape from "../../domain/data/StridedShape.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
@@ -47,7 +47,6 @@ export const resolve = (
   options: AxesOptions
 ): Axes | GpuError => {
   const { layout = "packed", order = "C", shape, strides } = options
-  valid(choiceProblem(operation, "layout", layout, ["packed", "driver"]))
   if (shape !== undefined || strides !== undefined) {
     return layout === "driver" ? shapedInPlace(operation) : shaped(operation, image, region, type, options)
   }

@@ -3,11 +3,9 @@
  *
  * @since 0.1.0
  */
-import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
-import { wrongArgument } from "../calls/WrongArgument.ts"
 import { detachedProblem } from "../device/DetachedMemory.ts"
 import { DeviceImage } from "../device/DeviceImage.ts"
 import * as DriverObject from "../device/DriverObject.ts"
@@ -37,7 +35,7 @@ export type ImageLike = PooledImage | DeviceImage
  * @since 0.1.0
  */
 export const isImageLike = (value: unknown): value is ImageLike =>
-  isInstance(value, PooledImage) || isInstance(value, DeviceImage)
+  value instanceof PooledImage || value instanceof DeviceImage
 
 /**
  * Why `image` cannot be used on the device `owner`, or `undefined`: Released, or ForeignDevice.
@@ -66,15 +64,10 @@ export const problem = (operation: string, image: ImageLike, owner: DeviceInfo):
       detachedProblem(operation, "image", image.pinned) ??
       detachedProblem(operation, "buffer", image.beneath?.root.pinned)
   }
-  if (!(image instanceof PooledImage)) return noImage(operation, image)
   if (image.list === undefined) return releasedError(operation, image)
   const { deviceInfo: device } = image.list.owner
   return device === owner ? undefined : DriverObject.foreign(operation, image, device, owner)
 }
-
-/** Programs without types can pass anything. */
-const noImage = (operation: string, value: unknown): GpuError =>
-  wrongArgument(operation, value, "an image", "Pass a lease of ImagePool.allocate, or an image of Images.make.")
 
 /**
  * The device image of one that has no {@link problem}.

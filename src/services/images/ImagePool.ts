@@ -169,16 +169,14 @@ const poolOf = (source: ImageSource) => (requests: ImageRequests): Pool =>
     ImagePool.of({
       ...controlsOf(requests, poolOf(source)),
       allocate: function allocate(shape, format, given) {
-        const options = requests.read<PoolImageOptions>("allocate", given, allocate)
-        if (isGpuError(options)) return options
+        const options = CallSite.locate(given, allocate)
         return checkedStep("ImagePool.allocate", () => {
           const known = source.lookUp(shape, format, usageOf(options), labelOf(options))
           return isGpuError(known) ? known : requests.allocate(known.size, known, options)
         })
       },
       use: function use(shape, format, f, given) {
-        const options = requests.read<PoolImageOptions>("use", given, use)
-        if (isGpuError(options)) return options
+        const options = CallSite.locate(given, use)
         return checkedStep("ImagePool.allocate", () => {
           const known = source.lookUp(shape, format, usageOf(options), labelOf(options))
           return isGpuError(known) ? known : requests.use(known.size, known, f, options)

@@ -39,21 +39,20 @@ export interface KnownImage {
 
 /** Compares the fields: a program may pass other objects each time, change them, or pass no objects. */
 const isSame = (known: KnownImage, shape: ImageShape.ImageShape, format: ImageFormat.ImageFormat): boolean => {
-  const { depth, height, kind, layers, width } = shape ?? {}
-  const { order, type } = format ?? {}
+  const { depth, height, kind, layers, width } = shape
+  const { order, type } = format
   return known.shape.width === width && known.shape.height === height && known.shape.depth === depth &&
     known.shape.layers === layers && known.shape.kind === kind && known.format.order === order &&
     known.format.type === type
 }
 
-/** Programs without types can pass anything: what has no such fields gets a key that no image has. */
 const keyOf = (
   shape: ImageShape.ImageShape,
   format: ImageFormat.ImageFormat,
   usage: ImageUsage.ImageUsage
 ): string => {
-  const { depth, height, kind, layers, width } = shape ?? {}
-  const { order, type } = format ?? {}
+  const { depth, height, kind, layers, width } = shape
+  const { order, type } = format
   return `${order} ${type} ${kind} ${width} ${height} ${depth} ${layers} ${usage}`
 }
 

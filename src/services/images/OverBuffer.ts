@@ -4,7 +4,6 @@
  * @internal
  */
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as Label from "../../domain/arguments/Label.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/device/DeviceInfo.ts"
@@ -42,7 +41,6 @@ export const resolve = (
   valid(ImageProblems.formatProblem(operation, format))
   valid(ImageProblems.usageProblem(operation, usage))
   valid(usageProblem(operation, buffer, usage))
-  valid(Label.problem(operation, label))
   const most = Math.floor(buffer.size / ImageFormat.elementBytes(format))
   valid(widthProblem(operation, buffer.size, format, width, most))
   const shape = ImageShape.image1dBuffer(width ?? most)

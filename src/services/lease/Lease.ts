@@ -8,18 +8,15 @@ import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import * as Hash from "effect/Hash"
-import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
-import { isInstance } from "../../domain/arguments/ArgumentProblem.ts"
 import type { MemorySpan } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, type Released } from "../../domain/GpuError.ts"
+import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { PoolBlock } from "../../domain/pool/PoolCore.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
-import { wrongArgument } from "../calls/WrongArgument.ts"
 import type { Attachments } from "./Attachments.ts"
 import { releasedError } from "./ReleasedLease.ts"
 
@@ -190,7 +187,7 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
  * @category predicates
  * @since 0.1.0
  */
-export const isLive = (lease: Lease): boolean => isInstance(lease, Lease) && lease.list !== undefined
+export const isLive = (lease: Lease): boolean => lease.list !== undefined
 
 /**
  * Ends the lease before its scope closes, and leaves nothing behind in the scope. A second call fails with Released.
@@ -212,7 +209,6 @@ export const isLive = (lease: Lease): boolean => isInstance(lease, Lease) && lea
  */
 export const release = (lease: Lease): Effect.Effect<void, GpuError> =>
   checkedStep("Lease.release", (operation) => {
-    if (!(lease instanceof Lease)) return noLease(operation, lease)
     const { list } = lease
     if (list === undefined) return releasedError(operation, lease)
     list.owner.endUnsafe(lease, "released")
@@ -253,17 +249,11 @@ export const transfer: {
   2,
   (lease: Lease, scope: Scope.Scope): Effect.Effect<void, GpuError> =>
     checkedStep("Lease.transfer", (operation, fiber) => {
-      if (!(lease instanceof Lease)) return noLease(operation, lease)
-      if (lease.list === undefined) return releasedError(operation, lease)
-      return Predicate.hasProperty(scope, "state")
-        ? move(operation, lease, lease.list, lease.list.listOf(scope, fiber.id))
-        : invalidRequest(operation, "the value given for a scope is none", "Pass a scope, as Effect.scope gives it.")
+      return lease.list === undefined
+        ? releasedError(operation, lease)
+        : move(operation, lease, lease.list, lease.list.listOf(scope, fiber.id))
     })
 )
-
-/** Programs without types can pass anything. */
-const noLease = (operation: string, value: unknown): GpuError =>
-  wrongArgument(operation, value, "a lease", "Pass a lease of BufferPool.allocate or ImagePool.allocate.")
 
 const move = (operation: string, lease: Lease, from: OwningList, to: OwningList): Effect.Effect<void, GpuError> => {
   if (to.closed) {

@@ -6,7 +6,6 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import type { BudgetOptions, ReserveOptions } from "../../domain/pool/PoolOptions.ts"
@@ -65,7 +64,7 @@ export const withBudget = <I, P extends PoolControls<P>>(
   provide: Provide<I, P> = provider(service)
 ): OfPool<I, P>["withBudget"] =>
   dual(
-    (args) => satisfies(args[0], Effect.isEffect),
+    (args) => Effect.isEffect(args[0]),
     <A, E, R>(
       effect: Effect.Effect<A, E, R>,
       limit: MemoryLimit.ByteAmount,
@@ -78,7 +77,7 @@ export const reserve = <I, P extends PoolControls<P>>(
   service: Context.Service<I, P>
 ): OfPool<I, P>["reserve"] =>
   dual(
-    (args) => satisfies(args[0], Effect.isEffect),
+    (args) => Effect.isEffect(args[0]),
     <A, E, R>(
       effect: Effect.Effect<A, E, R>,
       bytes: MemoryLimit.ByteAmount,

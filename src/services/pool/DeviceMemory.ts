@@ -60,7 +60,6 @@ export const layer = (options: MemoryOptions = {}): Layer.Layer<DeviceMemory, Gp
   return Layer.effect(
     DeviceMemory,
     openWith(
-      operation,
       (device) =>
         memorySettingsOf(operation, "memory", valid(LayerOptions.read(operation, MemoryOptions, options)), device),
       (settings) => Effect.map(makeMemory(settings), (memory) => serviceOf(memory, settings.label))

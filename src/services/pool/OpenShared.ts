@@ -57,7 +57,6 @@ export const openShared = <F extends typeof SharedPoolOptions.fields, Own extend
   open: OpenPool<Own, A, E, R>
 ): Effect.Effect<A, E | GpuError, R | DeviceMemory | DeviceContext> =>
   openWith(
-    operation,
     (device) => {
       const given = valid(LayerOptions.read(operation, schema, options))
       return { ...ownOf(given), ...valid(sharedSettingsOf(operation, given, device)) }

@@ -9,11 +9,9 @@ import * as Exit from "effect/Exit"
 import * as Scheduler from "effect/Scheduler"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { functionProblem, optionsProblem, readValues, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as Label from "../../domain/arguments/Label.ts"
+import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
@@ -21,8 +19,6 @@ import { mostNested } from "../../domain/pool/machine/Budget.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import {
   type BudgetOptions,
-  knownOfBudget,
-  knownOfLimit,
   type LeasingSettings,
   leasingSettingsOf,
   limitOf,
@@ -174,13 +170,12 @@ export const openRequests = <W, V extends Leasable, L extends Lease<V>>(
  * @internal
  */
 export const openWith = <S extends object, A, E, R>(
-  operation: string,
   settingsOf: (device: DeviceInfo) => S | GpuError,
   open: (settings: S) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GpuError, R | DeviceContext> =>
   Effect.gen(function*() {
     const { info } = yield* DeviceContext
-    const settings = readValues(operation, () => settingsOf(info))
+    const settings = attempt(() => settingsOf(info))
     return isGpuError(settings) ? yield* settings : yield* open(settings)
   })
 
@@ -207,15 +202,11 @@ export const openAlone = <F extends typeof PoolOptions.fields, Own extends objec
   ownOf: (options: Schema.Struct<F>["Type"]) => Own,
   open: OpenPool<Own, A, E, R>
 ): Effect.Effect<A, E | GpuError, R | DeviceContext | Scope.Scope> =>
-  openWith(
-    operation,
-    (device) => {
-      const given = valid(LayerOptions.read(operation, schema, options))
-      const memory = valid(memorySettingsOf(operation, "pool", given, device))
-      return { ...ownOf(given), ...memory, ...leasingSettingsOf(given) }
-    },
-    (settings) => Effect.flatMap(makeMemory(settings), (memory) => open(memory, settings, undefined))
-  )
+  openWith((device) => {
+    const given = valid(LayerOptions.read(operation, schema, options))
+    const memory = valid(memorySettingsOf(operation, "pool", given, device))
+    return { ...ownOf(given), ...memory, ...leasingSettingsOf(given) }
+  }, (settings) => Effect.flatMap(makeMemory(settings), (memory) => open(memory, settings, undefined)))
 
 /**
  * Makes pools of requests: the one around a memory, and those within it.
@@ -286,8 +277,7 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
   const { deviceInfo: device } = memory
   /** A budget or a reservation says how its requests wait, and what its leases are called. */
   const termsOf = (operation: string, options: BudgetOptions) => {
-    const problem = optionsProblem(operation, options, knownOfBudget) ?? Label.problem(operation, options.label)
-    return problem ?? patienceOf(operation, options, terms.patience)
+    return patienceOf(operation, options, terms.patience)
   }
   return {
     ...memoryControlsOf(service, memory, budget, () => requests.source.closed),
@@ -297,8 +287,7 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
         if (isGpuError(bytes)) return bytes
         const patience = termsOf(operation, options)
         if (isGpuError(patience)) return patience
-        return functionProblem(operation, "f", f) ??
-          requests.reserve(bytes, (reserved) => f(poolOf(reserved)), options)
+        return requests.reserve(bytes, (reserved) => f(poolOf(reserved)), options)
       }),
     inTurn: (effect) => requests.exclusively(effect),
     onOutOfMemory: (handler) => registered(requests, handler),
@@ -406,8 +395,8 @@ const poolLine = ({ budget, label, pool: memory, source, terms: { from } }: Insi
 const maxBytesOf = ({ core }: PoolRuntime, budget: Budget | undefined): number =>
   budget === undefined ? core.maxBytes : budget.limit
 
-/** Programs without types can pass anything: what is no number asks for none. */
-const countOf = (count: number): number => typeof count === "number" ? Math.max(0, Math.floor(count) || 0) : 0
+/** What is no whole number asks for none. */
+const countOf = (count: number): number => Math.max(0, Math.floor(count) || 0)
 
 const requiredBytes = (
   operation: string,
@@ -427,11 +416,6 @@ const changedLimit = (
   if (typeof limit === "number" || typeof limit === "bigint" || typeof limit === "string") {
     return limitOf(operation, { maxBytes: limit }, device)
   }
-  if (typeof limit !== "object" || limit === null) {
-    return invalidRequest(operation, `${shown(limit)} is no limit`, `Pass bytes, { maxBytes } or { maxFraction }.`)
-  }
-  const unknown = optionsProblem(operation, limit, knownOfLimit)
-  if (unknown !== undefined) return unknown
   if (budget !== undefined && limit.maxBytes === undefined && limit.maxFraction === undefined) {
     if (budget.owner.kind === "pool") return Infinity
     return invalidRequest(operation, "a budget has no default limit", `Pass { maxBytes } or { maxFraction }.`)
@@ -440,18 +424,17 @@ const changedLimit = (
 }
 
 const registered = <W, V extends Leasable, L extends Lease<V>, R>(
-  { accounts, pool, source }: PoolRequests<W, V, L>,
+  { accounts, pool }: PoolRequests<W, V, L>,
   handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
 ): Effect.Effect<void, GpuError, R | Scope.Scope> =>
   Effect.contextWith((context: Context.Context<R | Scope.Scope>): Effect.Effect<void, GpuError, R | Scope.Scope> =>
-    functionProblem(`${source.service}.onOutOfMemory`, "handler", handler) ??
-      Effect.acquireRelease(
-        Effect.sync(() =>
-          accounts.map((account) => {
-            const handlers = pool.handlersOf(account) ?? pool.addHandlers(account)
-            return handlers.add((need) => Effect.provideContext(handler(need), context))
-          })
-        ),
-        (removals) => Effect.sync(() => removals.forEach((remove) => remove()))
-      )
+    Effect.acquireRelease(
+      Effect.sync(() =>
+        accounts.map((account) => {
+          const handlers = pool.handlersOf(account) ?? pool.addHandlers(account)
+          return handlers.add((need) => Effect.provideContext(handler(need), context))
+        })
+      ),
+      (removals) => Effect.sync(() => removals.forEach((remove) => remove()))
+    )
   )

@@ -10,7 +10,6 @@ import * as Effectable from "effect/Effectable"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import { functionProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
 import { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
@@ -78,9 +77,9 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
 
   /** What a {@link Use} does in its first step. */
   lend<A, E, R>(fiber: AnyFiber, use: Use<W, V, L, A, E, R>): Effect.Effect<A, E | GpuError, R> {
-    const { f, options, size, wanted } = use
+    const { options, size, wanted } = use
     const label = options?.label ?? this.label
-    const problem = functionProblem(this.using, "f", f) ?? this.problem(fiber, size, wanted, label, options)
+    const problem = this.problem(fiber, size, wanted, label, options)
     if (problem !== undefined) return problem
     const loan = new Loan(this, use, label)
     // The block is taken inside, after the finalizer is on the fiber's stack, so no interruption can lose it.
@@ -112,7 +111,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     options: RequestOptions
   ): Effect.Effect<A, E | GpuError, R> {
     return this.#reserved(
-      this.nameOf("reserve"),
+      `${this.source.service}.reserve`,
       this.source,
       bytes,
       (asks) => f(this.under({ from: asks, label: asks.label })),
@@ -164,7 +163,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
       if (isCovered || isWithin(fiber.getRef(InHandler), this.pool)) return effect
       const asks = this.reservationOf(this.source, fiber, {}, fiber.getRef(CurrentSection))
       const { sections } = this.pool.machine
-      const request = this.reservation(this.nameOf("inTurn"), asks, fiber, 0, {}, [sections])
+      const request = this.reservation(`${this.source.service}.inTurn`, asks, fiber, 0, {}, [sections])
       if (!(request instanceof LeaseRequest)) return request
       const section = Effect.provideService(effect, CurrentSection, asks)
       return this.#whileOpen(request, () => section)
@@ -299,7 +298,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
   #hitAll(
     { fiber, granted, label, list, options, wants }: WantedTogether<W, L>
   ): Effect.Effect<ReadonlyArray<L>, GpuError> {
-    const where = this.nameOf("allocateAll")
+    const where = `${this.source.service}.allocateAll`
     const patience = this.patienceOf(where, options)
     if (isGpuError(patience)) return patience
     if (list.closed) return this.#scopeClosed(where, wants[0]!.size, label)
@@ -317,7 +316,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     bytes: number
   ): Effect.Effect<ReadonlyArray<L>, GpuError> {
     const asks = this.reservationOf(this.source, fiber, { label })
-    const request = this.reservation(this.nameOf("allocateAll"), asks, fiber, bytes, { ...options, label })
+    const request = this.reservation(`${this.source.service}.allocateAll`, asks, fiber, bytes, { ...options, label })
     if (!(request instanceof LeaseRequest)) return request
     const requests = this.under({
       from: asks,

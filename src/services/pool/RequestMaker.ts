@@ -6,8 +6,6 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import { membersOf } from "../../domain/arguments/ArgumentProblem.ts"
-import type { KnownOptions } from "../../domain/arguments/KnownOptions.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import { place } from "../../domain/ErrorStack.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
@@ -15,13 +13,7 @@ import type { Budget } from "../../domain/pool/machine/Budget.ts"
 import type { Account } from "../../domain/pool/machine/Request.ts"
 import { type Patience, unavailable } from "../../domain/pool/machine/Request.ts"
 import { Reservation } from "../../domain/pool/machine/Reservation.ts"
-import {
-  type ExhaustedOptions,
-  knownOfRequest,
-  patienceOf,
-  type RequestOptions
-} from "../../domain/pool/PoolOptions.ts"
-import * as CallSite from "../calls/CallPlaces.ts"
+import { type ExhaustedOptions, patienceOf, type RequestOptions } from "../../domain/pool/PoolOptions.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseList, LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
@@ -89,22 +81,6 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
   /** Whether a held block can be leased in one step, by the terms and as the memory is now. */
   protected get mayHit(): boolean {
     return this.isPlain && this.pool.machine.mayHit
-  }
-
-  /** Options with their members as they are now, and where the request was made, while that is tracked. */
-  read<O extends RequestOptions>(
-    method: string,
-    given: O | undefined,
-    entry: CallSite.Entry,
-    known: KnownOptions = knownOfRequest
-  ): Partial<O> | CallSite.Located | GpuError | undefined {
-    if (given === undefined) return CallSite.locate(given, entry)
-    const read = membersOf(this.nameOf(method), given, known)
-    return isGpuError(read) ? read : CallSite.locate(read, entry)
-  }
-
-  protected nameOf(method: string): string {
-    return `${this.source.service}.${method}`
   }
 
   /** Kept short for valid requests, which are nearly all. */
@@ -253,8 +229,7 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
   ): LeaseRequest<undefined> | Effect.Effect<never, GpuError> {
     const { budget, pool, source } = this
     if (source.closed) return unavailable({ source, operation, size: bytes, label: options.label }, "poolClosed")
-    const problem = pool.status.error ?? Label.problem(operation, options.label)
-    if (problem !== undefined) return problem
+    if (pool.status.error !== undefined) return pool.status.error
     const patience = this.patienceOf(operation, options)
     if (isGpuError(patience)) return patience
     const request = new LeaseRequest<undefined>({

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { line, shown, withArticle } from "../../domain/arguments/ShownValue.ts"
+import { shown, withArticle } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as DType from "../../domain/data/DType.ts"
 import { overlaps } from "../../domain/data/MemorySpan.ts"
@@ -13,13 +13,11 @@ import { type GpuError, invalidRequest, isGpuError, LimitExceeded, make as makeE
 import { fixed, type Kernel } from "../../domain/kernel/Kernel.ts"
 import { isNumeric, type KernelArgument, type ScalarArg, type VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
-import { nullProblem } from "../calls/NullArgument.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
 import type { VectorBinding } from "../device/QueueDriver.ts"
 import * as ImageArguments from "../images/ImageArguments.ts"
-import { LeaseHolder } from "../lease/LeaseHolder.ts"
-import { type ArgumentValue, countHint, namesHint, type OffsetBuffer } from "./DispatchArguments.ts"
+import { type ArgumentValue, countHint, type OffsetBuffer } from "./DispatchArguments.ts"
 
 /**
  * Checked arguments in the kernel's order, as a queue driver takes them.
@@ -38,7 +36,6 @@ type Usable = (operation: string, buffer: BufferLike.BufferLike, usage: number) 
 interface Shape {
   /** As it was when it was first used. */
   readonly kernel: Kernel
-  readonly names: ReadonlySet<string>
   readonly vectors: ReadonlyArray<VectorArg>
   /** Indices of the itemwise vectors among {@link vectors}. */
   readonly itemwise: ReadonlyArray<number>
@@ -55,7 +52,6 @@ const shapeOf = (given: Kernel): Shape => {
   const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
   const shape = {
     kernel,
-    names: new Set(kernel.args.map(({ name }) => name)),
     vectors,
     itemwise: vectors.flatMap(({ name }, index) => kernel.itemwise.includes(name) ? [index] : []),
     hasImages: !kernel.args.every(isNumeric)
@@ -79,7 +75,7 @@ export const bind = (
 ): BoundArguments | GpuError => {
   const shape = shapeOf(given)
   const { kernel } = shape
-  const problem = countProblem(count) ?? argumentsProblem(kernel, args) ?? namesProblem(kernel, shape, args)
+  const problem = countProblem(count)
   if (problem !== undefined) return problem
   const vectors: Array<VectorBinding> = []
   const scalars: Array<ValueType.HeldValue> = []
@@ -109,30 +105,6 @@ const countProblem = (count: number): GpuError | undefined =>
     `count ${shown(count)} is no whole number of items from 0 to 2^32 - 1`,
     countHint(count, "Pass how many items the kernel runs over, after its arguments.")
   )
-
-/** Programs without types can pass anything. */
-const argumentsProblem = (kernel: Kernel, args: unknown): GpuError | undefined =>
-  typeof args === "object" && args !== null ? undefined : invalidRequest(
-    operation,
-    `the arguments of kernel "${kernel.name}" are ${shown(args)}`,
-    "Pass an object with the arguments by name."
-  )
-
-const namesProblem = (
-  kernel: Kernel,
-  { names }: Shape,
-  args: Readonly<Record<string, ArgumentValue>>
-): GpuError | undefined => {
-  for (const name of Object.keys(args)) {
-    if (names.has(name)) continue
-    return invalidRequest(
-      operation,
-      `kernel "${kernel.name}" has no argument "${line(name)}"`,
-      namesHint(name, [...names])
-    )
-  }
-  return undefined
-}
 
 const missingProblem = ({ name }: KernelArgument, what: string): GpuError =>
   invalidRequest(operation, `argument "${name}" is missing`, `Pass ${what} by that name.`)
@@ -187,7 +159,8 @@ const holdVector = (
 const lanesOf = (value: unknown): ArrayLike<unknown> | undefined =>
   typeof value === "object" && value !== null && "length" in value ? value as ArrayLike<unknown> : undefined
 
-const isOffsetBuffer = (value: object): value is OffsetBuffer => "buffer" in value && "offset" in value
+const viewOf = (value: BufferLike.BufferLike | OffsetBuffer): OffsetBuffer =>
+  "buffer" in value ? value : { buffer: value, offset: 0 }
 
 const bindVector = (
   argument: VectorArg,
@@ -197,33 +170,15 @@ const bindVector = (
   usable: Usable
 ): VectorBinding | GpuError => {
   if (value === undefined) return missingProblem(argument, "a lease")
-  if (value === null) return nullProblem(operation, argument.name, "buffer")
-  if (typeof value !== "object") {
-    return invalidRequest(operation, `argument "${argument.name}" is ${shown(value)}, no buffer`, "Pass a lease.")
-  }
-  // Anything else is refused as unusable.
-  const buffer = (isOffsetBuffer(value) ? value.buffer : value) as BufferLike.BufferLike
-  if (buffer === null) return nullProblem(operation, argument.name, "buffer")
-  const offset = isOffsetBuffer(value) ? value.offset : 0
+  const { buffer, offset } = viewOf(value as BufferLike.BufferLike | OffsetBuffer)
   const unusable = usable(operation, buffer, BufferUsage.storage)
-  if (unusable !== undefined) return holderProblem(argument, buffer) ?? unusableProblem(argument, buffer, usable)
+  // Only a dispatch that fails writes the argument's name.
+  if (unusable !== undefined) return usable(`${operation}, argument "${argument.name}"`, buffer, BufferUsage.storage)!
   const problem = accessProblem(argument, buffer) ?? sizeProblem(argument, buffer, offset, count, info)
   if (problem !== undefined) return problem
   // No driver gets an empty buffer: one without an element can be bound only for 0 items.
   const memory = BufferLike.deviceBuffer(buffer) ?? new EmptyBuffer(info, buffer.usage, buffer.label)
   return originProblem(argument, memory) ?? { buffer: memory, size: buffer.size, offset }
-}
-
-/** The same, with the argument's name, which only a failing dispatch computes. */
-const unusableProblem = ({ name }: VectorArg, buffer: BufferLike.BufferLike, usable: Usable): GpuError => {
-  const named = `${operation}, argument "${name}"`
-  return ArrayBuffer.isView(buffer)
-    ? invalidRequest(
-      named,
-      `${shown(buffer)} was given for a buffer`,
-      "Allocate a lease first, and CommandQueue.write the data to it."
-    )
-    : usable(named, buffer, BufferUsage.storage)!
 }
 
 /**
@@ -236,17 +191,6 @@ const originProblem = ({ dtype, name }: VectorArg, { origin }: DeviceBuffer): Gp
     `argument "${name}" is a sub-region from byte ${origin} on, where no ${dtype} can begin`,
     `Begin the sub-region at a multiple of ${DType.byteSize(dtype)} bytes.`
   )
-
-/** A device array is no buffer: its `lease` is. */
-const holderProblem = ({ name }: VectorArg, value: unknown): GpuError | undefined =>
-  typeof value === "object" && value !== null && LeaseHolder in value && !BufferLike.isBufferLike(value)
-    ? invalidRequest(
-      operation,
-      `argument "${name}" is a value with leases, no buffer`,
-      "Pass one of its leases: of a device array x pass x.lease, or { buffer: x.lease, offset: x.offset } for an " +
-        "argument declared withOffset."
-    )
-    : undefined
 
 const accessProblem = (argument: VectorArg, buffer: BufferLike.BufferLike): GpuError | undefined => {
   const forbidden = argument.access !== "read" && BufferUsage.has(buffer.usage, BufferUsage.kernelReadOnly)

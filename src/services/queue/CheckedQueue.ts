@@ -6,8 +6,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
@@ -31,24 +30,13 @@ import type { Dispatcher, KernelTimes } from "../device/queues/KernelTimes.ts"
 import * as Reading from "../device/Reading.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
 import type * as BoundArguments from "./BoundArguments.ts"
-import {
-  type CommandQueue,
-  type FillOptions,
-  knownOfCopy,
-  type OffsetOptions,
-  type OnQueue,
-  type ReadOptions
-} from "./CommandQueue.ts"
+import type { CommandQueue, OnQueue, ReadOptions } from "./CommandQueue.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
 import type * as FurtherQueue from "./FurtherQueue.ts"
 
 type Service = CommandQueue["Service"]
 
 const later = LoadedPart.module("services/queue/LaterCommands", () => import("./LaterCommands.ts"))
-
-const knownOfWrite = KnownOptions.of<OffsetOptions>({ offset: true })
-const knownOfRead = KnownOptions.of<ReadOptions>({ offset: true, length: true })
-const knownOfFill = KnownOptions.of<FillOptions>({ offset: true, size: true })
 
 /** One queue on one device. The operations are properties, so that a service can be spread with some of them replaced. */
 export class CheckedQueue implements Service {
@@ -100,7 +88,6 @@ export class CheckedQueue implements Service {
       valid(this.#problem(operation, target, BufferUsage.copyDst, "write"))
       const bytes = valid(HostData.bytes(operation, data))
       const offset = options?.offset ?? 0
-      valid(optionsProblem(operation, options, knownOfWrite))
       valid(BufferRange.problem(operation, target, offset, bytes.byteLength, this.#alignment))
       const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || bytes.byteLength === 0) return undefined
@@ -132,7 +119,6 @@ export class CheckedQueue implements Service {
     const bytes = this.#bytes(operation, () => {
       const offset = options?.offset ?? 0
       valid(this.#problem(operation, source, BufferUsage.copySrc, "read"))
-      valid(optionsProblem(operation, options, knownOfWrite))
       valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
       const view = HostData.bytes(operation, target, "target")
       return isGpuError(view) ? view : this.#part(operation, source, offset, view.byteLength)
@@ -146,7 +132,6 @@ export class CheckedQueue implements Service {
       const targetOffset = options?.targetOffset ?? 0
       valid(this.#problem(operation, source, BufferUsage.copySrc))
       valid(this.#problem(operation, target, BufferUsage.copyDst))
-      valid(optionsProblem(operation, options, knownOfCopy))
       valid(BufferRange.offsetProblem(operation, source, sourceOffset, this.#alignment, "sourceOffset", "source"))
       valid(BufferRange.offsetProblem(operation, target, targetOffset, this.#alignment, "targetOffset", "target"))
       const bytes = options?.size ?? source.size - sourceOffset
@@ -164,7 +149,6 @@ export class CheckedQueue implements Service {
     this.#pending.record("CommandQueue.fill", (operation) => {
       const offset = options?.offset ?? 0
       valid(this.#problem(operation, target, BufferUsage.copyDst))
-      valid(optionsProblem(operation, options, knownOfFill))
       valid(BufferRange.offsetProblem(operation, target, offset, this.#alignment))
       const bytes = options?.size ?? target.size - offset
       valid(BufferRange.lengthProblem(operation, target, offset, bytes, this.#alignment))
@@ -223,7 +207,6 @@ export class CheckedQueue implements Service {
     const offset = options?.offset ?? 0
     valid(this.#problem(operation, source, BufferUsage.copySrc, "read"))
     valid(elementClassProblem(operation, type))
-    valid(optionsProblem(operation, options, knownOfRead))
     valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
     const bytes = readBytes(operation, source.size - offset, type, options?.length)
     return isGpuError(bytes) ? bytes : this.#part(operation, source, offset, bytes)

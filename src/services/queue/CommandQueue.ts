@@ -10,20 +10,17 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import { hasMethods, listOf } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { ElementType, ViewType } from "../../domain/data/ElementClass.ts"
 import type * as HostData from "../../domain/data/HostData.ts"
 import type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/data/Rectangle.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import type { KernelArgument } from "../../domain/kernel/KernelArgument.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import { bufferFirst, methodsOf, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as QueueEvent from "../device/QueueEvent.ts"
@@ -113,7 +110,6 @@ export interface QueueOptions {
 export type OnQueue = CommandQueue | QueueDriver | Images | ImageDriver
 
 /** @internal */
-export const knownOfQueue = KnownOptions.of<QueueOptions>({ label: true, share: true })
 
 /** @internal */
 export const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, targetOffset: true, size: true })
@@ -776,16 +772,8 @@ export const on: {
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
     queue: Queue
-  ): Effect.Effect<A, E | GpuError, Exclude<R, OnQueue>> => noQueue("CommandQueue.on", queue) ?? queue.on(effect)
+  ): Effect.Effect<A, E | GpuError, Exclude<R, OnQueue>> => queue.on(effect)
 )
-
-/** Programs without types can pass anything. */
-const noQueue = (operation: string, queue: unknown): GpuError | undefined =>
-  hasMethods(queue, ["on", "open"]) ? undefined : invalidRequest(
-    operation,
-    `${shown(queue)} was given for the queue`,
-    "Pass what CommandQueue.make gave, or the service CommandQueue."
-  )
 
 /**
  * The event of all that was recorded by the end of an effect, and the effect's result: a pair, as `Effect.timed` makes.
@@ -848,15 +836,11 @@ export const after: {
   ): Effect.Effect<A, E | GpuError, R | CommandQueue> =>
     Effect.flatMap(event, (own) =>
       Effect.flatMap(
-        checkedStep("CommandQueue.after", (operation) => {
-          const listed = listOf(operation, "events", events)
-          if (isGpuError(listed)) return listed
-          return Effect.forEach(
-            listed.filter((event) => event?.driver !== own.driver),
-            (event) => EventOrder.order(operation, own, event) ?? QueueEvent.wait(event),
-            { discard: true }
-          )
-        }),
+        Effect.forEach(
+          Array.from(events).filter((event) => event.driver !== own.driver),
+          (event) => EventOrder.order("CommandQueue.after", own, event) ?? QueueEvent.wait(event),
+          { discard: true }
+        ),
         () => effect
       ))
 )

@@ -5,12 +5,12 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { booleanProblem, optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import { type GpuError, unsupported } from "../../domain/GpuError.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
-import { knownOfQueue, type Queue, type QueueOptions } from "./CommandQueue.ts"
+import type { Queue, QueueOptions } from "./CommandQueue.ts"
 
 /** Opens a queue with a label, which ends with the scope. */
 export type Open = (label: string | undefined) => Effect.Effect<Queue, GpuError, Scope.Scope>
@@ -22,10 +22,8 @@ export const openQueue = (
   options: QueueOptions | undefined
 ): Effect.Effect<Queue, GpuError, Scope.Scope> =>
   checkedStep("CommandQueue.make", (operation) => {
-    valid(optionsProblem(operation, options, knownOfQueue))
     const { label, share } = options ?? {}
     valid(Label.problem(operation, label))
-    valid(booleanProblem(operation, "share", share))
     valid(status.error)
     if (open !== undefined) return open(label)
     if (share === true) return Effect.succeed(own)

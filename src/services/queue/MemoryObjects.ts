@@ -7,8 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import { choiceProblem, listOf, optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
@@ -113,7 +112,7 @@ export const fromHost = (
       Effect.acquireRelease(
         checkedStep(
           "MemoryObjects.fromHost",
-          (operation) => optionsProblem(operation, options, known) ?? create(operation, device, data, options ?? {})
+          (operation) => create(operation, device, data, options ?? {})
         ),
         (buffer) => logged(() => giveBackUnsafe(device, driver, buffer))
       )))
@@ -222,11 +221,8 @@ export const migrate = (
         checkedStep("MemoryObjects.migrate", (operation) => {
           const { contentUndefined = false, to = "device" } = options ?? {}
           if (status.error !== undefined) return status.error
-          valid(optionsProblem(operation, options, knownOfMigrate))
-          valid(choiceProblem(operation, "place", to, ["device", "host"]))
           const memory: Array<DeviceBuffer | DeviceImage> = []
-          const listed = valid(listOf(operation, "buffers and images", objects))
-          for (const one of listed) {
+          for (const one of objects) {
             const own = valid(
               ImageLike.isImageLike(one)
                 ? movableImage(operation, one, info, contentUndefined)
@@ -238,10 +234,6 @@ export const migrate = (
           return memory.length === 0 ? Exit.void : driver.migrateUnsafe(memory, to, contentUndefined)
         }))
   )
-
-const known = KnownOptions.of<FromHostOptions>({ mode: true, size: true, usage: true, label: true })
-
-const knownOfMigrate = KnownOptions.of<MigrateOptions>({ to: true, contentUndefined: true })
 
 /** The memory of a buffer, `undefined` for an empty lease, or why it cannot move. */
 const movableBuffer = (

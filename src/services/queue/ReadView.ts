@@ -6,7 +6,6 @@
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { functionProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import { withArticle } from "../../domain/arguments/ShownValue.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as MemorySpan from "../../domain/data/MemorySpan.ts"
@@ -30,8 +29,6 @@ export const readView = <A extends Elements, B, E, R>(
   f: (view: A) => Effect.Effect<B, E, R>,
   asked: Check
 ): Effect.Effect<B, E | GpuError, R> => {
-  const problem = functionProblem(operation, "f", f)
-  if (problem !== undefined) return problem
   const view = new View(source, type, f, asked)
   const { info, status } = device
   if (!info.traits.readsStaged) {

@@ -5,8 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type * as BufferRange from "../../domain/data/BufferRange.ts"
@@ -22,10 +21,6 @@ import { PendingWork } from "../device/PendingWork.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
-import { knownOfCopyRect } from "./CommandQueue.ts"
-
-const knownOfRead = KnownOptions.of<Rectangle.ReadRectOptions>({ region: true, buffer: true })
-const knownOfHost = KnownOptions.of<Rectangle.HostRectOptions>({ region: true, buffer: true, host: true })
 
 /** Why a buffer cannot be used at all for an operation that needs `usage`, and by which the program itself does `host`. */
 type Problem = (
@@ -72,7 +67,6 @@ export class RectangleCommands {
     options: Rectangle.CopyRectOptions
   ): Effect.Effect<void, GpuError> =>
     this.#pending.record("CommandQueue.copyRect", (operation) => {
-      valid(optionsProblem(operation, options, knownOfCopyRect))
       const region = options?.region
       const from = this.#place(operation, "source", source, copiedFrom, region, options?.source)
       const to = this.#place(operation, "target", target, copiedTo, region, options?.target)
@@ -88,7 +82,6 @@ export class RectangleCommands {
     options: Rectangle.HostRectOptions
   ): Effect.Effect<void, GpuError> =>
     this.#pending.write("CommandQueue.writeRect", (operation) => {
-      valid(optionsProblem(operation, options, knownOfHost))
       const to = this.#place(operation, "buffer", target, written, options?.region, options?.buffer)
       const bytes = valid(HostData.bytes(operation, data))
       const from = valid(Rectangle.inHostMemory(operation, "host", options?.host, to.extent, bytes.byteLength))
@@ -107,7 +100,6 @@ export class RectangleCommands {
     options: Rectangle.ReadRectOptions
   ): Effect.Effect<A, GpuError> => {
     const rows = Reading.read("CommandQueue.readRect", (operation) => {
-      valid(optionsProblem(operation, options, knownOfRead))
       const from = this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
       return elementsProblem(operation, from.extent, type) ?? this.#reading(from)
     })
@@ -121,7 +113,6 @@ export class RectangleCommands {
   ): Effect.Effect<void, GpuError> =>
     Reading.into("CommandQueue.readRectInto", {
       source: (operation) => {
-        valid(optionsProblem(operation, options, knownOfHost))
         return this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
       },
       target: (operation, { extent }) => hostPlace(operation, target, options?.host, extent),

@@ -7,8 +7,7 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { choiceProblem, optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as Delay from "../../domain/device/Delay.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
@@ -55,10 +54,6 @@ export interface MeasureOptions {
   /** Transfers of one round at most, 65,536 without it. */
   readonly maxRuns?: number | undefined
 }
-
-const known = KnownOptions.of<MeasureOptions>({ atLeast: true, maxRuns: true })
-
-const directions: ReadonlyArray<Direction> = ["hostToDevice", "deviceToHost", "deviceToDevice"]
 
 const warmUps = 3
 
@@ -107,8 +102,6 @@ export const measure = (
   Effect.scoped(Effect.gen(function*() {
     const queue = yield* CommandQueue
     const { bytes, least, maxRuns } = yield* checkedStep("TransferSpeed.measure", (operation) => {
-      valid(optionsProblem(operation, options, known))
-      valid(choiceProblem(operation, "direction", direction, directions))
       const { atLeast = "100 millis", maxRuns = 65_536 } = options ?? {}
       const bytes = valid(MemoryLimit.resolve(operation, "the amount", { bytes: amount }, queue.info)) ?? 0
       const least = Delay.parse(atLeast)

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
-import { readValues, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
 
@@ -117,7 +117,7 @@ export const forEach = <E, R, E2, R2>(
   const chunks = new Chunks(operation, chunkBytes)
   const each = (some: Generator<Chunk, void>): Effect.Effect<void, E2 | GpuError, R2> =>
     Effect.suspend((): Effect.Effect<void, E2 | GpuError, R2> => {
-      const next = readValues(operation, () => some.next())
+      const next = attempt(() => some.next())
       if (isGpuError(next)) return next
       return next.done === true ? Effect.void : Effect.andThen(f(next.value), each(some))
     })

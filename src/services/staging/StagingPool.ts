@@ -19,14 +19,7 @@ import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import {
-  choiceProblem,
-  functionProblem,
-  isInstance,
-  optionsProblem,
-  readValues,
-  valid
-} from "../../domain/arguments/ArgumentProblem.ts"
+import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { elementClassProblem, type ViewType } from "../../domain/data/ElementClass.ts"
@@ -50,7 +43,6 @@ import { subjectFirst } from "../buffers/SubjectFirst.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
-import { wrongArgument } from "../calls/WrongArgument.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
@@ -245,15 +237,6 @@ const usageOf: Readonly<Record<Direction, BufferUsage.BufferUsage>> = {
   download: BufferUsage.download
 }
 
-const knownOfRequest = KnownOptions.of<StagingOptions>({
-  direction: true,
-  order: true,
-  label: true,
-  onExhausted: true,
-  waitAtMost: true,
-  callSite: true
-})
-
 /** Makes arrays of leases. */
 class Staging {
   readonly #device: DeviceContext["Service"]
@@ -306,10 +289,7 @@ class Staging {
     f: (array: StagedArray<A>) => Effect.Effect<B, E, R>,
     options: StagingOptions | undefined
   ): Effect.Effect<B, E | GpuError, R> {
-    const asked = readValues(
-      "StagingPool.use",
-      () => functionProblem("StagingPool.use", "f", f) ?? askedOf("StagingPool.use", shape, type, options)
-    )
+    const asked = attempt(() => askedOf("StagingPool.use", shape, type, options))
     if (isGpuError(asked)) return asked
     const lent = (lease: PooledBuffer) => Effect.flatMap(this.#begun(lease, asked), f)
     return requests.use(bytesOf(asked), usageOf[asked.direction], lent, options)
@@ -339,7 +319,6 @@ const askedOf = <A extends Elements>(
   options: StagingOptions | undefined
 ): Asked<A> => {
   const { direction = "upload", order } = options ?? {}
-  valid(choiceProblem(operation, "direction", direction, ["upload", "download"]))
   valid(elementClassProblem(operation, type))
   const axes = typeof shape === "number" ? [shape] : shape
   return {
@@ -356,17 +335,14 @@ const poolOf = (staging: Staging) => (requests: StagingRequests): Pool => {
     requests,
     StagingPool.of({
       ...controls,
-      reserve: (bytes, f, options) =>
-        typeof f === "function"
-          ? controls.reserve(bytes, (inner) => reading(f(inner), pool, inner), options)
-          : controls.reserve(bytes, f, options),
+      reserve: (bytes, f, options) => controls.reserve(bytes, (inner) => reading(f(inner), pool, inner), options),
       allocate: function allocate(shape, type, given) {
-        const options = requests.read<StagingOptions>("allocate", given, allocate, knownOfRequest)
-        return isGpuError(options) ? options : staging.allocate(requests, shape, type, options)
+        const options = CallSite.locate(given, allocate)
+        return staging.allocate(requests, shape, type, options)
       },
       use: function use(shape, type, f, given) {
-        const options = requests.read<StagingOptions>("use", given, use, knownOfRequest)
-        return isGpuError(options) ? options : staging.use(requests, shape, type, f, options)
+        const options = CallSite.locate(given, use)
+        return staging.use(requests, shape, type, f, options)
       }
     })
   )
@@ -566,7 +542,7 @@ export interface PlaceOptions {
   readonly offset?: number | undefined
 }
 
-const isStaged = (value: unknown): boolean => isInstance(value, StagedArray)
+const isStaged = (value: unknown): boolean => value instanceof StagedArray
 
 const knownOfPlace = KnownOptions.of<PlaceOptions>({ offset: true })
 
@@ -621,8 +597,7 @@ export const upload: {
   ): Effect.Effect<void, GpuError, CommandQueue> =>
     CommandQueue.use((queue) =>
       checkedStep("StagingPool.upload", (operation) => {
-        valid(stagedProblem(operation, staged, "upload"))
-        valid(optionsProblem(operation, options, knownOfPlace))
+        valid(directionProblem(operation, staged, "upload"))
         if (!staged.isMapped) return staged.problem(operation)
         const copy = queue.copy(staged.lease, target, { targetOffset: options?.offset, size: staged.size })
         return Effect.andThen(
@@ -682,8 +657,7 @@ export const download: {
   ): Effect.Effect<void, GpuError, CommandQueue> =>
     CommandQueue.use((queue) =>
       checkedStep("StagingPool.download", (operation) => {
-        valid(stagedProblem(operation, staged, "download"))
-        valid(optionsProblem(operation, options, knownOfPlace))
+        valid(directionProblem(operation, staged, "download"))
         const copy = queue.copy(source, staged.lease, { sourceOffset: options?.offset, size: staged.size })
         // A download that is refused leaves the elements that there were.
         const { isMapped } = staged
@@ -698,17 +672,16 @@ export const download: {
     )
 )
 
-/** Programs without types can pass anything. */
-const stagedProblem = (operation: string, staged: unknown, direction: Direction): GpuError | undefined => {
-  if (!(staged instanceof StagedArray)) {
-    return wrongArgument(operation, staged, "a staged array", "Pass what StagingPool.allocate gave.")
-  }
-  return staged.direction === direction ? undefined : invalidRequest(
+const directionProblem = <A extends Elements>(
+  operation: string,
+  staged: StagedArray<A>,
+  direction: Direction
+): GpuError | undefined =>
+  staged.direction === direction ? undefined : invalidRequest(
     operation,
     `the array was allocated to ${staged.direction}`,
     `Allocate one with { direction: "${direction}" }.`
   )
-}
 
 /**
  * The counters.

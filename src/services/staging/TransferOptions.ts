@@ -3,8 +3,7 @@
  *
  * @since 0.1.0
  */
-import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
@@ -65,20 +64,6 @@ export interface ThroughOptions extends ChunkOptions {
   readonly reserve?: MemoryLimit.ByteAmount | undefined
 }
 
-const ofChunks = { chunkSize: true, inFlight: true } as const
-
-/**
- * The names of the options of chunks.
- *
- * @category functions
- * @since 0.1.0
- */
-export const knownOfChunks = KnownOptions.of<ChunkOptions>(ofChunks)
-
-const knownOfUpload = KnownOptions.of<TransferOptions>({ ...ofChunks, offset: true })
-const knownOfDownload = KnownOptions.of<DownloadOptions>({ ...ofChunks, offset: true, size: true })
-const knownOfThrough = KnownOptions.of<ThroughOptions>({ ...ofChunks, reserve: true })
-
 /**
  * Checked options of chunks.
  *
@@ -127,7 +112,7 @@ export interface Means {
 const usualBytes = 4 * 2 ** 20
 
 /**
- * For code that `readValues` runs, as the others here.
+ * For code that `attempt` runs, as the others here.
  *
  * @category getters
  * @since 0.1.0
@@ -177,7 +162,6 @@ export const planOfUpload = (
   options: TransferOptions | undefined,
   means: Means
 ): Plan => {
-  valid(optionsProblem(operation, options, knownOfUpload))
   const offset = offsetIn(operation, target, options, means.device)
   return { ...cutOf(operation, options, means), offset, size: target.size - offset }
 }
@@ -194,7 +178,6 @@ export const planOfDownload = (
   options: DownloadOptions | undefined,
   means: Means
 ): Plan => {
-  valid(optionsProblem(operation, options, knownOfDownload))
   const offset = offsetIn(operation, source, options, means.device)
   const size = options?.size ?? source.size - offset
   valid(BufferRange.lengthProblem(operation, source, offset, size, BufferRange.portableAlignment))
@@ -212,7 +195,6 @@ export const cutOfThrough = (
   options: ThroughOptions | undefined,
   means: Means
 ): ReservingCut => {
-  valid(optionsProblem(operation, options, knownOfThrough))
   const reserve = valid(MemoryLimit.resolve(operation, "reserve", { bytes: options?.reserve }, means.device))
   return { ...cutOf(operation, options, means), reserve }
 }

@@ -12,8 +12,8 @@ import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Sink from "effect/Sink"
 import * as Stream from "effect/Stream"
-import { functionProblem, readValues, satisfies, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import { line, shown } from "../../domain/arguments/ShownValue.ts"
+import { attempt } from "../../domain/arguments/ArgumentProblem.ts"
+import { line } from "../../domain/arguments/ShownValue.ts"
 import type * as HostData from "../../domain/data/HostData.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
@@ -88,7 +88,7 @@ export const upload: {
     options?: TransferOptions
   ): Effect.Effect<number, E | GpuError, R | Services>
 } = dual(
-  (args) => satisfies(args[0], Stream.isStream),
+  (args) => Stream.isStream(args[0]),
   <E, R>(
     stream: Stream.Stream<HostData.HostData, E, R>,
     target: BufferLike.BufferLike,
@@ -97,7 +97,7 @@ export const upload: {
     // Not by the sink: Effect takes the failure of a stream through a sink as a defect, and the fiber that pulls would die of it.
     Effect.scopedWith((ofStream) =>
       Effect.flatMap(
-        Scope.provide(pullOf("Transfers.upload", stream), ofStream),
+        Scope.provide(Stream.toPull(stream), ofStream),
         (pieces) => sendAll("Transfers.upload", pieces, target, options)
       )
     )
@@ -134,15 +134,6 @@ export const sink = (
     Effect.map(sendAll("Transfers.sink", pieces, target, options), (bytes) => [bytes] as const)
   )
 
-/** What pulls the pieces of a stream. Programs without types can pass anything where the stream comes last. */
-const pullOf = <A, E, R>(operation: string, stream: Stream.Stream<A, E, R>) =>
-  readValues(operation, () =>
-    Stream.isStream(stream) ? Stream.toPull(stream) : invalidRequest(
-      operation,
-      `${shown(stream)} was given for the stream`,
-      "Pass a stream of typed arrays or ArrayBuffers."
-    ))
-
 /** Writes the pieces of a stream into a buffer, and returns their bytes. */
 const sendAll = <E, R>(
   operation: string,
@@ -153,7 +144,7 @@ const sendAll = <E, R>(
   Effect.scopedWith((scope) =>
     Effect.gen(function*() {
       const { status, ...means } = yield* meansOf([yield* StagingPool.StagingPool])
-      const plan = readValues(operation, () => planOfUpload(operation, target, options, means))
+      const plan = attempt(() => planOfUpload(operation, target, options, means))
       if (isGpuError(plan)) return yield* plan
       const { inFlight, size } = plan
       const chunkBytes = Math.min(plan.chunkBytes, Math.max(size, 4))
@@ -257,7 +248,7 @@ export const download: {
     Stream.unwrap(Effect.gen(function*() {
       const operation = "Transfers.download"
       const { status, ...means } = yield* meansOf([yield* StagingPool.StagingPool])
-      const plan = readValues(operation, () => planOfDownload(operation, source, options, means))
+      const plan = attempt(() => planOfDownload(operation, source, options, means))
       if (isGpuError(plan)) return yield* plan
       const scope = yield* Effect.scope
       const chunks = InOrder.begin<Uint8Array<ArrayBuffer>, GpuError, Services>(
@@ -348,7 +339,7 @@ export const through: {
     options?: ThroughOptions
   ): Through<E, R, E2, R2>
 } = dual(
-  (args) => satisfies(args[0], Stream.isStream),
+  (args) => Stream.isStream(args[0]),
   <E, R, E2, R2>(
     stream: Stream.Stream<HostData.HostData, E, R>,
     f: Use<E2, R2>,
@@ -358,10 +349,7 @@ export const through: {
       const operation = "Transfers.through"
       const pools = [yield* BufferPool.BufferPool, yield* StagingPool.StagingPool]
       const { status, ...means } = yield* meansOf(pools)
-      const cut = readValues(operation, () => {
-        valid(functionProblem(operation, "f", f))
-        return cutOfThrough(operation, options, means)
-      })
+      const cut = attempt(() => cutOfThrough(operation, options, means))
       if (isGpuError(cut)) return yield* cut
       // Scopes close in the reverse order: the fibers that use the stream end before the stream does.
       const ofStream = yield* Effect.flatMap(Effect.scope, Scope.fork)

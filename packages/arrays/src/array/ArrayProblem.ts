@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { isInstance, readValues, satisfies } from "effect-gpu-pool/ArgumentProblem"
+import { attempt, isInstance, satisfies } from "effect-gpu-pool/ArgumentProblem"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import { wrongArgument } from "effect-gpu-pool/WrongArgument"
@@ -50,6 +50,6 @@ export const ofArray = <F extends AnyFunction>(
 ): F => {
   const operation = `DeviceArray.${name}`
   const checked = (self: DeviceArray, ...rest: ReadonlyArray<never>) =>
-    readValues(operation, () => arrayProblem(operation, self) ?? body(operation, self, ...rest))
+    attempt(() => arrayProblem(operation, self) ?? body(operation, self, ...rest))
   return (typeof first === "number" ? dual(first, checked) : dual(first, checked)) as AnyFunction as F
 }

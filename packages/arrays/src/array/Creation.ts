@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { optionsProblem, readValues } from "effect-gpu-pool/ArgumentProblem"
+import { attempt, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
@@ -41,7 +41,7 @@ export interface CreationOptions<D extends DType.DType> {
 
 /** Of options that cannot be read `f32`: what is wrong with them is told by `problemOf`. */
 const dtypeOf = <D extends DType.DType>(options: CreationOptions<D> | undefined): D => {
-  const dtype = readValues("DeviceArray", () => options?.dtype)
+  const dtype = attempt(() => options?.dtype)
   return dtype === undefined || isGpuError(dtype) ? "f32" as D : dtype
 }
 

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { isInstance, optionsProblem, readValues } from "effect-gpu-pool/ArgumentProblem"
+import { attempt, isInstance, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type { BufferPool } from "effect-gpu-pool/BufferPool"
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
@@ -138,7 +138,7 @@ export const fromHost: {
     const dtype = dtypeFor(operation, data, options?.dtype)
     if (dtype instanceof GpuError) return dtype
     const numbers = typeProblem(operation, queue.info, dtype, "the elements") ??
-      readValues(operation, () => numbersOf(operation, data, dtype))
+      attempt(() => numbersOf(operation, data, dtype))
     if (numbers instanceof GpuError) return numbers
     const shape = shapeFor(operation, numbers.shape, options?.shape)
     if (shape instanceof GpuError) return shape

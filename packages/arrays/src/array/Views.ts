@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { readValues } from "effect-gpu-pool/ArgumentProblem"
+import { attempt } from "effect-gpu-pool/ArgumentProblem"
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import { isArray, shown } from "effect-gpu-pool/ShownValue"
@@ -351,6 +351,6 @@ export const flip: {
 
 /** What cannot be read counts as one axis, which is then none. */
 const countOf = (axes: number | ReadonlyArray<number>): number => {
-  const count = readValues("DeviceArray.expandDims", () => isArray(axes) ? axes.length : 1)
+  const count = attempt(() => isArray(axes) ? axes.length : 1)
   return isGpuError(count) ? 1 : count
 }

@@ -3,8 +3,9 @@
  *
  * @internal
  */
-import { EvictionPolicy, SizePolicy } from "effect-gpu-pool"
+import * as EvictionPolicy from "effect-gpu-pool/EvictionPolicy"
 import { list, shown } from "effect-gpu-pool/ShownValue"
+import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 
 const names = ["default", "exact", "leadingBits", "sizeClasses", "table"] as const
 

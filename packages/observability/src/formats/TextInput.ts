@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { readValues, satisfies, valid } from "effect-gpu-pool/ArgumentProblem"
+import { attempt, satisfies, valid } from "effect-gpu-pool/ArgumentProblem"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
@@ -44,6 +44,11 @@ export interface TextReader<A> {
   end(): A
 }
 
+const step = <A>(f: () => A): Effect.Effect<A, GpuError> => {
+  const answer = attempt(f)
+  return isGpuError(answer) ? Effect.fail(answer) : Effect.succeed(answer)
+}
+
 /** Gives all of a text to a reader, which `begin` makes, and answers with what it makes of it. */
 export const readText = <A, E, R>(
   operation: string,
@@ -54,10 +59,6 @@ export const readText = <A, E, R>(
     const stream = streamOf(operation, input)
     if (isGpuError(stream)) return Effect.fail(stream)
     const reader = begin()
-    const step = <B>(f: () => B): Effect.Effect<B, GpuError> => {
-      const answer = readValues(operation, f)
-      return isGpuError(answer) ? Effect.fail(answer) : Effect.succeed(answer)
-    }
     const taken = Stream.runForEach(stream, (piece) =>
       step(() => {
         const problem = pieceProblem(operation, piece)

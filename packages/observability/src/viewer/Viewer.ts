@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { optionsProblem, readValues } from "effect-gpu-pool/ArgumentProblem"
+import { attempt, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import { shown } from "effect-gpu-pool/ShownValue"
 import * as Duration from "effect/Duration"
@@ -114,7 +114,7 @@ export const html = (recording: Recording, options: HtmlOptions = {}): Effect.Ef
     if (isGpuError(refresh)) return refresh
     const live = options.live === undefined ? undefined : { address: options.live, refresh }
     const title = options.title ?? titleOf(recording)
-    const timelines = readValues(operation, () => timelinesOf(recording, title, options))
+    const timelines = attempt(() => timelinesOf(recording, title, options))
     if (isGpuError(timelines)) return timelines
     return Effect.promise(async () => documentOf(title, await Promise.all(timelines.map(embedded)), live))
   })
@@ -148,6 +148,6 @@ export const data = (recording: Recording): Effect.Effect<Uint8Array<ArrayBuffer
   Effect.suspend(() => {
     const problem = recordingProblem("Viewer.data", recording)
     if (problem !== undefined) return problem
-    const timeline = readValues("Viewer.data", () => readTimeline(recording, titleOf(recording)))
+    const timeline = attempt(() => readTimeline(recording, titleOf(recording)))
     return isGpuError(timeline) ? timeline : Effect.promise(() => compressed(pack(timeline)))
   })

@@ -4,8 +4,9 @@
  *
  * @internal
  */
-import { BufferPool, CommandQueue } from "effect-gpu-pool"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

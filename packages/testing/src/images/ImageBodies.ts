@@ -3,7 +3,8 @@
  *
  * @internal
  */
-import { ImageChannel, type ImageFormat } from "effect-gpu-pool/images"
+import * as ImageChannel from "effect-gpu-pool/ImageChannel"
+import type * as ImageFormat from "effect-gpu-pool/ImageFormat"
 import type { ImageKind } from "effect-gpu-pool/ImageShape"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"

@@ -3,7 +3,9 @@
  *
  * @internal
  */
-import { ImageElement, ImageFormat, ImageShape } from "effect-gpu-pool/images"
+import * as ImageElement from "effect-gpu-pool/ImageElement"
+import * as ImageFormat from "effect-gpu-pool/ImageFormat"
+import * as ImageShape from "effect-gpu-pool/ImageShape"
 import type { Random } from "../Random.ts"
 
 /** A model of one image. */

@@ -3,14 +3,21 @@
  *
  * @internal
  */
-import { BufferPool, CommandQueue, Mapping, SubRegion } from "effect-gpu-pool"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DeviceImage } from "effect-gpu-pool/DeviceImage"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { ImageArray } from "effect-gpu-pool/ImageArray"
-import { ImageElement, ImageFormat, Images, ImageShape, type ImageUsage } from "effect-gpu-pool/images"
+import * as ImageElement from "effect-gpu-pool/ImageElement"
+import * as ImageFormat from "effect-gpu-pool/ImageFormat"
+import * as Images from "effect-gpu-pool/Images"
+import * as ImageShape from "effect-gpu-pool/ImageShape"
+import type * as ImageUsage from "effect-gpu-pool/ImageUsage"
+import * as Mapping from "effect-gpu-pool/Mapping"
 import { boxesOverlap } from "effect-gpu-pool/MemorySpan"
 import { type Addressing, resolve, type SamplerOptions } from "effect-gpu-pool/SamplerOptions"
+import * as SubRegion from "effect-gpu-pool/SubRegion"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"

@@ -4,10 +4,12 @@
  *
  * @internal
  */
-import { BufferPool, CommandQueue, Mapping } from "effect-gpu-pool"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError } from "effect-gpu-pool/GpuError"
+import * as Mapping from "effect-gpu-pool/Mapping"
 import * as Effect from "effect/Effect"
 import { type ConformanceTest, inGroup, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

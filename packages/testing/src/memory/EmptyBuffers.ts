@@ -3,22 +3,23 @@
  *
  * @internal
  */
-import {
-  Allocator,
-  BufferPool,
-  BufferUsage,
-  CommandQueue,
-  Lease,
-  Mapping,
-  MemoryObjects,
-  SubRegion
-} from "effect-gpu-pool"
-import { FaultyAllocator, LimitingAllocator, StatisticsAllocator, TrackingAllocator } from "effect-gpu-pool/allocators"
+import * as Allocator from "effect-gpu-pool/Allocator"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import * as BufferUsage from "effect-gpu-pool/BufferUsage"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
+import * as FaultyAllocator from "effect-gpu-pool/FaultyAllocator"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { Kernel } from "effect-gpu-pool/Kernel"
+import * as Lease from "effect-gpu-pool/Lease"
+import * as LimitingAllocator from "effect-gpu-pool/LimitingAllocator"
+import * as Mapping from "effect-gpu-pool/Mapping"
+import * as MemoryObjects from "effect-gpu-pool/MemoryObjects"
+import * as StatisticsAllocator from "effect-gpu-pool/StatisticsAllocator"
+import * as SubRegion from "effect-gpu-pool/SubRegion"
+import * as TrackingAllocator from "effect-gpu-pool/TrackingAllocator"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -150,7 +151,6 @@ const readOnly = BufferUsage.defaultUsage | BufferUsage.kernelReadOnly
 const wrongDispatches: ReadonlyArray<Mistake> = [
   ...failing("InvalidRequest", {
     "no items, with an argument missing": untyped(Kernels.iota, { start: 0 }),
-    "no items, with null for a buffer": untyped(Kernels.iota, { y: null, start: 0 }),
     "no items, on an empty lease that kernels only read": Effect.flatMap(
       BufferPool.allocate(0, { usage: readOnly }),
       (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 0)

@@ -3,12 +3,18 @@
  *
  * @internal
  */
-import { BufferPool, BufferUsage, CommandQueue, Mapping, MemoryObjects, SubRegion } from "effect-gpu-pool"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import * as BufferUsage from "effect-gpu-pool/BufferUsage"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DeviceImage } from "effect-gpu-pool/DeviceImage"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import { ImageFormat, Images } from "effect-gpu-pool/images"
+import * as ImageFormat from "effect-gpu-pool/ImageFormat"
+import * as Images from "effect-gpu-pool/Images"
+import * as Mapping from "effect-gpu-pool/Mapping"
+import * as MemoryObjects from "effect-gpu-pool/MemoryObjects"
+import * as SubRegion from "effect-gpu-pool/SubRegion"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Kernels from "../commands/Kernels.ts"

@@ -3,9 +3,12 @@
  *
  * @internal
  */
-import { BufferPool, CommandQueue, StagingPool, Transfers } from "effect-gpu-pool"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { GpuError } from "effect-gpu-pool/GpuError"
+import * as StagingPool from "effect-gpu-pool/StagingPool"
+import * as Transfers from "effect-gpu-pool/Transfers"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
@@ -124,10 +127,8 @@ const failures = Effect.gen(function*() {
     { inFlight: 1.5 },
     { inFlight: 65 },
     { inFlight: NaN },
-    { inFlight: {} },
     { offset: 2 },
-    { offset: 128 },
-    { wrong: 1 }
+    { offset: 128 }
   ]
   for (const option of options) {
     const named = JSON.stringify(option)
@@ -136,7 +137,6 @@ const failures = Effect.gen(function*() {
     yield* Expect.failsWith(named, Transfers.upload(Stream.empty, x, wrong(option)), "InvalidRequest")
     yield* Expect.failsWith(named, Stream.runDrain(Transfers.download(x, wrong(option))), "InvalidRequest")
   }
-  yield* Expect.failsWith("no buffer", Stream.runDrain(Transfers.download(wrong<never>(7), {})), "InvalidRequest")
 })
 
 /** A stream that changes a piece only when it is asked for the next one, and one that transfers it at once. */
@@ -306,15 +306,10 @@ const throughFails = Effect.gen(function*() {
   const noBytes = Stream.concat(pieces(16, [16]), Stream.make(wrong<Uint8Array<ArrayBuffer>>(7)))
   Expect.same("no bytes", yield* attempt(noBytes, () => Effect.void), ["InvalidRequest", 1])
   Expect.equal("streams that were closed", closed, 3)
-  for (const option of [{ chunkSize: 6 }, { inFlight: 0 }, { reserve: -1 }, { offset: 4 }]) {
+  for (const option of [{ chunkSize: 6 }, { inFlight: 0 }, { reserve: -1 }]) {
     const run = Stream.runDrain(Transfers.through(Stream.empty, () => Effect.void, wrong(option)))
     yield* Expect.failsWith(JSON.stringify(option), run, "InvalidRequest")
   }
-  yield* Expect.failsWith(
-    "no function",
-    Stream.runDrain(Transfers.through(Stream.empty, wrong<() => Effect.Effect<void>>(7))),
-    "InvalidRequest"
-  )
   const { activeBlocks } = yield* BufferPool.stats
   Expect.equal("leased afterwards", activeBlocks, 0)
 })

@@ -4,10 +4,15 @@
  *
  * @internal
  */
-import { BufferPool, BufferUsage, CommandQueue, Lease, Mapping, StagingPool } from "effect-gpu-pool"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import * as BufferUsage from "effect-gpu-pool/BufferUsage"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError } from "effect-gpu-pool/GpuError"
+import * as Lease from "effect-gpu-pool/Lease"
+import * as Mapping from "effect-gpu-pool/Mapping"
+import * as StagingPool from "effect-gpu-pool/StagingPool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"

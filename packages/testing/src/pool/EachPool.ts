@@ -3,12 +3,18 @@
  *
  * @internal
  */
-import { BufferPool, CommandQueue, SizePolicy, StagingPool } from "effect-gpu-pool"
 import type * as Accessors from "effect-gpu-pool/Accessors"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { MemoryControls } from "effect-gpu-pool/BufferPool"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import { ImageFormat, ImagePool, ImageShape, ImageUsage } from "effect-gpu-pool/images"
+import * as ImageFormat from "effect-gpu-pool/ImageFormat"
+import * as ImagePool from "effect-gpu-pool/ImagePool"
+import * as ImageShape from "effect-gpu-pool/ImageShape"
+import * as ImageUsage from "effect-gpu-pool/ImageUsage"
 import type { PoolOptions } from "effect-gpu-pool/PoolOptions"
+import * as SizePolicy from "effect-gpu-pool/SizePolicy"
+import * as StagingPool from "effect-gpu-pool/StagingPool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"

@@ -3,7 +3,8 @@
  *
  * @internal
  */
-import { BufferPool, CommandQueue } from "effect-gpu-pool"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { HostData } from "effect-gpu-pool/HostData"
 import * as Effect from "effect/Effect"
 

@@ -3,8 +3,9 @@
  *
  * @internal
  */
-import { BufferPool, CommandQueue } from "effect-gpu-pool"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"

@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import { BufferPool, BufferUsage } from "effect-gpu-pool"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
+import * as BufferUsage from "effect-gpu-pool/BufferUsage"
 import type * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"

@@ -4,12 +4,10 @@
  * @internal
  */
 import * as Exit from "effect/Exit"
-import { isInstance } from "../../../domain/arguments/ArgumentProblem.ts"
-import { shown } from "../../../domain/arguments/ShownValue.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as BufferProblems from "../../../services/buffers/BufferProblems.ts"
-import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
+import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import * as DriverObject from "../../../services/device/DriverObject.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
 import type { OpenClQueue } from "../commands/OpenClQueue.ts"
@@ -64,9 +62,5 @@ export const samplerHandle = (
   { info, status }: OpenDevice
 ): bigint | GpuError => {
   if (status.error !== undefined) return status.error
-  // Programs without types can pass anything.
-  if (!isInstance(sampler, DeviceSampler)) {
-    return invalidRequest(operation, `${shown(sampler)} was given for a sampler`, "Pass a sampler of Images.sampler.")
-  }
   return DriverObject.problem(operation, sampler, info, 0) ?? samplerOf(sampler)
 }

@@ -6,7 +6,6 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import { withArticle } from "../../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
@@ -177,7 +176,6 @@ export const adopt = (
         operation,
         opened.status,
         options,
-        known,
         (options) => adoptUnsafe(opened, memory, options),
         ({ buffer, ownParent }) =>
           Effect.ensuring(
@@ -224,7 +222,6 @@ export const adoptImage = (
       "OpenClMemory.adoptImage",
       own.opened.status,
       options,
-      knownOfImage,
       (options) => adoptImageUnsafe(own, memory, options),
       (image) => own.allocator.destroyUnsafe(image),
       "An image"
@@ -277,7 +274,6 @@ export const adoptSampler = (
       "OpenClMemory.adoptSampler",
       own.opened.status,
       options,
-      knownOfSampler,
       (options) => adoptSamplerUnsafe(own, sampler, options),
       (adopted) => own.allocator.destroySamplerUnsafe(adopted),
       "A sampler"
@@ -378,12 +374,6 @@ interface Adopted {
 }
 
 const operation = "OpenClMemory.adopt"
-
-const known = KnownOptions.of<AdoptOptions>({ takeOver: true, usage: true, label: true })
-
-const knownOfImage = KnownOptions.of<Omit<AdoptOptions, "usage">>({ takeOver: true, label: true })
-
-const knownOfSampler = KnownOptions.of<Pick<AdoptOptions, "takeOver">>({ takeOver: true })
 
 /** Takes a reference of this library's own, or says why it cannot. */
 const retained = (

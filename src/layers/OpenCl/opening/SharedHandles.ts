@@ -5,7 +5,6 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { readValues } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { list, shown } from "../../../domain/arguments/ShownValue.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
@@ -60,20 +59,10 @@ export const HandleOptions = Schema.Struct({
   api: LayerOptions.any<OpenClApi>()
 })
 
-/** A copy of handles that any program can have passed, or what is wrong with them. @internal */
-export const take = (operation: string, handles: Handles): Handles | GpuError =>
-  readValues(operation, () => {
-    if (typeof handles !== "object" || handles === null) {
-      return invalidRequest(
-        operation,
-        `${shown(handles)} was given for the handles`,
-        "Pass an object with context, queue and device, addresses as bigint."
-      )
-    }
-    const { context, device, queue } = handles
-    return handleProblem(operation, context, "cl_context") ?? handleProblem(operation, queue, "cl_command_queue") ??
-      handleProblem(operation, device, "cl_device_id") ?? { context, queue, device }
-  })
+/** What is wrong with handles, or `undefined`. @internal */
+export const problem = (operation: string, { context, device, queue }: Handles): GpuError | undefined =>
+  handleProblem(operation, context, "cl_context") ?? handleProblem(operation, queue, "cl_command_queue") ??
+    handleProblem(operation, device, "cl_device_id")
 
 /** The device around the handles, which are retained; or why it is none. @internal */
 export const open = (

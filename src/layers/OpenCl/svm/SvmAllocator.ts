@@ -7,14 +7,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { optionsProblem } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { shown } from "../../../domain/arguments/ShownValue.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import { BlockOptions } from "../../../domain/pool/PoolOptions.ts"
-import { type AllocateOptions, Allocator, knownOfAllocate } from "../../../services/buffers/Allocator.ts"
+import { type AllocateOptions, Allocator } from "../../../services/buffers/Allocator.ts"
 import * as BufferPool from "../../../services/buffers/BufferPool.ts"
 import { checkedStep } from "../../../services/calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
@@ -164,7 +163,6 @@ const allocate = (
   const usage = options?.usage ?? BufferUsage.defaultUsage
   const { info, status } = svm.device
   const problem = status.error ??
-    optionsProblem(operation, options, knownOfAllocate) ??
     BufferRequest.problem(operation, bytes, usage, options?.label) ??
     BufferRequest.deviceLimitProblem(operation, bytes, info.limits, "maxBufferSize")
   if (problem !== undefined) return problem

@@ -6,8 +6,6 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import { optionsProblem } from "../../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import { shown } from "../../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { detachMemory } from "../../../domain/data/DetachMemory.ts"
@@ -82,14 +80,10 @@ export const view = <A extends Mapping.Elements>(
 ): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | Scope.Scope> =>
   Effect.flatMap(
     own,
-    ({ svm }) =>
-      ScopedMapping.acquire(operation, (view) =>
-        optionsProblem(operation, options, known) ?? begin(svm, view, buffer, type, options ?? {}))
+    ({ svm }) => ScopedMapping.acquire(operation, (view) => begin(svm, view, buffer, type, options ?? {}))
   )
 
 const operation = "Svm.view"
-
-const known = KnownOptions.of<ViewOptions>({ offset: true, shape: true, order: true, strides: true })
 
 /** Checks and attaches in one step; then waits for what may still write to the memory. */
 const begin = <A extends Mapping.Elements>(

@@ -6,7 +6,6 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import type * as SamplerOptions from "../../../domain/images/SamplerOptions.ts"
 import * as SamplerProblems from "../../../domain/images/SamplerProblems.ts"
@@ -22,8 +21,6 @@ import * as AdoptedTexture from "./AdoptedTexture.ts"
 import type { WebGpuImages } from "./WebGpuImages.ts"
 import { descriptorOf } from "./WebGpuSampler.ts"
 
-const known = KnownOptions.of<Adoption.AdoptionOptions>({ takeOver: true, label: true })
-
 export const adoptImage = (
   opened: Opened,
   gpu: WebGpuHandle.Texture,
@@ -34,7 +31,6 @@ export const adoptImage = (
       "WebGpu.adoptImage",
       opened.device.status,
       options,
-      known,
       (options) => adoptImageUnsafe(opened, images, gpu, options),
       (image) => new ImageAllocator(opened).destroyUnsafe(image),
       "An image"
@@ -83,5 +79,5 @@ const adoptSamplerUnsafe = (
   return isGpuError(descriptor) ? Exit.fail(descriptor) : Exit.succeed(images.adoptSamplerUnsafe(gpu, resolved))
 }
 
-/** Programs without types can pass anything; a GPUSampler has no member but a label, so that its tag is all to know it by. */
+/** A GPUSampler has no member but a label, so that its tag is all to know it by. */
 const isSampler = (gpu: WebGpuHandle.Sampler): boolean => Object.prototype.toString.call(gpu) === "[object GPUSampler]"

@@ -40,7 +40,6 @@ export const find = (info: DeviceInfo, texture: WebGpuHandle.Texture): FoundText
   )
 }
 
-/** Programs without types can pass anything. */
 const isTexture = (texture: WebGpuHandle.Texture): boolean =>
   typeof texture === "object" && texture !== null && typeof texture.usage === "number" &&
   typeof texture.depthOrArrayLayers === "number" && typeof texture.format === "string"

@@ -6,12 +6,10 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { hasMethods, readValues } from "../../../domain/arguments/ArgumentProblem.ts"
-import { shown } from "../../../domain/arguments/ShownValue.ts"
 import type { DType } from "../../../domain/data/DType.ts"
 import { hasHalves } from "../../../domain/data/HalfSupport.ts"
 import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
 import { submitNothing } from "../commands/SubmittedWork.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { featureHint } from "./FeatureHint.ts"
@@ -66,48 +64,4 @@ const lossOfRaw = (device: WebGpuHandle.Device): DeviceStatus => {
 const missingDTypes = ({ features }: WebGpuHandle.Device): ReadonlyMap<DType, string> => {
   const hint = featureHint({ isShared: true }, features.has("shader-f16") || !hasHalves() ? undefined : "shader-f16")
   return new Map(hint === undefined ? [] : [["f16", hint]])
-}
-
-/** What is called on a device, on its queue, and on what else it has. */
-const members: Readonly<Record<string, ReadonlyArray<string>>> = {
-  queue: ["submit", "onSubmittedWorkDone", "writeBuffer", "writeTexture"],
-  features: ["has"],
-  limits: [],
-  lost: ["then"]
-}
-
-const methods = [
-  "createBuffer",
-  "createTexture",
-  "createSampler",
-  "createBindGroupLayout",
-  "createPipelineLayout",
-  "createBindGroup",
-  "createShaderModule",
-  "createComputePipelineAsync",
-  "createCommandEncoder",
-  "pushErrorScope",
-  "popErrorScope"
-]
-
-/** Why a value is no device, or `undefined`. Programs without types can pass anything. */
-export const problem = (operation: string, device: unknown): GpuError | undefined => {
-  const why = readValues(operation, () => missing(device))
-  if (why === undefined || isGpuError(why)) return why
-  return invalidRequest(operation, `${shown(device)} was given for a GPUDevice: ${why}`, adviceFor(device))
-}
-
-const missing = (device: unknown): string | undefined => {
-  if (typeof device !== "object" || device === null) return "it is no object"
-  const lacks = methods.find((name) => !hasMethods(device, [name]))
-  if (lacks !== undefined) return `it has no method ${lacks}`
-  const wrong = Object.keys(members).find((name) => !hasMethods(Reflect.get(device, name), members[name]!))
-  return wrong === undefined ? undefined : `its ${wrong} is none of WebGPU's`
-}
-
-const adviceFor = (given: unknown): string => {
-  if (hasMethods(given, ["requestDevice"])) return "This is an adapter: pass what its requestDevice gave."
-  if (hasMethods(given, ["requestAdapter"])) return "This is a GPU object: pass it to WebGpu.layerFrom."
-  if (hasMethods(given, ["then"])) return "This is a promise: pass what it gave."
-  return "Pass what requestDevice of an adapter gave."
 }

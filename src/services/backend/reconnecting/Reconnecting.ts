@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import { functionProblem, membersOf } from "../../../domain/arguments/ArgumentProblem.ts"
+import { membersOf } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
@@ -23,7 +23,7 @@ import * as BufferPool from "../../buffers/BufferPool.ts"
 import type { DeviceContext } from "../../device/DeviceContext.ts"
 import type * as Device from "../Device.ts"
 import { Generations as GenerationsOf } from "./Generations.ts"
-import { effectProblem, layerProblem, observed, scheduleProblem } from "./Given.ts"
+import { observed } from "./Given.ts"
 import { open } from "./Opening.ts"
 
 /**
@@ -301,7 +301,7 @@ export const layer = <R = never, R2 = never>(
       const given = membersOf(operation, options, knownOfPooled)
       if (isGpuError(given)) return given
       const { onLost, pool, schedule } = given
-      return layerProblem(operation, device) ?? make<Services, GpuError, R | R2>(operation, {
+      return make<Services, GpuError, R | R2>(operation, {
         layer: BufferPool.layer(pool).pipe(Layer.provideMerge(device)),
         onLost,
         schedule
@@ -316,9 +316,6 @@ const make = Effect.fnUntraced(function*<I, E, R>(
   const given = membersOf(operation, options, knownOfService)
   if (isGpuError(given)) return yield* given
   const { layer, onLost, schedule } = given
-  const problem = layerProblem(operation, layer) ?? scheduleProblem(operation, schedule) ??
-    (onLost === undefined ? undefined : functionProblem(operation, "onLost", onLost))
-  if (problem !== undefined) return yield* problem
   const context = yield* Effect.context<R>()
   const generations = new GenerationsOf<I, E>(
     {
@@ -335,7 +332,7 @@ const make = Effect.fnUntraced(function*<I, E, R>(
     () => inOneLine("Reconnecting", undefined, [`${generations.opened} devices opened`]),
     "Reconnecting"
   )({
-    provide: (effect) => effectProblem(operation, "provide got", effect) ?? generations.provide(effect),
+    provide: (effect) => generations.provide(effect),
     generation: Effect.sync(() => generations.opened)
   })
 })

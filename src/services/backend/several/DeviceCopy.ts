@@ -6,7 +6,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { optionsProblem, readValues, valid } from "../../../domain/arguments/ArgumentProblem.ts"
+import { attempt, valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import * as BufferRange from "../../../domain/data/BufferRange.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
@@ -34,7 +34,7 @@ export const knownOfCopy = KnownOptions.of<CopyOptions>({
   inFlight: true
 })
 
-/** For code in `readValues`. @internal */
+/** For code in `attempt`. @internal */
 export const copied = <I>(
   devices: OpenDevices<I | Transfers.Services>,
   operation: string,
@@ -42,17 +42,13 @@ export const copied = <I>(
   target: BufferLike.BufferLike,
   given: CopyOptions | undefined
 ): Effect.Effect<void, GpuError> => {
-  valid(optionsProblem(operation, given, knownOfCopy))
   const [from, to] = [placeOf(operation, source), placeOf(operation, target)]
   return Effect.scoped(Effect.gen(function*() {
     // A further queue of one of them counts, where the program has chosen one.
     const ambient = yield* Effect.context<never>()
     const ofSource = nearest(yield* devices.contextOfOwner(from.device, from.missing), ambient)
     const ofTarget = nearest(yield* devices.contextOfOwner(to.device, to.missing), ambient)
-    const plan = readValues(
-      operation,
-      () => planOf(operation, { buffer: source, ...from }, { buffer: target, ...to }, given)
-    )
+    const plan = attempt(() => planOf(operation, { buffer: source, ...from }, { buffer: target, ...to }, given))
     if (isGpuError(plan)) return yield* plan
     const { size, sourceOffset, targetOffset } = plan
     if (from.device === to.device) {

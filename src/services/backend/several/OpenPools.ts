@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import { functionProblem, membersOf, readValues, valid } from "../../../domain/arguments/ArgumentProblem.ts"
+import { attempt, membersOf, valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
 import { shown } from "../../../domain/arguments/ShownValue.ts"
@@ -20,7 +20,7 @@ import * as BufferPool from "../../buffers/BufferPool.ts"
 import { checkedStep } from "../../calls/CheckedStep.ts"
 import * as StagingPool from "../../staging/StagingPool.ts"
 import type * as Device from "../Device.ts"
-import { effectProblem, layerProblem, observed, scheduleProblem } from "../reconnecting/Given.ts"
+import { observed } from "../reconnecting/Given.ts"
 import { deviceOf, open as openLayer } from "../reconnecting/Opening.ts"
 import { copied, type CopyOptions } from "./DeviceCopy.ts"
 import { OpenDevices } from "./OpenDevices.ts"
@@ -225,9 +225,7 @@ export const layer = <R = never, R2 = never>(
   Layer.effect(BufferPools, make<Device.Services, R, R2>({ operation: "BufferPools.layer", nameOf, open }, options))
 
 export const nameOf = (operation: string, device: string): string | GpuError =>
-  typeof device === "string" && device !== ""
-    ? device
-    : invalidRequest(operation, `${shown(device)} was given for a device`, "Pass its name, a text that is not empty.")
+  device === "" ? invalidRequest(operation, "the name of the device is empty", "Pass a text that is not.") : device
 
 /** */
 export const make = Effect.fnUntraced(function*<I, R, R2>(
@@ -235,11 +233,8 @@ export const make = Effect.fnUntraced(function*<I, R, R2>(
   options: Options<R2> | undefined
 ): Effect.fn.Return<Pools<I | Services>, GpuError, R | R2 | Scope.Scope> {
   const { operation } = opener
-  const given = readValues(operation, () => {
-    valid(functionProblem(operation, "open", opener.open))
+  const given = attempt(() => {
     const { idleTimeToLive = "1 minute", onLost, pool, schedule, staging } = valid(membersOf(operation, options, known))
-    valid(scheduleProblem(operation, schedule))
-    if (onLost !== undefined) valid(functionProblem(operation, "onLost", onLost))
     return {
       idleTimeToLive: valid(timeToLive(operation, idleTimeToLive)),
       onLost,
@@ -255,7 +250,7 @@ export const make = Effect.fnUntraced(function*<I, R, R2>(
     idleTimeToLive,
     open: (name, scope) =>
       Effect.suspend(() => {
-        const layer = readValues(operation, () => layerFor(name))
+        const layer = attempt(() => layerFor(name))
         return isGpuError(layer) ? layer : openLayer(operation, layer, schedule, scope)
       }).pipe(Effect.provideContext(context)),
     onLost: (error, name, number) =>
@@ -282,7 +277,6 @@ const layerOf = <I, R, R2>(
 ) =>
 (name: string): Layer.Layer<I | Services, GpuError, R> => {
   const device = open(name)
-  valid(layerProblem(operation, device))
   return Layer.mergeAll(
     BufferPool.layer(typeof pool === "function" ? pool(name) : pool),
     StagingPool.layer(typeof staging === "function" ? staging(name) : staging)
@@ -301,12 +295,12 @@ const poolsOf = <I, R>(devices: OpenDevices<I | Services>, { nameOf }: Opener<I,
       on: (device, effect) =>
         checkedStep("BufferPools.on", (operation) => {
           const name = valid(nameOf(operation, device))
-          return effectProblem(operation, "it got", effect) ?? devices.on(name, effect)
+          return devices.on(name, effect)
         }),
       onDeviceOf: (located, effect) =>
         checkedStep("BufferPools.onDeviceOf", (operation) => {
           const { device, missing } = placeOf(operation, located)
-          return effectProblem(operation, "it got", effect) ?? devices.onOwner(device, missing, effect)
+          return devices.onOwner(device, missing, effect)
         }),
       open: (device) =>
         checkedStep("BufferPools.open", (operation) => devices.contextOf(valid(nameOf(operation, device)))),

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { isInstance } from "../../../domain/arguments/ArgumentProblem.ts"
 import { line } from "../../../domain/arguments/ShownValue.ts"
 import { type DeviceInfo, format } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
@@ -28,9 +27,9 @@ export interface Place {
   readonly missing: () => GpuError
 }
 
-/** Where something is; of several leases, the first one. For code in `readValues`. @internal */
+/** Where something is; of several leases, the first one. For code in `attempt`. @internal */
 export const placeOf = (operation: string, located: Located): Place => {
-  if (isInstance(located, DeviceBuffer)) return place(operation, located, located.owner)
+  if (located instanceof DeviceBuffer) return place(operation, located, located.owner)
   const lease = leaseOf(operation, located)
   if (lease.list === undefined) throw releasedError(operation, lease)
   return place(operation, lease, lease.list.owner.deviceInfo)

@@ -100,23 +100,18 @@ export class Faults {
   failAllocations(
     options?: FaultWindow & { readonly error?: AllocationFault | undefined; readonly log?: string | undefined }
   ): void {
-    this.#plans.add(
-      "Faults.failAllocations",
-      this.#allocations,
-      options,
-      ["error", "log"],
-      ({ error = "OutOfMemory", log = plannedLog }) => ({ error, log })
-    )
+    const { error = "OutOfMemory", log = plannedLog } = options ?? {}
+    this.#plans.add("Faults.failAllocations", this.#allocations, options, { error, log })
   }
 
   /** Makes frees answer with DriverError. The memory is given back all the same. */
   failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    this.#plans.add("Faults.failFrees", this.#frees, options, ["log"], ({ log = plannedLog }) => log)
+    this.#plans.add("Faults.failFrees", this.#frees, options, options?.log ?? plannedLog)
   }
 
   /** Makes reclaims fail with DriverError, before they wait for the driver. */
   failReclaims(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    this.#plans.add("Faults.failReclaims", this.#reclaims, options, ["log"], ({ log = plannedLog }) => log)
+    this.#plans.add("Faults.failReclaims", this.#reclaims, options, options?.log ?? plannedLog)
   }
 
   /**

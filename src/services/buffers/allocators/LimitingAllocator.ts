@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { readValues, valid } from "../../../domain/arguments/ArgumentProblem.ts"
+import { attempt, valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
@@ -89,7 +89,7 @@ export const layer = (options: LimitingOptions): Layer.Layer<Allocator, GpuError
     Allocator,
     Effect.gen(function*() {
       const { info } = yield* DeviceContext
-      const limit = readValues(layerOperation, () => limitOf(options, info))
+      const limit = attempt(() => limitOf(options, info))
       if (isGpuError(limit)) return yield* limit
       return limited(yield* Allocator, limit)
     })

@@ -12,9 +12,8 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import { choiceProblem, optionsProblem, valid } from "../../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
-import { shown, withArticle } from "../../../domain/arguments/ShownValue.ts"
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
+import { withArticle } from "../../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../../domain/data/BufferRange.ts"
@@ -24,7 +23,7 @@ import * as StridedShape from "../../../domain/data/StridedShape.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import { checkedStep } from "../../calls/CheckedStep.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
-import { type MapAccess, mapAccesses, QueueDriver } from "../../device/QueueDriver.ts"
+import { type MapAccess, QueueDriver } from "../../device/QueueDriver.ts"
 import * as BufferLike from "../BufferLike.ts"
 import { startsWithSubject } from "../SubjectFirst.ts"
 import * as BufferAccess from "./BufferAccess.ts"
@@ -119,8 +118,7 @@ export const map: {
       (device) =>
         Effect.flatMap(QueueDriver, (driver) =>
           ScopedMapping.acquire(operation, (mapping) =>
-            optionsProblem(operation, options, known) ??
-              begin(mapping, device, driver, buffer, type, options ?? {})))
+            begin(mapping, device, driver, buffer, type, options ?? {})))
     )
 )
 
@@ -148,13 +146,8 @@ export const map: {
  */
 export const unmap = <A extends Elements>(mapped: MappedArray<A>): Effect.Effect<void, GpuError> =>
   checkedStep("Mapping.unmap", (operation) => {
-    if (!(mapped instanceof MappedArray)) return noMapping(mapped)
     return mapped.mapping.problem(operation) ?? mapped.mapping.endUnsafe("released")
   })
-
-/** Programs without types can pass anything. */
-const noMapping = (value: unknown): GpuError =>
-  invalidRequest("Mapping.unmap", `${shown(value)} was given for a mapping`, "Pass what Mapping.map gave.")
 
 /** The alignment of typed arrays over memory that a driver maps in place. They need it also where commands do not. */
 const portableAlignment = BufferRange.portableAlignment
@@ -171,8 +164,6 @@ interface Request {
 }
 
 const operation = "Mapping.map"
-
-const known = KnownOptions.of<MapOptions>({ access: true, offset: true, shape: true, order: true, strides: true })
 
 const begin = <A extends Elements>(
   mapping: ScopedMapping,
@@ -212,7 +203,6 @@ const requestOf = <A extends Elements>(
   const { usage } = buffer
   const access = options.access ?? accessOf(usage)
   const offset = options.offset ?? 0
-  valid(choiceProblem(operation, "access", access, mapAccesses))
   valid(elementClassProblem(operation, type))
   const alignment = BufferUsageRules.isStaging(usage) ? stagingAlignment : portableAlignment
   valid(BufferRange.offsetProblem(operation, buffer, offset, alignment))

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { readValues } from "../../../domain/arguments/ArgumentProblem.ts"
+import { attempt } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError, make as makeError, Released } from "../../../domain/GpuError.ts"
 import { checkedStep } from "../../calls/CheckedStep.ts"
@@ -37,7 +37,7 @@ export const through = <A, E, R>(
   f: (stageUnsafe: StageUnsafe) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GpuError, R> =>
   Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
-    const asked = readValues(operation, () => check(operation))
+    const asked = attempt(() => check(operation))
     if (asked === undefined) return empty
     if (isGpuError(asked)) return asked
     const { bytes } = asked

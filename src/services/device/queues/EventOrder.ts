@@ -2,7 +2,6 @@
  * The orders that events and queues stand for.
  */
 import * as Effect from "effect/Effect"
-import { isInstance, satisfies } from "../../../domain/arguments/ArgumentProblem.ts"
 import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
 import { shown } from "../../../domain/arguments/ShownValue.ts"
 import { type DeviceInfo, format } from "../../../domain/device/DeviceInfo.ts"
@@ -71,22 +70,12 @@ export const orderOf = (
   operation: string,
   queue: QueueLike,
   device: DeviceInfo
-): Effect.Effect<Queue | undefined, GpuError> => {
-  const wrong = (): GpuError =>
-    invalidRequest(
-      operation,
-      `${shown(queue)} is no queue of ${format(device)}`,
-      "Pass what CommandQueue.make gave, or CommandQueue itself, on the pool's device."
-    )
-  if (!satisfies(queue, isQueueLike) || queue.info !== device) return wrong()
-  return Effect.flatMap(
-    queue.event,
-    (event) => isInstance(event, QueueEvent) ? Effect.succeed(event.driver.order) : wrong()
+): Effect.Effect<Queue | undefined, GpuError> =>
+  queue.info === device ? Effect.map(queue.event, ({ driver }) => driver.order) : invalidRequest(
+    operation,
+    `the queue is none of ${format(device)}`,
+    "Pass what CommandQueue.make gave, or CommandQueue itself, on the pool's device."
   )
-}
-
-const isQueueLike = (value: unknown): value is QueueLike =>
-  typeof value === "object" && value !== null && Effect.isEffect(Reflect.get(value, "event")) && "info" in value
 
 /**
  * Makes the commands that the queue of `own` records from now on run after the event, on the device; `undefined` where no device
@@ -97,7 +86,6 @@ export const order = (
   own: QueueEvent,
   event: QueueEvent
 ): Effect.Effect<void, GpuError> | undefined => {
-  if (!(event instanceof QueueEvent)) return noEvent(operation, event)
   const here = own.driver.order
   const there = event.driver.order
   if (here === undefined || there === undefined || here.queues !== there.queues) return undefined
@@ -110,7 +98,3 @@ export const order = (
     "Pass what CommandQueue.event gave."
   )
 }
-
-/** Programs without types can pass anything. */
-export const noEvent = (operation: string, value: unknown): GpuError =>
-  invalidRequest(operation, `${shown(value)} was given for an event`, "Pass what CommandQueue.event gave.")

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { readValues } from "effect-gpu-pool/ArgumentProblem"
+import { attempt } from "effect-gpu-pool/ArgumentProblem"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { isArray, shown } from "effect-gpu-pool/ShownValue"
 
@@ -118,7 +118,7 @@ export const axesOf = (
   operation: string,
   axes: number | ReadonlyArray<number>,
   shape: Shape
-): ReadonlyArray<number> | GpuError => readValues(operation, () => distinctAxes(operation, axes, shape))
+): ReadonlyArray<number> | GpuError => attempt(() => distinctAxes(operation, axes, shape))
 
 const distinctAxes = (
   operation: string,

@@ -3,13 +3,12 @@
  *
  * @since 0.1.0
  */
-import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { BufferPools, type Pools } from "effect-gpu-pool/BufferPools"
 import { checkedStep } from "effect-gpu-pool/CheckedStep"
 import * as DType from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { type ChunkOptions, knownOfChunks } from "effect-gpu-pool/TransferOptions"
+import type { ChunkOptions } from "effect-gpu-pool/TransferOptions"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
@@ -83,7 +82,7 @@ export const to: {
       checkedStep(
         "DeviceArray.to",
         (operation) =>
-          arrayProblem(operation, self) ?? optionsProblem(operation, options, knownOfChunks) ??
+          arrayProblem(operation, self) ??
             moved(operation, pools, self, device, options)
       )
     )
