@@ -7,8 +7,10 @@ import { closeSync, openSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { commandTests, main } from "../../../test/support/command.ts"
+import { commandInProcess } from "./inProcess.ts"
 
-const { run } = commandTests()
+const { run } = commandInProcess()
+const { run: runAlone } = commandTests()
 
 const documents = join(import.meta.dirname, "../../../docs")
 
@@ -42,9 +44,9 @@ describe("help", () => {
 
   it.concurrent("has no colours where no terminal is, and those that are asked for", async () => {
     const [plain, coloured, never] = await Promise.all([
-      run(["--help"]),
-      run(["--help"], { FORCE_COLOR: "1" }),
-      run(["--help"], { FORCE_COLOR: "1", NO_COLOR: "1" })
+      runAlone(["--help"]),
+      runAlone(["--help"], { FORCE_COLOR: "1" }),
+      runAlone(["--help"], { FORCE_COLOR: "1", NO_COLOR: "1" })
     ])
     deepStrictEqual([plain, coloured, never].map(({ stdout }) => stdout.includes("\u001b[")), [false, true, false])
   })

@@ -3,10 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { commandTests } from "../../../test/support/command.ts"
 import type { Report } from "../src/replay/ReplayText.ts"
+import { commandInProcess } from "./inProcess.ts"
 
-const { home, run } = commandTests()
+const { home, run } = commandInProcess()
 
 const rmm = `Thread,Time,Action,Pointer,Size,Stream
 7,12:00:00.000000,allocate,0x7f00,256,0x0
@@ -46,7 +46,7 @@ describe("files of other tools", () => {
   })
 
   it.concurrent("are drawn, from standard input too", async () => {
-    const { code, stderr } = await run(["view", "-", "--output", join(home, "piped.html")], {}, torch)
+    const { code, stderr } = await run(["view", "-", "--output", join(home, "piped.html")], torch)
     strictEqual(code, 0, stderr)
     assert.include(stderr, "- is read as a snapshot of PyTorch's memory.")
     assert.match(readFileSync(join(home, "piped.html"), "utf8"), /^<!doctype html>/i)

@@ -3,11 +3,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { commandTests } from "../../../test/support/command.ts"
 import { recordedFrames } from "../../../test/support/recordedFrames.ts"
 import type { Report } from "../src/replay/ReplayText.ts"
+import { commandInProcess } from "./inProcess.ts"
 
-const { home, run } = commandTests()
+const { home, run } = commandInProcess()
 
 const frames = join(home, "frames.jsonl")
 writeFileSync(frames, await recordedFrames(20))

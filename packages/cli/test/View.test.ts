@@ -8,8 +8,10 @@ import { join } from "node:path"
 import { commandTests, type Going } from "../../../test/support/command.ts"
 import { recordedFrames } from "../../../test/support/recordedFrames.ts"
 import { decompressed, unpack } from "../../observability/src/viewer/Packing.ts"
+import { commandInProcess } from "./inProcess.ts"
 
-const { home, run, start } = commandTests()
+const { home, run } = commandInProcess()
+const { run: runAlone, start } = commandTests()
 
 const short = await recordedFrames(1)
 const long = await recordedFrames(10)
@@ -43,7 +45,7 @@ describe("effect-gpu-pool view", () => {
   })
 
   it.concurrent("reads standard input, and running programs", async () => {
-    const piped = await run(["view", "-", "-o", join(home, "piped.html")], {}, short)
+    const piped = await run(["view", "-", "-o", join(home, "piped.html")], short)
     strictEqual(piped.code, 0, piped.stderr)
     const server = createServer((_, response) => void response.end(long)).listen(0, "127.0.0.1")
     try {
@@ -150,7 +152,7 @@ describe("effect-gpu-pool view --serve", () => {
     [["r.jsonl", "--serve", "-o", "x"], "--output: --serve writes no file. Leave one of them out."],
     [["-", "--serve"], "Standard input can be read once, and --serve reads again. Give it a file or an address."]
   ])("refuses %j", async (args, message) => {
-    const { code, stderr, stdout } = await run(["view", ...args], {}, short)
+    const { code, stderr, stdout } = await run(["view", ...args], short)
     deepStrictEqual([code, stdout], [1, ""])
     assert.include(stderr, message)
   })
@@ -158,7 +160,7 @@ describe("effect-gpu-pool view --serve", () => {
   it.concurrent("says where another one is served", async () => {
     const going = start(["view", file("own.jsonl", short), "--serve"])
     const { port } = new URL(await addressOf(going))
-    const taken = await run(["view", join(home, "own.jsonl"), "--serve", "--port", port])
+    const taken = await runAlone(["view", join(home, "own.jsonl"), "--serve", "--port", port])
     strictEqual(taken.code, 1)
     assert.match(taken.stderr, /the page cannot be served at port \d+: .*EADDRINUSE/)
     going.child.kill("SIGTERM")

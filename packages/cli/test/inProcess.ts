@@ -1,0 +1,68 @@
+/**
+ * The command in the process of the tests, with a terminal that nobody has: a second less for each run than a process of its own
+ * takes. What a process alone has, as its exit, signals, pipes and variables, tests of the other kind see.
+ */
+import * as NodeChildProcessSpawner from "@effect/platform-node/NodeChildProcessSpawner"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
+import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import * as Terminal from "effect/Terminal"
+import { mkdtempSync, realpathSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { format } from "node:util"
+import { afterAll } from "vitest"
+import type { Ended } from "../../../test/support/command.ts"
+import { program } from "../src/Program.ts"
+
+const noTerminal = Terminal.make({
+  columns: Effect.succeed(0),
+  rows: Effect.succeed(0),
+  size: Effect.die("no command follows the size"),
+  readInput: Effect.die("no command reads keys"),
+  readLine: Effect.die("no command reads lines"),
+  display: () => Effect.void
+})
+
+const platform = (args: ReadonlyArray<string>, input: string) =>
+  Layer.mergeAll(
+    Layer.provideMerge(NodeChildProcessSpawner.layer, Layer.merge(NodeFileSystem.layer, NodePath.layer)),
+    Stdio.layerTest({ args: Effect.succeed(args), stdin: Stream.make(new TextEncoder().encode(input)) }),
+    Layer.succeed(Terminal.Terminal, noTerminal)
+  )
+
+const run = async (args: ReadonlyArray<string>, input = ""): Promise<Ended> => {
+  let [stdout, stderr] = ["", ""]
+  const printed: Console.Console = {
+    ...globalThis.console,
+    log: (...values) => void (stdout += `${format(...values)}\n`),
+    error: (...values) => void (stderr += `${format(...values)}\n`)
+  }
+  const exit = await program.pipe(
+    Effect.provide(platform(args, input)),
+    Effect.provideService(Console.Console, printed),
+    Effect.provideService(TerminalCapabilities, { canColor: false, canAnimate: false, canPrompt: false }),
+    Effect.runPromiseExit
+  )
+  let code: number | null = null
+  Runtime.defaultTeardown(exit, (found) => void (code = found))
+  return { code, stdout, stderr }
+}
+
+/** Call it once in a test file: its tests run in the folder `home`, which is empty at first, there until they have ended. */
+export const commandInProcess = () => {
+  const home = realpathSync(mkdtempSync(join(tmpdir(), "effect-gpu-pool-home-")))
+  const before = process.cwd()
+  process.chdir(home)
+  afterAll(() => {
+    process.chdir(before)
+    rmSync(home, { recursive: true })
+  })
+  return { home, run }
+}
