@@ -23,9 +23,8 @@ export interface Presence {
 }
 
 export const howToInstall: Record<Backend, string> = {
-  webgpu:
-    "npm run drivers (Debian, Ubuntu), or what `npx effect-gpu-pool doctor` says: a Vulkan driver that Dawn accepts",
-  opencl: "npm run drivers (Debian, Ubuntu), or what `npx effect-gpu-pool doctor` says: a loader and an OpenCL driver",
+  webgpu: "npm run drivers (Debian, Ubuntu), or what `npm run doctor` says: a Vulkan driver that Dawn accepts",
+  opencl: "npm run drivers (Debian, Ubuntu), or what `npm run doctor` says: a loader and an OpenCL driver",
   finegrain: "npm run drivers (Debian, Ubuntu), or an OpenCL driver with shared virtual memory of fine grain, as PoCL",
   oclgrind: "npm run drivers (Debian, Ubuntu), or Oclgrind and EFFECT_GPU_POOL_OCLGRIND=/path/to/liboclgrind-rt-icd.so",
   pyopencl: "npm run drivers (Debian, Ubuntu), or pyopencl for the interpreter that EFFECT_GPU_POOL_PYTHON names",

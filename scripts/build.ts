@@ -7,7 +7,7 @@ import { spawnSync } from "node:child_process"
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
 import { parseArgs } from "node:util"
-import { emptyInternal } from "./declarations.ts"
+import { keepPublic } from "./declarations.ts"
 import { setup as writePage } from "./page.ts"
 import { markPure } from "./pure.ts"
 
@@ -34,14 +34,14 @@ const compile = (project: string, args: ReadonlyArray<string>): void => {
 
 const finish = (source: string, built: string): void => {
   markPure(built)
-  emptyInternal(source, built)
+  keepPublic(source, built)
 }
 
 const build = (folder: string): void => {
   const source = join(root, folder)
   rmSync(join(source, "dist"), { recursive: true, force: true })
   compile(join(source, "tsconfig.build.json"), [])
-  finish(join(source, "src"), join(source, "dist"))
+  finish(source, join(source, "dist"))
 }
 
 /** The sources are copied first: beside them the compiler finds what was installed before, and not what is in this repository. */
@@ -56,15 +56,8 @@ const buildInto = (target: string, folder: string): void => {
   const project = JSON.parse(readFileSync(join(copy, "tsconfig.build.json"), "utf8")) as object
   const base = folder === "." ? "tsconfig.json" : "tsconfig.build.json"
   writeFileSync(join(copy, "tsconfig.build.json"), JSON.stringify({ ...project, extends: join(root, base) }))
-  compile(join(copy, "tsconfig.build.json"), [
-    "--outDir",
-    join(installed, "dist"),
-    "--sourceMap",
-    "false",
-    "--declarationMap",
-    "false"
-  ])
-  finish(join(copy, "src"), join(installed, "dist"))
+  compile(join(copy, "tsconfig.build.json"), ["--outDir", join(installed, "dist")])
+  finish(copy, join(installed, "dist"))
 }
 
 if (import.meta.main) {

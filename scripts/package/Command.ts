@@ -1,4 +1,4 @@
-/** `npx effect-gpu-pool` where nothing is installed but the package and what it must have. */
+/** The command where nothing is installed but its package and what that must have. */
 import { spawnSync } from "node:child_process"
 import { join } from "node:path"
 import type { FreshInstall } from "./FreshInstall.ts"
@@ -36,16 +36,21 @@ const run = ({ folder }: FreshInstall, args: ReadonlyArray<string>) => {
   return { code: status, output: stdout + stderr }
 }
 
-const problemsOf = (install: FreshInstall, { args, code, says }: Expectation): ReadonlyArray<string> => {
-  const { bin, name } = install.manifest
-  const ended = run(install, [join(install.installed, bin[name] ?? ""), ...args])
+const problemsOf = (install: FreshInstall, file: string, { args, code, says }: Expectation): ReadonlyArray<string> => {
+  const ended = run(install, [file, ...args])
   const missing = says.filter((text) => !ended.output.includes(text)).map((text) => `does not say "${text}"`)
   const problems = ended.code === code ? missing : [`ends with the exit code ${ended.code}, not ${code}`, ...missing]
-  return problems.map((problem) => `${name} ${args.join(" ")} ${problem}:\n${ended.output}`)
+  return problems.map((problem) => `effect-gpu-pool ${args.join(" ")} ${problem}:\n${ended.output}`)
 }
 
-export const commandProblems = (install: FreshInstall): ReadonlyArray<string> => [
+/** The file that npm runs as the command of a package. */
+export const commandOf = (install: FreshInstall, name: string): string =>
+  join(install.home(name), install.manifest(name).bin?.["effect-gpu-pool"] ?? "")
+
+export const commandProblems = (install: FreshInstall, name: string): ReadonlyArray<string> => [
   ...optional.filter((name) => run(install, ["--input-type=module", "-e", `await import("${name}")`]).code === 0)
     .map((name) => `${name} is found in an empty folder, so this proves nothing`),
-  ...expectations(install.manifest.version).flatMap((expectation) => problemsOf(install, expectation))
+  ...expectations(install.manifest(name).version).flatMap((expectation) =>
+    problemsOf(install, commandOf(install, name), expectation)
+  )
 ]

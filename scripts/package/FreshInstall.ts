@@ -1,58 +1,50 @@
 /**
- * The packed package, installed in an empty folder: with the packages that an install brings along, those that it must
- * have and no optional one, and with those that are named beside it. They are links into this repository's
- * node_modules, so that nothing is downloaded.
+ * Packed packages, installed by npm in an empty folder, with what an install brings along: what they must have, and no
+ * optional package but those that are named. npm has them in its cache from the install of this repository.
  */
 import { execFileSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
+import type { Tarball } from "./Tarballs.ts"
 
 interface Manifest {
   readonly name: string
   readonly version: string
-  readonly bin: Readonly<Record<string, string>>
-  readonly dependencies?: Readonly<Record<string, string>>
-  readonly peerDependencies?: Readonly<Record<string, string>>
-  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>
+  readonly bin?: Readonly<Record<string, string>>
 }
 
 export interface FreshInstall {
   /** The folder of the user's program. */
   readonly folder: string
-  /** The folder of the package in it. */
-  readonly installed: string
-  readonly manifest: Manifest
+  /** The folder of an installed package. */
+  readonly home: (name: string) => string
+  readonly manifest: (name: string) => Manifest
 }
 
 const root = join(import.meta.dirname, "../..")
 
-const required = ({ dependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} }: Manifest) => [
-  ...Object.keys(dependencies),
-  ...Object.keys(peerDependencies).filter((name) => peerDependenciesMeta[name]?.optional !== true)
-]
-
-const link = (folder: string, name: string): void => {
-  const place = join(folder, "node_modules", name)
-  mkdirSync(dirname(place), { recursive: true })
-  symlinkSync(join(root, "node_modules", name), place, "junction")
+/** Of a package that this repository has, with the version that it has. */
+const versioned = (name: string): string => {
+  const { version } = JSON.parse(readFileSync(join(root, "node_modules", name, "package.json"), "utf8")) as Manifest
+  return `${name}@${version}`
 }
 
 /** Runs `use` in the folder, and removes it afterwards. */
 export const withFreshInstall = async <A>(
-  tarball: string,
+  tarballs: ReadonlyArray<Tarball>,
   beside: ReadonlyArray<string>,
-  use: (install: FreshInstall) => Promise<A>
+  use: (install: FreshInstall) => A | Promise<A>
 ): Promise<A> => {
   const folder = mkdtempSync(join(tmpdir(), "effect-gpu-pool-"))
   try {
-    const installed = join(folder, "node_modules/effect-gpu-pool")
-    mkdirSync(installed, { recursive: true })
-    execFileSync("tar", ["-xzf", tarball, "-C", installed, "--strip-components=1"])
     writeFileSync(join(folder, "package.json"), `{ "type": "module" }\n`)
-    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Manifest
-    for (const name of [...required(manifest), ...beside]) link(folder, name)
-    return await use({ folder, installed, manifest })
+    const wanted = [...tarballs.map(({ file }) => file), ...["effect", ...beside].map(versioned)]
+    const quietly = ["--prefer-offline", "--no-audit", "--no-fund", "--silent"]
+    execFileSync("npm", ["install", ...quietly, ...wanted], { cwd: folder, stdio: ["ignore", "inherit", "inherit"] })
+    const home = (name: string) => join(folder, "node_modules", name)
+    const manifest = (name: string) => JSON.parse(readFileSync(join(home(name), "package.json"), "utf8")) as Manifest
+    return await use({ folder, home, manifest })
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -1,4 +1,4 @@
-/** The programs of the README, against the installed package: one process runs them one after the other. */
+/** The programs of a README, against the installed package: one process runs them one after the other. */
 import { spawnSync } from "node:child_process"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -16,14 +16,14 @@ const mainOf = (examples: ReadonlyArray<Example>): string =>
 })`
   ).join("\n")
 
-/** What is wrong with them; also that there are none. */
-export const readmeProblems = ({ folder, installed }: FreshInstall): ReadonlyArray<string> => {
-  const programs = examplesOfMarkdown(file, readFileSync(join(installed, file), "utf8")).filter(({ runs }) => runs)
-  if (programs.length === 0) return [`${file} has no programs`]
-  const place = join(folder, "readme")
-  mkdirSync(place)
+/** What is wrong with them; also that there are none, but of the command. */
+export const readmeProblems = ({ folder, home }: FreshInstall, name: string): ReadonlyArray<string> => {
+  const programs = examplesOfMarkdown(file, readFileSync(join(home(name), file), "utf8")).filter(({ runs }) => runs)
+  if (programs.length === 0) return name === "@effect-gpu-pool/cli" ? [] : [`${file} of ${name} has no programs`]
+  const place = join(folder, "readme", name)
+  mkdirSync(place, { recursive: true })
   for (const program of programs) writeFileSync(join(place, moduleOf(program)), executable(program))
   writeFileSync(join(place, "main.ts"), mainOf(programs))
   const { status, stderr, stdout } = spawnSync(process.execPath, ["main.ts"], { cwd: place, encoding: "utf8" })
-  return status === 0 ? [] : [`a program of ${file} does not run:\n${stdout}${stderr}`]
+  return status === 0 ? [] : [`a program of ${file} of ${name} does not run:\n${stdout}${stderr}`]
 }

@@ -1,23 +1,80 @@
 /**
- * What a user meets who installs the packed package in an empty folder: `node scripts/package/main.ts TARBALL`. Its
- * documents have no dead links, its command runs, and so do the programs of its README.
+ * What a user meets who installs a packed package in an empty folder: `node scripts/package/main.ts FOLDER`, which has the
+ * tarballs. The library brings `effect` alone; documents have no dead links; every entry point can be imported, the programs of
+ * every README run, and so does the command.
  */
+import { execFileSync } from "node:child_process"
 import { commandProblems } from "./Command.ts"
 import { deadLinks } from "./DeadLinks.ts"
+import { entryProblems } from "./EntryPoints.ts"
 import { type FreshInstall, withFreshInstall } from "./FreshInstall.ts"
 import { readmeProblems } from "./ReadmePrograms.ts"
+import { packAll, type Tarball } from "./Tarballs.ts"
 
-const linkProblems = ({ installed }: FreshInstall): ReadonlyArray<string> =>
-  deadLinks(installed).map(({ file, line, target, why }) => `${file}:${line}: the link to ${target} is dead: ${why}`)
+const library = "effect-gpu-pool"
+const command = "@effect-gpu-pool/cli"
 
-const [tarball] = process.argv.slice(2)
-if (tarball === undefined) throw new Error("usage: node scripts/package/main.ts TARBALL")
+/** The library as npm may unpack it. */
+const most = { megabytes: 4, files: 900 }
 
-const problems = await withFreshInstall(tarball, [], async (install) => [
-  ...linkProblems(install),
-  ...commandProblems(install),
-  ...readmeProblems(install)
-])
+interface Tree {
+  /** Of an optional package that is not there, nothing. */
+  readonly version?: string
+  readonly dependencies?: Readonly<Record<string, Tree>>
+}
+
+/** What the library brings beside `effect`. */
+const treeProblems = ({ folder }: FreshInstall): ReadonlyArray<string> => {
+  const args = ["ls", "--omit=dev", "--all", "--json"]
+  const { dependencies = {} } = JSON.parse(execFileSync("npm", args, { cwd: folder, encoding: "utf8" })) as Tree
+  return [...Object.entries(dependencies), ...Object.entries(dependencies[library]?.dependencies ?? {})]
+    .filter(([name, { version }]) => version !== undefined && name !== library && name !== "effect")
+    .map(([name]) => `${library} brings ${name} beside effect`)
+}
+
+const sizeProblems = ({ entryCount, unpackedSize }: Tarball): ReadonlyArray<string> => {
+  const megabytes = unpackedSize / 1e6
+  console.log(`package: ${library} unpacks to ${megabytes.toFixed(1)} MB and ${entryCount} files`)
+  return megabytes > most.megabytes || entryCount > most.files
+    ? [`${library} unpacks to more than ${most.megabytes} MB or ${most.files} files`]
+    : []
+}
+
+const linkProblems = (install: FreshInstall, name: string): ReadonlyArray<string> =>
+  deadLinks(install.home(name)).map(({ file, line, target, why }) =>
+    `${name}/${file}:${line}: the link to ${target} is dead: ${why}`
+  )
+
+const [target] = process.argv.slice(2)
+if (target === undefined) throw new Error("usage: node scripts/package/main.ts FOLDER")
+
+const tarballs = packAll(target)
+const own = tarballs.filter(({ name }) => name === library)
+const schedules = tarballs.filter(({ name }) => name === "effect-schedules")
+const withCommand = tarballs.filter(({ name }) => [library, "@effect-gpu-pool/observability", command].includes(name))
+
+const problemsOf = (name: string) => (install: FreshInstall): ReadonlyArray<string> => [
+  ...linkProblems(install, name),
+  ...entryProblems(install, name),
+  ...readmeProblems(install, name)
+]
+
+const problems = [
+  ...own.flatMap(sizeProblems),
+  ...await withFreshInstall(own, [], (install) => [...treeProblems(install), ...problemsOf(library)(install)]),
+  ...await withFreshInstall(schedules, [], problemsOf("effect-schedules")),
+  ...await withFreshInstall(withCommand, [], (install) => [
+    ...problemsOf(command)(install),
+    ...commandProblems(install, command)
+  ]),
+  ...await withFreshInstall(
+    tarballs,
+    ["fast-check"],
+    (install) => tarballs.flatMap(({ name }) => problemsOf(name)(install))
+  )
+]
 for (const problem of problems) console.error(problem)
 if (problems.length > 0) process.exit(1)
-console.log("package: a fresh install has no dead links, its command runs, and so do the README's programs")
+console.log(
+  "package: in an empty folder every entry point loads, the command runs, and so do the programs of every README"
+)

@@ -1,5 +1,5 @@
 /**
- * The packed package on every runtime that docs/runtimes.md names: `npm run runtimes` installs them here, and
+ * The packed packages on every runtime that docs/runtimes.md names: `npm run runtimes` installs them here, and
  * runs the command and the conformance suite on each, on the host and on the backends that this machine offers. It fails
  * where a runtime is missing, and where a backend is that `EFFECT_GPU_POOL_REQUIRE` names.
  */
@@ -9,7 +9,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { look, parseRequired } from "../backends.ts"
+import { commandOf } from "../package/Command.ts"
 import { type FreshInstall, withFreshInstall } from "../package/FreshInstall.ts"
+import { packAll } from "../package/Tarballs.ts"
 
 const here = import.meta.dirname
 
@@ -93,27 +95,17 @@ const backends = (["webgpu", "opencl"] as const).filter((backend) => {
   return available
 })
 
-const jobsOn = ({ installed, manifest }: FreshInstall): ReadonlyArray<Job> => {
-  const command = join(installed, manifest.bin[manifest.name] ?? "")
+const jobsOn = (fresh: FreshInstall): ReadonlyArray<Job> => {
+  const command = commandOf(fresh, "@effect-gpu-pool/cli")
   const suites = [...backends, "host"].map((backend) => ({ what: backend, args: ["suite.ts", backend] }))
   const jobs = [...suites, { what: "command", args: [command, "devices", "--json"] }]
   return jobs.flatMap(({ args, what }) => runtimes.map((runtime) => ({ runtime, what, args })))
 }
 
-const pack = (folder: string): string => {
-  const [packed] = JSON.parse(
-    execFileSync("npm", ["pack", "--json", "--silent", "--ignore-scripts", "--pack-destination", folder], {
-      cwd: join(here, "../.."),
-      encoding: "utf8"
-    })
-  ) as ReadonlyArray<{ readonly filename: string }>
-  return join(folder, packed?.filename ?? "")
-}
-
 execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--silent"], { cwd: install, stdio: "inherit" })
 const scratch = mkdtempSync(join(tmpdir(), "effect-gpu-pool-pack-"))
 try {
-  const endings = await withFreshInstall(pack(scratch), ["webgpu", "koffi"], (fresh) => {
+  const endings = await withFreshInstall(packAll(scratch), ["webgpu", "koffi"], (fresh) => {
     copyFileSync(join(here, "suite.ts"), join(fresh.folder, "suite.ts"))
     return runAll(jobsOn(fresh), fresh.folder)
   })

@@ -140,7 +140,7 @@ export const select = (
     })
   })
 
-const lookUp = `Run \`npx effect-gpu-pool devices\` to see what there is. ${doctor}`
+const lookUp = `Run \`npx @effect-gpu-pool/cli devices\` to see what there is. ${doctor}`
 
 const triedOf = ({ backend, selector, why }: DeviceSelector.Miss): TriedDevice => ({
   backend,

@@ -24,7 +24,7 @@ describe("WebGpu opening", () => {
       strictEqual(error.reason._tag, "DeviceUnavailable")
       assert.include(error.message, "requestAdapter found none")
       assert.include(error.message, "Mesa 23 or newer")
-      assert.include(error.message, "`npx effect-gpu-pool doctor` says what is missing")
+      assert.include(error.message, "`npx @effect-gpu-pool/cli doctor` says what is missing")
     }))
 
   it.effect("says why an adapter or a device was refused", () =>

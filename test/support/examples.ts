@@ -94,21 +94,26 @@ export const executable = (example: Example): string => {
     const check = `__expectEqual(await __given((${text.slice(start, end)})), (${expected}))`
     return text.slice(0, start) + check + text.slice(end)
   }, code)
-  return assertions.length === 0 ? checked : checked + prelude
+  if (assertions.length === 0) return checked
+  return checked + prelude + (code.includes("effect-schedules") && !code.includes("\"effect-gpu-pool") ? alone : onHost)
 }
 
 /** Imports hold for the whole module, wherever they stand. */
 const prelude = [
   "import { deepStrictEqual as __expectEqual } from \"node:assert/strict\"",
   "import { Effect as __Effect } from \"effect\"",
+  "function __given(value) { return __Effect.isEffect(value) ? __Effect.runPromise(__provided(value)) : value }",
+  ""
+].join("\n")
+
+/** For examples of a package that knows nothing of this library. */
+const alone = "function __provided(effect) { return __Effect.scoped(effect) }\n"
+
+const onHost = [
   "import { BufferPool as __BufferPool } from \"effect-gpu-pool\"",
   "import { Host as __Host } from \"effect-gpu-pool/host\"",
-  `function __given(value) {
-  return !__Effect.isEffect(value) ? value : __Effect.runPromise(value.pipe(
-    __Effect.scoped,
-    __Effect.provide(__BufferPool.layer()),
-    __Effect.provide(__Host.layer())
-  ))
+  `function __provided(effect) {
+  return effect.pipe(__Effect.scoped, __Effect.provide(__BufferPool.layer()), __Effect.provide(__Host.layer()))
 }`,
   ""
 ].join("\n")

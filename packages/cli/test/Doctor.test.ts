@@ -335,8 +335,8 @@ describe("what doctor says to install", () => {
 
   it("tries drivers one by one after a crash", () => {
     deepStrictEqual(commandsFor("webgpu", { vulkan: complete }, "its driver ended the process"), [
-      "VK_DRIVER_FILES=/etc/drivers/one.json npx effect-gpu-pool devices --select webgpu --verbose",
-      "VK_DRIVER_FILES=/etc/drivers/two.json npx effect-gpu-pool devices --select webgpu --verbose"
+      "VK_DRIVER_FILES=/etc/drivers/one.json npx @effect-gpu-pool/cli devices --select webgpu --verbose",
+      "VK_DRIVER_FILES=/etc/drivers/two.json npx @effect-gpu-pool/cli devices --select webgpu --verbose"
     ])
   })
 
@@ -345,7 +345,7 @@ describe("what doctor says to install", () => {
     strictEqual(
       first,
       "folder=$(mktemp -d) && cp /etc/drivers/one.json $folder && OCL_ICD_VENDORS=$folder " +
-        "npx effect-gpu-pool devices --select opencl --verbose"
+        "npx @effect-gpu-pool/cli devices --select opencl --verbose"
     )
   })
 

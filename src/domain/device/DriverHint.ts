@@ -14,7 +14,7 @@ export const openedTwice =
 
 /** For programs that run where the command does. */
 export const doctor =
-  "`npx effect-gpu-pool doctor` says what is missing on this machine, and the commands that install it."
+  "`npx @effect-gpu-pool/cli doctor` says what is missing on this machine, and the commands that install it."
 
 export const compile = "Correct the kernel's body or preamble at the line that the log names, and ask for it again."
 

@@ -13,6 +13,7 @@ import * as SelectorSyntax from "./SelectorSyntax.ts"
  */
 export type DeviceSelector = Selection
 
+/** The grammar of this library. @internal */
 export const own: SelectorSyntax.Dialect = {
   form: "backend:platform:device,device;...",
   backend: undefined,

@@ -74,10 +74,12 @@ export class OpenCl extends Context.Service<OpenCl, {
   readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/OpenCl") {}
 
-/** Each queue's service shows a device of its own. */
+/** Each queue's service shows a device of its own. @internal */
 export const ownSide = new OwnSide<OpenClDevice, Opened>()
 
 /**
  * What this backend's modules know of the program's device.
+ *
+ * @internal
  */
 export const own: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ device }) => ownSide.of(device))

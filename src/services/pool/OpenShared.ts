@@ -32,10 +32,13 @@ import type { PoolRuntime } from "./PoolRuntime.ts"
  */
 export class DeviceMemory extends Context.Service<DeviceMemory, MemoryControls>()("effect-gpu-pool/DeviceMemory") {}
 
+/** The memory behind each service that was made. @internal */
 export const memories = new WeakMap<object, PoolRuntime>()
 
 /**
  * The memory behind the service.
+ *
+ * @internal
  */
 export const memoryOf: Effect.Effect<PoolRuntime, GpuError, DeviceMemory> = DeviceMemory.use((service) =>
   Effect.suspend(() => {
@@ -48,6 +51,8 @@ export const memoryOf: Effect.Effect<PoolRuntime, GpuError, DeviceMemory> = Devi
 
 /**
  * A pool on the memory that it shares with others; see `openAlone`.
+ *
+ * @internal
  */
 export const openShared = <F extends typeof SharedPoolOptions.fields, Own extends object, A, E, R>(
   operation: string,

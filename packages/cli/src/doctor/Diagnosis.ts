@@ -158,7 +158,9 @@ const denied = (machine: Machine): string => `this user may not open ${list(mach
 
 const oneByOne = ({ alone, backend, drivers }: Needs, system: SystemParts): Remedy => ({
   why: `a ${drivers} driver crashes or hangs: find out which, and remove or update it`,
-  commands: system.drivers.map((file) => `${alone(file)} npx effect-gpu-pool devices --select ${backend} --verbose`)
+  commands: system.drivers.map((file) =>
+    `${alone(file)} npx @effect-gpu-pool/cli devices --select ${backend} --verbose`
+  )
 })
 
 const isUsedGpu = ({ type, why }: TriedDevice): boolean => type === "gpu" && why === null
