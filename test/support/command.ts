@@ -11,7 +11,7 @@ import { afterAll } from "vitest"
 export const main = join(import.meta.dirname, "../../packages/cli/src/main.ts")
 
 /** What this machine's user has chosen is not these tests' affair. */
-const chosen = ["GPU_POOL_DEVICE", "PYOPENCL_TEST", "PYOPENCL_CTX", "CUDA_DEVICE", "NO_COLOR", "FORCE_COLOR"]
+export const chosen = ["GPU_POOL_DEVICE", "PYOPENCL_TEST", "PYOPENCL_CTX", "CUDA_DEVICE", "NO_COLOR", "FORCE_COLOR"]
 const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !chosen.includes(name)))
 
 export interface Ended {

@@ -3,14 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { commandTests } from "../../../test/support/command.ts"
 import * as BenchReport from "../src/bench/BenchReport.ts"
 import type { DeviceFigures } from "../src/bench/DeviceFigures.ts"
 import { compare, median } from "../src/bench/Turns.ts"
 import { none } from "../src/Output.ts"
 import * as Shown from "../src/Shown.ts"
+import { commandInProcess } from "./inProcess.ts"
 
-const { run } = commandTests()
+const { run } = commandInProcess()
 
 describe("effect-gpu-pool bench", () => {
   it.concurrent("measures allocations and transfers of what is selected", async () => {

@@ -5,8 +5,10 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { commandTests } from "../../../test/support/command.ts"
 import { describeWith } from "../../../test/support/required.ts"
+import { commandInProcess } from "./inProcess.ts"
 
 const { home, run } = commandTests()
+const { run: runHere } = commandInProcess()
 
 interface Report {
   readonly version: number
@@ -67,7 +69,7 @@ describe("effect-gpu-pool devices", () => {
   })
 
   it.concurrent("prints only what is selected", async () => {
-    const { code, stdout } = await run(["devices", "--json", "--select", "host"])
+    const { code, stdout } = await runHere(["devices", "--json", "--select", "host"])
     strictEqual(code, 0)
     deepStrictEqual(report(stdout).devices, [host])
   })
@@ -96,7 +98,7 @@ describe("effect-gpu-pool devices", () => {
   })
 
   it.concurrent("prints a section for each device that opens", async () => {
-    const { code, stderr, stdout } = await run(["devices", "--verbose", "--select", "host"])
+    const { code, stderr, stdout } = await runHere(["devices", "--verbose", "--select", "host"])
     strictEqual(code, 0, stderr)
     const [, section] = stdout.split("\n\nhost:0:0  process memory\n")
     assert.match(section ?? "", /^ {2}max buffer size +1 GiB \(1,073,741,824 B\)$/m)
@@ -150,13 +152,13 @@ describe("effect-gpu-pool devices", () => {
   })
 
   it.concurrent("fails for options that it does not know, and has help and a version", async () => {
-    const unknown = await run(["devices", "--yaml"])
+    const unknown = await runHere(["devices", "--yaml"])
     strictEqual(unknown.code, 1)
     assert.match(unknown.stderr + unknown.stdout, /--yaml/)
-    const help = await run(["devices", "--help"])
+    const help = await runHere(["devices", "--help"])
     strictEqual(help.code, 0)
     assert.match(help.stdout, /--select/)
-    const version = await run(["--version"])
+    const version = await runHere(["--version"])
     assert.match(version.stdout, /\d+\.\d+\.\d+/)
   })
 
@@ -171,7 +173,7 @@ describe("effect-gpu-pool devices", () => {
     [["device"], 1, /device/],
     [["--wizard"], 1, /--wizard/]
   ])("answers %s with the exit code %s", async (args, expected, message) => {
-    const { code, stderr, stdout } = await run(args)
+    const { code, stderr, stdout } = await runHere(args)
     assert.match(stdout + stderr, message)
     assert.notMatch(stdout + stderr, /Service not found|\n +at /)
     strictEqual(code, expected)

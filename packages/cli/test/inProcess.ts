@@ -18,7 +18,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { format } from "node:util"
 import { afterAll } from "vitest"
-import type { Ended } from "../../../test/support/command.ts"
+import { chosen, type Ended } from "../../../test/support/command.ts"
 import { program } from "../src/Program.ts"
 
 const noTerminal = Terminal.make({
@@ -55,11 +55,15 @@ const run = async (args: ReadonlyArray<string>, input = ""): Promise<Ended> => {
   return { code, stdout, stderr }
 }
 
-/** Call it once in a test file: its tests run in the folder `home`, which is empty at first, there until they have ended. */
+/**
+ * Call it once in a test file: its tests run in the folder `home`, which is empty at first, there until they have ended. Their process
+ * is that of this file alone.
+ */
 export const commandInProcess = () => {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "effect-gpu-pool-home-")))
   const before = process.cwd()
   process.chdir(home)
+  for (const name of chosen) delete process.env[name]
   afterAll(() => {
     process.chdir(before)
     rmSync(home, { recursive: true })
