@@ -3,14 +3,20 @@ import { defineConfig } from "vitest/config"
 
 const condition = "effect-gpu-pool:source"
 
-export default defineConfig({
+/** What leaves its process as it was. For Oclgrind the loader of drivers gets another environment, which it reads once. */
+const sharing = [
+  "test/{domain,services,schedules}/**/!(*Oclgrind).test.ts",
+  "packages/{arrays,observability,schedules,testing}/test/**/!(*Oclgrind).test.ts"
+]
+
+const project = (name: string, isolate: boolean, include: Array<string>, exclude: Array<string>) => ({
   resolve: { conditions: [condition] },
   ssr: { resolve: { conditions: [condition] } },
   test: {
-    include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
-    globalSetup: ["scripts/page.ts", "test/schedules/total.ts"],
-    // vitest leaves one core free, which is half of a machine with two; no test is about time, so none needs it.
-    maxWorkers: "100%",
+    name,
+    isolate,
+    include,
+    exclude: ["**/node_modules/**", ...exclude],
     // This only ends what hangs, on however busy a machine: compilers alone can take a minute.
     testTimeout: 300_000,
     hookTimeout: 300_000,
@@ -20,5 +26,18 @@ export default defineConfig({
       // Hundreds of them load the same files: without it half of their time is the compilation of these.
       NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node")
     }
+  }
+})
+
+export default defineConfig({
+  test: {
+    globalSetup: ["scripts/page.ts", "test/schedules/total.ts"],
+    // vitest leaves one core free, which is half of a machine with two; no test is about time, so none needs it.
+    maxWorkers: "100%",
+    projects: [
+      // To load the library for each of two hundred files takes longer than most of their tests.
+      project("shared", false, sharing, []),
+      project("alone", true, ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"], sharing)
+    ]
   }
 })

@@ -14,6 +14,7 @@ import { createRequire } from "node:module"
 import { availableParallelism } from "node:os"
 import { dirname, join } from "node:path"
 import { text } from "node:stream/consumers"
+import { isWhole } from "../test/support/explore.ts"
 
 interface Consumer {
   readonly compiler: string
@@ -102,7 +103,15 @@ const backend: Consumer = {
   faulty: []
 }
 
-const consumers = [...everywhere, ...declarations, backend]
+const all = [...everywhere, ...declarations, backend]
+
+/** All in `.ci/run`, and otherwise a page and a server under the oldest compiler and the newest, and the backend. */
+const consumers = isWhole ?
+  all :
+  all.filter((consumer) =>
+    consumer === backend ||
+    (everywhere.includes(consumer) && consumer.module === "NodeNext" && consumer.compiler !== "typescript-6.0")
+  )
 
 const nameOf = ({ compiler, lib, module, programs, types }: Consumer): string =>
   [`${compiler}, ${module}, lib ${lib.join(" ")}`, `types [${types.join(" ")}]`, programs.join(" ")].join(", ")

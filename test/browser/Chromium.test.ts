@@ -7,6 +7,7 @@ import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import { isBuiltin } from "node:module"
 import { gzipSync } from "node:zlib"
+import { workScale } from "../support/explore.ts"
 import { describeWith } from "../support/required.ts"
 import { expectedReport } from "../support/sharedFrames.ts"
 import { bundle, Chromium } from "./Chromium.ts"
@@ -50,7 +51,10 @@ const inPage = <A>(run: (chromium: Chromium["Service"]) => Promise<A>): Effect.E
 const outcomesOf = (group: string) => {
   let outcomes: Promise<ReadonlyArray<Conformance.Outcome>> | undefined
   return inPage(({ isolated }) =>
-    outcomes ??= isolated.evaluate((name) => globalThis.effectGpuPoolPage.conformance(name), group)
+    outcomes ??= isolated.evaluate(
+      ([name, scale]) => globalThis.effectGpuPoolPage.conformance(name, scale),
+      [group, workScale] as const
+    )
   )
 }
 

@@ -20,6 +20,7 @@ import {
   tooLarge,
   waiting
 } from "../support/anyRecording.ts"
+import { runs } from "../support/explore.ts"
 import { describeWith } from "../support/required.ts"
 import { openEvents, recordingOf, type ViewerPage, ViewerPages } from "./ViewerPages.ts"
 
@@ -87,7 +88,7 @@ describeWith(["chromium"], "the viewer in Chromium", () => {
 
     it.effect("draws areas as high as the bytes of each group", () =>
       Effect.gen(function*() {
-        for (const events of samples(6, 160)) {
+        for (const events of samples(runs(6, 1), 160)) {
           const view = yield* openEvents(events)
           yield* promised(async () => {
             if ((await view.drawn()).view.axis === "time") await view.press("x")
@@ -115,7 +116,7 @@ describeWith(["chromium"], "the viewer in Chromium", () => {
 
     it.effect("lists the holders of each moment that the cursor goes to", () =>
       Effect.gen(function*() {
-        for (const events of samples(3, 120)) {
+        for (const events of samples(runs(3, 1), 120)) {
           const states = statesOf(events)
           const view = yield* openEvents(events)
           yield* promised(async () => {

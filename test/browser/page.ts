@@ -25,8 +25,8 @@ export interface Report {
 export interface Page {
   /** Writes, dispatches and reads, twice, so that the second round finds its memory in the pool. */
   readonly program: () => Promise<Report>
-  /** Runs one group of the conformance suite on a device of its own. */
-  readonly conformance: (group: string) => Promise<ReadonlyArray<Conformance.Outcome>>
+  /** Runs one group of the conformance suite on a device of its own, with a part of the heavy tests' work. */
+  readonly conformance: (group: string, workScale: number) => Promise<ReadonlyArray<Conformance.Outcome>>
   /** Prints a lease and its pool as they are, and as a message of Effect's pretty logger. */
   readonly print: () => Promise<void>
   /** What the two layers say where the browser has no WebGPU. */
@@ -109,8 +109,12 @@ globalThis.effectGpuPoolPage = {
     const report = await Effect.runPromise(program)
     return { ...report, driverObjects: report.driverObjects.liveByKind }
   },
-  conformance: (group) =>
-    Effect.runPromise(Conformance.runAll(device, Conformance.suite(device).filter((test) => test.group === group))),
+  conformance: (group, workScale) =>
+    Effect.runPromise(Effect.provideService(
+      Conformance.runAll(device, Conformance.suite(device).filter((test) => test.group === group)),
+      Conformance.workScale,
+      workScale
+    )),
   print: () => Effect.runPromise(printing),
   withoutWebGpu: async () => {
     const gpu = Object.getOwnPropertyDescriptor(Navigator.prototype, "gpu")!

@@ -2,21 +2,18 @@
 import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, describe, it } from "@effect/vitest"
 import type * as Layer from "effect/Layer"
-import { portion, some } from "../support/explore.ts"
+import { some, workScale } from "../support/explore.ts"
 
-/** Every test, with the heavy ones' work scaled. */
+/** Every test; `most` is the part of their work that heavy ones do in `.ci/run`. */
 export const conforms = <E>(
   layer: Layer.Layer<Conformance.Device, E>,
   suite: ReadonlyArray<Conformance.ConformanceTest>,
-  workScale = 1
-): void =>
-  Conformance.register({ describe, it, afterAll }, layer, suite, {
-    workScale: workScale * Math.min(1, Math.max(0.1, portion))
-  })
+  most = 1
+): void => Conformance.register({ describe, it, afterAll }, layer, suite, { workScale: most * workScale })
 
 /** Of a device that does most as another does, on which all tests run: every test in `.ci/run`, and otherwise a part of them. */
 export const conformsToo = <E>(
   layer: Layer.Layer<Conformance.Device, E>,
   suite: ReadonlyArray<Conformance.ConformanceTest>,
-  workScale = 1
-): void => conforms(layer, some(suite), workScale)
+  most = 1
+): void => conforms(layer, some(suite), most)

@@ -31,6 +31,23 @@ const freeExcess = (core: Core): Array<string | undefined> => {
 const drainOldest = (core: Core): Array<string | undefined> =>
   Array.from({ length: core.heldBlocks }, () => free(core, core.evictOldest()))
 
+describe("PoolCore.reserve", () => {
+  it("gives what the limit leaves to the byte, of managed and reserved bytes together, and of a limit outside", () => {
+    for (const outside of [undefined, { leftBytes: 100 }]) {
+      const core: Core = new PoolCore({ maxBytes: outside === undefined ? 100 : 1000 })
+      core.outer = outside
+      assert.isFalse(core.reserve(101))
+      active(core, 60)
+      assert.isFalse(core.reserve(41))
+      assert.isTrue(core.reserve(30))
+      assert.isFalse(core.reserve(11))
+      assert.strictEqual(core.deficit(11), 1)
+      assert.isTrue(core.reserve(10))
+      assert.isFalse(core.reserve(1))
+    }
+  })
+})
+
 describe("PoolCore.setMaxBytes", () => {
   it("hands back what is released while the pool is above the limit, and holds again at the limit", () => {
     const core: Core = new PoolCore()

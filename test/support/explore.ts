@@ -11,6 +11,9 @@ export const portion = setting / 10
 /** Everything that can be listed is tried: each test on each kind of device, each step of a program. */
 export const isWhole = portion >= 1
 
+/** The part of their work that heavy conformance tests do. */
+export const workScale = Math.min(1, Math.max(0.1, portion))
+
 /** How many random programs, schedules or operations to try, where `.ci/run` tries so many. */
 export const runs = (often: number, least = Math.min(often, 20)): number => Math.max(least, Math.ceil(often * portion))
 

@@ -277,7 +277,8 @@ describe("call sites", () => {
     const program = `
       import * as Effect from "effect/Effect"
       import * as Layer from "effect/Layer"
-      import { Allocator, CallSite, TrackingAllocator } from "./src/index.ts"
+      import { TrackingAllocator } from "./src/allocators.ts"
+      import { Allocator, CallSite } from "./src/index.ts"
       import { Host } from "./src/host.ts"
       const layer = TrackingAllocator.layer.pipe(
         Layer.provide(Allocator.layerImmediate), Layer.provide(Host.layer()))

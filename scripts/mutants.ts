@@ -1,0 +1,107 @@
+/**
+ * Plants mistakes of rounding, of the ledger and of what comes back in copies of the sources, one after the other: `node scripts/mutants.ts`.
+ * The laws of the short run, with `EFFECT_GPU_POOL_EXPLORE=1`, must find each of them, and nothing in the sources as they are.
+ */
+import { execFileSync, spawnSync } from "node:child_process"
+import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+
+interface Mutant {
+  readonly file: string
+  /** Text that is there once. */
+  readonly text: string
+  readonly instead: string
+  /** Where it must be found. */
+  readonly tests: ReadonlyArray<string>
+}
+
+const mutantsOf = (
+  file: string,
+  tests: ReadonlyArray<string>,
+  texts: ReadonlyArray<readonly [text: string, instead: string]>
+): ReadonlyArray<Mutant> => texts.map(([text, instead]) => ({ file, text, instead, tests }))
+
+const mutants: ReadonlyArray<Mutant> = [
+  ...mutantsOf("src/domain/pool/SizePolicy.ts", ["test/domain/SizePolicy.test.ts"], [
+    ["Math.floor(size / step) * step + (step - 1)", "Math.round(size / step) * step + (step - 1)"],
+    ["fillLowBits(request - 1, bits) + 1", "fillLowBits(request, bits) + 1"],
+    ["Math.ceil(n / granularity) * granularity", "Math.floor(n / granularity) * granularity"],
+    ["if (sorted[middle]! < request)", "if (sorted[middle]! <= request)"],
+    ["Math.floor(limit) : maxBytes", "Math.ceil(limit) : maxBytes"]
+  ]),
+  ...mutantsOf("src/domain/pool/PoolCore.ts", ["test/domain/PoolCore.model.test.ts"], [
+    ["this.managedBytes -= own.capacity", "this.managedBytes -= own.request"],
+    ["this.activeBytes -= own.request", "this.activeBytes -= own.capacity"],
+    ["this.reservedBytes -= bytes", "this.reservedBytes -= request"],
+    ["this.heldBytes -= bin.size", "this.heldBytes -= block.request"],
+    ["block.below = bin.top\n    if (bin.top", "if (bin.top"],
+    ["bin.top = block.below\n    block.below = undefined", "bin.top = undefined\n    block.below = undefined"],
+    ["this.keepsAll && bin !== undefined ?", "bin !== undefined ?"]
+  ]),
+  ...mutantsOf("src/domain/pool/PoolCore.ts", ["test/domain/PoolCore.limits.test.ts"], [
+    ["if (bytes > this.availableBytes()) return false", "if (bytes > this.availableBytes() + 1) return false"]
+  ]),
+  ...mutantsOf("src/domain/pool/machine/MemoryAccount.ts", ["test/services/BufferPool.deferred.test.ts"], [
+    ["if (!block.value.recyclable) this.core.discard(block)\n    else if", "if"]
+  ]),
+  ...mutantsOf("src/domain/pool/machine/MemoryAccount.ts", ["test/domain/PoolMachine.test.ts"], [
+    [`this.free(block, "notKept")`, "this.core.freed(block)"]
+  ]),
+  ...mutantsOf("src/domain/pool/machine/Charge.ts", ["test/domain/PoolMachine.test.ts"], [
+    ["budget.charge(-this.#cost(budget, this.bytes))", "budget.charge(0)"]
+  ]),
+  ...mutantsOf("src/services/lease/LeaseTable.ts", ["test/services/BufferPool.test.ts"], [
+    [`this.endAll("scopeClosed")`, ""]
+  ])
+]
+
+const root = join(import.meta.dirname, "..")
+mkdirSync(join(root, "test-results"), { recursive: true })
+// Within the repository, so that packages are found.
+const copy = mkdtempSync(join(root, "test-results/mutants-"))
+
+const tests = (files: ReadonlyArray<string>) => {
+  const vitest = join(root, "node_modules/vitest/vitest.mjs")
+  const { status, stderr, stdout } = spawnSync(
+    process.execPath,
+    [vitest, "run", "--root", copy, "--bail=1", "--no-isolate", "--testTimeout=60000", ...files],
+    { cwd: copy, encoding: "utf8", env: { ...process.env, EFFECT_GPU_POOL_EXPLORE: "1" } }
+  )
+  // Tests must have run: a mutant that does not load shows nothing of them.
+  return { passed: status === 0, failed: status !== 0 && /Tests.*\d+ failed/.test(stdout), output: stdout + stderr }
+}
+
+const problems: Array<string> = []
+try {
+  const files = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).trim().split("\n")
+  for (const file of files.filter((file) => /^(?:src|test|scripts|packages|docs)\/|^package\.json$/.test(file))) {
+    mkdirSync(dirname(join(copy, file)), { recursive: true })
+    linkSync(join(root, file), join(copy, file))
+  }
+  const resolve = { conditions: ["effect-gpu-pool:source"] }
+  writeFileSync(join(copy, "vitest.config.ts"), `export default ${JSON.stringify({ resolve, ssr: { resolve } })}`)
+  const sound = tests([...new Set(mutants.flatMap((mutant) => mutant.tests))])
+  if (!sound.passed) problems.push(`the sources as they are do not pass:\n${sound.output}`)
+  for (const { file, instead, text, tests: files } of mutants) {
+    const code = readFileSync(join(root, file), "utf8")
+    if (code.split(text).length !== 2) {
+      problems.push(`${file} has not once: ${text}`)
+      continue
+    }
+    const target = join(copy, file)
+    // It is a link to the source: what is written must not be written there.
+    rmSync(target)
+    writeFileSync(target, code.replace(text, () => instead))
+    const { failed, output, passed } = tests(files)
+    rmSync(target)
+    linkSync(join(root, file), target)
+    const what = `${file}: ${JSON.stringify(text)} as ${JSON.stringify(instead)}`
+    console.log(`${failed ? "found" : "NOT FOUND"}: ${what}`)
+    if (!failed) problems.push(`${files.join(" ")} ${passed ? "passes" : `did not run:\n${output}`} with ${what}`)
+  }
+} finally {
+  rmSync(copy, { recursive: true })
+}
+for (const problem of problems) console.error(problem)
+if (problems.length > 0) process.exitCode = 1
+else console.log(`${mutants.length} planted mistakes were found`)
