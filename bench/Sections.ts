@@ -3,6 +3,7 @@ import * as Allocation from "./sections/Allocation.ts"
 import * as Arrays from "./sections/Arrays.ts"
 import * as Clear from "./sections/Clear.ts"
 import * as Contention from "./sections/Contention.ts"
+import * as Copies from "./sections/Copies.ts"
 import * as Core from "./sections/Core.ts"
 import * as Deadlocks from "./sections/Deadlocks.ts"
 import * as Footprint from "./sections/Footprint.ts"
@@ -23,6 +24,7 @@ export const all = [
   Machine.section,
   Lease.section,
   Hit.section,
+  Copies.section,
   Contention.section,
   Deadlocks.section,
   TouchedWorkload.section,

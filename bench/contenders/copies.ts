@@ -1,0 +1,62 @@
+/** Recorded copies on Dawn's null device, which does nothing for them: straight on it, and by the queue with and without a lease. */
+import { Effect, Layer, Schema } from "effect"
+import { BufferPool, CommandQueue } from "effect-gpu-pool"
+import { WebGpu } from "effect-gpu-pool/webgpu"
+import * as Contender from "../Contender.ts"
+import * as Rounds from "../Rounds.ts"
+
+/** Of one submit. */
+const copies = 64
+const submits = 100
+const size = 4096
+const bytes = 256
+
+/** COPY_SRC and COPY_DST; Node has no global `GPUBufferUsage`. */
+const usage = 0x04 | 0x08
+
+const submitOf = <A, E, R>(copy: Effect.Effect<A, E, R>) => {
+  const all = Effect.gen(function*() {
+    for (let index = 0; index < copies; index++) yield* copy
+    yield* CommandQueue.flush
+  })
+  return { effect: all, calls: submits, each: copies }
+}
+
+const raw = Effect.map(WebGpu.WebGpu, ({ device }) => {
+  const [source, target] = [device.createBuffer({ size, usage }), device.createBuffer({ size, usage })]
+  const submit = Effect.sync(() => {
+    const encoder = device.createCommandEncoder()
+    for (let index = 0; index < copies; index++) encoder.copyBufferToBuffer(source, 0, target, 0, bytes)
+    device.queue.submit([encoder.finish()])
+  })
+  return { effect: submit, calls: submits, each: copies }
+})
+
+const measure = Effect.gen(function*() {
+  const pool = yield* BufferPool.BufferPool
+  const queue = yield* CommandQueue.CommandQueue
+  const source = yield* pool.allocate(size)
+  const target = yield* pool.allocate(size)
+  const copy = (to: BufferPool.PooledBuffer) => queue.copy(source, to, { size: bytes })
+  return yield* Rounds.interleave({
+    [Rounds.loop]: { effect: Effect.void, calls: copies * submits },
+    "raw calls": yield* raw,
+    copy: submitOf(copy(target)),
+    "pool.use and copy": submitOf(pool.use(size, copy)),
+    "scoped(pool.allocate) and copy": submitOf(Effect.scoped(Effect.flatMap(pool.allocate(size), copy))),
+    "pool.use": submitOf(pool.use(size, () => Effect.void)),
+    "pool.use with options": submitOf(pool.use(size, () => Effect.void, { label: "scratch" }))
+  }, { warmUp: 10, measured: 30 })
+}).pipe(
+  Effect.scoped,
+  Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(WebGpu.layer({ flags: ["backend=null"] }))))
+)
+
+export const contender = Contender.make({
+  module: import.meta.url,
+  input: Schema.Struct({}),
+  figures: Rounds.Nanos,
+  measure: () => measure
+})
+
+if (import.meta.main) Contender.main(contender)
