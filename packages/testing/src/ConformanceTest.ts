@@ -4,9 +4,7 @@
  *
  * @since 0.1.0
  */
-import * as Allocator from "effect-gpu-pool/Allocator"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { Allocator, BufferPool, CommandQueue } from "effect-gpu-pool"
 import type { Services } from "effect-gpu-pool/Device"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"

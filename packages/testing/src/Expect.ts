@@ -82,6 +82,10 @@ export const failsWith = <A, E, R, Tag extends Reason["_tag"]>(
     onFailure: (error) => Effect.sync(() => reasonOf(what, error, tag))
   })
 
+/** Checks that the effect fails with InvalidRequest, as {@link failsWith} does. @internal */
+export const refused = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
+  failsWith(what, effect, "InvalidRequest")
+
 /** Checks that the error has this reason, and returns the reason. @internal */
 export const reasonOf = <Tag extends Reason["_tag"]>(
   what: string,

@@ -3,10 +3,7 @@
  *
  * @internal
  */
-import * as Allocator from "effect-gpu-pool/Allocator"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as DeviceContext from "effect-gpu-pool/DeviceContext"
+import { Allocator, BufferPool, CommandQueue, DeviceContext } from "effect-gpu-pool"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
 import { layerOf } from "effect-gpu-pool/OpenListed"

@@ -4,15 +4,12 @@
  *
  * @internal
  */
+import { BufferPool, CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
 import type { Backend } from "effect-gpu-pool/Backend"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { Backends } from "effect-gpu-pool/Devices"
 import * as Devices from "effect-gpu-pool/Devices"
 import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as Kernel from "effect-gpu-pool/Kernel"
-import * as KernelArgument from "effect-gpu-pool/KernelArgument"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

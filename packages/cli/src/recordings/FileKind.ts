@@ -3,11 +3,9 @@
  *
  * @internal
  */
-import * as CupyLog from "@effect-gpu-pool/observability/CupyLog"
+import { CupyLog, RmmLog, TorchSnapshot } from "@effect-gpu-pool/observability"
 import type { Recording } from "@effect-gpu-pool/observability/Recording"
 import { fromLines } from "@effect-gpu-pool/observability/Recording"
-import * as RmmLog from "@effect-gpu-pool/observability/RmmLog"
-import * as TorchSnapshot from "@effect-gpu-pool/observability/TorchSnapshot"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"

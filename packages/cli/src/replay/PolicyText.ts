@@ -3,9 +3,8 @@
  *
  * @internal
  */
-import * as EvictionPolicy from "effect-gpu-pool/EvictionPolicy"
+import { EvictionPolicy, SizePolicy } from "effect-gpu-pool"
 import { list, shown } from "effect-gpu-pool/ShownValue"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 
 const names = ["default", "exact", "leadingBits", "sizeClasses", "table"] as const
 

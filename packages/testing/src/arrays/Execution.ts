@@ -5,10 +5,8 @@
  */
 import type { DeviceArray } from "@effect-gpu-pool/arrays/DeviceArray"
 import * as DeviceArrays from "@effect-gpu-pool/arrays/DeviceArray"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as DType from "effect-gpu-pool/DType"
+import { BufferPool, DType, LeaseHolder } from "effect-gpu-pool"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
 import * as Effect from "effect/Effect"
 import * as Expect from "../Expect.ts"
 import { type Input, neededAfter, outputsOf, type Program, type Region } from "./Program.ts"

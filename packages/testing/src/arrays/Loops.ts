@@ -5,10 +5,9 @@
  */
 import type { DeviceArray } from "@effect-gpu-pool/arrays/DeviceArray"
 import * as DeviceArrays from "@effect-gpu-pool/arrays/DeviceArray"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, Lease } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as Lease from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

@@ -3,14 +3,11 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, BufferUsage, CommandQueue, Kernel } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import * as Kernel from "effect-gpu-pool/Kernel"
 import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import { KernelCache } from "effect-gpu-pool/KernelCache"
 import { shown } from "effect-gpu-pool/ShownValue"

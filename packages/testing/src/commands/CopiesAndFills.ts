@@ -3,9 +3,7 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { BufferPool, BufferUsage, CommandQueue } from "effect-gpu-pool"
 import * as Effect from "effect/Effect"
 import { type ConformanceTest, inGroup, scaled } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

@@ -3,9 +3,7 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { BufferPool, BufferUsage, CommandQueue } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"

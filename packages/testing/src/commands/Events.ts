@@ -3,12 +3,9 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { BufferPool, BufferUsage, CommandQueue, QueueEvent } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import { layer as hostLayer } from "effect-gpu-pool/Host"
-import * as QueueEvent from "effect-gpu-pool/QueueEvent"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"

@@ -3,13 +3,9 @@
  *
  * @internal
  */
+import { BufferPool, CommandQueue, Lease, RecordingLimit, SizePolicy } from "effect-gpu-pool"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as RecordingLimit from "effect-gpu-pool/RecordingLimit"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import * as Effect from "effect/Effect"
 import { type ConformanceTest, inGroup, scaled } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

@@ -3,12 +3,9 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { BufferPool, CommandQueue, Mapping, QueueEvent } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
-import * as Mapping from "effect-gpu-pool/Mapping"
-import * as QueueEvent from "effect-gpu-pool/QueueEvent"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"

@@ -3,11 +3,8 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, CommandQueue, Lease, Mapping } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as Mapping from "effect-gpu-pool/Mapping"
 import * as Effect from "effect/Effect"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

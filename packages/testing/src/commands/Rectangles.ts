@@ -3,14 +3,10 @@
  *
  * @internal
  */
-import * as Allocator from "effect-gpu-pool/Allocator"
+import { Allocator, BufferPool, CommandQueue, type CommandQueue as Rectangle, SubRegion } from "effect-gpu-pool"
 import type { BufferLike } from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import type * as Rectangle from "effect-gpu-pool/CommandQueue"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as SubRegion from "effect-gpu-pool/SubRegion"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
@@ -291,9 +287,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     )
     Expect.numbers("a column", column, rows.flat())
     const past = CommandQueue.copyRect(from, y, { region: [8, 5], source: { rowPitch: 16 } })
-    yield* Expect.failsWith("rows past the region", past, "InvalidRequest")
+    yield* Expect.refused("rows past the region", past)
     const within = CommandQueue.copyRect(from, x, { region: [8] })
-    yield* Expect.failsWith("rows within one buffer", within, "InvalidRequest")
+    yield* Expect.refused("rows within one buffer", within)
   }),
   test("rectangles of a sub-region whose parent was freed", ofOrphans),
   test("a region without bytes moves nothing", function*() {

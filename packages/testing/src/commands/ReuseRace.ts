@@ -4,9 +4,8 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, CommandQueue } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -3,8 +3,7 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { BufferPool, CommandQueue } from "effect-gpu-pool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"

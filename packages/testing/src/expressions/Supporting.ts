@@ -5,8 +5,7 @@
  */
 import * as ElementwiseKernel from "@effect-gpu-pool/arrays/ElementwiseKernel"
 import * as Expr from "@effect-gpu-pool/arrays/Expr"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { BufferPool, CommandQueue } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import { VectorArg } from "effect-gpu-pool/KernelArgument"
 import * as Effect from "effect/Effect"

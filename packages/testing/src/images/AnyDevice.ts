@@ -3,10 +3,7 @@
  *
  * @internal
  */
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import * as Images from "effect-gpu-pool/Images"
-import * as ImageShape from "effect-gpu-pool/ImageShape"
-import * as ImageUsage from "effect-gpu-pool/ImageUsage"
+import { ImageFormat, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { ImageArg } from "effect-gpu-pool/KernelArgument"
 import * as KernelCache from "effect-gpu-pool/KernelCache"

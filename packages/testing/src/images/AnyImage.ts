@@ -4,8 +4,7 @@
  * @internal
  */
 import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import * as Images from "effect-gpu-pool/Images"
+import { ImageFormat, Images } from "effect-gpu-pool/images"
 import type { ImageShape } from "effect-gpu-pool/ImageShape"
 import type { ImageUsage } from "effect-gpu-pool/ImageUsage"
 import * as Effect from "effect/Effect"

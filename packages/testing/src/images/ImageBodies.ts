@@ -3,8 +3,7 @@
  *
  * @internal
  */
-import * as ImageChannel from "effect-gpu-pool/ImageChannel"
-import type * as ImageFormat from "effect-gpu-pool/ImageFormat"
+import { ImageChannel, type ImageFormat } from "effect-gpu-pool/images"
 import type { ImageKind } from "effect-gpu-pool/ImageShape"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"

@@ -3,22 +3,21 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { BufferPool, CommandQueue, Kernel, Lease } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import * as ImageChannel from "effect-gpu-pool/ImageChannel"
-import * as ImageElement from "effect-gpu-pool/ImageElement"
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import * as ImagePool from "effect-gpu-pool/ImagePool"
-import * as Images from "effect-gpu-pool/Images"
+import {
+  ImageChannel,
+  ImageElement,
+  ImageFormat,
+  ImagePool,
+  Images,
+  ImageShape,
+  ImageUsage,
+  SamplerOptions
+} from "effect-gpu-pool/images"
 import * as ImageSampling from "effect-gpu-pool/ImageSampling"
-import * as ImageShape from "effect-gpu-pool/ImageShape"
-import * as ImageUsage from "effect-gpu-pool/ImageUsage"
-import * as Kernel from "effect-gpu-pool/Kernel"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import { KernelCache } from "effect-gpu-pool/KernelCache"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as SamplerOptions from "effect-gpu-pool/SamplerOptions"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"

@@ -3,17 +3,11 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, BufferUsage, Lease, Mapping } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
 import type { DeviceImage } from "effect-gpu-pool/DeviceImage"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import * as Images from "effect-gpu-pool/Images"
-import * as ImageShape from "effect-gpu-pool/ImageShape"
-import * as ImageUsage from "effect-gpu-pool/ImageUsage"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as Mapping from "effect-gpu-pool/Mapping"
+import { ImageFormat, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
 import * as Effect from "effect/Effect"
 import type { TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

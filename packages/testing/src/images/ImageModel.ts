@@ -3,9 +3,7 @@
  *
  * @internal
  */
-import * as ImageElement from "effect-gpu-pool/ImageElement"
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import * as ImageShape from "effect-gpu-pool/ImageShape"
+import { ImageElement, ImageFormat, ImageShape } from "effect-gpu-pool/images"
 import type { Random } from "../Random.ts"
 
 /** A model of one image. */

@@ -3,16 +3,12 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { BufferPool, CommandQueue } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DeviceImage } from "effect-gpu-pool/DeviceImage"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { HostData } from "effect-gpu-pool/HostData"
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import * as Images from "effect-gpu-pool/Images"
-import * as ImageShape from "effect-gpu-pool/ImageShape"
-import * as ImageUsage from "effect-gpu-pool/ImageUsage"
+import { ImageFormat, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -253,15 +249,15 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* using(gone, ImageShape.image1d(4), {}, function*(image) {
       yield* CommandQueue.finish
       structuredClone(gone, { transfer: [gone.buffer] })
-      yield* Expect.failsWith("data that was transferred", Images.read(image), "InvalidRequest")
-      yield* Expect.failsWith("its view", Images.hostArray(image, Uint32Array), "InvalidRequest")
+      yield* Expect.refused("data that was transferred", Images.read(image))
+      yield* Expect.refused("its view", Images.hostArray(image, Uint32Array))
     })
   }),
   test("the image's array has a class that fits", { counting: true }, function*() {
     yield* using(numbers(3), ImageShape.image1d(3), {}, function*(image) {
       for (const type of [Float64Array, DataView, Array, 5, null] as ReadonlyArray<unknown>) {
         const view = Effect.suspend(() => Images.hostArray(image, type as typeof Uint8Array))
-        yield* Expect.failsWith("a class that does not fit", view, "InvalidRequest")
+        yield* Expect.refused("a class that does not fit", view)
       }
     })
   }),

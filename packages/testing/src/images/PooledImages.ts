@@ -3,17 +3,10 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { BufferPool, CommandQueue, Lease } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import * as ImageLike from "effect-gpu-pool/ImageLike"
-import * as ImagePool from "effect-gpu-pool/ImagePool"
-import * as Images from "effect-gpu-pool/Images"
-import * as ImageShape from "effect-gpu-pool/ImageShape"
-import * as ImageUsage from "effect-gpu-pool/ImageUsage"
-import * as Lease from "effect-gpu-pool/Lease"
+import { ImageFormat, ImageLike, ImagePool, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Kernels from "../commands/Kernels.ts"

@@ -3,17 +3,10 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, DeviceMemory, Lease, SizePolicy } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import * as DeviceMemory from "effect-gpu-pool/DeviceMemory"
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import * as ImagePool from "effect-gpu-pool/ImagePool"
-import * as Images from "effect-gpu-pool/Images"
-import * as ImageShape from "effect-gpu-pool/ImageShape"
-import * as ImageUsage from "effect-gpu-pool/ImageUsage"
-import * as Lease from "effect-gpu-pool/Lease"
+import { ImageFormat, ImagePool, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
 import type { PooledImage } from "effect-gpu-pool/PooledImage"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

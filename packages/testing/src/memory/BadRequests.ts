@@ -3,15 +3,10 @@
  *
  * @internal
  */
-import * as Allocator from "effect-gpu-pool/Allocator"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { Allocator, BufferPool, BufferUsage, CommandQueue, Lease, LeaseHolder } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { Reason } from "effect-gpu-pool/GpuError"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

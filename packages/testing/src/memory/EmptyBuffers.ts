@@ -3,23 +3,22 @@
  *
  * @internal
  */
-import * as Allocator from "effect-gpu-pool/Allocator"
+import {
+  Allocator,
+  BufferPool,
+  BufferUsage,
+  CommandQueue,
+  Lease,
+  Mapping,
+  MemoryObjects,
+  SubRegion
+} from "effect-gpu-pool"
+import { FaultyAllocator, LimitingAllocator, StatisticsAllocator, TrackingAllocator } from "effect-gpu-pool/allocators"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
-import * as FaultyAllocator from "effect-gpu-pool/FaultyAllocator"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { Kernel } from "effect-gpu-pool/Kernel"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as LimitingAllocator from "effect-gpu-pool/LimitingAllocator"
-import * as Mapping from "effect-gpu-pool/Mapping"
-import * as MemoryObjects from "effect-gpu-pool/MemoryObjects"
-import * as StatisticsAllocator from "effect-gpu-pool/StatisticsAllocator"
-import * as SubRegion from "effect-gpu-pool/SubRegion"
-import * as TrackingAllocator from "effect-gpu-pool/TrackingAllocator"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -204,11 +203,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const usage = BufferUsage.storage | BufferUsage.copyDst
     const buffer = yield* allocated({ usage, label: "nothing" })
     Expect.same("label and usage", [buffer.label, buffer.usage], ["nothing", usage])
-    const read = yield* Expect.failsWith(
-      "a read without copySrc",
-      CommandQueue.read(buffer, Uint8Array),
-      "InvalidRequest"
-    )
+    const read = yield* Expect.refused("a read without copySrc", CommandQueue.read(buffer, Uint8Array))
     Expect.isTrue(`the message names the missing flag: ${read.problem}`, read.problem.includes("copySrc"))
   }),
   test("every command accepts an empty buffer, and does nothing", function*() {

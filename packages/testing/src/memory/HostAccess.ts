@@ -3,18 +3,12 @@
  *
  * @internal
  */
+import { BufferPool, BufferUsage, CommandQueue, Mapping, MemoryObjects, SubRegion } from "effect-gpu-pool"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DeviceImage } from "effect-gpu-pool/DeviceImage"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import * as Images from "effect-gpu-pool/Images"
-import * as Mapping from "effect-gpu-pool/Mapping"
-import * as MemoryObjects from "effect-gpu-pool/MemoryObjects"
-import * as SubRegion from "effect-gpu-pool/SubRegion"
+import { ImageFormat, Images } from "effect-gpu-pool/images"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Kernels from "../commands/Kernels.ts"
@@ -134,9 +128,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
           yield* call(buffer)
           continue
         }
-        const { problem } = yield* Expect.failsWith(`a ${name} of a ${flag} buffer`, call(buffer), "InvalidRequest")
+        const { problem } = yield* Expect.refused(`a ${name} of a ${flag} buffer`, call(buffer))
         Expect.isTrue(`the flag is named: ${problem}`, problem.includes(flag))
-        yield* Expect.failsWith(`a ${name} of a part of one`, call(region), "InvalidRequest")
+        yield* Expect.refused(`a ${name} of a part of one`, call(region))
       }
     }
     yield* expectUsable
@@ -153,7 +147,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
           continue
         }
         const what = `a ${name} of an image over a ${flag} buffer`
-        const { problem } = yield* Expect.failsWith(what, call(image), "InvalidRequest")
+        const { problem } = yield* Expect.refused(what, call(image))
         Expect.isTrue(`the flag is named: ${problem}`, problem.includes(flag))
       }
       yield* CommandQueue.fill(y, Uint8Array.of(3))
@@ -167,7 +161,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const part = yield* SubRegion.make(y, {}, { usage: defaultUsage | hostNoAccess })
     const image = yield* over(part)
     if (image !== undefined) {
-      yield* Expect.failsWith("a read of an image over a part", Images.read(image), "InvalidRequest")
+      yield* Expect.refused("a read of an image over a part", Images.read(image))
     }
     yield* expectUsable
   }),
@@ -191,7 +185,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.numbers("the data", yield* CommandQueue.read(y, Uint8Array), data)
     if (!usesHostMemory) return
     const used = yield* MemoryObjects.fromHost(data, { mode: "use", usage: defaultUsage | hostWriteOnly })
-    yield* Expect.failsWith("the data in use", MemoryObjects.hostArray(used, Uint8Array), "InvalidRequest")
+    yield* Expect.refused("the data in use", MemoryObjects.hostArray(used, Uint8Array))
     yield* CommandQueue.write(used, new Uint8Array(64).fill(3))
     yield* CommandQueue.copy(used, y)
     Expect.numbers("what was written", yield* CommandQueue.read(y, Uint8Array), new Uint8Array(64).fill(3))
@@ -229,8 +223,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("the flags exclude each other", { counting: true }, function*() {
     for (const both of [hostReadOnly | hostWriteOnly, hostReadOnly | hostNoAccess, hostWriteOnly | hostNoAccess]) {
       const usage = defaultUsage | both
-      yield* Expect.failsWith(BufferUsage.format(usage), BufferPool.allocate(64, { usage }), "InvalidRequest")
+      yield* Expect.refused(BufferUsage.format(usage), BufferPool.allocate(64, { usage }))
     }
-    yield* Expect.failsWith("no allowed use", BufferPool.allocate(64, { usage: hostReadOnly }), "InvalidRequest")
+    yield* Expect.refused("no allowed use", BufferPool.allocate(64, { usage: hostReadOnly }))
   })
 ]

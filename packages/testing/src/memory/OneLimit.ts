@@ -3,21 +3,11 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, CommandQueue, DeviceMemory, Lease, SizePolicy, StagingPool, Transfers } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as DeviceMemory from "effect-gpu-pool/DeviceMemory"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import * as ImagePool from "effect-gpu-pool/ImagePool"
-import * as Images from "effect-gpu-pool/Images"
-import * as ImageShape from "effect-gpu-pool/ImageShape"
-import * as ImageUsage from "effect-gpu-pool/ImageUsage"
-import * as Lease from "effect-gpu-pool/Lease"
+import { ImageFormat, ImagePool, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
-import * as StagingPool from "effect-gpu-pool/StagingPool"
-import * as Transfers from "effect-gpu-pool/Transfers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"

@@ -4,19 +4,11 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, CommandQueue, DeviceContext, Lease, Mapping, MemoryObjects, SubRegion } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as DeviceContext from "effect-gpu-pool/DeviceContext"
 import { isGpuError } from "effect-gpu-pool/GpuError"
-import * as ImageFormat from "effect-gpu-pool/ImageFormat"
-import * as Images from "effect-gpu-pool/Images"
-import * as ImageShape from "effect-gpu-pool/ImageShape"
+import { ImageFormat, Images, ImageShape } from "effect-gpu-pool/images"
 import { KernelCache } from "effect-gpu-pool/KernelCache"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as Mapping from "effect-gpu-pool/Mapping"
-import * as MemoryObjects from "effect-gpu-pool/MemoryObjects"
-import * as SubRegion from "effect-gpu-pool/SubRegion"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -3,12 +3,9 @@
  *
  * @internal
  */
+import { BufferPool, CommandQueue, Lease, LeaseHolder } from "effect-gpu-pool"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"

@@ -3,16 +3,10 @@
  *
  * @internal
  */
-import * as Allocator from "effect-gpu-pool/Allocator"
+import { Allocator, BufferPool, BufferUsage, CommandQueue, Lease, MemoryObjects, SubRegion } from "effect-gpu-pool"
 import type * as BufferLike from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { DeviceBuffer } from "effect-gpu-pool/DeviceBuffer"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as MemoryObjects from "effect-gpu-pool/MemoryObjects"
-import * as SubRegion from "effect-gpu-pool/SubRegion"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
@@ -194,17 +188,17 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       ...(unit > 4 ? [{ offset: 4, size: 4 }, { offset: unit + 4, size: 4 }] : [])
     ]
     for (const bad of bounds) {
-      yield* Expect.failsWith(`a sub-region of ${JSON.stringify(bad)}`, SubRegion.make(whole, bad), "InvalidRequest")
+      yield* Expect.refused(`a sub-region of ${JSON.stringify(bad)}`, SubRegion.make(whole, bad))
     }
     const wider = { usage: BufferUsage.defaultUsage | BufferUsage.vertex }
-    yield* Expect.failsWith("more usage", SubRegion.make(whole, {}, wider), "InvalidRequest")
-    yield* Expect.failsWith("no usage", SubRegion.make(whole, {}, { usage: 0 }), "InvalidRequest")
-    yield* Expect.failsWith("no bytes to divide", SubRegion.make(empty, {}), "InvalidRequest")
-    yield* Expect.failsWith("beyond the region", SubRegion.make(region, { size: unit + 4 }), "InvalidRequest")
+    yield* Expect.refused("more usage", SubRegion.make(whole, {}, wider))
+    yield* Expect.refused("no usage", SubRegion.make(whole, {}, { usage: 0 }))
+    yield* Expect.refused("no bytes to divide", SubRegion.make(empty, {}))
+    yield* Expect.refused("beyond the region", SubRegion.make(region, { size: unit + 4 }))
     const none: ReadonlyArray<readonly [number, number | undefined]> = [[0, 0], [4, 2], [-1, 3], [0.5, 3], [NaN, 1]]
     for (const [from, to] of none) {
       const made = SubRegion.slice(whole, Uint32Array, from, to)
-      yield* Expect.failsWith(`the elements ${from} to ${to}`, made, "InvalidRequest")
+      yield* Expect.refused(`the elements ${from} to ${to}`, made)
     }
     Expect.equal("regions of buffers that are alive", yield* regionsAlive, before)
   }),
@@ -214,20 +208,15 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const readOnly = yield* SubRegion.make(whole, {}, { usage })
     const other = yield* BufferPool.allocate(64)
     yield* CommandQueue.fill(readOnly, 3)
-    yield* Expect.failsWith(
+    yield* Expect.refused(
       "a kernel that writes to it",
-      CommandQueue.dispatch(Kernels.iota, { y: readOnly, start: 0 }, 16),
-      "InvalidRequest"
+      CommandQueue.dispatch(Kernels.iota, { y: readOnly, start: 0 }, 16)
     )
     yield* CommandQueue.dispatch(Kernels.addTo, { x: readOnly, y: other, a: 1 }, 16)
     yield* words("what the kernel read", other, Array.from({ length: 16 }, () => 4))
-    yield* Expect.failsWith(
-      "a sub-region of it that kernels write",
-      SubRegion.make(readOnly, {}, { usage: whole.usage }),
-      "InvalidRequest"
-    )
+    yield* Expect.refused("a sub-region of it that kernels write", SubRegion.make(readOnly, {}, { usage: whole.usage }))
     const source = yield* SubRegion.make(whole, {}, { usage: BufferUsage.copySrc })
-    yield* Expect.failsWith("a write without copyDst", CommandQueue.fill(source, 0), "InvalidRequest")
+    yield* Expect.refused("a write without copyDst", CommandQueue.fill(source, 0))
   }),
   test("sub-regions of one buffer count as that buffer", function*() {
     const unit = yield* alignment
@@ -244,9 +233,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       [first, first]
     ]
     for (const [x, y] of pairs) {
-      yield* Expect.failsWith("a copy within one buffer", CommandQueue.copy(x, y, { size: 4 }), "InvalidRequest")
+      yield* Expect.refused("a copy within one buffer", CommandQueue.copy(x, y, { size: 4 }))
       const written = CommandQueue.dispatch(Kernels.addTo, { x, y, a: 1 }, 1)
-      yield* Expect.failsWith("a kernel that writes a part of it", written, "InvalidRequest")
+      yield* Expect.refused("a kernel that writes a part of it", written)
     }
     yield* CommandQueue.fill(whole, 5)
     yield* CommandQueue.fill(second, 7)
@@ -363,7 +352,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       isInside = exit !== undefined
       if (exit === undefined) continue
       if (Exit.isSuccess(exit)) Expect.numbers("the copy", exit.value, new Uint8Array(64).fill(3))
-      else failures.add((yield* Expect.failsWith(`data transferred at step ${step}`, exit, "InvalidRequest"))._tag)
+      else failures.add((yield* Expect.refused(`data transferred at step ${step}`, exit))._tag)
     }
     Expect.same("failures", [...failures], ["InvalidRequest"])
   }),
@@ -383,7 +372,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       ["misaligned", data.subarray(4), { mode: "use" }]
     ]
     for (const [what, value, options] of bad) {
-      yield* Expect.failsWith(what, MemoryObjects.fromHost(value, options), "InvalidRequest")
+      yield* Expect.refused(what, MemoryObjects.fromHost(value, options))
     }
     const used = yield* Effect.exit(Effect.scoped(MemoryObjects.fromHost(data, { mode: "use" })))
     Expect.equal("using the program's memory", Exit.isSuccess(used), traits.usesHostMemory)

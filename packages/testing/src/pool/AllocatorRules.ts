@@ -4,15 +4,11 @@
  *
  * @internal
  */
+import { BufferPool, BufferUsage, CommandQueue, Lease, Mapping } from "effect-gpu-pool"
 import { allocate as allocateScoped, Allocator } from "effect-gpu-pool/Allocator"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { DeviceBuffer } from "effect-gpu-pool/DeviceBuffer"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as Mapping from "effect-gpu-pool/Mapping"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"

@@ -5,9 +5,8 @@
  * @internal
  */
 import * as DeviceArray from "@effect-gpu-pool/arrays/DeviceArray"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, SizePolicy } from "effect-gpu-pool"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import * as Effect from "effect/Effect"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"

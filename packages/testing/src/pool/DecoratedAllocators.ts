@@ -3,17 +3,11 @@
  *
  * @internal
  */
-import * as Allocator from "effect-gpu-pool/Allocator"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { Allocator, BufferPool, Lease, SizePolicy } from "effect-gpu-pool"
+import { FaultyAllocator, LimitingAllocator, StatisticsAllocator, TrackingAllocator } from "effect-gpu-pool/allocators"
 import type { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import * as FaultyAllocator from "effect-gpu-pool/FaultyAllocator"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as LimitingAllocator from "effect-gpu-pool/LimitingAllocator"
 import type { QueueDriver } from "effect-gpu-pool/QueueDriver"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
-import * as StatisticsAllocator from "effect-gpu-pool/StatisticsAllocator"
-import * as TrackingAllocator from "effect-gpu-pool/TrackingAllocator"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"

@@ -3,14 +3,10 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, CommandQueue, LeaseHolder, Mapping, QueueEvent } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import { KernelCache } from "effect-gpu-pool/KernelCache"
-import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
-import * as Mapping from "effect-gpu-pool/Mapping"
-import * as QueueEvent from "effect-gpu-pool/QueueEvent"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"

@@ -3,15 +3,9 @@
  *
  * @internal
  */
+import { BufferPool, BufferUsage, CommandQueue, EvictionPolicy, Lease, LeaseHolder, SizePolicy } from "effect-gpu-pool"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as EvictionPolicy from "effect-gpu-pool/EvictionPolicy"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"

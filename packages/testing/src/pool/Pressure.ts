@@ -3,12 +3,8 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, CommandQueue, Lease, LeaseHolder, SizePolicy } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"

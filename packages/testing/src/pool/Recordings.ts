@@ -3,12 +3,9 @@
  *
  * @internal
  */
-import * as PoolEvents from "@effect-gpu-pool/observability/PoolEvents"
-import * as Recording from "@effect-gpu-pool/observability/Recording"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { PoolEvents, Recording } from "@effect-gpu-pool/observability"
+import { BufferPool, CommandQueue, Lease } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as Lease from "effect-gpu-pool/Lease"
 import type { PoolEvent } from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

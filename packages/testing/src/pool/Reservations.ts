@@ -4,12 +4,10 @@
  * @internal
  */
 import * as DeviceArray from "@effect-gpu-pool/arrays/DeviceArray"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, Lease, SizePolicy } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"

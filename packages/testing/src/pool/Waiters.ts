@@ -3,9 +3,8 @@
  *
  * @internal
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, CommandQueue } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"

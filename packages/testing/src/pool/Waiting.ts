@@ -3,11 +3,8 @@
  *
  * @internal
  */
+import { BufferPool, CommandQueue, Lease, SizePolicy } from "effect-gpu-pool"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"

@@ -3,8 +3,7 @@
  *
  * @since 0.1.0
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
+import { BufferPool, BufferUsage } from "effect-gpu-pool"
 import type * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"

@@ -3,13 +3,11 @@
  *
  * @since 0.1.0
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, EvictionPolicy, SizePolicy } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import * as EvictionPolicy from "effect-gpu-pool/EvictionPolicy"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Host from "effect-gpu-pool/Host"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

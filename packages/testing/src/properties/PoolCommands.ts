@@ -3,14 +3,11 @@
  *
  * @since 0.1.0
  */
-import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { BufferPool, BufferUsage, Lease, LeaseHolder } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import * as BufferUsage from "effect-gpu-pool/BufferUsage"
 import type { DriverObjects } from "effect-gpu-pool/DriverObjects"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { Faults } from "effect-gpu-pool/Host"
-import * as Lease from "effect-gpu-pool/Lease"
-import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
