@@ -178,14 +178,28 @@ const programViolationsOf = (source: Source): ReadonlyArray<string> =>
  * devices. So one from elsewhere is as good as those of this package.
  */
 const byName =
-  /\bbackend *[!=]==? *"|"(?:host|opencl|webgpu)" *[!=]==? *[\w.]*\bbackend\b|\w\[[\w.]*\bbackend\]|switch \([\w.]*\bbackend\)/
+  /\b(?:backend|language(?:\.id)?) *[!=]==? *"|"(?:host|opencl|webgpu)" *[!=]==? *[\w.]*\bbackend\b|\w\[[\w.]*\bbackend\]|switch \([\w.]*\bbackend\)/
 
 const comparisonsOf = ({ code, path }: Source): ReadonlyArray<string> =>
   isWithin(path, "src/layers") ?
     [] :
     code.split("\n").flatMap((text, at) =>
-      byName.test(text) && !/^\s*(?:\*|\/\/)/.test(text) ? [`${path}:${at + 1} decides by a backend's name`] : []
+      byName.test(text) && !/^\s*(?:\*|\/\/)/.test(text)
+        ? [`${path}:${at + 1} decides by the name of a backend or a language`]
+        : []
     )
+
+/** Who looks at a buffer's memory beside the step of commands: for its identity alone. */
+const lookingAtMemory: ReadonlySet<string> = new Set([
+  "src/services/buffers/BufferLike.ts",
+  "src/services/buffers/BufferMemory.ts",
+  "src/services/staging/Transfers.ts"
+])
+
+const takesMemory = ({ code, path }: Source): ReadonlyArray<string> =>
+  isWithin(path, "src/services") && !lookingAtMemory.has(path) && code.includes("deviceBuffer(")
+    ? [`${path} takes a buffer's memory itself: use BufferMemory`]
+    : []
 
 const read = (folder: string): ReadonlyArray<Source> =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
@@ -231,8 +245,13 @@ describe("the floors", () => {
     assert.deepStrictEqual(large, [])
   })
 
-  it("decides nothing by the name of a backend", () => {
+  it("decides nothing by the name of a backend or a language", () => {
     assert.deepStrictEqual(sources.flatMap(comparisonsOf), [])
+  })
+
+  it("has one step by which commands take the memory of their buffers", () => {
+    assert.deepStrictEqual(sources.flatMap(takesMemory), [])
+    assert.strictEqual(takesMemory(planted("src/services/queue/A.ts", "BufferLike.deviceBuffer(x)")).length, 1)
   })
 
   it("keeps examples and benchmarks on the public API", () => {
@@ -323,6 +342,7 @@ describe("the check itself", () => {
     `if (backend !== "webgpu") stop()`,
     `const isHost = "host" === info.backend`,
     `const count = counts[info.backend]`,
+    `if (traits.language.id === "opencl") {}`,
     `switch (device.backend) {}`
   ])("refuses %s outside src/layers", (code) => {
     assert.strictEqual(comparisonsOf(planted("packages/testing/src/A.ts", code)).length, 1)

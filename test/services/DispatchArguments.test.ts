@@ -5,7 +5,8 @@ import * as DType from "../../src/domain/data/DType.ts"
 import type { ValueType } from "../../src/domain/data/ValueType.ts"
 import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
-import { GpuError, invalidRequest } from "../../src/domain/GpuError.ts"
+import { DeviceStatus } from "../../src/domain/device/DeviceStatus.ts"
+import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { language } from "../../src/layers/Host/language/JavaScript.ts"
@@ -40,7 +41,7 @@ const info: DeviceInfo = {
 const memory = (size: number) => new Memory(info, size, BufferUsage.defaultUsage, undefined)
 
 const bound = (kernel: Kernel.Kernel, args: Readonly<Record<string, ArgumentValue>>, count: number) =>
-  bind(kernel, args, count, info, () => undefined)
+  bind(kernel, args, count, { info, status: new DeviceStatus("a device") })
 
 /** A dispatch of a kernel with one argument. */
 const scalar = (dtype: ValueType, a: unknown) =>
@@ -206,9 +207,6 @@ describe("DispatchArguments.bind", () => {
   })
 })
 
-const usable = (operation: string, buffer: unknown) =>
-  buffer instanceof Memory ? undefined : invalidRequest(operation, "it is no buffer", "Pass one.")
-
 describe("a dispatch is told", () => {
   const kernel = Kernel.make({
     name: "scale",
@@ -216,7 +214,12 @@ describe("a dispatch is told", () => {
     body: {}
   })
   const told = (args: object, count: number = 1): string =>
-    refused(bind(kernel, args as Readonly<Record<string, ArgumentValue>>, count, info, usable))
+    refused(
+      bind(kernel, args as Readonly<Record<string, ArgumentValue>>, count, {
+        info,
+        status: new DeviceStatus("a device")
+      })
+    )
   const vector = memory(4)
 
   it("of each argument that is missing, and what it is", () => {
@@ -226,7 +229,7 @@ describe("a dispatch is told", () => {
 
   it("what to do about a count, by what is wrong with it", () => {
     assert.match(
-      refused(bind(kernel, { vector, factor: 1 }, undefined as never, info, usable)),
+      refused(bind(kernel, { vector, factor: 1 }, undefined as never, { info, status: new DeviceStatus("a device") })),
       /count undefined .* Pass how many items/
     )
     assert.match(told({ vector, factor: 1 }, -1), /count -1 .* Pass how many items/)

@@ -6,6 +6,7 @@ import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as MemorySpan from "../../src/domain/data/MemorySpan.ts"
 import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
+import { DeviceStatus } from "../../src/domain/device/DeviceStatus.ts"
 import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
@@ -85,7 +86,7 @@ describe("buffers of one allocation", () => {
   it("are copied and dispatched together unless they overlap", () =>
     fc.assert(fc.property(twoBuffers, ({ isApart, one, other }) => {
       strictEqual(BufferProblems.copyProblem("copy", one, other) === undefined, isApart)
-      const bound = bind(kernel, { x: one, y: other }, 1, info, () => undefined)
+      const bound = bind(kernel, { x: one, y: other }, 1, { info, status: new DeviceStatus("a device") })
       strictEqual(bound instanceof GpuError, !isApart)
     })))
 

@@ -3,8 +3,9 @@
  *
  * @internal
  */
+import { attempt } from "../arguments/ArgumentProblem.ts"
 import { withArticle } from "../arguments/ShownValue.ts"
-import { type GpuError, invalidRequest, isGpuError, unsupported } from "../GpuError.ts"
+import { type GpuError, invalidRequest, unsupported } from "../GpuError.ts"
 import type { Language } from "../language/Language.ts"
 import type { LanguageWriter } from "../language/LanguageWriter.ts"
 import type { Generate, Kernel, KernelBody, KernelSource } from "./Kernel.ts"
@@ -57,22 +58,13 @@ const others = ({ body }: Kernel): string => {
   return ids.length === 0 ? "" : `, which are body.${ids.join(" and body.")}`
 }
 
+/** A writer throws the error of what its language lacks. */
 const generated = (generate: Generate, writer: LanguageWriter): KernelSource | GpuError => {
   const known = written.get(generate) ?? new Map<LanguageWriter, KernelSource | GpuError>()
   written.set(generate, known)
-  const source = known.get(writer) ?? write(generate, writer)
+  const source = known.get(writer) ?? attempt(() => generate(writer))
   known.set(writer, source)
   return source
-}
-
-/** A writer throws the error of what its language lacks. */
-const write = (generate: Generate, writer: LanguageWriter): KernelSource | GpuError => {
-  try {
-    return generate(writer)
-  } catch (thrown) {
-    if (isGpuError(thrown)) return thrown
-    throw thrown
-  }
 }
 
 const identities = new WeakMap<object, number>()

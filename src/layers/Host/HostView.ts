@@ -5,10 +5,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { GpuError } from "../../domain/GpuError.ts"
-import * as BufferLike from "../../services/buffers/BufferLike.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type * as BufferLike from "../../services/buffers/BufferLike.ts"
+import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
 import { leaseOf } from "../../services/buffers/LeaseUnder.ts"
-import * as BufferAccess from "../../services/buffers/mapping/BufferAccess.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
 import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import * as Attachments from "../../services/lease/Attachments.ts"
@@ -23,10 +23,8 @@ export const bytes = (
   buffer: BufferLike.BufferLike
 ): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError> =>
   checkedStep(operation, () => {
-    const problem = device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
-      BufferAccess.usageProblem(operation, buffer, 0, "readwrite")
-    if (problem !== undefined) return problem
-    const memory = BufferLike.deviceBuffer(buffer)
+    const memory = BufferMemory.of(operation, buffer, device, { usage: 0, host: "readwrite" })
+    if (isGpuError(memory)) return memory
     if (memory === undefined) return Effect.succeed(new Uint8Array(0))
     const own = memory as HostBuffer
     const taken = device.problem(operation, [own])

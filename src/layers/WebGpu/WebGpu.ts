@@ -21,7 +21,7 @@ import * as Adoption from "../../services/backend/Adoption.ts"
 import * as Device from "../../services/backend/Device.ts"
 import { OwnSide } from "../../services/backend/OwnSide.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
-import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
+import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
 import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import { type ConfigOf, layerOfConfig } from "../../services/calls/LayerConfig.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
@@ -287,12 +287,8 @@ const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice):
     queue: device.queue,
     info,
     handleUnsafe: (buffer) => {
-      const problem = BufferLike.problem("WebGpu.handle", buffer, info)
-      if (problem !== undefined) return Exit.fail(problem)
-      const memory = BufferLike.deviceBuffer(buffer)
-      return memory === undefined
-        ? Exit.fail(BufferProblems.noMemory("WebGpu.handle"))
-        : Exit.succeed(gpuOf(memory))
+      const memory = BufferMemory.some("WebGpu.handle", buffer, { info, status })
+      return isGpuError(memory) ? Exit.fail(memory) : Exit.succeed(gpuOf(memory))
     },
     textureUnsafe: (image) => later.value?.textureUnsafe("WebGpu.texture", info, image) ?? Exit.fail(noImage(image))
   }))

@@ -18,7 +18,8 @@ import { DeviceContext } from "../device/DeviceContext.ts"
 import { giveBackUnsafe } from "../device/GivingBack.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
 import { ScopedAttachment } from "../device/ScopedAttachment.ts"
-import * as BufferLike from "./BufferLike.ts"
+import type * as BufferLike from "./BufferLike.ts"
+import * as BufferMemory from "./BufferMemory.ts"
 import { leaseOf, leases } from "./LeaseUnder.ts"
 import { startsWithSubject } from "./SubjectFirst.ts"
 
@@ -197,11 +198,9 @@ interface Request {
 }
 
 const create = ({ bounds, buffer, device, operation, options }: Request): Exit.Exit<DeviceBuffer, GpuError> => {
-  valid(device.status.error)
-  valid(BufferLike.problem(operation, buffer, device.info))
+  const memory = valid(BufferMemory.of(operation, buffer, device))
   const { offset = 0, size = buffer.size - offset } = bounds()
   const { label, usage = buffer.usage } = options ?? {}
-  const memory = BufferLike.deviceBuffer(buffer)
   valid(BufferRange.problem(operation, buffer, offset, size, BufferRange.portableAlignment))
   if (size === 0 || memory === undefined) {
     throw invalidRequest(operation, "the region has no bytes", "Take at least one byte: drivers have no empty buffers.")

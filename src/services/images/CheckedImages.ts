@@ -23,8 +23,8 @@ import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import * as SamplerProblems from "../../domain/images/SamplerProblems.ts"
-import * as BufferLike from "../buffers/BufferLike.ts"
-import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
+import type * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferMemory from "../buffers/BufferMemory.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
@@ -249,8 +249,7 @@ export class CheckedImages implements Service {
   ): Effect.Effect<void, GpuError> {
     return this.#pending.record(operation, () => {
       const part = this.#part(operation, like, imageUsage, options)
-      valid(this.#bufferProblem(operation, buffer, bufferUsage, options?.offset ?? 0, part))
-      const memory = BufferLike.deviceBuffer(buffer)
+      const memory = this.#bufferMemory(operation, buffer, bufferUsage, options?.offset ?? 0, part)
       if (memory === undefined || part.bytes === 0) return Exit.void
       return distrustUnproven(copy(part, memory), part.image, memory)
     })
@@ -359,27 +358,27 @@ export class CheckedImages implements Service {
     return bytes === 0 ? undefined : (answer) => this.#commands.readUnsafe(image, region, answer)
   }
 
-  #bufferProblem(
+  #bufferMemory(
     operation: string,
     buffer: BufferLike.BufferLike,
     usage: BufferUsage.BufferUsage,
     offset: number,
     part: ImageProblems.Part
-  ): GpuError | undefined {
-    const problem = BufferLike.problem(operation, buffer, this.#device.info) ??
-      BufferAccess.problem(operation, buffer, usage)
-    if (problem !== undefined) return problem
-    const memory = BufferLike.deviceBuffer(buffer)
+  ): DeviceBuffer | undefined {
+    const memory = BufferMemory.use(operation, buffer, this.#device, usage)
     if (memory !== undefined && overlaps(part.image.wholeMemory, memory.wholeMemory)) {
-      return ImageProblems.overOne(operation)
+      throw ImageProblems.overOne(operation)
     }
     const elementBytes = ImageFormat.elementBytes(part.image.format)
-    return BufferRange.problem(operation, buffer, offset, part.bytes, BufferRange.portableAlignment) ??
-      (offset % elementBytes === 0 ? undefined : invalidRequest(
-        operation,
-        `offset ${offset} is no multiple of the ${elementBytes} bytes of an element`,
-        "Use a multiple of an element's bytes."
-      ))
+    valid(
+      BufferRange.problem(operation, buffer, offset, part.bytes, BufferRange.portableAlignment) ??
+        (offset % elementBytes === 0 ? undefined : invalidRequest(
+          operation,
+          `offset ${offset} is no multiple of the ${elementBytes} bytes of an element`,
+          "Use a multiple of an element's bytes."
+        ))
+    )
+    return memory
   }
 }
 

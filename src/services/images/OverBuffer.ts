@@ -12,7 +12,8 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
-import * as BufferLike from "../buffers/BufferLike.ts"
+import type * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferMemory from "../buffers/BufferMemory.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import * as ImageProblems from "./ImageProblems.ts"
@@ -27,7 +28,7 @@ export interface OverBuffer {
 /** The image to create, of options that must be right. */
 export const resolve = (
   operation: string,
-  { info, status }: DeviceContext["Service"],
+  device: DeviceContext["Service"],
   buffer: BufferLike.BufferLike,
   format: ImageFormat.ImageFormat,
   { label = buffer?.label, usage = ImageUsage.defaultUsage, width }: {
@@ -36,8 +37,7 @@ export const resolve = (
     readonly width?: number | undefined
   }
 ): OverBuffer => {
-  valid(status.error)
-  valid(BufferLike.problem(operation, buffer, info))
+  const memory = valid(BufferMemory.of(operation, buffer, device))
   valid(ImageProblems.formatProblem(operation, format))
   valid(ImageProblems.usageProblem(operation, usage))
   valid(usageProblem(operation, buffer, usage))
@@ -45,7 +45,7 @@ export const resolve = (
   valid(widthProblem(operation, buffer.size, format, width, most))
   const shape = ImageShape.image1dBuffer(width ?? most)
   // A buffer with room for an element has memory.
-  return { memory: BufferLike.deviceBuffer(buffer)!, shape, usage, label }
+  return { memory: memory!, shape, usage, label }
 }
 
 /** The error of a driver without images over buffers. */

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { attempt } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown, withArticle } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as DType from "../../domain/data/DType.ts"
@@ -12,7 +13,8 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
 import { fixed, type Kernel } from "../../domain/kernel/Kernel.ts"
 import { isNumeric, type KernelArgument, type ScalarArg, type VectorArg } from "../../domain/kernel/KernelArgument.ts"
-import * as BufferLike from "../buffers/BufferLike.ts"
+import type * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferMemory from "../buffers/BufferMemory.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
 import type { VectorBinding } from "../device/QueueDriver.ts"
@@ -28,9 +30,6 @@ export interface BoundArguments extends ImageArguments.BoundImages {
 }
 
 const operation = "CommandQueue.dispatch"
-
-/** Why a buffer cannot be used; the queue provides the check. */
-type Usable = (operation: string, buffer: BufferLike.BufferLike, usage: number) => GpuError | undefined
 
 /** What a dispatch needs to know of a kernel beside its list of arguments; computed once. */
 interface Shape {
@@ -61,17 +60,14 @@ const shapeOf = (given: Kernel): Shape => {
 }
 
 /**
- * Checks the arguments of a dispatch and puts them in order. The kernel's definition has been checked. `lost` is why
- * the device is lost, if it is. Every dispatch runs this, so it does one loop over the arguments, and another one only
+ * Checks the arguments of a dispatch and puts them in order. The kernel's definition has been checked. Every dispatch runs this, so it does one loop over the arguments, and another one only
  * where some are images.
  */
 export const bind = (
   given: Kernel,
   args: Readonly<Record<string, ArgumentValue>>,
   count: number,
-  info: DeviceInfo,
-  usable: Usable,
-  lost?: GpuError | undefined
+  device: BufferMemory.Device
 ): BoundArguments | GpuError => {
   const shape = shapeOf(given)
   const { kernel } = shape
@@ -86,12 +82,14 @@ export const bind = (
       if (isGpuError(held)) return held
       scalars.push(held)
     } else if (argument._tag === "VectorArg") {
-      const bound = bindVector(argument, value, count, info, usable)
+      const bound = bindVector(argument, value, count, device)
       if (isGpuError(bound)) return bound
       vectors.push(bound)
     }
   }
-  const bound = shape.hasImages ? ImageArguments.bind(kernel, args, info, lost) : ImageArguments.none
+  const bound = shape.hasImages
+    ? ImageArguments.bind(kernel, args, device.info, device.status.error)
+    : ImageArguments.none
   if (isGpuError(bound)) return bound
   const { images, samplers } = bound
   return aliasProblem(shape, vectors) ??
@@ -166,19 +164,33 @@ const bindVector = (
   argument: VectorArg,
   value: ArgumentValue | undefined,
   count: number,
-  info: DeviceInfo,
-  usable: Usable
+  device: BufferMemory.Device
 ): VectorBinding | GpuError => {
   if (value === undefined) return missingProblem(argument, "a lease")
   const { buffer, offset } = viewOf(value as BufferLike.BufferLike | OffsetBuffer)
-  const unusable = usable(operation, buffer, BufferUsage.storage)
-  // Only a dispatch that fails writes the argument's name.
-  if (unusable !== undefined) return usable(`${operation}, argument "${argument.name}"`, buffer, BufferUsage.storage)!
+  let memory: DeviceBuffer | undefined
+  try {
+    memory = BufferMemory.use(operation, buffer, device, BufferUsage.storage)
+  } catch {
+    return unusableProblem(argument, buffer, device)
+  }
+  const { info } = device
   const problem = accessProblem(argument, buffer) ?? sizeProblem(argument, buffer, offset, count, info)
   if (problem !== undefined) return problem
   // No driver gets an empty buffer: one without an element can be bound only for 0 items.
-  const memory = BufferLike.deviceBuffer(buffer) ?? new EmptyBuffer(info, buffer.usage, buffer.label)
-  return originProblem(argument, memory) ?? { buffer: memory, size: buffer.size, offset }
+  const bound = memory ?? new EmptyBuffer(info, buffer.usage, buffer.label)
+  return originProblem(argument, bound) ?? { buffer: bound, size: buffer.size, offset }
+}
+
+/** The same problem with the argument's name, which only a dispatch that fails writes. */
+const unusableProblem = (
+  argument: VectorArg,
+  buffer: BufferLike.BufferLike,
+  device: BufferMemory.Device
+): GpuError => {
+  const named = `${operation}, argument "${argument.name}"`
+  const problem = attempt(() => BufferMemory.use(named, buffer, device, BufferUsage.storage))
+  return isGpuError(problem) ? problem : missingProblem(argument, "a lease")
 }
 
 /**

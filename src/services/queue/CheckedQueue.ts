@@ -16,11 +16,12 @@ import * as HostData from "../../domain/data/HostData.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
-import * as BufferLike from "../buffers/BufferLike.ts"
+import type * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferMemory from "../buffers/BufferMemory.ts"
 import * as BufferProblems from "../buffers/BufferProblems.ts"
-import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
 import * as StagingLender from "../buffers/staging/StagingLender.ts"
 import * as LoadedPart from "../calls/LoadedPart.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { CompiledKernel, KernelCache } from "../device/KernelCache.ts"
 import { PendingWork } from "../device/PendingWork.ts"
@@ -75,7 +76,7 @@ export class CheckedQueue implements Service {
     this.#further = options.further
     this.#services = options.services
     const { copyRect, readRect, readRectInto, writeRect } = later.map(({ RectangleCommands }) =>
-      new RectangleCommands(options.driver, this.#problem, this.#alignment)
+      new RectangleCommands(options.driver, this.#use, this.#alignment)
     ).effects(["copyRect", "writeRect", "readRect", "readRectInto"])
     this.copyRect = copyRect
     this.writeRect = writeRect
@@ -85,11 +86,10 @@ export class CheckedQueue implements Service {
 
   readonly write: Service["write"] = (target, data, options) =>
     this.#pending.write("CommandQueue.write", (operation) => {
-      valid(this.#problem(operation, target, BufferUsage.copyDst, "write"))
+      const memory = this.#use(operation, target, BufferUsage.copyDst, "write")
       const bytes = valid(HostData.bytes(operation, data))
       const offset = options?.offset ?? 0
       valid(BufferRange.problem(operation, target, offset, bytes.byteLength, this.#alignment))
-      const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || bytes.byteLength === 0) return undefined
       return {
         bytes: bytes.byteLength,
@@ -118,10 +118,10 @@ export class CheckedQueue implements Service {
     const operation = "CommandQueue.readInto"
     const bytes = this.#bytes(operation, () => {
       const offset = options?.offset ?? 0
-      valid(this.#problem(operation, source, BufferUsage.copySrc, "read"))
+      const memory = this.#use(operation, source, BufferUsage.copySrc, "read")
       valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
       const view = HostData.bytes(operation, target, "target")
-      return isGpuError(view) ? view : this.#part(operation, source, offset, view.byteLength)
+      return isGpuError(view) ? view : this.#part(operation, source, memory, offset, view.byteLength)
     })
     return Effect.flatMap(bytes, (buffer) => HostData.copyInto(operation, buffer, target) ?? Exit.void)
   }
@@ -130,15 +130,13 @@ export class CheckedQueue implements Service {
     this.#pending.record("CommandQueue.copy", (operation) => {
       const sourceOffset = options?.sourceOffset ?? 0
       const targetOffset = options?.targetOffset ?? 0
-      valid(this.#problem(operation, source, BufferUsage.copySrc))
-      valid(this.#problem(operation, target, BufferUsage.copyDst))
+      const from = this.#use(operation, source, BufferUsage.copySrc)
+      const to = this.#use(operation, target, BufferUsage.copyDst)
       valid(BufferRange.offsetProblem(operation, source, sourceOffset, this.#alignment, "sourceOffset", "source"))
       valid(BufferRange.offsetProblem(operation, target, targetOffset, this.#alignment, "targetOffset", "target"))
       const bytes = options?.size ?? source.size - sourceOffset
       valid(BufferRange.lengthProblem(operation, source, sourceOffset, bytes, this.#alignment, "source"))
       valid(BufferRange.lengthProblem(operation, target, targetOffset, bytes, this.#alignment, "target"))
-      const from = BufferLike.deviceBuffer(source)
-      const to = BufferLike.deviceBuffer(target)
       if (from === undefined || to === undefined) return Exit.void
       valid(BufferProblems.copyProblem(operation, from, to))
       if (bytes === 0) return Exit.void
@@ -148,13 +146,12 @@ export class CheckedQueue implements Service {
   readonly fill: Service["fill"] = (target, pattern, options) =>
     this.#pending.record("CommandQueue.fill", (operation) => {
       const offset = options?.offset ?? 0
-      valid(this.#problem(operation, target, BufferUsage.copyDst))
+      const memory = this.#use(operation, target, BufferUsage.copyDst)
       valid(BufferRange.offsetProblem(operation, target, offset, this.#alignment))
       const bytes = options?.size ?? target.size - offset
       valid(BufferRange.lengthProblem(operation, target, offset, bytes, this.#alignment))
       const repeated = valid(BytePattern.make(operation, pattern))
       valid(BytePattern.partProblem(operation, repeated, offset, bytes))
-      const memory = BufferLike.deviceBuffer(target)
       if (memory === undefined || bytes === 0) return Exit.void
       const { words } = repeated
       const filled = words.length === 1
@@ -184,18 +181,13 @@ export class CheckedQueue implements Service {
 
   readonly on: Service["on"] = (effect) => Effect.provideContext(effect, this.#services())
 
-  /**
-   * Why an operation that needs `usage` cannot use a buffer; `host` is what the program itself does by the operation.
-   */
-  readonly #problem = (
+  /** The memory of a buffer for a command. */
+  readonly #use = (
     operation: string,
     buffer: BufferLike.BufferLike,
     usage: number,
     host?: BufferUsageRules.HostAccess
-  ): GpuError | undefined => {
-    const problem = this.#device.status.error ?? BufferLike.problem(operation, buffer, this.#device.info)
-    return problem ?? BufferAccess.problem(operation, buffer, usage, host)
-  }
+  ): DeviceBuffer | undefined => BufferMemory.use(operation, buffer, this.#device, usage, host)
 
   /** What a read asks for. */
   #asked<A extends ArrayBufferView>(
@@ -205,22 +197,22 @@ export class CheckedQueue implements Service {
     options: ReadOptions | undefined
   ): StagingLender.Part | GpuError | undefined {
     const offset = options?.offset ?? 0
-    valid(this.#problem(operation, source, BufferUsage.copySrc, "read"))
+    const memory = this.#use(operation, source, BufferUsage.copySrc, "read")
     valid(elementClassProblem(operation, type))
     valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
     const bytes = readBytes(operation, source.size - offset, type, options?.length)
-    return isGpuError(bytes) ? bytes : this.#part(operation, source, offset, bytes)
+    return isGpuError(bytes) ? bytes : this.#part(operation, source, memory, offset, bytes)
   }
 
   /** What to read of a source that can be used, from an offset that was checked. */
   #part(
     operation: string,
     source: BufferLike.BufferLike,
+    memory: DeviceBuffer | undefined,
     offset: number,
     bytes: number
   ): StagingLender.Part | GpuError | undefined {
     valid(BufferRange.lengthProblem(operation, source, offset, bytes, this.#alignment))
-    const memory = BufferLike.deviceBuffer(source)
     return memory === undefined || bytes === 0 ? undefined : { memory, offset, bytes }
   }
 
@@ -260,8 +252,7 @@ export class CheckedQueue implements Service {
     count: number
   ): Effect.Effect<void, GpuError> {
     if (compiled.released) return this.#compileAndRecord(bind, kernel, args, count)
-    const { info, status } = this.#device
-    const bound = valid(bind(kernel, args, count, info, this.#problem, status.error))
+    const bound = valid(bind(kernel, args, count, this.#device))
     if (count === 0) return Exit.void
     const { images, samplers, scalars, vectors } = bound
     const exit = this.#dispatcher.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })

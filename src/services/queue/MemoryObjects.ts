@@ -16,8 +16,8 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, make as makeError, Unsupported } from "../../domain/GpuError.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
-import * as BufferLike from "../buffers/BufferLike.ts"
-import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
+import type * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferMemory from "../buffers/BufferMemory.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
 import { startsWithSubject } from "../buffers/SubjectFirst.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
@@ -163,9 +163,7 @@ export const hostArray: {
   ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver> =>
     Effect.flatMap(DeviceContext, (device) =>
       checkedStep("MemoryObjects.hostArray", (operation) => {
-        valid(device.status.error)
-        valid(BufferLike.problem(operation, buffer, device.info))
-        const { origin, root, size }: Partial<DeviceBuffer> = BufferLike.deviceBuffer(buffer) ?? {}
+        const { origin, root, size }: Partial<DeviceBuffer> = valid(BufferMemory.of(operation, buffer, device)) ?? {}
         const view = valid(PinnedMemory.viewOf(operation, "buffer", root?.pinned, type, origin, size))
         // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
         return Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
@@ -216,9 +214,10 @@ export const migrate = (
 ): Effect.Effect<void, GpuError, DeviceContext | QueueDriver> =>
   Effect.flatMap(
     DeviceContext,
-    ({ info, status }) =>
+    (device) =>
       Effect.flatMap(QueueDriver, (driver) =>
         checkedStep("MemoryObjects.migrate", (operation) => {
+          const { info, status } = device
           const { contentUndefined = false, to = "device" } = options ?? {}
           if (status.error !== undefined) return status.error
           const memory: Array<DeviceBuffer | DeviceImage> = []
@@ -226,7 +225,7 @@ export const migrate = (
             const own = valid(
               ImageLike.isImageLike(one)
                 ? movableImage(operation, one, info, contentUndefined)
-                : movableBuffer(operation, one, info, contentUndefined)
+                : BufferMemory.use(operation, one, device, contentUndefined ? BufferUsage.copyDst : 0)
             )
             if (own !== undefined) memory.push(own)
           }
@@ -234,17 +233,6 @@ export const migrate = (
           return memory.length === 0 ? Exit.void : driver.migrateUnsafe(memory, to, contentUndefined)
         }))
   )
-
-/** The memory of a buffer, `undefined` for an empty lease, or why it cannot move. */
-const movableBuffer = (
-  operation: string,
-  buffer: BufferLike.BufferLike,
-  info: DeviceInfo,
-  contentUndefined: boolean
-): DeviceBuffer | undefined | GpuError =>
-  BufferLike.problem(operation, buffer, info) ??
-    BufferAccess.problem(operation, buffer, contentUndefined ? BufferUsage.copyDst : 0) ??
-    BufferLike.deviceBuffer(buffer)
 
 const movableImage = (
   operation: string,

@@ -14,7 +14,7 @@ import * as HostData from "../../domain/data/HostData.ts"
 import * as Rectangle from "../../domain/data/Rectangle.ts"
 import * as RectangleRows from "../../domain/data/RectangleRows.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
-import * as BufferLike from "../buffers/BufferLike.ts"
+import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferProblems from "../buffers/BufferProblems.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { PendingWork } from "../device/PendingWork.ts"
@@ -22,13 +22,13 @@ import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
 import { distrustUnproven } from "../device/UnprovenMemory.ts"
 
-/** Why a buffer cannot be used at all for an operation that needs `usage`, and by which the program itself does `host`. */
-type Problem = (
+/** The memory of a buffer for a command. */
+type Use = (
   operation: string,
   buffer: BufferLike.BufferLike,
   usage: number,
   host?: BufferUsageRules.HostAccess
-) => GpuError | undefined
+) => DeviceBuffer | undefined
 
 /** What a command needs of a buffer. */
 interface Need {
@@ -50,15 +50,15 @@ interface Placed {
 
 export class RectangleCommands {
   readonly #driver: QueueDriver["Service"]
-  readonly #problem: Problem
+  readonly #use: Use
   readonly #pending: PendingWork
   readonly #alignment: BufferRange.Alignment
 
-  constructor(driver: QueueDriver["Service"], problem: Problem, alignment: BufferRange.Alignment) {
+  constructor(driver: QueueDriver["Service"], use: Use, alignment: BufferRange.Alignment) {
     this.#alignment = alignment
     this.#driver = driver
     this.#pending = PendingWork.of(driver)
-    this.#problem = problem
+    this.#use = use
   }
 
   readonly copyRect = (
@@ -135,11 +135,10 @@ export class RectangleCommands {
     region: Rectangle.Region,
     placement: Rectangle.Placement | undefined
   ): Placed {
-    valid(this.#problem(operation, buffer, usage, host))
+    const memory = this.#use(operation, buffer, usage, host)
     const extent = valid(Rectangle.extentOf(operation, region, this.#alignment))
     const place = valid(Rectangle.inBuffer(operation, name, placement, extent, buffer.size, this.#alignment))
-    const memory = RectangleRows.byteLength(extent) === 0 ? undefined : BufferLike.deviceBuffer(buffer)
-    return { extent, place, memory }
+    return { extent, place, memory: RectangleRows.byteLength(extent) === 0 ? undefined : memory }
   }
 }
 

@@ -6,7 +6,7 @@
 import * as Exit from "effect/Exit"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
-import * as BufferProblems from "../../../services/buffers/BufferProblems.ts"
+import * as BufferMemory from "../../../services/buffers/BufferMemory.ts"
 import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import * as DriverObject from "../../../services/device/DriverObject.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
@@ -30,10 +30,8 @@ export const memoryHandle = (
   device: OpenDevice
 ): bigint | GpuError => {
   if (ImageLike.isImageLike(object)) return imageHandle(operation, object, device)
-  const problem = device.status.error ?? BufferLike.problem(operation, object, device.info)
-  if (problem !== undefined) return problem
-  const memory = BufferLike.deviceBuffer(object)
-  return memory === undefined ? BufferProblems.noMemory(operation) : memoryOf(memory)
+  const memory = BufferMemory.some(operation, object, device)
+  return isGpuError(memory) ? memory : memoryOf(memory)
 }
 
 /**

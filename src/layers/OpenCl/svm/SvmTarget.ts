@@ -5,9 +5,9 @@
  */
 import type * as BufferUsage from "../../../domain/BufferUsage.ts"
 import type * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
-import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
-import * as BufferLike from "../../../services/buffers/BufferLike.ts"
-import * as BufferAccess from "../../../services/buffers/mapping/BufferAccess.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import * as BufferMemory from "../../../services/buffers/BufferMemory.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import { OpenClBuffer } from "../memory/OpenClBuffer.ts"
 import type { SvmAllocation } from "./SvmAllocation.ts"
@@ -35,12 +35,11 @@ export const targetOf = (
   usage: BufferUsage.BufferUsage,
   host?: BufferUsageRules.HostAccess
 ): SvmTarget | GpuError | undefined => {
-  const { info, status } = svm.device
-  const problem = status.error ?? missingProblem(operation, svm.capabilities) ??
-    BufferLike.problem(operation, owner, info) ?? BufferAccess.usageProblem(operation, owner, usage, host)
-  if (problem !== undefined) return problem
-  const buffer = BufferLike.deviceBuffer(owner)
-  if (buffer === undefined) return undefined
+  const { device } = svm
+  const missing = device.status.error ?? missingProblem(operation, svm.capabilities)
+  if (missing !== undefined) return missing
+  const buffer = BufferMemory.of(operation, owner, device, { usage, host })
+  if (buffer === undefined || isGpuError(buffer)) return buffer
   const allocation = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
   if (allocation === undefined) {
     return invalidRequest(

@@ -1,25 +1,12 @@
 /**
- * Which commands may use a buffer now: its usage and its mappings decide.
+ * Which commands a buffer is for, by its usage.
  *
  * @internal
  */
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
-import * as BufferLike from "../BufferLike.ts"
-import * as BufferProblems from "../BufferProblems.ts"
-import * as MappedMemory from "./MappedMemory.ts"
-
-/**
- * Why a live buffer of this device cannot be used by a command that needs `usage`, or `undefined`. `host` is what the
- * program itself does with its bytes by that command, if anything.
- */
-export const problem = (
-  operation: string,
-  buffer: BufferLike.BufferLike,
-  usage: number,
-  host?: BufferUsageRules.HostAccess | undefined
-): GpuError | undefined => usageProblem(operation, buffer, usage, host) ?? mappedProblem(operation, buffer, usage)
+import type * as BufferLike from "../BufferLike.ts"
 
 /** Which flag of `usage` a buffer lacks, or why the program may not access it, or `undefined`. */
 export const usageProblem = (
@@ -44,16 +31,4 @@ const hostNames: { readonly [A in BufferUsageRules.HostAccess]: string } = {
   read: "read",
   write: "write",
   readwrite: "read and write"
-}
-
-const mappedProblem = (operation: string, buffer: BufferLike.BufferLike, usage: number): GpuError | undefined => {
-  const memory = BufferLike.deviceBuffer(buffer)
-  return memory === undefined
-    ? undefined
-    : MappedMemory.problem(
-      operation,
-      memory,
-      usage === BufferUsage.copySrc,
-      () => BufferProblems.named(buffer)
-    )
 }

@@ -24,7 +24,8 @@ import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import { checkedStep } from "../../calls/CheckedStep.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
 import { type MapAccess, QueueDriver } from "../../device/QueueDriver.ts"
-import * as BufferLike from "../BufferLike.ts"
+import type * as BufferLike from "../BufferLike.ts"
+import * as BufferMemory from "../BufferMemory.ts"
 import { startsWithSubject } from "../SubjectFirst.ts"
 import * as BufferAccess from "./BufferAccess.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
@@ -173,15 +174,12 @@ const begin = <A extends Elements>(
   type: ViewType<A>,
   options: MapOptions
 ): Effect.Effect<MappedArray<A>, GpuError> => {
-  const request = valid(
-    device.status.error ?? BufferLike.problem(operation, buffer, device.info) ??
-      requestOf(buffer, type, options)
-  )
+  const memory = valid(BufferMemory.of(operation, buffer, device))
+  const request = valid(requestOf(buffer, type, options))
   const { bytes, layout, offset } = request
   // WebGPU maps multiples of 4 bytes.
   const show = (memory: ArrayBuffer) =>
     new MappedArray(new type(memory, 0, bytes / type.BYTES_PER_ELEMENT), layout, mapping)
-  const memory = BufferLike.deviceBuffer(buffer)
   if (memory === undefined || bytes === 0) return Effect.succeed(show(new ArrayBuffer(0)))
   const part = {
     label: buffer.label,
