@@ -334,14 +334,6 @@ export * as ShownValue from "./domain/arguments/ShownValue.ts"
 export * as SourceExcerpt from "./domain/kernel/SourceExcerpt.ts"
 
 /**
- * Spans around what takes long, where a program traces.
- *
- * @category observability
- * @since 0.1.0
- */
-export * as Tracing from "./services/calls/Tracing.ts"
-
-/**
  * How streams are cut into chunks.
  *
  * @category arguments

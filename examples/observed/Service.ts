@@ -1,5 +1,5 @@
 /** The service: `GET /wave?samples=4096&periods=3` computes, `GET /metrics` tells Prometheus how pool and kernels are. */
-import { GpuTraces, KernelMetrics, PoolMetrics } from "@effect-gpu-pool/observability"
+import { KernelMetrics, PoolMetrics } from "@effect-gpu-pool/observability"
 import { Effect, Layer, Schema } from "effect"
 import { BufferPool, type GpuError } from "effect-gpu-pool"
 import type { Device } from "effect-gpu-pool/backend"
@@ -42,7 +42,7 @@ export interface ServiceOptions {
 const observed = ({ collector, device, maxBytes }: ServiceOptions) => {
   const pool = BufferPool.layer({ label: "waves", maxBytes, onExhausted: "wait", waitAtMost: "10 seconds" }).pipe(
     Layer.provideMerge(device),
-    Layer.provideMerge(Layer.mergeAll(PoolMetrics.layer(), KernelMetrics.layer(), GpuTraces.layer))
+    Layer.provideMerge(Layer.mergeAll(PoolMetrics.layer(), KernelMetrics.layer()))
   )
   if (collector === undefined) return pool
   const otlp = Otlp.layerJson({ baseUrl: collector, resource: { serviceName: "waves" } }).pipe(

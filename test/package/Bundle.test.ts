@@ -1,8 +1,8 @@
 /**
  * What a page loads for a minimal WebGPU program: it allocates, writes and reads. The package is built as it is published, and
  * bundled with its code split; what is counted is what the page loads at first, beyond what a minimal program on Effect alone
- * loads that has a Schema error, as this library's is: `effect/Schema` is some 16 kB, and most pages have it already. Minified and
- * gzipped. The limit is in kB. Then what such a bundle loads later, and where it cannot.
+ * loads that has what this library takes of Effect as well: a Schema error, options by a Schema, and spans, 20 kB together. Minified
+ * and gzipped. The limit is in kB. Then what such a bundle loads later, and where it cannot.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
@@ -44,7 +44,11 @@ const Options = Schema.Struct({
 })
 console.log(Schema.is(Options)({ most: 1 }), Schema.resolveAnnotations(Options.fields.most))
 class Failure extends Schema.TaggedError("Failure")("Failure", { why: Schema.Union([Why]) }) {}
-const program = Effect.scoped(Effect.gen(function*() { return yield* new Failure({ why: new Why({ kind: "a", names: [] }) }) }))
+const program = Effect.scoped(Effect.gen(function*() {
+  const open = Effect.fn("open")(function*() { yield* Effect.annotateCurrentSpan("code", 1) })
+  yield* Effect.useSpan("opening", {}, open)
+  return yield* new Failure({ why: new Why({ kind: "a", names: [] }) })
+}))
 Effect.runPromise(Effect.provide(program, Layer.empty)).then(console.log)`
 
 const minimal = (imports: string): string => `

@@ -53,14 +53,6 @@ export * as PoolMetrics from "./metrics/PoolMetrics.ts"
 export * as KernelMetrics from "./metrics/KernelMetrics.ts"
 
 /**
- * Spans around misses, waits, compilations and reads.
- *
- * @category traces
- * @since 0.1.0
- */
-export * as GpuTraces from "./metrics/GpuTraces.ts"
-
-/**
  * A recording as a page to look at.
  *
  * @category viewing

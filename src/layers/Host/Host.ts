@@ -24,7 +24,7 @@ import { shown } from "../../domain/arguments/ShownValue.ts"
 import { portableAlignment } from "../../domain/data/BufferRange.ts"
 import * as DType from "../../domain/data/DType.ts"
 import * as BackendTraits from "../../domain/device/BackendTraits.ts"
-import type { DeviceInfo, ImageLimits } from "../../domain/device/DeviceInfo.ts"
+import { type DeviceInfo, format, type ImageLimits } from "../../domain/device/DeviceInfo.ts"
 import {
   DeviceUnavailable,
   type GpuError,
@@ -236,7 +236,7 @@ export const layerConfig = (
   config: ConfigOf<HostOptions>
 ): Layer.Layer<Services, GpuError | Config.ConfigError> => layerOfConfig("Host.layerConfig", config, hostOptions, layer)
 
-const make = Effect.fnUntraced(function*(
+const make = Effect.fn("Host.open")(function*(
   options: HostOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const settings = attempt(() => resolve(options))
@@ -245,6 +245,7 @@ const make = Effect.fnUntraced(function*(
     Effect.flatMap(Turns, (turns) => open(settings, turns)),
     (device) => Effect.sync(() => device.close())
   )
+  yield* Effect.annotateCurrentSpan("gpu.device", format(device.info))
   const cache = yield* KernelCache.make(HostKernel.compiler, {
     status: device.status,
     info: device.info,

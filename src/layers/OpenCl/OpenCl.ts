@@ -18,6 +18,7 @@ import type * as Scope from "effect/Scope"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
+import { format } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as Device from "../../services/backend/Device.ts"
@@ -251,7 +252,7 @@ export const handle = (
 const makeFirst = (api: OpenClApi, given: GivenOptions.DeviceOptions) =>
   make(api, given, (platforms, given) => openFirst(api, platforms, given))
 
-const make = Effect.fnUntraced(function*<Given extends GivenOptions.DeviceOptions>(
+const make = Effect.fn("OpenCl.open")(function*<Given extends GivenOptions.DeviceOptions>(
   api: OpenClApi,
   given: Given,
   open: (platforms: ReadonlyArray<OpenClPlatform>, given: Given & DeviceSettings) => OpenDevice | GpuError
@@ -265,6 +266,7 @@ const make = Effect.fnUntraced(function*<Given extends GivenOptions.DeviceOption
     }),
     (device) => Effect.sync(() => device.close())
   )
+  yield* Effect.annotateCurrentSpan("gpu.device", format(device.info))
   const cache = yield* KernelCache.make(OpenClKernel.compiler(device), {
     status: device.status,
     info: device.info,

@@ -14,7 +14,7 @@ import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
-import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Adoption from "../../services/backend/Adoption.ts"
@@ -243,7 +243,7 @@ export const layerFromDevice = (
       : Effect.flatMap(SharedDevice.open(device as WebGpuHandle.Device), (opened) => services(opened, given))
   }))
 
-const make = Effect.fnUntraced(function*(
+const make = Effect.fn("WebGpu.open")(function*(
   gpu: WebGpuHandle.Gpu,
   given: GivenOptions.Options
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
@@ -251,6 +251,7 @@ const make = Effect.fnUntraced(function*(
     OpenDevice.open(gpu, given),
     (refused) => later.use(({ noDevice }) => noDevice(given, refused))
   )
+  yield* Effect.annotateCurrentSpan("gpu.device", format(opened.info))
   return yield* services(opened, given)
 })
 

@@ -8,14 +8,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
+import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Kernel, KernelSource } from "../../domain/kernel/Kernel.ts"
 import { keyOf, sourceIn } from "../../domain/kernel/KernelSource.ts"
 import { checked } from "../../domain/kernel/KernelSupport.ts"
 import type { LanguageWriter } from "../../domain/language/LanguageWriter.ts"
-import { traced } from "../calls/Tracing.ts"
+import { inSpan } from "../calls/Spans.ts"
 
 /** As `KernelCache.CompiledKernel`. */
 interface Compiled {
@@ -144,8 +144,11 @@ export class CompiledKernels<C extends Compiled> {
     const running = Scope.forkUnsafe(this.#scope)
     Effect.runSync(Scope.addFinalizer(running, Effect.exit(Deferred.await(done))))
     const compiled = Effect.suspend(() => this.#compiler.compile(kernel, source))
-    const inSpan = traced(asker.context, compiled, "compile", kernel.name, this.#info)
-    const compile = Effect.onExit(inSpan, (exit) =>
+    const traced = inSpan(compiled, "gpu.kernel.compile", () => ({
+      "gpu.device": format(this.#info),
+      "gpu.kernel.name": kernel.name
+    }))
+    const compile = Effect.onExit(traced, (exit) =>
       Effect.sync(() => {
         this.#pending.delete(key)
         if (Exit.isSuccess(exit)) this.#keep(key, exit.value)

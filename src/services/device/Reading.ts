@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import { attempt } from "../../domain/arguments/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
-import { traced } from "../calls/Tracing.ts"
+import * as Spans from "../calls/Spans.ts"
 import type { ReadAnswer } from "./QueueDriver.ts"
 
 /** Begins a driver's read, and returns the way to give it up. */
@@ -35,7 +35,13 @@ export const read = (
 export const inSpan = (
   operation: string,
   bytes: Effect.Effect<ArrayBuffer, GpuError>
-): Effect.Effect<ArrayBuffer, GpuError> => Effect.withFiber(({ context }) => traced(context, bytes, "read", operation))
+): Effect.Effect<ArrayBuffer, GpuError> =>
+  Spans.inSpan(
+    bytes,
+    "gpu.read",
+    () => ({ "gpu.operation": operation }),
+    ({ byteLength }) => ({ "gpu.read.size": byteLength })
+  )
 
 /** A read into memory of the program, where `target` finds it: before the read, and again before its bytes are changed. */
 export const into = <Source, Target>(operation: string, { begin, copy, source, target }: {

@@ -5,7 +5,6 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,7 +14,7 @@ import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Ending, PoolOutput } from "../../domain/pool/machine/PoolMachine.ts"
 import { unavailable } from "../../domain/pool/machine/Request.ts"
 import { onOwnFiber } from "../calls/DriverFiber.ts"
-import { CurrentTracing } from "../calls/Tracing.ts"
+import { inSpan } from "../calls/Spans.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { Need } from "./Handlers.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
@@ -64,14 +63,23 @@ const perform = <G extends Lease | undefined, A, E, R>(
   }
 }
 
-/** Where the program makes spans. To prepare one in all programs would cost each request that waits. */
 const requestSpan = <A>(
   pool: PoolRuntime,
   request: LeaseRequest,
   what: "miss" | "wait" | "refused",
   effect: Effect.Effect<A, GpuError>
 ): Effect.Effect<A, GpuError> =>
-  Context.get(request.maker.context, CurrentTracing)?.(effect, [what, request, pool]) ?? effect
+  inSpan(effect, `gpu.pool.${what}`, () => ({
+    "gpu.device": pool.device,
+    "gpu.memory.label": pool.label,
+    "gpu.pool.service": request.source.service,
+    "gpu.budget.label": request.budget?.owner.name,
+    "gpu.operation": request.operation,
+    "gpu.request.size": request.size,
+    "gpu.request.label": request.label,
+    "gpu.request.call_site": request.callSite,
+    "gpu.block.size": what === "miss" ? request.pending : undefined
+  }))
 
 const failureOf = (request: LeaseRequest): Effect.Effect<never, GpuError> => request.failure!()
 

@@ -230,7 +230,7 @@ export const save = (
       Effect.andThen(files.rename(part, path)),
       Effect.onError(() => Effect.ignore(files.remove(part, { force: true })))
     )
-  }).pipe(Effect.withSpan("Recording.save"))
+  }).pipe(Effect.withSpan("Recording.save", { attributes: { "file.path": path } }))
 
 /**
  * Reads a recording from a file. Fails with InvalidRequest for a file that is none.
@@ -242,4 +242,4 @@ export const load = (path: string): Effect.Effect<Recording, GpuError | Platform
   Effect.flatMap(
     FileSystem.FileSystem,
     (files) => fromLines(Stream.decodeText(files.stream(path, { chunkSize: 1 << 20 })))
-  ).pipe(Effect.withSpan("Recording.load"))
+  ).pipe(Effect.withSpan("Recording.load", { attributes: { "file.path": path } }))

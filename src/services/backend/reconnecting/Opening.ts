@@ -21,7 +21,8 @@ export const open = <I, E, R, R2>(
   scope: Scope.Scope
 ): Effect.Effect<Opened<I>, E | GpuError, R | R2> => {
   const once = attempt(operation, Layer.fresh(layer), scope)
-  return schedule === undefined ? once : Effect.retry(once, { schedule, while: mayPass })
+  const opening = schedule === undefined ? once : Effect.retry(once, { schedule, while: mayPass })
+  return Effect.withSpan(opening, "Reconnecting.open", { attributes: { "gpu.operation": operation } })
 }
 
 /** Whatever ends the attempt, a failed one leaves nothing in the scope. */

@@ -1,15 +1,7 @@
 /** Spans around what takes long: which there are, what they tell, and that each one ends. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import * as BufferPool from "effect-gpu-pool/BufferPool"
-import * as CallSite from "effect-gpu-pool/CallSite"
-import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as GpuError from "effect-gpu-pool/GpuError"
-import { Host } from "effect-gpu-pool/host"
-import * as Kernel from "effect-gpu-pool/Kernel"
-import * as KernelArgument from "effect-gpu-pool/KernelArgument"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
-import * as Schedules from "effect-schedules/Schedules"
+import { Schedules } from "effect-schedules"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -20,9 +12,19 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as Tracer from "effect/Tracer"
 import * as fc from "fast-check"
-import { runs } from "../../../test/support/explore.ts"
-import { stepsTaken } from "../../../test/support/stepsTaken.ts"
-import * as GpuTraces from "../src/metrics/GpuTraces.ts"
+import { Host } from "../../src/host.ts"
+import {
+  BufferPool,
+  CallSite,
+  CommandQueue,
+  GpuError,
+  Kernel,
+  KernelArgument,
+  Reconnecting,
+  SizePolicy
+} from "../../src/index.ts"
+import { runs } from "../support/explore.ts"
+import { stepsTaken } from "../support/stepsTaken.ts"
 
 /** What one tracer has been told. */
 class Told {
@@ -54,7 +56,7 @@ class Told {
 
   /** Runs an effect with spans. */
   readonly around = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    effect.pipe(Effect.provide(GpuTraces.layer), Effect.withTracer(this.tracer))
+    Effect.withTracer(effect, this.tracer)
 }
 
 const gpu = (pool: BufferPool.BufferPoolOptions = {}, host: Host.HostOptions = {}) =>
@@ -96,7 +98,7 @@ describe("a span", () => {
         "gpu.request.label": "frame",
         "gpu.block.size": 60
       })
-      assert.match(String(callSite), /GpuTraces\.test/)
+      assert.match(String(callSite), /Spans\.test/)
       strictEqual(miss?.name, "gpu.pool.miss")
       strictEqual(Option.getOrUndefined(miss!.parent), request)
     }).pipe(Effect.provide(gpu())))
@@ -211,11 +213,27 @@ describe("a span", () => {
       deepStrictEqual(attributesOf(read), { "gpu.operation": "CommandQueue.read", "gpu.read.size": 8 })
     }).pipe(Effect.provide(gpu())))
 
+  it.effect("is around each opening of a device, with its name, and around what opens it again", () => {
+    const told = new Told()
+    const faults = Host.makeFaults()
+    return Effect.gen(function*() {
+      yield* told.around(Effect.scoped(Effect.flatMap(Layer.build(Host.layer()), () => Effect.void)))
+      faults.failOpenings({ why: "unplugged" })
+      yield* Effect.flip(told.around(Effect.scoped(Layer.build(Host.layer({ faults })))))
+      deepStrictEqual(told.ends, ["Host.open: Success", "Host.open: Failure"])
+      strictEqual(attributesOf(told.spans[0])["gpu.device"], "host process memory")
+      const again = Reconnecting.layer(Host.layer())
+      yield* Effect.provide(Reconnecting.provide(lease(64)), again).pipe(told.around)
+      const [opening, host] = told.spans.slice(2)
+      strictEqual(opening?.name, "Reconnecting.open")
+      strictEqual(Option.getOrUndefined(host!.parent), opening)
+    })
+  })
+
   it.effect("is made for no tracer, and where tracing is off", () =>
     Effect.gen(function*() {
       const told = new Told()
-      yield* Effect.provide(lease(8), GpuTraces.layer)
-      yield* Effect.withTracer(lease(16), told.tracer)
+      yield* lease(8)
       yield* Effect.withTracerEnabled(told.around(lease(32)), false)
       deepStrictEqual(told.ends, [])
     }).pipe(Effect.provide(gpu())))
