@@ -55,7 +55,7 @@ export const builtin = <Module>(name: string): Module | undefined => {
 }
 
 /** Where the inspector finds a value. `process` is the same object in every context of a thread, unlike `globalThis`. */
-const carrier = "effect-gpu-pool/testing/Inspector"
+const carrier = "effect-schedules/Inspector"
 
 export class Inspector {
   readonly #session: Session

@@ -312,17 +312,19 @@ export const named: {
  *
  * ```ts
  * import { Effect, Fiber } from "effect"
- * import { BufferPool, CommandQueue } from "effect-gpu-pool"
- * import { Host } from "effect-gpu-pool/host"
  * import { Schedules } from "effect-schedules"
  *
- * const work = BufferPool.use(64, (buffer) => CommandQueue.fill(buffer, 7))
- * const program = Effect.exit(Schedules.withIntruder(work, Fiber.interrupt)).pipe(
- *   Effect.andThen(BufferPool.stats),
- *   Effect.flatMap(({ activeBlocks }) => activeBlocks === 0 ? Effect.void : Effect.fail("a block is left")),
- *   Effect.provide(BufferPool.layer()),
- *   Effect.provide(Host.layer())
- * )
+ * const program = Effect.suspend(() => {
+ *   let open = 0
+ *   const work = Effect.acquireUseRelease(
+ *     Effect.sync(() => open++),
+ *     () => Effect.yieldNow,
+ *     () => Effect.sync(() => open--)
+ *   )
+ *   return Effect.exit(Schedules.withIntruder(work, Fiber.interrupt)).pipe(
+ *     Effect.andThen(Effect.suspend(() => open === 0 ? Effect.void : Effect.fail("it is open")))
+ *   )
+ * })
  * const { complete } = await Effect.runPromise(Schedules.explore(program, { deviations: 1 }))
  * complete // => true
  * ```
