@@ -3,10 +3,13 @@ import { defineConfig } from "vitest/config"
 
 const condition = "effect-gpu-pool:source"
 
-/** What leaves its process as it was. For Oclgrind the loader of drivers gets another environment, which it reads once. */
+/**
+ * What leaves its process as it was, and does not ask what its heap has. For Oclgrind the loader of drivers gets another
+ * environment, which it reads once.
+ */
 const sharing = [
-  "test/{domain,services,schedules}/**/!(*Oclgrind).test.ts",
-  "packages/{arrays,observability,schedules,testing}/test/**/!(*Oclgrind).test.ts"
+  "test/{domain,services,schedules}/**/!(*Oclgrind|*.scale|*.memory|DeviceMemo).test.ts",
+  "packages/{arrays,observability,schedules,testing}/test/**/!(*Oclgrind|*.scale|*.memory|DeviceMemo).test.ts"
 ]
 
 const project = (name: string, isolate: boolean, include: Array<string>, exclude: Array<string>) => ({

@@ -13,18 +13,19 @@ import { expectedReport } from "../support/sharedFrames.ts"
 import { bundle, Chromium } from "./Chromium.ts"
 
 const packageOf = (input: string): string =>
-  /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? (input.startsWith("src/") ? "effect-gpu-pool" : input)
+  /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ??
+    (/^(?:src|packages\/arrays\/src)\//.test(input) ? "effect-gpu-pool" : input)
 
 const kilobytes = (bytes: number): string => `${(bytes / 1000).toFixed(1)} kB`
 
 describe("the bundle of what is for a page", () => {
   const stdin = {
-    contents: ["", "/images", "/kernels", "/array", "/webgpu"].map((entry) => `export * from "effect-gpu-pool${entry}"`)
-      .join("\n"),
+    contents: ["effect-gpu-pool", "effect-gpu-pool/images", "effect-gpu-pool/webgpu", "@effect-gpu-pool/arrays"]
+      .map((entry) => `export * from "${entry}"`).join("\n"),
     resolveDir: import.meta.dirname
   }
 
-  test("holds nothing but this package and effect", async () => {
+  test("holds nothing but the library, arrays and effect", async () => {
     const { code, metafile } = await bundle({ stdin })
     const inputs = Object.keys(metafile.inputs)
     const packages = new Set(inputs.filter((input) => input !== "<stdin>").map(packageOf))
@@ -36,7 +37,7 @@ describe("the bundle of what is for a page", () => {
     const external = imports.filter((imported) => imported.external === true || isBuiltin(imported.path))
     assert.deepStrictEqual(external, [])
     console.log(
-      `root, /images, /kernels, /array and /webgpu for a browser: ${kilobytes(Buffer.byteLength(code))} minified, ` +
+      `root, /images, /webgpu and arrays for a browser: ${kilobytes(Buffer.byteLength(code))} minified, ` +
         `${kilobytes(gzipSync(code).length)} with gzip`
     )
   })
