@@ -21,7 +21,7 @@ import { ScopedAttachment } from "../device/ScopedAttachment.ts"
 import type * as BufferLike from "./BufferLike.ts"
 import * as BufferMemory from "./BufferMemory.ts"
 import { leaseOf, leases } from "./LeaseUnder.ts"
-import { startsWithSubject } from "./SubjectFirst.ts"
+import { bufferFirst } from "./SubjectFirst.ts"
 
 /**
  * The range of a buffer that a sub-region is over.
@@ -105,7 +105,7 @@ export const make: {
     options?: Options
   ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
 } = dual(
-  startsWithSubject,
+  bufferFirst,
   (
     buffer: BufferLike.BufferLike,
     bounds: Bounds,
@@ -157,7 +157,7 @@ export const slice: {
     options?: Options
   ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
 } = dual(
-  startsWithSubject,
+  bufferFirst,
   <A extends ArrayBufferView>(
     buffer: BufferLike.BufferLike,
     type: ElementType<A>,

@@ -14,7 +14,6 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import type { ElementType, ViewType } from "../../domain/data/ElementClass.ts"
 import type * as HostData from "../../domain/data/HostData.ts"
 import type { Order, ShapeOptions } from "../../domain/data/StridedShape.ts"
@@ -27,19 +26,12 @@ import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { SamplerOptions } from "../../domain/images/SamplerOptions.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
-import {
-  bufferFirst,
-  imageFirst,
-  looksLikeImage,
-  methodsOf,
-  startsWithSubject,
-  subjectFirst
-} from "../buffers/SubjectFirst.ts"
+import { bufferFirst, methodsOf } from "../buffers/SubjectFirst.ts"
 import type { HostMode } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { DeviceSampler } from "../device/DeviceSampler.ts"
 import type { MapAccess } from "../device/QueueDriver.ts"
-import type * as ImageLike from "./ImageLike.ts"
+import * as ImageLike from "./ImageLike.ts"
 import type { MappedImage } from "./MappedImage.ts"
 
 /**
@@ -118,9 +110,6 @@ export interface CopyOptions {
   readonly targetOrigin?: RegionOptions["origin"]
   readonly extent?: RegionOptions["extent"]
 }
-
-/** @internal */
-export const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOrigin: true, targetOrigin: true, extent: true })
 
 /**
  * The region of an image that is copied to or from a buffer, and where it starts in the buffer.
@@ -273,6 +262,11 @@ export class Images extends Context.Service<Images, {
 
 const method = methodsOf(Images)
 
+const imageFirst = (args: ArrayLike<unknown>): boolean => ImageLike.isImageLike(args[0])
+
+/** A copy that leaves out its source has no second image. */
+const bothImages = (args: ArrayLike<unknown>): boolean => ImageLike.isImageLike(args[1])
+
 /**
  * An image of its own, without a pool, given back when the scope closes. Its elements are unspecified at first. Fails
  * with OutOfMemory where the device has no memory for it now, with LimitExceeded beyond {@link largest}, and with
@@ -379,7 +373,7 @@ export const hostArray: {
    */
   <A extends ArrayBufferView>(type: ViewType<A>): (image: ImageLike.ImageLike) => Effect.Effect<A, GpuError, Images>
   <A extends ArrayBufferView>(image: ImageLike.ImageLike, type: ViewType<A>): Effect.Effect<A, GpuError, Images>
-} = method("hostArray", startsWithSubject)
+} = method("hostArray", imageFirst)
 
 /**
  * An image of the kind `1dBuffer` in the memory of a buffer, until the scope closes: a row of elements, often far
@@ -433,7 +427,7 @@ export const overBuffer: {
     format: ImageFormat,
     options?: OverBufferOptions
   ): Effect.Effect<DeviceImage, GpuError, Images | Scope.Scope>
-} = method("overBuffer", (args) => args.length > 2 || startsWithSubject(args))
+} = method("overBuffer", bufferFirst)
 
 /**
  * An image with the items of an array, given back when the scope closes. The format follows from the class of the array,
@@ -526,7 +520,7 @@ export const read: {
     type: ElementType<A>,
     options?: RegionOptions
   ): Effect.Effect<A, GpuError, Images>
-} = method("read", startsWithSubject)
+} = method("read", imageFirst)
 
 /**
  * Reads an image or a region of it into host memory. Gaps between rows and slices of the target stay unchanged. The
@@ -630,7 +624,7 @@ export const copy: {
     target: ImageLike.ImageLike,
     options?: CopyOptions
   ): Effect.Effect<void, GpuError, Images>
-} = method("copy", subjectFirst(2, looksLikeImage, knownOfCopy))
+} = method("copy", bothImages)
 
 /**
  * Copies an image or a region of it into a buffer, packed from `offset` bytes on.
@@ -768,7 +762,7 @@ export const map: {
     type: ElementType<A>,
     options?: MapOptions
   ): Effect.Effect<MappedImage<A>, GpuError, Images | Scope.Scope>
-} = method("map", startsWithSubject)
+} = method("map", imageFirst)
 
 /**
  * A sampler, given back when the scope closes. Options that the device does not have are Unsupported.

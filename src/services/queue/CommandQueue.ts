@@ -10,7 +10,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import type { ElementType, ViewType } from "../../domain/data/ElementClass.ts"
 import type * as HostData from "../../domain/data/HostData.ts"
 import type { CopyRectOptions, HostRectOptions, ReadRectOptions } from "../../domain/data/Rectangle.ts"
@@ -18,9 +17,9 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import type { KernelArgument } from "../../domain/kernel/KernelArgument.ts"
-import * as BufferLike from "../buffers/BufferLike.ts"
+import type * as BufferLike from "../buffers/BufferLike.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
-import { bufferFirst, methodsOf, startsWithSubject, subjectFirst } from "../buffers/SubjectFirst.ts"
+import { bothBuffers, bufferFirst, methodsOf } from "../buffers/SubjectFirst.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as QueueEvent from "../device/QueueEvent.ts"
@@ -108,14 +107,6 @@ export interface QueueOptions {
  * @since 0.1.0
  */
 export type OnQueue = CommandQueue | QueueDriver | Images | ImageDriver
-
-/** @internal */
-
-/** @internal */
-export const knownOfCopy = KnownOptions.of<CopyOptions>({ sourceOffset: true, targetOffset: true, size: true })
-
-/** @internal */
-export const knownOfCopyRect = KnownOptions.of<CopyRectOptions>({ region: true, source: true, target: true })
 
 /**
  * One queue of a device, as `CommandQueue` provides it and {@link make} opens it.
@@ -299,7 +290,7 @@ export const read: {
     type: ElementType<A>,
     options?: ReadOptions
   ): Effect.Effect<A, GpuError, CommandQueue>
-} = method("read", startsWithSubject)
+} = method("read", bufferFirst)
 
 /**
  * Reads as many bytes as `target` has into it, from `offset` bytes on. The target is only touched at the end, in one
@@ -383,7 +374,7 @@ export const readView: {
     f: (view: A) => Effect.Effect<B, E, R>,
     options?: ReadOptions
   ): Effect.Effect<B, E | GpuError, R | CommandQueue>
-} = method("readView", startsWithSubject)
+} = method("readView", bufferFirst)
 
 /**
  * Copies bytes between two different buffers of one device.
@@ -411,7 +402,7 @@ export const copy: {
     target: BufferLike.BufferLike,
     options?: CopyOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
-} = method("copy", subjectFirst(2, BufferLike.isBufferLike, knownOfCopy))
+} = method("copy", bothBuffers)
 
 /**
  * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32
@@ -561,7 +552,7 @@ export const copyRect: {
     target: BufferLike.BufferLike,
     options: CopyRectOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
-} = method("copyRect", subjectFirst(2, BufferLike.isBufferLike, knownOfCopyRect))
+} = method("copyRect", bothBuffers)
 
 /**
  * Puts a region of rows of host data into a buffer. The data is copied before the effect completes; it may begin and

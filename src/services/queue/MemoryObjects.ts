@@ -19,7 +19,7 @@ import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferMemory from "../buffers/BufferMemory.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
-import { startsWithSubject } from "../buffers/SubjectFirst.ts"
+import { bufferFirst } from "../buffers/SubjectFirst.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext, type HostMode } from "../device/DeviceContext.ts"
@@ -156,7 +156,7 @@ export const hostArray: {
     type: ViewType<A>
   ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver>
 } = dual(
-  startsWithSubject,
+  bufferFirst,
   <A extends Mapping.Elements>(
     buffer: BufferLike.BufferLike,
     type: ViewType<A>

@@ -33,13 +33,13 @@ import {
 } from "../../domain/pool/PoolOptions.ts"
 import type * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as Allocator from "../buffers/Allocator.ts"
-import * as BufferLike from "../buffers/BufferLike.ts"
+import type * as BufferLike from "../buffers/BufferLike.ts"
 import { policyOf } from "../buffers/BufferSource.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
 import * as StagedReading from "../buffers/staging/StagedReading.ts"
 import { CurrentLender, type Lend, type Lender } from "../buffers/staging/StagingLender.ts"
-import { subjectFirst } from "../buffers/SubjectFirst.ts"
+import { bufferFirst } from "../buffers/SubjectFirst.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import { checkedStep } from "../calls/CheckedStep.ts"
 import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
@@ -589,7 +589,7 @@ export const upload: {
     options?: PlaceOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
 } = dual(
-  subjectFirst(2, isStaged, knownOfPlace),
+  (args) => isStaged(args[0]),
   <A extends Elements>(
     staged: StagedArray<A>,
     target: BufferLike.BufferLike,
@@ -649,7 +649,7 @@ export const download: {
     options?: PlaceOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
 } = dual(
-  subjectFirst(2, BufferLike.isBufferLike, knownOfPlace),
+  bufferFirst,
   <A extends Elements>(
     source: BufferLike.BufferLike,
     staged: StagedArray<A>,

@@ -19,7 +19,7 @@ import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferPool from "../buffers/BufferPool.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
-import { startsWithSubject } from "../buffers/SubjectFirst.ts"
+import { bufferFirst } from "../buffers/SubjectFirst.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { mostTogether, reserveTogether } from "../pool/Pool.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"
@@ -240,7 +240,7 @@ export const download: {
     options?: DownloadOptions
   ): Stream.Stream<Uint8Array<ArrayBuffer>, GpuError, Services>
 } = dual(
-  startsWithSubject,
+  bufferFirst,
   (
     source: BufferLike.BufferLike,
     options?: DownloadOptions

@@ -13,10 +13,10 @@ import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { GpuError } from "../../../domain/GpuError.ts"
-import * as BufferLike from "../../buffers/BufferLike.ts"
-import { subjectFirst } from "../../buffers/SubjectFirst.ts"
+import type * as BufferLike from "../../buffers/BufferLike.ts"
+import { bothBuffers } from "../../buffers/SubjectFirst.ts"
 import type * as Device from "../Device.ts"
-import { type CopyOptions, knownOfCopy } from "./DeviceCopy.ts"
+import type { CopyOptions } from "./DeviceCopy.ts"
 import { BufferPools, make, nameOf, type Options, type Pools, type Services } from "./OpenPools.ts"
 import type { Located } from "./Place.ts"
 
@@ -254,7 +254,7 @@ export const copy: {
     options?: CopyOptions
   ): Effect.Effect<void, GpuError, BufferPools>
 } = dual(
-  subjectFirst(2, BufferLike.isBufferLike, knownOfCopy),
+  bothBuffers,
   (
     source: BufferLike.BufferLike,
     target: BufferLike.BufferLike,

@@ -26,7 +26,7 @@ import { type Place, placeOf } from "./Place.ts"
 export interface CopyOptions extends RangeOptions, ChunkOptions {}
 
 /** @internal */
-export const knownOfCopy = KnownOptions.of<CopyOptions>({
+const knownOfCopy = KnownOptions.of<CopyOptions>({
   sourceOffset: true,
   targetOffset: true,
   size: true,

@@ -26,7 +26,7 @@ import { DeviceContext } from "../../device/DeviceContext.ts"
 import { type MapAccess, QueueDriver } from "../../device/QueueDriver.ts"
 import type * as BufferLike from "../BufferLike.ts"
 import * as BufferMemory from "../BufferMemory.ts"
-import { startsWithSubject } from "../SubjectFirst.ts"
+import { bufferFirst } from "../SubjectFirst.ts"
 import * as BufferAccess from "./BufferAccess.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
 import { mapUnsafe } from "./MappingAtOnce.ts"
@@ -108,7 +108,7 @@ export const map: {
     options?: MapOptions
   ): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope>
 } = dual(
-  startsWithSubject,
+  bufferFirst,
   <A extends Elements>(
     buffer: BufferLike.BufferLike,
     type: ViewType<A>,
