@@ -118,7 +118,7 @@ const keys = {
   kernel: "src/domain/kernel/Kernel.ts#Kernel",
   mapped: "src/services/buffers/mapping/MappedArray.ts#MappedArray",
   staged: "src/services/staging/StagedArray.ts#StagedArray",
-  event: "src/services/device/QueueEvent.ts#QueueEvent"
+  event: "src/services/device/queues/EventOrder.ts#QueueEvent"
 }
 
 /** Everything that a program may have at hand, made on the device under test. */
@@ -145,7 +145,7 @@ export const populate = (scope: Scope.Scope) =>
     )
     world.put("src/layers/Host/Faults.ts#Faults", new HostFaults())
     const pools = yield* BufferPools.BufferPools
-    world.put("src/services/backend/several/BufferPools.ts#BufferPools", pools)
+    world.put("src/services/backend/several/OpenPools.ts#BufferPools", pools)
     world.put(keys.lease, yield* pools.on("0", BufferPool.allocate(64)), yield* pools.on("1", BufferPool.allocate(64)))
     const device = yield* DeviceContext
     world.put("src/domain/device/DeviceInfo.ts#DeviceInfo", device.info)

@@ -25,8 +25,7 @@ const places: Readonly<Record<string, readonly [usage: number, call: Call]>> = {
   "read": [BufferUsage.copySrc, (buffer) => CommandQueue.read(buffer, Uint8Array)],
   "readInto from": [BufferUsage.copySrc, (buffer) => CommandQueue.readInto(buffer, new Uint8Array(64))],
   "copy from": [BufferUsage.copySrc, (buffer, other) => CommandQueue.copy(buffer, other)],
-  // These pass options too: the function would take a plain object in the last place for options.
-  "copy to": [BufferUsage.copyDst, (buffer, other) => CommandQueue.copy(other, buffer, {})],
+  "copy to": [BufferUsage.copyDst, (buffer, other) => CommandQueue.copy(other, buffer)],
   "fill": [BufferUsage.copyDst, (buffer) => CommandQueue.fill(buffer, 0)],
   "copy a rectangle from": [
     BufferUsage.copySrc,
