@@ -20,7 +20,6 @@ import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { elementClassProblem, type ViewType } from "../../domain/data/ElementClass.ts"
 import * as StridedShape from "../../domain/data/StridedShape.ts"
@@ -543,8 +542,6 @@ export interface PlaceOptions {
 }
 
 const isStaged = (value: unknown): boolean => value instanceof StagedArray
-
-const knownOfPlace = KnownOptions.of<PlaceOptions>({ offset: true })
 
 /**
  * Copies a staged array to a buffer, in queue order, and waits until the device no longer uses the array: then it has elements

@@ -26,8 +26,6 @@ import { own } from "../OwnDevice.ts"
 import { grainProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
 import type { SvmKind, SvmMemory } from "./SvmMemory.ts"
 
-const knownOfAllocate = KnownOptions.of<AllocateOptions>({ usage: true, label: true, callSite: true })
-
 /**
  * Which memory an allocator gives.
  *

@@ -7,7 +7,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { attempt, valid } from "../../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
 import * as BufferRange from "../../../domain/data/BufferRange.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../buffers/BufferLike.ts"
@@ -24,15 +23,6 @@ import { type Place, placeOf } from "./Place.ts"
  * @since 0.1.0
  */
 export interface CopyOptions extends RangeOptions, ChunkOptions {}
-
-/** @internal */
-const knownOfCopy = KnownOptions.of<CopyOptions>({
-  sourceOffset: true,
-  targetOffset: true,
-  size: true,
-  chunkSize: true,
-  inFlight: true
-})
 
 /** For code in `attempt`. @internal */
 export const copied = <I>(
