@@ -162,36 +162,3 @@ export interface LanguageWriter {
   readonly body: (statements: Statements) => KernelBody
   readonly eights?: Eights | undefined
 }
-
-/** Operators that languages write alike between two operands, truth values or numbers to truth values. @internal */
-export const comparing: { readonly [name in Operation]?: string } = {
-  less: "<",
-  lessEqual: "<=",
-  greater: ">",
-  greaterEqual: ">=",
-  logicalAnd: "&&",
-  logicalOr: "||"
-}
-
-/** Operators from numbers to numbers that languages write alike; the result may lie outside the type. @internal */
-export const computing: { readonly [name in Operation]?: string } = {
-  add: "+",
-  subtract: "-",
-  bitwiseAnd: "&",
-  bitwiseOr: "|",
-  bitwiseXor: "^"
-}
-
-/** What counts the rounds of a walk. @internal */
-export const rounds = "round__"
-
-/** Lines within braces, as most languages write them. @internal */
-export const whenInBraces: LanguageWriter["when"] = (condition, lines, otherwise = []) => [
-  `if (${condition}) {`,
-  ...lines,
-  ...(otherwise.length === 0 ? ["}"] : ["} else {", ...otherwise, "}"])
-]
-
-/** The body for one item, as text. @internal */
-export const bodyOfItem = ({ before, inside }: Statements): string =>
-  [...before, ...inside].map((line) => `  ${line}`).join("\n")

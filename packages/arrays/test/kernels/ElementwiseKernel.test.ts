@@ -4,10 +4,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { BufferPool, CommandQueue, GpuError, type Kernel, KernelArgument } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
-import { makeBody } from "effect-gpu-pool/JavaScript"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { execFileSync } from "node:child_process"
+import { makeBody } from "../../../../src/layers/Host/language/JavaScriptBody.ts"
 import { inOpenClC, inWgsl } from "../../../../test/support/writtenSource.ts"
 
 const { ScalarArg, VectorArg } = KernelArgument
@@ -223,7 +223,7 @@ describe("bodies for the host", () => {
   it("tell what to do where code from strings is forbidden", () => {
     const program = `
       import { makeBody } from ${
-      JSON.stringify(new URL("../../../../src/layers/Host/language/JavaScript.ts", import.meta.url))
+      JSON.stringify(new URL("../../../../src/layers/Host/language/JavaScriptBody.ts", import.meta.url))
     }
       try { makeBody("k", [], [])(0, 1, {}) } catch (error) { process.stdout.write(error.message) }`
     const options = ["--disallow-code-generation-from-strings", "--input-type=module", "--eval", program]

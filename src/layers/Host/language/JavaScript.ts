@@ -4,21 +4,14 @@
  *
  * @since 0.1.0
  */
-import { messageOf } from "../../../domain/arguments/ShownValue.ts"
 import * as HostSource from "../../../domain/data/HostSource.ts"
-import type { HostBody, KernelBody } from "../../../domain/kernel/Kernel.ts"
-import type { ScalarArg, VectorArg } from "../../../domain/kernel/KernelArgument.ts"
-import * as SourceExcerpt from "../../../domain/kernel/SourceExcerpt.ts"
+import type { KernelBody } from "../../../domain/kernel/Kernel.ts"
+import { comparing, computing, rounds, whenInBraces } from "../../../domain/language/CommonSyntax.ts"
 import { heldBy } from "../../../domain/language/HeldBy.ts"
 import type { Language } from "../../../domain/language/Language.ts"
-import {
-  comparing,
-  computing,
-  type LanguageWriter,
-  rounds,
-  whenInBraces
-} from "../../../domain/language/LanguageWriter.ts"
+import type { LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
 import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
+import { makeBody } from "./JavaScriptBody.ts"
 
 /** A computed number as the type holds it. */
 const rounded = (type: ExprType, text: string): string => {
@@ -162,67 +155,6 @@ export const writer: LanguageWriter = {
     makeBody(name, args, [...before, "for (let i = from; i < to; i++) {", ...inside, "}"])
 }
 
-const countOneBits = (value: number): number => {
-  const pairs = value - ((value >>> 1) & 0x55555555)
-  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
-  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
-}
-
-/** From 2^52 on every double is whole, so a sum of that and a smaller number is rounded to a whole one. */
-const roundHalfEven = (value: number): number => {
-  const wholeFrom = 2 ** 52
-  const magnitude = Math.abs(value)
-  if (!(magnitude < wholeFrom)) return value
-  const whole = (magnitude + wholeFrom) - wholeFrom
-  return value < 0 || Object.is(value, -0) ? -whole : whole
-}
-
-/** 1 to any power is 1, and so is -1 to an infinite one, which JavaScript denies. */
-const power = (base: number, exponent: number): number =>
-  base === 1 || (base === -1 && Math.abs(exponent) === Infinity) ? 1 : base ** exponent
-
-/** What bodies can call, beside `Math`. They call nothing of this file themselves, since they move with the bodies as text. */
-const own = { countOneBits, roundHalfEven, power, exp2: (value: number) => 2 ** value }
-
-/** What bodies can call. */
-const functions: { readonly [name: string]: unknown } = {
-  ...Object.fromEntries(Object.getOwnPropertyNames(Math).map((name) => [name, Reflect.get(Math, name)])),
-  ...own
-}
-
-/** The same as text. */
-const functionsText = (): string =>
-  `({ ...Object.fromEntries(Object.getOwnPropertyNames(Math).map((name) => [name, Math[name]])), ...${
-    HostSource.literal(own)
-  } })`
-
-type Args = ReadonlyArray<VectorArg | ScalarArg>
-
-/** The function of a range of items, as a function of what it calls. */
-type Program = (calls: typeof functions) => (from: number, to: number, args: unknown) => void
-
-/**
- * A body for the host backend. It is compiled when it first runs. Where a page's policy forbids that, it throws, and the command
- * fails with what to do.
- *
- * @internal
- */
-export const makeBody = (
-  name: string,
-  args: Args,
-  lines: ReadonlyArray<string>
-): HostBody<Args> => {
-  let body: HostBody<Args> | undefined
-  const source = () => sourceOf(name, args, lines)
-  return HostSource.withText<HostBody<Args>>(
-    (from, to, values) => {
-      body ??= compile(source())
-      body(from, to, values)
-    },
-    () => `((calls) => {\n${source()}\n})(${functionsText()})`
-  )
-}
-
 /**
  * A body in JavaScript as text, for backends that run it where functions cannot be sent: an expression that gives the body, in
  * strict mode or not. Bodies of generated kernels are written as such, those of `Kernel.hostFunction` with the values that they
@@ -247,44 +179,3 @@ export const makeBody = (
  * @since 0.1.0
  */
 export const textOf = (body: KernelBody): string => typeof body === "string" ? body : HostSource.textOf(body)
-
-/** Names become code, so they must be names, also in a program without types that calls a body by itself. */
-const identifier = /^[A-Za-z]\w*$/
-
-const sourceOf = (name: string, args: Args, lines: ReadonlyArray<string>): string => {
-  const stray = [name, ...args.map((argument) => argument.name)].find((text) => !identifier.test(text))
-  if (stray !== undefined) throw new TypeError(`${JSON.stringify(stray)} is no name of a kernel or an argument`)
-  return [
-    `"use strict"`,
-    `const { ${Object.keys(functions).filter((name) => identifier.test(name)).join(", ")} } = calls`,
-    `return (from, to, args) => {`,
-    ...args.flatMap(unpack),
-    ...lines,
-    `}`,
-    `//# sourceURL=effect-gpu-pool/${name}.js`
-  ].join("\n")
-}
-
-const compile = (source: string): HostBody<Args> => {
-  try {
-    const program = new Function("calls", source) as Program
-    return program(functions)
-  } catch (cause) {
-    if (!(cause instanceof EvalError)) {
-      throw new SyntaxError(`${messageOf(cause)} in this source:\n${SourceExcerpt.of(source, "")}`, { cause })
-    }
-    throw new EvalError(
-      `kernels made of expressions become code on the host, which this runtime forbids (${cause.message}). ` +
-        `Allow code from strings ('unsafe-eval' in a page's policy), or use another backend`,
-      { cause }
-    )
-  }
-}
-
-const unpack = (argument: VectorArg | ScalarArg): ReadonlyArray<string> =>
-  argument._tag === "ScalarArg"
-    ? [`const s__${argument.name} = args.${argument.name}`]
-    : [
-      `const v__${argument.name} = args.${argument.name}`,
-      ...(argument.withOffset ? [`const o__${argument.name} = args.${argument.name}_offset`] : [])
-    ]

@@ -4,10 +4,10 @@
  *
  * @internal
  */
+import { comparing, computing, itemSubscripts, rounds } from "../../../domain/language/CommonSyntax.ts"
 import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
 import { heldBy } from "../../../domain/language/HeldBy.ts"
-import { itemSubscripts } from "../../../domain/language/ItemSubscripts.ts"
-import { comparing, computing, type LanguageWriter, rounds } from "../../../domain/language/LanguageWriter.ts"
+import type { LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
 import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
 import { functions } from "./WgslFunctions.ts"
 import { language } from "./WgslLanguage.ts"
