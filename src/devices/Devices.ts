@@ -8,16 +8,17 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import { membersOf, valid } from "../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../domain/arguments/KnownOptions.ts"
+import { valid } from "../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../domain/arguments/LayerOptions.ts"
 import { line } from "../domain/arguments/ShownValue.ts"
 import { doctor } from "../domain/device/DriverHint.ts"
 import { DeviceUnavailable, type GpuError, isGpuError, make, type TriedDevice } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import * as PartSelector from "../domain/selection/PartSelector.ts"
-import type { Backend, OpenOptions } from "../services/backend/Backend.ts"
+import { type Backend, OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
 import type * as BufferPools from "../services/backend/several/BufferPools.ts"
 import { checkedStep } from "../services/calls/CheckedStep.ts"
@@ -177,7 +178,7 @@ export const layer = (
 ): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(selectingStep("Devices.layer", (operation, backends) => {
     const wanted = valid(PartSelector.from(selector, operation, backends))
-    const read = membersOf(operation, options, knownOfOpening)
+    const read = LayerOptions.read(operation, OpenOptions, options)
     return isGpuError(read) ? read : openFirst({ source: "code", selector: wanted }, read)
   }))
 
@@ -279,7 +280,7 @@ export interface DefaultOptions extends OpenOptions, ChoiceOptions {}
  */
 export const layerDefault = (options?: DefaultOptions): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(selectingStep("Devices.layerDefault", (operation, backends) => {
-    const read = membersOf(operation, options, knownOfDefault)
+    const read = LayerOptions.read(operation, defaultOptions, options)
     return isGpuError(read) ? read : Effect.flatMap(chosen(operation, backends, read), (by) => openFirst(by, read))
   }))
 
@@ -304,7 +305,7 @@ export const layerDefault = (options?: DefaultOptions): Layer.Layer<Services, Gp
  */
 export const selectDefault = (options?: ChoiceOptions): Effect.Effect<ListedDevice, GpuError> =>
   selectingStep("Devices.selectDefault", (operation, backends) => {
-    const read = valid(membersOf(operation, options, knownOfChoice))
+    const read = valid(LayerOptions.read(operation, choiceOptions, options))
     return Effect.flatMap(chosen(operation, backends, read), firstUsable)
   })
 
@@ -320,23 +321,14 @@ export const firstUsable = (by: By): Effect.Effect<ListedDevice, GpuError> =>
     ({ devices, hint, leftOut }) => devices[0] === undefined ? unavailable(leftOut, hint) : Effect.succeed(devices[0])
   )
 
-const knownOfOpening = KnownOptions.of<OpenOptions>({ byteGranular: true, kernelCacheCapacity: true })
-
-const knownOfTests = KnownOptions.of<NonNullable<Parameters<typeof forTests>[0]>>({
-  byteGranular: true,
-  kernelCacheCapacity: true,
-  selector: true
+const selection = LayerOptions.any<string | DeviceSelector.DeviceSelector>(Schema.String)
+const testOptions = Schema.Struct({ ...OpenOptions.fields, selector: selection })
+const choiceOptions = Schema.Struct({
+  home: LayerOptions.any<string>(Schema.String),
+  selector: selection,
+  default: selection
 })
-
-const knownOfDefault = KnownOptions.of<DefaultOptions>({
-  byteGranular: true,
-  kernelCacheCapacity: true,
-  home: true,
-  selector: true,
-  default: true
-})
-
-const knownOfChoice = KnownOptions.of<ChoiceOptions>({ home: true, selector: true, default: true })
+const defaultOptions = Schema.Struct({ ...OpenOptions.fields, ...choiceOptions.fields })
 
 const given = (selector: DeviceSelector.DeviceSelector, source: string): string =>
   `"${line(DeviceSelector.format(selector))}", from ${source}`
@@ -364,7 +356,7 @@ const hintOf = (selector: DeviceSelector.DeviceSelector, source: string): string
  */
 export const choice = (options?: ChoiceOptions): Effect.Effect<Choice, GpuError> =>
   selectingStep("Devices.choice", (operation, backends) => {
-    return chosen(operation, backends, valid(membersOf(operation, options, knownOfChoice)))
+    return chosen(operation, backends, valid(LayerOptions.read(operation, choiceOptions, options)))
   })
 
 /** Reports a mistake in code even if another place chooses. */
@@ -499,7 +491,7 @@ export const forTests = (
   options?: OpenOptions & { readonly selector?: string | DeviceSelector.DeviceSelector | undefined }
 ): Effect.Effect<TestDevices> =>
   Effect.gen(function*() {
-    const read = membersOf("Devices.forTests", options, knownOfTests)
+    const read = LayerOptions.read("Devices.forTests", testOptions, options)
     if (isGpuError(read)) return yield* read
     const { selector, source } = yield* selectingStep(
       "Devices.forTests",

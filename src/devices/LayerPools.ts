@@ -5,12 +5,13 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { membersOf, valid } from "../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../domain/arguments/KnownOptions.ts"
+import * as Schema from "effect/Schema"
+import { valid } from "../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../domain/arguments/LayerOptions.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import * as PartSelector from "../domain/selection/PartSelector.ts"
-import type { OpenOptions } from "../services/backend/Backend.ts"
+import { OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
 import * as BufferPools from "../services/backend/several/BufferPools.ts"
 import * as OpenPools from "../services/backend/several/OpenPools.ts"
@@ -24,19 +25,6 @@ import { Backends } from "./Backends.ts"
  */
 export interface PoolsOptions<R = never> extends OpenOptions, BufferPools.Options<R> {}
 
-/**
- * @internal
- */
-export const knownOfPools = KnownOptions.of<PoolsOptions>({
-  byteGranular: true,
-  kernelCacheCapacity: true,
-  pool: true,
-  staging: true,
-  idleTimeToLive: true,
-  schedule: true,
-  onLost: true
-})
-
 /** @internal */
 export const layerPools = <R>(
   open: (selector: DeviceSelector.DeviceSelector, options: OpenOptions) => Layer.Layer<Services, GpuError>,
@@ -46,7 +34,8 @@ export const layerPools = <R>(
     BufferPools.BufferPools,
     Effect.flatMap(Backends, (backends) => {
       const operation = "Devices.layerPools"
-      const given = membersOf(operation, options, knownOfPools)
+      const schema = Schema.Struct({ ...OpenOptions.fields, ...OpenPools.optionsOf<R>().fields })
+      const given = LayerOptions.read(operation, schema, options)
       if (isGpuError(given)) return given
       const { byteGranular, kernelCacheCapacity, ...pools } = given
       const names = backends.map(({ name }) => name)

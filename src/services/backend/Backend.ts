@@ -5,6 +5,8 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import type { DriverFacts } from "../../domain/device/DriverFacts.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
@@ -16,15 +18,23 @@ import type { Services } from "./Device.ts"
  * @category models
  * @since 0.1.0
  */
-export interface OpenOptions {
+export interface OpenOptions extends Schema.Schema.Type<typeof OpenOptions> {}
+
+/**
+ * Of {@link OpenOptions}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const OpenOptions = Schema.Struct({
   /** How many compiled kernels are kept, 256 without it. */
-  readonly kernelCacheCapacity?: number | undefined
+  kernelCacheCapacity: LayerOptions.kernelCacheCapacity,
   /**
    * Whether commands on buffers begin and end at any byte, as `DeviceInfo.limits.copyAlignment` then says. WebGPU answers
    * Unsupported.
    */
-  readonly byteGranular?: boolean | undefined
-}
+  byteGranular: LayerOptions.boolean
+})
 
 /**
  * How the devices of a backend are listed, chosen and opened.

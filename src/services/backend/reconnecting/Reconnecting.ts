@@ -14,9 +14,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { membersOf } from "../../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
+import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as BufferPool from "../../buffers/BufferPool.ts"
@@ -298,7 +298,11 @@ export const layer = <R = never, R2 = never>(
     Reconnecting,
     Effect.suspend(() => {
       const operation = "Reconnecting.layer"
-      const given = membersOf(operation, options, knownOfPooled)
+      const schema = Schema.Struct({
+        ...optionsOf<GpuError, R2>(),
+        pool: LayerOptions.any<BufferPool.BufferPoolOptions>()
+      })
+      const given = LayerOptions.read(operation, schema, options)
       if (isGpuError(given)) return given
       const { onLost, pool, schedule } = given
       return make<Services, GpuError, R | R2>(operation, {
@@ -313,7 +317,11 @@ const make = Effect.fnUntraced(function*<I, E, R>(
   operation: string,
   options: ServiceOptions<I, E, R>
 ): Effect.fn.Return<Generations<I, E>, GpuError, R | Scope.Scope> {
-  const given = membersOf(operation, options, knownOfService)
+  const schema = Schema.Struct({
+    ...optionsOf<E, R>(),
+    layer: LayerOptions.any<ServiceOptions<I, E, R>["layer"]>()
+  })
+  const given = LayerOptions.read(operation, schema, options)
   if (isGpuError(given)) return yield* given
   const { layer, onLost, schedule } = given
   const context = yield* Effect.context<R>()
@@ -337,10 +345,7 @@ const make = Effect.fnUntraced(function*<I, E, R>(
   })
 })
 
-const knownOfService = KnownOptions.of<ServiceOptions<never, never, never>>({
-  layer: true,
-  schedule: true,
-  onLost: true
+const optionsOf = <E, R>() => ({
+  schedule: LayerOptions.any<NonNullable<Options<E, R>["schedule"]>>(),
+  onLost: LayerOptions.callback<NonNullable<Options<E, R>["onLost"]>>()
 })
-
-const knownOfPooled = KnownOptions.of<PooledOptions>({ pool: true, schedule: true, onLost: true })

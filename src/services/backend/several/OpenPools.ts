@@ -7,9 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { attempt, membersOf, valid } from "../../../domain/arguments/ArgumentProblem.ts"
-import * as KnownOptions from "../../../domain/arguments/KnownOptions.ts"
+import { attempt, valid } from "../../../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
 import { shown } from "../../../domain/arguments/ShownValue.ts"
 import * as Delay from "../../../domain/device/Delay.ts"
@@ -178,14 +179,15 @@ export interface Options<R = never> {
     | undefined
 }
 
-/** */
-export const known = KnownOptions.of<Options>({
-  pool: true,
-  staging: true,
-  idleTimeToLive: true,
-  schedule: true,
-  onLost: true
-})
+/** The options as a Schema: the pools of each device check their own. */
+export const optionsOf = <R>() =>
+  Schema.Struct({
+    pool: LayerOptions.any<NonNullable<Options<R>["pool"]>>(),
+    staging: LayerOptions.any<NonNullable<Options<R>["staging"]>>(),
+    idleTimeToLive: LayerOptions.any<Duration.Input>(),
+    schedule: LayerOptions.any<NonNullable<Options<R>["schedule"]>>(),
+    onLost: LayerOptions.callback<NonNullable<Options<R>["onLost"]>>()
+  })
 
 /** How the program says which device it means, and how that is opened. */
 export interface Opener<I, R> {
@@ -234,7 +236,9 @@ export const make = Effect.fnUntraced(function*<I, R, R2>(
 ): Effect.fn.Return<Pools<I | Services>, GpuError, R | R2 | Scope.Scope> {
   const { operation } = opener
   const given = attempt(() => {
-    const { idleTimeToLive = "1 minute", onLost, pool, schedule, staging } = valid(membersOf(operation, options, known))
+    const { idleTimeToLive = "1 minute", onLost, pool, schedule, staging } = valid(
+      LayerOptions.read(operation, optionsOf<R2>(), options)
+    )
     return {
       idleTimeToLive: valid(timeToLive(operation, idleTimeToLive)),
       onLost,
