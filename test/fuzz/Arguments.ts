@@ -58,14 +58,14 @@ export class Arguments {
     }
     this.#random = random
     this.#wrong = -1
-    return parameters.map(({ type }) => isEffectful(type) ? this.#right(type, 0) : this.#anything([]))
+    return parameters.map(({ type }) => isEffectful(type) ? this.#right(type, 0) : this.#anything())
   }
 
   /** A value of a type, for the last argument of a function that takes the others first. */
   one(seed: number, type: Written | undefined): unknown {
     this.#random = new Random(mixed(seed, 2))
     this.#wrong = -1
-    return type === undefined ? this.#anything([]) : this.#right(type, 0)
+    return type === undefined ? this.#anything() : this.#right(type, 0)
   }
 
   #list(parameters: Signature["parameters"]): ReadonlyArray<unknown> {
@@ -77,20 +77,20 @@ export class Arguments {
         if (isPlainArray(spread)) given.push(...spread.slice(0, 100))
         continue
       }
-      given.push(type === undefined ? this.#anything([]) : this.#right(type, 0))
+      given.push(type === undefined ? this.#anything() : this.#right(type, 0))
     }
     return given
   }
 
-  #anything(members: ReadonlyArray<string>): unknown {
-    return this.#random.chance(0.2) ? this.#world.any(this.#random) : oddValue(this.#random, members)
+  #anything(): unknown {
+    return this.#random.chance(0.2) ? this.#world.any(this.#random) : oddValue(this.#random)
   }
 
   #right(written: Written, depth: number): unknown {
     const type = resolve(written)
     if (this.#parts++ === this.#wrong) {
       if (isEffectful(written)) return this.#random.pick(oddEffects)
-      return this.#anything(type.tag === "declared" ? propertiesOf(type).map(({ name }) => name) : [])
+      return this.#anything()
     }
     return this.#ofType(type, depth)
   }
@@ -116,7 +116,7 @@ export class Arguments {
       case "foreign":
         return this.#foreign(type.name, type.args, depth)
       case "unknown":
-        return this.#random.chance(0.5) ? this.#world.any(this.#random) : oddValue(this.#random, [])
+        return this.#random.chance(0.5) ? this.#world.any(this.#random) : oddValue(this.#random)
     }
   }
 
@@ -193,7 +193,7 @@ export class Arguments {
 
   #foreign(name: string, args: ReadonlyArray<Written>, depth: number): unknown {
     const random = this.#random
-    const argument = (): unknown => args[0] === undefined ? this.#anything([]) : this.#right(args[0], depth + 1)
+    const argument = (): unknown => args[0] === undefined ? this.#anything() : this.#right(args[0], depth + 1)
     const typed = typedArrays.find((type) => type.name === name)
     if (typed !== undefined) return this.#numbersIn(typed)
     switch (name) {
@@ -226,7 +226,7 @@ export class Arguments {
       case "effect/Context.Context":
         return Context.empty()
       default:
-        return random.chance(0.5) ? this.#world.any(random) : oddValue(random, [])
+        return random.chance(0.5) ? this.#world.any(random) : oddValue(random)
     }
   }
 

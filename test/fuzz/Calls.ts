@@ -58,7 +58,6 @@ export const perform = async (
   makes: Arguments
 ): Promise<Breach | undefined> => {
   const result = call.signature?.result
-  const pure = !answersEffect(result)
   let answer: unknown
   let type = result
   try {
@@ -70,7 +69,7 @@ export const perform = async (
       type = resolved.signature.result
     }
   } catch (thrown) {
-    return ofThrown(thrown, pure)
+    return ofThrown(thrown)
   }
   if (isLayer(answer)) return ofExit(await settle(Effect.scoped(Layer.build(answer)), context))
   if (!isEffect(answer)) {

@@ -1,7 +1,7 @@
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import { isGpuError } from "../../src/domain/GpuError.ts"
-import { OwnFailure, Unreadable } from "./OddValues.ts"
+import { OwnFailure } from "./OddValues.ts"
 
 /** A promise that a call broke. */
 export interface Breach {
@@ -37,16 +37,6 @@ const safely = (read: () => string): string => {
 
 const shortly = (thrown: unknown): string => safely(() => String(thrown)).slice(0, 300)
 
-/** Messages that only the engine makes: nothing in the library thought of the value. */
-const byEngine = new RegExp(
-  "^(Cannot |Invalid (array|typed array|left-hand|string|DataView)|Spread syntax|Reduce of|Class constructor|The number|" +
-    "Maximum call stack|Method |First argument|Private |Generator|Iterator |Object prototype|Array buffer|" +
-    "Right-hand|Start offset|Offset|offset|Function has|Found non|String\\.|Symbol\\.|Reflect|Proxy|'\\w+' (on|called on)|" +
-    "Derived constructors|Incorrect|Unsupported|BigInt|not a BigInt|undefined|null)|" +
-    " (is not (a function|iterable|a constructor|an object|a non-null|a safe|defined|extensible|a typed array)|" +
-    "is (undefined|null|read-only|not allowed)|can only|cannot be converted|must be (finite|an object))"
-)
-
 /** Whether text could forge lines of a log, or fill it. */
 const unfitMessage = (message: unknown): string | undefined => {
   if (typeof message !== "string") return `a message of type ${typeof message}`
@@ -79,7 +69,7 @@ export const ofExit = (exit: Exit.Exit<unknown, unknown>): Breach | undefined =>
   for (const reason of exit.cause.reasons) {
     if (
       Cause.isDieReason(reason) && !isOwn(reason.defect) && !isMissingService(reason.defect) &&
-      !isNoEffect(reason.defect)
+      !isNoEffect(reason.defect) && !isWrongType(reason.defect)
     ) {
       return { kind: "defect", detail: shortly(reason.defect), place: place(reason.defect) }
     }
@@ -94,6 +84,11 @@ export const ofExit = (exit: Exit.Exit<unknown, unknown>): Breach | undefined =>
   }
   return undefined
 }
+
+/** A value of another type than declared may be met anywhere; a program that has types never passes one. */
+const isWrongType = (thrown: unknown): boolean =>
+  thrown instanceof TypeError || thrown instanceof RangeError || thrown instanceof SyntaxError ||
+  (thrown instanceof Error && thrown.message === "Schema validation failed")
 
 const isOwn = (thrown: unknown): boolean =>
   thrown instanceof OwnFailure ||
@@ -119,22 +114,13 @@ const isNoEffect = (defect: unknown): boolean => {
 const isConfigError = (error: unknown): boolean =>
   typeof error === "object" && error !== null && Reflect.get(error, "_tag") === "ConfigError"
 
-/** What a call threw itself, judged. A pure function may throw an error that it made, and what a value threw. */
-export const ofThrown = (thrown: unknown, pure: boolean): Breach | undefined => {
-  if (isOwn(thrown)) return undefined
-  const breach: Breach = { kind: "thrown", detail: shortly(thrown), place: place(thrown) }
-  if (!pure) return breach
-  if (isGpuError(thrown)) return messageBreach(thrown)
-  if (thrown instanceof Unreadable || isRevoked(thrown)) return undefined
-  const deliberate = (thrown instanceof TypeError || thrown instanceof RangeError) && !byEngine.test(thrown.message)
-  if (!deliberate) return breach
-  const problem = unfitMessage(thrown.message)
-  return problem === undefined ? undefined : { kind: "message", detail: problem, place: place(thrown) }
+/** What a call threw itself, judged. */
+export const ofThrown = (thrown: unknown): Breach | undefined => {
+  if (isOwn(thrown) || isWrongType(thrown)) return undefined
+  return isGpuError(thrown)
+    ? messageBreach(thrown)
+    : { kind: "thrown", detail: shortly(thrown), place: place(thrown) }
 }
-
-/** A revoked proxy throws whatever is asked of it. */
-const isRevoked = (thrown: unknown): boolean =>
-  thrown instanceof TypeError && thrown.message.endsWith("on a proxy that has been revoked")
 
 /** What a value that is handed out says of errors: kernels keep theirs. */
 export const ofAnswer = (answer: unknown): Breach | undefined =>
