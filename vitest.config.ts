@@ -5,11 +5,11 @@ const condition = "effect-gpu-pool:source"
 
 /**
  * What leaves its process as it was, and does not ask what its heap has. For Oclgrind the loader of drivers gets another
- * environment, which it reads once.
+ * environment, which it reads once; parts that cannot be loaded stay among those that `LoadedPart.all` loads.
  */
 const sharing = [
-  "test/{domain,services,schedules}/**/!(*Oclgrind|*.scale|*.memory|DeviceMemo).test.ts",
-  "packages/{arrays,observability,schedules,testing}/test/**/!(*Oclgrind|*.scale|*.memory|DeviceMemo).test.ts"
+  "test/{domain,services,schedules}/**/!(*Oclgrind|*.scale|*.memory|DeviceMemo|LoadedPart).test.ts",
+  "packages/{arrays,observability,schedules,testing}/test/**/!(*Oclgrind|*.scale|*.memory|DeviceMemo|LoadedPart).test.ts"
 ]
 
 const project = (name: string, isolate: boolean, include: Array<string>, exclude: Array<string>) => ({
