@@ -4,12 +4,16 @@ import { defineConfig } from "vitest/config"
 const condition = "effect-gpu-pool:source"
 
 /**
- * What leaves its process as it was, and does not ask what its heap has. For Oclgrind the loader of drivers gets another
- * environment, which it reads once; parts that cannot be loaded stay among those that `LoadedPart.all` loads.
+ * These do not leave their process as it was, or ask what its heap has. For Oclgrind the loader of drivers gets another
+ * environment, which it reads once; parts that cannot be loaded stay among those that `LoadedPart.all` loads; and where steps are
+ * counted, the engine compiles nothing any more.
  */
+const alone = "*Oclgrind|*.scale|*.memory|DeviceMemo|LoadedPart|" +
+  "ReplayScale|ReadTimeline|BlockLedger|EvictionPolicy|*.evidence|*.jobLimit|Spans|PoolMetrics|PoolEvents|KernelMetrics"
+
 const sharing = [
-  "test/{domain,services,schedules}/**/!(*Oclgrind|*.scale|*.memory|DeviceMemo|LoadedPart).test.ts",
-  "packages/{arrays,observability,schedules,testing}/test/**/!(*Oclgrind|*.scale|*.memory|DeviceMemo|LoadedPart).test.ts"
+  `test/{domain,services,schedules}/**/!(${alone}).test.ts`,
+  `packages/{arrays,observability,schedules,testing}/test/**/!(${alone}).test.ts`
 ]
 
 const project = (name: string, isolate: boolean, include: Array<string>, exclude: Array<string>) => ({
