@@ -41,13 +41,6 @@ export const prepare = (
 /** How many turns of the event loop a call gets before it is interrupted: a request may rightly wait. */
 const patience = 40
 
-const answersEffect = (type: Written | undefined): boolean => {
-  if (type === undefined) return false
-  const resolved = resolve(type)
-  if (resolved.tag === "function") return answersEffect(resolved.signature.result)
-  return resolved.tag === "foreign" && /\.(Effect|Layer|Exit)$/.test(resolved.name)
-}
-
 /** Makes a call and runs what it answers to its end; what it made goes into the world. */
 export const perform = async (
   call: Call,
