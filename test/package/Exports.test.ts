@@ -2,12 +2,13 @@
 import * as Arrays from "@effect-gpu-pool/arrays"
 import * as DeviceArrayModule from "@effect-gpu-pool/arrays/DeviceArray"
 import { assert, describe, it } from "@effect/vitest"
-import { strictEqual } from "@effect/vitest/utils"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Root from "effect-gpu-pool"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { folders } from "../../scripts/build.ts"
 
 const root = join(import.meta.dirname, "../..")
 
@@ -40,5 +41,20 @@ describe("exports of package.json", () => {
     const relied = ["BufferPool", "CommandQueue", "Allocator", "DeviceContext", "SizePolicy", "GpuError"]
     assert.includeMembers(Object.keys(Root), relied)
     assert.isAtMost(Object.keys(Root).length, 25)
+  })
+
+  it("lead to modules without an export that is internal: such ones lie in modules without a path", () => {
+    const tagged = /\/\*\*(?:(?!\*\/)[^])*@internal(?:(?!\*\/)[^])*\*\/\s*\nexport \w+ (\w+)/g
+    const internal = folders.flatMap((folder) => {
+      const { exports = {} } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as {
+        readonly exports?: Readonly<Record<string, string | { readonly "effect-gpu-pool:source": string }>>
+      }
+      return Object.values(exports).flatMap((target) => {
+        if (typeof target === "string") return []
+        const source = join(folder, target["effect-gpu-pool:source"])
+        return [...readFileSync(join(root, source), "utf8").matchAll(tagged)].map(([, name]) => `${source}: ${name}`)
+      })
+    })
+    deepStrictEqual(internal, [])
   })
 })

@@ -461,6 +461,10 @@ export const allocate = (
  * const step = BufferPool.use(1024, (scratch) => CommandQueue.fill(scratch, 0))
  * ```
  *
+ * **Gotchas**
+ *
+ * `BufferPool.BufferPool.use(f)` is that of every service of Effect: it hands the pool itself to `f`.
+ *
  * @category accessors
  * @since 0.1.0
  */
