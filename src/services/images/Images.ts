@@ -30,8 +30,10 @@ import { bufferFirst, methodsOf } from "../buffers/SubjectFirst.ts"
 import type { HostMode } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { DeviceSampler } from "../device/DeviceSampler.ts"
+import { DriverMemory } from "../device/DriverObject.ts"
 import type { MapAccess } from "../device/QueueDriver.ts"
-import * as ImageLike from "./ImageLike.ts"
+import { Lease } from "../lease/Lease.ts"
+import type * as ImageLike from "./ImageLike.ts"
 import type { MappedImage } from "./MappedImage.ts"
 
 /**
@@ -262,10 +264,14 @@ export class Images extends Context.Service<Images, {
 
 const method = methodsOf(Images)
 
-const imageFirst = (args: ArrayLike<unknown>): boolean => ImageLike.isImageLike(args[0])
+/** As `ImageLike.isImageLike`, without the classes of images, which a program on buffers never loads. */
+const isImage = (value: unknown): boolean =>
+  (value instanceof Lease || value instanceof DriverMemory) && value.what === "image"
+
+const imageFirst = (args: ArrayLike<unknown>): boolean => isImage(args[0])
 
 /** A copy that leaves out its source has no second image. */
-const bothImages = (args: ArrayLike<unknown>): boolean => ImageLike.isImageLike(args[1])
+const bothImages = (args: ArrayLike<unknown>): boolean => isImage(args[1])
 
 /**
  * An image of its own, without a pool, given back when the scope closes. Its elements are unspecified at first. Fails
