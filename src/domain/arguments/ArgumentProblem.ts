@@ -35,20 +35,6 @@ export const valid = <A>(answer: A | GpuError): A => {
 }
 
 /**
- * Whether a value is of a class; `false` for one that throws at the test, as a revoked proxy.
- *
- * @category functions
- * @since 0.1.0
- */
-export const isInstance = <A extends object>(value: unknown, type: abstract new(...args: never) => A): value is A => {
-  try {
-    return value instanceof type
-  } catch {
-    return false
-  }
-}
-
-/**
  * Whether a value passes a test; `false` for one that throws when it is looked at.
  *
  * @category functions
@@ -61,20 +47,6 @@ export const satisfies = <A>(value: unknown, test: (value: unknown) => value is 
     return false
   }
 }
-
-/**
- * Whether a value is an object with these methods; `false` for one that throws when it is looked at.
- *
- * @category functions
- * @since 0.1.0
- */
-export const hasMethods = (value: unknown, names: ReadonlyArray<string>): value is object =>
-  satisfies(
-    value,
-    (value): value is object =>
-      typeof value === "object" && value !== null &&
-      names.every((name) => typeof Reflect.get(value, name) === "function")
-  )
 
 /**
  * Why a value is no function, or `undefined`.

@@ -17,7 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { attempt, isInstance, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
@@ -62,7 +62,7 @@ export interface HostOptions extends Schema.Schema.Type<typeof hostOptions> {}
 
 /** Programs without types can pass anything. */
 const faultsProblem = (operation: string, faults: unknown): GpuError | undefined =>
-  faults === undefined || isInstance(faults, Faults)
+  faults === undefined || faults instanceof Faults
     ? undefined
     : invalidRequest(operation, `${shown(faults)} was given for faults`, "Pass what Host.makeFaults made.")
 

@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { satisfies } from "../../domain/arguments/ArgumentProblem.ts"
 import { shown } from "../../domain/arguments/ShownValue.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 
@@ -15,7 +14,7 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
  * @since 0.1.0
  */
 export const wrongArgument = (operation: string, value: unknown, what: string, hint: string): GpuError => {
-  const isEffect = satisfies(value, Effect.isEffect)
+  const isEffect = Effect.isEffect(value)
   return invalidRequest(
     operation,
     `${isEffect ? "an effect" : shown(value)} was given for ${what}`,

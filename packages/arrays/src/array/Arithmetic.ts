@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { isInstance } from "effect-gpu-pool/ArgumentProblem"
 import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { dual } from "effect/Function"
@@ -295,7 +294,7 @@ const powerOfFloats = binaryBody(powerOperation, Signature.common)
 const powerOfIntegers = binaryBody({ ...powerOperation, weight: 17 }, Signature.common)
 
 const mayBeInteger = (operand: Operand): boolean =>
-  !isInstance(operand, DeviceArray) || operand.dtype === "i32" || operand.dtype === "u32"
+  !(operand instanceof DeviceArray) || operand.dtype === "i32" || operand.dtype === "u32"
 
 const negativeExponent = (exponent: number): GpuError =>
   invalidRequest(

@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { attempt, isInstance, satisfies } from "effect-gpu-pool/ArgumentProblem"
+import { attempt } from "effect-gpu-pool/ArgumentProblem"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import { wrongArgument } from "effect-gpu-pool/WrongArgument"
@@ -14,7 +14,7 @@ import { DeviceArray } from "./ArrayValue.ts"
 
 /** Why a value is no device array, or `undefined`. */
 export const arrayProblem = (operation: string, value: unknown): GpuError | undefined =>
-  isInstance(value, DeviceArray)
+  value instanceof DeviceArray
     ? undefined
     : wrongArgument(operation, value, "a device array", "Make one with DeviceArray.fromHost.")
 
@@ -31,7 +31,7 @@ export const elementHint = (value: unknown, otherwise: string): string => {
  */
 export const isDataFirst =
   (arity: number, type: typeof DeviceArray | typeof PooledBuffer = DeviceArray) => (args: IArguments): boolean =>
-    args.length >= arity || isInstance<object>(args[0], type) || satisfies(args[0], Effect.isEffect)
+    args.length >= arity || args[0] instanceof type || Effect.isEffect(args[0])
 
 export type AnyFunction = (...args: ReadonlyArray<never>) => unknown
 

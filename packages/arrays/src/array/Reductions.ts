@@ -6,7 +6,7 @@
  *
  * @since 0.1.0
  */
-import { isInstance, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
+import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
@@ -137,7 +137,7 @@ const tooLarge = (operation: string, { shape, size }: DeviceArray): GpuError =>
 const known = KnownOptions.of<ReductionOptions>({ axis: true, keepDims: true })
 
 const choicesProblem = (operation: string, options: ReductionOptions | undefined): GpuError | undefined => {
-  if (isInstance(options, DeviceArray)) {
+  if (options instanceof DeviceArray) {
     return invalidRequest(operation, "two arrays were given", "Reduce one, along { axis } or as a whole.")
   }
   const problem = optionsProblem(operation, options, known)

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { optionsProblem, satisfies } from "effect-gpu-pool/ArgumentProblem"
+import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type * as MemoryLimit from "effect-gpu-pool/BufferPool"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import { checkedStep } from "effect-gpu-pool/CheckedStep"
@@ -126,7 +126,7 @@ export const scoped: {
    */
   (options?: RegionOptions): <A, E, R>(effect: Effect.Effect<A, E, R>) => Scoped<A, E, R>
 } & Region = dual(
-  (args) => satisfies(args[0], Effect.isEffect),
+  (args) => Effect.isEffect(args[0]),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
     admitted(
       LeaseHolder.extract(Effect.tap(effect, (result) => Effect.flatMap(arraysIn(result), evaluateAll))),
@@ -181,7 +181,7 @@ export const lazy: {
    */
   (options?: RegionOptions): <A, E, R>(effect: Effect.Effect<A, E, R>) => Scoped<A, E, R>
 } & Region = dual(
-  (args) => satisfies(args[0], Effect.isEffect),
+  (args) => Effect.isEffect(args[0]),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
     Effect.withFiber((fiber): Scoped<A, E, R> =>
       fiber.getRef(Recording)

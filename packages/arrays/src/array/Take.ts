@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { isInstance, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
+import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { DType } from "effect-gpu-pool/DType"
@@ -114,14 +114,14 @@ export const take: {
   if (problem !== undefined) return problem
   const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
   if (axis instanceof GpuError) return axis
-  return isInstance(indices, DeviceArray)
+  return indices instanceof DeviceArray
     ? takeAt(self, indices, axis, options?.mode ?? "clip")
     : takeListed(self, indices as Exclude<Indices, DeviceArray>, axis, options?.mode)
 }, (args) => args.length > 2 || (args.length === 2 && !isOptions(args[1])))
 
 const isOptions = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !isArray(value) && !ArrayBuffer.isView(value) &&
-  !isInstance(value, DeviceArray)
+  !(value instanceof DeviceArray)
 
 const modeProblem = (mode: TakeOptions["mode"]): GpuError | undefined =>
   mode === undefined || mode === "clip" || mode === "wrap"

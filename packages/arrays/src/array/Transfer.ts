@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { attempt, isInstance, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
+import { attempt, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type { BufferPool } from "effect-gpu-pool/BufferPool"
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
@@ -271,7 +271,7 @@ export const fromLease: {
 
 /** The shape asked for, when the lease has as many elements; without -1 it may have more. */
 const leaseProblem = (operation: string, lease: unknown): GpuError | undefined =>
-  isInstance(lease, PooledBuffer)
+  lease instanceof PooledBuffer
     ? undefined
     : wrongArgument(operation, lease, "a lease", "Pass a lease of BufferPool.allocate.")
 

@@ -9,7 +9,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { isInstance } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { shown } from "../../../domain/arguments/ShownValue.ts"
 import { FaultPlan, FaultPlans, type FaultWindow } from "../../../domain/device/FaultPlan.ts"
@@ -248,7 +247,7 @@ export interface FaultyOptions extends Schema.Schema.Type<typeof faultyOptions> 
 const faultyOptions = Schema.Struct({
   /** Faults of {@link makeFaults} that are shared with a test; its own ones when left out. */
   faults: LayerOptions.instance<Faults>((operation, _, faults) =>
-    faults === undefined || isInstance(faults, Faults)
+    faults === undefined || faults instanceof Faults
       ? undefined
       : invalidRequest(operation, `${shown(faults)} was given for faults`, "Pass what FaultyAllocator.makeFaults made.")
   )

@@ -4,7 +4,6 @@
  *
  * @internal
  */
-import { isInstance } from "effect-gpu-pool/ArgumentProblem"
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { Operation } from "effect-gpu-pool/Operation"
@@ -57,7 +56,7 @@ export const binaryBody = (operation: ArrayOperation, signatures: BinarySignatur
 
 /** The dtype of an array, `undefined` for everything else. */
 export const typeOf = (operand: unknown): DType | undefined =>
-  isInstance(operand, DeviceArray) ? operand.dtype : undefined
+  operand instanceof DeviceArray ? operand.dtype : undefined
 
 /** A number takes the type of the array beside it. */
 const typeOfNumber = (operand: unknown, beside: unknown): DType | undefined =>
@@ -87,7 +86,7 @@ export const combine = (
 export const nameOf = ({ name }: ArrayOperation): string => `DeviceArray.${name}`
 
 export const notOperands = (name: string, operands: ReadonlyArray<unknown>): GpuError => {
-  const wrong = operands.find((operand) => typeof operand !== "number" && !isInstance(operand, DeviceArray))
+  const wrong = operands.find((operand) => typeof operand !== "number" && !(operand instanceof DeviceArray))
   return operands.every((operand) => typeof operand === "number")
     ? invalidRequest(name, `the operands ${operands.join(", ")} are all numbers`, "Pass at least one device array.")
     : invalidRequest(
