@@ -55,12 +55,6 @@ const bad: ReadonlyArray<readonly [title: string, options: unknown, message: Reg
   ["nothing", undefined, /list of vectors and scalars/],
   ["a number", 5, /5 was given for options\. Pass an object with name, args/],
   ["no arguments", { name: "k", outputs }, /kernel "k".*list of vectors and scalars/],
-  ["arguments that are none", { name: "k", args: [undefined, "x"], outputs }, /neither a vector nor a scalar/],
-  [
-    "an unknown element type",
-    { name: "k", args: [VectorArg("f99" as never, "x")], outputs },
-    /the element type "f99" of argument "x" in kernel "k" is unknown/
-  ],
   ["no outputs", { name: "k", args }, /outputs threw TypeError/],
   ["JavaScript's operators", {
     name: "k",
