@@ -230,6 +230,20 @@ describe("the floors", () => {
     assert.deepStrictEqual(sources.flatMap(violationsOf), [])
   })
 
+  it("imports what its package says that it needs", () => {
+    const undeclared = packages.flatMap(({ folder, name, needs }) => {
+      const imported = sources
+        .filter(({ path }) => isWithin(path, join(folder, "src")) && !isWithin(path, viewerPage))
+        .flatMap(({ imports }) => imports.map(({ specifier }) => packageOf(specifier)))
+        .filter((other) => !other.startsWith(".") && !["node", "<computed>"].includes(other))
+      return Array.from(new Set(imported)).filter((other) => !needs.includes(other)).map((other) =>
+        `${name} imports ${other}`
+      )
+    })
+    assert.deepStrictEqual(undeclared, [])
+    assert.deepStrictEqual(packages.find(({ name }) => name === library)?.needs, ["effect", "koffi", "webgpu"])
+  })
+
   it("loads npm webgpu in one file", () => {
     assert.strictEqual(nodeConstructors(sources).length, 1)
   })

@@ -7,6 +7,8 @@ export const root = join(import.meta.dirname, "../..")
 interface Manifest {
   readonly name: string
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>
+  readonly dependencies?: object
+  readonly peerDependencies?: object
 }
 
 export interface Package {
@@ -14,14 +16,17 @@ export interface Package {
   /** Relative to the repository. */
   readonly folder: string
   readonly exports: Manifest["exports"]
+  /** The packages that an install brings along, or asks for. */
+  readonly needs: ReadonlyArray<string>
 }
 
 /** The library, and the packages around it. */
 export const packages: ReadonlyArray<Package> = ["package.json", ...globSync("packages/*/package.json", { cwd: root })]
   .sort()
   .map((file) => {
-    const { exports, name } = JSON.parse(readFileSync(join(root, file), "utf8")) as Manifest
-    return { name, folder: dirname(file), exports }
+    const manifest = JSON.parse(readFileSync(join(root, file), "utf8")) as Manifest
+    const { dependencies = {}, exports, name, peerDependencies = {} } = manifest
+    return { name, folder: dirname(file), exports, needs: Object.keys({ ...dependencies, ...peerDependencies }) }
   })
 
 /** The source of what a program imports by the name of one of these packages, relative to the repository. */
