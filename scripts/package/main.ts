@@ -1,12 +1,12 @@
 /**
  * What a user meets who installs a packed package in an empty folder: `node scripts/package/main.ts FOLDER`, which has the
- * tarballs. The library brings `effect` alone; documents have no dead links; every entry point can be imported, the programs of
- * every README run, and so does the command.
+ * tarballs. The library brings `effect` alone; documents have no dead links; Node imports every entry point, and Vite bundles
+ * it; the programs of every README run, and so does the command.
  */
 import { execFileSync } from "node:child_process"
 import { commandProblems } from "./Command.ts"
 import { deadLinks } from "./DeadLinks.ts"
-import { entryProblems } from "./EntryPoints.ts"
+import { entryProblems, viteProblems } from "./EntryPoints.ts"
 import { type FreshInstall, withFreshInstall } from "./FreshInstall.ts"
 import { readmeProblems } from "./ReadmePrograms.ts"
 import { packAll, type Tarball } from "./Tarballs.ts"
@@ -70,11 +70,14 @@ const problems = [
   ...await withFreshInstall(
     tarballs,
     ["fast-check"],
-    (install) => tarballs.flatMap(({ name }) => problemsOf(name)(install))
+    async (install) => [
+      ...tarballs.flatMap(({ name }) => problemsOf(name)(install)),
+      ...await viteProblems(install, tarballs.map(({ name }) => name))
+    ]
   )
 ]
 for (const problem of problems) console.error(problem)
 if (problems.length > 0) process.exit(1)
 console.log(
-  "package: in an empty folder every entry point loads, the command runs, and so do the programs of every README"
+  "package: in an empty folder every entry point loads in Node and Vite, the command runs, and so do the programs of every README"
 )
