@@ -5,10 +5,10 @@ const condition = "effect-gpu-pool:source"
 
 /**
  * These do not leave their process as it was, or ask what its heap has. For Oclgrind the loader of drivers gets another
- * environment, which it reads once; parts that cannot be loaded stay among those that `LoadedPart.all` loads; and where steps are
+ * environment, which it reads once; parts that cannot be loaded stay among those that `LazyModule.all` loads; and where steps are
  * counted, the engine compiles nothing any more.
  */
-const alone = "*Oclgrind|*.scale|*.memory|DeviceMemo|LoadedPart|" +
+const alone = "*Oclgrind|*.scale|*.memory|DeviceMemo|LazyModule|" +
   "ReplayScale|ReadTimeline|BlockLedger|EvictionPolicy|*.evidence|*.jobLimit|Spans|PoolMetrics|PoolEvents|KernelMetrics"
 
 const sharing = [

@@ -95,7 +95,7 @@ class SimulatedPool {
 
   #makeRoom(bytes: number, size: number): boolean {
     if (this.core.deficit(bytes) > this.core.heldBytes) return false
-    while (!this.core.reserve(bytes, size)) {
+    while (!this.core.addPending(bytes, size)) {
       const block = this.core.evictNext(this.core.deficit(bytes))
       if (block === undefined) return false
       this.core.freed(block)

@@ -32,7 +32,7 @@ const mutants: ReadonlyArray<Mutant> = [
   ...mutantsOf("src/domain/pool/PoolCore.ts", ["test/domain/PoolCore.model.test.ts"], [
     ["this.managedBytes -= own.capacity", "this.managedBytes -= own.request"],
     ["this.activeBytes -= own.request", "this.activeBytes -= own.capacity"],
-    ["this.reservedBytes -= bytes", "this.reservedBytes -= request"],
+    ["this.pendingBytes -= bytes", "this.pendingBytes -= request"],
     ["this.heldBytes -= bin.size", "this.heldBytes -= block.request"],
     ["block.below = bin.top\n    if (bin.top", "if (bin.top"],
     ["bin.top = block.below\n    block.below = undefined", "bin.top = undefined\n    block.below = undefined"],

@@ -59,7 +59,7 @@ export * as BufferRequest from "./domain/BufferRequest.ts"
  * @category arguments
  * @since 0.1.0
  */
-export * as CheckedStep from "./services/calls/CheckedStep.ts"
+export * as Validated from "./services/calls/Validated.ts"
 
 /**
  * Checks of the arguments of pure functions, which throw a TypeError.
@@ -267,7 +267,7 @@ export * as LeaseRequest from "./services/pool/LeaseRequest.ts"
  * @category loading
  * @since 0.1.0
  */
-export * as LoadedPart from "./services/calls/LoadedPart.ts"
+export * as LazyModule from "./services/calls/LazyModule.ts"
 
 /**
  * Where a buffer or an image lies in an allocation, and whether two overlap.
@@ -323,7 +323,7 @@ export * as Showing from "./domain/arguments/Showing.ts"
  * @category arguments
  * @since 0.1.0
  */
-export * as ShownValue from "./domain/arguments/ShownValue.ts"
+export * as Format from "./domain/arguments/Format.ts"
 
 /**
  * The lines of generated source that a compiler speaks of.

@@ -162,7 +162,7 @@ export * as Reconnecting from "./services/backend/reconnecting/Reconnecting.ts"
  * @category commands
  * @since 0.1.0
  */
-export * as RecordingLimit from "./services/queue/RecordingLimit.ts"
+export * as Backpressure from "./services/queue/Backpressure.ts"
 
 /**
  * Which held blocks a request may get that other queues have used.

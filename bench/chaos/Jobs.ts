@@ -188,7 +188,7 @@ const around: Readonly<Record<string, Around>> = {
   reserved: (job, { next }) => Random.pick(next, [BufferPool.reserve(job, peak), ImagePool.reserve(job, peak)]),
   budgeted: (job, { next }) =>
     BufferPool.withBudget(job, Random.pick(next, [peak, largest]), { onExhausted: "wait", label: "budget" }),
-  inTurn: (job) => BufferPool.inTurn(job),
+  exclusively: (job) => BufferPool.exclusively(job),
   /** On a queue of its own, where the device has several. */
   onQueue: (job, { severalQueues }) =>
     !severalQueues ?

@@ -43,7 +43,7 @@ const causes: Readonly<Record<Ending, ReadonlyArray<GpuError.GpuError["reason"][
 }
 
 /** Whatever does not end within this hangs. */
-const patience = "30 seconds"
+const waitPolicy = "30 seconds"
 
 /** Of one life: more would take long to replay. */
 const mostEvents = 300_000
@@ -65,13 +65,13 @@ const pools = (
     maxBytes: limitBytes,
     maxHeldBytes: Random.pick(next, [undefined, limitBytes / 2]),
     idleTimeToLive: Random.pick(next, [undefined, "50 millis"]),
-    maxOvertakes: Random.pick(next, [0, 1, 16]),
-    suspectAfter: Random.pick(next, ["5 millis", "20 millis"])
+    maxBypasses: Random.pick(next, [0, 1, 16]),
+    deadlockTimeout: Random.pick(next, ["5 millis", "20 millis"])
   })))
 }
 
-const isIdle = ({ activeBlocks, reservedBytes, setAsideBytes, waiters }: PoolFigures): boolean =>
-  activeBlocks + reservedBytes + setAsideBytes + waiters === 0
+const isIdle = ({ activeBlocks, pendingBytes, reservedBytes, waiters }: PoolFigures): boolean =>
+  activeBlocks + pendingBytes + reservedBytes + waiters === 0
 
 type PoolFigures = Effect.Success<typeof DeviceMemory.stats>
 
@@ -138,7 +138,7 @@ export const live = Effect.fnUntraced(function*({ device, load, seed }: Life) {
     yield* Effect.sleep(10)
     hasEnded = true
   }
-  const ended = yield* Effect.timeoutOption(Fiber.await(loaded), patience)
+  const ended = yield* Effect.timeoutOption(Fiber.await(loaded), waitPolicy)
   if (Option.isNone(ended)) {
     const [stats, holders] = yield* Effect.all([memory.stats, memory.holders(5)])
     watch.problem(`seed ${seed}: fibers hang, ends: ${ending}: ${JSON.stringify({ ...stats, holders })}`)

@@ -12,7 +12,7 @@ const coreHolding = (held: number): PoolCore.PoolCore<object> => {
   const core = new PoolCore.PoolCore<object>()
   for (let index = 0; index < held; index++) {
     const size = heldSize(index)
-    core.reserve(size)
+    core.addPending(size)
     core.addHeld(family, size, {})
   }
   return core

@@ -2,9 +2,9 @@
 import { Effect, Schema } from "effect"
 import { BufferPool } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
+import * as Bypassing from "../Bypassing.ts"
 import * as Contender from "../Contender.ts"
 import * as Crowd from "../Crowd.ts"
-import * as Overtaking from "../Overtaking.ts"
 import * as Random from "../Random.ts"
 
 /** Mostly one to eight blocks, and every sixteenth time half of all there are: what others would rather pass. */
@@ -16,7 +16,7 @@ const pairsEach = 4
 const Input = Schema.Struct({
   fibers: Schema.Int,
   sizes: Schema.Literals(["equal", "mixed"]),
-  maxOvertakes: Schema.Int,
+  maxBypasses: Schema.Int,
   seeds: Schema.Array(Schema.Int)
 })
 
@@ -34,9 +34,9 @@ const crowd = Effect.fnUntraced(function*({ fibers, sizes }: typeof Input.Type, 
       return Effect.yieldNow
     })
   })
-  // After a yield a fiber has its whole turn before it, so nobody comes between its number and its place in line.
+  // After a yield a fiber has its whole turn before it, so nobody comes between its number and its place in the wait queue.
   yield* Crowd.nanosPerPair(fibers, Effect.andThen(Effect.yieldNow, arrive), pairsEach)
-  return Overtaking.most(served, certain)
+  return Bypassing.most(served, certain)
 })
 
 const measure = (input: typeof Input.Type) =>
@@ -45,7 +45,7 @@ const measure = (input: typeof Input.Type) =>
       Effect.provide(BufferPool.layer({
         onExhausted: "wait",
         maxBytes: Crowd.blocks * Crowd.blockSize,
-        maxOvertakes: input.maxOvertakes
+        maxBypasses: input.maxBypasses
       })),
       Effect.provide(Host.layer())
     ))

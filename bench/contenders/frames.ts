@@ -29,8 +29,8 @@ const facts: Recording.RecordingFacts = {
     kind: "pool",
     maxBytes: Infinity,
     maxHeldBytes: Infinity,
-    maxOvertakes: 16,
-    suspectAfterMillis: Infinity
+    maxBypasses: 16,
+    deadlockTimeoutMillis: Infinity
   }],
   families: [],
   budgets: [],

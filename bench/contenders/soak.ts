@@ -25,7 +25,7 @@ const roundsPerPool = (seconds: number): number => Math.min(10, Math.max(2, Math
 const fibers = 32
 
 /** Whatever does not end within this hangs. */
-const patience = "30 seconds"
+const waitPolicy = "30 seconds"
 
 const Input = Schema.Struct({ backend: Backend.Name, seconds: Schema.Finite, seed: Schema.Int })
 
@@ -41,8 +41,8 @@ const randomOptions = (next: () => number): BufferPool.BufferPoolOptions => ({
   maxHeldBytes: Random.pick(next, [undefined, limitBytes / 2]),
   idleTimeToLive: Random.pick(next, [undefined, "50 millis"]),
   idleKeepBytes: Random.pick(next, [0, limitBytes / 16]),
-  maxOvertakes: Random.pick(next, [0, 1, 16]),
-  suspectAfter: Random.pick(next, ["20 millis", "100 millis"])
+  maxBypasses: Random.pick(next, [0, 1, 16]),
+  deadlockTimeout: Random.pick(next, ["20 millis", "100 millis"])
 })
 
 /** A pool over the device in context, whose allocator fails at times. */
@@ -66,7 +66,7 @@ const isEmptied = Effect.fnUntraced(function*(
     yield* pool.freeHeld
     const stats = yield* pool.stats
     const buffers = device.driverObjects.liveByKind["buffer"] ?? 0
-    if (stats.managedBlocks + stats.reservedBytes + stats.waiters + stats.activeBytes + buffers === 0) return undefined
+    if (stats.managedBlocks + stats.pendingBytes + stats.waiters + stats.activeBytes + buffers === 0) return undefined
     if (left === 1) return { ...stats, buffers, holders: yield* pool.holders(5) }
     yield* Effect.sleep(10)
   }
@@ -95,7 +95,7 @@ const runAll = (means: Meddling.Means, seed: number, millis: number) =>
     })
     yield* Effect.raceFirst(
       Effect.all(workers, { concurrency: "unbounded", discard: true }),
-      Effect.delay(hang, patience)
+      Effect.delay(hang, waitPolicy)
     )
   }).pipe(Effect.scoped)
 
@@ -137,7 +137,7 @@ const sideshow = Effect.fnUntraced(function*(device: Devices.SoakDevice, seed: n
       if (next() < 0.5) device.lose()
       return workers
     })).pipe(Effect.provideContext(services))
-    const ended = yield* Effect.timeoutOption(Fiber.joinAll(running), patience)
+    const ended = yield* Effect.timeoutOption(Fiber.joinAll(running), waitPolicy)
     if (Option.isNone(ended)) side.problem("fibers hang after their pool was closed")
     return driverObjects
   }).pipe(Effect.scoped)

@@ -115,21 +115,21 @@ const byWaiters = Effect.map(Effect.forEach(others, grown), (crowds) => {
   })
 })
 
-const defaultMaxOvertakes = 16
+const defaultMaxBypasses = 16
 const seeds = [1, 2, 3]
 
 const lines = [
-  { sizes: "equal", maxOvertakes: defaultMaxOvertakes },
-  { sizes: "mixed", maxOvertakes: 0 },
-  { sizes: "mixed", maxOvertakes: 1 },
-  { sizes: "mixed", maxOvertakes: 4 },
-  { sizes: "mixed", maxOvertakes: defaultMaxOvertakes }
+  { sizes: "equal", maxBypasses: defaultMaxBypasses },
+  { sizes: "mixed", maxBypasses: 0 },
+  { sizes: "mixed", maxBypasses: 1 },
+  { sizes: "mixed", maxBypasses: 4 },
+  { sizes: "mixed", maxBypasses: defaultMaxBypasses }
 ] as const
 
-const line = ({ maxOvertakes, sizes }: typeof lines[number]) =>
+const line = ({ maxBypasses, sizes }: typeof lines[number]) =>
   Effect.map(
-    Contender.run(Fairness.contender, { fibers: 2000, maxOvertakes, seeds, sizes }),
-    (most) => ({ name: `${sizes} sizes, maxOvertakes ${maxOvertakes}`, maxOvertakes, most: Measure.make("", most) })
+    Contender.run(Fairness.contender, { fibers: 2000, maxBypasses, seeds, sizes }),
+    (most) => ({ name: `${sizes} sizes, maxBypasses ${maxBypasses}`, maxBypasses, most: Measure.make("", most) })
   )
 
 const fairness = Effect.map(Effect.forEach(lines, line), (rows) =>
@@ -137,12 +137,12 @@ const fairness = Effect.map(Effect.forEach(lines, line), (rows) =>
     tables: [{
       title: "the most that a waiter was passed",
       columns: ["bound", "measured"],
-      rows: rows.map(({ maxOvertakes, most, name }) => ({ name, cells: [Measure.make("", [maxOvertakes]), most] }))
+      rows: rows.map(({ maxBypasses, most, name }) => ({ name, cells: [Measure.make("", [maxBypasses]), most] }))
     }],
-    checks: rows.map(({ maxOvertakes, most, name }) => ({
-      name: `overtakes of one waiter, ${name}`,
+    checks: rows.map(({ maxBypasses, most, name }) => ({
+      name: `bypasses of one waiter, ${name}`,
       figure: Measure.make("", [Measure.most(most)]),
-      atMost: maxOvertakes
+      atMost: maxBypasses
     }))
   }))
 

@@ -116,7 +116,8 @@ const together: Action = ({ pool }, next) =>
 
 const hold: Action = ({ pool }, next) => two(pool, [size(next), size(next)], next, "hold")
 
-const inTurn: Action = ({ pool }, next) => pool.inTurn(two(pool, [size(next), size(next)], next, "inTurn"))
+const exclusively: Action = ({ pool }, next) =>
+  pool.exclusively(two(pool, [size(next), size(next)], next, "exclusively"))
 
 const all: Readonly<Record<string, Action>> = {
   allocate,
@@ -132,7 +133,7 @@ const all: Readonly<Record<string, Action>> = {
   reserve,
   together,
   hold,
-  inTurn
+  exclusively
 }
 
 const names = Object.keys(all)

@@ -36,8 +36,8 @@ export const watched = (
   pool: BufferPool.Pool,
   watch: Watch
 ): { readonly pool: BufferPool.Pool; readonly look: Effect.Effect<void> } => {
-  const look = Effect.map(pool.stats, ({ managedBytes, reservedBytes, waiters }) => {
-    watch.look(managedBytes + reservedBytes)
+  const look = Effect.map(pool.stats, ({ managedBytes, pendingBytes, waiters }) => {
+    watch.look(managedBytes + pendingBytes)
     if (waiters > 0) watch.count("seen with waiters")
   })
   return {

@@ -24,8 +24,8 @@ export const setLimit = Effect.fnUntraced(function*(
   yield* pool.setLimit(
     asFraction && memoryBytes !== undefined ? { maxFraction: bytes / memoryBytes } : { maxBytes: bytes }
   )
-  const { managedBytes, reservedBytes } = yield* pool.stats
-  watch.limitIs(yield* pool.maxBytes, managedBytes + reservedBytes)
+  const { managedBytes, pendingBytes } = yield* pool.stats
+  watch.limitIs(yield* pool.maxBytes, managedBytes + pendingBytes)
 })
 
 const window = (next: () => number) => ({

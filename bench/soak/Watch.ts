@@ -85,7 +85,7 @@ export class Watch {
     else if (!Cause.hasDies(cause) && error instanceof GpuError.GpuError && this.#isExpected(error)) {
       const { reason } = error
       this.count(reason._tag)
-      if (reason._tag === "OutOfMemory" && reason.standstill.length > 0) this.count("standstill")
+      if (reason._tag === "OutOfMemory" && reason.deadlock.length > 0) this.count("deadlock")
     } else this.problem(`${what}: ${Cause.pretty(cause)}`)
   }
 

@@ -11,17 +11,17 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { valid } from "../domain/arguments/ArgumentProblem.ts"
+import { line } from "../domain/arguments/Format.ts"
 import * as LayerOptions from "../domain/arguments/LayerOptions.ts"
-import { line } from "../domain/arguments/ShownValue.ts"
 import { doctor } from "../domain/device/DriverHint.ts"
-import { DeviceUnavailable, type GpuError, isGpuError, make, type TriedDevice } from "../domain/GpuError.ts"
+import { DeviceUnavailable, type GpuError, isGpuError, make, type ProbedDevice } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import * as PartSelector from "../domain/selection/PartSelector.ts"
 import { type Backend, OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
 import type * as BufferPools from "../services/backend/several/BufferPools.ts"
-import { checkedStep } from "../services/calls/CheckedStep.ts"
+import { validated } from "../services/calls/Validated.ts"
 import { Backends } from "./Backends.ts"
 import { layerPools as poolsOver, type PoolsOptions } from "./LayerPools.ts"
 import { layerOf } from "./OpenListed.ts"
@@ -86,12 +86,12 @@ const listFor = (selector: Pick<DeviceSelector.DeviceSelector, "some">): Effect.
 
 const namesOf = (backends: ReadonlyArray<Backend>): ReadonlyArray<string> => backends.map(({ name }) => name)
 
-/** As `checkedStep`, with the names of the backends that a selection can name. */
+/** As `validated`, with the names of the backends that a selection can name. */
 const selectingStep = <A, E, R>(
   operation: string,
   f: (operation: string, backends: ReadonlyArray<string>) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GpuError, R> =>
-  Effect.flatMap(Backends, (all) => checkedStep(operation, (operation) => f(operation, namesOf(all))))
+  Effect.flatMap(Backends, (all) => validated(operation, (operation) => f(operation, namesOf(all))))
 
 const notLoaded = (backend: string, error: GpuError): ListedDevice => ({
   backend,
@@ -143,13 +143,13 @@ export const select = (
 
 const lookUp = `Run \`npx @effect-gpu-pool/cli devices\` to see what there is. ${doctor}`
 
-const triedOf = ({ backend, selector, why }: DeviceSelector.Miss): TriedDevice => ({
+const triedOf = ({ backend, selector, why }: DeviceSelector.Miss): ProbedDevice => ({
   backend,
   device: selector === backend ? "any device" : selector.slice(backend.length + 1),
   why
 })
 
-const unavailable = (tried: ReadonlyArray<TriedDevice>, hint: string): GpuError =>
+const unavailable = (tried: ReadonlyArray<ProbedDevice>, hint: string): GpuError =>
   make(new DeviceUnavailable({ tried, hint }))
 
 /**
@@ -400,7 +400,7 @@ const hasNvidia = Effect.map(listFor(nvidia), (listed) => {
 /** The devices to try, in order, those left out, and the advice when none opens. */
 interface Candidates {
   readonly devices: ReadonlyArray<ListedDevice>
-  readonly leftOut: ReadonlyArray<TriedDevice>
+  readonly leftOut: ReadonlyArray<ProbedDevice>
   readonly hint: string
 }
 
@@ -443,7 +443,7 @@ const openFirst = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const { devices, hint, leftOut } = yield* candidatesOf(by)
   const scope = yield* Scope.Scope
-  const failed: Array<TriedDevice> = []
+  const failed: Array<ProbedDevice> = []
   for (const device of devices) {
     const own = yield* Scope.fork(scope)
     const opened = yield* Effect.result(Layer.buildWithScope(yield* layerOf(device, options), own))

@@ -12,7 +12,7 @@ import * as Result from "effect/Result"
 import { constants, open } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
-import { shown, thrownText } from "../domain/arguments/ShownValue.ts"
+import { formatted, thrownText } from "../domain/arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 
@@ -101,7 +101,7 @@ export const firstOf = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Choice, GpuError> {
   const home = options.home ?? homeOfUser()
   if (typeof home !== "string") {
-    return yield* invalidRequest(operation, `${shown(home)} was given for the home folder`, "Pass a path.")
+    return yield* invalidRequest(operation, `${formatted(home)} was given for the home folder`, "Pass a path.")
   }
   for (const { file, nvidiaOnly, parse, variable } of places) {
     if (file !== undefined && home === "") continue

@@ -1,10 +1,10 @@
 /**
- * The rules for a request for memory, checked before the ladder begins.
+ * The rules for a request for memory, checked before the fallback begins.
  *
  * @since 0.1.0
  */
+import { formatted } from "./arguments/Format.ts"
 import * as Label from "./arguments/Label.ts"
-import { shown } from "./arguments/ShownValue.ts"
 import * as BufferUsageRules from "./BufferUsageRules.ts"
 import type { DeviceLimits } from "./device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, LimitExceeded, type LimitOwner, make } from "./GpuError.ts"
@@ -18,7 +18,7 @@ import { type GpuError, invalidRequest, LimitExceeded, type LimitOwner, make } f
 export const sizeProblem = (operation: string, size: number): GpuError | undefined =>
   Number.isSafeInteger(size) && size >= 0 ? undefined : invalidRequest(
     operation,
-    `the size ${shown(size)} is no whole number of bytes from 0 to 2^53 - 1`,
+    `the size ${formatted(size)} is no whole number of bytes from 0 to 2^53 - 1`,
     sizeHint(size)
   )
 

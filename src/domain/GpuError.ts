@@ -9,7 +9,7 @@
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { line, lines, list, shownBytes } from "./arguments/ShownValue.ts"
+import { line, lines, list, shownBytes } from "./arguments/Format.ts"
 import * as DriverHint from "./device/DriverHint.ts"
 import { describe } from "./ErrorStack.ts"
 import type { HolderGroup } from "./pool/HolderSums.ts"
@@ -72,7 +72,7 @@ interface Tagged {
 const reasonText = ({ _tag, message }: Tagged): string => `${_tag}: ${message}`
 
 /**
- * A job of a standstill: it waits for memory of other jobs that wait too, and mostly has some. All sizes are bytes.
+ * A job of a deadlock: it waits for memory of other jobs that wait too, and mostly has some. All sizes are bytes.
  *
  * @category models
  * @since 0.1.0
@@ -82,7 +82,7 @@ export interface WaitingJob {
   readonly label: string | undefined
   /** What it waits for. */
   readonly requested: number
-  /** Capacity of its leases, and the bytes that are set aside for it. */
+  /** Capacity of its leases, and the bytes that are reserved for it. */
   readonly holdsBytes: number
   /** Its largest leases, at most three. */
   readonly holds: ReadonlyArray<{ readonly label: string | undefined; readonly size: number }>
@@ -103,17 +103,17 @@ const jobText = ({ holds, holdsBytes, label, requested }: WaitingJob): string =>
 }
 
 /**
- * A step of the out-of-memory ladder, in the order in which they are tried.
+ * A step of the out-of-memory fallback, in the order in which they are tried.
  *
  * @category models
  * @since 0.1.0
  */
-export type Rung = typeof rung.Type
+export type FallbackStep = typeof step.Type
 
-const rung = Schema.Literals(["bin", "borrow", "driver", "reclaim", "evict", "exact", "handlers", "wait"])
+const step = Schema.Literals(["bin", "borrow", "driver", "reclaim", "evict", "exact", "handlers", "wait"])
 
 /**
- * The memory does not exist now, but could after a release. Retryable while other bytes are active, reserved or set aside.
+ * The memory does not exist now, but could after a release. Retryable while other bytes are active, pending or reserved.
  *
  * All sizes are bytes. Only a pool fills all fields from `limit` to `holders`; a limiting allocator fills its limit and
  * the bytes that count against it. Otherwise the byte counts are zero, and the message leaves them out.
@@ -157,9 +157,9 @@ export class OutOfMemory
     /** Capacity of the active and held blocks. */
     managedBytes: number,
     /** Bytes of driver allocations under way. */
+    pendingBytes: number,
+    /** Bytes that are reserved for effects under `BufferPool.reserve`, and that these do not use now. */
     reservedBytes: number,
-    /** Bytes that are set aside for effects under `BufferPool.reserve`, and that these do not use now. */
-    setAsideBytes: number,
     /** Capacity of the largest block that is still held. */
     largestHeldBytes: number,
     /**
@@ -168,14 +168,14 @@ export class OutOfMemory
      */
     shared: Schema.optional(Schema.Struct({ maxBytes: number, bytesOfOthers: number })),
     /** What was tried, in order. */
-    rungs: Schema.Array(rung),
+    stepsTried: Schema.Array(step),
     /** How long the request waited before it gave up, in milliseconds; `undefined` when it did not time out. */
     waitedMillis: Schema.UndefinedOr(number),
     /**
      * The jobs that waited for each other when the pool failed this one, the youngest; empty otherwise. A retry can
      * succeed when it first gives back this job's memory. One job alone has waited for its own memory, and would do so again.
      */
-    standstill: Schema.Array(waitingJob),
+    deadlock: Schema.Array(waitingJob),
     /** The largest active leases, at most three, largest first. */
     holders: Schema.Array(holder),
     /** All active leases summed by label and call site: the five groups with the most bytes, from the most. */
@@ -184,7 +184,7 @@ export class OutOfMemory
 {
   get isRetryable(): boolean {
     const ofOthers = this.shared?.bytesOfOthers ?? 0
-    return this.standstill.length !== 1 && this.activeBytes + this.reservedBytes + this.setAsideBytes + ofOthers > 0
+    return this.deadlock.length !== 1 && this.activeBytes + this.pendingBytes + this.reservedBytes + ofOthers > 0
   }
   override toString(): string {
     return reasonText(this)
@@ -193,7 +193,7 @@ export class OutOfMemory
     if (this.pooled) return this.pooledMessage
     const limit = this.limit === Infinity
       ? ""
-      : ` under maxBytes ${this.limit} B: ${this.activeBytes} B are allocated and ${this.reservedBytes} B reserved`
+      : ` under maxBytes ${this.limit} B: ${this.activeBytes} B are allocated and ${this.pendingBytes} B pending`
     return `Out of memory: ${this.requested} bytes could not be allocated${limit}. ` +
       "Ask for less, or give other buffers back first."
   }
@@ -213,9 +213,9 @@ export class OutOfMemory
     const { bytesOfOthers, maxBytes } = this.shared
     return `; others use ${bytesOfOthers} B of the allocator's ${maxBytes} B`
   }
-  private get standstillMessage(): string {
-    const jobs = this.standstill.map(jobText).join("; ")
-    if (this.standstill.length === 1) {
+  private get deadlockMessage(): string {
+    const jobs = this.deadlock.map(jobText).join("; ")
+    if (this.deadlock.length === 1) {
       return `Out of memory: ${this.requested} bytes requested, ${this.limitText}, and all that is in use belongs to the ` +
         `job that asks, so it waits for its own memory: ${jobs}. A retry comes to the same end: give leases back first, ` +
         `ask for less at a time, or raise ${this.raise}.`
@@ -226,14 +226,14 @@ export class OutOfMemory
       "BufferPool.reserve or BufferPool.allocateAll."
   }
   private get pooledMessage(): string {
-    const tried = this.rungs.length === 0 ? "" : `; tried ${this.rungs.join(", ")}`
+    const tried = this.stepsTried.length === 0 ? "" : `; tried ${this.stepsTried.join(", ")}`
     const waited = this.waitedMillis === undefined ? "" : `, waited ${this.waitedMillis} ms`
     const holders = this.holderGroups.slice(0, mostGroups).map(groupText).join("; ")
-    if (this.standstill.length > 0) return this.standstillMessage
+    if (this.deadlock.length > 0) return this.deadlockMessage
     return `Out of memory: ${this.requested} bytes requested (block of ${this.blockSize} B), ${this.limitText}, ` +
       `active ${this.activeBytes} B, held ${this.heldBytes} B, managed ${this.managedBytes} B, ` +
-      `reserved ${this.reservedBytes} B, ` +
-      (this.setAsideBytes === 0 ? "" : `set aside ${this.setAsideBytes} B, `) +
+      `pending ${this.pendingBytes} B, ` +
+      (this.reservedBytes === 0 ? "" : `reserved ${this.reservedBytes} B, `) +
       `largest held block ${this.largestHeldBytes} B${this.sharedText}${tried}${waited}` +
       (holders === "" ? ". " : `; held by ${holders}. `) +
       (this.isRetryable
@@ -371,7 +371,7 @@ export class InvalidRequest
  * @category models
  * @since 0.1.0
  */
-export interface TriedDevice {
+export interface ProbedDevice {
   /** `"webgpu"`, `"opencl"` or `"host"`. */
   readonly backend: string
   /** Its name as far as it is known, else the part that is missing, as `loader`. */
@@ -380,7 +380,7 @@ export interface TriedDevice {
   readonly why: string
 }
 
-const triedDevice: Schema.Codec<TriedDevice> = Schema.Struct({
+const triedDevice: Schema.Codec<ProbedDevice> = Schema.Struct({
   backend: Schema.String,
   device: Schema.String,
   why: Schema.String
@@ -834,7 +834,7 @@ export const unsupported = (operation: string, backend: string, feature: string,
  */
 export const outOfMemory = (
   bytes: number,
-  evidence?: Partial<Pick<OutOfMemory, "limit" | "activeBytes" | "managedBytes" | "reservedBytes" | "rungs">>
+  evidence?: Partial<Pick<OutOfMemory, "limit" | "activeBytes" | "managedBytes" | "pendingBytes" | "stepsTried">>
 ): GpuError =>
   make(
     new OutOfMemory({
@@ -846,12 +846,12 @@ export const outOfMemory = (
       activeBytes: 0,
       heldBytes: 0,
       managedBytes: 0,
+      pendingBytes: 0,
       reservedBytes: 0,
-      setAsideBytes: 0,
       largestHeldBytes: 0,
-      rungs: ["driver"],
+      stepsTried: ["driver"],
       waitedMillis: undefined,
-      standstill: [],
+      deadlock: [],
       holders: [],
       holderGroups: [],
       ...evidence

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { shown } from "./arguments/ShownValue.ts"
+import { formatted } from "./arguments/Format.ts"
 import { type GpuError, invalidRequest } from "./GpuError.ts"
 
 /**
@@ -40,13 +40,15 @@ export const of = (kind: "buffer" | "image", flags: Readonly<Record<string, numb
   const all = Object.values(flags).reduce((union, flag) => union | flag, 0)
   const format = (usage: number): string => {
     const set = Object.keys(flags).filter((name) => has(usage, flags[name]!))
-    return set.length === 0 ? `none (${shown(usage)})` : set.join(" | ")
+    return set.length === 0 ? `none (${formatted(usage)})` : set.join(" | ")
   }
   return {
     format,
     // A mask does not see the bits of a number from 2^32 on.
     unknown: (usage) =>
-      Number.isInteger(usage) && usage >= 0 && usage <= all ? undefined : `the usage ${shown(usage)} has unknown flags`,
+      Number.isInteger(usage) && usage >= 0 && usage <= all
+        ? undefined
+        : `the usage ${formatted(usage)} has unknown flags`,
     lackProblem: (operation, usage, needed) =>
       has(usage, needed) ? undefined : invalidRequest(
         operation,

@@ -45,7 +45,7 @@ const held = (count: number, bytes: number) =>
 const expectStats = (expected: Partial<PoolStats.PoolStats>) =>
   Effect.map(BufferPool.stats, (stats) => {
     deepStrictEqual({ ...stats, ...expected }, stats)
-    strictEqual(stats.reservedBytes, 0)
+    strictEqual(stats.pendingBytes, 0)
   })
 
 const outOfMemory = Effect.fnUntraced(function*(bytes: number) {
@@ -86,13 +86,13 @@ describe("out of memory for real", () => {
         activeBytes: 490 * MiB,
         heldBytes: 0,
         managedBytes: 490 * MiB,
+        pendingBytes: 0,
         reservedBytes: 0,
-        setAsideBytes: 0,
         largestHeldBytes: 0,
         pooled: true,
-        rungs: ["bin", "driver", "reclaim"],
+        stepsTried: ["bin", "driver", "reclaim"],
         waitedMillis: undefined,
-        standstill: [],
+        deadlock: [],
         holders: [["120 MiB", 120], ["110 MiB", 110], ["100 MiB", 100]],
         holderGroups: [["100 MiB", 2, 200], ["120 MiB", 1, 120], ["110 MiB", 1, 110], ["60 MiB", 1, 60]]
       })
@@ -107,7 +107,7 @@ describe("out of memory for real", () => {
       yield* BufferPool.allocate(150 * MiB)
       yield* held(2, 50 * MiB)
       const { reason } = yield* outOfMemory(200 * MiB)
-      deepStrictEqual(reason.rungs, ["bin", "driver", "reclaim", "evict"])
+      deepStrictEqual(reason.stepsTried, ["bin", "driver", "reclaim", "evict"])
       strictEqual(reason.heldBytes, 0)
       yield* expectStats({ heldBlocks: 0, managedBytes: 400 * MiB, driverFrees: 2 })
     })))

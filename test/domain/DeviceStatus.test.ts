@@ -15,7 +15,7 @@ const steps = fc.array(
 )
 
 /** What each listener heard, and whether it should have heard it. */
-interface Heard {
+interface ObservedMemory {
   readonly errors: Array<GpuError>
   readonly stop: () => void
   listening: boolean
@@ -40,7 +40,7 @@ describe("DeviceStatus", () => {
   it("tells each listener exactly once, late ones at once, and none that stopped", () => {
     fc.assert(fc.property(steps, (all) => {
       const status = new DeviceStatus("host")
-      const heard: Array<Heard> = []
+      const heard: Array<ObservedMemory> = []
       let lost = false
       for (const step of all) {
         if (step.act === "listen") {

@@ -15,7 +15,7 @@ const policies = [
 type Core = PoolCore<string, string>
 
 const make = (core: Core, size: number, value = `${size}`, family = "f"): PoolBlock<string, string> => {
-  assert.isTrue(core.reserve(size))
+  assert.isTrue(core.addPending(size))
   return core.addActive(family, size, value, size)
 }
 
@@ -181,7 +181,7 @@ const stepsOf = (eviction: EvictionPolicy.EvictionPolicy, held: number, missing:
   const core: Core = new PoolCore({ eviction })
   const size = (n: number) => 1 + (n * 7919) % held
   for (let n = 0; n < held; n++) {
-    core.reserve(size(n))
+    core.addPending(size(n))
     core.addHeld(n % 3 === 0 ? "f" : "g", size(n), "")
   }
   for (let n = 0; n < held; n += 2) {

@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Rpc from "effect/rpc/Rpc"
 import * as Schema from "effect/Schema"
 import * as fc from "fast-check"
-import { shownBytes } from "../../src/domain/arguments/ShownValue.ts"
+import { shownBytes } from "../../src/domain/arguments/Format.ts"
 import * as GpuError from "../../src/domain/GpuError.ts"
 import type { HolderGroup } from "../../src/domain/pool/HolderSums.ts"
 
@@ -45,7 +45,7 @@ const group: fc.Arbitrary<HolderGroup> = fc.record({
   leases: fc.integer({ min: 1, max: 1e6 }),
   bytes
 })
-const rungs = fc.subarray<GpuError.Rung>(["bin", "driver", "reclaim", "evict", "exact"], { minLength: 1 })
+const stepsTried = fc.subarray<GpuError.FallbackStep>(["bin", "driver", "reclaim", "evict", "exact"], { minLength: 1 })
 
 const evidence = fc.record({
   requested: bytes,
@@ -57,13 +57,13 @@ const evidence = fc.record({
   activeBytes: fc.oneof(bytes, fc.constant(0)),
   heldBytes: bytes,
   managedBytes: bytes,
+  pendingBytes: fc.oneof(bytes, fc.constant(0)),
   reservedBytes: fc.oneof(bytes, fc.constant(0)),
-  setAsideBytes: fc.oneof(bytes, fc.constant(0)),
   largestHeldBytes: bytes,
   shared: fc.option(shared, { nil: undefined }),
-  rungs,
+  stepsTried,
   waitedMillis: fc.option(fc.nat(), { nil: undefined }),
-  standstill: fc.constant([]),
+  deadlock: fc.constant([]),
   holders: fc.array(holder, { maxLength: 3 }),
   holderGroups: fc.array(group, { maxLength: 3 })
 })
@@ -79,9 +79,9 @@ const outOfMemory = evidence.map((fields): Case => ({
     fields.activeBytes,
     fields.heldBytes,
     fields.managedBytes,
-    fields.reservedBytes,
+    fields.pendingBytes,
     fields.largestHeldBytes,
-    ...fields.rungs,
+    ...fields.stepsTried,
     ...(fields.waitedMillis === undefined ? [] : [`waited ${fields.waitedMillis} ms`]),
     ...fields.holderGroups.flatMap(({ bytes, callSite, label, leases }) =>
       given(label ?? "(no label)", callSite, leases, shownBytes(bytes))
@@ -198,7 +198,7 @@ const anyCase = fc.oneof(...Object.values(cases))
 const anyReason = fc.oneof(
   anyCase.map(({ reason }) => reason),
   evidence.chain((fields) =>
-    fc.array(waitingJob, { maxLength: 3 }).map((standstill) => new GpuError.OutOfMemory({ ...fields, standstill }))
+    fc.array(waitingJob, { maxLength: 3 }).map((deadlock) => new GpuError.OutOfMemory({ ...fields, deadlock }))
   ),
   fc.record({ operation: word, problem: word, hint: word, position: fc.nat() }).map((fields) =>
     new GpuError.InvalidRequest(fields)
@@ -271,16 +271,16 @@ describe("GpuError", () => {
     fc.assert(fc.property(anyCase, ({ reason }) => {
       const { isRetryable } = GpuError.make(reason)
       const expected = reason._tag === "OutOfMemory" &&
-        reason.activeBytes + reason.reservedBytes + reason.setAsideBytes > 0
+        reason.activeBytes + reason.pendingBytes + reason.reservedBytes > 0
       assert.strictEqual(isRetryable, expected)
     }))
   })
 
   it.each([[0, 0, 0, false], [1, 0, 0, true], [0, 1, 0, true], [0, 0, 1, true], [1, 1, 1, true]] as const)(
-    "OutOfMemory with %i active, %i reserved and %i set aside bytes is retryable: %s",
-    (activeBytes, reservedBytes, setAsideBytes, expected) => {
+    "OutOfMemory with %i active, %i pending and %i reserved bytes is retryable: %s",
+    (activeBytes, pendingBytes, reservedBytes, expected) => {
       fc.assert(fc.property(evidence, (fields) => {
-        const error = GpuError.make(new GpuError.OutOfMemory({ ...fields, activeBytes, reservedBytes, setAsideBytes }))
+        const error = GpuError.make(new GpuError.OutOfMemory({ ...fields, activeBytes, pendingBytes, reservedBytes }))
         assert.strictEqual(error.isRetryable, expected)
         assert.strictEqual(error.message.includes("Release leases and retry"), expected)
       }))

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { line, shown } from "../../src/domain/arguments/ShownValue.ts"
+import { formatted, line } from "../../src/domain/arguments/Format.ts"
 import { invalidRequest } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ImageArg, type KernelArgument, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
@@ -136,7 +136,7 @@ describe("Kernel.check", () => {
     const args = [VectorArg("f32", "x"), ScalarArg("f32", "a")] as const
     assert.isUndefined(Kernel.check(Kernel.make({ name: "k", args, body: {}, itemwise: ["x"] })))
     for (const name of ["a", "z", "x_length", undefined]) {
-      refuses(Kernel.make({ name: "k", args, body: {}, itemwise: ["x", name as never] }), shown(name), "itemwise")
+      refuses(Kernel.make({ name: "k", args, body: {}, itemwise: ["x", name as never] }), formatted(name), "itemwise")
     }
   })
 
@@ -144,7 +144,7 @@ describe("Kernel.check", () => {
     const args = [VectorArg("f32", "x"), ScalarArg("u32", "span"), ScalarArg("vec2<u32>", "spans")] as const
     assert.isUndefined(Kernel.check(Kernel.make({ name: "k", args, body: {}, workPerItem: "span" })))
     for (const name of ["x", "z", "spans", 7, null]) {
-      refuses(Kernel.make({ name: "k", args, body: {}, workPerItem: name as never }), shown(name), "workPerItem")
+      refuses(Kernel.make({ name: "k", args, body: {}, workPerItem: name as never }), formatted(name), "workPerItem")
     }
   })
 

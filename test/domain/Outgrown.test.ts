@@ -19,7 +19,7 @@ class Owner {
     const most = SizePolicy.borrowLimit(policy, blockSize)
     const hit = this.core.acquire(family, blockSize, size, most)
     if (hit !== undefined) return hit
-    this.core.reserve(blockSize, size)
+    this.core.addPending(blockSize, size)
     for (const block of this.core.evictOutgrown(family, blockSize, most)) {
       this.core.freed(block)
       this.freed++

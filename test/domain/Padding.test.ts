@@ -49,7 +49,7 @@ class Owner {
     const capacity = [blockSize, size].find((bytes) => core.deficit(bytes) <= core.heldBytes)
     if (capacity === undefined) return false
     for (const block of core.trim(core.managedBytes - core.deficit(capacity))) core.freed(block)
-    assert.isTrue(core.reserve(capacity, size))
+    assert.isTrue(core.addPending(capacity, size))
     for (const block of core.evictOutgrown(0, capacity, borrowLimit)) core.freed(block)
     this.leases.push(answers ? core.addActive(0, capacity, undefined, size) : { size, capacity })
     return true
@@ -101,20 +101,20 @@ describe("the padding under a limit", () => {
   it("follows the limit", () => {
     const core = new PoolCore<undefined>({ maxBytes: 1200 })
     assert.strictEqual(core.nextPadding, 50)
-    assert.isTrue(core.reserve(140, 100))
+    assert.isTrue(core.addPending(140, 100))
     assert.strictEqual(core.paddingBytes, 40)
     assert.strictEqual(core.nextPadding, 30)
     core.setMaxBytes(Infinity)
     assert.strictEqual(core.nextPadding, Infinity)
     core.setMaxBytes(2400)
     assert.strictEqual(core.nextPadding, 80)
-    core.unreserve(140, 100)
+    core.removePending(140, 100)
     assert.strictEqual(core.paddingBytes, 0)
   })
 
   it("is 0 of reservations that do not say what was asked for", () => {
     const core = new PoolCore<undefined>({ maxBytes: 1200 })
-    assert.isTrue(core.reserve(200))
+    assert.isTrue(core.addPending(200))
     const block = core.addActive(0, 200, undefined, 150)
     assert.strictEqual(core.paddingBytes, 50)
     core.release(block)

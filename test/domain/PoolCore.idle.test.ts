@@ -9,7 +9,7 @@ type Core = PoolCore<string>
 const decaying = (steps: number, keepBytes = 0): Core => new PoolCore({ idle: { steps, keepBytes } })
 
 const hold = (core: Core, size: number, value = String(size)): void => {
-  assert.isTrue(core.reserve(size))
+  assert.isTrue(core.addPending(size))
   core.addHeld(0, size, value)
 }
 
@@ -185,7 +185,7 @@ class Watched {
     const { core } = this
     const hit = core.acquire(0, size, size, 2 * size)
     this.idle = this.idle.filter(({ block }) => block !== hit)
-    if (hit === undefined) assert.isTrue(core.reserve(size))
+    if (hit === undefined) assert.isTrue(core.addPending(size))
     return hit ?? core.addActive(0, size, "", size)
   }
 

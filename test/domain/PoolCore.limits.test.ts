@@ -4,12 +4,12 @@ import { type PoolBlock, PoolCore, type PoolCoreOptions } from "../../src/domain
 type Core = PoolCore<string>
 
 const active = (core: Core, size: number, value = String(size)): PoolBlock<string> => {
-  assert.isTrue(core.reserve(size))
+  assert.isTrue(core.addPending(size))
   return core.addActive(0, size, value, size)
 }
 
 const held = (core: Core, size: number, value = String(size)): PoolBlock<string> => {
-  assert.isTrue(core.reserve(size))
+  assert.isTrue(core.addPending(size))
   return core.addHeld(0, size, value)
 }
 
@@ -31,19 +31,19 @@ const freeExcess = (core: Core): Array<string | undefined> => {
 const drainOldest = (core: Core): Array<string | undefined> =>
   Array.from({ length: core.heldBlocks }, () => free(core, core.evictOldest()))
 
-describe("PoolCore.reserve", () => {
-  it("gives what the limit leaves to the byte, of managed and reserved bytes together, and of a limit outside", () => {
+describe("PoolCore.addPending", () => {
+  it("gives what the limit leaves to the byte, of managed and pending bytes together, and of a limit outside", () => {
     for (const outside of [undefined, { leftBytes: 100 }]) {
       const core: Core = new PoolCore({ maxBytes: outside === undefined ? 100 : 1000 })
       core.outer = outside
-      assert.isFalse(core.reserve(101))
+      assert.isFalse(core.addPending(101))
       active(core, 60)
-      assert.isFalse(core.reserve(41))
-      assert.isTrue(core.reserve(30))
-      assert.isFalse(core.reserve(11))
+      assert.isFalse(core.addPending(41))
+      assert.isTrue(core.addPending(30))
+      assert.isFalse(core.addPending(11))
       assert.strictEqual(core.deficit(11), 1)
-      assert.isTrue(core.reserve(10))
-      assert.isFalse(core.reserve(1))
+      assert.isTrue(core.addPending(10))
+      assert.isFalse(core.addPending(1))
     }
   })
 })
@@ -53,7 +53,7 @@ describe("PoolCore.setMaxBytes", () => {
     const core: Core = new PoolCore()
     const [a, b, c] = [active(core, 60, "a"), active(core, 60, "b"), active(core, 40, "c")]
     core.setMaxBytes(100)
-    assert.isFalse(core.reserve(1))
+    assert.isFalse(core.addPending(1))
     assert.isFalse(core.release(a))
     core.freed(a)
     assert.strictEqual(core.managedBytes, 100)
@@ -65,19 +65,19 @@ describe("PoolCore.setMaxBytes", () => {
   it("counts reservations, and ends an excess with the one that fails", () => {
     const core: Core = new PoolCore({ maxBytes: 200 })
     const [a, b] = [active(core, 60), active(core, 40)]
-    assert.isTrue(core.reserve(100))
+    assert.isTrue(core.addPending(100))
     core.setMaxBytes(150)
     assert.strictEqual(core.deficit(1), 51)
-    core.unreserve(40)
+    core.removePending(40)
     assert.isFalse(core.release(a))
-    core.unreserve(60)
+    core.removePending(60)
     assert.isTrue(core.release(b))
   })
 
   it("does not take a reservation that becomes a block for the end of an excess", () => {
     const core: Core = new PoolCore({ maxBytes: 200 })
     const [a, b] = [active(core, 50), active(core, 50)]
-    assert.isTrue(core.reserve(100))
+    assert.isTrue(core.addPending(100))
     core.setMaxBytes(150)
     const late = core.addActive(0, 100, "late", 100)
     assert.isFalse(core.release(a))
@@ -88,7 +88,7 @@ describe("PoolCore.setMaxBytes", () => {
 
   it("does not hold what nobody waits for any more while the pool is above the limit", () => {
     const core: Core = new PoolCore({ maxBytes: 200 })
-    assert.isTrue(core.reserve(100))
+    assert.isTrue(core.addPending(100))
     core.setMaxBytes(50)
     const late = core.addHeld(0, 100, "late")
     assert.strictEqual(late.state, "detached")

@@ -5,12 +5,12 @@ import { runs } from "../support/explore.ts"
 import { largest } from "../support/poolCoreModel.ts"
 
 const blockOf = (core: PoolCore<string>, family: number, size: number, value: string): PoolBlock<string> => {
-  assert.isTrue(core.reserve(size))
+  assert.isTrue(core.addPending(size))
   return core.addActive(family, size, value, size)
 }
 
 const holdOf = (core: PoolCore<string>, family: number, size: number, value: string): PoolBlock<string> => {
-  assert.isTrue(core.reserve(size))
+  assert.isTrue(core.addPending(size))
   return core.addHeld(family, size, value)
 }
 
@@ -133,19 +133,19 @@ describe("PoolCore", () => {
     assert.isUndefined(core.evictNext())
   })
 
-  it("never lets managed and reserved bytes exceed the limit, nor 2^53-1", () => {
+  it("never lets managed and pending bytes exceed the limit, nor 2^53-1", () => {
     const core = new PoolCore<string>({ maxBytes: 100 })
     blockOf(core, 0, 60, "a")
-    assert.isTrue(core.reserve(40))
-    assert.isFalse(core.reserve(1))
+    assert.isTrue(core.addPending(40))
+    assert.isFalse(core.addPending(1))
     assert.strictEqual(core.deficit(1), 1)
-    core.unreserve(40)
+    core.removePending(40)
     assert.strictEqual(core.deficit(40), 0)
     core.setMaxBytes(Infinity)
-    assert.isFalse(core.reserve(largest))
+    assert.isFalse(core.addPending(largest))
     assert.strictEqual(core.deficit(largest), 60)
-    assert.isTrue(core.reserve(largest - 60))
-    assert.isFalse(core.reserve(1))
+    assert.isTrue(core.addPending(largest - 60))
+    assert.isFalse(core.addPending(1))
   })
 
   it("counts a block until the driver has it back", () => {
@@ -154,10 +154,10 @@ describe("PoolCore", () => {
     const block = blockOf(core, 0, 64, "a")
     assert.isFalse(core.release(block))
     assert.deepStrictEqual([core.activeBlocks, core.heldBlocks, core.managedBlocks, core.managedBytes], [0, 0, 1, 64])
-    assert.isFalse(core.reserve(1))
+    assert.isFalse(core.addPending(1))
     core.freed(block)
     assert.deepStrictEqual([core.managedBlocks, core.managedBytes, core.driverFrees], [0, 0, 1])
-    assert.isTrue(core.reserve(64))
+    assert.isTrue(core.addPending(64))
   })
 
   it("keeps what is held when holding stops, and holds again when it resumes", () => {
@@ -178,7 +178,7 @@ describe("PoolCore", () => {
 
   it("frees a block without a bin, and a discarded one, at the end of the lease", () => {
     const core = new PoolCore<string>()
-    assert.isTrue(core.reserve(1000))
+    assert.isTrue(core.addPending(1000))
     const unbinned = core.addActiveUnbinned(1000, "unbinned", 1000)
     const discarded = blockOf(core, 0, 1000, "discarded")
     assert.isUndefined(unbinned.bin)
@@ -194,7 +194,7 @@ describe("PoolCore", () => {
     for (const family of [undefined, NaN, null, "", 0]) {
       const core = new PoolCore<string, unknown>()
       assert.isUndefined(core.acquire(family, 8, 8, 8))
-      assert.isTrue(core.reserve(8))
+      assert.isTrue(core.addPending(8))
       assert.isTrue(core.release(core.addActive(family, 8, "a", 8)))
       assert.strictEqual(core.acquire(family, 8, 8, 8)?.value, "a")
       assert.isUndefined(core.acquire("other", 8, 8, 8))
@@ -239,6 +239,6 @@ describe("PoolCore", () => {
     unchanged(() => core.freed(evicted), /detached.*freed/)
     unchanged(() => core.addActive(0, 64, "b", 64), /64 bytes.*only 0/)
     unchanged(() => core.addHeld(0, 64, "b"), /64 bytes.*only 0/)
-    unchanged(() => core.unreserve(1), /1 bytes.*only 0/)
+    unchanged(() => core.removePending(1), /1 bytes.*only 0/)
   })
 })

@@ -73,7 +73,7 @@ describe("the machine of a pool", () => {
       closes: false
     })
     const { memory: { queue }, state } = machine
-    machine.core.reserve(1)
+    machine.core.addPending(1)
     const none = { parent: undefined, budgets: [], label: undefined, fiberId: 0, sequence: 0 }
     const section = new Reservation({ owner: machine, memory: state, ...none })
     section.open(0, 0)

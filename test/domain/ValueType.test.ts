@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { shown } from "../../src/domain/arguments/ShownValue.ts"
+import { formatted } from "../../src/domain/arguments/Format.ts"
 import * as ValueType from "../../src/domain/data/ValueType.ts"
 import { runs } from "../support/explore.ts"
 
@@ -39,7 +39,7 @@ describe("ValueType", () => {
       undefined
     ]
     for (const other of [...others, null, 3, {}, ["f32"], Symbol("f32")]) {
-      assert.isFalse(ValueType.isValueType(other), shown(other))
+      assert.isFalse(ValueType.isValueType(other), formatted(other))
     }
   })
 

@@ -104,7 +104,7 @@ const exhaust = ({ device, pool, usage }: Kind) =>
     strictEqual(stats.activeBytes, leases.length * 192 * MiB + 100 * MiB)
   }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(pool(), device)))
 
-/** A block of another size is in the way, and goes: the ladder evicts it when the driver has refused. */
+/** A block of another size is in the way, and goes: the fallback evicts it when the driver has refused. */
 const climb = ({ device, pool, usage }: Kind) =>
   Effect.gen(function*() {
     yield* withRoomFor(1024 * MiB)
@@ -117,7 +117,7 @@ const climb = ({ device, pool, usage }: Kind) =>
     assert.isBelow((yield* BufferPool.stats).heldBlocks, held)
   }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(pool(), device)))
 
-/** A request that the system cannot serve now waits in the line, and is served when a lease comes back. */
+/** A request that the system cannot serve now waits in the wait queue, and is served when a lease comes back. */
 const wait = ({ device, pool, usage }: Kind) =>
   Effect.gen(function*() {
     yield* withRoomFor(1024 * MiB)

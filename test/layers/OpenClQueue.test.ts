@@ -12,7 +12,7 @@ import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { OpenCl } from "../../src/opencl.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
-import * as LoadedPart from "../../src/services/calls/LoadedPart.ts"
+import * as LazyModule from "../../src/services/calls/LazyModule.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import { QueueDriver } from "../../src/services/device/QueueDriver.ts"
@@ -179,7 +179,7 @@ describeWith(["opencl"], "Waiting for an OpenCL queue", () => {
 
   it.live("lets a compilation end before its context goes, when the layer closes", () =>
     Effect.gen(function*() {
-      yield* LoadedPart.all
+      yield* LazyModule.all
       const watched = yield* watch()
       const scope = yield* Scope.make()
       const context = yield* Layer.buildWithScope(OpenCl.layerFrom(watched.api), scope)

@@ -241,17 +241,17 @@ describeWith(["opencl"], "Shared virtual memory", () => {
   })
 
   describe("a null of clSVMAlloc", () => {
-    it.live("is OutOfMemory, after all of the ladder", () =>
+    it.live("is OutOfMemory, after all of the fallback", () =>
       onSvm(
         () =>
           Effect.gen(function*() {
             const error = yield* Effect.flip(BufferPool.allocate(1001))
             assert(error.reason._tag === "OutOfMemory")
-            deepStrictEqual(error.reason.rungs, ["bin", "borrow", "driver", "reclaim", "exact"])
+            deepStrictEqual(error.reason.stepsTried, ["bin", "borrow", "driver", "reclaim", "exact"])
             const allocator = yield* Allocator.Allocator
             strictEqual(yield* reasonOf(allocator.allocate(64)), "OutOfMemory")
             const stats = yield* BufferPool.stats
-            deepStrictEqual([stats.activeBlocks, stats.managedBytes, stats.reservedBytes], [0, 0, 0])
+            deepStrictEqual([stats.activeBlocks, stats.managedBytes, stats.pendingBytes], [0, 0, 0])
           }),
         undefined,
         refusing(() => true)

@@ -30,7 +30,7 @@ describe("WebGpu queue", () => {
         strictEqual(watched.count("GPUQueue.submit"), 3)
       })))
 
-  it.live("submits recorded work before a write overtakes it", () =>
+  it.live("submits recorded work before a write bypasses it", () =>
     onDevice({}, (watched) =>
       Effect.gen(function*() {
         const buffer = yield* held(256)

@@ -15,7 +15,7 @@ import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
-import * as LoadedPart from "../../src/services/calls/LoadedPart.ts"
+import * as LazyModule from "../../src/services/calls/LazyModule.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
@@ -254,7 +254,7 @@ describe("WebGpu.layerFromDevice", () => {
     Effect.gen(function*() {
       const shared = yield* sharedDevice()
       const buffer = bufferOf(shared)
-      yield* LoadedPart.all
+      yield* LazyModule.all
       let devices: Array<DeviceContext["Service"]> = []
       const use = Effect.gen(function*() {
         devices.push(yield* DeviceContext)

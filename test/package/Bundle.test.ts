@@ -261,7 +261,7 @@ describe("what a bundle loads later", () => {
       entryPoint === undefined || entryPoint === "<stdin>" ? [] : [join(scratch, path)]
     )
     const { offline, online } = run(...imported)
-    const names = ["services/images/CheckedImages", "services/queue/LaterCommands", "services/queue/LaterCommands"]
+    const names = ["services/images/CheckedImages", "services/queue/LazyCommands", "services/queue/LazyCommands"]
     for (const [index, name] of names.entries()) {
       assert.match(
         offline[index]!,

@@ -79,10 +79,10 @@ const look = (stage: Stage) =>
   Effect.gen(function*() {
     const limit = yield* stage.memory.maxBytes
     const stats = yield* stage.memory.stats
-    const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = stats
-    Expect.isTrue("managed and reserved bytes are within the limit", managedBytes + reservedBytes <= limit)
-    const promised = managedBytes - heldBytes + reservedBytes + setAsideBytes
-    Expect.isTrue("leased, reserved and set aside bytes are within the limit", promised <= limit)
+    const { heldBytes, managedBytes, pendingBytes, reservedBytes } = stats
+    Expect.isTrue("managed and pending bytes are within the limit", managedBytes + pendingBytes <= limit)
+    const promised = managedBytes - heldBytes + pendingBytes + reservedBytes
+    Expect.isTrue("leased, pending and reserved bytes are within the limit", promised <= limit)
     Expect.equal("managed blocks", stats.managedBlocks, stats.heldBlocks + stats.activeBlocks)
     Expect.equal("blocks of the driver", stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
     Expect.isTrue("active bytes are managed", stats.activeBytes <= stats.managedBytes - stats.heldBytes)

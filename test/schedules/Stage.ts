@@ -64,7 +64,7 @@ export interface Stage {
   readonly share: (lease: PooledBuffer) => Effect.Effect<PooledBuffer>
 }
 
-interface Opened {
+interface OpenedDevice {
   readonly stage: Stage
   readonly context: Context.Context<Services>
   readonly driverObjects: DriverObjects
@@ -110,7 +110,7 @@ const openPools = Effect.fnUntraced(function*(
   }
 })
 
-const open = Effect.fnUntraced(function*(scene: Scene): Effect.fn.Return<Opened, GpuError> {
+const open = Effect.fnUntraced(function*(scene: Scene): Effect.fn.Return<OpenedDevice, GpuError> {
   const hostScope = Scope.makeUnsafe()
   const scopes = { pool: Scope.makeUnsafe(), images: Scope.makeUnsafe() }
   const host = yield* Layer.buildWithScope(Layer.fresh(Host.layer(scene.host)), hostScope)
@@ -152,21 +152,21 @@ const expectLedger = (recording: Recording.Recording, stats: PoolStats): void =>
 }
 
 /** What holds for a pool that nobody uses. */
-const settled = ({ recorder, stage }: Opened) =>
+const settled = ({ recorder, stage }: OpenedDevice) =>
   // A call of the driver goes on when its request was interrupted.
   Effect.map(Effect.andThen(Schedules.quiet, stage.memory.stats), (stats) => {
-    const { activeBlocks, activeBytes, reservedBytes, setAsideBytes, waiters } = stats
+    const { activeBlocks, activeBytes, pendingBytes, reservedBytes, waiters } = stats
     Expect.same("what is in use when all have ended", {
       activeBlocks,
       activeBytes,
+      pendingBytes,
       reservedBytes,
-      setAsideBytes,
       waiters
     }, {
       activeBlocks: 0,
       activeBytes: 0,
+      pendingBytes: 0,
       reservedBytes: 0,
-      setAsideBytes: 0,
       waiters: 0
     })
     if (recorder !== undefined) expectLedger(recorder.takeUnsafe("asked"), stats)

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import { appendFileSync } from "node:fs"
 import { inject } from "vitest"
 import * as Expect from "../../packages/testing/src/Expect.ts"
-import * as LoadedPart from "../../src/services/calls/LoadedPart.ts"
+import * as LazyModule from "../../src/services/calls/LazyModule.ts"
 import { isWhole, portion, runs } from "../support/explore.ts"
 import { intruded, intruders } from "./Intruders.ts"
 import { scenes } from "./scenes/index.ts"
@@ -29,7 +29,7 @@ const deviations = share > 4_000 ? 2 : 1
 
 /** How many schedules it took. */
 const exploreOne = Effect.fnUntraced(function*(program: Effect.Effect<void, unknown>) {
-  yield* Effect.orDie(LoadedPart.all)
+  yield* Effect.orDie(LazyModule.all)
   if (!isWhole) return (yield* Schedules.random(program, { schedules: Math.max(30, share) })).schedules
   const { complete, schedules } = yield* Schedules.explore(program, {
     deviations,

@@ -54,16 +54,16 @@ describe("a budget", () => {
       })
       const error = yield* outOfMemoryOf(job.allocate(10, { label: "late" }))
       deepStrictEqual(
-        [error.limitName, error.limit, error.activeBytes, error.managedBytes, error.heldBytes, error.reservedBytes],
+        [error.limitName, error.limit, error.activeBytes, error.managedBytes, error.heldBytes, error.pendingBytes],
         ["budget", 256, 190, 256, 0, 0]
       )
       assert.isTrue(error.isRetryable)
-      assert.include(error.message, "budget 256 B, active 190 B, held 0 B, managed 256 B, reserved 0 B")
+      assert.include(error.message, "budget 256 B, active 190 B, held 0 B, managed 256 B, pending 0 B")
       assert.include(error.message, "or raise the budget")
       assert.notInclude(error.message, "tried .")
       assert.notInclude(error.message, "tried ;")
       yield* Lease.release(first)
-      yield* statsAre(job, { activeBytes: 90, managedBytes: 128, reservedBytes: 0, heldBlocks: 0, heldBytes: 0 })
+      yield* statsAre(job, { activeBytes: 90, managedBytes: 128, pendingBytes: 0, heldBlocks: 0, heldBytes: 0 })
       yield* job.allocate(10)
       yield* statsAre(job, { hits: 1, misses: 2, activeBytes: 100, managedBytes: 256 })
       // The pool itself has no such limit.
@@ -138,7 +138,7 @@ describe("a budget", () => {
         yield* Lease.release(rest)
         // What the first budget left is used again.
         deepStrictEqual(events(), ["allocate 70", "allocate 128"])
-        yield* statsAre(job, { managedBytes: 128, reservedBytes: 0 })
+        yield* statsAre(job, { managedBytes: 128, pendingBytes: 0 })
       })))
 
   it.effect("is never exceeded by a borrowed block", () =>
@@ -182,14 +182,14 @@ describe("a budget", () => {
       const first = yield* Effect.forkChild(job.allocate(60))
       const second = yield* Effect.forkChild(job.allocate(40))
       yield* quiet
-      yield* statsAre(job, { reservedBytes: 100, activeBytes: 0, managedBytes: 0 })
+      yield* statsAre(job, { pendingBytes: 100, activeBytes: 0, managedBytes: 0 })
       strictEqual(yield* tagOf(job.allocate(1)), "OutOfMemory")
       yield* Fiber.interrupt(first)
-      yield* statsAre(job, { reservedBytes: 40 })
+      yield* statsAre(job, { pendingBytes: 40 })
       faults.failAllocations({ error: "DriverError", nth: 2 })
       yield* TestClock.adjust("1 second")
       strictEqual(yield* tagOf(Fiber.join(second)), "DriverError")
-      yield* statsAre(job, { reservedBytes: 0, managedBytes: 0, activeBlocks: 0, misses: 0 })
+      yield* statsAre(job, { pendingBytes: 0, managedBytes: 0, activeBlocks: 0, misses: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.effect("is given back when it is the pool that has no memory", () =>
@@ -198,7 +198,7 @@ describe("a budget", () => {
       yield* BufferPool.allocate(950)
       const error = yield* outOfMemoryOf(job.allocate(60))
       deepStrictEqual([error.limitName, error.limit, error.activeBytes], ["maxBytes", 1000, 950])
-      yield* statsAre(job, { reservedBytes: 0 })
+      yield* statsAre(job, { pendingBytes: 0 })
       yield* job.allocate(50)
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 1000 } }))))
 
@@ -211,7 +211,7 @@ describe("a budget", () => {
       yield* quiet
       yield* TestClock.adjust("1 second")
       const error = yield* Fiber.join(fiber)
-      deepStrictEqual([error.limitName, error.waitedMillis, error.rungs], ["budget", 1000, ["wait"]])
+      deepStrictEqual([error.limitName, error.waitedMillis, error.stepsTried], ["budget", 1000, ["wait"]])
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { label: "pool" } }))))
 
   it.effect("takes from the pool what it does not say", () =>
@@ -280,14 +280,14 @@ describe("budgets within budgets", () => {
       const [left, right] = [yield* outer.budget(80), yield* outer.budget(80)]
       yield* within(left, clients.ask("a", 70))
       yield* within(right, clients.askAll({ b: 60, c: 80 }))
-      yield* statsAre(outer, { waiters: 1, reservedBytes: 0 })
-      yield* statsAre(right, { waiters: 1, reservedBytes: 60 })
+      yield* statsAre(outer, { waiters: 1, pendingBytes: 0 })
+      yield* statsAre(right, { waiters: 1, pendingBytes: 60 })
       yield* clients.interrupt("b")
-      yield* statsAre(right, { waiters: 0, reservedBytes: 80 })
+      yield* statsAre(right, { waiters: 0, pendingBytes: 80 })
       yield* clients.release("a")
       deepStrictEqual(clients.log(), ["a", "b: interrupted", "c"])
       yield* clients.release("c")
-      for (const pool of [outer, left, right]) yield* statsAre(pool, { reservedBytes: 0, managedBytes: 0, waiters: 0 })
+      for (const pool of [outer, left, right]) yield* statsAre(pool, { pendingBytes: 0, managedBytes: 0, waiters: 0 })
     }).pipe(Effect.provide(layer())))
 
   it("never exceed any of their limits, whatever is asked for, and leave nothing behind", () => {
@@ -310,9 +310,9 @@ describe("budgets within budgets", () => {
             const limits = [500, 300, 150, 170]
             const checked = Effect.gen(function*() {
               for (const [i, pool] of pools.entries()) {
-                const { managedBytes, reservedBytes } = yield* pool.stats
-                assert.isAtMost(managedBytes + reservedBytes, limits[i]!, `pool ${i}`)
-                assert.isAtLeast(reservedBytes, 0)
+                const { managedBytes, pendingBytes } = yield* pool.stats
+                assert.isAtMost(managedBytes + pendingBytes, limits[i]!, `pool ${i}`)
+                assert.isAtLeast(pendingBytes, 0)
               }
             })
             yield* Effect.forEach(requests, ({ from, late, size, turns, wait }) =>
@@ -328,7 +328,7 @@ describe("budgets within budgets", () => {
                   Effect.andThen(checked)
                 ), { concurrency: "unbounded", discard: true })
             for (const pool of pools) {
-              yield* statsAre(pool, { activeBlocks: 0, activeBytes: 0, reservedBytes: 0, waiters: 0 })
+              yield* statsAre(pool, { activeBlocks: 0, activeBytes: 0, pendingBytes: 0, waiters: 0 })
             }
           }).pipe(
             Effect.provide(layer({
@@ -362,7 +362,7 @@ describe("a lease that leaves its budget's place", () => {
       yield* quiet
       assert.isFalse(Lease.isLive(lease))
       deepStrictEqual(clients.log(), ["a"])
-      yield* statsAre(job, { activeBytes: 50, managedBytes: 50, reservedBytes: 0 })
+      yield* statsAre(job, { activeBytes: 50, managedBytes: 50, pendingBytes: 0 })
     }).pipe(Effect.provide(layer())))
 
   it.effect("also when it is extracted, and its intermediates are not", () =>
@@ -407,7 +407,7 @@ describe("a lease that leaves its budget's place", () => {
       deepStrictEqual(leases.map(({ ended }) => ended), ["poolClosed", "poolClosed", "poolClosed"])
       deepStrictEqual(opened.driverObjects.liveByKind, { device: 1 })
       for (const pool of [job, nested]) {
-        yield* statsAre(pool, { activeBlocks: 0, managedBytes: 0, reservedBytes: 0 })
+        yield* statsAre(pool, { activeBlocks: 0, managedBytes: 0, pendingBytes: 0 })
         strictEqual(yield* tagOf(Effect.scoped(pool.allocate(1))), "Released")
       }
       yield* Scope.close(scope, Exit.void)
@@ -418,7 +418,7 @@ describe("a lease that leaves its budget's place", () => {
 })
 
 describe("waiting for a budget", () => {
-  it.effect("is first come, first served, within the bound on overtaking", () =>
+  it.effect("is first come, first served, within the bound on bypassing", () =>
     Effect.gen(function*() {
       const clients = new Clients()
       const job = yield* budget(100)
@@ -435,7 +435,7 @@ describe("waiting for a budget", () => {
       yield* statsAre(job, { waiters: 2 })
       yield* clients.release("a")
       deepStrictEqual(clients.log(), ["large", "s3"])
-    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxOvertakes: 2 } }))))
+    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBypasses: 2 } }))))
 
   it.effect("does not keep others from the pool", () =>
     withEvents({ pool: { maxBytes: 1000 } }, (events) =>
@@ -462,7 +462,7 @@ describe("waiting for a budget", () => {
       deepStrictEqual(clients.log(), ["a"])
       yield* clients.interrupt("b")
       deepStrictEqual(clients.log(), ["b: interrupted", "c"])
-    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxOvertakes: 0 } }))))
+    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBypasses: 0 } }))))
 
   it.effect("ends when one who waited before has waited for too long", () =>
     Effect.gen(function*() {
@@ -473,7 +473,7 @@ describe("waiting for a budget", () => {
       yield* within(job, clients.ask("c", 30))
       yield* TestClock.adjust("1 second")
       deepStrictEqual(clients.log(), ["a", "b: OutOfMemory", "c"])
-    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxOvertakes: 0 } }))))
+    }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBypasses: 0 } }))))
 
   it.effect("ends when a block turns out smaller than it was charged for", () =>
     Effect.gen(function*() {
@@ -482,7 +482,7 @@ describe("waiting for a budget", () => {
       faults.delay({ allocations: "1 second" })
       const job = yield* budget(1000)
       yield* within(job, clients.askAll({ a: 350, b: 500 }))
-      yield* statsAre(job, { reservedBytes: 600, waiters: 1 })
+      yield* statsAre(job, { pendingBytes: 600, waiters: 1 })
       // The driver has no 600, and 350 at last.
       faults.failAllocations({ times: 2 })
       yield* TestClock.adjust("3 seconds")
@@ -491,7 +491,7 @@ describe("waiting for a budget", () => {
       deepStrictEqual(clients.log(), ["a", "b"])
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { sizePolicy: SizePolicy.table([600]) } }))))
 
-  it.effect("is over for the pool's line, when it is the pool that has to be waited for next", () =>
+  it.effect("is over for the pool's wait queue, when it is the pool that has to be waited for next", () =>
     Effect.gen(function*() {
       const clients = new Clients()
       const job = yield* budget(50)
@@ -501,13 +501,13 @@ describe("waiting for a budget", () => {
       // The budget is free now, and the driver has 46 of the 50 that it needs.
       yield* clients.release("y")
       deepStrictEqual(clients.log(), ["x", "y"])
-      yield* statsAre(job, { waiters: 0, reservedBytes: 50 })
+      yield* statsAre(job, { waiters: 0, pendingBytes: 50 })
       yield* hasStats({ waiters: 1 })
       yield* clients.release("x")
       deepStrictEqual(clients.log(), ["z"])
       yield* hasStats({ waiters: 0 })
       yield* clients.release("z")
-      yield* statsAre(job, { waiters: 0, reservedBytes: 0, managedBytes: 0 })
+      yield* statsAre(job, { waiters: 0, pendingBytes: 0, managedBytes: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer({ host: { capacityBytes: 106 } }))))
 
   it.effect("cannot lead above the budget when the block that was too large before fits now", () =>
@@ -524,11 +524,11 @@ describe("waiting for a budget", () => {
       faults.delay({ allocations: "1 second" })
       yield* clients.release("pool")
       yield* within(job, clients.ask("b", 650))
-      const { managedBytes, reservedBytes } = yield* job.stats
-      assert.isAtMost(managedBytes + reservedBytes, 1000)
+      const { managedBytes, pendingBytes } = yield* job.stats
+      assert.isAtMost(managedBytes + pendingBytes, 1000)
       yield* TestClock.adjust("2 seconds")
       const after = yield* job.stats
-      assert.isAtMost(after.managedBytes + after.reservedBytes, 1000)
+      assert.isAtMost(after.managedBytes + after.pendingBytes, 1000)
       deepStrictEqual(clients.log().slice(0, 3), ["pool", "l", "a"])
     }).pipe(
       Effect.scoped,
@@ -640,14 +640,14 @@ describe("under a budget", () => {
       yield* BufferPool.onOutOfMemory(noting("pool"))
       yield* job.onOutOfMemory(noting("job"))
       yield* job.allocate(70)
-      deepStrictEqual((yield* outOfMemoryOf(job.allocate(60))).rungs, ["handlers"])
+      deepStrictEqual((yield* outOfMemoryOf(job.allocate(60))).stepsTried, ["handlers"])
       deepStrictEqual(asked.splice(0), ["job 60 30"])
       yield* BufferPool.allocate(100)
       deepStrictEqual((yield* outOfMemoryOf(job.allocate(30))).limitName, "maxBytes")
       deepStrictEqual(asked.splice(0), ["pool 30 10"])
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 190 } }))))
 
-  it.effect("the rungs of an error are those of the budget that is exhausted, in their order", () =>
+  it.effect("the stepsTried of an error are those of the budget that is exhausted, in their order", () =>
     Effect.gen(function*() {
       const clients = new Clients()
       const outer = yield* budget(100)
@@ -663,7 +663,7 @@ describe("under a budget", () => {
       deepStrictEqual(clients.log(), ["first", "second: OutOfMemory"])
       const reason = yield* clients.reason("second")
       assert(reason._tag === "OutOfMemory")
-      deepStrictEqual([reason.limit, reason.rungs, reason.waitedMillis], [100, ["handlers", "wait"], 2000])
+      deepStrictEqual([reason.limit, reason.stepsTried, reason.waitedMillis], [100, ["handlers", "wait"], 2000])
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.effect("a handler that frees its leases lets the request in", () =>
@@ -691,7 +691,7 @@ describe("under a budget", () => {
       const { activeBytes, total } = yield* within(job, program)
       strictEqual(total, 1023 * 1024)
       assert.isAtLeast(activeBytes, 4096)
-      yield* statsAre(job, { activeBlocks: 0, managedBytes: 0, reservedBytes: 0 })
+      yield* statsAre(job, { activeBlocks: 0, managedBytes: 0, pendingBytes: 0 })
       const { peakManagedBytes } = yield* job.stats
       assert.isAtLeast(peakManagedBytes, activeBytes)
       strictEqual((yield* BufferPool.stats).activeBlocks, 0)

@@ -37,7 +37,7 @@ describe("fragmentation that others fail on", () => {
             events()
             strictEqual(yield* BufferPool.use(bytes(0.75), ({ size }) => Effect.succeed(size)), bytes(0.75))
             strictEqual(events().filter((event) => event.startsWith("allocate")).length, 1)
-            yield* hasStats({ driverFrees: 1, heldBlocks: 1, reservedBytes: 0 })
+            yield* hasStats({ driverFrees: 1, heldBlocks: 1, pendingBytes: 0 })
           }))
       }), { discard: true }))
 

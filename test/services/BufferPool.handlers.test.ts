@@ -118,15 +118,15 @@ describe("out-of-memory handlers", () => {
       Effect.provide(layer({ host: { capacityBytes: 1000 }, pool: { sizePolicy: SizePolicy.table([512]) } }))
     ))
 
-  it.effect("that decline are a rung of the error", () =>
+  it.effect("that decline are a step of the error", () =>
     Effect.gen(function*() {
       const asked = yield* register(decline)
       yield* BufferPool.allocate(60)
-      deepStrictEqual((yield* outOfMemoryOf(BufferPool.allocate(50))).rungs, ["bin", "handlers"])
+      deepStrictEqual((yield* outOfMemoryOf(BufferPool.allocate(50))).stepsTried, ["bin", "handlers"])
       const { faults } = yield* Host.Host
       faults.failAllocations({ times: Infinity })
       const error = yield* outOfMemoryOf(BufferPool.use(40, () => Effect.void))
-      deepStrictEqual(error.rungs, ["bin", "driver", "reclaim", "handlers"])
+      deepStrictEqual(error.stepsTried, ["bin", "driver", "reclaim", "handlers"])
       assert.include(error.message, "tried bin, driver, reclaim, handlers")
       strictEqual(asked.length, 2)
     }).pipe(Effect.scoped, Effect.provide(limited(100))))
@@ -145,11 +145,11 @@ describe("out-of-memory handlers", () => {
     }
   )
 
-  it.effect("are no rung where there are none", () =>
+  it.effect("are no step where there are none", () =>
     Effect.gen(function*() {
       yield* BufferPool.allocate(60)
       yield* Effect.scoped(register(decline))
-      deepStrictEqual((yield* outOfMemoryOf(BufferPool.allocate(50))).rungs, ["bin"])
+      deepStrictEqual((yield* outOfMemoryOf(BufferPool.allocate(50))).stepsTried, ["bin"])
     }).pipe(Effect.scoped, Effect.provide(limited(100))))
 
   it.effect("are asked for nothing that is no lack of memory", () =>
@@ -179,7 +179,7 @@ describe("out-of-memory handlers", () => {
       yield* TestClock.adjust("1 second")
       const reason = yield* clients.reason("c")
       assert(reason._tag === "OutOfMemory")
-      deepStrictEqual(reason.rungs, ["bin", "handlers", "wait"])
+      deepStrictEqual(reason.stepsTried, ["bin", "handlers", "wait"])
     }).pipe(Effect.scoped, Effect.provide(limited(100))))
 
   it.effect("see the services of their registration", () =>
@@ -269,7 +269,7 @@ describe("a handler that fails", () => {
         return after
       }).pipe(Effect.scoped)
       strictEqual(after.length, 0)
-      yield* hasStats({ reservedBytes: 0, waiters: 0, activeBytes: 60 })
+      yield* hasStats({ pendingBytes: 0, waiters: 0, activeBytes: 60 })
       // It is over for the next request.
       const asked = yield* register(decline)
       yield* outOfMemoryOf(BufferPool.allocate(50))
@@ -294,7 +294,7 @@ describe("a handler that fails", () => {
         assert(Exit.isFailure(exit))
         strictEqual(Cause.squash(exit.cause), defect)
       }))
-      yield* hasStats({ reservedBytes: 0, waiters: 0, activeBytes: 60 })
+      yield* hasStats({ pendingBytes: 0, waiters: 0, activeBytes: 60 })
       const asked = yield* register(decline)
       yield* outOfMemoryOf(BufferPool.allocate(50))
       strictEqual(asked.length, 1)
@@ -375,7 +375,7 @@ describe("many requests at a time", () => {
       deepStrictEqual([one.pollUnsafe(), other.pollUnsafe()], [undefined, undefined])
       yield* Fiber.interrupt(one)
       strictEqual((yield* Fiber.join(other)).label, "other")
-      yield* hasStats({ activeBytes: 100, reservedBytes: 0 })
+      yield* hasStats({ activeBytes: 100, pendingBytes: 0 })
     }).pipe(Effect.scoped, Effect.provide(limited(100))))
 
   it.effect("are answered when the scope, the pool or the device ends while a handler is at work", () =>
@@ -430,14 +430,14 @@ describe("what a handler asks of the pool itself", () => {
             const budget = yield* pool.budget(55, patient)
             const under = yield* outOfMemoryOf(Effect.scoped(budget.allocate(50)))
             const first = yield* Effect.forkChild(outOfMemoryOf(Effect.scoped(pool.allocate(50, options))))
-            seen.push(error.rungs, used.rungs, under.rungs, (yield* Fiber.join(first)).rungs)
+            seen.push(error.stepsTried, used.stepsTried, under.stepsTried, (yield* Fiber.join(first)).stepsTried)
             return false
           }).pipe(Effect.orDie)
         )
-        deepStrictEqual((yield* outOfMemoryOf(BufferPool.allocate(50))).rungs, ["bin", "handlers"])
+        deepStrictEqual((yield* outOfMemoryOf(BufferPool.allocate(50))).stepsTried, ["bin", "handlers"])
         deepStrictEqual(seen, [["bin"], ["bin"], ["bin"], ["bin"]])
         strictEqual(asked.length, 1)
-        yield* hasStats({ waiters: 0, reservedBytes: 0 })
+        yield* hasStats({ waiters: 0, pendingBytes: 0 })
       }).pipe(Effect.scoped, Effect.provide(limited(100)))
   )
 
@@ -472,7 +472,7 @@ describe("a handler that says true, and whose own leases are all that comes back
         yield* TestClock.adjust("1 second")
         const { waitedMillis } = yield* Fiber.join(fiber)
         deepStrictEqual([asked.length, waitedMillis], [1, options && 1000])
-        yield* hasStats({ reservedBytes: 0, waiters: 0, activeBytes: 60 })
+        yield* hasStats({ pendingBytes: 0, waiters: 0, activeBytes: 60 })
       }).pipe(Effect.scoped, Effect.provide(limited(100)))
   )
 
@@ -484,7 +484,7 @@ describe("a handler that says true, and whose own leases are all that comes back
       yield* TestClock.adjust("1 second")
       const { waitedMillis } = yield* Fiber.join(fiber)
       deepStrictEqual([asked.length, waitedMillis], [1, options && 1000])
-      yield* hasStats({ reservedBytes: 0, waiters: 0, activeBytes: 60 })
+      yield* hasStats({ pendingBytes: 0, waiters: 0, activeBytes: 60 })
     }).pipe(BufferPool.withBudget(100), Effect.scoped, Effect.provide(layer())))
 
   it.effect.each([undefined, within])(
@@ -497,7 +497,7 @@ describe("a handler that says true, and whose own leases are all that comes back
         yield* TestClock.adjust("1 second")
         yield* Fiber.join(fiber)
         strictEqual(asked.length, 17)
-        yield* hasStats({ reservedBytes: 0, waiters: 0, activeBytes: 60 })
+        yield* hasStats({ pendingBytes: 0, waiters: 0, activeBytes: 60 })
       }).pipe(Effect.scoped, Effect.provide(layer({ host: { capacityBytes: 100 } })))
   )
 
@@ -554,7 +554,7 @@ describe("what handlers take of the time that a request may wait", () => {
         Effect.provideService(Clock.Clock, clock)
       )
       deepStrictEqual([error.waitedMillis, asked.length, cache.length], [1200, 4, 6])
-      yield* hasStats({ reservedBytes: 0, waiters: 0, activeBytes: 60 })
+      yield* hasStats({ pendingBytes: 0, waiters: 0, activeBytes: 60 })
     }).pipe(Effect.scoped, Effect.provide(limited(100))))
 })
 
@@ -592,7 +592,7 @@ describe("requests that come while others wait", () => {
         ], 0])
         yield* clients.release("a")
         deepStrictEqual(clients.log(), ["large", ...(onExhausted === "fail" ? [] : ["small"])])
-      }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 100, maxOvertakes: 0 } })))
+      }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 100, maxBypasses: 0 } })))
   )
 })
 

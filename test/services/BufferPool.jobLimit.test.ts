@@ -20,7 +20,7 @@ const limited = (maxBytes: number, pool?: BufferPool.BufferPoolOptions): OpenOpt
   pool: { maxBytes, onExhausted: "wait", ...pool }
 })
 
-const nothingIsLeft = hasStats({ activeBlocks: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })
+const nothingIsLeft = hasStats({ activeBlocks: 0, pendingBytes: 0, reservedBytes: 0, waiters: 0 })
 
 /** Ends when it is told to. */
 interface Held {
@@ -80,7 +80,7 @@ describe("after a deadlock", () => {
       yield* nextTurn
       yield* outer.use(5, () => Effect.void, { onExhausted: "fail" })
       yield* BufferPool.reserve(BufferPool.use(5, () => Effect.void), 5)
-      yield* BufferPool.inTurn(BufferPool.use(5, () => Effect.void))
+      yield* BufferPool.exclusively(BufferPool.use(5, () => Effect.void))
       yield* BufferPool.useAll([2, 3], () => Effect.void)
       yield* outer.allocate(5, { onExhausted: "fail" }).pipe(Scope.provide(scope))
       yield* outer.allocate(5).pipe(Scope.provide(scope))

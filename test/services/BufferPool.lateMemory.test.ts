@@ -33,7 +33,7 @@ describe("memory that returns late", () => {
           yield* hold(held)
           const lease = yield* BufferPool.allocate(request)
           strictEqual(lease.capacity, request)
-          yield* hasStats({ activeBytes: sum(active) + request, reservedBytes: 0 })
+          yield* hasStats({ activeBytes: sum(active) + request, pendingBytes: 0 })
         }).pipe(
           Effect.scoped,
           Effect.provide(layer({
@@ -66,7 +66,7 @@ describe("memory that returns late", () => {
           for (let i = 0; i <= held.length + 2; i++) yield* TestClock.adjust("1 second")
           for (const fiber of fibers) assert.isTrue(fiber.pollUnsafe() !== undefined)
           yield* Fiber.joinAll(fibers)
-          yield* hasStats({ activeBytes: sum(requests), reservedBytes: 0 })
+          yield* hasStats({ activeBytes: sum(requests), pendingBytes: 0 })
         }).pipe(
           Effect.scoped,
           Effect.provide(layer({
@@ -81,7 +81,7 @@ describe("memory that returns late", () => {
     ))
 })
 
-describe("the pool is searched again after every rung", () => {
+describe("the pool is searched again after every step", () => {
   const slow = { capacityBytes: 1000, lateFree: true, latency: "1 second" } as const
 
   const waiting = Effect.gen(function*() {
@@ -239,12 +239,12 @@ describe("the pool is searched again after every rung", () => {
       faults.delay({ allocations: "1 second" })
       const first = yield* Effect.forkChild(BufferPool.allocate(90))
       yield* nextTurn
-      yield* hasStats({ reservedBytes: 90, heldBytes: 0 })
+      yield* hasStats({ pendingBytes: 90, heldBytes: 0 })
       const error = yield* outOfMemoryOf(BufferPool.allocate(20))
-      deepStrictEqual([error.activeBytes, error.reservedBytes, error.isRetryable], [0, 90, true])
+      deepStrictEqual([error.activeBytes, error.pendingBytes, error.isRetryable], [0, 90, true])
       yield* Fiber.interrupt(first)
       yield* TestClock.adjust("1 second")
-      yield* hasStats({ reservedBytes: 0, heldBytes: 90 })
+      yield* hasStats({ pendingBytes: 0, heldBytes: 90 })
       const second = yield* Effect.forkChild(BufferPool.allocate(20))
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(second)

@@ -342,11 +342,11 @@ describe("a limit that is changed", () => {
       const fiber = yield* Effect.forkChild(BufferPool.allocate(50))
       yield* quiet
       yield* BufferPool.setLimit({ maxBytes: 60 })
-      yield* hasStats({ heldBytes: 0, reservedBytes: 50 })
-      strictEqual((yield* outOfMemoryOf(BufferPool.allocate(11))).reservedBytes, 50)
+      yield* hasStats({ heldBytes: 0, pendingBytes: 50 })
+      strictEqual((yield* outOfMemoryOf(BufferPool.allocate(11))).pendingBytes, 50)
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(fiber)
-      yield* hasStats({ managedBytes: 50, reservedBytes: 0 })
+      yield* hasStats({ managedBytes: 50, pendingBytes: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 200 } }))))
 
   it.effect("downwards fails the waiting requests that can never fit any more, and only those", () =>
@@ -383,7 +383,7 @@ describe("a limit that is changed", () => {
       yield* BufferPool.setLimit({ maxBytes: 70 })
       yield* quiet
       deepStrictEqual(clients.log(), ["b: LimitExceeded", "c"])
-    }).pipe(Effect.provide(layer({ pool: { maxBytes: 100, maxOvertakes: 0 } }))))
+    }).pipe(Effect.provide(layer({ pool: { maxBytes: 100, maxBypasses: 0 } }))))
 
   it.effect("fails a request on its way to the driver that can never fit any more", () =>
     Effect.gen(function*() {
@@ -395,7 +395,7 @@ describe("a limit that is changed", () => {
       yield* BufferPool.setLimit({ maxBytes: 50 })
       yield* TestClock.adjust("1 second")
       strictEqual(yield* tagOf(Fiber.join(fiber)), "LimitExceeded")
-      yield* hasStats({ reservedBytes: 0, managedBytes: 0 })
+      yield* hasStats({ pendingBytes: 0, managedBytes: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes: 100 } }))))
 
   it.effect("upwards serves everybody who fits now, in order", () =>
@@ -432,17 +432,17 @@ describe("a limit that is changed", () => {
         (size) => Effect.forkChild(Effect.replicateEffect(job(size), 10))
       )
       for (const maxBytes of [300, 100, 1000, 59, 400, 200]) {
-        const { managedBytes, reservedBytes } = yield* pool.stats
+        const { managedBytes, pendingBytes } = yield* pool.stats
         yield* pool.setLimit({ maxBytes })
         for (let turn = 0; turn < 5; turn++) {
           yield* nextTurn
           const stats = yield* pool.stats
-          assert.isAtMost(stats.managedBytes + stats.reservedBytes, Math.max(maxBytes, managedBytes + reservedBytes))
+          assert.isAtMost(stats.managedBytes + stats.pendingBytes, Math.max(maxBytes, managedBytes + pendingBytes))
         }
       }
       const exits = (yield* Effect.forEach(fibers, Fiber.join)).flat()
       deepStrictEqual(exits.filter(Exit.isFailure).length, 0)
-      yield* hasStats({ activeBlocks: 0, reservedBytes: 0, waiters: 0 })
+      yield* hasStats({ activeBlocks: 0, pendingBytes: 0, waiters: 0 })
       const { managedBytes } = yield* pool.stats
       assert.isAtMost(managedBytes, 200)
     }).pipe(Effect.provide(layer({ pool: { maxBytes: 300 } }))))

@@ -56,10 +56,10 @@ describe("a lost device", () => {
           BufferPool.use(64, Effect.succeed)
         ], (request) => Effect.forkChild(request))
         yield* nextTurn
-        yield* hasStats({ reservedBytes: 128 })
+        yield* hasStats({ pendingBytes: 128 })
         opened.faults.lose()
         for (const fiber of fibers) strictEqual(yield* tagOf(Fiber.join(fiber)), "DeviceLost")
-        yield* hasStats({ reservedBytes: 0, managedBlocks: 0, misses: 0, driverAllocations: 0 })
+        yield* hasStats({ pendingBytes: 0, managedBlocks: 0, misses: 0, driverAllocations: 0 })
       }).pipe(Effect.provide(opened.context))
       yield* opened.closePool
       yield* opened.closeHost
@@ -79,7 +79,7 @@ describe("a lost device", () => {
         assert.isTrue(lost || Exit.isSuccess(exit))
         const stats = yield* opened.pool.stats
         isConsistent(stats, opened.driverObjects)
-        strictEqual(stats.activeBlocks + stats.reservedBytes, 0)
+        strictEqual(stats.activeBlocks + stats.pendingBytes, 0)
         strictEqual(stats.heldBlocks, lost ? 0 : 1)
         yield* opened.closePool
         yield* opened.closeHost

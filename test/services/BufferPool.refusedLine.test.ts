@@ -53,27 +53,27 @@ describe("a line in which the driver refused somebody", () => {
       deepStrictEqual([second, ...small].map((fiber) => fiber.pollUnsafe()), Array.from({ length: 6 }, () => undefined))
       yield* hasStats({ waiters: 6 })
       yield* Fiber.interruptAll([second, ...small])
-    }).pipe(Effect.scoped, Effect.provide(device({ maxOvertakes: 0 }))))
+    }).pipe(Effect.scoped, Effect.provide(device({ maxBypasses: 0 }))))
 
   it.effect("tries for a reservation that is open before those who wait for its bytes", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.make({
         maxBytes: 600,
-        maxOvertakes: 1,
+        maxBypasses: 1,
         onExhausted: "wait",
         sizePolicy: SizePolicy.exact,
-        suspectAfter: Infinity
+        deadlockTimeout: Infinity
       })
       const { allocate, freeUnsafe } = yield* Allocator.Allocator
       const own = yield* allocate(400)
       const lease = yield* pool.allocate(100)
-      const refused = yield* start(pool.inTurn(pool.use(550, () => Effect.void)))
+      const refused = yield* start(pool.exclusively(pool.use(550, () => Effect.void)))
       const second = yield* start(pool.use(540, () => Effect.void))
       yield* turns
       // It has its bytes of the limit before those that came first, and the driver refuses it as well.
       const both = yield* start(pool.useAll([250, 250], () => Effect.void))
       yield* turns
-      strictEqual((yield* pool.stats).setAsideBytes, 500)
+      strictEqual((yield* pool.stats).reservedBytes, 500)
       const behind = yield* start(pool.use(100, () => Effect.void))
       yield* turns
       yield* freeUnsafe(own)
@@ -213,7 +213,7 @@ it.effect.each([[0, 1, 2], [1, 0, 2], [2, 1, 0]])(
         maxBytes: 2000,
         onExhausted: "wait",
         sizePolicy: SizePolicy.exact,
-        suspectAfter: Infinity
+        deadlockTimeout: Infinity
       })
       const own = yield* allocate(440)
       yield* pool.allocate(10)

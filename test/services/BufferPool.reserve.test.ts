@@ -28,7 +28,7 @@ const limited = (maxBytes: number, pool?: BufferPool.BufferPoolOptions): OpenOpt
   pool: { maxBytes, onExhausted: "wait", ...pool }
 })
 
-const nothingIsLeft = hasStats({ activeBlocks: 0, activeBytes: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })
+const nothingIsLeft = hasStats({ activeBlocks: 0, activeBytes: 0, pendingBytes: 0, reservedBytes: 0, waiters: 0 })
 
 /** Runs `f` with the pool around the reservation, which knows nothing of it. */
 const withinReservation = <A, E>(
@@ -54,11 +54,11 @@ describe("a reservation", () => {
     Effect.gen(function*() {
       yield* withinReservation(60, (outer) =>
         Effect.gen(function*() {
-          yield* hasStats({ setAsideBytes: 60, activeBytes: 0, managedBytes: 0 })
+          yield* hasStats({ reservedBytes: 60, activeBytes: 0, managedBytes: 0 })
           yield* Effect.scoped(outer.allocate(40))
           const error = yield* outOfMemoryOf(Effect.scoped(outer.allocate(41, { onExhausted: "fail" })))
-          strictEqual(error.setAsideBytes, 60)
-          assert.include(error.message, "set aside 60")
+          strictEqual(error.reservedBytes, 60)
+          assert.include(error.message, "reserved 60")
         }))
       yield* Effect.scoped(BufferPool.allocate(100))
       yield* nothingIsLeft
@@ -71,7 +71,7 @@ describe("a reservation", () => {
         Effect.gen(function*() {
           yield* fails(outer, 50)
           yield* BufferPool.allocate(80)
-          yield* hasStats({ activeBytes: 80, setAsideBytes: 0, managedBytes: 80 })
+          yield* hasStats({ activeBytes: 80, reservedBytes: 0, managedBytes: 80 })
         }).pipe(Effect.scoped))
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100)))))
@@ -84,7 +84,7 @@ describe("a reservation", () => {
           yield* nextTurn
           yield* hasStats({ waiters: 1 })
           yield* BufferPool.use(30, () => BufferPool.use(30, () => Effect.void))
-          yield* hasStats({ waiters: 1, setAsideBytes: 60 })
+          yield* hasStats({ waiters: 1, reservedBytes: 60 })
           return waiting
         })).pipe(Effect.flatMap(Fiber.join))
       yield* nothingIsLeft
@@ -96,11 +96,11 @@ describe("a reservation", () => {
       yield* withinReservation(60, () =>
         Effect.gen(function*() {
           const one = yield* BufferPool.allocate(60)
-          yield* hasStats({ setAsideBytes: 0 })
+          yield* hasStats({ reservedBytes: 0 })
           yield* Lease.release(one)
-          yield* hasStats({ setAsideBytes: 60 })
+          yield* hasStats({ reservedBytes: 60 })
           yield* Lease.release(before)
-          yield* hasStats({ setAsideBytes: 60, activeBytes: 0 })
+          yield* hasStats({ reservedBytes: 60, activeBytes: 0 })
         }).pipe(Effect.scoped))
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
@@ -108,7 +108,7 @@ describe("a reservation", () => {
   it.effect("leaves the leases that outlive it", () =>
     Effect.gen(function*() {
       const lease = yield* BufferPool.reserve(BufferPool.allocate(30), 60)
-      yield* hasStats({ setAsideBytes: 0, activeBytes: 30 })
+      yield* hasStats({ reservedBytes: 0, activeBytes: 30 })
       yield* Effect.scoped(BufferPool.allocate(70))
       yield* Lease.release(lease)
       yield* nothingIsLeft
@@ -122,7 +122,7 @@ describe("a reservation", () => {
         Effect.forkChild(BufferPool.reserve(Effect.sync(() => void log.push(name)), bytes))
       yield* job("large", 80)
       yield* nextTurn
-      yield* hasStats({ waiters: 1, setAsideBytes: 0 })
+      yield* hasStats({ waiters: 1, reservedBytes: 0 })
       yield* Lease.release(first)
       yield* nextTurn
       deepStrictEqual(log, ["large"])
@@ -137,7 +137,7 @@ describe("a reservation", () => {
       const waiting = yield* Effect.forkChild(BufferPool.reserve(Effect.void, 80))
       yield* nextTurn
       yield* Fiber.interrupt(waiting)
-      yield* hasStats({ waiters: 0, setAsideBytes: 0, activeBytes: 50 })
+      yield* hasStats({ waiters: 0, reservedBytes: 0, activeBytes: 50 })
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
   it.effect("is LimitExceeded where it can never fit, and InvalidRequest for what is no size", () =>
@@ -168,18 +168,18 @@ describe("a reservation", () => {
         Effect.gen(function*() {
           const kept = yield* BufferPool.reserve(
             Effect.gen(function*() {
-              yield* hasStats({ setAsideBytes: 80 })
+              yield* hasStats({ reservedBytes: 80 })
               yield* Effect.scoped(BufferPool.allocate(60))
               return yield* BufferPool.allocate(20)
             }),
             60
           )
-          yield* hasStats({ setAsideBytes: 60, activeBytes: 20 })
+          yield* hasStats({ reservedBytes: 60, activeBytes: 20 })
           yield* fails(outer, 21)
           yield* Lease.release(kept)
-          yield* hasStats({ setAsideBytes: 80, activeBytes: 0 })
-          yield* BufferPool.reserve(Effect.as(hasStats({ setAsideBytes: 100 }), undefined), 100)
-          yield* hasStats({ setAsideBytes: 80 })
+          yield* hasStats({ reservedBytes: 80, activeBytes: 0 })
+          yield* BufferPool.reserve(Effect.as(hasStats({ reservedBytes: 100 }), undefined), 100)
+          yield* hasStats({ reservedBytes: 80 })
         }).pipe(Effect.scoped))
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100)))))
@@ -187,11 +187,11 @@ describe("a reservation", () => {
   it.effect("is charged to budgets whole, and its leases are charged once", () =>
     Effect.gen(function*() {
       const budget = yield* BufferPool.budget(80)
-      const stats = Effect.map(budget.stats, ({ activeBytes, managedBytes, reservedBytes, setAsideBytes }) => [
+      const stats = Effect.map(budget.stats, ({ activeBytes, managedBytes, pendingBytes, reservedBytes }) => [
         activeBytes,
         managedBytes,
-        reservedBytes,
-        setAsideBytes
+        pendingBytes,
+        reservedBytes
       ])
       yield* budget.reserve(60, (reserved) =>
         Effect.gen(function*() {
@@ -216,7 +216,7 @@ describe("a reservation", () => {
       yield* withinReservation(30, () =>
         Effect.gen(function*() {
           yield* BufferPool.allocate(90)
-          yield* hasStats({ setAsideBytes: 0, activeBytes: 90 })
+          yield* hasStats({ reservedBytes: 0, activeBytes: 90 })
         }).pipe(Effect.scoped))
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100)))))
@@ -257,11 +257,11 @@ describe("a reservation", () => {
         Effect.gen(function*() {
           faults.failAllocations({ nth: 1 })
           yield* Effect.scoped(BufferPool.allocate(60))
-          yield* hasStats({ setAsideBytes: 60, reservedBytes: 0 })
+          yield* hasStats({ reservedBytes: 60, pendingBytes: 0 })
           yield* BufferPool.freeHeld
           faults.failAllocations({ times: Infinity })
           yield* fails(yield* BufferPool.BufferPool, 60)
-          yield* hasStats({ setAsideBytes: 60, reservedBytes: 0 })
+          yield* hasStats({ reservedBytes: 60, pendingBytes: 0 })
         }),
         60
       )
@@ -283,7 +283,7 @@ describe("requests of one reservation", () => {
     return yield* Fiber.join(second)
   })
 
-  for (const [outsiders, maxOvertakes] of [[1, 0], [70, 16]] as const) {
+  for (const [outsiders, maxBypasses] of [[1, 0], [70, 16]] as const) {
     it.effect(`get what comes back to it before ${outsiders} others who wait for its end`, () =>
       Effect.gen(function*() {
         const outer = yield* BufferPool.BufferPool
@@ -298,7 +298,7 @@ describe("requests of one reservation", () => {
         strictEqual(yield* BufferPool.reserve(job, 80), "served")
         yield* Fiber.joinAll(waiting)
         yield* nothingIsLeft
-      }).pipe(Effect.provide(layer(limited(100, { maxOvertakes, suspectAfter: Infinity })))))
+      }).pipe(Effect.provide(layer(limited(100, { maxBypasses, deadlockTimeout: Infinity })))))
   }
 
   it.effect("get it in a budget's line too", () =>
@@ -306,7 +306,7 @@ describe("requests of one reservation", () => {
       const job = BufferPool.withBudget(BufferPool.reserve(oneAfterTheOther, 80), 100, { onExhausted: "wait" })
       strictEqual(yield* job, "served")
       yield* nothingIsLeft
-    }).pipe(Effect.provide(layer(limited(1000, { suspectAfter: Infinity })))))
+    }).pipe(Effect.provide(layer(limited(1000, { deadlockTimeout: Infinity })))))
 
   it.effect("get what an interrupted one had in its hands", () =>
     Effect.gen(function*() {
@@ -322,7 +322,7 @@ describe("requests of one reservation", () => {
       for (let turn = 0; turn < 30; turn++) yield* TestClock.adjust("1 second")
       strictEqual(running.pollUnsafe() === undefined ? "waits" : yield* Fiber.join(running), "served")
       yield* nothingIsLeft
-    }).pipe(Effect.provide(layer({ host: { latency: "1 second" }, ...limited(100, { suspectAfter: Infinity }) }))))
+    }).pipe(Effect.provide(layer({ host: { latency: "1 second" }, ...limited(100, { deadlockTimeout: Infinity }) }))))
 
   it.effect("leave it whole where the queue fails to clear what one is given", () =>
     Effect.gen(function*() {
@@ -333,13 +333,13 @@ describe("requests of one reservation", () => {
         yield* Effect.exit(Effect.scoped(BufferPool.allocate(64)))
         yield* Effect.ignore(CommandQueue.finish)
         faults.clear()
-        yield* hasStats({ setAsideBytes: 64 })
+        yield* hasStats({ reservedBytes: 64 })
       })
       yield* BufferPool.reserve(job, 64)
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100, { clear: "acquire" })))))
 
-  it.effect("are served after the limit was lowered below what is set aside", () =>
+  it.effect("are served after the limit was lowered below what is reserved", () =>
     Effect.gen(function*() {
       const both = yield* Effect.forkChild(
         Effect.all([reservedJob(10), reservedJob(20)], { concurrency: 2, discard: true }),
@@ -347,11 +347,11 @@ describe("requests of one reservation", () => {
           startImmediately: true
         }
       )
-      yield* hasStats({ setAsideBytes: 100 })
+      yield* hasStats({ reservedBytes: 100 })
       yield* BufferPool.setLimit({ maxBytes: 95 })
       yield* Fiber.join(both)
       yield* nothingIsLeft
-    }).pipe(Effect.provide(layer(limited(100, { suspectAfter: Infinity })))))
+    }).pipe(Effect.provide(layer(limited(100, { deadlockTimeout: Infinity })))))
 
   it.effect("keep nothing of it while they wait for more, so that it goes back at its end", () =>
     Effect.gen(function*() {
@@ -360,11 +360,11 @@ describe("requests of one reservation", () => {
         Effect.tap(Effect.forkDetach(BufferPool.use(60, () => Effect.void)), () => nextTurn),
         40
       )
-      yield* hasStats({ setAsideBytes: 0, waiters: 1 })
+      yield* hasStats({ reservedBytes: 0, waiters: 1 })
       yield* Lease.release(other)
       yield* Fiber.join(late)
       yield* nothingIsLeft
-    }).pipe(Effect.scoped, Effect.provide(layer(limited(100, { suspectAfter: Infinity })))))
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(100, { deadlockTimeout: Infinity })))))
 })
 
 describe("a turn", () => {
@@ -372,23 +372,23 @@ describe("a turn", () => {
     Effect.gen(function*() {
       const outer = yield* BufferPool.BufferPool
       const inner = yield* BufferPool.make({ maxBytes: 100, onExhausted: "wait" })
-      const nested = Effect.flatMap(Effect.forkChild(outer.inTurn(Effect.succeed("once"))), Fiber.join)
-      strictEqual(yield* outer.inTurn(inner.inTurn(nested)), "once")
+      const nested = Effect.flatMap(Effect.forkChild(outer.exclusively(Effect.succeed("once"))), Fiber.join)
+      strictEqual(yield* outer.exclusively(inner.exclusively(nested)), "once")
     }).pipe(
       Effect.scoped,
       Effect.provide(Allocator.layerImmediate),
-      Effect.provide(layer(limited(100, { suspectAfter: Infinity })))
+      Effect.provide(layer(limited(100, { deadlockTimeout: Infinity })))
     ))
 
   it.effect("is taken by fibers that outlive a reservation, and not by handlers", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
-      yield* BufferPool.onOutOfMemory(() => BufferPool.inTurn(Effect.sync(() => log.push("handler") < 0)))
+      yield* BufferPool.onOutOfMemory(() => BufferPool.exclusively(Effect.sync(() => log.push("handler") < 0)))
       const gate = yield* Deferred.make<void>()
       const late = yield* BufferPool.reserve(
         Effect.forkDetach(Effect.andThen(
           Deferred.await(gate),
-          BufferPool.inTurn(Effect.sync(() => void log.push("late")))
+          BufferPool.exclusively(Effect.sync(() => void log.push("late")))
         )),
         10
       )
@@ -399,7 +399,7 @@ describe("a turn", () => {
         yield* tagOf(BufferPool.use(90, () => BufferPool.use(90, () => Effect.void, { onExhausted: "fail" })))
         deepStrictEqual(log, ["handler"])
       })
-      yield* BufferPool.inTurn(turn)
+      yield* BufferPool.exclusively(turn)
       yield* Fiber.join(late)
       deepStrictEqual(log, ["handler", "late"])
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
@@ -408,7 +408,7 @@ describe("a turn", () => {
     Effect.gen(function*() {
       const held = yield* Deferred.make<void>()
       const job = yield* Effect.forkChild(
-        BufferPool.inTurn(
+        BufferPool.exclusively(
           BufferPool.use(
             32,
             () => Effect.andThen(Deferred.await(held), BufferPool.use(32, () => Effect.succeed("turn")))
@@ -422,21 +422,21 @@ describe("a turn", () => {
       yield* Deferred.succeed(held, undefined)
       deepStrictEqual([yield* Fiber.join(job), yield* Fiber.join(reserved)], ["turn", "reserved"])
       yield* nothingIsLeft
-    }).pipe(Effect.provide(layer(limited(64, { maxOvertakes: 0 })))))
+    }).pipe(Effect.provide(layer(limited(64, { maxBypasses: 0 })))))
 
   it.effect("waits at the head of the line for what others lease", () =>
     Effect.gen(function*() {
       const other = yield* BufferPool.allocate(32)
       const reserved = yield* Effect.forkChild(BufferPool.reserve(Effect.succeed("reserved"), 64))
       const job = yield* Effect.forkChild(
-        BufferPool.inTurn(BufferPool.use(32, () => BufferPool.use(32, () => Effect.succeed("turn"))))
+        BufferPool.exclusively(BufferPool.use(32, () => BufferPool.use(32, () => Effect.succeed("turn"))))
       )
       yield* nextTurn
       yield* hasStats({ waiters: 2, activeBytes: 64 })
       yield* Lease.release(other)
       deepStrictEqual([yield* Fiber.join(job), yield* Fiber.join(reserved)], ["turn", "reserved"])
       yield* nothingIsLeft
-    }).pipe(Effect.scoped, Effect.provide(layer(limited(64, { maxOvertakes: 0 })))))
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(64, { maxBypasses: 0 })))))
 })
 
 describe("leases that are wanted together", () => {
@@ -448,7 +448,7 @@ describe("leases that are wanted together", () => {
       deepStrictEqual([one.size, two.size], [1, 2])
       deepStrictEqual(yield* BufferPool.allocateAll([]), [])
       strictEqual(yield* BufferPool.useAll([3, 4], ([left, right]) => Effect.succeed(left.size * right.size)), 12)
-      yield* hasStats({ activeBlocks: 4, setAsideBytes: 0 })
+      yield* hasStats({ activeBlocks: 4, reservedBytes: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
   it.effect("are all or none, and hold nothing while they wait", () =>
@@ -458,7 +458,7 @@ describe("leases that are wanted together", () => {
       strictEqual(yield* tagOf(BufferPool.allocateAll([60, 60])), "LimitExceeded")
       const both = yield* Effect.forkChild(BufferPool.useAll([30, 30], () => Effect.succeed("served")))
       yield* nextTurn
-      yield* hasStats({ waiters: 1, activeBytes: 50, reservedBytes: 0, setAsideBytes: 0 })
+      yield* hasStats({ waiters: 1, activeBytes: 50, pendingBytes: 0, reservedBytes: 0 })
       yield* Lease.release(first)
       strictEqual(yield* Fiber.join(both), "served")
       yield* nothingIsLeft
@@ -468,7 +468,7 @@ describe("leases that are wanted together", () => {
     Effect.gen(function*() {
       yield* BufferPool.useAll([20, 20], () => Effect.void)
       yield* hasStats({ heldBlocks: 2, driverAllocations: 2, hits: 0 })
-      yield* BufferPool.useAll([20, 20], () => hasStats({ activeBlocks: 2, hits: 2, setAsideBytes: 0 }))
+      yield* BufferPool.useAll([20, 20], () => hasStats({ activeBlocks: 2, hits: 2, reservedBytes: 0 }))
       strictEqual(yield* tagOf(BufferPool.allocateAll([20, 81], { onExhausted: "fail" })), "LimitExceeded")
       const rest = yield* BufferPool.allocate(50)
       strictEqual(yield* tagOf(BufferPool.allocateAll([20, 40], { onExhausted: "fail" })), "OutOfMemory")
@@ -528,7 +528,7 @@ describe("leases that are wanted together", () => {
       deepStrictEqual((yield* BufferPool.allocateAll([0, 0], { onExhausted: "fail" })).map(({ size }) => size), [0, 0])
       yield* BufferPool.reserve(Effect.void, 0, { onExhausted: "fail" })
       yield* Fiber.interrupt(waiting)
-    }).pipe(Effect.scoped, Effect.provide(layer(limited(100, { maxOvertakes: 0 })))))
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(100, { maxBypasses: 0 })))))
 
   it.effect("do not wake each other again and again where the allocator has no memory for all", () =>
     Effect.gen(function*() {

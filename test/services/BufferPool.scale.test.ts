@@ -146,7 +146,7 @@ describe("the heap stays flat", () => {
         pool.allocate(50),
         isFlat(runs(50_000, 30_000), (count) => repeat(count, () => Effect.andThen(failure, refused)))
       ))
-      yield* hasStats({ misses: 1, driverFrees: 0, reservedBytes: 0 })
+      yield* hasStats({ misses: 1, driverFrees: 0, pendingBytes: 0 })
     }).pipe(Effect.provide(layer({ pool: { maxBytes: 100 } }))))
 })
 
@@ -196,8 +196,8 @@ describe("10,000 concurrent fibers under maxBytes", () => {
       let most = 0
       const look = (stats: Effect.Success<BufferPool.BufferPool["Service"]["stats"]>) => {
         looks += 1
-        most = Math.max(most, stats.managedBytes + stats.reservedBytes)
-        assert.isAtMost(stats.managedBytes + stats.reservedBytes, maxBytes)
+        most = Math.max(most, stats.managedBytes + stats.pendingBytes)
+        assert.isAtMost(stats.managedBytes + stats.pendingBytes, maxBytes)
       }
       const allocator = watched(() => {
         if (pool !== undefined) look(Effect.runSync(pool.stats))
@@ -218,7 +218,7 @@ describe("10,000 concurrent fibers under maxBytes", () => {
         yield* Fiber.joinAll(fibers)
         const stats = yield* made.stats
         strictEqual(stats.hits + stats.misses, 10_000)
-        yield* hasStats({ activeBlocks: 0, reservedBytes: 0, releaseFailures: 0 })
+        yield* hasStats({ activeBlocks: 0, pendingBytes: 0, releaseFailures: 0 })
       }).pipe(Effect.provide(layer({ host: { lateFree: true }, pool: { maxBytes }, allocator })))
       assert.isAbove(looks, 10_000)
       assert.isAbove(most, 0.9 * maxBytes)

@@ -26,7 +26,7 @@ describe("a request", () => {
         assert(reason._tag === "InvalidRequest", reason._tag)
         assert.include(reason.message, `the size ${size} `)
       }
-      yield* hasStats({ managedBlocks: 0, misses: 0, reservedBytes: 0 })
+      yield* hasStats({ managedBlocks: 0, misses: 0, pendingBytes: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   const badUsages = [0, -1, 0.5, NaN, 1024, 2 ** 31, 2 ** 32 + 1, BufferUsage.kernelReadOnly, BufferUsage.hostMemory]
@@ -70,7 +70,7 @@ describe("a request", () => {
         assert(reason._tag === "Released", reason._tag)
         deepStrictEqual([reason.why, reason.label, reason.size], ["scopeClosed", "late", size])
       }
-      yield* hasStats({ hits: 0, misses: 1, heldBlocks: 1, reservedBytes: 0 })
+      yield* hasStats({ hits: 0, misses: 1, heldBlocks: 1, pendingBytes: 0 })
     }).pipe(Effect.provide(layer())))
 
   it.effect("while its scope closes is granted until the pool's turn comes", () =>
@@ -109,7 +109,7 @@ describe("a policy that breaks its contract", () => {
     Effect.gen(function*() {
       const exit = yield* Effect.exit(Effect.scoped(BufferPool.allocate(5)))
       assert(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
-      yield* hasStats({ reservedBytes: 0, activeBlocks: 0 })
+      yield* hasStats({ pendingBytes: 0, activeBlocks: 0 })
     }).pipe(Effect.provide(layer({
       pool: {
         sizePolicy: {
@@ -128,7 +128,7 @@ describe("an allocator that dies", () => {
     Effect.gen(function*() {
       const exit = yield* Effect.exit(Effect.scoped(BufferPool.allocate(5)))
       assert(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
-      yield* hasStats({ reservedBytes: 0, activeBlocks: 0, driverAllocations: 0 })
+      yield* hasStats({ pendingBytes: 0, activeBlocks: 0, driverAllocations: 0 })
     }).pipe(Effect.provide(layer({
       allocator: decorated((allocator) => ({ ...allocator, allocate: () => Effect.die("broken") }))
     }))))

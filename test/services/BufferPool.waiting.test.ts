@@ -38,7 +38,7 @@ const limited = (maxBytes: number, pool?: BufferPool.BufferPoolOptions): OpenOpt
 })
 
 /** Nothing is left of anybody who waited. */
-const nobodyIsLeft = hasStats({ activeBlocks: 0, activeBytes: 0, reservedBytes: 0, waiters: 0 })
+const nobodyIsLeft = hasStats({ activeBlocks: 0, activeBytes: 0, pendingBytes: 0, waiters: 0 })
 
 describe("requests that wait", () => {
   it.effect("are served first come, first served", () =>
@@ -133,11 +133,11 @@ describe("requests that wait", () => {
       const { faults } = yield* Host.Host
       faults.delay({ allocations: "1 second" })
       yield* clients.askAll({ a: 100, b: 60 })
-      yield* hasStats({ reservedBytes: 100, waiters: 1 })
+      yield* hasStats({ pendingBytes: 100, waiters: 1 })
       faults.failAllocations({ error: "DriverError" })
       yield* TestClock.adjust("1 second")
       deepStrictEqual(clients.log(), ["a: DriverError"])
-      yield* hasStats({ reservedBytes: 60, waiters: 0 })
+      yield* hasStats({ pendingBytes: 60, waiters: 0 })
       yield* TestClock.adjust("1 second")
       deepStrictEqual(clients.log(), ["b"])
     }).pipe(Effect.provide(layer(limited(100)))))
@@ -197,16 +197,16 @@ describe("a release", () => {
         yield* clients.askAll({ a: 100, b: 64 })
         events()
         yield* Lease.release(yield* clients.lease("a"))
-        yield* hasStats({ waiters: 0, activeBytes: 0, managedBytes: 0, reservedBytes: 64 })
+        yield* hasStats({ waiters: 0, activeBytes: 0, managedBytes: 0, pendingBytes: 64 })
         deepStrictEqual(events(), ["free 100"])
-        strictEqual((yield* newcomer).reservedBytes, 64)
+        strictEqual((yield* newcomer).pendingBytes, 64)
         // What is left over is anybody's.
         yield* BufferPool.use(36, () => Effect.void)
         yield* quiet
         deepStrictEqual(clients.log(), ["a", "b"])
       })))
 
-  it.effect("keeps the bytes for the first in line while blocks are evicted and a slow driver makes the new one", () =>
+  it.effect("keeps the bytes for the first in the wait queue while blocks are evicted and a slow driver makes the new one", () =>
     Effect.gen(function*() {
       const gates = { reclaim: Deferred.makeUnsafe<void>(), allocate: Deferred.makeUnsafe<void>() }
       let open = true
@@ -226,27 +226,27 @@ describe("a release", () => {
         open = false
         yield* clients.release("a")
         for (const gate of [gates.reclaim, gates.allocate]) {
-          yield* hasStats({ waiters: 0, managedBytes: 0, reservedBytes: 100 })
+          yield* hasStats({ waiters: 0, managedBytes: 0, pendingBytes: 100 })
           for (const size of [1, 20, 100]) {
-            strictEqual((yield* outOfMemoryOf(BufferPool.use(size, () => Effect.void))).reservedBytes, 100)
+            strictEqual((yield* outOfMemoryOf(BufferPool.use(size, () => Effect.void))).pendingBytes, 100)
           }
           deepStrictEqual(clients.log().includes("b"), false)
           yield* Deferred.succeed(gate, undefined)
           yield* quiet
         }
         deepStrictEqual(clients.log(), ["b"])
-        yield* hasStats({ activeBytes: 100, reservedBytes: 0, driverFrees: 3 })
+        yield* hasStats({ activeBytes: 100, pendingBytes: 0, driverFrees: 3 })
       }).pipe(Effect.provide(layer({ ...limited(100), allocator: gated })))
     }))
 
-  it.effect("gives the kept bytes to the next in line when the first one does not want them any more", () =>
+  it.effect("gives the kept bytes to the next in the wait queue when the first one does not want them any more", () =>
     Effect.gen(function*() {
       const clients = new Clients()
       const { faults } = yield* Host.Host
       yield* clients.askAll({ a: 100, b: 64, c: 60 })
       faults.delay({ allocations: "1 second" })
       yield* clients.release("a")
-      yield* hasStats({ reservedBytes: 64, waiters: 1 })
+      yield* hasStats({ pendingBytes: 64, waiters: 1 })
       faults.failAllocations({ error: "DriverError" })
       yield* TestClock.adjust("1 second")
       deepStrictEqual(clients.log(), ["a", "b: DriverError"])
@@ -260,29 +260,29 @@ describe("a release", () => {
       yield* clients.askAll({ a: 40, b: 80, c: 60 })
       yield* clients.interrupt("b")
       deepStrictEqual(clients.log(), ["a", "b: interrupted", "c"])
-    }).pipe(Effect.provide(layer(limited(100, { maxOvertakes: 0 })))))
+    }).pipe(Effect.provide(layer(limited(100, { maxBypasses: 0 })))))
 })
 
-describe("overtaking", () => {
+describe("bypassing", () => {
   // The large request never fits beside a, and each small one does.
   it.effect.each([0, 1, 3, 16])(
-    "happens exactly %i times with maxOvertakes as much",
-    (maxOvertakes) =>
+    "happens exactly %i times with maxBypasses as much",
+    (maxBypasses) =>
       Effect.gen(function*() {
         const clients = new Clients()
         yield* clients.askAll({ a: 60, large: 80 })
-        for (let i = 0; i < maxOvertakes; i++) {
+        for (let i = 0; i < maxBypasses; i++) {
           yield* clients.ask(`small ${i}`, 20)
           yield* clients.release(`small ${i}`)
         }
-        strictEqual(clients.log().length, 1 + maxOvertakes)
+        strictEqual(clients.log().length, 1 + maxBypasses)
         yield* clients.ask("late", 20)
         strictEqual(yield* tagOf(BufferPool.use(20, () => Effect.void)), "OutOfMemory")
         yield* hasStats({ waiters: 2, activeBytes: 60 })
         deepStrictEqual(clients.log(), [])
         yield* clients.release("a")
         deepStrictEqual(clients.log(), ["large", "late"])
-      }).pipe(Effect.provide(layer(limited(100, { maxOvertakes }))))
+      }).pipe(Effect.provide(layer(limited(100, { maxBypasses }))))
   )
 
   it.effect("happens 16 times unless told otherwise", () =>
@@ -307,7 +307,7 @@ describe("overtaking", () => {
       strictEqual((yield* outOfMemoryOf(Effect.scoped(BufferPool.allocate(20)))).heldBytes, 20)
       yield* clients.release("a")
       deepStrictEqual(clients.log(), ["a", "large"])
-    }).pipe(Effect.provide(layer(limited(100, { maxOvertakes: 4 })))))
+    }).pipe(Effect.provide(layer(limited(100, { maxBypasses: 4 })))))
 
   it.effect("is counted for each one that is passed", () =>
     Effect.gen(function*() {
@@ -330,7 +330,7 @@ describe("overtaking", () => {
       deepStrictEqual(clients.log(), ["second"])
       yield* clients.release("second")
       deepStrictEqual(clients.log(), ["s4"])
-    }).pipe(Effect.provide(layer(limited(100, { maxOvertakes: 2 })))))
+    }).pipe(Effect.provide(layer(limited(100, { maxBypasses: 2 })))))
 
   it.effect("makes no convoy: a small request does not wait behind a large one", () =>
     Effect.gen(function*() {
@@ -340,7 +340,7 @@ describe("overtaking", () => {
       yield* hasStats({ waiters: 1 })
     }).pipe(Effect.provide(layer(limited(100)))))
 
-  it.effect("looks at the first 64 in line", () =>
+  it.effect("looks at the first 64 in the wait queue", () =>
     Effect.gen(function*() {
       const clients = new Clients()
       yield* clients.ask("a", 60)
@@ -351,7 +351,7 @@ describe("overtaking", () => {
       deepStrictEqual(clients.log(), ["a", "64th"])
       yield* clients.interrupt("large 7")
       deepStrictEqual(clients.log(), ["large 7: interrupted", "65th"])
-    }).pipe(Effect.provide(layer(limited(100, { maxOvertakes: 1000 })))))
+    }).pipe(Effect.provide(layer(limited(100, { maxBypasses: 1000 })))))
 
   it.effect("never starves a large request, however many small ones come without end", () =>
     Effect.gen(function*() {
@@ -402,7 +402,7 @@ describe("under stopHolding", () => {
         events.length = 0
         yield* clients.release("a")
         deepStrictEqual(events, ["reclaim"])
-        yield* hasStats({ managedBytes: 0, reservedBytes: 100, waiters: 0 })
+        yield* hasStats({ managedBytes: 0, pendingBytes: 100, waiters: 0 })
         yield* Deferred.succeed(gate, undefined)
         yield* quiet
         deepStrictEqual(events, ["reclaim", "allocate 100"])
@@ -519,7 +519,7 @@ describe("a request that cannot be helped by waiting", () => {
       yield* hold([10])
       faults.failAllocations({ times: Infinity })
       const error = yield* outOfMemoryOf(BufferPool.allocate(60, patient))
-      deepStrictEqual([error.rungs, error.isRetryable], [["bin", "driver", "reclaim", "evict"], false])
+      deepStrictEqual([error.stepsTried, error.isRetryable], [["bin", "driver", "reclaim", "evict"], false])
       yield* nobodyIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer())))
 })
@@ -528,8 +528,8 @@ describe("what a request says itself", () => {
   it.effect("counts more than what the pool says", () =>
     Effect.gen(function*() {
       yield* BufferPool.allocate(100)
-      const { rungs } = yield* outOfMemoryOf(BufferPool.allocate(60, { onExhausted: "fail" }))
-      deepStrictEqual(rungs, ["bin"])
+      const { stepsTried } = yield* outOfMemoryOf(BufferPool.allocate(60, { onExhausted: "fail" }))
+      deepStrictEqual(stepsTried, ["bin"])
       const fiber = yield* Effect.forkChild(outOfMemoryOf(BufferPool.allocate(60)))
       const short = yield* Effect.forkChild(outOfMemoryOf(BufferPool.allocate(60, { waitAtMost: "1 second" })))
       yield* quiet
@@ -585,9 +585,9 @@ describe("a wait that takes too long", () => {
         { label: "frames", size: 30, capacity: 30, age: 2 },
         { label: "scratch", size: 10, capacity: 10, age: 1 }
       ])
-      const { activeBytes, limit, limitName, rungs, waitedMillis } = error.reason
+      const { activeBytes, limit, limitName, stepsTried, waitedMillis } = error.reason
       deepStrictEqual([limitName, limit, activeBytes, waitedMillis], ["maxBytes", 100, 95, 1500])
-      deepStrictEqual(rungs, ["bin", "wait"])
+      deepStrictEqual(stepsTried, ["bin", "wait"])
       assert.include(error.message, "waited 1500 ms; held by weights: 1 lease, 50 B; frames: 1 lease, 30 B")
       yield* hasStats({ waiters: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
@@ -600,7 +600,7 @@ describe("a wait that takes too long", () => {
       yield* TestClock.adjust("1 second")
       const reason = yield* clients.reason("c")
       assert(reason._tag === "OutOfMemory")
-      deepStrictEqual([reason.rungs, reason.waitedMillis], [["bin", "wait"], 1000])
+      deepStrictEqual([reason.stepsTried, reason.waitedMillis], [["bin", "wait"], 1000])
     }).pipe(Effect.provide(layer(limited(100)))))
 
   it.effect("counts all of its waiting, however often it was woken in vain", () =>
@@ -625,7 +625,7 @@ describe("a wait that takes too long", () => {
     Effect.gen(function*() {
       yield* BufferPool.allocate(100)
       const error = yield* outOfMemoryOf(BufferPool.allocate(60, { ...patient, waitAtMost: 0 }))
-      deepStrictEqual([error.rungs, error.waitedMillis], [["bin", "wait"], 0])
+      deepStrictEqual([error.stepsTried, error.waitedMillis], [["bin", "wait"], 0])
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
   it.effect("also in a region that cannot be interrupted", () =>
@@ -705,7 +705,7 @@ describe("a wait that is given up leaves no trace", () => {
       deepStrictEqual(yield* pool.stats, before)
       yield* Lease.release(lease)
       yield* quiet
-      yield* hasStats({ heldBytes: 100, activeBlocks: 0, reservedBytes: 0, hits: 0, misses: 1 })
+      yield* hasStats({ heldBytes: 100, activeBlocks: 0, pendingBytes: 0, hits: 0, misses: 1 })
       // A pool that nobody waits for leases as it always did.
       yield* BufferPool.use(100, () => Effect.void)
       yield* hasStats({ hits: 1 })
@@ -739,7 +739,7 @@ describe("a wait that is given up leaves no trace", () => {
         yield* quiet
         const stats = yield* opened.pool.stats
         isConsistent(stats, opened.driverObjects)
-        deepStrictEqual([stats.activeBlocks, stats.reservedBytes, stats.waiters], [0, 0, 0], `k = ${k}`)
+        deepStrictEqual([stats.activeBlocks, stats.pendingBytes, stats.waiters], [0, 0, 0], `k = ${k}`)
         yield* end
         return scheduler.reached
       }))
@@ -785,7 +785,7 @@ describe("everybody is served in the end", () => {
     capacityBytes: fc.constantFrom(100, 128, 150, 100_000),
     maxBytes: fc.constantFrom(100, 128, 140, 300, Infinity),
     maxHeldBytes: fc.constantFrom(Infinity, 60, 0),
-    maxOvertakes: fc.constantFrom(0, 1, 16),
+    maxBypasses: fc.constantFrom(0, 1, 16),
     lateFree: fc.boolean(),
     driverTurns: fc.nat(2),
     holds: fc.boolean(),
@@ -794,7 +794,7 @@ describe("everybody is served in the end", () => {
   it("whatever is short: the limit, the driver, budgets or both, and whoever gives up", () =>
     fc.assert(
       fc.asyncProperty(fc.array(jobs, { minLength: 5, maxLength: 60, size: "max" }), settings, (jobs, given) => {
-        const { capacityBytes, clear, driverTurns, lateFree, maxBytes, maxHeldBytes, maxOvertakes, policy } = given
+        const { capacityBytes, clear, driverTurns, lateFree, maxBytes, maxHeldBytes, maxBypasses, policy } = given
         const slow = decorated((allocator) => ({
           ...allocator,
           allocate: (bytes, options) =>
@@ -831,7 +831,7 @@ describe("everybody is served in the end", () => {
           Effect.provide(layer({
             host: { capacityBytes, lateFree },
             allocator: slow,
-            pool: { sizePolicy: policy, maxBytes, maxHeldBytes, maxOvertakes, clear }
+            pool: { sizePolicy: policy, maxBytes, maxHeldBytes, maxBypasses, clear }
           })),
           Effect.runPromise
         )
@@ -840,7 +840,7 @@ describe("everybody is served in the end", () => {
     ))
 })
 
-describe("requests in line are answered", () => {
+describe("requests in the wait queue are answered", () => {
   it.effect("with Released when their scope closes", () =>
     Effect.gen(function*() {
       const clients = new Clients()
@@ -861,7 +861,7 @@ describe("requests in line are answered", () => {
       yield* clients.askAll({ a: 60, b: 100, c: 40 })
       yield* clients.release("b")
       deepStrictEqual(clients.log(), ["a", "b: Released", "c"])
-    }).pipe(Effect.provide(layer(limited(100, { maxOvertakes: 0 })))))
+    }).pipe(Effect.provide(layer(limited(100, { maxBypasses: 0 })))))
 
   const endings = {
     "Released when the pool closes": {
@@ -888,7 +888,7 @@ describe("requests in line are answered", () => {
         yield* end(opened)
         yield* quiet
         deepStrictEqual([...clients.log()].sort(), ["b", "c", "d", "y"].map((name) => `${name}: ${tag}`))
-        yield* hasStats({ waiters: 0, reservedBytes: 0 })
+        yield* hasStats({ waiters: 0, pendingBytes: 0 })
       }).pipe(Effect.provide(opened.context))
       yield* opened.closePool
       yield* opened.closeHost
@@ -899,7 +899,7 @@ describe("requests in line are answered", () => {
 /** As many as would be too deep for a stack, if one were on another. */
 const crowded = runs(100_000, 20_000)
 
-describe(`${crowded} requests in line`, () => {
+describe(`${crowded} requests in the wait queue`, () => {
   const count = crowded
   const crowd = <A, E, R>(request: Effect.Effect<A, E, R>, length = count) =>
     Effect.forEach(Array.from({ length }), () => Effect.forkChild(request))

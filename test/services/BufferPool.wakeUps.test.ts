@@ -16,8 +16,8 @@ const options = {
   pool: {
     maxBytes: 130,
     onExhausted: "wait",
-    // The requests of one scope are no standstill here: another fiber of the test releases.
-    suspectAfter: Infinity,
+    // The requests of one scope are no deadlock here: another fiber of the test releases.
+    deadlockTimeout: Infinity,
     sizePolicy: SizePolicy.table([40, 75, 85])
   }
 } as const
@@ -31,7 +31,7 @@ it.effect("two requests that the driver refuses do not wake each other again and
     const one = yield* Effect.forkChild(BufferPool.allocate(70))
     const other = yield* Effect.forkChild(BufferPool.allocate(80))
     yield* TestClock.adjust("1 minute")
-    yield* hasStats({ waiters: 2, reservedBytes: 0 })
+    yield* hasStats({ waiters: 2, pendingBytes: 0 })
     const asked = faults.allocations
     yield* TestClock.adjust("1 minute")
     strictEqual(faults.allocations, asked)
@@ -41,7 +41,7 @@ it.effect("two requests that the driver refuses do not wake each other again and
     yield* Lease.release(yield* Effect.raceFirst(Fiber.join(one), Fiber.join(other)))
     yield* TestClock.adjust("1 minute")
     yield* Fiber.joinAll([one, other])
-    yield* hasStats({ waiters: 0, activeBlocks: 1, reservedBytes: 0 })
+    yield* hasStats({ waiters: 0, activeBlocks: 1, pendingBytes: 0 })
   }).pipe(Effect.scoped, Effect.provide(layer(options))))
 
 /** What it gives back itself is nothing for the one who asked it. */
@@ -74,13 +74,13 @@ it.effect("one whose handlers are at work keeps nobody waiting when its scope cl
     const small = yield* Effect.forkChild(BufferPool.allocate(30), { startImmediately: true })
     yield* hasStats({ waiters: 2, activeBlocks: 1 })
     yield* Scope.close(scope, Exit.void)
-    yield* hasStats({ waiters: 0, reservedBytes: 30 })
+    yield* hasStats({ waiters: 0, pendingBytes: 30 })
     yield* TestClock.adjust("2 minutes")
     strictEqual((yield* Fiber.join(small)).size, 30)
     strictEqual(yield* tagOf(Fiber.join(large)), "Released")
   }).pipe(
     Effect.scoped,
-    Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait", maxOvertakes: 0 } }))
+    Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait", maxBypasses: 0 } }))
   ))
 
 it.effect("nor when a limit is lowered below what it asked for", () =>
@@ -98,7 +98,7 @@ it.effect("nor when a limit is lowered below what it asked for", () =>
     strictEqual(yield* tagOf(Fiber.join(large)), "LimitExceeded")
   }).pipe(
     Effect.scoped,
-    Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait", maxOvertakes: 0 } }))
+    Effect.provide(layer({ pool: { maxBytes: 100, onExhausted: "wait", maxBypasses: 0 } }))
   ))
 
 it.effect("a pool's handlers are asked by those that a budget's handlers could not help", () =>

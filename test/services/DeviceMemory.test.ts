@@ -27,8 +27,8 @@ type Shared = OpenMemory & { readonly buffers: SizedPool; readonly images: Sized
 /** Nothing is left of the memory, nor of anything on it. */
 const close = Effect.fnUntraced(function*({ closeHost, closeMemory, driverObjects, memory }: OpenMemory) {
   yield* closeMemory
-  const { activeBlocks, managedBytes, reservedBytes, setAsideBytes, waiters } = yield* memory.stats
-  deepStrictEqual([activeBlocks, managedBytes, reservedBytes, setAsideBytes, waiters], [0, 0, 0, 0, 0])
+  const { activeBlocks, managedBytes, pendingBytes, reservedBytes, waiters } = yield* memory.stats
+  deepStrictEqual([activeBlocks, managedBytes, pendingBytes, reservedBytes, waiters], [0, 0, 0, 0, 0])
   yield* closeHost
   strictEqual(driverObjects.live, 0)
 })
@@ -184,8 +184,8 @@ describe("pools on one memory", () => {
         strictEqual(needs.length, 2)
       })))
 
-  it.effect("end a standstill between a job that waits for an image and one that waits for a buffer", () =>
-    shared({ memory: { maxBytes: 100, suspectAfter: "1 second" } }, ({ buffers, images }) =>
+  it.effect("end a deadlock between a job that waits for an image and one that waits for a buffer", () =>
+    shared({ memory: { maxBytes: 100, deadlockTimeout: "1 second" } }, ({ buffers, images }) =>
       Effect.gen(function*() {
         const one = yield* Effect.forkChild(job(buffers, images), { startImmediately: true })
         const other = yield* Effect.forkChild(job(images, buffers), { startImmediately: true })
@@ -194,7 +194,7 @@ describe("pools on one memory", () => {
         yield* TestClock.adjust("2 seconds")
         yield* Fiber.join(one)
         const error = yield* outOfMemoryOf(Fiber.join(other))
-        strictEqual(error.standstill.length, 2)
+        strictEqual(error.deadlock.length, 2)
       })))
 })
 
@@ -238,12 +238,12 @@ describe("one of several pools that closes", () => {
     shared({ host: { latency: "1 hour" } }, ({ buffers, memory, pools }) =>
       Effect.gen(function*() {
         const mine = yield* asked(buffers, 50)
-        strictEqual((yield* memory.stats).reservedBytes, 50)
+        strictEqual((yield* memory.stats).pendingBytes, 50)
         yield* pools[0]!.close
         const reason = yield* reasonOf(Fiber.join(mine.fiber))
         assert(reason._tag === "Released")
         strictEqual(reason.why, "poolClosed")
-        strictEqual((yield* memory.stats).reservedBytes, 0)
+        strictEqual((yield* memory.stats).pendingBytes, 0)
       })))
 
   it.effect("answers requests for which a handler works that never ends", () =>
@@ -259,16 +259,16 @@ describe("one of several pools that closes", () => {
         yield* Scope.close(scope, Exit.void)
       })))
 
-  it.effect("leaves what it has set aside to the others", () =>
+  it.effect("leaves what it has reserved to the others", () =>
     shared(limit(100), ({ buffers, images, memory, pools }) =>
       Effect.gen(function*() {
         const job = yield* Effect.forkChild(buffers.reserve(90, () => Effect.never), { startImmediately: true })
         const theirs = yield* asked(images, 60)
-        deepStrictEqual([(yield* memory.stats).setAsideBytes, theirs.done()], [90, false])
+        deepStrictEqual([(yield* memory.stats).reservedBytes, theirs.done()], [90, false])
         yield* pools[0]!.close
         strictEqual((yield* Fiber.join(theirs.fiber)).size, 60)
         yield* Fiber.interrupt(job)
-        strictEqual((yield* memory.stats).setAsideBytes, 0)
+        strictEqual((yield* memory.stats).reservedBytes, 0)
         yield* Scope.close(theirs.scope, Exit.void)
       })))
 

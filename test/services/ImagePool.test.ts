@@ -215,7 +215,7 @@ describe("requests", () => {
           ...Array.from({ length: 3 }, () => "LimitExceeded")
         ])
         deepStrictEqual(events(), [])
-        strictEqual((yield* pool.stats).reservedBytes, 0)
+        strictEqual((yield* pool.stats).pendingBytes, 0)
       })))
 
   it.effect("for a pool with options that make no sense never get one", () =>
@@ -380,8 +380,8 @@ describe("a lost device", () => {
         strictEqual(yield* tagOf(Images.read(image)), "DeviceLost")
         yield* Lease.release(image)
         yield* pool.resumeHolding
-        const { heldBlocks, managedBlocks, reservedBytes } = yield* pool.stats
-        deepStrictEqual([heldBlocks, managedBlocks, reservedBytes], [0, 0, 0])
+        const { heldBlocks, managedBlocks, pendingBytes } = yield* pool.stats
+        deepStrictEqual([heldBlocks, managedBlocks, pendingBytes], [0, 0, 0])
       })))
 })
 

@@ -110,8 +110,8 @@ const failuresOf = ({ inBudget, jobs, latency }: Program): Effect.Effect<number,
     assert.isTrue(areOver(), "a job waits for ever")
     const exits = yield* Effect.forEach(fibers, Fiber.await)
     deepStrictEqual(exits.filter(Exit.isFailure), [])
-    const { activeBlocks, reservedBytes, waiters } = yield* opened.pool.stats
-    deepStrictEqual([activeBlocks, reservedBytes, waiters], [0, 0, 0])
+    const { activeBlocks, pendingBytes, waiters } = yield* opened.pool.stats
+    deepStrictEqual([activeBlocks, pendingBytes, waiters], [0, 0, 0])
     yield* opened.closePool
     yield* opened.closeHost
     return failures

@@ -32,7 +32,7 @@ const shortages: Readonly<Record<string, Shortage>> = {
   "of a budget and the byte limit": { options: { pool: { maxBytes: 100 } }, budget: 100 }
 }
 
-const patiences: Readonly<Record<string, SizedOptions>> = {
+const waitPolicies: Readonly<Record<string, SizedOptions>> = {
   "waits": { onExhausted: "wait" },
   "waits for an hour at most": { waitAtMost: "1 hour" },
   "fails": { onExhausted: "fail" }
@@ -61,7 +61,7 @@ const requests = {
 interface Case {
   readonly kind: Kind
   readonly shortage: Shortage
-  readonly patience: SizedOptions
+  readonly waitPolicy: SizedOptions
   readonly handlers: ReadonlyArray<boolean>
   readonly request: (typeof requests)[keyof typeof requests]
   readonly sizes: ReadonlyArray<number>
@@ -71,7 +71,7 @@ interface Case {
 
 /** The leases of another come back before the k-th operation of the request. False when it has no k-th operation. */
 const releasedAt = Effect.fnUntraced(function*(
-  { gap, handlers, kind, patience, request, shortage, sizes }: Case,
+  { gap, handlers, kind, waitPolicy, request, shortage, sizes }: Case,
   k: number
 ) {
   const opened = yield* open(kind, shortage.options)
@@ -83,7 +83,7 @@ const releasedAt = Effect.fnUntraced(function*(
   }
   const scheduler = new ParkAt(k)
   const context = opened.context.pipe(Context.add(Scope.Scope, mine), Context.add(Scheduler.Scheduler, scheduler))
-  const job: Effect.Effect<unknown, GpuError, Scope.Scope> = request(pool, patience)
+  const job: Effect.Effect<unknown, GpuError, Scope.Scope> = request(pool, waitPolicy)
   const fiber = Effect.runForkWith(context)(job)
   const waits = () => Effect.runSync(pool.stats).waiters > 0
   yield* until("stops, waits or ends", () => scheduler.reached || fiber.pollUnsafe() !== undefined || waits())
@@ -102,19 +102,19 @@ const releasedAt = Effect.fnUntraced(function*(
   scheduler.resume()
   yield* until("is answered", () => fiber.pollUnsafe() !== undefined)
   const exit = fiber.pollUnsafe()!
-  if (patience.onExhausted !== "fail") assert.isTrue(Exit.isSuccess(exit), String(exit))
+  if (waitPolicy.onExhausted !== "fail") assert.isTrue(Exit.isSuccess(exit), String(exit))
 
   yield* Scope.close(mine, Exit.void)
   yield* Scope.close(others, Exit.void)
-  const { activeBlocks, activeBytes, reservedBytes, waiters } = yield* opened.pool.stats
-  deepStrictEqual({ activeBlocks, activeBytes, reservedBytes, waiters }, {
+  const { activeBlocks, activeBytes, pendingBytes, waiters } = yield* opened.pool.stats
+  deepStrictEqual({ activeBlocks, activeBytes, pendingBytes, waiters }, {
     activeBlocks: 0,
     activeBytes: 0,
-    reservedBytes: 0,
+    pendingBytes: 0,
     waiters: 0
   })
   const charged = yield* pool.stats
-  deepStrictEqual([charged.activeBlocks, charged.reservedBytes, charged.waiters], [0, 0, 0])
+  deepStrictEqual([charged.activeBlocks, charged.pendingBytes, charged.waiters], [0, 0, 0])
   isConsistent(yield* opened.pool.stats, opened.driverObjects)
   yield* opened.closePool
   yield* opened.closeHost
@@ -128,11 +128,11 @@ describe.each(kinds)("a pool of %s", (kind) => {
       "a request is served once, and leaves nothing behind, where there is %s",
       ([_name, handlers]) =>
         Effect.gen(function*() {
-          for (const patience of [patiences.waits!, patiences.fails!]) {
+          for (const waitPolicy of [waitPolicies.waits!, waitPolicies.fails!]) {
             for (const gap of [0, 1, 3]) {
               const request = requests.allocate
               let k = 0
-              while (yield* releasedAt({ kind, shortage, patience, handlers, request, sizes: [50, 50], gap }, k)) {
+              while (yield* releasedAt({ kind, shortage, waitPolicy, handlers, request, sizes: [50, 50], gap }, k)) {
                 k = stepAfter(k)
               }
               assert.isAtLeast(k, 2)
@@ -144,7 +144,7 @@ describe.each(kinds)("a pool of %s", (kind) => {
   })
 
   describe.each(Object.entries(shortages))("a request that comes in a shortage %s", (_shortage, shortage) => {
-    describe.each(Object.entries(patiences))("and %s", (_patience, patience) => {
+    describe.each(Object.entries(waitPolicies))("and %s", (_patience, waitPolicy) => {
       describe.each(Object.entries(answers))("where there is %s", (_handlers, handlers) => {
         it.live.each(Object.entries(requests))(
           "is served once, and leaves nothing behind, whenever another gives back: %s",
@@ -152,7 +152,7 @@ describe.each(kinds)("a pool of %s", (kind) => {
             Effect.gen(function*() {
               for (const sizes of returns) {
                 let k = 0
-                while (yield* releasedAt({ kind, shortage, patience, handlers, request, sizes }, k)) k = stepAfter(k)
+                while (yield* releasedAt({ kind, shortage, waitPolicy, handlers, request, sizes }, k)) k = stepAfter(k)
                 assert.isAtLeast(k, 2)
                 assert.isBelow(k, 1000)
               }

@@ -39,7 +39,7 @@ interface Job {
 const scarce: Pools.OpenOptions = { host: { capacityBytes: 100, lateFree: true } }
 
 /** Beside what a job leases there is room for others. The time of looks for deadlocks is real here, and a busy machine slow. */
-const limited: Pools.OpenOptions = { pool: { maxBytes: 135, onExhausted: "wait", suspectAfter: Infinity } }
+const limited: Pools.OpenOptions = { pool: { maxBytes: 135, onExhausted: "wait", deadlockTimeout: Infinity } }
 
 const patient = { onExhausted: "wait" } as const
 
@@ -124,18 +124,18 @@ const jobs: Readonly<Record<string, Job>> = {
     options: { pool: { clear: "acquire" }, watch: Pools.slow },
     run: () => Pools.use(64, () => Effect.void)
   },
-  "the ladder with evictions": { options: scarce, held: [10, 20, 30, 40], run: () => Pools.allocate(75) },
-  "the ladder on a slow driver": {
+  "the fallback with evictions": { options: scarce, held: [10, 20, 30, 40], run: () => Pools.allocate(75) },
+  "the fallback on a slow driver": {
     options: { ...scarce, watch: Pools.slow },
     held: [30, 40],
     run: () => Pools.use(75, () => Effect.void)
   },
-  "the ladder under a limit": {
+  "the fallback under a limit": {
     options: { pool: { maxBytes: 100 }, watch: Pools.slow },
     held: [30, 40],
     run: () => Pools.allocate(75)
   },
-  "the ladder's exact size on a slow driver": {
+  "the fallback's exact size on a slow driver": {
     isOfBuffers: true,
     options: {
       host: { capacityBytes: 100 },
@@ -329,7 +329,7 @@ const disturbedAt = Effect.fnUntraced(function*(kind: Pools.Kind, job: Job, dist
 
   yield* Scope.close(mine, Exit.void)
   yield* Scope.close(outer, Exit.void)
-  yield* until("the driver answers", () => Effect.runSync(opened.pool.stats).reservedBytes === 0)
+  yield* until("the driver answers", () => Effect.runSync(opened.pool.stats).pendingBytes === 0)
   const stats = yield* opened.pool.stats
   isConsistent(stats, opened.driverObjects)
   deepStrictEqual([stats.activeBlocks, stats.activeBytes, stats.waiters, stats.releaseFailures], [0, 0, 0, 0])
@@ -368,10 +368,10 @@ describe.each(Pools.kinds)("in a pool of %s, an interrupted miss", (kind) => {
       const fiber = yield* Effect.forkChild(Pools.allocate(60))
       yield* nextTurn
       yield* Fiber.interrupt(fiber)
-      yield* Pools.hasStats({ reservedBytes: 60, managedBlocks: 0 })
+      yield* Pools.hasStats({ pendingBytes: 60, managedBlocks: 0 })
       yield* TestClock.adjust("1 second")
       yield* Pools.hasStats({
-        reservedBytes: 0,
+        pendingBytes: 0,
         heldBytes: 60,
         misses: 0,
         hits: 0,
@@ -391,7 +391,7 @@ describe.each(Pools.kinds)("in a pool of %s, an interrupted miss", (kind) => {
       const { faults } = yield* Host.Host
       faults.failAllocations({ error: "DriverError" })
       yield* TestClock.adjust("1 second")
-      yield* Pools.hasStats({ reservedBytes: 0, managedBlocks: 0, misses: 0, driverAllocations: 0 })
+      yield* Pools.hasStats({ pendingBytes: 0, managedBlocks: 0, misses: 0, driverAllocations: 0 })
     }).pipe(Effect.provide(onSlowHost)))
 
   it.effect("gives the block back when the pool holds nothing any more", () =>
@@ -401,7 +401,7 @@ describe.each(Pools.kinds)("in a pool of %s, an interrupted miss", (kind) => {
       yield* Fiber.interrupt(fiber)
       yield* Pools.stopHolding
       yield* TestClock.adjust("1 second")
-      yield* Pools.hasStats({ reservedBytes: 0, managedBlocks: 0, driverAllocations: 1, driverFrees: 1, misses: 0 })
+      yield* Pools.hasStats({ pendingBytes: 0, managedBlocks: 0, driverAllocations: 1, driverFrees: 1, misses: 0 })
     }).pipe(Effect.scoped, Effect.provide(onSlowHost)))
 
   it.effect("whose scope closed meanwhile keeps it too, and fails", () =>
@@ -424,10 +424,10 @@ it.effect("an interrupted miss of the exact size is freed, and counts as no miss
     faults.failAllocations({ times: 2 })
     const fiber = yield* Effect.forkChild(Pools.allocate(75))
     yield* TestClock.adjust("2 seconds")
-    yield* Pools.hasStats({ reservedBytes: 75 })
+    yield* Pools.hasStats({ pendingBytes: 75 })
     yield* Fiber.interrupt(fiber)
     yield* TestClock.adjust("1 second")
-    yield* Pools.hasStats({ reservedBytes: 0, managedBlocks: 0, driverAllocations: 1, driverFrees: 1, misses: 0 })
+    yield* Pools.hasStats({ pendingBytes: 0, managedBlocks: 0, driverAllocations: 1, driverFrees: 1, misses: 0 })
     yield* Pools.hasStats({ peakActiveBlocks: 0, peakActiveBytes: 0, peakManagedBytes: 75 })
   }).pipe(
     Effect.scoped,

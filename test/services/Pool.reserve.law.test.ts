@@ -40,7 +40,7 @@ const run = (kind: Kind, program: Program) =>
     const maxBytes = Math.max(1, ...program.jobs.map(peak)) + program.spare
     const { closeHost, closePool, driverObjects, pool } = yield* open(kind, {
       host: program.late ? { latency: "1 millis" } : {},
-      pool: { maxBytes, onExhausted: "wait", suspectAfter: "1 hour" }
+      pool: { maxBytes, onExhausted: "wait", deadlockTimeout: "1 hour" }
     })
     const fibers = yield* Effect.forEach(program.jobs, (job) => Effect.forkDetach(reserving(job, pool)))
     for (
@@ -59,11 +59,11 @@ const run = (kind: Kind, program: Program) =>
     }
     const stats = yield* pool.stats
     isConsistent(stats, driverObjects)
-    const { activeBlocks, reservedBytes, setAsideBytes, waiters } = stats
-    deepStrictEqual({ activeBlocks, reservedBytes, setAsideBytes, waiters }, {
+    const { activeBlocks, pendingBytes, reservedBytes, waiters } = stats
+    deepStrictEqual({ activeBlocks, pendingBytes, reservedBytes, waiters }, {
       activeBlocks: 0,
+      pendingBytes: 0,
       reservedBytes: 0,
-      setAsideBytes: 0,
       waiters: 0
     })
     assert.isAtMost(stats.peakManagedBytes, maxBytes)
@@ -89,8 +89,8 @@ describe("jobs with reservations", () => {
         const { closeHost, closePool, faults, pool } = yield* open(kind, { pool: { onExhausted: "wait" } })
         faults.failAllocations({ times: Infinity })
         const job = pool.reserve(100, (outer) => outer.reserve(50, (inner) => inner.use(10, () => Effect.void)))
-        const { rungs } = yield* outOfMemoryOf(job)
-        deepStrictEqual(rungs.includes("wait"), false)
+        const { stepsTried } = yield* outOfMemoryOf(job)
+        deepStrictEqual(stepsTried.includes("wait"), false)
         yield* closePool
         yield* closeHost
       })

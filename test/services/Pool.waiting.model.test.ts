@@ -18,7 +18,7 @@ import { WaitingModel } from "../support/waitingModel.ts"
 interface Settings {
   readonly maxBytes: number
   readonly maxHeldBytes: number | undefined
-  readonly maxOvertakes: number
+  readonly maxBypasses: number
   readonly eviction: EvictionOrder
   /** Limits of budgets, each within the one before it. */
   readonly budgets: ReadonlyArray<number>
@@ -28,7 +28,7 @@ interface Settings {
 const common = {
   maxBytes: fc.constantFrom(60, 100, 120),
   maxHeldBytes: fc.constantFrom(undefined, undefined, 0, 20, 50),
-  maxOvertakes: fc.constantFrom(0, 1, 2, 16),
+  maxBypasses: fc.constantFrom(0, 1, 2, 16),
   eviction: fc.constantFrom<Array<EvictionOrder>>("byNeed", "largestFirst", "oldestFirst", "leastRecentlyUsed")
 }
 
@@ -53,13 +53,13 @@ const settings: fc.Arbitrary<Settings> = fc.oneof(
 
 const setup = Effect.fnUntraced(function*(
   kind: Kind,
-  { budgets, eviction, idle, maxBytes, maxHeldBytes, maxOvertakes }: Settings,
+  { budgets, eviction, idle, maxBytes, maxHeldBytes, maxBypasses }: Settings,
   scheduler: CountingScheduler
 ) {
   const model = new WaitingModel({
     maxBytes: BigInt(maxBytes),
     maxHeldBytes: maxHeldBytes === undefined ? undefined : BigInt(maxHeldBytes),
-    maxOvertakes,
+    maxBypasses,
     eviction,
     idle: idle && { steps: BigInt(idle.steps), stepMillis: idle.stepMillis, keepBytes: BigInt(idle.keepBytes) }
   })
@@ -68,10 +68,10 @@ const setup = Effect.fnUntraced(function*(
   const opened = yield* open(kind, {
     pool: {
       maxBytes,
-      // The model of standstills is another one.
-      suspectAfter: Infinity,
+      // The model of deadlocks is another one.
+      deadlockTimeout: Infinity,
       maxHeldBytes,
-      maxOvertakes,
+      maxBypasses,
       eviction: { name: eviction, whenKnown: eviction, whenUnknown: "byNeed" },
       idleTimeToLive: idle && idle.steps * idle.stepMillis,
       idleSteps: idle?.steps,
@@ -104,8 +104,8 @@ const close = Effect.fnUntraced(function*({ places, requests, scopes, ...real }:
   for (const { fiber } of requests) yield* Fiber.await(fiber)
   for (const scope of scopes) yield* Scope.close(scope, Exit.void)
   for (const place of places) {
-    const { activeBytes, activeBlocks, managedBytes, reservedBytes, waiters } = yield* place.stats
-    deepStrictEqual([activeBlocks, activeBytes, managedBytes, reservedBytes, waiters], [0, 0, 0, 0, 0])
+    const { activeBytes, activeBlocks, managedBytes, pendingBytes, waiters } = yield* place.stats
+    deepStrictEqual([activeBlocks, activeBytes, managedBytes, pendingBytes, waiters], [0, 0, 0, 0, 0])
   }
   yield* real.closeHost
   strictEqual(real.driverObjects.live, 0)

@@ -58,7 +58,7 @@ const watched = (opening: Layer.Layer<Device.Services, GpuError>) => {
   let last: DriverObjects | undefined
   let opened = 0
   // A request waits for memory of its own scope until the device is lost.
-  const pool: BufferPool.BufferPoolOptions = { maxBytes: 4096, onExhausted: "wait", suspectAfter: Infinity }
+  const pool: BufferPool.BufferPoolOptions = { maxBytes: 4096, onExhausted: "wait", deadlockTimeout: Infinity }
   const layer = Reconnecting.layer(
     Layer.tap(opening, (context) =>
       Effect.sync(() => {

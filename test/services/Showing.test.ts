@@ -233,7 +233,7 @@ describe("what a program holds", () => {
       deepStrictEqual(lines, [line])
     }))
 
-  it.effect("says what is set aside for a reservation, and that it has ended", () =>
+  it.effect("says what is reserved for a reservation, and that it has ended", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
       const reserved = yield* pool.reserve(1000, (reserved) => {
@@ -305,7 +305,7 @@ describe("an error", () => {
 })
 
 describe("the counters of a pool", () => {
-  it.effect("are data, and have a line of their own", () =>
+  it.effect("are data, and have a wait queue of their own", () =>
     Effect.gen(function*() {
       const stats = yield* Effect.andThen(BufferPool.use(100, () => Effect.void), BufferPool.stats)
       strictEqual(PoolStats.format(stats), "active 0 (0 B), held 1 (100 B), managed 100 B, hits 0 of 1")

@@ -157,7 +157,7 @@ describe("a span", () => {
       )
       yield* inBudget
       deepStrictEqual(attributesOf(told.spans.at(-1))["gpu.budget.label"], "tenant")
-    }).pipe(Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", suspectAfter: Infinity }))))
+    }).pipe(Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", deadlockTimeout: Infinity }))))
 
   it.effect("fails with the error of a request that waited too long, or was refused at once", () =>
     Effect.gen(function*() {
@@ -195,7 +195,7 @@ describe("a span", () => {
         "LimitExceeded"
       ])
       told.failures.forEach(({ error }, at) => strictEqual(error, errors[at]))
-    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", suspectAfter: Infinity }))))
+    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", deadlockTimeout: Infinity }))))
 
   it.effect("is around compilations and reads", () =>
     Effect.gen(function*() {
@@ -327,7 +327,7 @@ describe("the spans of a random program", () => {
           })
           const host = isLate ? { capacityBytes: 100, lateFree: true } : {}
           await program.pipe(
-            Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", suspectAfter: 5 }, host)),
+            Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", deadlockTimeout: 5 }, host)),
             Effect.provide(TestClock.layer()),
             Effect.runPromise
           )

@@ -17,8 +17,8 @@ export const noFacts: Recording.RecordingFacts = {
     kind: "pool",
     maxBytes: Infinity,
     maxHeldBytes: Infinity,
-    maxOvertakes: Infinity,
-    suspectAfterMillis: Infinity
+    maxBypasses: Infinity,
+    deadlockTimeoutMillis: Infinity
   }],
   families: [],
   budgets: [],
@@ -80,8 +80,8 @@ export const freed = (at: number, block: number, capacity = 0): Event => (
   { ...happened, at: begun + at, _tag: "Freed", pool: "BufferPool", block, capacity, why: "trimmed" }
 )
 
-export const ranOut = (asked: Asked, rungs: ReadonlyArray<string>): Event => (
-  { ...request(asked), _tag: "RanOut", rungs, activeBytes: 1, heldBytes: 0 }
+export const ranOut = (asked: Asked, stepsTried: ReadonlyArray<string>): Event => (
+  { ...request(asked), _tag: "RanOut", stepsTried, activeBytes: 1, heldBytes: 0 }
 )
 
 export const tooLarge = (asked: Asked): Event => ({ ...request(asked), _tag: "GaveUp", why: "limitExceeded" })

@@ -118,6 +118,6 @@ export const isConsistent = (stats: PoolStats, { driverObjects, live }: OpenPool
   strictEqual(stats.managedBytes, stats.heldBytes + stats.activeBytes)
   strictEqual(stats.managedBlocks, live.size)
   strictEqual(stats.managedBytes, [...live].reduce((sum, image) => sum + bytesOf(image), 0))
-  strictEqual(stats.reservedBytes, 0)
+  strictEqual(stats.pendingBytes, 0)
   strictEqual(driverObjects.liveByKind["image"] ?? 0, live.size)
 }

@@ -139,7 +139,7 @@ export const waiter = (section: Reservation | undefined): WorldRequest =>
     label: undefined,
     callSite: undefined,
     owner: new Owner(),
-    patience: { onExhausted: "wait", waitAtMost: Infinity },
+    waitPolicy: { onExhausted: "wait", waitAtMost: Infinity },
     budget: undefined,
     accounts: none,
     from: undefined,
@@ -387,7 +387,7 @@ export class World implements PoolPort<Value> {
       label: undefined,
       callSite: undefined,
       owner: this.owners[pick(this.owners.length)]!,
-      patience: { onExhausted: pick(4) === 0 ? "fail" : "wait", waitAtMost: pick(3) === 0 ? 5 : Infinity },
+      waitPolicy: { onExhausted: pick(4) === 0 ? "fail" : "wait", waitAtMost: pick(3) === 0 ? 5 : Infinity },
       budget: chain,
       accounts,
       from,
@@ -428,7 +428,7 @@ export class World implements PoolPort<Value> {
   }
 
   #timeOut(request: WorldRequest): void {
-    if (request.patience.waitAtMost === Infinity || !request.isWaiting) return
+    if (request.waitPolicy.waitAtMost === Infinity || !request.isWaiting) return
     this.counts.timedOut++
     this.waiting.delete(request)
     request.resume = undefined
@@ -551,7 +551,7 @@ export class World implements PoolPort<Value> {
         }
         const bytes = Math.ceil(this.options.maxBytes * [1, 1, 0.75, 1.5][pick(4)]!)
         if (machine.setMaxBytes(bytes)) {
-          machine.trim(machine.core.trim(Math.max(0, bytes - machine.core.reservedBytes)), bytes, undefined)
+          machine.trim(machine.core.trim(Math.max(0, bytes - machine.core.pendingBytes)), bytes, undefined)
         }
         return
       }
@@ -620,7 +620,7 @@ export class World implements PoolPort<Value> {
     for (const { size } of this.leases) activeBytes += size
     const waiters = [memory, sections, ...this.budgets].reduce((sum, { queue }) => sum + queue.length, 0)
     deepStrictEqual(
-      [core.activeBlocks, core.activeBytes, core.reservedBytes, core.setAsideBytes, core.waiters],
+      [core.activeBlocks, core.activeBytes, core.pendingBytes, core.reservedBytes, core.waiters],
       [this.leases.size, activeBytes, pending, reserved, waiters]
     )
     strictEqual(core.managedBytes, this.#driverBytes)
@@ -636,8 +636,8 @@ export class World implements PoolPort<Value> {
   checkEmpty(): void {
     this.check()
     const { machine, machine: { core } } = this
-    deepStrictEqual([core.activeBytes, core.reservedBytes, core.setAsideBytes, core.waiters], [0, 0, 0, 0])
-    for (const { chargedBytes, reservedBytes } of this.budgets) deepStrictEqual([chargedBytes, reservedBytes], [0, 0])
+    deepStrictEqual([core.activeBytes, core.pendingBytes, core.reservedBytes, core.waiters], [0, 0, 0, 0])
+    for (const { chargedBytes, pendingBytes } of this.budgets) deepStrictEqual([chargedBytes, pendingBytes], [0, 0])
     machine.close()
     deepStrictEqual([core.managedBytes, core.driverAllocations - core.driverFrees], [0, 0])
   }

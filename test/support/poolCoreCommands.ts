@@ -58,7 +58,7 @@ const compare = (model: Model, real: Real): void => {
     nextPadding: core.maxBytes < Infinity ? BigInt(core.nextPadding) : undefined,
     ...deficits((bytes) => BigInt(core.deficit(bytes)))
   })
-  const total = core.managedBytes + core.reservedBytes
+  const total = core.managedBytes + core.pendingBytes
   assert.isTrue(total <= core.maxBytes || total <= real.total, "grows above the limit")
   real.total = total
 }
@@ -114,7 +114,7 @@ const allocate = (family: string, request: number, exactSize: boolean) =>
     assert.strictEqual(block?.value, expected?.id)
     if (block !== undefined && expected !== undefined) return granted(real, block, expected)
     const fits = real.core.deficit(blockSize) === 0
-    const reserved = real.core.reserve(blockSize, request)
+    const reserved = real.core.addPending(blockSize, request)
     assert.strictEqual(reserved, model.reserve(blockSize, request))
     assert.strictEqual(reserved, fits)
     if (!reserved) return
@@ -141,7 +141,7 @@ const settle = (n: number, outcome: "answered" | "abandoned" | "refused") =>
     if (pending === undefined) return
     const { blockSize, exactSize, family, request } = pending
     if (outcome === "refused" || (outcome === "abandoned" && exactSize)) {
-      real.core.unreserve(blockSize, request)
+      real.core.removePending(blockSize, request)
       return model.unreserve(blockSize, request)
     }
     const id = real.nextId++

@@ -33,7 +33,7 @@ const noStats = (): BigStats => ({
   heldBytes: 0n,
   activeBytes: 0n,
   managedBytes: 0n,
-  reservedBytes: 0n,
+  pendingBytes: 0n,
   peakActiveBytes: 0n,
   peakActiveBlocks: 0n,
   peakManagedBytes: 0n,
@@ -45,7 +45,7 @@ const noStats = (): BigStats => ({
   driverFrees: 0n,
   releaseFailures: 0n,
   waiters: 0n,
-  setAsideBytes: 0n
+  reservedBytes: 0n
 })
 
 const bigMax = (a: bigint, b: bigint): bigint => a > b ? a : b
@@ -101,7 +101,7 @@ export class Model {
 
   available(): bigint {
     const limit = BigInt(Math.min(this.limit, largest))
-    return limit - sum(this.blocks, (block) => block.capacity) - this.totals.reservedBytes
+    return limit - sum(this.blocks, (block) => block.capacity) - this.totals.pendingBytes
   }
 
   deficit(bytes: number): bigint {
@@ -112,13 +112,13 @@ export class Model {
   reserve(bytes: number, request: number): boolean {
     const fits = BigInt(bytes) <= this.available()
     if (!fits) return false
-    this.totals.reservedBytes += BigInt(bytes)
+    this.totals.pendingBytes += BigInt(bytes)
     this.reservedRequests += BigInt(request)
     return true
   }
 
   unreserve(bytes: number, request: number): void {
-    this.totals.reservedBytes -= BigInt(bytes)
+    this.totals.pendingBytes -= BigInt(bytes)
     this.reservedRequests -= BigInt(request)
   }
 
@@ -126,7 +126,7 @@ export class Model {
   get padding(): bigint {
     const { active, held } = this.sums()
     const capacity = sum(this.blocks, (block) => block.capacity) - held.bytes
-    return capacity - active.bytes + this.totals.reservedBytes - this.reservedRequests
+    return capacity - active.bytes + this.totals.pendingBytes - this.reservedRequests
   }
 
   /** By how much the block of the next request may be larger. */
@@ -149,7 +149,7 @@ export class Model {
     if (!this.freesOutgrown) return undefined
     const leased = this.sums().active.bytes + this.reservedRequests
     this.mostLeased = bigMax(this.mostLeased, bigMax(leased, this.totals.peakActiveBytes))
-    const managed = sum(this.blocks, (block) => block.capacity) + this.totals.reservedBytes
+    const managed = sum(this.blocks, (block) => block.capacity) + this.totals.pendingBytes
     const allowed = 2n * this.mostLeased - (this.mostLeased + 9n) / 10n + this.missed
     if (managed <= (allowed > BigInt(largest) ? BigInt(largest) : allowed)) return undefined
     return this.held(family)

@@ -92,7 +92,7 @@ const handlerFailed = (error: unknown, history: History): boolean =>
 /** The driver refused it, the handlers that were at work then freed nothing, and no lease is left that could end. */
 const ranOut = (error: unknown, history: History): boolean =>
   history.driverRefuses && isGpuError(error) && error.reason._tag === "OutOfMemory" &&
-  error.reason.rungs.includes("handlers") && error.reason.activeBytes === 0
+  error.reason.stepsTried.includes("handlers") && error.reason.activeBytes === 0
 
 /** Each request that ended did so with a lease or with a typed error for which there is a reason. */
 export const endedWell = (request: Request, history: History): void => {
@@ -104,7 +104,7 @@ export const endedWell = (request: Request, history: History): void => {
   assert(isGpuError(error), String(error))
   assert(mayEndWith(error.reason, history), error.message)
   if (error.reason._tag !== "OutOfMemory" || error.reason.waitedMillis === undefined) return
-  assert.include(error.reason.rungs, "wait")
+  assert.include(error.reason.stepsTried, "wait")
   assert.isAtLeast(error.reason.waitedMillis, request.asked.waitAtMost ?? Infinity)
 }
 

@@ -65,7 +65,7 @@ export interface Watched {
   /** Handlers at work: who asked them may have been served meanwhile, and hears of it when they end. */
   handlersAtWork: number
   /** How often a request may be passed by others. */
-  readonly maxOvertakes: number
+  readonly maxBypasses: number
   /** Whether the driver has all the memory that the limit allows, and does what it is asked for. */
   readonly driverIsRich: () => boolean
   /** Whether anything was reserved. */
@@ -89,17 +89,17 @@ export const liveLeases = ({ clients }: Watched, under: Place): ReadonlyArray<Si
     return leased === undefined || leased.ended !== undefined ? [] : [leased]
   })
 
-/** A limit that was lowered below what is in use, or set aside, keeps it from growing. */
+/** A limit that was lowered below what is in use, or reserved, keeps it from growing. */
 export const staysWithinLimit = (place: Place): void => {
-  const { managedBytes, reservedBytes, setAsideBytes } = now(place.controls.stats)
+  const { managedBytes, pendingBytes, reservedBytes } = now(place.controls.stats)
   const limit = now(place.controls.maxBytes)
-  const used = BigInt(managedBytes) + BigInt(reservedBytes)
-  assert.isAtLeast(reservedBytes, 0)
+  const used = BigInt(managedBytes) + BigInt(pendingBytes)
+  assert.isAtLeast(pendingBytes, 0)
   assert(
     Number(used) <= limit || used <= place.certain,
     `${used} bytes are in use, of ${limit}; before ${place.certain}`
   )
-  place.certain = used + BigInt(setAsideBytes)
+  place.certain = used + BigInt(reservedBytes)
   place.mostBytes = Math.max(place.mostBytes, limit)
 }
 
@@ -158,7 +158,7 @@ export const restLawsHold = Effect.fnUntraced(function*(watched: Watched) {
     everyLeaseIsKnown(watched)
     nothingFitsIsIdle(watched)
   }
-  // What is set aside is kept from others within what the device has; what is then leased of it only within the limit.
+  // What is reserved is kept from others within what the device has; what is then leased of it only within the limit.
   if (watched.driverIsRich() || !watched.hasReserved()) yield* nobodySleeps(watched)
 })
 
@@ -176,24 +176,24 @@ const everyLeaseIsKnown = (watched: Watched): void => {
 
 /** Bytes that may be leased: free under the limit, or held for whomever. */
 const idleBytes = ({ controls }: Place): number => {
-  const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = now(controls.stats)
-  return now(controls.maxBytes) - (managedBytes - heldBytes) - reservedBytes - setAsideBytes
+  const { heldBytes, managedBytes, pendingBytes, reservedBytes } = now(controls.stats)
+  return now(controls.maxBytes) - (managedBytes - heldBytes) - pendingBytes - reservedBytes
 }
 
 /**
- * Nobody waits for memory that is idle in any pool: not the first in line, and nobody else if all may be passed. Those
+ * Nobody waits for memory that is idle in any pool: not the first in the wait queue, and nobody else if all may be passed. Those
  * without a limit of their own wait for the memory itself.
  */
 const nothingFitsIsIdle = (watched: Watched): void => {
-  const { clients, driverIsRich, maxOvertakes, root } = watched
+  const { clients, driverIsRich, maxBypasses, root } = watched
   const waiting = clients.filter(({ isDone }) => !isDone())
-  if (!driverIsRich() || root.closed || now(root.controls.stats).reservedBytes > 0) return
+  if (!driverIsRich() || root.closed || now(root.controls.stats).pendingBytes > 0) return
   const fits = (client: Client) => client.needed() <= idleBytes(root)
   const unlimited = waiting.filter(({ place }) =>
     placesAround(place).every((around) => around === root || now(around.controls.maxBytes) === Infinity)
   )
   if (unlimited.length === 0) return
-  const sleeps = maxOvertakes > clients.length ? unlimited.some(fits) : waiting.every(fits)
+  const sleeps = maxBypasses > clients.length ? unlimited.some(fits) : waiting.every(fits)
   assert(!sleeps, `${idleBytes(root)} bytes are idle, for ${JSON.stringify(waiting.map(({ needed }) => needed()))}`)
 }
 
@@ -204,5 +204,5 @@ const nobodySleeps = Effect.fnUntraced(function*(watched: Watched) {
     yield* Effect.exit(controls.setLimit({ maxBytes: now(controls.maxBytes) }))
   }
   yield* calmDown(watched)
-  deepStrictEqual(look(watched), before, "somebody in line could have been served")
+  deepStrictEqual(look(watched), before, "somebody in the wait queue could have been served")
 })

@@ -31,7 +31,7 @@ const common = {
   lateFree: fc.boolean(),
   maxBytes: fc.constantFrom(300, 400, 600, Infinity),
   maxHeldBytes: fc.constantFrom(undefined, undefined, 0, 150),
-  maxOvertakes: fc.constantFrom(0, 1, 16, 1000),
+  maxBypasses: fc.constantFrom(0, 1, 16, 1000),
   idle: fc.boolean(),
   /** Of the first pool. */
   budgets: fc.constantFrom([], [300], [400, 200], [400, 300, 250]),
@@ -74,7 +74,7 @@ export interface Settings {
   readonly lateFree: boolean
   readonly maxBytes: number
   readonly maxHeldBytes: number | undefined
-  readonly maxOvertakes: number
+  readonly maxBypasses: number
   readonly idle: boolean
   readonly shared: boolean
   readonly pools: ReadonlyArray<SharedPool>
@@ -82,21 +82,21 @@ export interface Settings {
   readonly drained: boolean
 }
 
-type Opened = Pick<Pressed, "root" | "places" | "closable" | "closeAll" | "faults" | "driverObjects"> & {
+type OpenedDevice = Pick<Pressed, "root" | "places" | "closable" | "closeAll" | "faults" | "driverObjects"> & {
   readonly usedBytes: () => number
   readonly closeHost: Effect.Effect<void>
 }
 
-const openPools = Effect.fnUntraced(function*(given: Settings, watch: Watch): Effect.fn.Return<Opened, GpuError> {
+const openPools = Effect.fnUntraced(function*(given: Settings, watch: Watch): Effect.fn.Return<OpenedDevice, GpuError> {
   const { capacityBytes, granularity, lateFree } = given
   const host = { capacityBytes, granularity, lateFree }
   const memory = {
     maxBytes: given.maxBytes,
     maxHeldBytes: given.maxHeldBytes,
-    maxOvertakes: given.maxOvertakes,
+    maxBypasses: given.maxBypasses,
     idleTimeToLive: given.idle ? "2 seconds" as const : undefined,
-    // The model of standstills is another one.
-    suspectAfter: Infinity
+    // The model of deadlocks is another one.
+    deadlockTimeout: Infinity
   }
   if (!given.shared) {
     const { kind, maxBytes: _, ...more } = given.pools[0]!
@@ -116,7 +116,7 @@ const openPools = Effect.fnUntraced(function*(given: Settings, watch: Watch): Ef
  * frees late: then the limit is on what it was not told to free. A limit that is lowered takes nothing from those who have
  * their bytes already.
  */
-const boundary = (lateFree: boolean, opened: () => Opened | undefined): Watch => {
+const boundary = (lateFree: boolean, opened: () => OpenedDevice | undefined): Watch => {
   const look = (bytes: number) => {
     const parts = opened()
     if (parts === undefined) return
@@ -136,7 +136,7 @@ const boundary = (lateFree: boolean, opened: () => Opened | undefined): Watch =>
 }
 
 const underPressure = Effect.fnUntraced(function*(given: Settings, scheduler: CountingScheduler) {
-  let parts: Opened | undefined
+  let parts: OpenedDevice | undefined
   const opened = yield* openPools(given, boundary(given.lateFree, () => parts))
   parts = opened
   for (const limit of given.budgets) {
@@ -153,11 +153,11 @@ const underPressure = Effect.fnUntraced(function*(given: Settings, scheduler: Co
   }
   const context = yield* Effect.context<never>()
   const requests: Pressed["requests"] = []
-  const real: Pressed & Opened = {
+  const real: Pressed & OpenedDevice = {
     ...opened,
     scheduler,
     handlersAtWork: 0,
-    maxOvertakes: given.maxOvertakes,
+    maxBypasses: given.maxBypasses,
     granularity: given.granularity,
     driverIsRich: () => given.capacityBytes >= 1_000_000 && !history.driverRefuses && !history.lost,
     run: (command) => Effect.runPromiseWith(context)(command),
@@ -173,7 +173,7 @@ const underPressure = Effect.fnUntraced(function*(given: Settings, scheduler: Co
 })
 
 /** Nobody hangs, nobody ends without a typed error, and no driver object is left. */
-const close = Effect.fnUntraced(function*(real: Pressed & Opened) {
+const close = Effect.fnUntraced(function*(real: Pressed & OpenedDevice) {
   yield* closeAll(real)
   yield* restLawsHold(real)
   // A handler at work is the program's own, and no waiter.
@@ -187,9 +187,9 @@ const close = Effect.fnUntraced(function*(real: Pressed & Opened) {
   for (const pool of real.closable) yield* pool.close
   for (const scope of real.scopes) yield* Scope.close(scope, Exit.void)
   for (const { controls } of [real.root, ...real.places]) {
-    const { activeBytes, activeBlocks, managedBytes, reservedBytes, setAsideBytes, waiters } = yield* controls.stats
+    const { activeBytes, activeBlocks, managedBytes, pendingBytes, reservedBytes, waiters } = yield* controls.stats
     deepStrictEqual(
-      [activeBlocks, activeBytes, managedBytes, reservedBytes, setAsideBytes, waiters],
+      [activeBlocks, activeBytes, managedBytes, pendingBytes, reservedBytes, waiters],
       [0, 0, 0, 0, 0, 0]
     )
   }

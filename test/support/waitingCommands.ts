@@ -18,7 +18,7 @@ import * as Lease from "../../src/services/lease/Lease.ts"
 import type { CountingScheduler } from "./CountingScheduler.ts"
 import { isConsistent, nextTurn } from "./hostPool.ts"
 import type { Kind, OpenPool, SizedLease, SizedPool } from "./sizedPools.ts"
-import type { Failure, ModelLease, ModelRequest, Patience, Refusal, WaitingModel } from "./waitingModel.ts"
+import type { Failure, ModelLease, ModelRequest, Refusal, WaitingModel, WaitPolicy } from "./waitingModel.ts"
 
 /** A request to the real pool. */
 interface RealRequest {
@@ -46,9 +46,9 @@ const failureOf = (error: GpuError): Failure => {
   if (reason._tag === "Released") return { tag: "Released", why: reason.why }
   if (reason._tag === "LimitExceeded") return { tag: "LimitExceeded", limitName: reason.limitName as "budget" }
   if (reason._tag !== "OutOfMemory") return { tag: reason._tag as "DeviceLost" }
-  assert.strictEqual(reason.rungs.at(-1) === "wait", reason.waitedMillis !== undefined, String(reason.rungs))
-  const { activeBytes, heldBytes, limit, limitName, managedBytes, requested, reservedBytes, waitedMillis } = reason
-  const bytes = Object.entries({ requested, limit, activeBytes, heldBytes, managedBytes, reservedBytes })
+  assert.strictEqual(reason.stepsTried.at(-1) === "wait", reason.waitedMillis !== undefined, String(reason.stepsTried))
+  const { activeBytes, heldBytes, limit, limitName, managedBytes, requested, pendingBytes, waitedMillis } = reason
+  const bytes = Object.entries({ requested, limit, activeBytes, heldBytes, managedBytes, pendingBytes })
   return {
     tag: "OutOfMemory",
     evidence: { limitName, waitedMillis, ...Object.fromEntries(bytes.map(([name, value]) => [name, BigInt(value)])) }
@@ -155,7 +155,7 @@ const leaseOf = (model: WaitingModel, n: number): number => {
 
 const hasLease = (model: Readonly<WaitingModel>) => model.requests.some(leased)
 
-interface Asked extends Patience {
+interface Asked extends WaitPolicy {
   readonly size: number
   readonly place: number
 }

@@ -9,7 +9,7 @@ import type { EvictionOrder } from "../../src/domain/pool/EvictionPolicy.ts"
 export interface WaitingModelOptions {
   readonly maxBytes: bigint
   readonly maxHeldBytes: bigint | undefined
-  readonly maxOvertakes: number
+  readonly maxBypasses: number
   /** What goes while it is known how many bytes are missing: nothing else is ever evicted here. */
   readonly eviction: EvictionOrder
   readonly idle: { readonly steps: bigint; readonly stepMillis: number; readonly keepBytes: bigint } | undefined
@@ -70,7 +70,7 @@ export interface ModelLease {
   ended: Ended
 }
 
-export interface Patience {
+export interface WaitPolicy {
   readonly onExhausted: "fail" | "wait"
   readonly waitAtMost: number | undefined
   /** From outside: `Effect.timeout`. */
@@ -80,7 +80,7 @@ export interface Patience {
 export class ModelRequest {
   readonly size: bigint
   readonly place: ModelPlace
-  readonly patience: Patience
+  readonly waitPolicy: WaitPolicy
   list: ModelList | undefined
   lease: ModelLease | undefined = undefined
   refusal: Refusal | undefined = undefined
@@ -94,16 +94,16 @@ export class ModelRequest {
   /** Set while it has an answer to hear. */
   answer: "served" | Failure | undefined = undefined
   waitingSince: number | undefined = undefined
-  /** When its patience ends, while it waits in line. */
+  /** When its waitPolicy ends, while it waits in the wait queue. */
   waitAlarm: Alarm | undefined = undefined
   /** When whoever asked gives up. */
   timeoutAlarm: Alarm | undefined = undefined
   steps: Iterator<void, Failure | undefined> | undefined = undefined
 
-  constructor(size: bigint, place: ModelPlace, patience: Patience) {
+  constructor(size: bigint, place: ModelPlace, waitPolicy: WaitPolicy) {
     this.size = size
     this.place = place
-    this.patience = patience
+    this.waitPolicy = waitPolicy
   }
 
   get waits(): boolean {
@@ -152,7 +152,7 @@ export class WaitingModel {
   #idleAlarm: Alarm | undefined = undefined
   #tick = 0n
   #startsTick = false
-  /** Blocks that came back, but for those that went on to the next in line. */
+  /** Blocks that came back, but for those that went on to the next in the wait queue. */
   #progress = 0n
   #returning: ModelBlock | undefined = undefined
   #seen = 0n
@@ -180,7 +180,7 @@ export class WaitingModel {
     return this.heldBytes + capacity(this.active)
   }
 
-  get reservedBytes(): bigint {
+  get pendingBytes(): bigint {
     return sum(this.requests.map(({ reserved }) => reserved))
   }
 
@@ -200,7 +200,7 @@ export class WaitingModel {
       heldBytes: this.heldBytes,
       activeBytes: sum(this.live.map(({ size }) => size)),
       managedBytes: this.managedBytes,
-      reservedBytes: this.reservedBytes,
+      pendingBytes: this.pendingBytes,
       hits: this.pool.hits,
       borrows: 0n,
       misses: this.pool.misses,
@@ -219,7 +219,7 @@ export class WaitingModel {
       activeBlocks: BigInt(leases.length),
       activeBytes: bytes,
       managedBytes: bytes,
-      reservedBytes: sum(this.requests.filter(({ charged }) => charged.has(place)).map(({ size }) => size)),
+      pendingBytes: sum(this.requests.filter(({ charged }) => charged.has(place)).map(({ size }) => size)),
       hits: place.hits,
       misses: place.misses,
       waiters: BigInt(place.line.length)
@@ -241,12 +241,12 @@ export class WaitingModel {
   }
 
   /** For a loan of `use` without a scope. */
-  start(size: number, place: ModelPlace, list: ModelList, patience: Patience): ModelRequest {
-    const request = new ModelRequest(BigInt(size), place, patience)
+  start(size: number, place: ModelPlace, list: ModelList, waitPolicy: WaitPolicy): ModelRequest {
+    const request = new ModelRequest(BigInt(size), place, waitPolicy)
     this.requests.push(request)
     request.steps = this.#request(request, list)
     this.#resume(request)
-    const { timeout } = patience
+    const { timeout } = waitPolicy
     if (timeout !== undefined) request.timeoutAlarm = this.#alarm(timeout, () => this.#giveUp(request, "too late"))
     this.#settle()
     return request
@@ -298,7 +298,7 @@ export class WaitingModel {
     const lowered = bytes < place.limit
     place.limit = bytes
     this.#endWaiters()
-    if (place === this.pool && lowered) return this.trimTo(bytes - this.reservedBytes)
+    if (place === this.pool && lowered) return this.trimTo(bytes - this.pendingBytes)
     this.#serve(place)
     this.#settle()
     return undefined
@@ -400,7 +400,7 @@ export class WaitingModel {
       if (problem !== undefined) return problem
       if (this.#tryNow(request, place)) break
       if (this.#askHandlers(place)) continue
-      if (request.patience.onExhausted === "fail") return this.#outOfMemory(request, place)
+      if (request.waitPolicy.onExhausted === "fail") return this.#outOfMemory(request, place)
       this.#wait(request, place)
       yield
       request.waitAlarm = undefined
@@ -412,7 +412,7 @@ export class WaitingModel {
     return place === this.pool ? this.#fetch(request) : undefined
   }
 
-  /** Past those in line where that may be. */
+  /** Past those in the wait queue where that may be. */
   #tryNow(request: ModelRequest, place: ModelPlace): boolean {
     if (place.line.length === 0) return this.#take(request, place)
     this.#enter(request, place)
@@ -426,7 +426,7 @@ export class WaitingModel {
   }
 
   #wait(request: ModelRequest, place: ModelPlace): void {
-    const { waitAtMost } = request.patience
+    const { waitAtMost } = request.waitPolicy
     this.#enter(request, place)
     if (waitAtMost === undefined) return
     request.waitingSince ??= this.now
@@ -453,11 +453,11 @@ export class WaitingModel {
     request.waitsIn = undefined
   }
 
-  /** In order; only the first ones in line are looked at, and none while one before it was passed too often. */
+  /** In order; only the first ones in the wait queue are looked at, and none while one before it was passed too often. */
   #serve(place: ModelPlace): void {
     let before: Array<ModelRequest> = []
     for (const request of place.line) {
-      if (before.length === window || before.some(({ passes }) => passes >= this.#options.maxOvertakes)) return
+      if (before.length === window || before.some(({ passes }) => passes >= this.#options.maxBypasses)) return
       if (this.#take(request, place)) {
         for (const other of before) other.passes++
         this.#leave(request)
@@ -483,8 +483,8 @@ export class WaitingModel {
       this.#grant(request, own, "hits")
       return true
     }
-    if (capacity(this.active) + this.reservedBytes + request.size > place.limit) return false
-    const rest = place.limit - this.reservedBytes - request.size
+    if (capacity(this.active) + this.pendingBytes + request.size > place.limit) return false
+    const rest = place.limit - this.pendingBytes - request.size
     while (this.managedBytes > rest) this.#giveBack(this.#next(this.managedBytes - rest))
     request.reserved = request.size
     return true
@@ -584,7 +584,7 @@ export class WaitingModel {
 
   #outOfMemory(request: ModelRequest, place: ModelPlace, waitedMillis?: number): Failure {
     const isPool = place === this.pool
-    const { activeBytes, managedBytes, reservedBytes } = isPool ? this.stats : this.statsOf(place)
+    const { activeBytes, managedBytes, pendingBytes } = isPool ? this.stats : this.statsOf(place)
     return {
       tag: "OutOfMemory",
       evidence: {
@@ -594,7 +594,7 @@ export class WaitingModel {
         activeBytes,
         heldBytes: isPool ? this.heldBytes : 0n,
         managedBytes,
-        reservedBytes,
+        pendingBytes,
         waitedMillis
       }
     }
@@ -609,8 +609,8 @@ export class WaitingModel {
   }
 
   #free(budget: ModelPlace): bigint {
-    const { managedBytes, reservedBytes } = this.statsOf(budget)
-    return budget.limit - managedBytes - reservedBytes
+    const { managedBytes, pendingBytes } = this.statsOf(budget)
+    return budget.limit - managedBytes - pendingBytes
   }
 
   #end(lease: ModelLease, why: NonNullable<Ended>): void {
@@ -630,7 +630,7 @@ export class WaitingModel {
 
   #release(block: ModelBlock): void {
     const { maxHeldBytes } = this.#options
-    const isOver = this.managedBytes + block.capacity + this.reservedBytes > this.pool.limit
+    const isOver = this.managedBytes + block.capacity + this.pendingBytes > this.pool.limit
     if (!this.holding || isOver || (maxHeldBytes !== undefined && block.capacity > maxHeldBytes)) {
       this.driverFrees += 1n
       return

@@ -11,7 +11,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Scope from "effect/Scope"
 // NodeHttpServer takes the server itself, whose connections no module of Effect counts.
-import { line } from "effect-gpu-pool/ShownValue"
+import { line } from "effect-gpu-pool/Format"
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
 
@@ -33,7 +33,7 @@ export interface ListenOptions {
 }
 
 /** Who connects and asks for nothing is soon disconnected. */
-const patience = {
+const waitPolicy = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   connectionsCheckingInterval: 5000,
@@ -95,7 +95,7 @@ const endingConnections = (server: Server): Effect.Effect<void, never, Scope.Sco
 export const serve = Effect.fn("LocalServer.serve")(
   function*<E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>, options: ListenOptions) {
     const { host, onRefused = () => {}, port } = options
-    const node = createServer(patience)
+    const node = createServer(waitPolicy)
     node.maxConnections = mostConnections
     node.on("drop", () => onRefused(`a connection, as there are ${mostConnections} already`))
     // It goes on when a connection fails.

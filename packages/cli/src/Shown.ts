@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { shownBytes as bytes } from "effect-gpu-pool/ShownValue"
+import { shownBytes as bytes } from "effect-gpu-pool/Format"
 
 /** As `512 B` and `1.5 GiB`. */
 export { bytes }

@@ -15,8 +15,8 @@ import { describeWith, openClDriversIn } from "../../../test/support/required.ts
 import { answerOf } from "../src/doctor/ChildAnswer.ts"
 import { diagnose } from "../src/doctor/Diagnosis.ts"
 import type { Distribution, Machine, SystemParts, Vendor } from "../src/doctor/Machine.ts"
+import type { ProbeResult } from "../src/doctor/ProbeResult.ts"
 import { packageManagerOf, parseRelease, readMachine } from "../src/doctor/ReadMachine.ts"
-import type { Tried } from "../src/doctor/Tried.ts"
 
 const { home, run } = commandTests()
 
@@ -27,7 +27,7 @@ interface Report {
   readonly backends: ReadonlyArray<{
     readonly backend: string
     readonly works: boolean
-    readonly devices: Tried
+    readonly devices: ProbeResult
     readonly why: string | null
     readonly remedies: ReadonlyArray<{ readonly why: string; readonly commands: ReadonlyArray<string> }>
   }>
@@ -143,10 +143,10 @@ const machine = (own: Partial<Machine>): Machine => ({
   ...own
 })
 
-const noDevice: Tried = [{ selector: "x", name: "", type: null, driver: "", why: "it finds none" }]
-const working = (type: string): Tried => [{ selector: "x:0:0", name: "device", type, driver: "", why: null }]
+const noDevice: ProbeResult = [{ selector: "x", name: "", type: null, driver: "", why: "it finds none" }]
+const working = (type: string): ProbeResult => [{ selector: "x:0:0", name: "device", type, driver: "", why: null }]
 
-const commandsFor = (backend: string, own: Partial<Machine>, tried: Tried | string = noDevice) =>
+const commandsFor = (backend: string, own: Partial<Machine>, tried: ProbeResult | string = noDevice) =>
   diagnose(backend, machine(own), tried).remedies.flatMap(({ commands }) => commands)
 
 const adviceFor = (backend: string, own: Partial<Machine>) =>

@@ -1,7 +1,7 @@
 /** Nothing that a program, a driver, a file or a variable names can steer the terminal on which a command prints, or forge a line. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { json } from "effect-gpu-pool/ShownValue"
+import { json } from "effect-gpu-pool/Format"
 import * as BenchReport from "../src/bench/BenchReport.ts"
 import * as DeviceReport from "../src/devices/DeviceReport.ts"
 import { sections } from "../src/devices/DeviceSections.ts"

@@ -176,9 +176,9 @@ describe("a pool tells", () => {
         "Waited 64, not served after 1000 ms",
         "Waited 64, served after 3000 ms"
       ])
-    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", suspectAfter: Infinity }))))
+    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", deadlockTimeout: Infinity }))))
 
-  it.effect("who gave up: while the driver was at work, and in line", () => {
+  it.effect("who gave up: while the driver was at work, and in the wait queue", () => {
     const faults = Host.makeFaults()
     return Effect.gen(function*() {
       const events = yield* heard
@@ -249,7 +249,7 @@ describe("a pool tells", () => {
       deepStrictEqual(events, [])
     }).pipe(Effect.scoped, Effect.provide(gpu({}, { maxBufferSize: 100 }))))
 
-  it.effect("of those in line that are larger than a lower limit", () =>
+  it.effect("of those in the wait queue that are larger than a lower limit", () =>
     Effect.gen(function*() {
       const events = yield* heard
       const pool = yield* BufferPool.BufferPool
@@ -274,7 +274,7 @@ describe("a pool tells", () => {
         "Waited 50, not served after 0 ms",
         "TrimAsked 49"
       ])
-    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 100, onExhausted: "wait", suspectAfter: Infinity }))))
+    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 100, onExhausted: "wait", deadlockTimeout: Infinity }))))
 
   it.effect("that a pool on a shared memory closes, and then the memory", () =>
     Effect.gen(function*() {

@@ -23,9 +23,9 @@ import { runs } from "../../../test/support/explore.ts"
 import { run, steps } from "../../../test/support/poolPrograms.ts"
 import { countOf, inOwnRegistry, named, series, valueOf } from "../../../test/support/registries.ts"
 import { stepsTaken } from "../../../test/support/stepsTaken.ts"
-import { Ears } from "../src/events/Ears.ts"
-import { PoolEmitter } from "../src/events/PoolEmitter.ts"
 import * as PoolEvents from "../src/events/PoolEvents.ts"
+import { PoolPublisher } from "../src/events/PoolPublisher.ts"
+import { Subscribers } from "../src/events/Subscribers.ts"
 import * as MetricNames from "../src/metrics/MetricNames.ts"
 import * as PoolMetrics from "../src/metrics/PoolMetrics.ts"
 
@@ -177,7 +177,7 @@ describe("times", () => {
         { outcome: "served", pool: "BufferPool", count: 1, sum: 3 }
       ])
     }).pipe(
-      Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", suspectAfter: Infinity })),
+      Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait", deadlockTimeout: Infinity })),
       inOwnRegistry
     ))
 
@@ -199,7 +199,9 @@ describe("times", () => {
       deepStrictEqual([wait?.count, wait?.sum], [1, 2])
     }).pipe(
       Effect.scoped,
-      Effect.provide(gpu({ onExhausted: "wait", suspectAfter: Infinity }, { capacityBytes: 256, maxBufferSize: 512 })),
+      Effect.provide(
+        gpu({ onExhausted: "wait", deadlockTimeout: Infinity }, { capacityBytes: 256, maxBufferSize: 512 })
+      ),
       inOwnRegistry
     ))
 
@@ -250,7 +252,10 @@ describe("times", () => {
           if (_tag === "Waiting") told.waits += 1
         }
         // In this step, where a listener on a fiber of its own would begin at any later one.
-        Ears.of(yield* CurrentHub).add({ of: (memory) => new PoolEmitter(memory, () => 0, tell), ofLeases: true })
+        Subscribers.of(yield* CurrentHub).add({
+          of: (memory) => new PoolPublisher(memory, () => 0, tell),
+          ofLeases: true
+        })
         const fiber = yield* Effect.forkChild(Effect.all([lease(64), lease(64), lease(32)], { concurrency: 3 }), {
           startImmediately: true
         })

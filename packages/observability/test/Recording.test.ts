@@ -481,8 +481,8 @@ const memory: Recording.RecordedMemory = {
   kind: "pool",
   maxBytes: Infinity,
   maxHeldBytes: Infinity,
-  maxOvertakes: 8,
-  suspectAfterMillis: Infinity
+  maxBypasses: 8,
+  deadlockTimeoutMillis: Infinity
 }
 
 describe("facts", () => {
@@ -579,7 +579,7 @@ const oddEvent = fc.record({
   why: odd,
   label: fc.oneof(fc.string({ unit: "binary" }), odd),
   served: fc.oneof(fc.boolean(), odd),
-  rungs: fc.oneof(fc.array(fc.string()), fc.array(fc.constantFrom("a,b", "", "held")), odd)
+  stepsTried: fc.oneof(fc.array(fc.string()), fc.array(fc.constantFrom("a,b", "", "held")), odd)
 }, { requiredKeys: ["_tag", "at", "memoryNumber"] })
 
 describe("events of a program", () => {
@@ -635,14 +635,14 @@ describe("events of a program", () => {
     [{ ...leased, size: -Infinity }, "its size -Infinity is no whole number of bytes"],
     [{ ...leased, from: "nonsense" }, "its from \"nonsense\" is not one of held, borrowed, driver"],
     [{ ...leased, budgetNumber: 2 }, "there is no budget 2 in the facts"],
-    [{ _tag: "RanOut", rungs: ["a,b", ""] }, "rungs have \"a,b\""],
-    [{ _tag: "RanOut", rungs: [1, null] }, "rungs have 1"]
+    [{ _tag: "RanOut", stepsTried: ["a,b", ""] }, "stepsTried have \"a,b\""],
+    [{ _tag: "RanOut", stepsTried: [1, null] }, "stepsTried have 1"]
   ])("are refused: %j", (event, told) => assert.throws(() => made(event), TypeError, told))
 
-  it("have no rungs where they are left out", () =>
+  it("have no stepsTried where they are left out", () =>
     strictEqual(
       Array.from(Recording.events(made({ _tag: "RanOut" })), (event) =>
-        event._tag === "RanOut" ? event.rungs.length : undefined)[0],
+        event._tag === "RanOut" ? event.stepsTried.length : undefined)[0],
       0
     ))
 })

@@ -50,7 +50,7 @@ import * as Ownership from "./memory/Ownership.ts"
 import * as Regions from "./memory/Regions.ts"
 import * as Staging from "./memory/Staging.ts"
 import * as StreamedTransfers from "./memory/StreamedTransfers.ts"
-import * as TakenMemory from "./memory/TakenMemory.ts"
+import * as TransferredMemory from "./memory/TransferredMemory.ts"
 import * as WrongValues from "./memory/WrongValues.ts"
 import * as AllocatorRules from "./pool/AllocatorRules.ts"
 import * as Deadlocks from "./pool/Deadlocks.ts"
@@ -92,7 +92,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...EmptyBuffers.tests,
   ...HostAccess.tests,
   ...Mappings.tests,
-  ...TakenMemory.tests,
+  ...TransferredMemory.tests,
   ...Staging.tests,
   ...StreamedTransfers.tests,
   ...OneLimit.tests,

@@ -260,7 +260,7 @@ class Ledger {
       expectInvariants(stats)
       Expect.equal("active blocks after the test", stats.activeBlocks, 0)
       Expect.equal("active bytes after the test", stats.activeBytes, 0)
-      Expect.equal("bytes set aside after the test", stats.setAsideBytes, 0)
+      Expect.equal("bytes reserved after the test", stats.reservedBytes, 0)
       Expect.equal("failed releases", stats.releaseFailures, 0)
       const granted = stats.hits + stats.misses
       if (interrupts) Expect.isTrue(`hits + misses ${granted} cover ${this.#leases} leases`, granted >= this.#leases)
@@ -273,7 +273,7 @@ class Ledger {
       expectInvariants(stats)
       Expect.equal("managed blocks of the closed pool", stats.managedBlocks, 0)
       Expect.equal("managed bytes of the closed pool", stats.managedBytes, 0)
-      Expect.equal("reserved bytes of the closed pool", stats.reservedBytes, 0)
+      Expect.equal("reserved bytes of the closed pool", stats.pendingBytes, 0)
       Expect.equal("blocks given back, of those allocated", stats.driverFrees, stats.driverAllocations)
     })
   }

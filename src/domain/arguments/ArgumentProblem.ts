@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
+import { formatted } from "./Format.ts"
 import * as KnownOptions from "./KnownOptions.ts"
-import { shown } from "./ShownValue.ts"
 
 /**
  * What `look` returns, or the error with which {@link valid} ended it.
@@ -57,7 +57,7 @@ export const satisfies = <A>(value: unknown, test: (value: unknown) => value is 
 export const functionProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
   typeof value === "function"
     ? undefined
-    : invalidRequest(operation, `${shown(value)} was given for the function ${name}`, "Pass a function.")
+    : invalidRequest(operation, `${formatted(value)} was given for the function ${name}`, "Pass a function.")
 
 /**
  * An error for an option that is neither left out nor `true` nor `false`; else `undefined`.
@@ -68,7 +68,7 @@ export const functionProblem = (operation: string, name: string, value: unknown)
 export const booleanProblem = (operation: string, name: string, value: unknown): GpuError | undefined =>
   value === undefined || typeof value === "boolean"
     ? undefined
-    : invalidRequest(operation, `${name} ${shown(value)} is no boolean`, "Pass true or false, or leave it out.")
+    : invalidRequest(operation, `${name} ${formatted(value)} is no boolean`, "Pass true or false, or leave it out.")
 
 /**
  * An error for a value that is not one of the names; else `undefined`.
@@ -84,7 +84,7 @@ export const choiceProblem = (
 ): GpuError | undefined =>
   choices.includes(value as string) ? undefined : invalidRequest(
     operation,
-    `there is no ${what} ${shown(value)}`,
+    `there is no ${what} ${formatted(value)}`,
     `Pass ${choices.slice(0, -1).map((choice) => JSON.stringify(choice)).join(", ")} or ${
       JSON.stringify(choices.at(-1))
     }.`
@@ -129,5 +129,9 @@ export const listOf = <A>(operation: string, name: string, values: Iterable<A>):
       : undefined
   )
   if (listed !== undefined) return listed
-  return invalidRequest(operation, `${shown(values)} was given for the list of ${name}`, `Pass an array of ${name}.`)
+  return invalidRequest(
+    operation,
+    `${formatted(values)} was given for the list of ${name}`,
+    `Pass an array of ${name}.`
+  )
 }

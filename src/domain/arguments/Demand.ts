@@ -7,7 +7,7 @@
  *
  * @since 0.1.0
  */
-import { shown, withArticle } from "./ShownValue.ts"
+import { formatted, withArticle } from "./Format.ts"
 
 /**
  * What an argument must be: its name in a message, and the check.
@@ -30,7 +30,7 @@ const isOf = (kind: Kind, value: unknown): boolean => {
  */
 export const demand = (operation: string, name: string, value: unknown, kind: Kind): void => {
   if (isOf(kind, value)) return
-  throw new TypeError(`${operation}: ${shown(value)} was given for ${name}. Pass ${withArticle(kind)}.`)
+  throw new TypeError(`${operation}: ${formatted(value)} was given for ${name}. Pass ${withArticle(kind)}.`)
 }
 
 /**

@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import { type GpuError, invalidRequest } from "../GpuError.ts"
-import { shown } from "./ShownValue.ts"
+import { formatted } from "./Format.ts"
 
 /**
  * The names of an options object, in the order in which messages list them.
@@ -36,14 +36,14 @@ export const problem = (operation: string, options: unknown, known: KnownOptions
   if (typeof options !== "object" || options === null || Array.isArray(options) || ArrayBuffer.isView(options)) {
     return invalidRequest(
       operation,
-      `${shown(options)} was given for options`,
+      `${formatted(options)} was given for options`,
       `Pass an object with ${[...known].join(", ")}, or leave it out.`
     )
   }
   const unknown = unknownName(options, known)
   return unknown === undefined
     ? undefined
-    : invalidRequest(operation, `there is no option ${shown(unknown)}`, hintFor(unknown, known))
+    : invalidRequest(operation, `there is no option ${formatted(unknown)}`, hintFor(unknown, known))
 }
 
 /**

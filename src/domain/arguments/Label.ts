@@ -4,7 +4,7 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "../GpuError.ts"
-import { shown } from "./ShownValue.ts"
+import { formatted } from "./Format.ts"
 
 /** Whether a label can go to a driver. */
 export const isLabel = (label: unknown): label is string | undefined => label === undefined || typeof label === "string"
@@ -13,4 +13,4 @@ export const isLabel = (label: unknown): label is string | undefined => label ==
 export const problem = (operation: string, label: unknown): GpuError | undefined =>
   isLabel(label)
     ? undefined
-    : invalidRequest(operation, `the label ${shown(label)} is no string`, "Pass a string, or leave it out.")
+    : invalidRequest(operation, `the label ${formatted(label)} is no string`, "Pass a string, or leave it out.")

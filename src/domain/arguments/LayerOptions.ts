@@ -9,9 +9,9 @@ import { toMillis } from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as Delay from "../device/Delay.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
+import { formatted } from "./Format.ts"
 import * as KnownOptions from "./KnownOptions.ts"
 import * as Label from "./Label.ts"
-import { shown } from "./ShownValue.ts"
 
 /**
  * An option of a layer, which a program may leave out.
@@ -39,7 +39,7 @@ const option = <A>(schema: Schema.Codec<A>, problem: Problem, text?: Schema.Code
   Schema.optional(schema as Schema.Codec<A, A>).annotate({ problem, text })
 
 const saying = (expected: string, hint: string): Problem => (operation, name, value) =>
-  invalidRequest(operation, `${name} ${shown(value)} is no ${expected}`, hint)
+  invalidRequest(operation, `${name} ${formatted(value)} is no ${expected}`, hint)
 
 /**
  * A value that is no plain data, as a policy, or that only its own check knows: `problem` says what is wrong with one that is none.
@@ -66,7 +66,7 @@ export const callback = <A extends (...args: never) => unknown>(): Option<A> =>
   option(
     Schema.declare((value): value is A => typeof value === "function"),
     (operation, name, value) =>
-      invalidRequest(operation, `${shown(value)} was given for the function ${name}`, "Pass a function.")
+      invalidRequest(operation, `${formatted(value)} was given for the function ${name}`, "Pass a function.")
   )
 
 /** True or false. */
@@ -91,7 +91,7 @@ export const oneOf = <const A extends ReadonlyArray<string>>(choices: A): Option
     (operation, name, value) =>
       invalidRequest(
         operation,
-        `${name} ${shown(value)} is unknown`,
+        `${name} ${formatted(value)} is unknown`,
         `Pass ${choices.map((choice) => `"${choice}"`).join(" or ")}, or leave it out.`
       ),
     schema

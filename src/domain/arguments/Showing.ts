@@ -8,7 +8,7 @@
 import { NodeInspectSymbol } from "effect/Inspectable"
 import { type DeviceInfo, format } from "../device/DeviceInfo.ts"
 import type { GpuError, Released } from "../GpuError.ts"
-import { line, thrownText } from "./ShownValue.ts"
+import { line, thrownText } from "./Format.ts"
 
 /**
  * The line of an object: its kind, its label if it has one, and its facts.

@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { type ComputeCapability, isAtLeast } from "./ComputeCapability.ts"
 
@@ -108,7 +108,7 @@ export const alignBytes = (wordSize = 4): Result.Result<number, GpuError> => {
   if (wordSize === 8 || wordSize === 16) return Result.succeed(128)
   return Result.fail(invalidRequest(
     "DeviceData.alignBytes",
-    `a word of ${shown(wordSize)} bytes does not coalesce`,
+    `a word of ${formatted(wordSize)} bytes does not coalesce`,
     "Use 4, 8 or 16."
   ))
 }
@@ -117,7 +117,7 @@ const roundUp = (operation: string, count: number, of: string, unit: number): Re
   Number.isSafeInteger(count) && count >= 0
     ? Result.succeed(Math.ceil(count / unit) * unit)
     : Result.fail(
-      invalidRequest(operation, `${shown(count)} is no number of ${of}`, "Pass a whole number, zero or more.")
+      invalidRequest(operation, `${formatted(count)} is no number of ${of}`, "Pass a whole number, zero or more.")
     )
 
 /**
@@ -207,7 +207,7 @@ export const validTextureChannelCount = (channels: number): Result.Result<1 | 2 
     default:
       return Result.fail(invalidRequest(
         "DeviceData.validTextureChannelCount",
-        `a texture has no ${shown(channels)} channels`,
+        `a texture has no ${formatted(channels)} channels`,
         "Use 1 to 4."
       ))
   }

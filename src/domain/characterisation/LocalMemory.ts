@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
-import { list, shown } from "../arguments/ShownValue.ts"
+import { formatted, list } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 
 /**
@@ -39,7 +39,7 @@ export interface LocalMemoryConflict {
 const areSizes = (sizes: ReadonlyArray<number>): boolean =>
   Array.isArray(sizes) && sizes.length > 0 && sizes.every((size) => Number.isSafeInteger(size) && size > 0)
 
-const written = (shape: ReadonlyArray<number>): string => Array.isArray(shape) ? `[${list(shape)}]` : shown(shape)
+const written = (shape: ReadonlyArray<number>): string => Array.isArray(shape) ? `[${list(shape)}]` : formatted(shape)
 
 const problemOf = (
   banks: LocalMemoryBanks,

@@ -7,7 +7,7 @@
 import type * as Result from "effect/Result"
 import { resultOf } from "../AnswerOrError.ts"
 import { attempt, valid } from "../arguments/ArgumentProblem.ts"
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import type { Multiprocessor } from "./ComputeCapability.ts"
 import type { DeviceData } from "./DeviceData.ts"
@@ -66,16 +66,16 @@ const checked = <Device extends object>(
   if (unfit !== undefined) {
     throw invalidRequest(
       operation,
-      `the device's ${unfit} is ${shown(device[unfit])}`,
+      `the device's ${unfit} is ${formatted(device[unfit])}`,
       "Pass a device with positive whole numbers."
     )
   }
   const wrong = !Number.isSafeInteger(threads) || threads < 1
-    ? `${shown(threads)} threads are no block`
+    ? `${formatted(threads)} threads are no block`
     : !Number.isSafeInteger(sharedMemory) || sharedMemory < 0
-    ? `${shown(sharedMemory)} is no number of bytes`
+    ? `${formatted(sharedMemory)} is no number of bytes`
     : !Number.isSafeInteger(registers) || registers < 0
-    ? `${shown(registers)} is no number of registers`
+    ? `${formatted(registers)} is no number of registers`
     : undefined
   if (wrong !== undefined) throw invalidRequest(operation, wrong, "Pass whole numbers, one thread at least.")
   return { registers, sharedMemory, threads }

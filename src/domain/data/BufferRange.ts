@@ -5,7 +5,7 @@
  * @see https://www.w3.org/TR/webgpu/#dom-gpucommandencoder-copybuffertobuffer
  * @internal
  */
-import { line, shown } from "../arguments/ShownValue.ts"
+import { formatted, line } from "../arguments/Format.ts"
 import type { DeviceLimits } from "../device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 
@@ -46,7 +46,7 @@ export const alignmentHint = (advice: string, { liftable }: Alignment): string =
 const noByteCount = (operation: string, name: string, value: number): GpuError | undefined =>
   Number.isSafeInteger(value) && value >= 0 ? undefined : invalidRequest(
     operation,
-    `${name} ${shown(value)} is no whole number of bytes, zero or more`,
+    `${name} ${formatted(value)} is no whole number of bytes, zero or more`,
     "Pass an integer below 2^53."
   )
 

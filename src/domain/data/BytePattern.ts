@@ -4,7 +4,7 @@
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#clEnqueueFillBuffer
  * @internal
  */
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import * as HostData from "./HostData.ts"
 
@@ -74,7 +74,7 @@ const isWord = (value: number): boolean => Number.isInteger(value) && value >= 0
 const noWord = (operation: string, pattern: number): GpuError =>
   invalidRequest(
     operation,
-    `the pattern ${shown(pattern)} is no unsigned 32-bit number`,
+    `the pattern ${formatted(pattern)} is no unsigned 32-bit number`,
     "Pass the 4 bytes as one number, as 0xff00ff00, or as a typed array, as Float32Array.of(-1)."
   )
 

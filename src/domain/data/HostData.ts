@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import { GpuError, invalidRequest } from "../GpuError.ts"
 
 /**
@@ -56,7 +56,7 @@ export const bytes = (
       (data as unknown instanceof SharedArrayBuffer || view?.buffer instanceof SharedArrayBuffer)
     return invalidRequest(
       operation,
-      shared ? `the ${name} is over a SharedArrayBuffer` : `${shown(data)} was given for the ${name}`,
+      shared ? `the ${name} is over a SharedArrayBuffer` : `${formatted(data)} was given for the ${name}`,
       shared
         ? "Pass a typed array over an ordinary ArrayBuffer, as slice() gives it."
         : "Pass a typed array, as Float32Array.of(1, 2) or Float32Array.from(values), or an ArrayBuffer."

@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 
 /** The texts of bodies that are more than their function's own. */
 const texts = new WeakMap<object, string | (() => string)>()
@@ -78,7 +78,7 @@ const objectLiteral = (value: object): string => {
 const noLiteral = (value: unknown): never => {
   throw new TypeError(
     `Kernel.hostFunction: ${
-      shown(value)
+      formatted(value)
     } was given for a value. Pass numbers, strings, booleans, functions, and arrays or ` +
       "records of them, which can be written as text."
   )

@@ -10,7 +10,7 @@
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#clEnqueueCopyBufferRect
  * @since 0.1.0
  */
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../GpuError.ts"
 import { type Alignment, alignmentHint } from "./BufferRange.ts"
 import * as HostData from "./HostData.ts"
@@ -262,7 +262,7 @@ const triple = (
 const countProblem = (operation: string, name: string, value: number): GpuError | undefined =>
   Number.isSafeInteger(value) && value >= 0 ? undefined : invalidRequest(
     operation,
-    `${name} ${shown(value)} is no whole number, zero or more`,
+    `${name} ${formatted(value)} is no whole number, zero or more`,
     "Pass an integer below 2^53."
   )
 

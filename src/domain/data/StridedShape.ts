@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 
 /**
@@ -96,7 +96,7 @@ const countsProblem = (
   const wrong = counts.find((count) => !Number.isSafeInteger(count) || count < 0)
   return wrong === undefined ? undefined : invalidRequest(
     operation,
-    `${name} names ${shown(wrong)}, which is no whole number, zero or more`,
+    `${name} names ${formatted(wrong)}, which is no whole number, zero or more`,
     "Pass one whole number of elements for each axis."
   )
 }

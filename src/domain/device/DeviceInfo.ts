@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { line } from "../arguments/ShownValue.ts"
+import { line } from "../arguments/Format.ts"
 import type { DType } from "../data/DType.ts"
 import type { BackendTraits } from "./BackendTraits.ts"
 

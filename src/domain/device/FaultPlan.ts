@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import * as Delay from "./Delay.ts"
 
@@ -91,7 +91,7 @@ export class FaultPlans {
     if (input === undefined) return undefined
     const delay = Delay.parse(input)
     if (delay === undefined) {
-      this.refuse(invalidRequest(operation, `${shown(input)} is no delay`, "Pass a duration of at least 0."))
+      this.refuse(invalidRequest(operation, `${formatted(input)} is no delay`, "Pass a duration of at least 0."))
     }
     return delay
   }
@@ -110,4 +110,4 @@ const windowProblem = (operation: string, { nth, times }: FaultWindow): GpuError
 const positiveProblem = (operation: string, name: string, value: number | undefined): GpuError | undefined =>
   value === undefined || (Number.isSafeInteger(value) && value >= 1)
     ? undefined
-    : invalidRequest(operation, `${name} ${shown(value)} is no positive integer`, "The next call is 1.")
+    : invalidRequest(operation, `${name} ${formatted(value)} is no positive integer`, "The next call is 1.")

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { messageOf } from "../arguments/ShownValue.ts"
+import { messageOf } from "../arguments/Format.ts"
 
 /**
  * Whether loading a package failed because it is not installed, and not because a part of it is missing or broken. The

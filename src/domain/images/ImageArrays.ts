@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { shown, withArticle } from "../arguments/ShownValue.ts"
+import { formatted, withArticle } from "../arguments/Format.ts"
 import * as DType from "../data/DType.ts"
 import { isDetached } from "../data/HostData.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
@@ -38,7 +38,7 @@ export const classOf = (format: ImageFormat): ImageArrayClass => {
 export const overUnsafe = (format: ImageFormat, memory: ArrayBuffer): ImageArray => {
   if (!(memory instanceof ArrayBuffer) || isDetached(memory)) {
     throw new TypeError(
-      `ImageArray.overUnsafe: ${shown(memory)} was given for the memory. Pass an ArrayBuffer that is not detached.`
+      `ImageArray.overUnsafe: ${formatted(memory)} was given for the memory. Pass an ArrayBuffer that is not detached.`
     )
   }
   const type = item(format)

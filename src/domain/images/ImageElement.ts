@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import { type ChannelValues, decodeFrom, demandCount, encodeInto, type Rgba } from "./ImageBytes.ts"
 import * as Format from "./ImageFormat.ts"
 import type { ImageFormat } from "./ImageFormat.ts"
@@ -53,7 +53,7 @@ export const decodeUnsafe = (format: ImageFormat, element: Uint8Array<ArrayBuffe
     return decodeFrom(format, new DataView(element.buffer, element.byteOffset, element.byteLength), 0)
   }
   throw new TypeError(
-    `ImageElement.decodeUnsafe: ${shown(element)} was given for the element. Pass a Uint8Array of ${bytes} bytes.`
+    `ImageElement.decodeUnsafe: ${formatted(element)} was given for the element. Pass a Uint8Array of ${bytes} bytes.`
   )
 }
 

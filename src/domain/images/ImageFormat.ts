@@ -4,7 +4,7 @@
  * @see pyopencl.ImageFormat
  * @since 0.1.0
  */
-import { line } from "../arguments/ShownValue.ts"
+import { line } from "../arguments/Format.ts"
 import type { ImageShape } from "./ImageShape.ts"
 import { elements } from "./ImageShape.ts"
 

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import {
   elements,
   extent,
@@ -35,7 +35,7 @@ export const problem = (shape: ImageShape): string | undefined => {
   for (const dimension of allDimensions) {
     const length = shape[dimension]
     if (!Number.isSafeInteger(length) || length < 1) {
-      return `${dimension} ${shown(length)} is no whole number of at least 1`
+      return `${dimension} ${formatted(length)} is no whole number of at least 1`
     }
     if (length !== 1 && !dimensionsOf[kind].includes(dimension)) {
       return `${dimension} ${length} is more than a ${kind} image has, which is 1`
@@ -94,5 +94,5 @@ const triple = (
   const wrong = counts.findIndex((count) => !isCount(count))
   return wrong < 0
     ? counts
-    : `the ${name}'s ${axes[wrong]} ${shown(counts[wrong])} is no whole number, zero or more`
+    : `the ${name}'s ${axes[wrong]} ${formatted(counts[wrong])} is no whole number, zero or more`
 }

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { resolve, type Resolved, type SamplerOptions } from "./SamplerOptions.ts"
 
@@ -33,7 +33,7 @@ export const checked = (operation: string, options: SamplerOptions | undefined):
 const isLevel = (level: number): boolean => level >= 0 && Number.isFinite(Math.fround(level))
 
 const levelsProblem = ({ lodMax, lodMin }: Resolved): string | undefined => {
-  if (!isLevel(lodMin)) return `lodMin ${shown(lodMin)} is no finite number of at least 0`
-  if (!isLevel(lodMax)) return `lodMax ${shown(lodMax)} is no finite number of at least 0`
+  if (!isLevel(lodMin)) return `lodMin ${formatted(lodMin)} is no finite number of at least 0`
+  if (!isLevel(lodMax)) return `lodMax ${formatted(lodMax)} is no finite number of at least 0`
   return lodMin > lodMax ? `lodMin ${lodMin} is more than lodMax ${lodMax}` : undefined
 }

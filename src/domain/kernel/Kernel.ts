@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import type { DType, TypedArrayOf } from "../data/DType.ts"
 import * as HostSource from "../data/HostSource.ts"
 import * as ValueType from "../data/ValueType.ts"
@@ -326,7 +326,7 @@ const textProblem = ({ body, buildOptions, name, preamble }: Kernel): GpuError |
     if (what.startsWith("body.") && typeof value === "function") continue
     return invalidRequest(
       operation,
-      `${shown(value)} was given for ${what}${typeof name === "string" ? ` of kernel "${name}"` : ""}`,
+      `${formatted(value)} was given for ${what}${typeof name === "string" ? ` of kernel "${name}"` : ""}`,
       isOptional ? "Pass source as a string, or leave it out." : "Pass a string."
     )
   }
@@ -343,7 +343,7 @@ const imagesProblem = (kernel: Kernel): GpuError | undefined => {
 
 const imageProblem = (kernel: Kernel, argument: ImageArg): GpuError | undefined => {
   const { access, channel, format, name } = argument
-  const of = `of image ${shown(name)} in kernel "${kernel.name}"`
+  const of = `of image ${formatted(name)} in kernel "${kernel.name}"`
   if (format === undefined) {
     return access === "read" ? undefined : invalidRequest(
       operation,
@@ -355,11 +355,11 @@ const imageProblem = (kernel: Kernel, argument: ImageArg): GpuError | undefined 
   if (wrong !== undefined) {
     return invalidRequest(operation, `the format ${of}: ${wrong}`, "Take one of ImageFormat.all.")
   }
-  const formatted = ImageChannel.of(format)
-  return formatted === channel ? undefined : invalidRequest(
+  const fitting = ImageChannel.of(format)
+  return fitting === channel ? undefined : invalidRequest(
     operation,
     `the channel "${channel}" ${of} does not fit its format ${Format.format(format)}`,
-    `Leave the channel out, or say "${formatted}".`
+    `Leave the channel out, or say "${fitting}".`
   )
 }
 
@@ -368,7 +368,7 @@ const itemwiseProblem = (kernel: Kernel): GpuError | undefined => {
     if (kernel.args.some((argument) => argument._tag === "VectorArg" && argument.name === name)) continue
     return invalidRequest(
       operation,
-      `${shown(name)}, which kernel "${kernel.name}" lists as itemwise, is no vector of it`,
+      `${formatted(name)}, which kernel "${kernel.name}" lists as itemwise, is no vector of it`,
       "List names of its vectors only."
     )
   }
@@ -383,7 +383,7 @@ const workProblem = ({ args, name, workPerItem }: Kernel): GpuError | undefined 
     ? undefined
     : invalidRequest(
       operation,
-      `${shown(workPerItem)}, which kernel "${name}" names as its workPerItem, is no number of it`,
+      `${formatted(workPerItem)}, which kernel "${name}" names as its workPerItem, is no number of it`,
       "Name the scalar that holds how many elements an item works through, or leave it out."
     )
 

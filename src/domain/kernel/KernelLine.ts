@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
+import { line } from "../arguments/Format.ts"
 import { inOneLine, showing } from "../arguments/Showing.ts"
-import { line } from "../arguments/ShownValue.ts"
 import type { GpuError } from "../GpuError.ts"
 import type { KernelArgument } from "./KernelArgument.ts"
 

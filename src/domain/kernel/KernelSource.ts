@@ -4,7 +4,7 @@
  * @internal
  */
 import { attempt } from "../arguments/ArgumentProblem.ts"
-import { withArticle } from "../arguments/ShownValue.ts"
+import { withArticle } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest, unsupported } from "../GpuError.ts"
 import type { Language } from "../language/Language.ts"
 import type { LanguageWriter } from "../language/LanguageWriter.ts"

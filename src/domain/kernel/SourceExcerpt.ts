@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import { line } from "../arguments/ShownValue.ts"
+import { line } from "../arguments/Format.ts"
 
 /** Lines shown before and after a line that the log names. */
 const around = 2

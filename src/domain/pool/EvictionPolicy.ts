@@ -61,7 +61,7 @@ const simple = (order: EvictionOrder): EvictionPolicy => ({ name: order, whenKno
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.byNeed })
  * for (const bytes of [10, 20, 40]) {
- *   core.reserve(bytes)
+ *   core.addPending(bytes)
  *   core.addHeld(0, bytes, `${bytes} bytes`)
  * }
  * core.evictNext(15)?.value // => "20 bytes"
@@ -85,7 +85,7 @@ export const byNeed: EvictionPolicy = simple("byNeed")
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.largestFirst })
  * for (const bytes of [10, 20, 40]) {
- *   core.reserve(bytes)
+ *   core.addPending(bytes)
  *   core.addHeld(0, bytes, `${bytes} bytes`)
  * }
  * core.evictNext(15)?.value // => "40 bytes"
@@ -114,7 +114,7 @@ export const largestFirst: EvictionPolicy = simple("largestFirst")
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.oldestFirst })
  * for (const [bytes, value] of [[10, "a spare"], [10, "another"], [20, "of another size"]] as const) {
- *   core.reserve(bytes)
+ *   core.addPending(bytes)
  *   core.addHeld(0, bytes, value)
  * }
  * const lease = core.acquire(0, 10, 10, 10)
@@ -146,7 +146,7 @@ export const oldestFirst: EvictionPolicy = simple("oldestFirst")
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.leastRecentlyUsed })
  * for (const [bytes, value] of [[10, "a spare"], [10, "another"], [20, "of another size"]] as const) {
- *   core.reserve(bytes)
+ *   core.addPending(bytes)
  *   core.addHeld(0, bytes, value)
  * }
  * const lease = core.acquire(0, 10, 10, 10)

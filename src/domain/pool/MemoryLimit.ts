@@ -8,8 +8,8 @@
 import * as ByteSize from "effect/ByteSize"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { formatted } from "../arguments/Format.ts"
 import * as LayerOptions from "../arguments/LayerOptions.ts"
-import { shown } from "../arguments/ShownValue.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, make, Unsupported } from "../GpuError.ts"
 
@@ -77,7 +77,7 @@ export const resolve = (
   if (fraction === undefined) return ofBytes(given, bytes)
   return bytes === undefined ? ofFraction(given, fraction) : invalidRequest(
     operation,
-    `${name} is given twice, as ${shown(bytes)} and as the fraction ${shown(fraction)}`,
+    `${name} is given twice, as ${formatted(bytes)} and as the fraction ${formatted(fraction)}`,
     "Pass bytes or a fraction of the device's memory, and leave the other out."
   )
 }
@@ -96,13 +96,13 @@ const none = /^\s*(?:unlimited|infinity)\s*$/i
 const ofBytes = (given: Given, input: unknown): number | GpuError => {
   if (input === Infinity || (typeof input === "string" && none.test(input))) return Infinity
   const percent = typeof input === "string" ? percentage.exec(input)?.[1] : undefined
-  if (percent !== undefined) return ofPercentage(given, percent, shown(input))
+  if (percent !== undefined) return ofPercentage(given, percent, formatted(input))
   const bytes = wholeBytes(input)
   return bytes !== undefined && bytes >= 0n && bytes <= BigInt(Number.MAX_SAFE_INTEGER)
     ? Number(bytes)
     : invalidRequest(
       given.operation,
-      `${given.name} ${shown(input)} is no whole number of bytes from 0 to 2^53 - 1`,
+      `${given.name} ${formatted(input)} is no whole number of bytes from 0 to 2^53 - 1`,
       `Pass bytes, a size such as "512 MiB", or a percentage of the device's memory such as "50%"; ` +
         `Infinity, or "unlimited" as text, is no limit.`
     )
@@ -162,7 +162,7 @@ const ofFraction = (given: Given, fraction: unknown): number | GpuError =>
     ? share(given, String(fraction), `as the fraction ${fraction}`)
     : invalidRequest(
       given.operation,
-      `${given.name} as the fraction ${shown(fraction)} is no share of the device's memory`,
+      `${given.name} as the fraction ${formatted(fraction)} is no share of the device's memory`,
       "Pass a number from 0 to 1, such as 0.5 for half of it."
     )
 

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import type { EvictionOrder, EvictionPolicy } from "./EvictionPolicy.ts"
 import type { ReusePolicy } from "./ReusePolicy.ts"
@@ -31,7 +31,7 @@ export const evictionProblem = (
   )
   return wrong === undefined ? undefined : invalidRequest(
     operation,
-    `the eviction policy's ${wrong}, ${shown(policy?.[wrong])}, is no order`,
+    `the eviction policy's ${wrong}, ${formatted(policy?.[wrong])}, is no order`,
     `Pass one of EvictionPolicy, as EvictionPolicy.byNeed, or an object with name, whenKnown and whenUnknown, each of the last two one of ${
       orders.map((order) => `"${order}"`).join(", ")
     }.`
@@ -51,6 +51,6 @@ export const reuseProblem = (
 ): GpuError | undefined =>
   policy === undefined || all.some((one) => one === policy?.ofOtherQueues) ? undefined : invalidRequest(
     operation,
-    `the reuse policy's ofOtherQueues, ${shown(policy?.ofOtherQueues)}, is none`,
+    `the reuse policy's ofOtherQueues, ${formatted(policy?.ofOtherQueues)}, is none`,
     "Pass one of ReusePolicy, as ReusePolicy.afterEvents."
   )

@@ -34,8 +34,8 @@ export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
  *
  * - A hit allocates nothing and takes the same time however many blocks are held. Blocks of a bin are reused last in,
  *   first out.
- * - A miss goes: {@link PoolCore.reserve}, then the driver, then {@link PoolCore.addActive} (or
- *   {@link PoolCore.unreserve} when the driver refuses).
+ * - A miss goes: {@link PoolCore.addPending}, then the driver, then {@link PoolCore.addActive} (or
+ *   {@link PoolCore.removePending} when the driver refuses).
  * - A block that the core hands back is `detached`: its bytes stay managed until the owner has called the driver's free
  *   and then {@link PoolCore.freed}, both in the same synchronous step.
  * - A bin lasts as long as it has blocks, active or held.
@@ -49,7 +49,7 @@ export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
  * **Gotchas**
  *
  * The counters are plain fields: read them, and leave writing to the core (`releaseFailures`, `waiters` and
- * `setAsideBytes` are the owner's to write). Releasing a block that is not active, or reporting one as freed that is
+ * `reservedBytes` are the owner's to write). Releasing a block that is not active, or reporting one as freed that is
  * not detached, throws an `Error`: the owner must tell stale leases apart. Byte counts are integers from 1 to 2^53−1;
  * they are not checked again here.
  *
@@ -60,7 +60,7 @@ export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
  *
  * const core = new PoolCore.PoolCore<ArrayBuffer>({ maxBytes: 1 << 20 })
  * const family = 0
- * if (core.acquire(family, 1024, 1000, 2048) === undefined && core.reserve(1024)) {
+ * if (core.acquire(family, 1024, 1000, 2048) === undefined && core.addPending(1024)) {
  *   const block = core.addActive(family, 1024, new ArrayBuffer(1024), 1000)
  *   core.release(block)
  * }
@@ -76,7 +76,7 @@ export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
  * // The time to live is two of the owner's clock ticks.
  * const core = new PoolCore.PoolCore<string>({ idle: { steps: 2, keepBytes: 0 } })
  * for (const value of ["a", "b"]) {
- *   core.reserve(1024)
+ *   core.addPending(1024)
  *   core.addHeld(0, 1024, value)
  * }
  * // The clock starts to run.
@@ -108,7 +108,7 @@ export class PoolCore<A, F = number> {
   /** Capacity of the managed blocks, in bytes. */
   managedBytes = 0
   /** Bytes of driver allocations under way. */
-  reservedBytes = 0
+  pendingBytes = 0
   /** The most `activeBytes` so far. */
   peakActiveBytes = 0
   /** The most `activeBlocks` so far. */
@@ -132,8 +132,8 @@ export class PoolCore<A, F = number> {
   /** Requests that wait for a release; counted by the owner. */
   waiters = 0
   /** Bytes that are certain to requests to come; counted by the owner. */
-  setAsideBytes = 0
-  /** What limits outside leave to it, of managed and reserved bytes together. */
+  reservedBytes = 0
+  /** What limits outside leave to it, of managed and pending bytes together. */
   outer: { readonly leftBytes: number } | undefined = undefined
 
   private limit: number
@@ -141,7 +141,7 @@ export class PoolCore<A, F = number> {
   /** The most bytes that may be padding. */
   private mostPadding: number
   /** Bytes of driver allocations under way beyond what was asked for. */
-  private reservedPadding = 0
+  private pendingPadding = 0
   private heldLimit: number
   private isHolding = true
   /** The capacity up to which a released block is kept; −1 when none is. */
@@ -172,7 +172,7 @@ export class PoolCore<A, F = number> {
     this.updateKeeping()
   }
 
-  /** The limit on managed and reserved bytes together; `Infinity` for none. */
+  /** The limit on managed and pending bytes together; `Infinity` for none. */
   get maxBytes(): number {
     return this.limit
   }
@@ -184,7 +184,7 @@ export class PoolCore<A, F = number> {
 
   /** Bytes of active blocks and of driver allocations under way that nobody asked for. */
   get paddingBytes(): number {
-    return this.managedBytes - this.heldBytes - this.activeBytes + this.reservedPadding
+    return this.managedBytes - this.heldBytes - this.activeBytes + this.pendingPadding
   }
 
   /**
@@ -237,7 +237,7 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * Changes the limit on managed and reserved bytes together; `Infinity` for none. Lowering it frees nothing by itself
+   * Changes the limit on managed and pending bytes together; `Infinity` for none. Lowering it frees nothing by itself
    * (see {@link PoolCore.trim}); but while the pool is above it, released blocks are handed back to be freed.
    */
   setMaxBytes(bytes: number): void {
@@ -324,16 +324,16 @@ export class PoolCore<A, F = number> {
   }
 
   /** Reserves bytes for a driver allocation, if the limit allows them; `request` of them were asked for. */
-  reserve(bytes: number, request = bytes): boolean {
+  addPending(bytes: number, request = bytes): boolean {
     if (bytes > this.availableBytes()) return false
-    this.reservedBytes += bytes
-    this.reservedPadding += bytes - request
+    this.pendingBytes += bytes
+    this.pendingPadding += bytes - request
     return true
   }
 
   /** Gives back a reservation whose driver allocation failed. */
-  unreserve(bytes: number, request = bytes): void {
-    this.takeReserved(bytes, request)
+  removePending(bytes: number, request = bytes): void {
+    this.takePending(bytes, request)
     this.updateKeeping()
   }
 
@@ -344,13 +344,13 @@ export class PoolCore<A, F = number> {
 
   /** A miss: turns a reservation of `blockSize` bytes into an active block of that capacity. */
   addActive(family: F, blockSize: number, value: A, request: number): PoolBlock<A, F> {
-    this.takeReserved(blockSize, request)
+    this.takePending(blockSize, request)
     return this.addMiss(blockSize, this.bins.findOrMake(family, blockSize), value, request)
   }
 
   /** The same for a block that belongs to no bin: it is handed back to be freed when it is released. */
   addActiveUnbinned(capacity: number, value: A, request: number): PoolBlock<A, F> {
-    this.takeReserved(capacity, request)
+    this.takePending(capacity, request)
     return this.addMiss(capacity, undefined, value, request)
   }
 
@@ -359,7 +359,7 @@ export class PoolCore<A, F = number> {
    * would not keep the block at release, it is detached instead (see `block.state`) and the caller must free it now.
    */
   addHeld(family: F, blockSize: number, value: A, request = blockSize): PoolBlock<A, F> {
-    this.takeReserved(blockSize, request)
+    this.takePending(blockSize, request)
     const bin = this.bins.findOrMake(family, blockSize)
     const block = this.add(blockSize, bin, value)
     this.keep(block, bin)
@@ -371,7 +371,7 @@ export class PoolCore<A, F = number> {
    * detached: the caller must free it now.
    */
   addDetached(capacity: number, value: A, request = capacity): PoolBlock<A, F> {
-    this.takeReserved(capacity, request)
+    this.takePending(capacity, request)
     return this.add(capacity, undefined, value)
   }
 
@@ -442,8 +442,8 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * For a miss of `size` bytes, which are reserved: detaches held blocks of its family that are smaller, the largest of them
-   * first, while more than 1.9 times the bytes are managed or reserved that leases asked for at one time; the caller must free
+   * For a miss of `size` bytes, which are pending: detaches held blocks of its family that are smaller, the largest of them
+   * first, while more than 1.9 times the bytes are managed or pending that leases asked for at one time; the caller must free
    * each before it asks for the next. Blocks from `size` to `most` bytes would have served it: where such a block went that
    * way, its bytes are allowed besides from now on. Without the option `outgrown` no block goes.
    */
@@ -451,9 +451,9 @@ export class PoolCore<A, F = number> {
     const { outgrown } = this
     if (outgrown === undefined) return
     outgrown.missed(family, size, most)
-    const asked = this.activeBytes + this.reservedBytes - this.reservedPadding
+    const asked = this.activeBytes + this.pendingBytes - this.pendingPadding
     const allowed = outgrown.mostManaged(Math.max(asked, this.peakActiveBytes))
-    while (this.managedBytes + this.reservedBytes > allowed) {
+    while (this.managedBytes + this.pendingBytes > allowed) {
       const block = this.evict(this.bins.largestOfFamilyBelow(family, size))
       if (block === undefined) return
       outgrown.freed(family, block.capacity)
@@ -509,14 +509,14 @@ export class PoolCore<A, F = number> {
 
   /** The counters for an out-of-memory error, in bytes. */
   get evidence() {
-    const { activeBytes, heldBytes, largestHeld, managedBytes, maxBytes, reservedBytes, setAsideBytes } = this
+    const { activeBytes, heldBytes, largestHeld, managedBytes, maxBytes, pendingBytes, reservedBytes } = this
     return {
       limit: maxBytes,
       activeBytes,
       heldBytes,
       managedBytes,
+      pendingBytes,
       reservedBytes,
-      setAsideBytes,
       largestHeldBytes: largestHeld
     }
   }
@@ -529,7 +529,7 @@ export class PoolCore<A, F = number> {
   // Sums stay exact because no limit is above 2^53−1.
   private availableBytes(): number {
     const outerBytes = this.outer?.leftBytes ?? Infinity
-    return Math.min(this.limit, outerBytes, largestByteCount) - this.managedBytes - this.reservedBytes
+    return Math.min(this.limit, outerBytes, largestByteCount) - this.managedBytes - this.pendingBytes
   }
 
   /** Not called by a hit and its release: only by a change that can end or begin an excess. */
@@ -540,13 +540,13 @@ export class PoolCore<A, F = number> {
     if (keepsAll !== this.keepsAll) this.keepsAll = keepsAll
   }
 
-  private takeReserved(bytes: number, request: number): void {
-    if (bytes > this.reservedBytes) {
-      throw new Error(`PoolCore: ${bytes} bytes are used or given back, but only ${this.reservedBytes} are reserved`)
+  private takePending(bytes: number, request: number): void {
+    if (bytes > this.pendingBytes) {
+      throw new Error(`PoolCore: ${bytes} bytes are used or given back, but only ${this.pendingBytes} are pending`)
     }
-    this.reservedBytes -= bytes
+    this.pendingBytes -= bytes
     // Of an owner that does not say what was asked for, nothing is padding until it is leased.
-    this.reservedPadding = Math.max(0, this.reservedPadding - (bytes - request))
+    this.pendingPadding = Math.max(0, this.pendingPadding - (bytes - request))
   }
 
   private addMiss(capacity: number, bin: Bin<Block<A, F>, F> | undefined, value: A, request: number): Block<A, F> {

@@ -15,7 +15,7 @@ import * as PolicyProblems from "./PolicyProblems.ts"
  * @since 0.1.0
  */
 export interface PoolCoreOptions {
-  /** The limit on managed and reserved bytes together. Default: none. */
+  /** The limit on managed and pending bytes together. Default: none. */
   readonly maxBytes?: number | undefined
   /** The limit on held bytes. Default: none. A finite one turns `recency` on. */
   readonly maxHeldBytes?: number | undefined

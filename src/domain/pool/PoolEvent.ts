@@ -34,7 +34,7 @@ export interface OfRequest extends Happened {
   readonly request: number
   /** What blocks must have in common to serve it, beside their bytes: blocks of one family can stand for each other. */
   readonly family: string
-  /** The requested bytes; of a reservation, those that it sets aside. */
+  /** The requested bytes; of a reservation, those that it reserves. */
   readonly size: number
   readonly label: string | undefined
   /** The budget that it was made under. */
@@ -45,7 +45,7 @@ export interface OfRequest extends Happened {
   readonly queue: string | undefined
   /** Where it was made, while `CallSite` tracks that. */
   readonly callSite: string | undefined
-  /** How long it may wait in line, in milliseconds: 0 where it fails rather than waits, `Infinity` without a bound. */
+  /** How long it may wait in the wait queue, in milliseconds: 0 where it fails rather than waits, `Infinity` without a bound. */
   readonly waitAtMost: number
   /** The number of the reservation that it is made under, that of its `Reserved`, or else of the turn: that of its `ReservationEnded`. */
   readonly under: number | undefined
@@ -173,7 +173,7 @@ export interface RoomNeeded extends OfRequest {
 /**
  * A request ends before it has a lease: it is interrupted; or its scope has closed; or it fails with LimitExceeded, since it is larger than
  * a limit of its pool, of its budget or of the device (`"limitExceeded"`), as it is made or since the limit is lower now; or it fails
- * (`"failed"`), since a handler that it asked has failed, or since it may not use any more what it was given in line: the device is lost, or
+ * (`"failed"`), since a handler that it asked has failed, or since it may not use any more what it was given in the wait queue: the device is lost, or
  * its pool has closed.
  *
  * @category models
@@ -185,7 +185,7 @@ export interface GaveUp extends OfRequest {
 }
 
 /**
- * A request begins to wait in line. It is told again of one that was let try when memory came back, and found that others had taken that,
+ * A request begins to wait in the wait queue. It is told again of one that was let try when memory came back, and found that others had taken that,
  * and of one that goes to the head of its line, since others wait for the memory that it has.
  *
  * @category models
@@ -218,8 +218,8 @@ export interface Reserved extends OfRequest {
 }
 
 /**
- * The effect of a `reserve` has ended, or its pool has closed: what it had set aside and did not use is free again. Or that of an
- * `inTurn`, of 0 bytes, which tells nothing as it begins.
+ * The effect of a `reserve` has ended, or its pool has closed: what it had reserved and did not use is free again. Or that of an
+ * `exclusively`, of 0 bytes, which tells nothing as it begins.
  *
  * @category models
  * @since 0.1.0
@@ -250,7 +250,7 @@ export interface HandlersAsked extends OfRequest {
 export interface RanOut extends OfRequest {
   readonly _tag: "RanOut"
   /** What was tried, in order. */
-  readonly rungs: ReadonlyArray<string>
+  readonly stepsTried: ReadonlyArray<string>
   /** How much of the memory is leased and held now. */
   readonly activeBytes: number
   readonly heldBytes: number

@@ -5,15 +5,15 @@
  */
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
+import { formatted } from "../arguments/Format.ts"
 import * as KnownOptions from "../arguments/KnownOptions.ts"
 import * as LayerOptions from "../arguments/LayerOptions.ts"
-import { shown } from "../arguments/ShownValue.ts"
 import * as Delay from "../device/Delay.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import type * as EvictionPolicy from "./EvictionPolicy.ts"
 import type { IdleClockOptions } from "./machine/IdleSchedule.ts"
-import type { Patience } from "./machine/Request.ts"
+import type { WaitPolicy } from "./machine/Request.ts"
 import * as MemoryLimit from "./MemoryLimit.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
 import * as PolicyProblems from "./PolicyProblems.ts"
@@ -50,7 +50,7 @@ export const ExhaustedOptions = Schema.Struct({
   /** `"fail"` (the default of a pool), or `"wait"`: first come, first served; interruptible; without polling. */
   onExhausted: LayerOptions.oneOf(["fail", "wait"]),
   /**
-   * How long a request waits at most, for handlers and in line, before it fails with OutOfMemory, evidence and all.
+   * How long a request waits at most, for handlers and in the wait queue, before it fails with OutOfMemory, evidence and all.
    * Without it: for ever. A request or a budget that says it waits; a pool says it for those of its requests that wait.
    */
   waitAtMost: LayerOptions.duration(0)
@@ -139,7 +139,7 @@ export interface MemoryOptions extends Schema.Schema.Type<typeof MemoryOptions> 
 /** Of {@link MemoryOptions}. */
 export const MemoryOptions = Schema.Struct({
   /**
-   * The most bytes that may be managed and reserved together: a number, or `"512 MiB"`, or `"50%"` of the device's memory. Without
+   * The most bytes that may be managed and pending together: a number, or `"512 MiB"`, or `"50%"` of the device's memory. Without
    * it, and without `maxFraction`, the device's own default: OpenCL's global memory size, no limit elsewhere.
    */
   maxBytes: MemoryLimit.amount,
@@ -175,17 +175,17 @@ export const MemoryOptions = Schema.Struct({
   /** The steps in which idle memory is freed, from 1 to 1000. Default 4. */
   idleSteps: LayerOptions.count(1, mostIdleSteps),
   /**
-   * How often later requests that fit may overtake a waiting one that does not; a release looks at the first 64 in
+   * How often later requests that fit may bypass a waiting one that does not; a release looks at the first 64 in
    * line. Default 16; 0 serves strictly in order.
    */
-  maxOvertakes: LayerOptions.count(0),
+  maxBypasses: LayerOptions.count(0),
   /**
    * How long requests wait for each other, with no memory coming back to their lines, until some fail with OutOfMemory: as few as let
-   * the others go on, those of the jobs that took their first leases last. The error's `standstill` names them. They fail between one and
+   * the others go on, those of the jobs that took their first leases last. The error's `deadlock` names them. They fail between one and
    * two such times after they began to wait, and after that fewer jobs have memory at a time. A program in which one fiber gives back what
    * another one holds while that waits may need longer. Default 100 milliseconds; `Infinity` for never.
    */
-  suspectAfter: LayerOptions.duration(1),
+  deadlockTimeout: LayerOptions.duration(1),
   /** What errors call it; for a pool also the label of leases without one of their own. */
   label: LayerOptions.label
 })
@@ -274,8 +274,8 @@ export interface MemorySettings {
   readonly eviction: EvictionPolicy.EvictionPolicy | undefined
   readonly reuse: ReusePolicy.ReusePolicy | undefined
   readonly idle: IdleClockOptions | undefined
-  readonly maxOvertakes: number
-  readonly suspectAfterMillis: number
+  readonly maxBypasses: number
+  readonly deadlockTimeoutMillis: number
   readonly label: string | undefined
 }
 
@@ -286,7 +286,7 @@ export interface MemorySettings {
  * @since 0.1.0
  */
 export interface LeasingSettings {
-  readonly patience: Patience
+  readonly waitPolicy: WaitPolicy
   readonly clears: boolean
   readonly label: string | undefined
 }
@@ -335,7 +335,7 @@ const oneOf = (
     ? undefined
     : invalidRequest(
       where,
-      `${name} ${shown(value)} is unknown`,
+      `${name} ${formatted(value)} is unknown`,
       `Pass ${allowed.map((a) => `"${a}"`).join(" or ")}.`
     )
 
@@ -349,7 +349,7 @@ const millis = (where: string, name: string, value: Duration.Input | undefined, 
   if (value === undefined || duration !== undefined) return millisOf(duration, absent)
   return invalidRequest(
     where,
-    `${name} ${shown(value)} is no duration of at least 0 ms`,
+    `${name} ${formatted(value)} is no duration of at least 0 ms`,
     `Pass milliseconds or a text such as "10 seconds", or leave it out.`
   )
 }
@@ -360,11 +360,11 @@ const millis = (where: string, name: string, value: Duration.Input | undefined, 
  * @category getters
  * @since 0.1.0
  */
-export const patienceOf = (
+export const waitPolicyOf = (
   where: string,
   options: ExhaustedOptions,
-  without: Patience
-): Patience | GpuError => {
+  without: WaitPolicy
+): WaitPolicy | GpuError => {
   const { onExhausted, waitAtMost } = options
   const problem = oneOf(where, "onExhausted", onExhausted, ["fail", "wait"])
   if (problem !== undefined) return problem
@@ -401,7 +401,7 @@ export const memorySettingsOf = (
   options: MemoryOptions,
   device: DeviceInfo
 ): MemorySettings | GpuError => {
-  const { eviction, idleSteps = 4, label, maxOvertakes = 16, reuse } = options
+  const { eviction, idleSteps = 4, label, maxBypasses = 16, reuse } = options
   const maxBytes = limitOf(operation, options, device)
   if (isGpuError(maxBytes)) return maxBytes
   const maxHeldBytes = MemoryLimit.resolve(operation, "maxHeldBytes", { bytes: options.maxHeldBytes }, device) ??
@@ -418,8 +418,8 @@ export const memorySettingsOf = (
     eviction,
     reuse,
     idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes, stepMillis: timeToLive / idleSteps },
-    maxOvertakes,
-    suspectAfterMillis: millisOf(options.suspectAfter, 100),
+    maxBypasses,
+    deadlockTimeoutMillis: millisOf(options.deadlockTimeout, 100),
     label
   }
 }
@@ -431,7 +431,7 @@ export const memorySettingsOf = (
  * @since 0.1.0
  */
 export const leasingSettingsOf = ({ clear, label, onExhausted, waitAtMost }: LeasingOptions): LeasingSettings => ({
-  patience: { onExhausted: onExhausted ?? "fail", waitAtMost: millisOf(waitAtMost, Infinity) },
+  waitPolicy: { onExhausted: onExhausted ?? "fail", waitAtMost: millisOf(waitAtMost, Infinity) },
   clears: clear === "acquire",
   label
 })

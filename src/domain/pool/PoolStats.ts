@@ -11,8 +11,8 @@
  *
  * It follows the counters of PyOpenCL's `MemoryPool` (held_blocks, active_blocks, managed_bytes, active_bytes) and adds
  * the rest. These hold at all times: `managedBlocks = heldBlocks + activeBlocks = driverAllocations − driverFrees`, and
- * `managedBytes + reservedBytes` never grows above the pool's limit, and neither does `managedBytes − heldBytes +
- * reservedBytes + setAsideBytes`.
+ * `managedBytes + pendingBytes` never grows above the pool's limit, and neither does `managedBytes − heldBytes +
+ * pendingBytes + reservedBytes`.
  *
  * @category models
  * @since 0.1.0
@@ -31,7 +31,7 @@ export interface PoolStats {
   /** Capacity of the held and active blocks, in bytes. */
   readonly managedBytes: number
   /** Bytes of driver allocations under way. */
-  readonly reservedBytes: number
+  readonly pendingBytes: number
   /** The most bytes that active leases asked for at one time. */
   readonly peakActiveBytes: number
   /** The most blocks that were active at one time. */
@@ -54,8 +54,8 @@ export interface PoolStats {
   readonly releaseFailures: number
   /** Requests that wait for a release. */
   readonly waiters: number
-  /** Bytes that `BufferPool.reserve` has set aside for running effects, and that they do not use now. */
-  readonly setAsideBytes: number
+  /** Bytes that `BufferPool.reserve` has reserved for running effects, and that they do not use now. */
+  readonly reservedBytes: number
 }
 
 /**
@@ -112,7 +112,7 @@ const none: PoolStats = {
   heldBytes: 0,
   activeBytes: 0,
   managedBytes: 0,
-  reservedBytes: 0,
+  pendingBytes: 0,
   peakActiveBytes: 0,
   peakActiveBlocks: 0,
   peakManagedBytes: 0,
@@ -124,7 +124,7 @@ const none: PoolStats = {
   driverFrees: 0,
   releaseFailures: 0,
   waiters: 0,
-  setAsideBytes: 0
+  reservedBytes: 0
 }
 
 const names = Object.keys(none) as ReadonlyArray<keyof PoolStats>
@@ -172,7 +172,7 @@ export const snapshotOf = (counters: PoolStats): PoolStats => ({
   heldBytes: counters.heldBytes,
   activeBytes: counters.activeBytes,
   managedBytes: counters.managedBytes,
-  reservedBytes: counters.reservedBytes,
+  pendingBytes: counters.pendingBytes,
   peakActiveBytes: counters.peakActiveBytes,
   peakActiveBlocks: counters.peakActiveBlocks,
   peakManagedBytes: counters.peakManagedBytes,
@@ -184,7 +184,7 @@ export const snapshotOf = (counters: PoolStats): PoolStats => ({
   driverFrees: counters.driverFrees,
   releaseFailures: counters.releaseFailures,
   waiters: counters.waiters,
-  setAsideBytes: counters.setAsideBytes
+  reservedBytes: counters.reservedBytes
 })
 
 /**

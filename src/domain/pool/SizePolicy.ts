@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import { attempt, valid } from "../arguments/ArgumentProblem.ts"
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import { floorLog2, maxBytes, powerOfTwo } from "../data/PowersOfTwo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 
@@ -89,7 +89,7 @@ const sortedSizes = (operation: string, sizes: Iterable<number>): ReadonlyArray<
   if (wrong !== -1) {
     return invalidRequest(
       operation,
-      `the size ${shown(listed[wrong])} is no whole number of bytes from 1 to 2^53-1`,
+      `the size ${formatted(listed[wrong])} is no whole number of bytes from 1 to 2^53-1`,
       "Pass sizes in bytes."
     )
   }
@@ -102,14 +102,18 @@ const sortedSizes = (operation: string, sizes: Iterable<number>): ReadonlyArray<
 const bitsProblem = (operation: string, bits: number): GpuError | undefined =>
   Number.isInteger(bits) && bits >= 0 && bits <= 52
     ? undefined
-    : invalidRequest(operation, `bits ${shown(bits)} is no whole number from 0 to 52`, "Pass 4, the pool's default.")
+    : invalidRequest(
+      operation,
+      `bits ${formatted(bits)} is no whole number from 0 to 52`,
+      "Pass 4, the pool's default."
+    )
 
 const borrowOf = (operation: string, { borrow = 0 }: BorrowOptions = {}): number | GpuError =>
   Number.isFinite(borrow) && borrow >= 0
     ? borrow
     : invalidRequest(
       operation,
-      `borrow ${shown(borrow)} is no finite number from 0`,
+      `borrow ${formatted(borrow)} is no finite number from 0`,
       "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
     )
 
@@ -308,7 +312,7 @@ export const problem = (
   if (typeof policy?.blockSize !== "function") {
     return invalidRequest(
       operation,
-      `the sizePolicy, ${shown(policy)}, has no function blockSize`,
+      `the sizePolicy, ${formatted(policy)}, has no function blockSize`,
       "Pass one of SizePolicy, as SizePolicy.exact or SizePolicy.sizeClasses(4), or an object with name, borrow and blockSize."
     )
   }
@@ -316,7 +320,7 @@ export const problem = (
   const { borrow } = policy
   return typeof borrow === "number" && Number.isFinite(borrow) && borrow >= 0 ? undefined : invalidRequest(
     operation,
-    `the sizePolicy's borrow ${shown(borrow)} is no finite number from 0`,
+    `the sizePolicy's borrow ${formatted(borrow)} is no finite number from 0`,
     "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
   )
 }

@@ -28,7 +28,7 @@
  */
 import type * as Result from "effect/Result"
 import { resultOf } from "../AnswerOrError.ts"
-import { shown } from "../arguments/ShownValue.ts"
+import { formatted } from "../arguments/Format.ts"
 import type { GpuError } from "../GpuError.ts"
 import type { ListedDevice } from "./ListedDevice.ts"
 import { type DeviceSelector, nvidia, own } from "./PartSelector.ts"
@@ -176,7 +176,7 @@ const cudaDevice = (text: string, options: SourceOptions | undefined): DeviceSel
   }
   const at = digits === "" ? 0 : text.indexOf(digits)
   const hint = "Write the number of a device, from 0"
-  const what = digits === "" ? "the number is missing" : `${shown(digits)} is no number of a device`
+  const what = digits === "" ? "the number is missing" : `${formatted(digits)} is no number of a device`
   return SelectorSyntax.problem({ name, text }, at, digits.length, what, hint)
 }
 

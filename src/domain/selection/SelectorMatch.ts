@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { line } from "../arguments/ShownValue.ts"
+import { line } from "../arguments/Format.ts"
 import type { ListedDevice, Named } from "./ListedDevice.ts"
 import type { Part } from "./Selection.ts"
 

@@ -4,7 +4,7 @@
  * @internal
  */
 import { attempt, valid } from "../arguments/ArgumentProblem.ts"
-import { line, shown } from "../arguments/ShownValue.ts"
+import { formatted, line } from "../arguments/Format.ts"
 import { type GpuError, InvalidRequest, invalidRequest, make } from "../GpuError.ts"
 import * as ListedDevice from "./ListedDevice.ts"
 import type { Entry, Part, Selection } from "./Selection.ts"
@@ -144,7 +144,7 @@ const isEmpty = ({ quoted, text }: Word): boolean => text === "" && !quoted
 const backendOf = (source: Source, word: Word): string => {
   const name = word.text.toLowerCase()
   if (!word.quoted && source.backends.includes(name)) return name
-  const what = isEmpty(word) ? "the backend is missing" : `${shown(word.text)} is no backend`
+  const what = isEmpty(word) ? "the backend is missing" : `${formatted(word.text)} is no backend`
   throw problem(
     source,
     word.at,

@@ -18,9 +18,9 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import { formatted } from "../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
 import { portableAlignment } from "../../domain/data/BufferRange.ts"
 import * as DType from "../../domain/data/DType.ts"
 import * as BackendTraits from "../../domain/device/BackendTraits.ts"
@@ -64,7 +64,7 @@ export interface HostOptions extends Schema.Schema.Type<typeof hostOptions> {}
 const faultsProblem = (operation: string, faults: unknown): GpuError | undefined =>
   faults === undefined || faults instanceof Faults
     ? undefined
-    : invalidRequest(operation, `${shown(faults)} was given for faults`, "Pass what Host.makeFaults made.")
+    : invalidRequest(operation, `${formatted(faults)} was given for faults`, "Pass what Host.makeFaults made.")
 
 const hostOptions = Schema.Struct({
   /** All memory of the device in bytes, 4 GiB when left out. Beyond it allocations fail with OutOfMemory. */
@@ -357,7 +357,7 @@ const resolve = (given: HostOptions) => {
     if (value === undefined || (Number.isSafeInteger(value) && value >= least)) continue
     return invalidRequest(
       layerOperation,
-      `${option} ${shown(value)} is no whole number of at least ${least}`,
+      `${option} ${formatted(value)} is no whole number of at least ${least}`,
       "Leave it out for the default."
     )
   }

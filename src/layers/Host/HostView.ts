@@ -10,7 +10,7 @@ import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
 import { leaseOf } from "../../services/buffers/LeaseUnder.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
-import { checkedStep } from "../../services/calls/CheckedStep.ts"
+import { validated } from "../../services/calls/Validated.ts"
 import * as Attachments from "../../services/lease/Attachments.ts"
 import type { HostDevice } from "./HostDevice.ts"
 import type { HostBuffer } from "./HostMemory.ts"
@@ -22,7 +22,7 @@ export const bytes = (
   device: HostDevice,
   buffer: BufferLike.BufferLike
 ): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError> =>
-  checkedStep(operation, () => {
+  validated(operation, () => {
     const memory = BufferMemory.of(operation, buffer, device, { usage: 0, host: "readwrite" })
     if (isGpuError(memory)) return memory
     if (memory === undefined) return Effect.succeed(new Uint8Array(0))

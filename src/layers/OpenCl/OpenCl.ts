@@ -15,17 +15,17 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { formatted } from "../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
 import { format } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
-import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import { type ConfigOf, layerOfConfig } from "../../services/calls/LayerConfig.ts"
+import { validated } from "../../services/calls/Validated.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
 import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
 import { ImageAllocator } from "../../services/images/ImageAllocator.ts"
@@ -35,19 +35,19 @@ import { OpenClImages } from "./images/OpenClImages.ts"
 import * as OpenClKernel from "./kernels/OpenClKernel.ts"
 import { lendHandleUnsafe } from "./memory/MemoryHandle.ts"
 import { load, type OpenClApi } from "./OpenClApi.ts"
-import * as GivenOptions from "./opening/GivenOptions.ts"
 import { isVersion12, list } from "./opening/OpenClDevices.ts"
 import type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
 import { type DeviceSettings, OpenDevice, openFirst } from "./opening/OpenDevice.ts"
+import * as OpenOptions from "./opening/OpenOptions.ts"
 import * as SharedHandles from "./opening/SharedHandles.ts"
-import { OpenCl, ownSide } from "./OwnDevice.ts"
+import { backendHandles, OpenCl } from "./OwnDevice.ts"
 import { SvmMemory } from "./svm/SvmMemory.ts"
 
 export { OpenCl, type RawCommand } from "./OwnDevice.ts"
 
 export { load, type OpenClApi, type Pointer } from "./OpenClApi.ts"
 
-export type { DeviceOptions, Options } from "./opening/GivenOptions.ts"
+export type { DeviceOptions, Options } from "./opening/OpenOptions.ts"
 
 export type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
 
@@ -87,9 +87,9 @@ export type Services = OpenClServices
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, GpuError> =>
+export const layer = (options?: OpenOptions.Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
-    const given = LayerOptions.read("OpenCl.layer", GivenOptions.Options, options)
+    const given = LayerOptions.read("OpenCl.layer", OpenOptions.Options, options)
     return isGpuError(given) ? given : Effect.flatMap(load({ library: given.library }), (api) => makeFirst(api, given))
   }))
 
@@ -109,9 +109,9 @@ export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, Gpu
  * @since 0.1.0
  */
 export const layerConfig = (
-  config: ConfigOf<GivenOptions.Options>
+  config: ConfigOf<OpenOptions.Options>
 ): Layer.Layer<Services, GpuError | Config.ConfigError> =>
-  layerOfConfig("OpenCl.layerConfig", config, GivenOptions.Options, layer)
+  layerOfConfig("OpenCl.layerConfig", config, OpenOptions.Options, layer)
 
 /**
  * Opens a device through functions that the program provides: those of {@link load}, or a double for tests. Otherwise
@@ -137,10 +137,10 @@ export const layerConfig = (
  * @category layers
  * @since 0.1.0
  */
-export const layerFrom = (api: OpenClApi, options?: GivenOptions.DeviceOptions): Layer.Layer<Services, GpuError> =>
+export const layerFrom = (api: OpenClApi, options?: OpenOptions.DeviceOptions): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "OpenCl.layerFrom"
-    const given = LayerOptions.read(operation, GivenOptions.DeviceOptions, options)
+    const given = LayerOptions.read(operation, OpenOptions.DeviceOptions, options)
     return isGpuError(given) ? given : makeFirst(api, given)
   }))
 
@@ -247,12 +247,12 @@ export const devices: Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> = E
 export const handle = (
   object: BufferLike.BufferLike | ImageLike.ImageLike
 ): Effect.Effect<bigint, GpuError, OpenCl> =>
-  OpenCl.use((cl) => checkedStep("OpenCl.handle", () => cl.handleUnsafe(object)))
+  OpenCl.use((cl) => validated("OpenCl.handle", () => cl.handleUnsafe(object)))
 
-const makeFirst = (api: OpenClApi, given: GivenOptions.DeviceOptions) =>
+const makeFirst = (api: OpenClApi, given: OpenOptions.DeviceOptions) =>
   make(api, given, (platforms, given) => openFirst(api, platforms, given))
 
-const make = Effect.fn("OpenCl.open")(function*<Given extends GivenOptions.DeviceOptions>(
+const make = Effect.fn("OpenCl.open")(function*<Given extends OpenOptions.DeviceOptions>(
   api: OpenClApi,
   given: Given,
   open: (platforms: ReadonlyArray<OpenClPlatform>, given: Given & DeviceSettings) => OpenDevice | GpuError
@@ -275,9 +275,9 @@ const make = Effect.fn("OpenCl.open")(function*<Given extends GivenOptions.Devic
   // Closed first: work under way ends before the kernels, buffers and handles that it uses are released.
   const queue = yield* Effect.acquireRelease(Effect.sync(() => new OpenClQueue(device)), (queue) => queue.close)
   const images = new OpenClImages(device, queue)
-  const shown = (queue: OpenClQueue, svm: SvmMemory, images: OpenClImages, as: OpenClDevice): OpenCl["Service"] => {
+  const serviceOf = (queue: OpenClQueue, svm: SvmMemory, images: OpenClImages, as: OpenClDevice): OpenCl["Service"] => {
     const allocator = new ImageAllocator({ device, queue, driver: images })
-    ownSide.add(as, { api, opened: device, queue, svm, images, allocator })
+    backendHandles.add(as, { api, opened: device, queue, svm, images, allocator })
     return handles(device, queue, as)
   }
   const openQueue = yield* FurtherQueues.within((label, status) =>
@@ -285,7 +285,7 @@ const make = Effect.fn("OpenCl.open")(function*<Given extends GivenOptions.Devic
       Effect.acquireRelease(openFurther(device, label, status), (further) => further.closeFurther),
       (further) => {
         const ownImages = new OpenClImages(device, further, images)
-        const service = shown(further, new SvmMemory(device, further, queue), ownImages, { ...device.device })
+        const service = serviceOf(further, new SvmMemory(device, further, queue), ownImages, { ...device.device })
         return { queue: further, images: ownImages, own: Context.make(OpenCl, service) }
       }
     )
@@ -295,7 +295,7 @@ const make = Effect.fn("OpenCl.open")(function*<Given extends GivenOptions.Devic
   return Context.add(
     Device.fromDrivers({ device, cache, queue, images, kernelTimes, ...several }),
     OpenCl,
-    shown(queue, new SvmMemory(device, queue), images, device.device)
+    serviceOf(queue, new SvmMemory(device, queue), images, device.device)
   )
 })
 
@@ -328,9 +328,9 @@ const handles = (device: OpenDevice, queue: OpenClQueue, shown: OpenClDevice): O
 const commandProblem = (label: unknown, memory: unknown): GpuError | undefined => {
   const operation = "OpenCl.enqueueUnsafe"
   if (typeof label !== "string") {
-    return invalidRequest(operation, `the label ${shown(label)} is no string`, "Pass what errors call it.")
+    return invalidRequest(operation, `the label ${formatted(label)} is no string`, "Pass what errors call it.")
   }
   return memory === undefined || memory instanceof ArrayBuffer
     ? undefined
-    : invalidRequest(operation, `the memory ${shown(memory)} is no ArrayBuffer`, "Pass one, or leave it out.")
+    : invalidRequest(operation, `the memory ${formatted(memory)} is no ArrayBuffer`, "Pass one, or leave it out.")
 }

@@ -9,12 +9,12 @@
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import * as Schema from "effect/Schema"
+import { messageOf } from "../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
-import { messageOf } from "../../domain/arguments/ShownValue.ts"
-import { type GpuError, isGpuError, type TriedDevice } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError, type ProbedDevice } from "../../domain/GpuError.ts"
 import * as CompilerStack from "./kernels/CompilerStack.ts"
 import * as OpenClCode from "./OpenClCode.ts"
-import { library } from "./opening/GivenOptions.ts"
+import { library } from "./opening/OpenOptions.ts"
 import { runtimeProblem } from "./opening/RuntimeProblem.ts"
 import { noLoader, noPackage } from "./opening/UnavailableOpenCl.ts"
 
@@ -280,7 +280,7 @@ export const load = (options?: {
 const loading = Schema.Struct({ library, koffi: LayerOptions.callback<() => Promise<Koffi>>() })
 
 const loadWith = (koffi: Koffi, library: string | undefined): Effect.Effect<OpenClApi, GpuError> => {
-  const tried: Array<Pick<TriedDevice, "device" | "why">> = []
+  const tried: Array<Pick<ProbedDevice, "device" | "why">> = []
   const stackBytes = CompilerStack.reserve(koffi)
   for (const name of library === undefined ? libraryNames(process.platform) : [library]) {
     try {

@@ -1,4 +1,4 @@
-import { shown } from "../../domain/arguments/ShownValue.ts"
+import { formatted } from "../../domain/arguments/Format.ts"
 /**
  * The codes that OpenCL functions return and events end with: their names, and what they mean for a caller.
  *
@@ -142,7 +142,7 @@ export const name = (code: number): string | undefined => names.get(code)
  */
 export const format = (code: number): string => {
   const known = names.get(code)
-  return known === undefined ? shown(code) : `${known} ${code}`
+  return known === undefined ? formatted(code) : `${known} ${code}`
 }
 
 /**

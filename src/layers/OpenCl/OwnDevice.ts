@@ -5,12 +5,12 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { OwnSide } from "../../services/backend/OwnSide.ts"
+import { BackendHandle } from "../../services/backend/BackendHandle.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import type * as ImageLike from "../../services/images/ImageLike.ts"
 import type { OpenClApi, Pointer } from "./OpenClApi.ts"
 import type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
-import type { Opened } from "./opening/Opened.ts"
+import type { OpenedDevice } from "./opening/OpenedDevice.ts"
 
 /**
  * A command of your own, for {@link OpenCl}'s `enqueueUnsafe`.
@@ -75,11 +75,11 @@ export class OpenCl extends Context.Service<OpenCl, {
 }>()("effect-gpu-pool/OpenCl") {}
 
 /** Each queue's service shows a device of its own. @internal */
-export const ownSide = new OwnSide<OpenClDevice, Opened>()
+export const backendHandles = new BackendHandle<OpenClDevice, OpenedDevice>()
 
 /**
  * What this backend's modules know of the program's device.
  *
  * @internal
  */
-export const own: Effect.Effect<Opened, never, OpenCl> = OpenCl.useSync(({ device }) => ownSide.of(device))
+export const own: Effect.Effect<OpenedDevice, never, OpenCl> = OpenCl.useSync(({ device }) => backendHandles.of(device))

@@ -9,43 +9,43 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { formatted } from "../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Adoption from "../../services/backend/Adoption.ts"
+import { BackendHandle } from "../../services/backend/BackendHandle.ts"
 import * as Device from "../../services/backend/Device.ts"
-import { OwnSide } from "../../services/backend/OwnSide.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
-import { checkedStep } from "../../services/calls/CheckedStep.ts"
 import { type ConfigOf, layerOfConfig } from "../../services/calls/LayerConfig.ts"
+import { validated } from "../../services/calls/Validated.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../services/device/DeviceImage.ts"
 import type { DeviceSampler } from "../../services/device/DeviceSampler.ts"
-import { giveBackUnsafe } from "../../services/device/GivingBack.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
 import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
+import { releaseInOrderUnsafe } from "../../services/device/ReleaseInOrder.ts"
 import type * as ImageLike from "../../services/images/ImageLike.ts"
 import * as WebGpuQueue from "./commands/WebGpuQueue.ts"
 import * as ImageDriver from "./images/ImageDriver.ts"
 import { compiler } from "./kernels/WebGpuCompiler.ts"
-import { later } from "./LaterPart.ts"
-import * as GivenOptions from "./opening/GivenOptions.ts"
+import { later } from "./LazyPart.ts"
 import { processGpu } from "./opening/NodeGpu.ts"
 import * as OpenDevice from "./opening/OpenDevice.ts"
-import type { Opened } from "./opening/Opened.ts"
+import type { OpenedDevice } from "./opening/OpenedDevice.ts"
+import * as OpenOptions from "./opening/OpenOptions.ts"
 import * as SharedDevice from "./opening/SharedDevice.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
 import { WebGpuDevice } from "./WebGpuDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
-export type { DeviceOptions, Options, SharedOptions } from "./opening/GivenOptions.ts"
+export type { DeviceOptions, Options, SharedOptions } from "./opening/OpenOptions.ts"
 
 /**
  * The service: raw handles of the open device, for programs that also call WebGPU themselves. The layers of this
@@ -99,10 +99,10 @@ export class WebGpu extends Context.Service<WebGpu, {
   readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<WebGpuHandle.Texture, GpuError>
 }>()("effect-gpu-pool/WebGpu") {}
 
-const ownSide = new OwnSide<DeviceInfo, Opened>()
+const backendHandles = new BackendHandle<DeviceInfo, OpenedDevice>()
 
 /** What this backend's modules know of the program's device. */
-const own: Effect.Effect<Opened, never, WebGpu> = WebGpu.useSync(({ info }) => ownSide.of(info))
+const own: Effect.Effect<OpenedDevice, never, WebGpu> = WebGpu.useSync(({ info }) => backendHandles.of(info))
 
 /** By this name editors show it, and so tell it from the services of others. */
 type WebGpuServices = Device.Services | WebGpu
@@ -140,9 +140,9 @@ export type Services = WebGpuServices
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, GpuError> =>
+export const layer = (options?: OpenOptions.Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
-    const given = LayerOptions.read("WebGpu.layer", GivenOptions.Options, options)
+    const given = LayerOptions.read("WebGpu.layer", OpenOptions.Options, options)
     return isGpuError(given) ? given : Effect.flatMap(processGpu(given.flags ?? []), (gpu) => make(gpu, given))
   }))
 
@@ -162,9 +162,9 @@ export const layer = (options?: GivenOptions.Options): Layer.Layer<Services, Gpu
  * @since 0.1.0
  */
 export const layerConfig = (
-  config: ConfigOf<GivenOptions.Options>
+  config: ConfigOf<OpenOptions.Options>
 ): Layer.Layer<Services, GpuError | Config.ConfigError> =>
-  layerOfConfig("WebGpu.layerConfig", config, GivenOptions.Options, layer)
+  layerOfConfig("WebGpu.layerConfig", config, OpenOptions.Options, layer)
 
 /**
  * Opens a device of any GPU object: `navigator.gpu`, one that npm `webgpu` created with options of your own, or a
@@ -185,12 +185,12 @@ export const layerConfig = (
  */
 export const layerFrom = (
   gpu: WebGpuApi.Gpu | undefined,
-  options?: GivenOptions.DeviceOptions
+  options?: OpenOptions.DeviceOptions
 ): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "WebGpu.layerFrom"
     if (gpu === undefined) return later.use(({ noNavigatorGpu }) => noNavigatorGpu())
-    const given = LayerOptions.read(operation, GivenOptions.DeviceOptions, options)
+    const given = LayerOptions.read(operation, OpenOptions.DeviceOptions, options)
     return isGpuError(given) ? given : make(gpu as WebGpuHandle.Gpu, given)
   }))
 
@@ -233,11 +233,11 @@ export const layerFrom = (
  */
 export const layerFromDevice = (
   device: Omit<WebGpuApi.Device, "destroy" | "onuncapturederror">,
-  options?: GivenOptions.SharedOptions
+  options?: OpenOptions.SharedOptions
 ): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "WebGpu.layerFromDevice"
-    const given = LayerOptions.read(operation, GivenOptions.SharedOptions, options)
+    const given = LayerOptions.read(operation, OpenOptions.SharedOptions, options)
     return isGpuError(given)
       ? given
       : Effect.flatMap(SharedDevice.open(device as WebGpuHandle.Device), (opened) => services(opened, given))
@@ -245,7 +245,7 @@ export const layerFromDevice = (
 
 const make = Effect.fn("WebGpu.open")(function*(
   gpu: WebGpuHandle.Gpu,
-  given: GivenOptions.Options
+  given: OpenOptions.Options
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const opened = yield* Effect.catch(
     OpenDevice.open(gpu, given),
@@ -257,7 +257,7 @@ const make = Effect.fn("WebGpu.open")(function*(
 
 const services = Effect.fnUntraced(function*(
   opened: OpenDevice.OpenDevice,
-  given: GivenOptions.SharedOptions
+  given: OpenOptions.SharedOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const cache = yield* KernelCache.make(compiler(opened), {
     status: opened.status,
@@ -275,7 +275,7 @@ const services = Effect.fnUntraced(function*(
   const device = new WebGpuDevice(opened, later)
   const images = ImageDriver.imagesOf(opened, queue)
   const driver = ImageDriver.make(opened, images)
-  ownSide.add(opened.info, { device, queue, images, driver })
+  backendHandles.add(opened.info, { device, queue, images, driver })
   const kernelTimes = yield* CurrentKernelTimes
   return Context.add(Device.fromDrivers({ device, cache, queue, images: driver, kernelTimes }), WebGpu, service(opened))
 })
@@ -298,7 +298,7 @@ const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice):
 const noImage = (image: unknown): GpuError =>
   invalidRequest(
     "WebGpu.texture",
-    `${shown(image)} was given for an image of this device, which has none yet`,
+    `${formatted(image)} was given for an image of this device, which has none yet`,
     "Pass a lease of ImagePool.allocate, or an image of Images.make."
   )
 
@@ -328,7 +328,7 @@ const noImage = (image: unknown): GpuError =>
  * @since 0.1.0
  */
 export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<WebGpuHandle.Buffer, GpuError, WebGpu> =>
-  WebGpu.use((gpu) => checkedStep("WebGpu.handle", () => gpu.handleUnsafe(buffer)))
+  WebGpu.use((gpu) => validated("WebGpu.handle", () => gpu.handleUnsafe(buffer)))
 
 /**
  * A binding of the requested bytes, rounded up to the multiple of 4 that WebGPU binds: so `arrayLength` in a shader
@@ -411,7 +411,7 @@ export const adopt = (
       device.status,
       options,
       (options) => adoptUnsafe(device, gpu as WebGpuHandle.Buffer, options),
-      (buffer) => giveBackUnsafe(device, queue, buffer)
+      (buffer) => releaseInOrderUnsafe(device, queue, buffer)
     ))
 
 const adoptUnsafe = (
@@ -460,7 +460,7 @@ const adoptionProblem = (gpu: WebGpuHandle.Buffer, usage: BufferUsage.BufferUsag
  * @since 0.1.0
  */
 export const texture = (image: ImageLike.ImageLike): Effect.Effect<WebGpuHandle.Texture, GpuError, WebGpu> =>
-  later.use(() => WebGpu.use((gpu) => checkedStep("WebGpu.texture", () => gpu.textureUnsafe(image))))
+  later.use(() => WebGpu.use((gpu) => validated("WebGpu.texture", () => gpu.textureUnsafe(image))))
 
 /**
  * An image around a GPUTexture that the program has made on the raw `device`, until the scope closes; shape, format and

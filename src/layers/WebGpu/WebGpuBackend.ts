@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { messageOf } from "../../domain/arguments/ShownValue.ts"
+import { messageOf } from "../../domain/arguments/Format.ts"
 import type { DriverFacts } from "../../domain/device/DriverFacts.ts"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
 import type { Backend } from "../../services/backend/Backend.ts"

@@ -13,7 +13,7 @@ import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import { type GpuError, outOfMemory, unsupported } from "../../domain/GpuError.ts"
 import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
-import type { LoadedPart } from "../../services/calls/LoadedPart.ts"
+import type { LazyModule } from "../../services/calls/LazyModule.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
 import { driverError, inScopes, isOutOfMemory, thrown } from "./commands/ErrorScopes.ts"
 import { DestroyedMemory } from "./DestroyedMemory.ts"
@@ -43,9 +43,9 @@ export class WebGpuDevice {
   readonly #live: Set<WebGpuBuffer>
   #liveBytes = 0
   readonly #destroyed: DestroyedMemory
-  readonly #staging: LoadedPart<StagingPart>
+  readonly #staging: LazyModule<StagingPart>
 
-  constructor(opened: OpenDevice, staging: LoadedPart<StagingPart>) {
+  constructor(opened: OpenDevice, staging: LazyModule<StagingPart>) {
     const { buffers, device, driverObjects, info, status } = opened
     this.info = info
     this.status = status

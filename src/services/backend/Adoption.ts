@@ -9,8 +9,8 @@ import type * as Scope from "effect/Scope"
 import * as Label from "../../domain/arguments/Label.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
-import { logged } from "../device/GivingBack.ts"
+import { validated } from "../calls/Validated.ts"
+import { logged } from "../device/ReleaseInOrder.ts"
 
 /** What every adoption may say. */
 export interface AdoptionOptions {
@@ -30,6 +30,6 @@ export const acquire = <A, Options extends AdoptionOptions>(
   what?: string
 ): Effect.Effect<A, GpuError, Scope.Scope> =>
   Effect.acquireRelease(
-    checkedStep(operation, () => status.error ?? Label.problem(operation, options?.label) ?? adopt(options ?? {})),
+    validated(operation, () => status.error ?? Label.problem(operation, options?.label) ?? adopt(options ?? {})),
     (adopted) => logged(() => giveBack(adopted), what)
   )

@@ -8,7 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
-import * as LoadedPart from "../calls/LoadedPart.ts"
+import * as LazyModule from "../calls/LazyModule.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { ImageDriver } from "../device/ImageDriver.ts"
 import { KernelCache } from "../device/KernelCache.ts"
@@ -119,9 +119,9 @@ const onQueue = (
   return services
 }
 
-const queuesPart = LoadedPart.module("services/backend/FurtherQueues", () => import("./FurtherQueues.ts"))
+const queuesPart = LazyModule.module("services/backend/FurtherQueues", () => import("./FurtherQueues.ts"))
 
-const imagesPart = LoadedPart.module("services/images/CheckedImages", () => import("../images/CheckedImages.ts"))
+const imagesPart = LazyModule.module("services/images/CheckedImages", () => import("../images/CheckedImages.ts"))
 
 const imageOperations = [
   "make",

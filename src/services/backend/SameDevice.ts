@@ -6,7 +6,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { line } from "../../domain/arguments/ShownValue.ts"
+import { line } from "../../domain/arguments/Format.ts"
 import { DeviceUnavailable, type GpuError, make } from "../../domain/GpuError.ts"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"

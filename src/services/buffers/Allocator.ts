@@ -12,12 +12,12 @@ import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
+import { validated } from "../calls/Validated.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
-import { giveBackUnsafe, logged } from "../device/GivingBack.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
+import { logged, releaseInOrderUnsafe } from "../device/ReleaseInOrder.ts"
 import { allocateFrom, freeOf } from "./AllocatorCalls.ts"
 
 /**
@@ -107,10 +107,10 @@ const make = (immediate: boolean) =>
     const device = yield* DeviceContext
     const driver = yield* QueueDriver
 
-    const freeUnsafe = (buffer: DeviceBuffer) => giveBackUnsafe(device, driver, buffer)
+    const freeUnsafe = (buffer: DeviceBuffer) => releaseInOrderUnsafe(device, driver, buffer)
 
     const create = (bytes: number, options: AllocateOptions | undefined) =>
-      checkedStep("Allocator.allocate", (operation) => {
+      validated("Allocator.allocate", (operation) => {
         const { label, usage = BufferUsage.defaultUsage } = options ?? {}
         const problem = device.status.error ??
           BufferRequest.problem(operation, bytes, usage, label) ??

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
-import { logged } from "../device/GivingBack.ts"
+import { logged } from "../device/ReleaseInOrder.ts"
 import * as Attachments from "../lease/Attachments.ts"
 
 interface Allocating<Options> {

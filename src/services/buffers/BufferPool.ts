@@ -423,7 +423,7 @@ export const layerConfig = (
  * A lease of `size` bytes until the caller's scope closes. A size of 0 gives a legal lease that takes no device memory.
  *
  * Fails with InvalidRequest (a size that is negative, fractional, NaN or above 2^53 - 1; an impossible usage),
- * LimitExceeded (over `maxBytes`, the device's largest buffer or its memory), OutOfMemory (after the whole ladder; see
+ * LimitExceeded (over `maxBytes`, the device's largest buffer or its memory), OutOfMemory (after the whole fallback; see
  * `isRetryable`), Released (the scope or the pool is closed), DeviceLost or DriverError.
  *
  * **Example** (Retrying while others hold the memory)
@@ -791,18 +791,18 @@ export const withBudget: Accessors.OfPool<BufferPool, Pool>["withBudget"] = Boun
 
 /**
  * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
- * its requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give
- * back are set aside for it again, until the effect ends. Leases that outlive it stay.
+ * its requests together stay within these bytes, they go past every wait queue and never wait. Bytes that its leases give
+ * back are reserved for it again, until the effect ends. Leases that outlive it stay.
  *
  * A program that has one lease and waits for another can wait for a program that does the same. With a reservation it
  * waits only before it has any lease: programs whose reservations each fit the limit all end.
  *
  * **Details**
  *
- * - It waits in the pool's line, and in those of the budgets around it, unless `onExhausted: "fail"` is said. `waitAtMost`
+ * - It waits in the pool's wait queue, and in those of the budgets around it, unless `onExhausted: "fail"` is said. `waitAtMost`
  *   bounds that time: the answer is then OutOfMemory, as for a server that turns a request away.
  * - Bytes are counted as requested, each size rounded up to the device's granularity (4 on WebGPU). A larger block is
- *   taken only where nothing else is set aside for.
+ *   taken only where nothing else is reserved for.
  * - A request beyond what is left takes the rest of the reservation and asks the pool for the difference, as any other
  *   request: it may wait.
  * - It nests: in a reservation it draws from that one first, and in a budget it is charged to the budget whole.
@@ -829,7 +829,7 @@ export const withBudget: Accessors.OfPool<BufferPool, Pool>["withBudget"] = Boun
  *
  * Effect.replicateEffect(job, 16, { concurrency: "unbounded" }).pipe(
  *   Effect.andThen(BufferPool.stats),
- *   Effect.map(({ activeBlocks, setAsideBytes, waiters }) => [activeBlocks, setAsideBytes, waiters]),
+ *   Effect.map(({ activeBlocks, reservedBytes, waiters }) => [activeBlocks, reservedBytes, waiters]),
  *   Effect.provide(BufferPool.layer({ maxBytes: 4096, onExhausted: "wait" }))
  * ) // => [0, 0, 0]
  * ```
@@ -847,7 +847,7 @@ export const reserve: Accessors.OfPool<BufferPool, Pool>["reserve"] = BoundAcces
  * In a pool or budget whose requests fail instead of waiting it runs at once, and so it does inside a reservation or
  * another turn. `waitAtMost` of the pool bounds how long it waits for its turn.
  *
- * Fails with OutOfMemory (when the time is over, or in a standstill with other effects that have memory), Released,
+ * Fails with OutOfMemory (when the time is over, or in a deadlock with other effects that have memory), Released,
  * DeviceLost.
  *
  * **Example** (Jobs whose need depends on the data)
@@ -859,7 +859,7 @@ export const reserve: Accessors.OfPool<BufferPool, Pool>["reserve"] = BoundAcces
  * const job = (sizes: ReadonlyArray<number>) =>
  *   Effect.forEach(sizes, (size) => Effect.andThen(Effect.yieldNow, BufferPool.allocate(size))).pipe(
  *     Effect.scoped,
- *     BufferPool.inTurn
+ *     BufferPool.exclusively
  *   )
  *
  * Effect.forEach([[500, 400], [300, 600], [900]], job, { concurrency: "unbounded" }).pipe(
@@ -871,10 +871,10 @@ export const reserve: Accessors.OfPool<BufferPool, Pool>["reserve"] = BoundAcces
  * @category resource management
  * @since 0.1.0
  */
-export const inTurn: Accessors.OfPool<BufferPool, Pool>["inTurn"] = BoundAccessors.inTurn(BufferPool)
+export const exclusively: Accessors.OfPool<BufferPool, Pool>["exclusively"] = BoundAccessors.exclusively(BufferPool)
 
 /**
- * Leases of all sizes together, or none: the request has one place in the line, and no lease while it waits. They
+ * Leases of all sizes together, or none: the request has one place in the wait queue, and no lease while it waits. They
  * belong to the caller's scope, and come in the shape of the sizes: a tuple for a tuple, a record for a record. The
  * options apply to every lease.
  *

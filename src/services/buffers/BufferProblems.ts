@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Equal from "effect/Equal"
-import { line } from "../../domain/arguments/ShownValue.ts"
+import { line } from "../../domain/arguments/Format.ts"
 import { overlaps } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"

@@ -15,8 +15,8 @@ import { elementClassProblem, type ElementType } from "../../domain/data/Element
 import { type GpuError, invalidRequest, type Released } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
-import { giveBackUnsafe } from "../device/GivingBack.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
+import { releaseInOrderUnsafe } from "../device/ReleaseInOrder.ts"
 import { ScopedAttachment } from "../device/ScopedAttachment.ts"
 import type * as BufferLike from "./BufferLike.ts"
 import * as BufferMemory from "./BufferMemory.ts"
@@ -220,7 +220,7 @@ const end = (
 ): Exit.Exit<void, GpuError> => {
   if (region.destroyed) return Exit.void
   region.ended = why
-  return giveBackUnsafe(device, driver, region, why)
+  return releaseInOrderUnsafe(device, driver, region, why)
 }
 
 const elementBounds = <A extends ArrayBufferView>(

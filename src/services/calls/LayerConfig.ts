@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { checkedStep } from "./CheckedStep.ts"
+import { validated } from "./Validated.ts"
 
 /**
  * Options of a layer from configuration: one for all, or a configuration or a value for each; or the name under which `Config` has
@@ -34,7 +34,7 @@ export const layerOfConfig = <Options extends object, A, E, R>(
   schema: LayerOptions.LayerOptions,
   layer: (options: Options) => Layer.Layer<A, E, R>
 ): Layer.Layer<A, E | GpuError | Config.ConfigError, R> =>
-  Layer.unwrap(checkedStep(operation, () => Effect.map(readConfig(operation, config, schema), layer)))
+  Layer.unwrap(validated(operation, () => Effect.map(readConfig(operation, config, schema), layer)))
 
 const readConfig = <Options extends object>(
   operation: string,

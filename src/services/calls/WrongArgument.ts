@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { shown } from "../../domain/arguments/ShownValue.ts"
+import { formatted } from "../../domain/arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 
 /**
@@ -17,7 +17,7 @@ export const wrongArgument = (operation: string, value: unknown, what: string, h
   const isEffect = Effect.isEffect(value)
   return invalidRequest(
     operation,
-    `${isEffect ? "an effect" : shown(value)} was given for ${what}`,
+    `${isEffect ? "an effect" : formatted(value)} was given for ${what}`,
     isEffect ? "An effect that makes one must be yielded first: pass the result of yield*." : hint
   )
 }

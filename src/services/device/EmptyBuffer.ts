@@ -21,7 +21,7 @@ export class EmptyBuffer extends DeviceBuffer {
   }
 
   /** Ends it as any other buffer, but without the driver. A second call does nothing. */
-  giveBackUnsafe(device: DeviceInfo): Exit.Exit<void, GpuError> {
+  releaseInOrderUnsafe(device: DeviceInfo): Exit.Exit<void, GpuError> {
     if (this.owner !== device) return Exit.fail(foreign("Allocator.freeUnsafe", this, this.owner, device))
     this.destroyed = true
     return Exit.void

@@ -9,16 +9,16 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
+import { formatted } from "../../domain/arguments/Format.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { Kernel, KernelSource } from "../../domain/kernel/Kernel.ts"
 import { kernelLine } from "../../domain/kernel/KernelLine.ts"
 import type { LanguageWriter } from "../../domain/language/LanguageWriter.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
-import * as LoadedPart from "../calls/LoadedPart.ts"
+import * as LazyModule from "../calls/LazyModule.ts"
+import { validated } from "../calls/Validated.ts"
 
 /**
  * A kernel that one device can run; each backend has a subclass of its own.
@@ -109,7 +109,7 @@ export class KernelCache extends Context.Service<KernelCache, {
   readonly stats: Effect.Effect<KernelCacheStats>
 }>()("effect-gpu-pool/KernelCache") {}
 
-const kernels = LoadedPart.module("services/device/CompiledKernels", () => import("./CompiledKernels.ts"))
+const kernels = LazyModule.module("services/device/CompiledKernels", () => import("./CompiledKernels.ts"))
 
 /**
  * How a backend compiles.
@@ -169,7 +169,7 @@ export const make = <C extends CompiledKernel>(
     if (!Number.isInteger(capacity) || capacity < 1) {
       return yield* invalidRequest(
         "KernelCache.make",
-        `kernelCacheCapacity ${shown(capacity)} is no positive integer`,
+        `kernelCacheCapacity ${formatted(capacity)} is no positive integer`,
         "Leave it out for 256."
       )
     }
@@ -187,7 +187,7 @@ export const make = <C extends CompiledKernel>(
       })
     )
     return showing(() => cacheLine(stats(), options), "KernelCache")(KernelCache.of({
-      get: (kernel) => cache.use((cache) => checkedStep("KernelCache.get", () => cache.get(kernel))),
+      get: (kernel) => cache.use((cache) => validated("KernelCache.get", () => cache.get(kernel))),
       getUnsafe: (kernel) => cache.value?.lookup(kernel),
       clear: Effect.sync(clear),
       stats: Effect.sync(stats)

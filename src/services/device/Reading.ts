@@ -7,8 +7,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { attempt } from "../../domain/arguments/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
 import * as Spans from "../calls/Spans.ts"
+import { validated } from "../calls/Validated.ts"
 import type { ReadAnswer } from "./QueueDriver.ts"
 
 /** Begins a driver's read, and returns the way to give it up. */
@@ -58,7 +58,7 @@ export const into = <Source, Target>(operation: string, { begin, copy, source, t
       return begin(found)
     })
     return Effect.flatMap(bytes, (bytes) =>
-      checkedStep(operation, () => {
+      validated(operation, () => {
         copy(found, new Uint8Array(bytes), target(operation, found))
         return Exit.void
       }))

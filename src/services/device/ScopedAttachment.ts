@@ -8,9 +8,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
+import { validated } from "../calls/Validated.ts"
 import * as Attachments from "../lease/Attachments.ts"
-import { logged } from "./GivingBack.ts"
+import { logged } from "./ReleaseInOrder.ts"
 
 type Why = Released["why"]
 
@@ -48,7 +48,7 @@ export class ScopedAttachment implements Attachments.Attachment {
     return Effect.flatMap(Effect.scope, (parent) => {
       const attachment = new ScopedAttachment(Scope.forkUnsafe(parent), what)
       const close = () => attachment.#close("scopeClosed")
-      const made = checkedStep(
+      const made = validated(
         operation,
         () => attachment.#ended === undefined ? make(attachment) : tooLate(operation, what)
       )

@@ -27,17 +27,17 @@ import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferMemory from "../buffers/BufferMemory.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
+import { validated } from "../calls/Validated.ts"
+import { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
-import { logged } from "../device/GivingBack.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
-import { PendingWork } from "../device/PendingWork.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
 import type { MapAccess, QueueDriver } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
+import { logged } from "../device/ReleaseInOrder.ts"
 import { ScopedAttachment } from "../device/ScopedAttachment.ts"
-import { distrustUnproven } from "../device/UnprovenMemory.ts"
+import { distrustUnverified } from "../device/UnverifiedMemory.ts"
 import * as FromHost from "./FromHost.ts"
 import * as HostRows from "./HostRows.ts"
 import * as ImageAccess from "./ImageAccess.ts"
@@ -59,7 +59,7 @@ export class CheckedImages implements Service {
   readonly #driver: ImageDriver["Service"]
   readonly #queue: QueueDriver["Service"]
   readonly #allocator: ImageAllocator
-  readonly #pending: PendingWork
+  readonly #pending: BytesInFlight
   readonly #commands: ImageCommands
 
   constructor(options: {
@@ -71,7 +71,7 @@ export class CheckedImages implements Service {
     this.#driver = options.driver
     this.#queue = options.queue
     this.#allocator = new ImageAllocator(options)
-    this.#pending = PendingWork.of(options.queue)
+    this.#pending = BytesInFlight.of(options.queue)
     this.#commands = new ImageCommands(options.driver, options.queue)
   }
 
@@ -101,7 +101,7 @@ export class CheckedImages implements Service {
     })
 
   readonly fromArray: Service["fromArray"] = (data, shape, options) =>
-    checkedStep("Images.fromArray", (operation) => {
+    validated("Images.fromArray", (operation) => {
       const bytes = valid(HostData.bytes(operation, data))
       const format = valid(ImageArrays.formatOf(operation, data, options?.channels ?? 1, options?.normalized ?? false))
       const usage = options?.usage ?? ImageUsage.defaultUsage
@@ -119,7 +119,7 @@ export class CheckedImages implements Service {
 
   readonly fromHost: Service["fromHost"] = (data, shape, format, options) =>
     Effect.acquireRelease(
-      checkedStep("Images.fromHost", (operation) => {
+      validated("Images.fromHost", (operation) => {
         const { label, usage = ImageUsage.defaultUsage } = options ?? {}
         valid(this.#allocator.problem(operation, shape, format, usage))
         valid(Label.problem(operation, label))
@@ -135,7 +135,7 @@ export class CheckedImages implements Service {
     )
 
   readonly hostArray: Service["hostArray"] = (image, type) =>
-    checkedStep("Images.hostArray", (operation) => {
+    validated("Images.hostArray", (operation) => {
       valid(this.#device.status.error)
       valid(ImageLike.problem(operation, image, this.#device.info))
       const view = valid(PinnedMemory.viewOf(operation, "image", ImageLike.deviceImage(image).pinned, type))
@@ -151,7 +151,7 @@ export class CheckedImages implements Service {
       if (part.bytes === 0) return undefined
       const write = () => {
         const packed = valid(HostRows.gathered(part, bytes, place))
-        return distrustUnproven(this.#commands.writeUnsafe(part.image, part.region, packed), part.image)
+        return distrustUnverified(this.#commands.writeUnsafe(part.image, part.region, packed), part.image)
       }
       return { bytes: part.bytes, write }
     })
@@ -193,7 +193,7 @@ export class CheckedImages implements Service {
       const part = this.#part(operation, target, ImageUsage.copyDst, options)
       const element = valid(ImageProblems.elementOf(operation, part.image.format, values))
       if (part.bytes === 0) return Exit.void
-      return distrustUnproven(this.#commands.fillUnsafe(part.image, part.region, element), part.image)
+      return distrustUnverified(this.#commands.fillUnsafe(part.image, part.region, element), part.image)
     })
 
   readonly copy: Service["copy"] = (source, target, options) =>
@@ -208,7 +208,7 @@ export class CheckedImages implements Service {
       })
       valid(ImageProblems.copyProblem(operation, from, to))
       if (from.bytes === 0) return Exit.void
-      return distrustUnproven(
+      return distrustUnverified(
         this.#commands.copyUnsafe(from.image, to.image, to.region.origin, from.region),
         from.image,
         to.image
@@ -251,7 +251,7 @@ export class CheckedImages implements Service {
       const part = this.#part(operation, like, imageUsage, options)
       const memory = this.#bufferMemory(operation, buffer, bufferUsage, options?.offset ?? 0, part)
       if (memory === undefined || part.bytes === 0) return Exit.void
-      return distrustUnproven(copy(part, memory), part.image, memory)
+      return distrustUnverified(copy(part, memory), part.image, memory)
     })
   }
 
@@ -271,7 +271,7 @@ export class CheckedImages implements Service {
 
   readonly sampler: Service["sampler"] = (options) =>
     Effect.acquireRelease(
-      checkedStep("Images.sampler", (operation) => {
+      validated("Images.sampler", (operation) => {
         valid(this.#device.status.error)
         return this.#driver.createSampler(valid(SamplerProblems.checked(operation, options)))
       }),
@@ -279,14 +279,14 @@ export class CheckedImages implements Service {
     )
 
   readonly formats: Service["formats"] = (usage, kind) =>
-    checkedStep("Images.formats", (operation) => {
+    validated("Images.formats", (operation) => {
       valid(this.#device.status.error)
       valid(ImageProblems.usageProblem(operation, usage))
       return Exit.succeed(this.#allocator.formats(usage, kind))
     })
 
   readonly largest: Service["largest"] = (kind) =>
-    checkedStep("Images.largest", () => {
+    validated("Images.largest", () => {
       valid(this.#device.status.error)
       return Exit.succeed(this.#driver.largest(kind))
     })

@@ -13,13 +13,13 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
+import { validated } from "../calls/Validated.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { DeviceSampler } from "../device/DeviceSampler.ts"
-import { inOrderUnsafe } from "../device/GivingBack.ts"
 import { ImageDriver } from "../device/ImageDriver.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
+import { inOrderUnsafe } from "../device/ReleaseInOrder.ts"
 import * as Attachments from "../lease/Attachments.ts"
 import * as ImageProblems from "./ImageProblems.ts"
 import type { ImageOptions } from "./Images.ts"
@@ -86,7 +86,7 @@ export class ImageAllocator {
     format: ImageFormat.ImageFormat,
     options: ImageOptions | undefined
   ): Effect.Effect<DeviceImage, GpuError> {
-    return Effect.uninterruptible(checkedStep(operation, () => {
+    return Effect.uninterruptible(validated(operation, () => {
       const { label, usage = ImageUsage.defaultUsage } = options ?? {}
       return this.problem(operation, shape, format, usage) ??
         Label.problem(operation, label) ??

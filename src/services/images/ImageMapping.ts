@@ -15,12 +15,12 @@ import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import * as MappingAtOnce from "../buffers/mapping/MappingAtOnce.ts"
 import { PrivateMapping } from "../buffers/mapping/PrivateMapping.ts"
 import type { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
+import type { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { DriverImageMapping, ImageDriver } from "../device/ImageDriver.ts"
-import type { PendingWork } from "../device/PendingWork.ts"
 import type { MapAccess, QueueDriver } from "../device/QueueDriver.ts"
-import { distrustUnproven } from "../device/UnprovenMemory.ts"
+import { distrustUnverified } from "../device/UnverifiedMemory.ts"
 import * as ImageAccess from "./ImageAccess.ts"
 import * as ImageAxes from "./ImageAxes.ts"
 import type { ImageLike } from "./ImageLike.ts"
@@ -32,7 +32,7 @@ export interface Mapper {
   readonly driver: ImageDriver["Service"]
   readonly commands: Pick<ImageDriver["Service"], "readUnsafe" | "writeUnsafe">
   readonly queue: QueueDriver["Service"]
-  readonly pending: PendingWork
+  readonly pending: BytesInFlight
 }
 
 /** A region that can be mapped now. */
@@ -71,7 +71,7 @@ export const begin = (
   return mapping.begin(
     operation,
     part,
-    () => distrustUnproven(mapUnsafe(mapper, request), image),
+    () => distrustUnverified(mapUnsafe(mapper, request), image),
     (memory, pitches) => mappedImage(mapping, request, pitches, memory)
   )
 }

@@ -25,8 +25,8 @@ import {
   SharedPoolOptions
 } from "../../domain/pool/PoolOptions.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
 import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
+import { validated } from "../calls/Validated.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
@@ -170,14 +170,14 @@ const poolOf = (source: ImageSource) => (requests: ImageRequests): Pool =>
       ...controlsOf(requests, poolOf(source)),
       allocate: function allocate(shape, format, given) {
         const options = CallSite.locate(given, allocate)
-        return checkedStep("ImagePool.allocate", () => {
+        return validated("ImagePool.allocate", () => {
           const known = source.lookUp(shape, format, usageOf(options), labelOf(options))
           return isGpuError(known) ? known : requests.allocate(known.size, known, options)
         })
       },
       use: function use(shape, format, f, given) {
         const options = CallSite.locate(given, use)
-        return checkedStep("ImagePool.allocate", () => {
+        return validated("ImagePool.allocate", () => {
           const known = source.lookUp(shape, format, usageOf(options), labelOf(options))
           return isGpuError(known) ? known : requests.use(known.size, known, f, options)
         })
@@ -284,7 +284,7 @@ export const layerConfig = (
  * A lease on an image until the caller's scope closes. Its elements are unspecified at first, unless the pool clears.
  *
  * Fails with InvalidRequest, Unsupported and LimitExceeded as `Images.make` does, LimitExceeded also over `maxBytes` or
- * the device's memory, OutOfMemory (after the whole ladder; see `isRetryable`), Released (the scope or the pool is
+ * the device's memory, OutOfMemory (after the whole fallback; see `isRetryable`), Released (the scope or the pool is
  * closed), DeviceLost or DriverError.
  *
  * **Example** (A picture to work on)
@@ -595,8 +595,8 @@ export const withBudget: Accessors.OfPool<ImagePool, Pool>["withBudget"] = Bound
 
 /**
  * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
- * its requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give
- * back are set aside for it again, until the effect ends. Leases that outlive it stay.
+ * its requests together stay within these bytes, they go past every wait queue and never wait. Bytes that its leases give
+ * back are reserved for it again, until the effect ends. Leases that outlive it stay.
  *
  * See `BufferPool.reserve`.
  *
@@ -620,7 +620,7 @@ export const reserve: Accessors.OfPool<ImagePool, Pool>["reserve"] = BoundAccess
 
 /**
  * Runs an effect that does not know beforehand how many images it needs: one such effect runs at a time on a pool. See
- * `BufferPool.inTurn`.
+ * `BufferPool.exclusively`.
  *
  * **Example** (As many levels as the picture has)
  *
@@ -631,11 +631,11 @@ export const reserve: Accessors.OfPool<ImagePool, Pool>["reserve"] = BoundAccess
  * const levels = (sides: ReadonlyArray<number>) =>
  *   Effect.forEach(sides, (side) => ImagePool.allocate(ImageShape.image2d(side, side), ImageFormat.rgba8)).pipe(
  *     Effect.scoped,
- *     ImagePool.inTurn
+ *     ImagePool.exclusively
  *   )
  * ```
  *
  * @category resource management
  * @since 0.1.0
  */
-export const inTurn: Accessors.OfPool<ImagePool, Pool>["inTurn"] = BoundAccessors.inTurn(ImagePool)
+export const exclusively: Accessors.OfPool<ImagePool, Pool>["exclusively"] = BoundAccessors.exclusively(ImagePool)

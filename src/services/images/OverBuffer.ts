@@ -4,7 +4,7 @@
  * @internal
  */
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
+import { formatted } from "../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { type DeviceInfo, format as formatDevice } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, unsupported as unsupportedBy } from "../../domain/GpuError.ts"
@@ -106,7 +106,7 @@ const widthProblem = (
   return invalidRequest(
     operation,
     `the width ${
-      shown(width)
+      formatted(width)
     } is not between 1 and ${most}, the elements of ${name} for which the buffer's ${size} bytes have room`,
     "Pass a whole number of elements, or leave it out for all that the buffer holds."
   )

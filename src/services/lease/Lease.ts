@@ -16,7 +16,7 @@ import type { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { PoolBlock } from "../../domain/pool/PoolCore.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
+import { validated } from "../calls/Validated.ts"
 import type { Attachments } from "./Attachments.ts"
 import { releasedError } from "./ReleasedLease.ts"
 
@@ -208,7 +208,7 @@ export const isLive = (lease: Lease): boolean => lease.list !== undefined
  * @since 0.1.0
  */
 export const release = (lease: Lease): Effect.Effect<void, GpuError> =>
-  checkedStep("Lease.release", (operation) => {
+  validated("Lease.release", (operation) => {
     const { list } = lease
     if (list === undefined) return releasedError(operation, lease)
     list.owner.endUnsafe(lease, "released")
@@ -248,7 +248,7 @@ export const transfer: {
 } = dual(
   2,
   (lease: Lease, scope: Scope.Scope): Effect.Effect<void, GpuError> =>
-    checkedStep("Lease.transfer", (operation, fiber) => {
+    validated("Lease.transfer", (operation, fiber) => {
       return lease.list === undefined
         ? releasedError(operation, lease)
         : move(operation, lease, lease.list, lease.list.listOf(scope, fiber.id))

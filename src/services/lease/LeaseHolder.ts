@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { GpuError } from "../../domain/GpuError.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
+import { validated } from "../calls/Validated.ts"
 import { type Lease, transfer } from "./Lease.ts"
 
 /**
@@ -110,7 +110,7 @@ const perTurn = 65_536
 export const holders = (operation: string, value: unknown): Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> =>
   Effect.suspend(() => {
     const walk = new Walk(value)
-    const turn: Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> = checkedStep(
+    const turn: Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> = validated(
       operation,
       () => walk.advance(perTurn) ? Effect.succeed(walk.holders) : Effect.andThen(Effect.yieldNow, turn)
     )

@@ -60,7 +60,7 @@ export interface OfPool<I, P> extends OfMemory<I> {
   readonly onOutOfMemory: <R>(
     handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
   ) => Effect.Effect<void, GpuError, I | R | Scope.Scope>
-  readonly inTurn: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | I>
+  readonly exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R | I>
   readonly budget: (limit: MemoryLimit.ByteAmount, options?: BudgetOptions) => Effect.Effect<P, GpuError, I>
   readonly withBudget: {
     /**
@@ -80,8 +80,8 @@ export interface OfPool<I, P> extends OfMemory<I> {
   readonly reserve: {
     /**
      * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
-     * its requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give
-     * back are set aside for it again, until the effect ends. Leases that outlive it stay.
+     * its requests together stay within these bytes, they go past every wait queue and never wait. Bytes that its leases give
+     * back are reserved for it again, until the effect ends. Leases that outlive it stay.
      */
     (
       bytes: MemoryLimit.ByteAmount,

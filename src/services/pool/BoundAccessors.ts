@@ -47,8 +47,8 @@ export const resumeHolding = <I>(service: Service<I>): OfMemory<I>["resumeHoldin
 export const onOutOfMemory = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["onOutOfMemory"] => (handler) =>
   service.use((pool) => pool.onOutOfMemory(handler))
 
-export const inTurn = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["inTurn"] => (effect) =>
-  service.use((pool) => pool.inTurn(effect))
+export const exclusively = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["exclusively"] => (effect) =>
+  service.use((pool) => pool.exclusively(effect))
 
 export const budget = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["budget"] => (limit, options) =>
   service.use((pool) => pool.budget(limit, options))

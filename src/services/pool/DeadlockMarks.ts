@@ -33,8 +33,8 @@ export class Marks {
   }
 
   get hasQuiet(): boolean {
-    const { isTelling, machine: { state } } = this.#pool
-    return !isTelling && Array.from(state.queues).some((queue) => this.isQuiet(queue))
+    const { isPublishing, machine: { state } } = this.#pool
+    return !isPublishing && Array.from(state.queues).some((queue) => this.isQuiet(queue))
   }
 
   /** Whether a request has waited since then in a quiet queue. */

@@ -27,7 +27,7 @@ export interface Watched {
   /** Itself and the others whose blocks come out of the same limit: what comes back to one may serve another. */
   readonly peers: ReadonlyArray<Watched>
   /** Whether its requests are still to hear of what came back. */
-  readonly isTelling: boolean
+  readonly isPublishing: boolean
 }
 
 /** That of those who wait for the blocks of a memory. */
@@ -77,7 +77,7 @@ const queuesFor = (pool: Watched, { waitingForOthers }: Look): ReadonlyArray<Wai
 const isForFirst = (pool: Watched | undefined, { pools, waitingForOthers }: Look): boolean =>
   pool === pools[0] || waitingForOthers.includes(pools[0]!)
 
-/** Of those in a line that have nothing so many are looked at, for the error. */
+/** Of those in a wait queue that have nothing so many are looked at, for the error. */
 const mostWithoutMemory = 8
 
 /** A lease, as it keeps its job among those that have memory. */
@@ -164,7 +164,7 @@ const mayHave = (request: LeaseRequest, keys: ReadonlySet<Key>): boolean => {
 }
 
 const waitingOf = (request: LeaseRequest, queue: QueueAtLook): WaitingAtLook => {
-  const { arrival, drawn, exactSize, patience } = request
+  const { arrival, drawn, exactSize, waitPolicy } = request
   return {
     request,
     queue,
@@ -172,7 +172,7 @@ const waitingOf = (request: LeaseRequest, queue: QueueAtLook): WaitingAtLook => 
     keys: keysOfRequest(request),
     // A section is asked for with no bytes.
     bytes: Math.max(1, exactSize - drawn),
-    mayFail: patience.waitAtMost === Infinity
+    mayFail: waitPolicy.waitAtMost === Infinity
   }
 }
 

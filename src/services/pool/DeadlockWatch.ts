@@ -1,35 +1,35 @@
 /**
- * Looks for deadlocks while requests wait, each time after `suspectAfter`. How it looks is loaded when the first of them has waited for
+ * Looks for deadlocks while requests wait, each time after `deadlockTimeout`. How it looks is loaded when the first of them has waited for
  * that long.
  *
  * @internal
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import * as LoadedPart from "../calls/LoadedPart.ts"
+import * as LazyModule from "../calls/LazyModule.ts"
 import { Marks, type Seen } from "./DeadlockMarks.ts"
 import type { Watched } from "./DeadlockView.ts"
 
-const part = LoadedPart.module("services/pool/DeadlockLook", () => import("./DeadlockLook.ts"))
+const part = LazyModule.module("services/pool/DeadlockLook", () => import("./DeadlockLook.ts"))
 
 export class DeadlockWatch {
   readonly #pool: Watched
-  readonly #suspectAfterMillis: number
+  readonly #deadlockTimeoutMillis: number
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   /** Runs only while requests wait. */
   #timer: Fiber.Fiber<void> | undefined = undefined
   #seen: Seen | undefined = undefined
 
-  constructor(pool: Watched, suspectAfterMillis: number, run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
+  constructor(pool: Watched, deadlockTimeoutMillis: number, run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
     this.#pool = pool
-    this.#suspectAfterMillis = suspectAfterMillis
+    this.#deadlockTimeoutMillis = deadlockTimeoutMillis
     this.#run = run
   }
 
   /** A request begins to wait. */
   start(): void {
-    const suspectAfterMillis = this.#suspectAfterMillis
-    if (this.#timer !== undefined || suspectAfterMillis === Infinity || this.#pool.closed) return
+    const deadlockTimeoutMillis = this.#deadlockTimeoutMillis
+    if (this.#timer !== undefined || deadlockTimeoutMillis === Infinity || this.#pool.closed) return
     this.#seen = { marks: new Marks(this.#pool), fingerprint: -1, toLeaveOut: 0, leftOut: 0 }
     const timer = this.#run(Effect.whileLoop({
       while: () => {
@@ -38,7 +38,7 @@ export class DeadlockWatch {
         if (!goesOn) this.#timer = undefined
         return goesOn
       },
-      body: () => Effect.andThen(Effect.sleep(suspectAfterMillis), this.#look),
+      body: () => Effect.andThen(Effect.sleep(deadlockTimeoutMillis), this.#look),
       step: () => {}
     }))
     this.#timer = timer

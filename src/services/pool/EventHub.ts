@@ -9,7 +9,7 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { PoolObserver } from "../../domain/pool/machine/PoolObserver.ts"
 import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
-import type { Family, Patience } from "../../domain/pool/machine/Request.ts"
+import type { Family, WaitPolicy } from "../../domain/pool/machine/Request.ts"
 import type { Origin } from "../../domain/pool/machine/Reservation.ts"
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
 import type { Released } from "../../domain/pool/PoolEvent.ts"
@@ -19,15 +19,15 @@ import type { LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 
 /**
- * Told what happens to a memory. Each is called in the step of what it tells, before what follows from that, and
+ * Called what happens to a memory. Each is called in the step of what it tells, before what follows from that, and
  * never throws.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Emitter extends PoolObserver {
+export interface Publisher extends PoolObserver {
   /** A hit that made no request of its own. */
-  hit(request: number, lease: Lease, from: Origin, source: PoolSource, patience: Patience): void
+  hit(request: number, lease: Lease, from: Origin, source: PoolSource, waitPolicy: WaitPolicy): void
   released(lease: Lease, block: Block, why: Released["why"]): void
   /** What takes the place of the inputs of its machine, for one that hears of them too. */
   inputsOf?(inputs: PoolInputs<Leasable>): PoolInputs<Leasable>
@@ -39,7 +39,7 @@ export interface Emitter extends PoolObserver {
  * @category models
  * @since 0.1.0
  */
-export interface Heard extends Pick<PoolPort, "hasSeveralQueues" | "lost" | "outer"> {
+export interface ObservedMemory extends Pick<PoolPort, "hasSeveralQueues" | "lost" | "outer"> {
   /** Tells it from all other memories of the program. */
   readonly number: number
   readonly label: string | undefined
@@ -53,7 +53,7 @@ export interface Heard extends Pick<PoolPort, "hasSeveralQueues" | "lost" | "out
   readonly activeBytes: number
   readonly heldBytes: number
   /** From now on it tells this one, or nobody; of hits and of ends of leases the second one. */
-  hear(emitter: Emitter | undefined, ofLeases: Emitter | undefined): void
+  hear(publisher: Publisher | undefined, ofLeases: Publisher | undefined): void
 }
 
 /**
@@ -63,8 +63,8 @@ export interface Heard extends Pick<PoolPort, "hasSeveralQueues" | "lost" | "out
  * @since 0.1.0
  */
 export interface Connecting {
-  readonly connect: (memory: Heard) => void
-  readonly leave: (memory: Heard) => void
+  readonly connect: (memory: ObservedMemory) => void
+  readonly leave: (memory: ObservedMemory) => void
 }
 
 /**
@@ -75,12 +75,12 @@ export interface Connecting {
  */
 export class EventHub {
   /** Those that are open. */
-  readonly memories = new Set<Heard>()
+  readonly memories = new Set<ObservedMemory>()
   /** Set by the first who listens. */
   connecting: Connecting | undefined = undefined
 
   /** Adds a memory. Returns the way to leave. */
-  join(memory: Heard): () => void {
+  join(memory: ObservedMemory): () => void {
     this.memories.add(memory)
     this.connecting?.connect(memory)
     return () => {

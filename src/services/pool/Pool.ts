@@ -24,14 +24,14 @@ import {
   limitOf,
   type MemorySettings,
   memorySettingsOf,
-  patienceOf,
   type PoolLimit,
   type PoolOptions,
-  type ReserveOptions
+  type ReserveOptions,
+  waitPolicyOf
 } from "../../domain/pool/PoolOptions.ts"
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
 import type { QueueStats } from "../../domain/pool/PoolStats.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
+import { validated } from "../calls/Validated.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import type * as QueueEvent from "../device/QueueEvent.ts"
 import * as EventOrder from "../device/queues/EventOrder.ts"
@@ -104,8 +104,8 @@ export interface PoolControls<P> extends MemoryControls {
     f: (pool: P) => Effect.Effect<A, E, R>,
     options?: ReserveOptions
   ) => Effect.Effect<A, E | GpuError, R>
-  /** Runs an effect when no other effect of `inTurn` runs. See `BufferPool.inTurn`. */
-  readonly inTurn: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R>
+  /** Runs an effect when no other effect of `exclusively` runs. See `BufferPool.exclusively`. */
+  readonly exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R>
   /** Asks a handler when memory has run out, until the scope closes. See `BufferPool.onOutOfMemory`. */
   readonly onOutOfMemory: <R>(
     handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
@@ -146,10 +146,10 @@ export const makeMemory = (settings: MemorySettings): Effect.Effect<PoolRuntime,
 export const openRequests = <W, V extends Leasable, L extends Lease<V>>(
   memory: PoolRuntime,
   source: PoolSource<W, V, L>,
-  { label, patience }: LeasingSettings,
+  { label, waitPolicy }: LeasingSettings,
   maxBytes: number | undefined
 ): Effect.Effect<PoolRequests<W, V, L>, never, Scope.Scope> => {
-  const terms = { from: undefined, patience, label }
+  const terms = { from: undefined, waitPolicy, label }
   if (maxBytes === undefined) {
     memory.add(source)
     return Effect.succeed(new PoolRequests(memory, source, terms, undefined))
@@ -235,7 +235,7 @@ export const memoryControlsOf = (
     holders: (count = 3) => Effect.sync(() => memory.leases.largestHolders(countOf(count), budget)),
     maxBytes: Effect.sync(() => maxBytesOf(memory, budget)),
     setLimit: (limit) =>
-      checkedStep(`${service}.setLimit`, (operation) => {
+      validated(`${service}.setLimit`, (operation) => {
         const bytes = changedLimit(operation, limit, device, budget)
         if (isGpuError(bytes)) return bytes
         return budget === undefined
@@ -243,19 +243,19 @@ export const memoryControlsOf = (
           : Effect.sync(() => memory.inputs.setBudgetLimit(budget, bytes))
       }),
     trimTo: (target) =>
-      checkedStep(`${service}.trimTo`, (operation) => {
+      validated(`${service}.trimTo`, (operation) => {
         const bytes = requiredBytes(operation, "bytes", target, device)
         return isGpuError(bytes) ? bytes : whileOpen(memory.trimTo(bytes))
       }),
     freeHeld: whileOpen(memory.freeHeld),
     freeHeldOf: (queue) =>
-      checkedStep(
+      validated(
         `${service}.freeHeldOf`,
         (operation) =>
           Effect.flatMap(EventOrder.orderOf(operation, queue, device), (order) => whileOpen(memory.freeHeldOf(order)))
       ),
     statsOf: (queue) =>
-      checkedStep(
+      validated(
         `${service}.statsOf`,
         (operation) => Effect.map(EventOrder.orderOf(operation, queue, device), (order) => memory.statsOf(order))
       ),
@@ -277,30 +277,30 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
   const { deviceInfo: device } = memory
   /** A budget or a reservation says how its requests wait, and what its leases are called. */
   const termsOf = (operation: string, options: BudgetOptions) => {
-    return patienceOf(operation, options, terms.patience)
+    return waitPolicyOf(operation, options, terms.waitPolicy)
   }
   return {
     ...memoryControlsOf(service, memory, budget, () => requests.source.closed),
     reserve: (amount, f, options = {}) =>
-      checkedStep(`${service}.reserve`, (operation) => {
+      validated(`${service}.reserve`, (operation) => {
         const bytes = requiredBytes(operation, "the reservation", amount, device)
         if (isGpuError(bytes)) return bytes
-        const patience = termsOf(operation, options)
-        if (isGpuError(patience)) return patience
+        const waitPolicy = termsOf(operation, options)
+        if (isGpuError(waitPolicy)) return waitPolicy
         return requests.reserve(bytes, (reserved) => f(poolOf(reserved)), options)
       }),
-    inTurn: (effect) => requests.exclusively(effect),
+    exclusively: (effect) => requests.exclusively(effect),
     onOutOfMemory: (handler) => registered(requests, handler),
     budget: (limit, options = {}) =>
-      checkedStep(`${service}.withBudget`, (operation) => {
+      validated(`${service}.withBudget`, (operation) => {
         const bytes = requiredBytes(operation, "the budget", limit, device)
         if (isGpuError(bytes)) return bytes
-        const patience = termsOf(operation, options)
-        if (isGpuError(patience)) return patience
+        const waitPolicy = termsOf(operation, options)
+        if (isGpuError(waitPolicy)) return waitPolicy
         if (budget !== undefined && budget.chain.length >= mostNested) return nestedTooDeep(operation)
         const { label = terms.label } = options
         const inner = memory.machine.budget("budget", bytes, budget, options.label)
-        return Exit.succeed(poolOf(requests.under({ patience, label }, inner)))
+        return Exit.succeed(poolOf(requests.under({ waitPolicy, label }, inner)))
       })
   }
 }

@@ -13,14 +13,14 @@ import * as Scope from "effect/Scope"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
 import { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
-import { nextNumber, type Patience, unavailable } from "../../domain/pool/machine/Request.ts"
+import { nextNumber, unavailable, type WaitPolicy } from "../../domain/pool/machine/Request.ts"
 import type { Reservation } from "../../domain/pool/machine/Reservation.ts"
-import { patienceOf, type RequestOptions } from "../../domain/pool/PoolOptions.ts"
+import { type RequestOptions, waitPolicyOf } from "../../domain/pool/PoolOptions.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import type { Block, Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseList } from "../lease/LeaseTable.ts"
 import { CurrentReservations, CurrentSection } from "./CurrentReservations.ts"
-import type { Emitter } from "./EventHub.ts"
+import type { Publisher } from "./EventHub.ts"
 import { InHandler, isWithin } from "./Handlers.ts"
 import { LeaseRequest } from "./LeaseRequest.ts"
 import { type AnyFiber, RequestMaker, type Terms, type Want } from "./RequestMaker.ts"
@@ -156,14 +156,14 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
 
   /** Runs an effect when no other exclusive section of the memory runs, if requests wait at all. */
   exclusively<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R> {
-    if (this.terms.patience.onExhausted === "fail") return effect
+    if (this.terms.waitPolicy.onExhausted === "fail") return effect
     return Effect.withFiber((fiber) => {
       const isCovered = this.fromOf(fiber)?.isOpen === true || this.sectionOf(fiber) !== undefined
       // A handler works for a request, maybe one of the section that runs.
       if (isCovered || isWithin(fiber.getRef(InHandler), this.pool)) return effect
       const asks = this.reservationOf(this.source, fiber, {}, fiber.getRef(CurrentSection))
       const { sections } = this.pool.machine
-      const request = this.reservation(`${this.source.service}.inTurn`, asks, fiber, 0, {}, [sections])
+      const request = this.reservation(`${this.source.service}.exclusively`, asks, fiber, 0, {}, [sections])
       if (!(request instanceof LeaseRequest)) return request
       const section = Effect.provideService(effect, CurrentSection, asks)
       return this.#whileOpen(request, () => section)
@@ -241,17 +241,17 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     return lease
   }
 
-  #tellHit(events: Emitter, lease: L, isOwn: boolean, options: RequestOptions | undefined): void {
-    const patience = options === undefined ? this.terms.patience : this.#told(options)
-    events.hit(nextNumber(), lease, isOwn ? "held" : "borrowed", this.source, patience)
+  #tellHit(events: Publisher, lease: L, isOwn: boolean, options: RequestOptions | undefined): void {
+    const waitPolicy = options === undefined ? this.terms.waitPolicy : this.#told(options)
+    events.hit(nextNumber(), lease, isOwn ? "held" : "borrowed", this.source, waitPolicy)
   }
 
   /** What a hit would have done if nothing had fitted, which matters to nobody but those who listen. */
-  #told(options: RequestOptions): Patience {
-    const { patience: without } = this.terms
+  #told(options: RequestOptions): WaitPolicy {
+    const { waitPolicy: without } = this.terms
     if (options.onExhausted === undefined && options.waitAtMost === undefined) return without
-    const patience = patienceOf(this.allocating, options, without)
-    return isGpuError(patience) ? without : patience
+    const waitPolicy = waitPolicyOf(this.allocating, options, without)
+    return isGpuError(waitPolicy) ? without : waitPolicy
   }
 
   #empty(list: LeaseList, wanted: W, label: string | undefined, options: RequestOptions | undefined): L {
@@ -299,8 +299,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     { fiber, granted, label, list, options, wants }: WantedTogether<W, L>
   ): Effect.Effect<ReadonlyArray<L>, GpuError> {
     const where = `${this.source.service}.allocateAll`
-    const patience = this.patienceOf(where, options)
-    if (isGpuError(patience)) return patience
+    const waitPolicy = this.waitPolicyOf(where, options)
+    if (isGpuError(waitPolicy)) return waitPolicy
     if (list.closed) return this.#scopeClosed(where, wants[0]!.size, label)
     for (const { size, wanted } of wants) {
       const hit = this.#hit(list, size, wanted, label, options)!
@@ -310,7 +310,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     return Exit.succeed(granted)
   }
 
-  /** The bytes of all are set aside before the first is acquired. */
+  /** The bytes of all are reserved before the first is acquired. */
   #reserveAll(
     { fiber, granted, label, list, options, wants }: WantedTogether<W, L>,
     bytes: number
@@ -320,7 +320,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     if (!(request instanceof LeaseRequest)) return request
     const requests = this.under({
       from: asks,
-      patience: { onExhausted: "fail", waitAtMost: Infinity, isPart: true },
+      waitPolicy: { onExhausted: "fail", waitAtMost: Infinity, isPart: true },
       collect: granted
     })
     const attempt = Effect.suspend(() =>
@@ -366,7 +366,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
         if (error === undefined) return
         if (
           error.reason._tag !== "OutOfMemory" ||
-          (request.patience.onExhausted === "fail" && !memory.hasHandlers)
+          (request.waitPolicy.onExhausted === "fail" && !memory.hasHandlers)
         ) {
           return yield* error
         }

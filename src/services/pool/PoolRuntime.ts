@@ -30,17 +30,17 @@ import { LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import type { Watched } from "./DeadlockView.ts"
 import { DeadlockWatch } from "./DeadlockWatch.ts"
-import type { Emitter, EventHub, Heard } from "./EventHub.ts"
+import type { EventHub, ObservedMemory, Publisher } from "./EventHub.ts"
 import { Handlers } from "./Handlers.ts"
 import { IdleClock } from "./IdleClock.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 
 let lastNumber = 0
 
-/** Told without the class, which most programs do not load. */
+/** Called without the class, which most programs do not load. */
 const isShared = (limit: object): limit is SharedLimit => "join" in limit
 
-export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
+export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory {
   readonly number = ++lastNumber
   readonly settings: MemorySettings
   readonly device: string
@@ -56,13 +56,13 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   /** What its pools lease. */
   readonly sources = new Set<PoolSource>()
   #sourcesAdded = 0
-  /** Told of hits and ends of leases, while somebody observes them. */
-  leaseEvents: Emitter | undefined = undefined
-  #emitter: Emitter | undefined = undefined
+  /** Called of hits and ends of leases, while somebody observes them. */
+  leaseEvents: Publisher | undefined = undefined
+  #publisher: Publisher | undefined = undefined
   /** Those of the allocator that its blocks come from. */
   limits: Around | undefined = undefined
   /** Whether it has yet to serve its queue with what came back to others. */
-  isTelling = false
+  isPublishing = false
   readonly #handlers = new Map<Account, Handlers>()
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   readonly #tasks: Scheduler.SchedulerDispatcher
@@ -78,7 +78,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
     scheduler: Scheduler.Scheduler,
     hub: EventHub
   ) {
-    const { idle, kind, label, maxHeldBytes, maxOvertakes, reuse, suspectAfterMillis } = settings
+    const { idle, kind, label, maxHeldBytes, maxBypasses, reuse, deadlockTimeoutMillis } = settings
     this.settings = settings
     this.deviceInfo = device.info
     this.device = format(device.info)
@@ -92,7 +92,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
         ...settings,
         limits: device.info.limits,
         owner: { kind, name: label },
-        maxBypasses: maxOvertakes,
+        maxBypasses: maxBypasses,
         trims: idle !== undefined || maxHeldBytes < Infinity
       },
       this
@@ -100,7 +100,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
     this.inputs = this.machine
     this.core = this.machine.core
     this.leases = new LeaseTable(this)
-    this.#watch = new DeadlockWatch(this, suspectAfterMillis, run)
+    this.#watch = new DeadlockWatch(this, deadlockTimeoutMillis, run)
     this.#idleClock = new IdleClock(this, run)
     this.#forgetQueues = this.queues?.onSeveral(() => this.listen())
     this.listen()
@@ -154,10 +154,10 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
     return handlers
   }
 
-  hear(emitter: Emitter | undefined, ofLeases: Emitter | undefined): void {
-    this.machine.state.observer = emitter
-    this.#emitter = emitter
-    this.inputs = emitter?.inputsOf?.(this.machine) ?? this.machine
+  hear(publisher: Publisher | undefined, ofLeases: Publisher | undefined): void {
+    this.machine.state.observer = publisher
+    this.#publisher = publisher
+    this.inputs = publisher?.inputsOf?.(this.machine) ?? this.machine
     this.leaseEvents = ofLeases
   }
 
@@ -197,7 +197,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
     const cleared = source.clearUnsafe(value, capacity)
     if (Exit.isSuccess(cleared)) return undefined
     value.recyclable = false
-    this.#emitter?.found?.("clearFailed", 0)
+    this.#publisher?.found?.("clearFailed", 0)
     return () => Exit.failCause(cleared.cause)
   }
 
@@ -217,7 +217,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
 
   acquireForQueue({ family, maker, size }: LeaseRequest, blockSize: number, most: number): Block | undefined {
     const block = this.queues?.acquire(this.core, maker.context, family, blockSize, size, most)
-    this.#emitter?.found?.("acquired", block?.number ?? 0)
+    this.#publisher?.found?.("acquired", block?.number ?? 0)
     return block
   }
 
@@ -248,13 +248,13 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   }
 
   serveSoon(): void {
-    if (this.isTelling) return
-    this.isTelling = true
+    if (this.isPublishing) return
+    this.isPublishing = true
     this.schedule(this.#serve)
   }
 
   readonly #serve = (): void => {
-    this.isTelling = false
+    this.isPublishing = false
     if (!this.closed) this.inputs.serve(this.machine.memory.queue)
   }
 
@@ -270,7 +270,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
 
   /** The machine's step goes on, in which others have acted. */
   #done(some = false): void {
-    this.#emitter?.found?.("done", Number(some))
+    this.#publisher?.found?.("done", Number(some))
   }
 
   endGranted({ granted, owner }: LeaseRequest): void {
@@ -357,7 +357,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, Heard {
   setMaxBytes(bytes: number): Effect.Effect<void, GpuError> {
     return Effect.suspend(() => {
       for (const source of this.sources) source.limitTo(bytes)
-      return this.inputs.setMaxBytes(bytes) ? this.trimTo(Math.max(0, bytes - this.core.reservedBytes)) : Exit.void
+      return this.inputs.setMaxBytes(bytes) ? this.trimTo(Math.max(0, bytes - this.core.pendingBytes)) : Exit.void
     })
   }
 

@@ -11,9 +11,9 @@ import { place } from "../../domain/ErrorStack.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
 import type { Account } from "../../domain/pool/machine/Request.ts"
-import { type Patience, unavailable } from "../../domain/pool/machine/Request.ts"
+import { unavailable, type WaitPolicy } from "../../domain/pool/machine/Request.ts"
 import { Reservation } from "../../domain/pool/machine/Reservation.ts"
-import { type ExhaustedOptions, patienceOf, type RequestOptions } from "../../domain/pool/PoolOptions.ts"
+import { type ExhaustedOptions, type RequestOptions, waitPolicyOf } from "../../domain/pool/PoolOptions.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseList, LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
@@ -29,14 +29,14 @@ export interface Terms {
   /** The reservation that they draw from. */
   readonly from: Reservation | undefined
   /** The defaults of requests. */
-  readonly patience: Patience
+  readonly waitPolicy: WaitPolicy
   /** What leases without a label of their own are called. */
   readonly label: string | undefined
   /** The list that every granted lease is added to, in the step that grants it. */
   readonly collect?: Array<Lease> | undefined
 }
 
-/** More are looked at one by one, after their bytes are set aside. */
+/** More are looked at one by one, after their bytes are reserved. */
 const mostHitTogether = 16
 
 /** One of several leases that a program asks for together. */
@@ -131,8 +131,8 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
   ): LeaseRequest<L> | Effect.Effect<never, GpuError> {
     const { budget, source, terms: { collect } } = this
     const operation = this.allocating
-    const patience = this.patienceOf(operation, options)
-    if (isGpuError(patience)) return patience
+    const waitPolicy = this.waitPolicyOf(operation, options)
+    if (isGpuError(waitPolicy)) return waitPolicy
     const exactSize = source.exactSize(size)
     const blockSize = source.blockSize(size)
     const request = new LeaseRequest<L>({
@@ -149,7 +149,7 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
       owner: list,
       maker: fiber,
       section: this.sectionOf(fiber),
-      patience,
+      waitPolicy,
       budget,
       accounts: budget?.chain ?? none,
       from: this.fromOf(fiber),
@@ -159,11 +159,11 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
   }
 
   /** What a request does when nothing fits; or InvalidRequest for invalid options. */
-  protected patienceOf(where: string, options: ExhaustedOptions | undefined): Patience | GpuError {
-    const { patience: without } = this.terms
+  protected waitPolicyOf(where: string, options: ExhaustedOptions | undefined): WaitPolicy | GpuError {
+    const { waitPolicy: without } = this.terms
     return options?.onExhausted === undefined && options?.waitAtMost === undefined
       ? without
-      : patienceOf(where, options, without)
+      : waitPolicyOf(where, options, without)
   }
 
   /** LimitExceeded for a request that can never fit. */
@@ -230,8 +230,8 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
     const { budget, pool, source } = this
     if (source.closed) return unavailable({ source, operation, size: bytes, label: options.label }, "poolClosed")
     if (pool.status.error !== undefined) return pool.status.error
-    const patience = this.patienceOf(operation, options)
-    if (isGpuError(patience)) return patience
+    const waitPolicy = this.waitPolicyOf(operation, options)
+    if (isGpuError(waitPolicy)) return waitPolicy
     const request = new LeaseRequest<undefined>({
       source,
       operation,
@@ -246,7 +246,7 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
       owner: this.leases.loans,
       maker: fiber,
       section: this.sectionOf(fiber),
-      patience,
+      waitPolicy,
       budget,
       accounts,
       from: this.fromOf(fiber),

@@ -142,7 +142,7 @@ const succeeded: Ending = { isFailure: false, isInterrupted: false, reason: unde
 
 /** Waits until the machine resumes the request, for as long as that allows. */
 const wait = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> => {
-  const waiting = request.patience.waitAtMost === Infinity ? untilResumed(request) : waitInTime(pool, request)
+  const waiting = request.waitPolicy.waitAtMost === Infinity ? untilResumed(request) : waitInTime(pool, request)
   return requestSpan(pool, request, "wait", waiting)
 }
 
@@ -163,12 +163,12 @@ const waitInTime = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<voi
 /** Asks the handlers of the account at which a request is. What they take counts as waiting. */
 const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<PoolOutput, GpuError> => {
   const account = pool.machine.accountOf(request)
-  const { blockSize, label, patience, size: requested } = request
+  const { blockSize, label, waitPolicy, size: requested } = request
   const need: Need = { requested, blockSize, label, missing: account.missing(request) }
   const run = pool.handlersOf(account)!.run(need, () => pool.inputs.believes(request))
   // A handler that never ends is interrupted when the pool closes.
   const asked = Effect.raceFirst(run, Effect.as(Deferred.await(request.source.over), false))
-  const isTimed = patience.onExhausted === "wait" && patience.waitAtMost < Infinity
+  const isTimed = waitPolicy.onExhausted === "wait" && waitPolicy.waitAtMost < Infinity
   const limited: Effect.Effect<boolean | number, GpuError> = isTimed
     // Those that answer at once would win against a timeout that is over already.
     ? inTime<boolean | number>(request, (left, waited) => left < 0 ? Exit.succeed(waited) : asked, Exit.succeed)
@@ -196,7 +196,7 @@ const inTime = <A>(
 ): Effect.Effect<A, GpuError> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const since = request.waitingSince ??= now
-    const left = request.patience.waitAtMost - (now - since)
+    const left = request.waitPolicy.waitAtMost - (now - since)
     return Effect.timeoutOrElse(effect(left, now - since), {
       duration: Math.max(0, left),
       orElse: () => Effect.flatMap(Clock.currentTimeMillis, (later) => orElse(later - since))

@@ -4,7 +4,7 @@
  * @internal
  */
 import { attempt } from "../../domain/arguments/ArgumentProblem.ts"
-import { shown, withArticle } from "../../domain/arguments/ShownValue.ts"
+import { formatted, withArticle } from "../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as DType from "../../domain/data/DType.ts"
 import { overlaps } from "../../domain/data/MemorySpan.ts"
@@ -100,7 +100,7 @@ export const bind = (
 const countProblem = (count: number): GpuError | undefined =>
   Number.isInteger(count) && count >= 0 && count <= 0xffffffff ? undefined : invalidRequest(
     operation,
-    `count ${shown(count)} is no whole number of items from 0 to 2^32 - 1`,
+    `count ${formatted(count)} is no whole number of items from 0 to 2^32 - 1`,
     countHint(count, "Pass how many items the kernel runs over, after its arguments.")
   )
 
@@ -117,7 +117,7 @@ const holdScalar = (argument: ScalarArg, value: unknown): ValueType.HeldValue | 
   if (length !== 1) return holdVector(argument, element, length, value)
   return ValueType.holds(element, value) ? ValueType.rounded(element, value) : invalidRequest(
     operation,
-    `argument "${argument.name}" is ${shown(value)}, no ${argument.dtype}`,
+    `argument "${argument.name}" is ${formatted(value)}, no ${argument.dtype}`,
     `Pass ${ValueType.wanted(element)}.`
   )
 }
@@ -134,8 +134,8 @@ const holdVector = (
     return invalidRequest(
       operation,
       lanes === undefined
-        ? `argument "${name}" is ${shown(value)}, no ${dtype}`
-        : `argument "${name}" has ${shown(lanes.length)} elements, and a ${dtype} has ${length}`,
+        ? `argument "${name}" is ${formatted(value)}, no ${dtype}`
+        : `argument "${name}" has ${formatted(lanes.length)} elements, and a ${dtype} has ${length}`,
       `Pass an array or a typed array of ${length}, each ${ValueType.wanted(element)}.`
     )
   }
@@ -145,7 +145,7 @@ const holdVector = (
     if (!ValueType.holds(element, one)) {
       return invalidRequest(
         operation,
-        `element ${lane} of argument "${name}", a ${dtype}, is ${shown(one)}`,
+        `element ${lane} of argument "${name}", a ${dtype}, is ${formatted(one)}`,
         `Pass ${ValueType.wanted(element)}.`
       )
     }

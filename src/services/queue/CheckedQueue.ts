@@ -20,16 +20,16 @@ import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferMemory from "../buffers/BufferMemory.ts"
 import * as BufferProblems from "../buffers/BufferProblems.ts"
 import * as StagingLender from "../buffers/staging/StagingLender.ts"
-import * as LoadedPart from "../calls/LoadedPart.ts"
+import * as LazyModule from "../calls/LazyModule.ts"
+import { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { CompiledKernel, KernelCache } from "../device/KernelCache.ts"
-import { PendingWork } from "../device/PendingWork.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import { QueueEvent } from "../device/QueueEvent.ts"
 import type { Dispatcher, KernelTimes } from "../device/queues/KernelTimes.ts"
 import * as Reading from "../device/Reading.ts"
-import { distrustUnproven } from "../device/UnprovenMemory.ts"
+import { distrustUnverified } from "../device/UnverifiedMemory.ts"
 import type * as BoundArguments from "./BoundArguments.ts"
 import type { CommandQueue, OnQueue, ReadOptions } from "./CommandQueue.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
@@ -37,7 +37,7 @@ import type * as FurtherQueue from "./FurtherQueue.ts"
 
 type Service = CommandQueue["Service"]
 
-const later = LoadedPart.module("services/queue/LaterCommands", () => import("./LaterCommands.ts"))
+const later = LazyModule.module("services/queue/LazyCommands", () => import("./LazyCommands.ts"))
 
 /** One queue on one device. The operations are properties, so that a service can be spread with some of them replaced. */
 export class CheckedQueue implements Service {
@@ -46,7 +46,7 @@ export class CheckedQueue implements Service {
   readonly #dispatcher: Dispatcher
   readonly #device: DeviceContext["Service"]
   readonly #cache: KernelCache["Service"]
-  readonly #pending: PendingWork
+  readonly #pending: BytesInFlight
   readonly #alignment: BufferRange.Alignment
   readonly #further: FurtherQueue.Open | undefined
   readonly #services: () => Context.Context<OnQueue>
@@ -71,7 +71,7 @@ export class CheckedQueue implements Service {
     this.#dispatcher = options.kernelTimes?.(options.driver, this.info) ?? options.driver
     this.#device = options.device
     this.#cache = options.cache
-    this.#pending = PendingWork.of(options.driver)
+    this.#pending = BytesInFlight.of(options.driver)
     this.#alignment = BufferRange.alignmentOfCommands(this.info.limits)
     this.#further = options.further
     this.#services = options.services
@@ -93,7 +93,7 @@ export class CheckedQueue implements Service {
       if (memory === undefined || bytes.byteLength === 0) return undefined
       return {
         bytes: bytes.byteLength,
-        write: () => distrustUnproven(this.#driver.writeUnsafe(memory, offset, bytes), memory)
+        write: () => distrustUnverified(this.#driver.writeUnsafe(memory, offset, bytes), memory)
       }
     })
 
@@ -140,7 +140,7 @@ export class CheckedQueue implements Service {
       if (from === undefined || to === undefined) return Exit.void
       valid(BufferProblems.copyProblem(operation, from, to))
       if (bytes === 0) return Exit.void
-      return distrustUnproven(this.#driver.copyUnsafe(from, sourceOffset, to, targetOffset, bytes), from, to)
+      return distrustUnverified(this.#driver.copyUnsafe(from, sourceOffset, to, targetOffset, bytes), from, to)
     })
 
   readonly fill: Service["fill"] = (target, pattern, options) =>
@@ -157,7 +157,7 @@ export class CheckedQueue implements Service {
       const filled = words.length === 1
         ? this.#driver.fillUnsafe(memory, offset, bytes, words[0]!)
         : this.#driver.fillWideUnsafe(memory, offset, bytes, words)
-      return distrustUnproven(filled, memory)
+      return distrustUnverified(filled, memory)
     })
 
   readonly dispatch: Service["dispatch"] = (kernel, args, count) =>
@@ -257,7 +257,7 @@ export class CheckedQueue implements Service {
     const { images, samplers, scalars, vectors } = bound
     const exit = this.#dispatcher.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })
     if (Exit.isSuccess(exit)) return exit
-    return distrustUnproven(exit, ...vectors.map(({ buffer }) => buffer), ...images)
+    return distrustUnverified(exit, ...vectors.map(({ buffer }) => buffer), ...images)
   }
 }
 

@@ -224,7 +224,7 @@ const method = methodsOf(CommandQueue)
 
 /**
  * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. While 64 MiB of
- * such copies are under way, the write waits in line until the device has used enough of them.
+ * such copies are under way, the write waits in the wait queue until the device has used enough of them.
  *
  * **Example** (Uploading four numbers)
  *
@@ -245,7 +245,7 @@ const method = methodsOf(CommandQueue)
 export const write: {
   /**
    * Puts host data into a buffer, at `offset` bytes. The data is copied before the effect completes. While 64 MiB of
-   * such copies are under way, the write waits in line until the device has used enough of them.
+   * such copies are under way, the write waits in the wait queue until the device has used enough of them.
    */
   (
     data: HostData.HostData,

@@ -8,7 +8,7 @@ import type * as Scope from "effect/Scope"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import { type GpuError, unsupported } from "../../domain/GpuError.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
+import { validated } from "../calls/Validated.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { Queue, QueueOptions } from "./CommandQueue.ts"
 
@@ -21,7 +21,7 @@ export const openQueue = (
   open: Open | undefined,
   options: QueueOptions | undefined
 ): Effect.Effect<Queue, GpuError, Scope.Scope> =>
-  checkedStep("CommandQueue.make", (operation) => {
+  validated("CommandQueue.make", (operation) => {
     const { label, share } = options ?? {}
     valid(Label.problem(operation, label))
     valid(status.error)

@@ -20,14 +20,14 @@ import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferMemory from "../buffers/BufferMemory.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
 import { bufferFirst } from "../buffers/SubjectFirst.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
+import { validated } from "../calls/Validated.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext, type HostMode } from "../device/DeviceContext.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
-import { giveBackUnsafe, logged } from "../device/GivingBack.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
+import { logged, releaseInOrderUnsafe } from "../device/ReleaseInOrder.ts"
 import * as ImageAccess from "../images/ImageAccess.ts"
 import * as ImageLike from "../images/ImageLike.ts"
 
@@ -110,11 +110,11 @@ export const fromHost = (
   Effect.flatMap(DeviceContext, (device) =>
     Effect.flatMap(QueueDriver, (driver) =>
       Effect.acquireRelease(
-        checkedStep(
+        validated(
           "MemoryObjects.fromHost",
           (operation) => create(operation, device, data, options ?? {})
         ),
-        (buffer) => logged(() => giveBackUnsafe(device, driver, buffer))
+        (buffer) => logged(() => releaseInOrderUnsafe(device, driver, buffer))
       )))
 
 /**
@@ -162,7 +162,7 @@ export const hostArray: {
     type: ViewType<A>
   ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver> =>
     Effect.flatMap(DeviceContext, (device) =>
-      checkedStep("MemoryObjects.hostArray", (operation) => {
+      validated("MemoryObjects.hostArray", (operation) => {
         const { origin, root, size }: Partial<DeviceBuffer> = valid(BufferMemory.of(operation, buffer, device)) ?? {}
         const view = valid(PinnedMemory.viewOf(operation, "buffer", root?.pinned, type, origin, size))
         // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
@@ -216,7 +216,7 @@ export const migrate = (
     DeviceContext,
     (device) =>
       Effect.flatMap(QueueDriver, (driver) =>
-        checkedStep("MemoryObjects.migrate", (operation) => {
+        validated("MemoryObjects.migrate", (operation) => {
           const { info, status } = device
           const { contentUndefined = false, to = "device" } = options ?? {}
           if (status.error !== undefined) return status.error

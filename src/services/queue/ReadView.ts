@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { withArticle } from "../../domain/arguments/ShownValue.ts"
+import { withArticle } from "../../domain/arguments/Format.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as MemorySpan from "../../domain/data/MemorySpan.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"

@@ -16,11 +16,11 @@ import * as RectangleRows from "../../domain/data/RectangleRows.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferProblems from "../buffers/BufferProblems.ts"
+import { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
-import { PendingWork } from "../device/PendingWork.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
-import { distrustUnproven } from "../device/UnprovenMemory.ts"
+import { distrustUnverified } from "../device/UnverifiedMemory.ts"
 
 /** The memory of a buffer for a command. */
 type Use = (
@@ -51,13 +51,13 @@ interface Placed {
 export class RectangleCommands {
   readonly #driver: QueueDriver["Service"]
   readonly #use: Use
-  readonly #pending: PendingWork
+  readonly #pending: BytesInFlight
   readonly #alignment: BufferRange.Alignment
 
   constructor(driver: QueueDriver["Service"], use: Use, alignment: BufferRange.Alignment) {
     this.#alignment = alignment
     this.#driver = driver
-    this.#pending = PendingWork.of(driver)
+    this.#pending = BytesInFlight.of(driver)
     this.#use = use
   }
 
@@ -73,7 +73,7 @@ export class RectangleCommands {
       if (from.memory === undefined || to.memory === undefined) return Exit.void
       valid(BufferProblems.copyProblem(operation, from.memory, to.memory))
       const exit = this.#driver.copyRectUnsafe(from.extent, from.memory, from.place, to.memory, to.place)
-      return distrustUnproven(exit, from.memory, to.memory)
+      return distrustUnverified(exit, from.memory, to.memory)
     })
 
   readonly writeRect = (
@@ -89,7 +89,7 @@ export class RectangleCommands {
       if (memory === undefined) return undefined
       const write = () => {
         const rows = valid(Rectangle.gathered(extent, bytes, from))
-        return distrustUnproven(this.#driver.writeRectUnsafe(extent, memory, place, rows), memory)
+        return distrustUnverified(this.#driver.writeRectUnsafe(extent, memory, place, rows), memory)
       }
       return { bytes: RectangleRows.byteLength(extent), write }
     })

@@ -8,13 +8,13 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
+import { formatted } from "../../domain/arguments/Format.ts"
 import * as Delay from "../../domain/device/Delay.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as BufferPool from "../buffers/BufferPool.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
+import { validated } from "../calls/Validated.ts"
 import { CommandQueue } from "./CommandQueue.ts"
 
 /**
@@ -101,15 +101,15 @@ export const measure = (
 ): Effect.Effect<TransferSpeed, GpuError, BufferPool.BufferPool | CommandQueue> =>
   Effect.scoped(Effect.gen(function*() {
     const queue = yield* CommandQueue
-    const { bytes, least, maxRuns } = yield* checkedStep("TransferSpeed.measure", (operation) => {
+    const { bytes, least, maxRuns } = yield* validated("TransferSpeed.measure", (operation) => {
       const { atLeast = "100 millis", maxRuns = 65_536 } = options ?? {}
       const bytes = valid(MemoryLimit.resolve(operation, "the amount", { bytes: amount }, queue.info)) ?? 0
       const least = Delay.parse(atLeast)
       return least === undefined || !isCount(bytes) || !isCount(maxRuns)
         ? invalidRequest(
           operation,
-          `${shown(bytes)} bytes in at most ${shown(maxRuns)} runs, for ${
-            shown(atLeast)
+          `${formatted(bytes)} bytes in at most ${formatted(maxRuns)} runs, for ${
+            formatted(atLeast)
           } at least, are nothing to measure`,
           "Pass positive integers and a duration."
         )

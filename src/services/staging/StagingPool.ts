@@ -40,8 +40,8 @@ import * as StagedReading from "../buffers/staging/StagedReading.ts"
 import { CurrentLender, type Lend, type Lender } from "../buffers/staging/StagingLender.ts"
 import { bufferFirst } from "../buffers/SubjectFirst.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
-import { checkedStep } from "../calls/CheckedStep.ts"
 import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
+import { validated } from "../calls/Validated.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
@@ -268,7 +268,7 @@ class Staging {
     type: ViewType<A>,
     options: StagingOptions | undefined
   ): Effect.Effect<StagedArray<A>, GpuError, Scope.Scope> {
-    return checkedStep("StagingPool.allocate", (operation) => {
+    return validated("StagingPool.allocate", (operation) => {
       const asked = askedOf(operation, shape, type, options)
       const leased = requests.allocate(bytesOf(asked), usageOf[asked.direction], options)
       return Effect.flatMap(leased, (lease) => {
@@ -593,7 +593,7 @@ export const upload: {
     options?: PlaceOptions
   ): Effect.Effect<void, GpuError, CommandQueue> =>
     CommandQueue.use((queue) =>
-      checkedStep("StagingPool.upload", (operation) => {
+      validated("StagingPool.upload", (operation) => {
         valid(directionProblem(operation, staged, "upload"))
         if (!staged.isMapped) return staged.problem(operation)
         const copy = queue.copy(staged.lease, target, { targetOffset: options?.offset, size: staged.size })
@@ -653,7 +653,7 @@ export const download: {
     options?: PlaceOptions
   ): Effect.Effect<void, GpuError, CommandQueue> =>
     CommandQueue.use((queue) =>
-      checkedStep("StagingPool.download", (operation) => {
+      validated("StagingPool.download", (operation) => {
         valid(directionProblem(operation, staged, "download"))
         const copy = queue.copy(source, staged.lease, { sourceOffset: options?.offset, size: staged.size })
         // A download that is refused leaves the elements that there were.
@@ -928,8 +928,8 @@ export const withBudget: Accessors.OfPool<StagingPool, Pool>["withBudget"] = Bou
 
 /**
  * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
- * its requests together stay within these bytes, they go past every line and never wait. Bytes that its leases give
- * back are set aside for it again, until the effect ends. Leases that outlive it stay.
+ * its requests together stay within these bytes, they go past every wait queue and never wait. Bytes that its leases give
+ * back are reserved for it again, until the effect ends. Leases that outlive it stay.
  *
  * Reads in the effect draw from it too, so their bytes count among these. See `BufferPool.reserve`.
  *
@@ -947,7 +947,7 @@ export const withBudget: Accessors.OfPool<StagingPool, Pool>["withBudget"] = Bou
  *
  * Effect.replicateEffect(job, 16, { concurrency: "unbounded" }).pipe(
  *   Effect.andThen(StagingPool.stats),
- *   Effect.map(({ activeBlocks, setAsideBytes, waiters }) => [activeBlocks, setAsideBytes, waiters]),
+ *   Effect.map(({ activeBlocks, reservedBytes, waiters }) => [activeBlocks, reservedBytes, waiters]),
  *   Effect.provide(StagingPool.layer({ maxBytes: "4 KiB", onExhausted: "wait" }))
  * ) // => [0, 0, 0]
  * ```
@@ -959,7 +959,7 @@ export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = BoundAcce
 
 /**
  * Runs an effect that does not know beforehand how much staging memory it needs: one such effect runs at a time on a
- * pool. See `BufferPool.inTurn`.
+ * pool. See `BufferPool.exclusively`.
  *
  * **Example** (As many rows as the data have)
  *
@@ -970,7 +970,7 @@ export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = BoundAcce
  * const job = (rows: ReadonlyArray<number>) =>
  *   Effect.forEach(rows, (bytes) => Effect.andThen(Effect.yieldNow, StagingPool.allocate(bytes, Uint8Array))).pipe(
  *     Effect.scoped,
- *     StagingPool.inTurn
+ *     StagingPool.exclusively
  *   )
  *
  * Effect.forEach([[512, 256], [256, 512], [1024]], job, { concurrency: "unbounded" }).pipe(
@@ -982,4 +982,4 @@ export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = BoundAcce
  * @category resource management
  * @since 0.1.0
  */
-export const inTurn: Accessors.OfPool<StagingPool, Pool>["inTurn"] = BoundAccessors.inTurn(StagingPool)
+export const exclusively: Accessors.OfPool<StagingPool, Pool>["exclusively"] = BoundAccessors.exclusively(StagingPool)

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
-import { shown } from "../../domain/arguments/ShownValue.ts"
+import { formatted } from "../../domain/arguments/Format.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { invalidRequest } from "../../domain/GpuError.ts"
@@ -58,7 +58,7 @@ export interface DownloadOptions extends TransferOptions {
 export interface ThroughOptions extends ChunkOptions {
   /**
    * The most bytes that one chunk has of the pool at one time: its own, and what the function allocates. A chunk begins when
-   * these are set aside (`BufferPool.reserve`), so chunks never have memory and wait for each other. Without it a chunk begins
+   * these are reserved (`BufferPool.reserve`), so chunks never have memory and wait for each other. Without it a chunk begins
    * when there is memory for itself.
    */
   readonly reserve?: MemoryLimit.ByteAmount | undefined
@@ -122,7 +122,7 @@ export const cutOf = (operation: string, options: ChunkOptions | undefined, { de
   if (!Number.isInteger(inFlight) || inFlight < 1 || inFlight > 64) {
     throw invalidRequest(
       operation,
-      `inFlight ${shown(inFlight)} is no whole number from 1 to 64`,
+      `inFlight ${formatted(inFlight)} is no whole number from 1 to 64`,
       "Pass 2, or leave it out."
     )
   }
@@ -131,7 +131,7 @@ export const cutOf = (operation: string, options: ChunkOptions | undefined, { de
   if (chunkBytes === 0 || chunkBytes % 4 !== 0) {
     throw invalidRequest(
       operation,
-      `chunkSize ${shown(chunkSize)} is no multiple of 4 bytes`,
+      `chunkSize ${formatted(chunkSize)} is no multiple of 4 bytes`,
       `Pass bytes, as "1 MiB".`
     )
   }

@@ -7,9 +7,9 @@ import * as Mapping from "../../../src/services/buffers/mapping/Mapping.ts"
 import * as SubRegion from "../../../src/services/buffers/SubRegion.ts"
 import * as KernelCache from "../../../src/services/device/KernelCache.ts"
 import * as QueueEvent from "../../../src/services/device/QueueEvent.ts"
+import * as Backpressure from "../../../src/services/queue/Backpressure.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../../src/services/queue/MemoryObjects.ts"
-import * as RecordingLimit from "../../../src/services/queue/RecordingLimit.ts"
 import type { Scene, Stage } from "../Stage.ts"
 
 const shared = (stage: Stage, size = 64) => Effect.flatMap(BufferPool.allocate(size), stage.share)
@@ -60,7 +60,7 @@ export const commands: ReadonlyArray<Scene> = [
     host: { latency: "1 millis" },
     run: (stage) =>
       Effect.gen(function*() {
-        yield* RecordingLimit.set({ maxCommands: 2, maxBytes: 64 })
+        yield* Backpressure.set({ maxCommands: 2, maxBytes: 64 })
         const [x, y] = yield* Effect.all([shared(stage), shared(stage)])
         const recorded = Effect.gen(function*() {
           yield* CommandQueue.fill(x, 1)

@@ -53,12 +53,12 @@ const jobs: ReadonlyArray<(random: Random, owner: number) => Job> = [
 
 /** It asks while it holds, and so has to pass a reservation that waits: not where the line is served strictly in order. */
 const turn = (random: Random, owner: number): Job =>
-  BufferPool.inTurn(BufferPool.use(32, () => loan(random.pick([16, 32]), owner)))
+  BufferPool.exclusively(BufferPool.use(32, () => loan(random.pick([16, 32]), owner)))
 
 const program = (seed: number): Scene => {
   const random = new Random(seed)
-  const maxOvertakes = random.pick([0, 16])
-  const allowed = maxOvertakes === 0 ? jobs : [...jobs, turn]
+  const maxBypasses = random.pick([0, 16])
+  const allowed = maxBypasses === 0 ? jobs : [...jobs, turn]
   const fibers = Array.from(
     { length: random.integer(2, 3) },
     (_, fiber) =>
@@ -75,7 +75,7 @@ const program = (seed: number): Scene => {
       maxBytes: random.pick([largest, largest + 32, 2 * largest]),
       onExhausted: "wait",
       clear: random.pick(["never", "acquire"] as const),
-      maxOvertakes
+      maxBypasses
     },
     run: () =>
       Effect.forEach(fibers, (steps) => Effect.all(steps, { discard: true }), {

@@ -89,11 +89,12 @@ export const reservations: ReadonlyArray<Scene> = [
   {
     name: "jobs that cannot say what they need take turns",
     pool: { maxBytes: 64, onExhausted: "wait" },
-    run: () => atOnce(BufferPool.inTurn(twice(32)), BufferPool.inTurn(twice(32)), BufferPool.reserve(twice(32), 64))
+    run: () =>
+      atOnce(BufferPool.exclusively(twice(32)), BufferPool.exclusively(twice(32)), BufferPool.reserve(twice(32), 64))
   },
   {
     name: "jobs that wait for each other are told, and try again",
-    pool: { maxBytes: 64, onExhausted: "wait", suspectAfter: "10 millis" },
+    pool: { maxBytes: 64, onExhausted: "wait", deadlockTimeout: "10 millis" },
     run: () => {
       const stubborn = Effect.retry(twice(32), { while: (error) => error.isRetryable, times: 20 })
       return atOnce(stubborn, stubborn)
@@ -102,7 +103,7 @@ export const reservations: ReadonlyArray<Scene> = [
   {
     name: "jobs that wait for each other are told, on a slow device",
     host: { latency: "1 millis" },
-    pool: { maxBytes: 96, onExhausted: "wait", suspectAfter: "10 millis" },
+    pool: { maxBytes: 96, onExhausted: "wait", deadlockTimeout: "10 millis" },
     run: () => atOnce(twice(48), twice(48), BufferPool.reserve(twice(32), 64)),
     mayFail: ["OutOfMemory"]
   }

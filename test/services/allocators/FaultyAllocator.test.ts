@@ -209,7 +209,7 @@ describe("delayed allocations", () => {
 })
 
 describe("a pool over a faulty allocator", () => {
-  it.effect("climbs its ladder when the driver refuses, and gets what the next call gives", () => {
+  it.effect("climbs its fallback when the driver refuses, and gets what the next call gives", () => {
     const faults = FaultyAllocator.makeFaults()
     return Effect.gen(function*() {
       yield* hold([4096])

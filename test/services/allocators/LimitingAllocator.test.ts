@@ -65,14 +65,14 @@ describe("a limiting allocator", () => {
       assert.isTrue(error.isRetryable)
       assert.include(
         error.message,
-        "500 bytes could not be allocated under maxBytes 1000 B: 600 B are allocated and 0 B reserved"
+        "500 bytes could not be allocated under maxBytes 1000 B: 600 B are allocated and 0 B pending"
       )
-      const { activeBytes, limit, pooled, rungs } = yield* outOfMemoryOf(Allocator.allocate(500))
-      deepStrictEqual({ activeBytes, limit, pooled, rungs }, {
+      const { activeBytes, limit, pooled, stepsTried } = yield* outOfMemoryOf(Allocator.allocate(500))
+      deepStrictEqual({ activeBytes, limit, pooled, stepsTried }, {
         activeBytes: 600,
         limit: 1000,
         pooled: false,
-        rungs: []
+        stepsTried: []
       })
     }).pipe(Effect.scoped, Effect.provide(limited({ maxBytes: 1000 }))))
 
@@ -161,8 +161,8 @@ describe("the count", () => {
     Effect.gen(function*() {
       const { faults } = yield* Host.Host
       const running = yield* Effect.forkChild(Allocator.allocate(60), { startImmediately: true })
-      const { activeBytes, isRetryable, reservedBytes } = yield* outOfMemoryOf(Allocator.allocate(50))
-      deepStrictEqual([activeBytes, reservedBytes, isRetryable], [0, 60, true])
+      const { activeBytes, isRetryable, pendingBytes } = yield* outOfMemoryOf(Allocator.allocate(50))
+      deepStrictEqual([activeBytes, pendingBytes, isRetryable], [0, 60, true])
       yield* Fiber.interrupt(running)
       strictEqual(faults.allocations, 0)
       faults.delay({ allocations: 0 })
@@ -185,7 +185,7 @@ describe("the count", () => {
       const { allocate, freeUnsafe } = yield* Allocator.Allocator
       const running = yield* Effect.forkChild(allocate(60), { startImmediately: true })
       const stopped = yield* Effect.forkChild(Fiber.interrupt(running), { startImmediately: true })
-      strictEqual((yield* outOfMemoryOf(allocate(50))).reservedBytes, 60)
+      strictEqual((yield* outOfMemoryOf(allocate(50))).pendingBytes, 60)
       yield* TestClock.adjust(10)
       yield* Fiber.join(stopped)
       strictEqual((yield* outOfMemoryOf(allocate(50))).activeBytes, 60)
@@ -247,12 +247,12 @@ class Watch {
 
 const everyMilli = Schedule.spaced("1 milli")
 
-/** Asks until it is served, fails for good, or is interrupted when its patience is over; holds; releases. */
-const program = ({ bytes, holds, patience }: { bytes: number; holds: number; patience: number }) =>
+/** Asks until it is served, fails for good, or is interrupted when its waitPolicy is over; holds; releases. */
+const program = ({ bytes, holds, waitPolicy }: { bytes: number; holds: number; waitPolicy: number }) =>
   Effect.andThen(Allocator.allocate(bytes), Effect.sleep(holds)).pipe(
     Effect.scoped,
     Effect.retry({ while: (error) => error.reason._tag === "OutOfMemory", schedule: everyMilli }),
-    Effect.timeoutOption(patience),
+    Effect.timeoutOption(waitPolicy),
     Effect.exit
   )
 
@@ -260,7 +260,7 @@ describe("64 fibers under one limit", () => {
   const limit = 1000
   const bytes = fc.integer({ min: 1, max: 300 })
   const millis = fc.integer({ min: 0, max: 20 })
-  const fiber = fc.record({ bytes, holds: millis, patience: fc.integer({ min: 1, max: 60 }) })
+  const fiber = fc.record({ bytes, holds: millis, waitPolicy: fc.integer({ min: 1, max: 60 }) })
   const faults = fc.array(
     fc.record({ nth: fc.integer({ min: 1, max: 100 }), error: fc.constant("DriverError" as const) })
   )
@@ -333,7 +333,7 @@ describe("a pool over a limiting allocator", () => {
         events()
         strictEqual((yield* limitOf(Effect.scoped(BufferPool.allocate(101)))).limit, 100)
         deepStrictEqual(events(), [])
-        yield* hasStats({ heldBytes: 90, reservedBytes: 0 })
+        yield* hasStats({ heldBytes: 90, pendingBytes: 0 })
       })))
 
   it.effect("shares the limit with another one, and gives everything back at its end", () =>
@@ -356,7 +356,7 @@ describe("a pool over a limiting allocator", () => {
       yield* Effect.scoped(Effect.gen(function*() {
         const pool = yield* BufferPool.make()
         yield* Effect.forkChild(pool.use(60, () => Effect.void), { startImmediately: true })
-        strictEqual((yield* outOfMemoryOf(Allocator.allocate(50))).reservedBytes, 60)
+        strictEqual((yield* outOfMemoryOf(Allocator.allocate(50))).pendingBytes, 60)
       }))
       strictEqual(faults.allocations, 0)
       faults.delay({ allocations: 0 })

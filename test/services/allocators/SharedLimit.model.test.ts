@@ -83,7 +83,12 @@ const run = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>, maxBytes: nu
     [Infinity, maxBytes, Infinity],
     (own) =>
       Scope.provide(
-        BufferPool.make({ sizePolicy: SizePolicy.exact, maxBytes: own, onExhausted: "wait", suspectAfter: Infinity }),
+        BufferPool.make({
+          sizePolicy: SizePolicy.exact,
+          maxBytes: own,
+          onExhausted: "wait",
+          deadlockTimeout: Infinity
+        }),
         home
       )
   )
@@ -138,16 +143,16 @@ const run = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>, maxBytes: nu
     const managed = stats.reduce((sum, { managedBytes }) => sum + managedBytes, 0)
     const used = managed + own.reduce((sum, { size }) => sum + size, 0)
     assert.isAtMost(used, limit)
-    const idle = stats.reduce((sum, { heldBytes, setAsideBytes }) => sum + heldBytes - setAsideBytes, 0)
+    const idle = stats.reduce((sum, { heldBytes, reservedBytes }) => sum + heldBytes - reservedBytes, 0)
     for (const { bytes, reserved } of isRich ? asked : []) {
       assert.isTrue(reserved.hasAll || !reserved.hasBegun, `${bytes} bytes are reserved, and not there`)
     }
     for (const [index, pool] of pools.entries()) {
       const first = asked.find((one) => one.pool === pool && !isServed(one))
       if (first === undefined || !isRich) continue
-      const { heldBytes, managedBytes, setAsideBytes } = stats[index]!
+      const { heldBytes, managedBytes, reservedBytes } = stats[index]!
       const fits = first.bytes <= limit - used + idle &&
-        first.bytes <= (yield* pool.maxBytes) - setAsideBytes - managedBytes + heldBytes
+        first.bytes <= (yield* pool.maxBytes) - reservedBytes - managedBytes + heldBytes
       assert.isFalse(fits, `pool ${index} waits for ${first.bytes} of ${limit - used} free and ${idle} idle bytes`)
     }
   })

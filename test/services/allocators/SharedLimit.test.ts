@@ -93,7 +93,7 @@ describe("two pools on one limited allocator", () => {
     }).pipe(Effect.scoped, Effect.provide(limited)))
 
   it.effect.each([["one limit", limited], ["a limit within a limit", nested]] as const)(
-    "end a standstill under %s between jobs that hold memory of one and wait for the other",
+    "end a deadlock under %s between jobs that hold memory of one and wait for the other",
     ([, layer]) =>
       Effect.gen(function*() {
         const [frames, tables] = yield* both
@@ -188,7 +188,7 @@ describe("two pools on one limited allocator", () => {
       )
     ))
 
-  it.effect("see no standstill while a job of another pool works", () =>
+  it.effect("see no deadlock while a job of another pool works", () =>
     Effect.gen(function*() {
       const pools = yield* Effect.all([BufferPool.make(patient), BufferPool.make(patient), BufferPool.make(patient)])
       const scope = yield* Scope.make()
@@ -299,7 +299,7 @@ describe("two pools on one limited allocator", () => {
       strictEqual((yield* frames.stats).heldBytes, 0)
     }).pipe(Effect.scoped, Effect.provide(limited)))
 
-  it.effect("find the standstill of jobs under the own limit of one while the other works", () =>
+  it.effect("find the deadlock of jobs under the own limit of one while the other works", () =>
     Effect.gen(function*() {
       const own = yield* BufferPool.make({ maxBytes: 2048, sizePolicy: SizePolicy.exact, onExhausted: "wait" })
       const [other] = yield* both

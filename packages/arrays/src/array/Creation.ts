@@ -6,11 +6,11 @@
 import { attempt, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { isFloat } from "effect-gpu-pool/Operation"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import { holds } from "../kernels/expression/Expression.ts"
 import { elementHint, isDataFirst, ofArray } from "./ArrayProblem.ts"
@@ -116,7 +116,7 @@ const filled = <D extends DType.DType>(
 const valueProblem = (operation: string, value: number, dtype: DType.DType): GpuError | undefined =>
   typeof value === "number" && holds(dtype, value) ? undefined : invalidRequest(
     operation,
-    `the value ${shown(value)} is no ${dtype}`,
+    `the value ${formatted(value)} is no ${dtype}`,
     elementHint(value, "Pass a number.")
   )
 
@@ -390,7 +390,7 @@ const sequenceOf = (operation: string, numbers: ReadonlyArray<unknown>): Sequenc
   }
   const [start, stop, step = 1] = numbers.length === 1 ? [0, numbers[0]] : numbers
   if (!isFinite(start) || !isFinite(stop) || !isFinite(step)) {
-    return finiteProblem(operation, `start ${shown(start)}, stop ${shown(stop)} and step ${shown(step)}`)
+    return finiteProblem(operation, `start ${formatted(start)}, stop ${formatted(stop)} and step ${formatted(step)}`)
   }
   // Adding 0 turns a negative zero into 0.
   return step === 0
@@ -496,7 +496,7 @@ export const linspace = <D extends "f32" | "f16" | "f64" = "f32">(
   const wrong = Shape.problem(operation, [count]) ?? floatProblem(operation, dtype) ??
     (isFinite(start) && isFinite(stop)
       ? endsProblem(operation, dtype, start, stop)
-      : finiteProblem(operation, `start ${shown(start)} and stop ${shown(stop)}`))
+      : finiteProblem(operation, `start ${formatted(start)} and stop ${formatted(stop)}`))
   if (wrong !== undefined) return wrong
   const last = endpoint ? Math.max(0, count - 1) : count
   const scalars = { start, stop, step: distance(dtype, start, stop, last), last, middle: Math.floor(last / 2) + 1 }
@@ -581,7 +581,7 @@ export const eye = <D extends DType.DType = "f32">(rows: number, options?: EyeOp
   const shape = [rows, columns]
   const wrong = Shape.problem(operation, shape) ?? (holds("i32", diagonal) ? undefined : invalidRequest(
     operation,
-    `the diagonal ${shown(diagonal)} is no whole number of 32 bits`,
+    `the diagonal ${formatted(diagonal)} is no whole number of 32 bits`,
     "0 is the main diagonal, 1 the one above it, -1 the one below."
   ))
   if (wrong !== undefined) return wrong

@@ -7,10 +7,10 @@ import { BufferPool } from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
 import * as Lease from "effect-gpu-pool/Lease"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -22,7 +22,7 @@ import * as Shape from "./layout/Shape.ts"
 export const dtypeProblem = (operation: string, dtype: DType.DType): GpuError | undefined =>
   DType.isDType(dtype) ? undefined : invalidRequest(
     operation,
-    `there is no element type ${shown(dtype)}`,
+    `there is no element type ${formatted(dtype)}`,
     `Use "f32", "i32", "u32", or "f16" and "f64" where the device has them.`
   )
 

@@ -8,10 +8,10 @@
  */
 import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { release } from "effect-gpu-pool/Lease"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Expr from "../kernels/Expr.ts"
@@ -145,7 +145,7 @@ const choicesProblem = (operation: string, options: ReductionOptions | undefined
   const keepDims: unknown = options?.keepDims
   return keepDims === undefined || typeof keepDims === "boolean" ? undefined : invalidRequest(
     operation,
-    `keepDims is ${shown(keepDims)}`,
+    `keepDims is ${formatted(keepDims)}`,
     "Pass true to leave axes of length 1, or leave it out."
   )
 }

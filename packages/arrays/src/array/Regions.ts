@@ -6,11 +6,11 @@
 import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type * as MemoryLimit from "effect-gpu-pool/BufferPool"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
-import { checkedStep } from "effect-gpu-pool/CheckedStep"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
+import { validated } from "effect-gpu-pool/Validated"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
@@ -54,9 +54,9 @@ type Scoped<A, E, R> = Effect.Effect<
  */
 export interface RegionOptions {
   /**
-   * The most bytes that its arrays have at one time, results included. It begins when these bytes are set aside, and
+   * The most bytes that its arrays have at one time, results included. It begins when these bytes are reserved, and
    * then waits for no other program (`BufferPool.reserve`). Without it, array scopes in a pool whose requests wait run
-   * one after the other (`BufferPool.inTurn`).
+   * one after the other (`BufferPool.exclusively`).
    */
   readonly reserve?: MemoryLimit.ByteAmount | undefined
 }
@@ -69,16 +69,16 @@ interface Region {
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R>
 }
 
-/** Runs an array scope when its memory is set aside, or in its turn. */
+/** Runs an array scope when its memory is reserved, or in its turn. */
 const admitted = <A, E, R>(
   region: Effect.Effect<A, E, R>,
   options: RegionOptions | undefined
 ): Effect.Effect<A, E | GpuError, R | BufferPool.BufferPool> =>
-  checkedStep(
+  validated(
     "DeviceArray.scoped",
     (operation): Effect.Effect<A, E | GpuError, R | BufferPool.BufferPool> =>
       optionsProblem(operation, options, known) ??
-        (options?.reserve === undefined ? BufferPool.inTurn(region) : BufferPool.reserve(region, options.reserve))
+        (options?.reserve === undefined ? BufferPool.exclusively(region) : BufferPool.reserve(region, options.reserve))
   )
 
 const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, GpuError> =>
@@ -93,7 +93,7 @@ const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gpu
  * arrays and records of them.
  *
  * In a pool whose requests wait, programs that keep all their arrays in array scopes cannot wait for each other for
- * ever: an array scope begins when the bytes that it reserves are set aside, or else in its turn. See
+ * ever: an array scope begins when the bytes that it reserves are reserved, or else in its turn. See
  * {@link RegionOptions}. A program that keeps arrays between two array scopes has memory while it waits: put one array
  * scope around both.
  *

@@ -7,9 +7,9 @@ import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted, isArray } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { isArray, shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { ofArray } from "./ArrayProblem.ts"
@@ -126,7 +126,7 @@ const isOptions = (value: unknown): boolean =>
 const modeProblem = (mode: TakeOptions["mode"]): GpuError | undefined =>
   mode === undefined || mode === "clip" || mode === "wrap"
     ? undefined
-    : invalidRequest(operation, `there is no mode ${shown(mode)}`, `Use "clip" or "wrap".`)
+    : invalidRequest(operation, `there is no mode ${formatted(mode)}`, `Use "clip" or "wrap".`)
 
 /** How many positions there are, and where, as errors name it. */
 const extent = (self: DeviceArray, axis: number | undefined): { readonly length: number; readonly where: string } =>

@@ -7,12 +7,12 @@ import { attempt, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type { BufferPool } from "effect-gpu-pool/BufferPool"
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as HostData from "effect-gpu-pool/HostData"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { PooledBuffer } from "effect-gpu-pool/PooledBuffer"
-import { shown } from "effect-gpu-pool/ShownValue"
 import { wrongArgument } from "effect-gpu-pool/WrongArgument"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
@@ -258,7 +258,7 @@ export const fromLease: {
   if (rest < 0 || offset < 0) {
     return invalidRequest(
       operation,
-      `the offset ${shown(offset)} is no element of a lease of ${lease.size} bytes`,
+      `the offset ${formatted(offset)} is no element of a lease of ${lease.size} bytes`,
       "Pass the index of the first element, not of its byte."
     )
   }

@@ -5,8 +5,8 @@
  */
 import { attempt } from "effect-gpu-pool/ArgumentProblem"
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted, isArray } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
-import { isArray, shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import { ofArray } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
@@ -153,7 +153,7 @@ const rangesProblem = (
   if (!isArray(ranges)) {
     return invalidRequest(
       operation,
-      `the ranges are ${shown(ranges)}`,
+      `the ranges are ${formatted(ranges)}`,
       "Pass an array with a position or { start, stop, step } for each axis."
     )
   }

@@ -6,11 +6,11 @@
  * @since 0.1.0
  */
 import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import type { NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { shown } from "effect-gpu-pool/ShownValue"
 import type { Widened } from "effect-gpu-pool/ValueType"
 import type * as Expr from "./Expr.ts"
 import { answerOf, declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
@@ -175,7 +175,7 @@ const outputsOf = <Args extends ReadonlyArray<NumericArgument>>(
     ? answered as Readonly<Record<string, Expr.Expr | undefined>>
     : invalidRequest(
       operation,
-      `its function outputs answered ${shown(answered)}`,
+      `its function outputs answered ${formatted(answered)}`,
       "Return an object with an expression for each output, by its name."
     )
 }

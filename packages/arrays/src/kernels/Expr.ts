@@ -10,9 +10,9 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { withArticle } from "effect-gpu-pool/Format"
 import { invalidRequest } from "effect-gpu-pool/GpuError"
 import { type ExprType, type Operation, operations } from "effect-gpu-pool/Operation"
-import { withArticle } from "effect-gpu-pool/ShownValue"
 import { dual } from "effect/Function"
 import {
   above,

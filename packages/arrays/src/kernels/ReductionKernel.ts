@@ -7,7 +7,6 @@
 import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type { BufferPool } from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import { checkedStep } from "effect-gpu-pool/CheckedStep"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
 import type { DType } from "effect-gpu-pool/DType"
@@ -15,6 +14,7 @@ import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import { fixedList } from "effect-gpu-pool/Kernel"
 import { showingKernel } from "effect-gpu-pool/KernelLine"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { validated } from "effect-gpu-pool/Validated"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Inputs } from "./ElementwiseKernel.ts"
@@ -410,7 +410,7 @@ export const run = <const Args extends ReadonlyArray<InputArgument>, Result>(
   args: DispatchArguments<Args>,
   count: number
 ): Effect.Effect<Result, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
-  checkedStep("ReductionKernel.run", () => {
+  validated("ReductionKernel.run", () => {
     const reduction = kernel?.reduction
     if (isGpuError(reduction)) return reduction
     if (!(reduction instanceof Reduction.Reduction)) {

@@ -8,7 +8,6 @@
 import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type { BufferPool } from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import { checkedStep } from "effect-gpu-pool/CheckedStep"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
 import type { DType } from "effect-gpu-pool/DType"
@@ -16,6 +15,7 @@ import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import { fixedList } from "effect-gpu-pool/Kernel"
 import { showingKernel } from "effect-gpu-pool/KernelLine"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { validated } from "effect-gpu-pool/Validated"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Inputs } from "./ElementwiseKernel.ts"
@@ -266,7 +266,7 @@ export const run = <const Args extends ReadonlyArray<InputArgument>, D extends D
   count: number,
   options?: ScanRunOptions
 ): Effect.Effect<PooledBuffer, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
-  checkedStep("ScanKernel.run", () => {
+  validated("ScanKernel.run", () => {
     const scan = kernel?.scan
     if (isGpuError(scan)) return scan
     if (!(scan instanceof Scan.Scan)) return noKernel("ScanKernel.run", kernel, "ScanKernel.make")

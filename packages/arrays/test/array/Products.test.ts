@@ -193,7 +193,7 @@ describe("products of arrays", () => {
         assert.isTrue(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause), `k = ${k}`)
         yield* Scope.close(scope, Exit.void)
         const stats = yield* opened.pool.stats
-        deepStrictEqual([stats.activeBlocks, stats.reservedBytes], [0, 0], `k = ${k}`)
+        deepStrictEqual([stats.activeBlocks, stats.pendingBytes], [0, 0], `k = ${k}`)
         isConsistent(stats, opened.driverObjects)
         yield* Effect.andThen(opened.closePool, opened.closeHost)
       }

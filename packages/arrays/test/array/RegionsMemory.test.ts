@@ -62,7 +62,7 @@ describe("32 programs of arrays in a pool that has no room for two of them", () 
           assert(exit !== undefined, "a program waits for more than five seconds")
           deepStrictEqual(exit, Exit.succeed(Array.from({ length: programsAtOnce }, () => 5)))
           yield* Fiber.join(all)
-          yield* hasStats({ activeBlocks: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })
+          yield* hasStats({ activeBlocks: 0, pendingBytes: 0, reservedBytes: 0, waiters: 0 })
         }).pipe(Effect.provide(layer(options))))
     }
   }

@@ -366,8 +366,8 @@ layer(strictHost)("transfers on the host", (it) => {
         if (Exit.isFailure(yield* Fiber.await(fiber))) interrupted++
         // a driver call under way ends on its own, and its memory becomes a held block
         yield* nextTurn
-        const { activeBlocks, reservedBytes } = yield* BufferPool.stats
-        deepStrictEqual([activeBlocks, reservedBytes], [0, 0], `interrupted at step ${k}`)
+        const { activeBlocks, pendingBytes } = yield* BufferPool.stats
+        deepStrictEqual([activeBlocks, pendingBytes], [0, 0], `interrupted at step ${k}`)
       }
       assert.isAbove(interrupted, 50)
     }))

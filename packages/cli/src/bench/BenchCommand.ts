@@ -4,8 +4,8 @@
  * @internal
  */
 import * as Devices from "effect-gpu-pool/Devices"
+import { json as asJson } from "effect-gpu-pool/Format"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
-import { json as asJson } from "effect-gpu-pool/ShownValue"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"

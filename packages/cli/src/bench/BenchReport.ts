@@ -5,8 +5,8 @@
  * @internal
  */
 import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
+import { line } from "effect-gpu-pool/Format"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
-import { line } from "effect-gpu-pool/ShownValue"
 import type { Style } from "../Output.ts"
 import * as Shown from "../Shown.ts"
 import type { Allocation, DeviceFigures, Transfer } from "./DeviceFigures.ts"

@@ -8,15 +8,15 @@ import type { DeviceDetails, ImageDetails } from "effect-gpu-pool/DeviceDetails"
 import type { Choice } from "effect-gpu-pool/Devices"
 import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
 import type { DriverFacts } from "effect-gpu-pool/DriverFacts"
+import { line } from "effect-gpu-pool/Format"
 import type { ListedDevice, Named } from "effect-gpu-pool/ListedDevice"
-import { line } from "effect-gpu-pool/ShownValue"
 import * as Shown from "../Shown.ts"
 import * as Table from "../Table.ts"
 
 export type Device = ListedDevice
 
 /** A device that was opened, or why it could not be. */
-export interface Opened {
+export interface OpenedDevice {
   readonly device: Device
   readonly details: DeviceDetails | undefined
 }
@@ -62,7 +62,7 @@ export interface Report {
 export const make = (devices: ReadonlyArray<ListedDevice>, choice: Choice | undefined): Report =>
   reportOf(devices.map(reported), choice)
 
-export const verbose = (devices: ReadonlyArray<Opened>, choice: Choice | undefined): Report =>
+export const verbose = (devices: ReadonlyArray<OpenedDevice>, choice: Choice | undefined): Report =>
   reportOf(
     devices.map(({ details, device }) => ({
       ...reported(device),

@@ -4,7 +4,7 @@
  * @internal
  */
 import type { DriverFact } from "effect-gpu-pool/DriverFacts"
-import { line, list } from "effect-gpu-pool/ShownValue"
+import { line, list } from "effect-gpu-pool/Format"
 import * as Shown from "../Shown.ts"
 import type { Report, ReportedDetails, ReportedDevice } from "./DeviceReport.ts"
 

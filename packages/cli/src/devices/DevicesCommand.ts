@@ -6,8 +6,8 @@
  */
 import { detailsOf } from "effect-gpu-pool/DeviceDetails"
 import * as Devices from "effect-gpu-pool/Devices"
+import { json as asJson } from "effect-gpu-pool/Format"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import { json as asJson } from "effect-gpu-pool/ShownValue"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
@@ -38,7 +38,7 @@ const selectsSomething = (choice: Devices.Choice): Effect.Effect<unknown, GpuErr
   choice.selector === undefined ? Effect.void : Devices.firstUsable(choice)
 
 /** A device that does not open is no failure either: the list says why. */
-const opened = (device: DeviceReport.Device): Effect.Effect<DeviceReport.Opened> =>
+const opened = (device: DeviceReport.Device): Effect.Effect<DeviceReport.OpenedDevice> =>
   device.device === undefined || device.unusable !== undefined
     ? Effect.succeed({ device, details: undefined })
     : Effect.match(detailsOf(device), {

@@ -3,11 +3,11 @@
  *
  * @internal
  */
-import { list } from "effect-gpu-pool/ShownValue"
+import { list } from "effect-gpu-pool/Format"
 import * as InstallCommands from "./InstallCommands.ts"
 import type { Remedy } from "./InstallCommands.ts"
 import type { Machine, SystemParts } from "./Machine.ts"
-import type { Tried, TriedDevice } from "./Tried.ts"
+import type { ProbedDevice, ProbeResult } from "./ProbeResult.ts"
 
 /** Something that a backend needs. */
 export interface Part {
@@ -23,7 +23,7 @@ export interface Diagnosis {
   readonly works: boolean
   /** Whether the backend can use GPUs. The host backend cannot. */
   readonly forGpus: boolean
-  readonly devices: Tried
+  readonly devices: ProbeResult
   /** Why it does not work, or null. */
   readonly why: string | null
   readonly parts: ReadonlyArray<Part>
@@ -74,7 +74,7 @@ const openCl: Needs = {
 const needs: ReadonlyArray<Needs> = [webGpu, openCl]
 
 /** `tried` is a text where the process that tried it ended before it could tell anything. */
-export const diagnose = (backend: string, machine: Machine, tried: Tried | string): Diagnosis => {
+export const diagnose = (backend: string, machine: Machine, tried: ProbeResult | string): Diagnosis => {
   const devices = typeof tried === "string" ? [] : tried
   const works = devices.some(({ why }) => why === null)
   const wants = needs.find((one) => one.backend === backend)
@@ -89,7 +89,7 @@ export const diagnose = (backend: string, machine: Machine, tried: Tried | strin
   }
 }
 
-const whyNot = (tried: Tried | string): string =>
+const whyNot = (tried: ProbeResult | string): string =>
   typeof tried === "string" ? tried : list([...new Set(tried.map(({ why }) => why ?? ""))], "; ", 4, 400)
 
 const partsOf = (wants: Needs, machine: Machine): ReadonlyArray<Part> => {
@@ -115,7 +115,7 @@ const systemParts = ({ drivers }: Needs, system: SystemParts): ReadonlyArray<Par
 ]
 
 /** How to install all that is missing, so that the user need not run `doctor` again after each part. */
-const remedied = (wants: Needs, machine: Machine, tried: Tried | string): ReadonlyArray<Remedy> => {
+const remedied = (wants: Needs, machine: Machine, tried: ProbeResult | string): ReadonlyArray<Remedy> => {
   if (wants.runtime(machine) !== undefined) return [newer(machine)]
   const [npm, ...system] = partsOf(wants, machine)
   const missing = system.filter(({ found }) => !found).map(({ name }) => name)
@@ -146,7 +146,7 @@ const misled = (wants: Needs, machine: Machine): Remedy | undefined => {
 }
 
 /** All parts are there, and still it does not work. */
-const present = (wants: Needs, machine: Machine, tried: Tried | string): ReadonlyArray<Remedy> => {
+const present = (wants: Needs, machine: Machine, tried: ProbeResult | string): ReadonlyArray<Remedy> => {
   const system = wants.parts(machine)
   if (typeof tried === "string") return system === undefined ? [] : [oneByOne(wants, system)]
   return machine.denied.length > 0
@@ -163,10 +163,10 @@ const oneByOne = ({ alone, backend, drivers }: Needs, system: SystemParts): Reme
   )
 })
 
-const isUsedGpu = ({ type, why }: TriedDevice): boolean => type === "gpu" && why === null
+const isUsedGpu = ({ type, why }: ProbedDevice): boolean => type === "gpu" && why === null
 
 /** It works, and a GPU of the machine is not among its devices. */
-const bettered = (wants: Needs, machine: Machine, devices: Tried): ReadonlyArray<Remedy> => {
+const bettered = (wants: Needs, machine: Machine, devices: ProbeResult): ReadonlyArray<Remedy> => {
   if (machine.gpus.length === 0 || devices.some(isUsedGpu)) return []
   const why = `no driver offers the GPU by ${list([...new Set(machine.gpus)])}, only the processor is used`
   return machine.denied.length > 0

@@ -4,7 +4,7 @@
  * @internal
  */
 import { Backends } from "effect-gpu-pool/Devices"
-import { json as asJson } from "effect-gpu-pool/ShownValue"
+import { json as asJson } from "effect-gpu-pool/Format"
 import * as Command from "effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"

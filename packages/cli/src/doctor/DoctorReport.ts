@@ -4,12 +4,12 @@
  *
  * @internal
  */
-import { line, list } from "effect-gpu-pool/ShownValue"
+import { line, list } from "effect-gpu-pool/Format"
 import type { Style } from "../Output.ts"
 import type { Diagnosis, Part } from "./Diagnosis.ts"
 import type { Remedy } from "./InstallCommands.ts"
 import type { Machine } from "./Machine.ts"
-import type { TriedDevice } from "./Tried.ts"
+import type { ProbedDevice } from "./ProbeResult.ts"
 
 export interface Report {
   readonly version: 1
@@ -63,10 +63,10 @@ const backendLines = (diagnosis: Diagnosis, style: Style): ReadonlyArray<string>
 
 const indent = " ".repeat(8)
 
-const nameOf = ({ name, selector, type }: TriedDevice): string =>
+const nameOf = ({ name, selector, type }: ProbedDevice): string =>
   `${line(selector)} ${line(name)}${type === null ? "" : ` (${line(type)})`}`
 
-const brokenLine = (device: TriedDevice): string => `${indent}${nameOf(device)}: ${line(device.why, 400)}`
+const brokenLine = (device: ProbedDevice): string => `${indent}${nameOf(device)}: ${line(device.why, 400)}`
 
 const partLine = (style: Style) => ({ detail, found, name }: Part): string =>
   `${indent}${found ? style.good("found  ") : style.bad("missing")} ${line(name)}: ${line(detail)}`

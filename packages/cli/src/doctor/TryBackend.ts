@@ -3,19 +3,19 @@
  *
  * @internal
  */
-import { messageOf } from "effect-gpu-pool/ShownValue"
+import { messageOf } from "effect-gpu-pool/Format"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
 import * as ChildProcess from "effect/process/ChildProcess"
 import * as Stream from "effect/Stream"
 import { answerOf } from "./ChildAnswer.ts"
-import type { Tried } from "./Tried.ts"
+import type { ProbeResult } from "./ProbeResult.ts"
 
 /** Beside this file, which has the same ending. */
 const program = new URL(`./tryDevices${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url)
 
 /** Drivers compile at their first use, which takes seconds; one that takes longer than this hangs. */
-const patience = "90 seconds"
+const waitPolicy = "90 seconds"
 
 /** What came of it; a text says why nothing did. */
 export const tryBackend = Effect.fn("doctor.tryBackend")(
@@ -34,13 +34,13 @@ export const tryBackend = Effect.fn("doctor.tryBackend")(
         onSuccess: (code) => ({ code, signal: null })
       })
     ], { concurrency: "unbounded" })
-    const found = answerOf<Tried>({ stdout, stderr, ...ended })
+    const found = answerOf<ProbeResult>({ stdout, stderr, ...ended })
     return "answer" in found ? found.answer : found.why
   },
   Effect.scoped,
   Effect.timeoutOrElse({
-    duration: patience,
-    orElse: () => Effect.succeed(`its driver did not answer within ${patience}`)
+    duration: waitPolicy,
+    orElse: () => Effect.succeed(`its driver did not answer within ${waitPolicy}`)
   }),
   Effect.catch(({ message }) => Effect.succeed(message))
 )

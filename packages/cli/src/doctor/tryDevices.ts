@@ -14,7 +14,7 @@ import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { tellAnswer, tellStep } from "./ChildAnswer.ts"
-import type { Tried, TriedDevice } from "./Tried.ts"
+import type { ProbedDevice, ProbeResult } from "./ProbeResult.ts"
 
 const increment = Kernel.make({
   name: "doctor",
@@ -42,7 +42,7 @@ const compute: Effect.Effect<string | null, GpuError, BufferPool.BufferPool | Co
         : `it computes wrong numbers: ${read.join(", ")}`
     }))
 
-const tryDevice = (backend: Backend, device: ListedDevice): Effect.Effect<TriedDevice> =>
+const tryDevice = (backend: Backend, device: ListedDevice): Effect.Effect<ProbedDevice> =>
   Effect.suspend(() => {
     const selector = DeviceSelector.format(DeviceSelector.of(device))
     const name = device.device?.name ?? ""
@@ -58,7 +58,7 @@ const tryDevice = (backend: Backend, device: ListedDevice): Effect.Effect<TriedD
     })
   })
 
-const tryAll = (name: string): Effect.Effect<Tried> =>
+const tryAll = (name: string): Effect.Effect<ProbeResult> =>
   Effect.flatMap(Backends, (backends) => {
     const backend = backends.find((one) => one.name === name)
     if (backend === undefined) return Effect.die(new Error(`there is no backend ${name}`))

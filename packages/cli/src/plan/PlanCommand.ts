@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Plan from "@effect-gpu-pool/observability/Plan"
-import { json as asJson, line, thrownPlace } from "effect-gpu-pool/ShownValue"
+import { json as asJson, line, thrownPlace } from "effect-gpu-pool/Format"
 import * as Cause from "effect/Cause"
 import * as Argument from "effect/cli/Argument"
 import type * as CliError from "effect/cli/CliError"

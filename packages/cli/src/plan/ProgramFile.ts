@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { line, list, thrownPlace } from "effect-gpu-pool/ShownValue"
+import { line, list, thrownPlace } from "effect-gpu-pool/Format"
 import type * as CliError from "effect/cli/CliError"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { line, messageOf } from "effect-gpu-pool/ShownValue"
+import { line, messageOf } from "effect-gpu-pool/Format"
 import * as CliError from "effect/cli/CliError"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"

@@ -6,7 +6,7 @@
 import type { Recording } from "@effect-gpu-pool/observability/Recording"
 import * as Replay from "@effect-gpu-pool/observability/Replay"
 import type { EvictionOrder } from "effect-gpu-pool/EvictionPolicy"
-import { json as asJson } from "effect-gpu-pool/ShownValue"
+import { json as asJson } from "effect-gpu-pool/Format"
 import type { SizePolicy } from "effect-gpu-pool/SizePolicy"
 import * as Argument from "effect/cli/Argument"
 import type * as CliError from "effect/cli/CliError"

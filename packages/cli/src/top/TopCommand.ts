@@ -5,7 +5,7 @@
  * @internal
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { line, messageOf } from "effect-gpu-pool/ShownValue"
+import { line, messageOf } from "effect-gpu-pool/Format"
 import type * as Cause from "effect/Cause"
 import type * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"

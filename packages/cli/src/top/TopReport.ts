@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { json as asJson, line, list } from "effect-gpu-pool/ShownValue"
+import { json as asJson, line, list } from "effect-gpu-pool/Format"
 import type { Style } from "../Output.ts"
 import * as Shown from "../Shown.ts"
 import { table } from "../Table.ts"

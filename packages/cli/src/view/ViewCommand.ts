@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Viewer from "@effect-gpu-pool/observability/Viewer"
-import { line } from "effect-gpu-pool/ShownValue"
+import { line } from "effect-gpu-pool/Format"
 import * as Argument from "effect/cli/Argument"
 import type * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"

@@ -4,13 +4,13 @@
  * @internal
  */
 import * as CallSite from "effect-gpu-pool/CallSite"
-import type { Heard } from "effect-gpu-pool/EventHub"
+import type { ObservedMemory } from "effect-gpu-pool/EventHub"
 import { ofSections } from "effect-gpu-pool/ExclusiveSections"
 import type { Lease } from "effect-gpu-pool/Lease"
 import type { PoolBlock } from "effect-gpu-pool/PoolCore"
 import type { FreeReason, GaveUp, Happened, OfRequest, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
 import type { PoolObserver } from "effect-gpu-pool/PoolObserver"
-import { type Family, numberOf, type Patience, type Request, type RequestSource } from "effect-gpu-pool/Request"
+import { type Family, numberOf, type Request, type RequestSource, type WaitPolicy } from "effect-gpu-pool/Request"
 import type { ChargedBudget, Origin } from "effect-gpu-pool/Reservation"
 import {
   type Asked,
@@ -26,22 +26,22 @@ import {
 type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never
 
 /** A block that tells which pool made it. */
-export type ToldBlock = PoolBlock<{ readonly pooledBy: { readonly service: string } | undefined }, Family>
+export type EventBlock = PoolBlock<{ readonly pooledBy: { readonly service: string } | undefined }, Family>
 
 /** What events say of their memory. */
-export type ToldMemory = Pick<Heard, "activeBytes" | "device" | "heldBytes" | "label" | "number">
+export type EventMemory = Pick<ObservedMemory, "activeBytes" | "device" | "heldBytes" | "label" | "number">
 
 /** Is given each event, with the request that it is of, or else the budget. */
 export type Tell<R> = (event: PoolEvent, about: R | { readonly budget: ChargedBudget | undefined } | undefined) => void
 
-export abstract class EventMaker<R extends Request> implements PoolObserver<ToldBlock> {
-  protected readonly memory: ToldMemory
+export abstract class EventMaker<R extends Request> implements PoolObserver<EventBlock> {
+  protected readonly memory: EventMemory
   protected readonly now: () => number
   readonly #tell: Tell<R>
   /** When those in a queue began to wait. */
   readonly #since = new WeakMap<R, number>()
 
-  constructor(memory: ToldMemory, now: () => number, tell: Tell<R>) {
+  constructor(memory: EventMemory, now: () => number, tell: Tell<R>) {
     this.memory = memory
     this.now = now
     this.#tell = tell
@@ -54,23 +54,23 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
     this.emit({ _tag: "DriverAsked", ...this.factsOf(request), capacity }, request)
   }
 
-  leased(request: R, block: ToldBlock, from: Origin): void {
+  leased(request: R, block: EventBlock, from: Origin): void {
     const { capacity } = block
     this.emit({ _tag: "Leased", ...this.factsOf(request), from, block: block.number, capacity }, request)
   }
 
-  kept(request: R, block: ToldBlock): void {
+  kept(request: R, block: EventBlock): void {
     this.emit({ _tag: "Kept", ...this.factsOf(request), block: block.number, capacity: block.capacity }, request)
   }
 
-  released(lease: Pick<Lease, "label" | "size">, block: ToldBlock, why: Released["why"]): void {
+  released(lease: Pick<Lease, "label" | "size">, block: EventBlock, why: Released["why"]): void {
     const { label, size } = lease
     const { capacity, number } = block
     const callSite = CallSite.of(lease)
     this.emit({ _tag: "Released", pool: poolOf(block), block: number, size, capacity, label, callSite, why })
   }
 
-  freed(block: ToldBlock, why: FreeReason): void {
+  freed(block: EventBlock, why: FreeReason): void {
     this.emit({ _tag: "Freed", pool: poolOf(block), block: block.number, capacity: block.capacity, why })
   }
 
@@ -116,11 +116,14 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
     this.emit({ _tag: "HandlersAsked", ...this.factsOf(request), freed }, request)
   }
 
-  ranOut(request: R, rungs: Iterable<string>): void {
+  ranOut(request: R, stepsTried: Iterable<string>): void {
     // A part of several that are wanted together is tried again.
-    if (request.patience.isPart === true) return
+    if (request.waitPolicy.isPart === true) return
     const { activeBytes, heldBytes } = this.memory
-    this.emit({ _tag: "RanOut", ...this.factsOf(request), rungs: [...rungs], activeBytes, heldBytes }, request)
+    this.emit(
+      { _tag: "RanOut", ...this.factsOf(request), stepsTried: [...stepsTried], activeBytes, heldBytes },
+      request
+    )
   }
 
   limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
@@ -152,7 +155,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
   }
 
   protected factsOf(request: R): Omit<OfRequest, keyof Happened> {
-    const { asks, budget, callSite, label, family, patience, section, size, source } = request
+    const { asks, budget, callSite, label, family, waitPolicy, section, size, source } = request
     const from = request.from ?? section
     const queue = this.queueOf(request)
     return {
@@ -166,7 +169,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
       budgetNumber: budget?.number,
       queue: queue.isTold ? queue.label : undefined,
       callSite,
-      waitAtMost: longestWait(patience),
+      waitAtMost: longestWait(waitPolicy),
       under: from === undefined ? undefined : numberOf(from)
     }
   }
@@ -174,8 +177,9 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Told
   /** An input that makes a request known. */
   protected askedOf(what: Asked["what"], request: R): Asked {
     const { device, label, number } = this.memory
-    const { accounts, patience, section } = request
-    const how = howNow(request) + bit(patience.isPart === true, isPart) + bit(patience.onExhausted === "wait", waits) +
+    const { accounts, waitPolicy, section } = request
+    const how = howNow(request) + bit(waitPolicy.isPart === true, isPart) +
+      bit(waitPolicy.onExhausted === "wait", waits) +
       bit(accounts[0]?.number === ofSections, isSection)
     const happened = { _tag: "Asked", at: this.now(), memory: label, memoryNumber: number, device } as const
     return {
@@ -226,7 +230,7 @@ const bit = (holds: boolean, value: number): number => holds ? value : 0
 /** What may change while a request goes on. */
 const howNow = (request: Request): number => bit(request.inHandler, inHandler) + bit(request.owner.closed, ownerClosed)
 
-export const poolOf = ({ value }: ToldBlock): string => value.pooledBy?.service ?? "pool"
+export const poolOf = ({ value }: EventBlock): string => value.pooledBy?.service ?? "pool"
 
 /** How long a request may wait in a queue, in milliseconds. */
-export const longestWait = ({ onExhausted, waitAtMost }: Patience): number => onExhausted === "fail" ? 0 : waitAtMost
+export const longestWait = ({ onExhausted, waitAtMost }: WaitPolicy): number => onExhausted === "fail" ? 0 : waitAtMost

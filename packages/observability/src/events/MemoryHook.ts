@@ -4,10 +4,10 @@
  * @since 0.1.0
  */
 import { membersOf, satisfies } from "effect-gpu-pool/ArgumentProblem"
+import { formatted, json } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import type { DriverAsked, Freed, Kept, Leased, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
-import { json, shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as PoolEvents from "./PoolEvents.ts"
@@ -45,14 +45,18 @@ const operation = "MemoryHook.run"
 
 const take = (hook: MemoryHook): MemoryHook | GpuError => {
   if (typeof hook !== "object" || hook === null) {
-    return invalidRequest(operation, `${shown(hook)} was given for the hook`, "Pass an object with functions.")
+    return invalidRequest(operation, `${formatted(hook)} was given for the hook`, "Pass an object with functions.")
   }
   const given = membersOf(operation, hook, known)
   if (isGpuError(given)) return given
   const wrong = Object.entries(given).find(([, f]) => f !== undefined && typeof f !== "function")
   return wrong === undefined
     ? given
-    : invalidRequest(operation, `${wrong[0]} ${shown(wrong[1])} is no function`, "Pass a function, or leave it out.")
+    : invalidRequest(
+      operation,
+      `${wrong[0]} ${formatted(wrong[1])} is no function`,
+      "Pass a function, or leave it out."
+    )
 }
 
 /**

@@ -13,8 +13,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
-import { Ears } from "./Ears.ts"
-import { PoolEmitter } from "./PoolEmitter.ts"
+import { PoolPublisher } from "./PoolPublisher.ts"
+import { Subscribers } from "./Subscribers.ts"
 
 /**
  * Calls `f` with each event, in the step in which it happens, until it is interrupted; it never completes. Run it on a fiber of its
@@ -51,7 +51,7 @@ export const listen = (f: (event: PoolEvent) => void): Effect.Effect<never, GpuE
   functionProblem("PoolEvents.listen", "f", f) ?? Effect.withFiber((fiber) => {
     const clock = fiber.getRef(Clock.Clock)
     const now = () => clock.currentTimeMillisUnsafe()
-    const ears = Ears.of(fiber.getRef(CurrentHub))
+    const subscribers = Subscribers.of(fiber.getRef(CurrentHub))
     return Effect.callback<never>((resume) => {
       const tell = (event: PoolEvent): void => {
         try {
@@ -61,7 +61,7 @@ export const listen = (f: (event: PoolEvent) => void): Effect.Effect<never, GpuE
           resume(Effect.die(defect))
         }
       }
-      const stop = ears.add({ of: (memory) => new PoolEmitter(memory, now, tell), ofLeases: true })
+      const stop = subscribers.add({ of: (memory) => new PoolPublisher(memory, now, tell), ofLeases: true })
       return Effect.sync(stop)
     })
   })

@@ -15,7 +15,7 @@ import { textOf } from "./TextOutput.ts"
  * chrome://tracing. Each memory is a process. It has
  *
  * - counters, in bytes: `bytes in use`, of which some are active and some held, `managed bytes`, and the `limit` where there is one;
- * - slices, which may overlap: each lease under its label, and what requests wait for: `waiting` in line, `reservation` and `driver`, from
+ * - slices, which may overlap: each lease under its label, and what requests wait for: `waiting` in the wait queue, `reservation` and `driver`, from
  *   `DriverAsked` to its answer;
  * - instants: `RanOut`, `Refused`, `HandlersAsked`, `LimitChanged`, `Lost`, `Closed`, and `GaveUp` of a request that is larger than a limit, with what they say.
  *

@@ -159,7 +159,7 @@ class Writer {
       case "RanOut":
         return this.#instant(event, {
           ...requestArgs(event),
-          rungs: event.rungs.join(", "),
+          stepsTried: event.stepsTried.join(", "),
           "active bytes": event.activeBytes,
           "held bytes": event.heldBytes
         })

@@ -5,8 +5,8 @@
  * @since 0.1.0
  */
 import { valid } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Recording } from "../recording/Recording.ts"
@@ -32,13 +32,13 @@ type Line = Readonly<Record<string, unknown>>
 const parsed = (text: string, line: number): Line => {
   const value = parsedJson(text)
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value)
-  if (!isObject) valid(malformed(line, `${shown(text)} is no JSON object`, hint))
+  if (!isObject) valid(malformed(line, `${formatted(text)} is no JSON object`, hint))
   return value as Line
 }
 
 const bytesOf = (line: number, name: string, value: unknown): number => {
   if (!Number.isSafeInteger(value) || (value as number) < 0) {
-    valid(malformed(line, `${name} is ${shown(value)}, and no whole number of bytes`, hint))
+    valid(malformed(line, `${name} is ${formatted(value)}, and no whole number of bytes`, hint))
   }
   return value as number
 }
@@ -46,7 +46,7 @@ const bytesOf = (line: number, name: string, value: unknown): number => {
 /** CuPy numbers devices from 0; `MemoryHook.debugPrint` names them. */
 const deviceOf = (line: number, id: unknown): string => {
   if (typeof id !== "string" && !Number.isSafeInteger(id)) {
-    valid(malformed(line, `device_id is ${shown(id)}, and neither a number nor a name`, hint))
+    valid(malformed(line, `device_id is ${formatted(id)}, and neither a number nor a name`, hint))
   }
   return typeof id === "string" ? id : `CUDA device ${String(id)}`
 }
@@ -67,10 +67,10 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
   }
 
   #line(line: Line, number: number): void {
-    for (const name in line) if (!known.has(name)) this.#log.leaveOut(`member ${shown(name)}`, `line ${number}`)
+    for (const name in line) if (!known.has(name)) this.#log.leaveOut(`member ${formatted(name)}`, `line ${number}`)
     const event = line["hook"]
     const action = actions.get(event)
-    if (action === undefined) return this.#log.leaveOut(`lines of the hook ${shown(event)}`, `line ${number}`)
+    if (action === undefined) return this.#log.leaveOut(`lines of the hook ${formatted(event)}`, `line ${number}`)
     const { block, device_id, mem_ptr, mem_size, pool, size = mem_size } = line
     const capacity = bytesOf(number, "mem_size", mem_size)
     const device = deviceOf(number, device_id)

@@ -4,8 +4,8 @@
  * @internal
  */
 import { valid } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { shown } from "effect-gpu-pool/ShownValue"
 import { parsedJson } from "./TextInput.ts"
 
 /** How deep the objects of a member are: 1 in `{"name": [{}]}`, 2 in `{"name": [[{}]]}`. */
@@ -127,7 +127,7 @@ export class JsonElements {
     this.#begin = undefined
     const value = parsedJson(text)
     if (typeof value !== "object" || value === null) {
-      valid(this.problem(`${shown(text)} is no JSON`, "Pass the file as it was written."))
+      valid(this.problem(`${formatted(text)} is no JSON`, "Pass the file as it was written."))
     }
     const place = { member: this.#member, list: this.#list, index: this.#index }
     this.#each(value as Readonly<Record<string, unknown>>, place)
@@ -136,7 +136,7 @@ export class JsonElements {
   #name(): void {
     const name = parsedJson(this.#last)
     if (typeof name !== "string") {
-      valid(this.problem(`${shown(this.#last)} is no name of a member`, "Pass the file as it was written."))
+      valid(this.problem(`${formatted(this.#last)} is no name of a member`, "Pass the file as it was written."))
     }
     this.#member = name as string
     this.#list = -1
@@ -149,6 +149,6 @@ export class JsonElements {
   }
 
   #unexpected(token: string): void {
-    valid(this.problem(`${shown(token)} is not expected there`, "Pass a file with one JSON object."))
+    valid(this.problem(`${formatted(token)} is not expected there`, "Pass a file with one JSON object."))
   }
 }

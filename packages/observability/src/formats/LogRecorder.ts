@@ -57,8 +57,8 @@ class ImportedMemory {
       kind: "pool",
       maxBytes: Number.POSITIVE_INFINITY,
       maxHeldBytes: Number.POSITIVE_INFINITY,
-      maxOvertakes: Number.POSITIVE_INFINITY,
-      suspectAfterMillis: Number.POSITIVE_INFINITY
+      maxBypasses: Number.POSITIVE_INFINITY,
+      deadlockTimeoutMillis: Number.POSITIVE_INFINITY
     }
   }
 }
@@ -193,7 +193,7 @@ class LogRecorder {
 
   #fail(memory: ImportedMemory, entry: LogEntry): void {
     const { activeBytes, heldBytes } = memory
-    this.#builder.add({ _tag: "RanOut", ...this.#request(memory, entry), rungs: [], activeBytes, heldBytes })
+    this.#builder.add({ _tag: "RanOut", ...this.#request(memory, entry), stepsTried: [], activeBytes, heldBytes })
   }
 
   #freeSegment(memory: ImportedMemory, entry: LogEntry, segment: Segment | undefined): void {

@@ -5,8 +5,8 @@
  * @since 0.1.0
  */
 import { valid } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import { isFailure } from "../events/Failure.ts"
@@ -45,7 +45,7 @@ class Days {
     // "12:34:56:123456" until 2020, "12:34:56.123456" since.
     const parts = /^([01]?\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.:](\d{1,9}))?$/.exec(text)
     if (parts === null) {
-      valid(malformed(line, `the Time ${shown(text)} is no time of day`, `Write it as "23:59:59.123456".`))
+      valid(malformed(line, `the Time ${formatted(text)} is no time of day`, `Write it as "23:59:59.123456".`))
       return 0
     }
     const [, hours, minutes, seconds, fraction = ""] = parts
@@ -96,12 +96,12 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
     if (missing.length > 0) {
       valid(malformed(
         number,
-        `the header ${shown(cells.join(","))} has no column ${missing.join(", ")}`,
+        `the header ${formatted(cells.join(","))} has no column ${missing.join(", ")}`,
         `Pass a log of logging_resource_adaptor: it begins with "${columns.join(",")}".`
       ))
     }
     for (const cell of cells) {
-      if (!columns.some((name) => name === cell)) this.#log.leaveOut(`column ${shown(cell)}`, `line ${number}`)
+      if (!columns.some((name) => name === cell)) this.#log.leaveOut(`column ${formatted(cell)}`, `line ${number}`)
     }
     this.#width = cells.length
     this.#places = new Map(cells.map((name, place) => [name, place]))
@@ -110,7 +110,9 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
   #row(cells: ReadonlyArray<string>, line: number, places: ReadonlyMap<string, number>): void {
     const cell = (column: Column): string => cells[places.get(column) ?? -1] ?? ""
     const action = actions.get(cell("Action"))
-    if (action === undefined) return this.#log.leaveOut(`rows with the action ${shown(cell("Action"))}`, `line ${line}`)
+    if (action === undefined) {
+      return this.#log.leaveOut(`rows with the action ${formatted(cell("Action"))}`, `line ${line}`)
+    }
     const size = sizeOf(line, cell("Size"))
     if (size === 0) return this.#log.leaveOut("rows of 0 bytes", `line ${line}`)
     this.#log.add({
@@ -129,7 +131,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
   #addressOf(line: number, text: string): number {
     if (text === "(nil)") return 0
     if (!/^(0x)?[0-9a-f]+$/i.test(text)) {
-      valid(malformed(line, `the Pointer ${shown(text)} is no address`, `Write it as "0x7f00", or "(nil)".`))
+      valid(malformed(line, `the Pointer ${formatted(text)} is no address`, `Write it as "0x7f00", or "(nil)".`))
     }
     const address = Number.parseInt(text, 16)
     return Number.isSafeInteger(address) ? address : -this.#longPointers.placeOf(text)
@@ -141,7 +143,7 @@ const sizeOf = (line: number, text: string): number => {
   if (!Number.isSafeInteger(size)) {
     valid(malformed(
       line,
-      `the Size ${shown(text)} is no whole number of bytes up to ${Number.MAX_SAFE_INTEGER}`,
+      `the Size ${formatted(text)} is no whole number of bytes up to ${Number.MAX_SAFE_INTEGER}`,
       "Pass the log as RMM wrote it."
     ))
   }

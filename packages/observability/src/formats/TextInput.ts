@@ -4,8 +4,8 @@
  * @internal
  */
 import { attempt, satisfies, valid } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
@@ -26,14 +26,14 @@ const streamOf = <E, R>(operation: string, input: Text<E, R>): Stream.Stream<str
     ? input as Stream.Stream<string, E, R>
     : invalidRequest(
       operation,
-      `${shown(input)} was given for the text`,
+      `${formatted(input)} was given for the text`,
       "Pass a string, or a stream of strings: of a stream of bytes, Stream.decodeText makes one."
     )
 
 const pieceProblem = (operation: string, piece: unknown): GpuError | undefined =>
   typeof piece === "string" ? undefined : invalidRequest(
     operation,
-    `the stream had ${shown(piece)}, which is no text`,
+    `the stream had ${formatted(piece)}, which is no text`,
     "Pass a stream of strings: of a stream of bytes, Stream.decodeText makes one."
   )
 

@@ -4,7 +4,7 @@
  * @internal
  */
 import { valid } from "effect-gpu-pool/ArgumentProblem"
-import { shown } from "effect-gpu-pool/ShownValue"
+import { formatted } from "effect-gpu-pool/Format"
 import type * as Effect from "effect/Effect"
 import type { Recording } from "../recording/Recording.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
@@ -74,7 +74,7 @@ export class TorchReader implements TextReader<Effect.Effect<Recording>> {
     const action = actions.get(value["action"])
     if (action === undefined) {
       if (passedOver.has(value["action"])) return
-      return this.#log.leaveOut(`entries with the action ${shown(value["action"])}`, where)
+      return this.#log.leaveOut(`entries with the action ${formatted(value["action"])}`, where)
     }
     const time = value["time_us"]
     this.#log.add({
@@ -125,7 +125,7 @@ export class TorchReader implements TextReader<Effect.Effect<Recording>> {
   #number(value: Json, name: string, where: string): number {
     const number = value[name]
     if (!Number.isSafeInteger(number) || (number as number) < 0) {
-      valid(this.#elements.problem(`${name} of ${where} is ${shown(number)}, and no whole number`, hint))
+      valid(this.#elements.problem(`${name} of ${where} is ${formatted(number)}, and no whole number`, hint))
     }
     return number as number
   }

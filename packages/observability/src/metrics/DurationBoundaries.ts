@@ -4,9 +4,9 @@
  * @internal
  */
 import { listOf, membersOf } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { shown } from "effect-gpu-pool/ShownValue"
 
 export interface Options {
   readonly durationBoundaries?: ReadonlyArray<number> | undefined
@@ -30,5 +30,5 @@ export const of = (operation: string, options: Options): ReadonlyArray<number> |
   )
   return at < 0
     ? boundaries
-    : invalidRequest(operation, `durationBoundaries[${at}] is ${shown(boundaries[at])}`, hint)
+    : invalidRequest(operation, `durationBoundaries[${at}] is ${formatted(boundaries[at])}`, hint)
 }

@@ -31,8 +31,8 @@ export const gauges: { readonly [counter in Exclude<keyof PoolStats, Counters>]:
   managedBytes: bytes("managed", "Capacity of the held and active blocks"),
   heldBytes: bytes("held", "Capacity of the blocks that are kept for reuse"),
   activeBytes: bytes("active", "What the active leases asked for"),
-  reservedBytes: bytes("reserved", "Driver allocations under way"),
-  setAsideBytes: bytes("set_aside", "What reservations keep free and do not use now"),
+  pendingBytes: bytes("reserved", "Driver allocations under way"),
+  reservedBytes: bytes("set_aside", "What reservations keep free and do not use now"),
   peakManagedBytes: bytes("peak_managed", "The most that was managed at one time"),
   peakActiveBytes: bytes("peak_active", "The most that active leases asked for at one time"),
   managedBlocks: blocks("managed", "Held and active blocks."),
@@ -66,7 +66,7 @@ export const limitExceeded = total("limit_exceeded", "request", "Requests that f
 export const waitTime: Described = {
   name: "gpu_pool_wait_duration_seconds",
   unit: "seconds",
-  description: "How long requests waited in line, in seconds."
+  description: "How long requests waited in the wait queue, in seconds."
 }
 
 export const missTime: Described = {

@@ -3,14 +3,14 @@
  *
  * @since 0.1.0
  */
-import { CurrentHub, type Heard } from "effect-gpu-pool/EventHub"
+import { CurrentHub, type ObservedMemory } from "effect-gpu-pool/EventHub"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
-import { Ears } from "../events/Ears.ts"
-import { MetricsEmitter } from "./MetricsEmitter.ts"
+import { Subscribers } from "../events/Subscribers.ts"
+import { MetricsPublisher } from "./MetricsPublisher.ts"
 import { Once } from "./Once.ts"
 import { Series } from "./Series.ts"
 
@@ -54,7 +54,10 @@ class Metered {
   constructor(context: Context.Context<never>, boundaries: ReadonlyArray<number>) {
     this.#context = context
     this.#boundaries = boundaries
-    this.#stop = Ears.of(Context.get(context, CurrentHub)).add({ of: (memory) => this.#of(memory), ofLeases: false })
+    this.#stop = Subscribers.of(Context.get(context, CurrentHub)).add({
+      of: (memory) => this.#of(memory),
+      ofLeases: false
+    })
   }
 
   close(): void {
@@ -62,7 +65,7 @@ class Metered {
     for (const close of this.#closings) close()
   }
 
-  #of(memory: Heard): MetricsEmitter {
+  #of(memory: ObservedMemory): MetricsPublisher {
     const context = this.#context
     const { device } = memory
     const label = memory.label ?? Context.get(context, Metric.CurrentMetricAttributes)["memory"]
@@ -77,7 +80,7 @@ class Metered {
       if (this.#closings.delete(close)) giveBack()
     }
     this.#closings.add(close)
-    return new MetricsEmitter(memory, series, this.#boundaries, Context.get(context, Clock.Clock), close)
+    return new MetricsPublisher(memory, series, this.#boundaries, Context.get(context, Clock.Clock), close)
   }
 }
 

@@ -7,11 +7,11 @@ import { booleanProblem, membersOf } from "effect-gpu-pool/ArgumentProblem"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CallSite from "effect-gpu-pool/CallSite"
 import { CurrentHub, EventHub } from "effect-gpu-pool/EventHub"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import { type HolderGroup, holderGroups } from "effect-gpu-pool/HolderSums"
 import * as Host from "effect-gpu-pool/Host"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -173,11 +173,11 @@ const planned = Effect.fnUntraced(function*<A, E, R>(
   const begun = clock.currentTimeMillisUnsafe()
   const [value, recording] = yield* recorded(run, capacity)
   const millis = clock.currentTimeMillisUnsafe() - begun
-  const suspectAfter = Duration.min(
-    Duration.fromInputUnsafe(pool?.suspectAfter ?? "100 millis"),
+  const deadlockTimeout = Duration.min(
+    Duration.fromInputUnsafe(pool?.deadlockTimeout ?? "100 millis"),
     Duration.millis(millis + 50)
   )
-  const limits = yield* limitsOf(run, { recording, millis, suspectAfter, once })
+  const limits = yield* limitsOf(run, { recording, millis, deadlockTimeout, once })
   return { value, ...factsOf(recording), ...limits, recording }
 })
 
@@ -229,12 +229,16 @@ const operation = "Plan.of"
 const effectProblem = (program: unknown): GpuError | undefined =>
   Effect.isEffect(program)
     ? undefined
-    : invalidRequest(operation, `${shown(program)} is no effect`, "Pass the program itself, as Plan.of(program).")
+    : invalidRequest(operation, `${formatted(program)} is no effect`, "Pass the program itself, as Plan.of(program).")
 
 const objectProblem = (name: string, value: unknown): GpuError | undefined =>
   value === undefined || (typeof value === "object" && value !== null)
     ? undefined
-    : invalidRequest(operation, `${name} ${shown(value)} is no object`, "Pass an object with options, or leave it out.")
+    : invalidRequest(
+      operation,
+      `${name} ${formatted(value)} is no object`,
+      "Pass an object with options, or leave it out."
+    )
 
 /** What a recording says of the bytes that the program had. */
 const factsOf = (

@@ -24,7 +24,7 @@ import { Search, type SmallestLimit, smallestLimitOf, type Try } from "../replay
 /** Runs a program with a pool of its own, which has these options beside others and tells this hub. */
 export type Run<A, E, R> = (
   hub: EventHub,
-  limit: Pick<BufferPoolOptions, "maxBytes" | "maxFraction" | "suspectAfter">
+  limit: Pick<BufferPoolOptions, "maxBytes" | "maxFraction" | "deadlockTimeout">
 ) => Effect.Effect<A, E, R>
 
 /** The first run of a program. */
@@ -33,7 +33,7 @@ export interface FirstRun {
   /** How long it took, in milliseconds. */
   readonly millis: number
   /** After which time a run under a limit looks for requests that wait for each other. */
-  readonly suspectAfter: Duration.Duration
+  readonly deadlockTimeout: Duration.Duration
   /** Whether the program runs no more. */
   readonly once: boolean
 }
@@ -66,14 +66,14 @@ class LimitSearch<A, E, R> {
   readonly #run: Run<A, E, R>
   readonly #first: FirstRun
   /** How long a run may take, in milliseconds. */
-  readonly #patience: number
+  readonly #waitPolicy: number
   /** The first failure that may be the program's own is one without the limit too, or it is not. */
   #isRepeatable = false
 
   constructor(run: Run<A, E, R>, first: FirstRun) {
     this.#run = run
     this.#first = first
-    this.#patience = mostTimesAsLong * first.millis + 1000
+    this.#waitPolicy = mostTimesAsLong * first.millis + 1000
   }
 
   limit(mayWait: boolean): Effect.Effect<SmallestLimit | undefined, GpuError | NotRepeatable, R> {
@@ -92,9 +92,9 @@ class LimitSearch<A, E, R> {
   #try(maxBytes: number, mayWait: boolean): Effect.Effect<Try, NotRepeatable, R> {
     return Effect.gen({ self: this }, function*() {
       const hub = new EventHub()
-      const { suspectAfter } = this.#first
-      const program = this.#run(hub, { maxBytes, maxFraction: undefined, suspectAfter })
-      const tried = yield* tryOf(program, hub, mayWait, this.#patience)
+      const { deadlockTimeout } = this.#first
+      const program = this.#run(hub, { maxBytes, maxFraction: undefined, deadlockTimeout })
+      const tried = yield* tryOf(program, hub, mayWait, this.#waitPolicy)
       if (tried.isOwn) yield* this.#repeat
       return tried
     })
@@ -103,7 +103,7 @@ class LimitSearch<A, E, R> {
   /** Whether the program passes again without the limit, asked once: where it does not, no limit does. */
   get #repeat(): Effect.Effect<void, NotRepeatable, R> {
     if (this.#isRepeatable) return Effect.void
-    return Effect.flatMap(endOf(this.#run(new EventHub(), {}), Effect.never, this.#patience), (end) => {
+    return Effect.flatMap(endOf(this.#run(new EventHub(), {}), Effect.never, this.#waitPolicy), (end) => {
       this.#isRepeatable = end !== undefined && Exit.isSuccess(end)
       return this.#isRepeatable ? Effect.void : Effect.fail(new NotRepeatable())
     })
@@ -121,13 +121,13 @@ const largestOf = (recording: Recording): number => {
 const endOf = <A, E, R>(
   program: Effect.Effect<A, E, R>,
   until: Effect.Effect<unknown>,
-  patience: number
+  waitPolicy: number
 ): Effect.Effect<Exit.Exit<A, E> | undefined, NotRepeatable, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkDetach(program, { startImmediately: true })
       const over = Effect.asVoid(Effect.raceFirst(Fiber.await(fiber), until))
-      const waited = yield* Effect.exit(restore(Effect.timeoutOption(over, patience)))
+      const waited = yield* Effect.exit(restore(Effect.timeoutOption(over, waitPolicy)))
       const end = fiber.pollUnsafe()
       if (end !== undefined) return end
       if (Exit.isFailure(waited)) {
@@ -136,7 +136,7 @@ const endOf = <A, E, R>(
       }
       fiber.interruptUnsafe()
       // A program that cannot be interrupted may never end, so the plan does not wait for it.
-      const stopped = yield* restore(Effect.timeoutOption(Fiber.await(fiber), patience))
+      const stopped = yield* restore(Effect.timeoutOption(Fiber.await(fiber), waitPolicy))
       return Option.isSome(stopped) ? undefined : yield* new NotRepeatable()
     })
   )
@@ -146,7 +146,7 @@ const tryOf = <A, E, R>(
   program: Effect.Effect<A, E, R>,
   hub: EventHub,
   mayWait: boolean,
-  patience: number
+  waitPolicy: number
 ): Effect.Effect<Try & { /** Whether it may have failed by itself. */ readonly isOwn: boolean }, NotRepeatable, R> =>
   Effect.scoped(Effect.gen(function*() {
     const lacking = Deferred.makeUnsafe<FailedRequest | undefined>()
@@ -162,7 +162,7 @@ const tryOf = <A, E, R>(
     }
     const listening = Effect.provideService(PoolEvents.listen(hear), CurrentHub, hub)
     yield* Effect.forkScoped(listening, { startImmediately: true })
-    const exit = yield* endOf(program, Deferred.await(lacking), patience)
+    const exit = yield* endOf(program, Deferred.await(lacking), waitPolicy)
     if (Deferred.isDoneUnsafe(lacking)) {
       return { passes: false, isOwn: false, failed: yield* Deferred.await(lacking), peakBytes: 0 }
     }

@@ -4,9 +4,9 @@
  * @internal
  */
 import * as CallSite from "effect-gpu-pool/CallSite"
+import { formatted } from "effect-gpu-pool/Format"
 import type { Block, Lease } from "effect-gpu-pool/Lease"
 import type { Leased, OfRequest, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
-import { shown } from "effect-gpu-pool/ShownValue"
 import { columnCount, columns, type Field, kinds, placeOf } from "./EventShape.ts"
 import type { Asked, Input } from "./Inputs.ts"
 import { Texts } from "./Texts.ts"
@@ -25,8 +25,8 @@ interface Numbers {
 /** What a hit says beside its lease and its block. */
 type Hit = Pick<Leased, "at" | "family" | "from" | "pool" | "queue" | "request" | "waitAtMost">
 
-type ToldLease = Pick<Lease, "label" | "size">
-type ToldBlock = Pick<Block, "capacity" | "number">
+type EventLease = Pick<Lease, "label" | "size">
+type EventBlock = Pick<Block, "capacity" | "number">
 
 /** The times that a Date has, in milliseconds before and after 1970. */
 const longestTime = 8.64e15
@@ -58,7 +58,7 @@ export class EventRow {
   }
 
   /** What a hit and the end of a lease say. */
-  #setLease(kind: number, pool: string, lease: ToldLease, { capacity, number }: ToldBlock): void {
+  #setLease(kind: number, pool: string, lease: EventLease, { capacity, number }: EventBlock): void {
     const { texts, values } = this
     this.kind = kind
     values[columns.pool] = texts.placeOf(pool)
@@ -70,14 +70,14 @@ export class EventRow {
   }
 
   /** From now on it is the end of a lease. */
-  setReleased(at: number, pool: string, lease: ToldLease, block: ToldBlock, why: Released["why"]): void {
+  setReleased(at: number, pool: string, lease: EventLease, block: EventBlock, why: Released["why"]): void {
     this.#setLease(released, pool, lease, block)
     this.at = at
     this.values[columns.detail] = this.texts.placeOf(why)
   }
 
   /** From now on it is a hit. */
-  setHit(lease: ToldLease, block: ToldBlock, { at, family, from, pool, queue, request, waitAtMost }: Hit): void {
+  setHit(lease: EventLease, block: EventBlock, { at, family, from, pool, queue, request, waitAtMost }: Hit): void {
     const { texts, values } = this
     this.#setLease(leased, pool, lease, block)
     this.at = at
@@ -98,7 +98,7 @@ export class EventRow {
     if (!(Math.abs(at) <= longestTime)) {
       return `its time ${at} is no number of milliseconds from -${longestTime} to ${longestTime}`
     }
-    if (!memories.has(this.memory)) return `there is no memory ${shown(this.memory)} in the facts`
+    if (!memories.has(this.memory)) return `there is no memory ${formatted(this.memory)} in the facts`
     for (const field of kinds[this.kind]!.fields) {
       const { choices, column, isText, name, range } = field
       const value = this.values[column]!
@@ -108,7 +108,7 @@ export class EventRow {
       if (!isInRange) return `its ${name} ${value} is no ${range.name}`
       if (isText && value >= texts.length) return `its ${name} ${value} is no place of a text`
       if (choices !== undefined && !choices.has(texts[value])) {
-        return `its ${name} ${shown(texts[value])} is not one of ${[...choices].join(", ")}`
+        return `its ${name} ${formatted(texts[value])} is not one of ${[...choices].join(", ")}`
       }
       if (column === columns.budgetNumber && !budgets.has(value)) return `there is no budget ${value} in the facts`
     }

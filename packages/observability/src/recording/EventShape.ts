@@ -138,7 +138,7 @@ const shapes: { readonly [T in Tag]: ReadonlyArray<Field> } = {
   HandlersAsked: [...ofRequest, field("freed", "block", yesOrNo)],
   RanOut: [
     ...ofRequest,
-    { ...field("rungs", "detail"), as: "list" },
+    { ...field("stepsTried", "detail"), as: "list" },
     field("activeBytes", "block", bytes),
     field("heldBytes", "capacity")
   ],

@@ -45,8 +45,8 @@ const Members = Schema.Struct({
       Schema.Struct({ name: Schema.String, ofOtherQueues: Schema.Literals(["never", "afterEvents", "whenEnded"]) })
     ),
     idle: Schema.optional(Idle),
-    maxOvertakes: amount,
-    suspectAfterMillis: amount
+    maxBypasses: amount,
+    deadlockTimeoutMillis: amount
   })),
   families: Schema.Array(Schema.Struct({
     memory,

@@ -4,7 +4,7 @@
  * @internal
  */
 import * as CallSite from "effect-gpu-pool/CallSite"
-import type { Heard } from "effect-gpu-pool/EventHub"
+import type { ObservedMemory } from "effect-gpu-pool/EventHub"
 import type { Block } from "effect-gpu-pool/Lease"
 import { poolOf } from "../events/EventMaker.ts"
 import type { EventChunk } from "./EventChunk.ts"
@@ -15,8 +15,8 @@ import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordedMemory } fr
 import type { RingContent } from "./Ring.ts"
 
 /** A memory as it is now. */
-export const memoryFacts = ({ core, device, deviceInfo, number, settings }: Heard): RecordedMemory => {
-  const { eviction, idle, kind, label, maxHeldBytes, maxOvertakes, reuse, suspectAfterMillis } = settings
+export const memoryFacts = ({ core, device, deviceInfo, number, settings }: ObservedMemory): RecordedMemory => {
+  const { eviction, idle, kind, label, maxHeldBytes, maxBypasses, reuse, deadlockTimeoutMillis } = settings
   return {
     number,
     label,
@@ -30,13 +30,13 @@ export const memoryFacts = ({ core, device, deviceInfo, number, settings }: Hear
     eviction,
     reuse,
     idle,
-    maxOvertakes,
-    suspectAfterMillis
+    maxBypasses,
+    deadlockTimeoutMillis
   }
 }
 
 /** The blocks of the memories that are open, as they are now. */
-const blocksNow = (memories: Iterable<Heard>): Map<number, RecordedBlock> => {
+const blocksNow = (memories: Iterable<ObservedMemory>): Map<number, RecordedBlock> => {
   const blocks = new Map<number, RecordedBlock>()
   for (const { core, leases, number: memory } of memories) {
     for (const block of core.held()) blocks.set(block.number, blockOf(memory, block))
@@ -80,7 +80,10 @@ const before = (row: EventRow, family: string | undefined): RecordedBlock | null
  * The blocks before the first event that a ring has, of memories that are open or have closed. This needs no `BlockLedger`: the first
  * event of a block says how it was, and a block of no event is as it is now.
  */
-export const blocksBefore = (content: RingContent, memories: Iterable<Heard>): ReadonlyArray<RecordedBlock> => {
+export const blocksBefore = (
+  content: RingContent,
+  memories: Iterable<ObservedMemory>
+): ReadonlyArray<RecordedBlock> => {
   const now = blocksNow(memories)
   const first = new Map<number, RecordedBlock | null>()
   const reader = new EventReader(content)
@@ -112,7 +115,7 @@ const firstOf = <K, V>(chunks: ReadonlyArray<EventChunk>, notes: (chunk: EventCh
 }
 
 /** The memories of a ring's events, and those that are open. */
-export const memoriesOf = ({ chunks }: RingContent, open: Iterable<Heard>): ReadonlyArray<RecordedMemory> => {
+export const memoriesOf = ({ chunks }: RingContent, open: Iterable<ObservedMemory>): ReadonlyArray<RecordedMemory> => {
   const known = firstOf(chunks, ({ memories }) => memories)
   for (const memory of open) if (!known.has(memory.number)) known.set(memory.number, memoryFacts(memory))
   return Array.from(known.values())

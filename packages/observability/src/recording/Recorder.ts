@@ -5,20 +5,20 @@
  */
 import { membersOf } from "effect-gpu-pool/ArgumentProblem"
 import { CurrentHub } from "effect-gpu-pool/EventHub"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { Ears } from "../events/Ears.ts"
+import { Subscribers } from "../events/Subscribers.ts"
 import { blocksBefore, budgetsOf, familiesOf, memoriesOf } from "./MemoryFacts.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 import type { Recording } from "./RecordingModel.ts"
 import { Ring } from "./Ring.ts"
-import { RingEmitter } from "./RingEmitter.ts"
+import { RingPublisher } from "./RingPublisher.ts"
 
 /**
  * What a recorder keeps.
@@ -61,7 +61,7 @@ export const capacityOf = (
   const { capacity = 100_000 } = given
   return Number.isInteger(capacity) && capacity >= 1 && capacity <= mostCapacity ? capacity : invalidRequest(
     operation,
-    `capacity ${shown(capacity)} is no whole number of events from 1 to ${mostCapacity}`,
+    `capacity ${formatted(capacity)} is no whole number of events from 1 to ${mostCapacity}`,
     "Leave it out for 100,000 events."
   )
 }
@@ -102,7 +102,10 @@ export const record = (capacity: number): Effect.Effect<Recorder["Service"], nev
     const ranOut = () => {
       for (const f of Array.from(listeners)) f()
     }
-    const stop = Ears.of(hub).add({ of: (memory) => new RingEmitter(memory, ring, now, ranOut), ofLeases: true })
+    const stop = Subscribers.of(hub).add({
+      of: (memory) => new RingPublisher(memory, ring, now, ranOut),
+      ofLeases: true
+    })
     const take = (reason: RecordingFacts["reason"]): Recording => {
       const content = ring.content()
       const { chunks, dropped, length } = content

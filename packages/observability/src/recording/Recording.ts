@@ -5,8 +5,8 @@
  * @since 0.1.0
  */
 import { demand, demandMembers } from "effect-gpu-pool/Demand"
+import { formatted } from "effect-gpu-pool/Format"
 import type { PoolEvent } from "effect-gpu-pool/PoolEvent"
-import { shown } from "effect-gpu-pool/ShownValue"
 import { EventReader } from "./EventReader.ts"
 import { type Field, isInput, kinds, placeOf } from "./EventShape.ts"
 import { decodeFacts } from "./FactsSchema.ts"
@@ -39,7 +39,7 @@ const operation = "Recording.make"
 
 const demandIterable = (events: unknown): void => {
   if (Array.isArray(events) || (typeof events === "object" && events !== null && Symbol.iterator in events)) return
-  throw new TypeError(`${operation}: ${shown(events)} was given for the events. Pass a list of them.`)
+  throw new TypeError(`${operation}: ${formatted(events)} was given for the events. Pass a list of them.`)
 }
 
 const demandFacts = (facts: RecordingFacts): RecordingFacts => {
@@ -53,7 +53,7 @@ const demandEvent = (event: PoolEvent): void => {
   demandMembers(operation, "an event", event, { _tag: "string", at: "number", memoryNumber: "number" })
   const kind = placeOf(event._tag)
   if (kind === undefined || isInput(kind)) {
-    throw new TypeError(`${operation}: ${shown(event._tag)} is no kind of event. See PoolEvent.`)
+    throw new TypeError(`${operation}: ${formatted(event._tag)} is no kind of event. See PoolEvent.`)
   }
   for (const { as, isText, name } of kinds[kind]!.fields) {
     const value: unknown = Reflect.get(event, name)
@@ -69,7 +69,7 @@ const kindOf = (as: Field["as"], isText: boolean) => as === "yes or no" ? "boole
 const demandNames = (name: string, values: ReadonlyArray<unknown>): void => {
   const wrong = values.findIndex((value) => typeof value !== "string" || value === "" || value.includes(","))
   if (wrong < 0) return
-  throw new TypeError(`${operation}: an event's ${name} have ${shown(values[wrong])}. Pass names without commas.`)
+  throw new TypeError(`${operation}: an event's ${name} have ${formatted(values[wrong])}. Pass names without commas.`)
 }
 
 /**

@@ -34,8 +34,8 @@ export interface RecordedMemory {
   readonly reuse?: ReusePolicy | undefined
   /** After how many steps, from 1 to 1000, of how many milliseconds, from 0.001, idle blocks beyond so many bytes go. */
   readonly idle?: { readonly steps: number; readonly keepBytes: number; readonly stepMillis: number } | undefined
-  readonly maxOvertakes: number
-  readonly suspectAfterMillis: number
+  readonly maxBypasses: number
+  readonly deadlockTimeoutMillis: number
 }
 
 /**

@@ -4,9 +4,9 @@
  * @since 0.1.0
  */
 import { membersOf } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -36,7 +36,7 @@ const pathOf = (options: HttpOptions): HttpRouter.PathInput | GpuError => {
   const { path = "/recording" } = given
   return typeof path === "string" && (path.startsWith("/") || path === "*")
     ? path
-    : invalidRequest(operation, `path ${shown(path)} does not begin with a slash`, `Pass a path, as "/recording".`)
+    : invalidRequest(operation, `path ${formatted(path)} does not begin with a slash`, `Pass a path, as "/recording".`)
 }
 
 /**

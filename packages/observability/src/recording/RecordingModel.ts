@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import { satisfies } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { shown } from "effect-gpu-pool/ShownValue"
 import { EventChunk } from "./EventChunk.ts"
 import { EventReader } from "./EventReader.ts"
 import type { MemoryNames } from "./EventRow.ts"
@@ -49,6 +49,6 @@ export const recordingProblem = (
     ? undefined
     : invalidRequest(
       operation,
-      `${shown(value)} was given for ${name}`,
+      `${formatted(value)} was given for ${name}`,
       "Pass a recording, such as one of Recording.make."
     )

@@ -4,9 +4,9 @@
  * @since 0.1.0
  */
 import { booleanProblem, choiceProblem, membersOf } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError, unsupported } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { shown } from "effect-gpu-pool/ShownValue"
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -47,7 +47,7 @@ const read = (given: SavingOptions): (SavingOptions & { readonly capacity: numbe
   if (isGpuError(options)) return options
   const { atOutOfMemory, capacity, directory, signal } = options
   if (typeof directory !== "string" || directory === "") {
-    return invalidRequest(operation, `directory ${shown(directory)} names no folder`, "Pass the path of a folder.")
+    return invalidRequest(operation, `directory ${formatted(directory)} names no folder`, "Pass the path of a folder.")
   }
   const checked = booleanProblem(operation, "atOutOfMemory", atOutOfMemory) ??
     (signal === undefined ? undefined : choiceProblem(operation, "signal", signal, signals)) ??

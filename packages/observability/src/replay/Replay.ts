@@ -4,8 +4,8 @@
  *
  * @since 0.1.0
  */
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Predicate from "effect/Predicate"
@@ -149,7 +149,7 @@ export const compare: {
       if (!Predicate.isObject(policies)) {
         return yield* invalidRequest(
           operation,
-          `${shown(policies)} was given for the policies`,
+          `${formatted(policies)} was given for the policies`,
           "Pass a record of options by name."
         )
       }

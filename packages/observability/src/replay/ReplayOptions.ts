@@ -6,10 +6,10 @@
 import { membersOf } from "effect-gpu-pool/ArgumentProblem"
 import * as BackendTraits from "effect-gpu-pool/BackendTraits"
 import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { type MemoryOptions, type MemorySettings, memorySettingsOf } from "effect-gpu-pool/PoolOptions"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import type { RecordedMemory, Recording } from "../recording/Recording.ts"
 
@@ -39,7 +39,7 @@ export interface ReplayOptions extends
     | "idleTimeToLive"
     | "idleKeepBytes"
     | "idleSteps"
-    | "maxOvertakes"
+    | "maxBypasses"
   >
 {
   /** From requested size to block size, of buffers; images have the blocks that they need. */
@@ -56,7 +56,7 @@ const known = KnownOptions.of<ReplayOptions>({
   idleTimeToLive: true,
   idleKeepBytes: true,
   idleSteps: true,
-  maxOvertakes: true,
+  maxBypasses: true,
   sizePolicy: true,
   memory: true
 })
@@ -99,7 +99,7 @@ export interface MemoryPlan {
 export const memoryUnder = ({ memory, settings }: MemoryPlan): RecordedMemory => ({
   ...memory,
   ...settings,
-  suspectAfterMillis: memory.suspectAfterMillis
+  deadlockTimeoutMillis: memory.deadlockTimeoutMillis
 })
 
 /** How a recording is replayed. @internal */
@@ -111,8 +111,8 @@ export interface ReplayPlan {
 
 const recordedSettings = (memory: RecordedMemory): MemorySettings => {
   const { eviction, idle, label, outgrown, reuse } = memory
-  // Who waits for whom is not recorded: the recording says when a standstill was ended.
-  return { ...memory, eviction, idle, label, outgrown, reuse, suspectAfterMillis: Infinity }
+  // Who waits for whom is not recorded: the recording says when a deadlock was ended.
+  return { ...memory, eviction, idle, label, outgrown, reuse, deadlockTimeoutMillis: Infinity }
 }
 
 const isMeant = ({ label, number }: RecordedMemory, memory: string | number | undefined): boolean =>
@@ -134,7 +134,7 @@ const settingsOf = (
     outgrown: options.maxHeldBytes === undefined ? recorded.outgrown : undefined,
     eviction: options.eviction ?? recorded.eviction,
     reuse: options.reuse ?? recorded.reuse,
-    maxOvertakes: options.maxOvertakes ?? recorded.maxOvertakes,
+    maxBypasses: options.maxBypasses ?? recorded.maxBypasses,
     idle: options.idleTimeToLive === undefined ? recorded.idle : given.idle
   }
 }
@@ -168,7 +168,7 @@ export const planOf = (
   if (meant !== undefined && !recording.memories.some((memory) => isMeant(memory, meant))) {
     return invalidRequest(
       operation,
-      `no memory of the recording is ${shown(meant)}`,
+      `no memory of the recording is ${formatted(meant)}`,
       "Pass a label or a number of one."
     )
   }

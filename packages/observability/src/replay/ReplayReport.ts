@@ -59,7 +59,7 @@ export interface ReplayReport {
    * than the requests that have them.
    */
   readonly fragmentation: number
-  /** How often requests waited in line, for how long together, and the longest time. */
+  /** How often requests waited in the wait queue, for how long together, and the longest time. */
   readonly waits: number
   readonly waitedMillis: number
   readonly longestWaitMillis: number

@@ -7,7 +7,7 @@
 import type { ReplayedRequest } from "./MachineRequest.ts"
 import type { MemoryContent, ReplayedMemory } from "./ReplayedMemory.ts"
 import { type MemoryPlan, memoryUnder, type ReplayPlan } from "./ReplayOptions.ts"
-import { RowEmitter, type Rows } from "./RowEmitter.ts"
+import { RowPublisher, type Rows } from "./RowPublisher.ts"
 import type { Tally } from "./Tally.ts"
 
 /** Whatever makes its requests. */
@@ -65,7 +65,7 @@ export class ReplayedMemories<M extends AnyMemory> {
     memory.begin()
     for (const { size } of memory.earlyLeases.values()) tally.activate(now(), size)
     tally.manage(now(), memory.core.managedBytes)
-    memory.observe(new RowEmitter(memory, now, rows))
+    memory.observe(new RowPublisher(memory, now, rows))
     return memory
   }
 

@@ -15,7 +15,7 @@ import type { PoolObserver } from "effect-gpu-pool/PoolObserver"
 import type { Evidence, PoolPort } from "effect-gpu-pool/PoolState"
 import type { Asked, Failure, Family } from "effect-gpu-pool/Request"
 import { type ChargedBudget, type Origin, Reservation } from "effect-gpu-pool/Reservation"
-import type { ToldMemory } from "../events/EventMaker.ts"
+import type { EventMemory } from "../events/EventMaker.ts"
 import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordingFacts } from "../recording/Recording.ts"
 import { keyOfFamily } from "../recording/RecordingFacts.ts"
 import { MachineRequest, type ReplayedRequest } from "./MachineRequest.ts"
@@ -64,7 +64,7 @@ export const contentsOf = (
   return (memory) => contents.get(memory) ?? nothing
 }
 
-/** Told of what a memory tells: hits and ends of leases pass its machine by. */
+/** Called of what a memory tells: hits and ends of leases pass its machine by. */
 export interface MemoryObserver extends PoolObserver {
   /** What takes the place of the inputs of the machine, for one that hears of them too. */
   inputsOf(inputs: PoolInputs): PoolInputs
@@ -72,7 +72,7 @@ export interface MemoryObserver extends PoolObserver {
   released(lease: ReplayedLease, block: ReplayedBlock, why: Released["why"]): void
 }
 
-export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolPort<Placeholder>, ToldMemory {
+export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolPort<Placeholder>, EventMemory {
   readonly plan: MemoryPlan
   readonly number: number
   readonly label: string | undefined
@@ -123,7 +123,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
         maxBytes: Infinity,
         limits: this.#limits,
         owner: { kind: settings.kind, name: settings.label },
-        maxBypasses: settings.maxOvertakes,
+        maxBypasses: settings.maxBypasses,
         trims: settings.idle !== undefined || settings.maxHeldBytes < Infinity
       },
       this
@@ -209,7 +209,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     const ofFamily = family ?? (lease === undefined ? this.#onlyFamilyOf(pool) : undefined) ?? ""
     const source = this.sourceOf(ofFamily, pool, undefined)
     const value = new Placeholder(source)
-    core.reserve(capacity, lease?.size)
+    core.addPending(capacity, lease?.size)
     if (lease === undefined) return { block: core.addHeld(source.family, capacity, value), lease: undefined }
     const { callSite, label, size } = lease
     const active = family === undefined
@@ -297,7 +297,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
   requestOf(
     replayed: T,
     what: "lease" | "reservation" | "section",
-    under: Pick<Asked, "from" | "patience" | "section">
+    under: Pick<Asked, "from" | "waitPolicy" | "section">
   ): MachineRequest<T> {
     const { asked: { budgetNumber, callSite, family, label, pool, size } } = replayed
     const { machine } = this
@@ -365,7 +365,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
   /** Whether no request and no lease goes on. */
   get isIdle(): boolean {
     const { core, machine: { state } } = this
-    return core.activeBlocks === 0 && core.reservedBytes === 0 && state.reservations.size === 0 && !this.hasWaiters
+    return core.activeBlocks === 0 && core.pendingBytes === 0 && state.reservations.size === 0 && !this.hasWaiters
   }
 
   // What the machine does in the same step.

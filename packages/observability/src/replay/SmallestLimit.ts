@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import { booleanProblem } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Effect from "effect/Effect"
 import type { Recording } from "../recording/Recording.ts"
 import { planOf, type ReplayOptions } from "./ReplayOptions.ts"
@@ -20,7 +20,7 @@ import { Trace } from "./simulated/Trace.ts"
  * @since 0.1.0
  */
 export interface SmallestLimitOptions extends Omit<ReplayOptions, "maxBytes"> {
-  /** Whether requests may wait in line under it, as long as each is served at last. Default: true. */
+  /** Whether requests may wait in the wait queue under it, as long as each is served at last. Default: true. */
   readonly mayWait?: boolean | undefined
   /** How near to the smallest limit it is at least, in bytes. Default 1: it is that. */
   readonly within?: number | undefined
@@ -187,7 +187,7 @@ export const smallestLimitOf = (
     if (isGpuError(problem)) return problem
     if (!Number.isSafeInteger(within) || within < 1) {
       const hint = "Leave it out for 1 byte."
-      return invalidRequest(operation, `within ${shown(within)} is no whole number of bytes from 1`, hint)
+      return invalidRequest(operation, `within ${formatted(within)} is no whole number of bytes from 1`, hint)
     }
     const trace = new Trace(recording)
     const endsWith = mayWait ? "failure" : "wait"

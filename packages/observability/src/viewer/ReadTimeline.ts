@@ -166,7 +166,7 @@ class Reader {
       pool: event.pool,
       budget: event.budget ?? "",
       isTooLarge,
-      rungs: isTooLarge ? [] : event.rungs,
+      stepsTried: isTooLarge ? [] : event.stepsTried,
       activeBytes,
       heldBytes
     })

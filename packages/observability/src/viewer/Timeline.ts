@@ -62,7 +62,7 @@ export interface Failure {
   readonly pool: string
   readonly budget: string
   readonly isTooLarge: boolean
-  readonly rungs: ReadonlyArray<string>
+  readonly stepsTried: ReadonlyArray<string>
   readonly activeBytes: number
   readonly heldBytes: number
 }

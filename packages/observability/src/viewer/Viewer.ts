@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import { attempt, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
-import { shown } from "effect-gpu-pool/ShownValue"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
@@ -44,14 +44,14 @@ const operation = "Viewer.html"
 const textProblem = (name: string, value: unknown): GpuError | undefined =>
   value === undefined || typeof value === "string"
     ? undefined
-    : invalidRequest(operation, `${name} ${shown(value)} is no text`, "Pass a string, or leave it out.")
+    : invalidRequest(operation, `${name} ${formatted(value)} is no text`, "Pass a string, or leave it out.")
 
 /** Milliseconds between an answer and the next question. */
 const refreshOf = ({ refresh = "1 second" }: HtmlOptions): number | GpuError => {
   const duration = Option.map(Duration.fromInput(refresh), Duration.toMillis)
   return Option.isSome(duration) && duration.value > 0 && duration.value < 2 ** 31
     ? duration.value
-    : invalidRequest(operation, `refresh ${shown(refresh)} is no time to wait`, "Pass 1 ms to 24 days.")
+    : invalidRequest(operation, `refresh ${formatted(refresh)} is no time to wait`, "Pass 1 ms to 24 days.")
 }
 
 const problemOf = (recording: unknown, options: HtmlOptions): GpuError | undefined =>

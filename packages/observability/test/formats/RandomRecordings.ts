@@ -82,8 +82,8 @@ const memories = devices.map((device, index): Recording.RecordedMemory => ({
   eviction: undefined,
   reuse: undefined,
   idle: undefined,
-  maxOvertakes: 8,
-  suspectAfterMillis: 1000
+  maxBypasses: 8,
+  deadlockTimeoutMillis: 1000
 }))
 
 class Program {
@@ -204,8 +204,8 @@ class Program {
       const asked = this.#asked(step)
       this.events.push({ _tag: "Reserved", ...asked }, { _tag: "ReservationEnded", ...asked })
     } else if (kind === "runOut") {
-      const rungs = which % 2 === 0 ? [] : ["evict", "reclaim"]
-      this.events.push({ _tag: "RanOut", ...this.#asked(step), rungs, activeBytes: extra, heldBytes: which })
+      const stepsTried = which % 2 === 0 ? [] : ["evict", "reclaim"]
+      this.events.push({ _tag: "RanOut", ...this.#asked(step), stepsTried, activeBytes: extra, heldBytes: which })
     } else if (kind === "exceed") {
       this.events.push({ _tag: "GaveUp", ...this.#asked(step), why: "limitExceeded" })
     } else if (kind === "refuse") {

@@ -54,7 +54,7 @@ describe("a plan", () => {
         waits
       )
       const job = Effect.all([pair, pair], { concurrency: 2 })
-      const pool = { sizePolicy: SizePolicy.exact, suspectAfter: 1 }
+      const pool = { sizePolicy: SizePolicy.exact, deadlockTimeout: 1 }
       const under = (maxBytes: number) => {
         const gpu = BufferPool.layer({ ...pool, maxBytes }).pipe(Layer.provideMerge(Host.layer()))
         return Effect.map(Effect.exit(Effect.provide(job, gpu)), Exit.isSuccess)
@@ -97,7 +97,7 @@ describe("a plan", () => {
   it.effect("is found soon for a program that waits for itself, also one that cannot be interrupted", () =>
     Effect.gen(function*() {
       const itself = BufferPool.use(4, () => BufferPool.use(4, () => Effect.void, { onExhausted: "wait" }))
-      const options = { pool: { sizePolicy: SizePolicy.exact, suspectAfter: Infinity } }
+      const options = { pool: { sizePolicy: SizePolicy.exact, deadlockTimeout: Infinity } }
       for (const job of [itself, Effect.uninterruptible(itself)]) {
         const { atAll, withoutWaiting } = yield* inPassingTime(Plan.of(job, options))
         deepStrictEqual([atAll?.maxBytes, atAll?.failsAt, atAll?.failed?.why], [8, 7, "OutOfMemory"])

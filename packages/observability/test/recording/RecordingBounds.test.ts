@@ -11,7 +11,13 @@ import * as Recording from "../../src/recording/Recording.ts"
 import * as Replay from "../../src/replay/Replay.ts"
 
 // JSON has no Infinity.
-const memory = { ...noFacts.memories[0]!, maxBytes: 100, maxHeldBytes: 100, maxOvertakes: 16, suspectAfterMillis: 1000 }
+const memory = {
+  ...noFacts.memories[0]!,
+  maxBytes: 100,
+  maxHeldBytes: 100,
+  maxBypasses: 16,
+  deadlockTimeoutMillis: 1000
+}
 const facts = { ...noFacts, memories: [memory] }
 
 const lost = { at: 0, memory: undefined, memoryNumber: 1, device: "" }

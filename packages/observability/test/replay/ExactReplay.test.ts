@@ -21,7 +21,7 @@ import { exactly } from "./exactly.ts"
 const recorder = Recording.layer({ capacity: 200_000 }).pipe(Layer.provideMerge(PoolEvents.layer))
 
 const gpuOf = (pool: BufferPool.BufferPoolOptions, host: Host.HostOptions = {}) =>
-  BufferPool.layer({ maxBytes: 1000, suspectAfter: Infinity, ...pool }).pipe(Layer.provideMerge(Host.layer(host)))
+  BufferPool.layer({ maxBytes: 1000, deadlockTimeout: Infinity, ...pool }).pipe(Layer.provideMerge(Host.layer(host)))
 
 /** The recording that a program returns. */
 const recorded = <E>(

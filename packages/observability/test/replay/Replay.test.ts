@@ -29,9 +29,10 @@ const recorded = <A, E>(
   pool: BufferPool.BufferPoolOptions = {},
   host: Host.HostOptions = {}
 ) => {
-  const gpu = BufferPool.layer({ label: "tested", sizePolicy: SizePolicy.exact, suspectAfter: Infinity, ...pool }).pipe(
-    Layer.provideMerge(Host.layer(host))
-  )
+  const gpu = BufferPool.layer({ label: "tested", sizePolicy: SizePolicy.exact, deadlockTimeout: Infinity, ...pool })
+    .pipe(
+      Layer.provideMerge(Host.layer(host))
+    )
   return Effect.andThen(Effect.exit(Effect.provide(program, gpu)), Recording.snapshot).pipe(
     Effect.provide(Recording.layer({ capacity: 10_000 }).pipe(Layer.provideMerge(PoolEvents.layer)))
   )
@@ -55,7 +56,7 @@ const recordedLate = <A, E>(
     ...allocator,
     reclaim: Effect.andThen(allocator.reclaim, Effect.suspend(() => Effect.sleep(left.shift() ?? 0)))
   }))
-  const gpu = layer({ pool: { suspectAfter: Infinity, ...pool }, allocator: late })
+  const gpu = layer({ pool: { deadlockTimeout: Infinity, ...pool }, allocator: late })
   return Effect.gen(function*() {
     const running = yield* Effect.forkChild(Effect.exit(Effect.provide(program, gpu)), { startImmediately: true })
     yield* TestClock.adjust(1000)
@@ -108,12 +109,12 @@ const recordedWhole = <A, E>(program: Effect.Effect<A, E, BufferPool.BufferPool>
   }).pipe(Effect.provide(Recording.layer().pipe(Layer.provideMerge(PoolEvents.layer))))
 
 describe("a replay under another policy that is the recorded one", () => {
-  const idle = { idleTimeToLive: 400, maxOvertakes: 3 }
+  const idle = { idleTimeToLive: 400, maxBypasses: 3 }
 
   it.effect("tells no step of the idle clock after the pool has closed", () =>
     Effect.gen(function*() {
       const recording = yield* recordedWhole(Effect.andThen(lease(64), TestClock.adjust(10)), idle)
-      const { recording: replayed } = yield* Replay.run(recording, { maxOvertakes: 3 })
+      const { recording: replayed } = yield* Replay.run(recording, { maxBypasses: 3 })
       deepStrictEqual(tagsOf(replayed), tagsOf(recording))
       strictEqual(tagsOf(replayed).at(-1), "Closed")
     }))
@@ -132,7 +133,7 @@ describe("a replay under another policy that is the recorded one", () => {
         yield* Scope.close(second, Exit.void)
       })
       const recording = yield* recordedWhole(program, idle)
-      const { recording: replayed } = yield* Replay.run(recording, { maxOvertakes: 3 })
+      const { recording: replayed } = yield* Replay.run(recording, { maxBypasses: 3 })
       deepStrictEqual(tagsOf(replayed), tagsOf(recording))
       deepStrictEqual(tagsOf(replayed).slice(3, 8), ["Released", "Waited", "DriverAsked", "Leased", "IdleStep"])
     }))
@@ -439,7 +440,7 @@ describe("a replay", () => {
         reason: "imported" as const,
         takenAt: 0,
         dropped: 0,
-        memories: [{ ...memory, maxOvertakes: 16, suspectAfterMillis: Infinity }],
+        memories: [{ ...memory, maxBypasses: 16, deadlockTimeoutMillis: Infinity }],
         families: [],
         budgets: [],
         blocks: []
@@ -584,15 +585,15 @@ describe("a replay", () => {
         maxBytes: 200,
         maxHeldBytes: 150,
         eviction: EvictionPolicy.oldestFirst,
-        maxOvertakes: 3,
+        maxBypasses: 3,
         idleTimeToLive: 1000,
         idleSteps: 2,
         idleKeepBytes: 10
       }
       const sizePolicy = { name: "of 32", blockSize: (size: number) => 32 * Math.ceil(size / 32), borrow: 1 }
       const { recording: replayed } = yield* Replay.run(recording, { ...policy, sizePolicy })
-      const { eviction, idle, maxBytes, maxHeldBytes, maxOvertakes } = replayed.memories[0]!
-      deepStrictEqual([maxBytes, maxHeldBytes, eviction?.name, maxOvertakes], [200, 150, "oldestFirst", 3])
+      const { eviction, idle, maxBytes, maxHeldBytes, maxBypasses } = replayed.memories[0]!
+      deepStrictEqual([maxBytes, maxHeldBytes, eviction?.name, maxBypasses], [200, 150, "oldestFirst", 3])
       deepStrictEqual(idle, { steps: 2, keepBytes: 10, stepMillis: 500 })
       deepStrictEqual(replayed.families.map(({ sizes }) => sizes), [[[60, 60, 64, 128], [128, 128, 128, 256]]])
       // Of those that were held the limit has room for one.

@@ -35,7 +35,7 @@ const endsOrSaysWhy = (recording: Recording.Recording): void => {
 }
 
 const anything = programs(
-  ["nested", "reserve", "budget", "inTurn", "interrupted", "handler", "failing"],
+  ["nested", "reserve", "budget", "exclusively", "interrupted", "handler", "failing"],
   ["all", "limit", "refuse", "sleep", "hold", "lose"]
 )
 
@@ -44,7 +44,7 @@ describe("a replay ends", () => {
     fc.assert(
       fc.asyncProperty(crowds, paces, fc.constantFrom(undefined, 3000), async (fibers, pace, capacityBytes) => {
         const host = { lateFree: true, capacityBytes }
-        ends(await Effect.runPromise(recordedFibers(fibers, { maxBytes: 3000, suspectAfter: 3 }, host, pace)))
+        ends(await Effect.runPromise(recordedFibers(fibers, { maxBytes: 3000, deadlockTimeout: 3 }, host, pace)))
       }),
       { numRuns: runs(300), endOnFailure: true }
     ))
@@ -52,7 +52,7 @@ describe("a replay ends", () => {
   it("of whatever a program has done", () =>
     fc.assert(
       fc.asyncProperty(anything, pools, hosts, fc.boolean(), paces, async (fibers, pool, host, lateFree, pace) => {
-        const options = { ...pool, suspectAfter: 3 }
+        const options = { ...pool, deadlockTimeout: 3 }
         ends(await Effect.runPromise(recordedFibers(fibers, options, { ...host, lateFree }, pace)))
       }),
       { numRuns: runs(200) }
@@ -67,7 +67,7 @@ describe("a replay ends", () => {
         paces,
         fc.nat(30),
         async (fibers, pool, lateFree, pace, yields) => {
-          const options = { ...pool, suspectAfter: 3 }
+          const options = { ...pool, deadlockTimeout: 3 }
           ends(await Effect.runPromise(recordedFibers(fibers, options, { lateFree }, pace, yields)))
         }
       ),
@@ -78,7 +78,7 @@ describe("a replay ends", () => {
     let taken = 0
     await fc.assert(
       fc.asyncProperty(anything, pools, fc.boolean(), changes, async (fibers, pool, lateFree, all) => {
-        const options = { ...pool, suspectAfter: 3 }
+        const options = { ...pool, deadlockTimeout: 3 }
         const recording = changed(await Effect.runPromise(recordedFibers(fibers, options, { lateFree })), all)
         if (recording === undefined) return
         taken++
@@ -93,7 +93,7 @@ describe("a replay ends", () => {
     let taken = 0
     await fc.assert(
       fc.asyncProperty(anything, pools, fc.boolean(), changes, async (fibers, pool, lateFree, all) => {
-        const options = { ...pool, suspectAfter: 3 }
+        const options = { ...pool, deadlockTimeout: 3 }
         const recording = await changedFile(await Effect.runPromise(recordedFibers(fibers, options, { lateFree })), all)
         if (recording === undefined) return
         taken++
@@ -159,7 +159,7 @@ const twoWait: ReadonlyArray<PoolEvent> = [
 const recordingOf = (events: ReadonlyArray<PoolEvent>): Recording.Recording =>
   Recording.make({
     ...noFacts,
-    memories: [{ ...noFacts.memories[0]!, maxBytes: 100, maxOvertakes: 16, suspectAfterMillis: 1000 }],
+    memories: [{ ...noFacts.memories[0]!, maxBytes: 100, maxBypasses: 16, deadlockTimeoutMillis: 1000 }],
     families: [{
       memory: 1,
       pool: "BufferPool",

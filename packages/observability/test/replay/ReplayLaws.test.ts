@@ -176,7 +176,7 @@ const options = fc.record({
     EvictionPolicy.oldestFirst,
     EvictionPolicy.leastRecentlyUsed
   ),
-  maxOvertakes: fc.constantFrom(0, 1, 16),
+  maxBypasses: fc.constantFrom(0, 1, 16),
   idleTimeToLive: fc.constantFrom(undefined, 400)
 })
 
@@ -185,7 +185,7 @@ const others = fc.record({
   maxBytes: fc.constantFrom(undefined, 1000, 2500, 9000),
   maxHeldBytes: fc.constantFrom(undefined, 2000),
   eviction: fc.constantFrom(undefined, EvictionPolicy.largestFirst, EvictionPolicy.leastRecentlyUsed),
-  maxOvertakes: fc.constantFrom(undefined, 0, 2),
+  maxBypasses: fc.constantFrom(undefined, 0, 2),
   idleTimeToLive: fc.constantFrom(undefined, 1),
   sizePolicy: fc.constantFrom(
     undefined,
@@ -209,7 +209,7 @@ const recorded = <A, E>(
 ) =>
   Effect.suspend(() => {
     const faults = Host.makeFaults()
-    const gpu = BufferPool.layer({ label: "tested", suspectAfter: Infinity, ...pool }).pipe(
+    const gpu = BufferPool.layer({ label: "tested", deadlockTimeout: Infinity, ...pool }).pipe(
       Layer.provideMerge(Host.layer({ ...host, faults }))
     )
     return recordedOn(Effect.provide(program(faults), gpu))
@@ -254,7 +254,7 @@ const sharing = (steps: ReadonlyArray<SharedStep>, close: boolean) =>
 /** The same for two pools whose blocks come from an allocator with a limit: each has a memory of its own, and finds what the other does. */
 const underOneLimit = (steps: ReadonlyArray<SharedStep>, all: boolean) =>
   Effect.gen(function*() {
-    const options = { sizePolicy: SizePolicy.exact, suspectAfter: Infinity, maxHeldBytes: 400 }
+    const options = { sizePolicy: SizePolicy.exact, deadlockTimeout: Infinity, maxHeldBytes: 400 }
     const pools = [
       yield* BufferPool.make({ label: "one", ...options }),
       yield* BufferPool.make({ label: "other", ...options })
@@ -375,12 +375,12 @@ const closedAsMemoryIsBack: ReadonlyArray<SharedStep> = [
 ]
 
 const anyProgram = programs(
-  ["nested", "reserve", "budget", "inTurn", "interrupted"],
+  ["nested", "reserve", "budget", "exclusively", "interrupted"],
   ["all", "limit", "refuse", "sleep", "hold", "lose"]
 )
 
 const handlerPrograms = programs(
-  ["nested", "reserve", "budget", "inTurn", "interrupted", "handler", "failing"],
+  ["nested", "reserve", "budget", "exclusively", "interrupted", "handler", "failing"],
   ["sleep", "refuse", "limit", "all"]
 )
 
@@ -400,7 +400,7 @@ describe("a replay under the recorded policy", () => {
     fc.assert(
       fc.asyncProperty(fc.array(sharedStep, { maxLength: 30 }), fc.boolean(), async (steps, close) => {
         const shared = ImagePool.layerShared().pipe(
-          Layer.provideMerge(DeviceMemory.layer({ maxBytes: 1000, suspectAfter: Infinity })),
+          Layer.provideMerge(DeviceMemory.layer({ maxBytes: 1000, deadlockTimeout: Infinity })),
           Layer.provideMerge(Host.layer())
         )
         const recording = await Effect.runPromise(
@@ -443,7 +443,7 @@ describe("a replay under the recorded policy", () => {
   it("does so for fibers that act in one step of the event loop, on the clock of the machine", () =>
     fc.assert(
       fc.asyncProperty(anyProgram, pools, hosts, async (fibers, pool, host) => {
-        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }, host))
+        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, deadlockTimeout: 3 }, host))
         exactly(recording)
       }),
       { numRuns: replays }
@@ -452,7 +452,7 @@ describe("a replay under the recorded policy", () => {
   it("does so for handlers of pools and budgets, which come and go, and fail", () =>
     fc.assert(
       fc.asyncProperty(handlerPrograms, pools, async (fibers, pool) => {
-        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
+        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, deadlockTimeout: 3 }))
         exactly(recording)
       }),
       { numRuns: replays }
@@ -463,7 +463,7 @@ describe("a replay under the recorded policy", () => {
       fc.asyncProperty(anyProgram, pools, async (fibers, pool) => {
         const recording = await Effect.runPromise(Effect.provide(
           Effect.gen(function*() {
-            const program = yield* Effect.forkChild(recordedFibers(fibers, { ...pool, suspectAfter: 3 }))
+            const program = yield* Effect.forkChild(recordedFibers(fibers, { ...pool, deadlockTimeout: 3 }))
             while (program.pollUnsafe() === undefined) {
               for (let yields = 0; yields < 20; yields++) yield* Effect.yieldNow
               yield* TestClock.adjust(1)
@@ -501,7 +501,7 @@ const deadlocked = Effect.gen(function*() {
 describe("a replay of jobs that have waited for each other", () => {
   for (const sizePolicy of [SizePolicy.exact, SizePolicy.defaultPolicy]) {
     it(`does what was recorded: ${sizePolicy.borrow > 0 ? "borrowing" : "exact"}`, async () => {
-      const options = { maxBytes: 1024, onExhausted: "wait" as const, suspectAfter: 100, sizePolicy }
+      const options = { maxBytes: 1024, onExhausted: "wait" as const, deadlockTimeout: 100, sizePolicy }
       const recording = await Effect.runPromise(recorded(() => deadlocked, options))
       assert.isAbove(recording.length, 100)
       exactly(recording)
@@ -513,7 +513,7 @@ describe("the recording of a replay under another policy", () => {
   it("is replayed event by event under the policy that it states", () =>
     fc.assert(
       fc.asyncProperty(anyProgram, pools, hosts, others, async (fibers, pool, host, other) => {
-        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, suspectAfter: 3 }, host))
+        const recording = await Effect.runPromise(recordedFibers(fibers, { ...pool, deadlockTimeout: 3 }, host))
         const { recording: first } = await Effect.runPromise(Replay.run(recording, other))
         exactly(first)
       }),

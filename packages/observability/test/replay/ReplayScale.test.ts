@@ -120,8 +120,8 @@ const growing: Readonly<Record<string, Growing>> = {
     [
       ...times(count, (request) => leaseOf(request)).flat(),
       ...times(count, (number): PoolEvent => {
-        const rungs = ["bin"]
-        return { _tag: "RanOut", ...asked(count + number), rungs, activeBytes: 10 * count, heldBytes: 0 }
+        const stepsTried = ["bin"]
+        return { _tag: "RanOut", ...asked(count + number), stepsTried, activeBytes: 10 * count, heldBytes: 0 }
       })
     ]
   ],

@@ -127,7 +127,7 @@ const members: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   pool: fc.constantFrom("BufferPool", "BufferPool", "ImagePool"),
   family: fc.constantFrom("1", "1", "1", "2", ""),
   queue: fc.constantFrom(undefined, undefined, undefined, "queue 1", "other"),
-  rungs: fc.constantFrom(["bin"], ["wait"], ["bin", "wait"]),
+  stepsTried: fc.constantFrom(["bin"], ["wait"], ["bin", "wait"]),
   why: fc.constantFrom("OutOfMemory", "OutOfMemory", "DeviceLost", "LimitExceeded", "Interrupted", "Defect")
 }
 
@@ -158,7 +158,7 @@ const limit = fc.oneof({ weight: 20, arbitrary: fc.constantFrom(Infinity, 50, 10
 const facts = fc.record({
   maxBytes: limit,
   maxHeldBytes: limit,
-  maxOvertakes: fc.constantFrom(0, 1, 16, Infinity),
+  maxBypasses: fc.constantFrom(0, 1, 16, Infinity),
   deviceBytes: fc.option(limit, { nil: undefined, freq: 5 }),
   maxBufferSize: fc.option(limit, { nil: undefined, freq: 5 }),
   idle: fc.option(
@@ -184,7 +184,7 @@ export const randomRecordings: fc.Arbitrary<Recording.Recording | undefined> = f
   facts,
   fc.array(event, { maxLength: 40, size: "max" })
 ).map(([{ blocks, budgets: [one, two, three], kind, reason, sizes, ...settings }, events]) => {
-  const memory = { device: "", kind: "pool", suspectAfterMillis: 1000, ...settings }
+  const memory = { device: "", kind: "pool", deadlockTimeoutMillis: 1000, ...settings }
   const all: unknown = {
     source: "test",
     reason,

@@ -16,7 +16,7 @@ import * as Recording from "../../src/recording/Recording.ts"
 export type FiberStep =
   | { readonly do: "use" | "scoped"; readonly size: number; readonly wait: number; readonly yields: number }
   | {
-    readonly do: "nested" | "reserve" | "inTurn" | "budget" | "interrupted" | "handler" | "failing"
+    readonly do: "nested" | "reserve" | "exclusively" | "budget" | "interrupted" | "handler" | "failing"
     readonly size: number
     readonly wait: number
     readonly yields: number
@@ -106,7 +106,7 @@ export const paces = fc.constantFrom(2048, 3, 4, 5, 7, 9, 13)
 
 export const pools = fc.record({
   maxBytes: fc.integer({ min: 3000, max: 9000 }),
-  maxOvertakes: fc.constantFrom(0, 1, 16),
+  maxBypasses: fc.constantFrom(0, 1, 16),
   idleTimeToLive: fc.constantFrom(undefined, 2),
   maxHeldBytes: fc.constantFrom(undefined, Infinity, 3000)
 })
@@ -165,8 +165,8 @@ const perform = (
         (inner) => Effect.andThen(yieldTimes(step.yields), all(step.steps, inner)),
         waiting(step.wait)
       )
-    case "inTurn":
-      return pool.inTurn(Effect.andThen(yieldTimes(step.yields), all(step.steps)))
+    case "exclusively":
+      return pool.exclusively(Effect.andThen(yieldTimes(step.yields), all(step.steps)))
     case "budget":
       return Effect.flatMap(
         pool.budget(step.size, { ...waiting(step.wait), label: "part" }),

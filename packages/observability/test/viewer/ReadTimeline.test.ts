@@ -15,8 +15,8 @@ const memory = (number: number, label: string | undefined): Recording.RecordedMe
   kind: "pool",
   maxBytes: Infinity,
   maxHeldBytes: Infinity,
-  maxOvertakes: 8,
-  suspectAfterMillis: 1000
+  maxBypasses: 8,
+  deadlockTimeoutMillis: 1000
 })
 
 const changed = (memoryNumber: number, from: number, to: number) => ({
@@ -69,8 +69,8 @@ describe("a recording in the viewer", () => {
       "test"
     )
     const told = failures.map((
-      { activeBytes, heldBytes, isTooLarge, label, rungs, site, size, state }
-    ) => [state, isTooLarge, size, label, site, rungs.join(), activeBytes, heldBytes])
+      { activeBytes, heldBytes, isTooLarge, label, stepsTried, site, size, state }
+    ) => [state, isTooLarge, size, label, site, stepsTried.join(), activeBytes, heldBytes])
     deepStrictEqual(told, [[2, true, 500, "large", "a.ts:1", "", 100, 0], [4, false, 200, "", "", "bin", 1, 0]])
   })
 

@@ -7,10 +7,10 @@ import { BufferPool, BufferUsage, CommandQueue, Kernel } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import { KernelCache } from "effect-gpu-pool/KernelCache"
-import { shown } from "effect-gpu-pool/ShownValue"
 import type { ValueType } from "effect-gpu-pool/ValueType"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -68,7 +68,7 @@ const valuesOf = (dtype: ValueType, values: ReadonlyArray<unknown>): ReadonlyArr
   })
   return values.map((value) =>
     invalid(
-      `for a ${dtype} ${Array.isArray(value) ? JSON.stringify(value) : shown(value)}`,
+      `for a ${dtype} ${Array.isArray(value) ? JSON.stringify(value) : formatted(value)}`,
       (y) => untyped(kernel, { y, a: value }, 1)
     )
   )

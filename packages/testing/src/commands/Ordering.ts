@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { BufferPool, CommandQueue, Lease, RecordingLimit, SizePolicy } from "effect-gpu-pool"
+import { Backpressure, BufferPool, CommandQueue, Lease, SizePolicy } from "effect-gpu-pool"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import * as Effect from "effect/Effect"
@@ -70,9 +70,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     for (const limits of [{ maxCommands: 1 }, { maxCommands: 7, maxBytes: 64 }, { maxBytes: 100 }]) {
       yield* CommandQueue.fill(y, 0)
       yield* Effect.acquireUseRelease(
-        RecordingLimit.set(limits),
+        Backpressure.set(limits),
         () => recorded,
-        () => Effect.ignore(RecordingLimit.set({}))
+        () => Effect.ignore(Backpressure.set({}))
       )
       const expected = Uint32Array.from({ length: 16 }, (_, at) => at < 8 ? rounds + 1 : rounds - 1)
       Expect.numbers(JSON.stringify(limits), yield* CommandQueue.read(y, Uint32Array), expected)

@@ -132,7 +132,7 @@ const badPools = failing("InvalidRequest", {
   "a pool with an unknown way to run out": buildPool({ onExhausted: "block" as "wait" }),
   "a pool with a negative wait": buildPool({ waitAtMost: -1 }),
   "a pool without steps of idle time": buildPool({ idleTimeToLive: "1 second", idleSteps: 0 }),
-  "a pool with a negative bound on overtaking": buildPool({ maxOvertakes: -1 }),
+  "a pool with a negative bound on bypassing": buildPool({ maxBypasses: -1 }),
   "a pool with a misspelt limit": buildPool({ maxByte: 1 } as BufferPool.BufferPoolOptions)
 })
 

@@ -194,18 +194,18 @@ export const randomProgram = (
 
 const waits = { onExhausted: "wait" } as const
 
-const inUse = ({ activeBlocks, activeBytes, reservedBytes, setAsideBytes, waiters }: PoolStats) => [
+const inUse = ({ activeBlocks, activeBytes, pendingBytes, reservedBytes, waiters }: PoolStats) => [
   activeBlocks,
   activeBytes,
+  pendingBytes,
   reservedBytes,
-  setAsideBytes,
   waiters
 ]
 
 /** Runs a program on pools of every kind that share so many bytes, and finds nothing of it afterwards. */
 const sharing = <A, E>(maxBytes: number, program: Effect.Effect<A, E, Pools>) =>
   Effect.scoped(Effect.gen(function*() {
-    const memory = DeviceMemory.layer({ maxBytes, suspectAfter: "2 millis" })
+    const memory = DeviceMemory.layer({ maxBytes, deadlockTimeout: "2 millis" })
     // Each has a limit of its own, which its reservations are charged to.
     const pools = Layer.mergeAll(
       BufferPool.layerShared({ maxBytes, sizePolicy: SizePolicy.exact, ...waits }),
@@ -258,8 +258,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         4 * unit,
         Effect.gen(function*() {
           const error = yield* Effect.flip(run)
-          const { standstill } = yield* Expect.failsWith(name, Effect.fail(error), "OutOfMemory")
-          Expect.same(`${name}: what waits`, standstill.map(({ holdsBytes }) => holdsBytes), [4 * unit])
+          const { deadlock } = yield* Expect.failsWith(name, Effect.fail(error), "OutOfMemory")
+          Expect.same(`${name}: what waits`, deadlock.map(({ holdsBytes }) => holdsBytes), [4 * unit])
           Expect.isTrue(error.message, !error.isRetryable)
         })
       )
@@ -289,8 +289,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
           Scope.provide(StagingPool.allocate(unit / 4, Uint32Array, { direction: "download" }), outer),
           2 * unit
         )
-        const { reservedBytes, setAsideBytes } = yield* BufferPool.stats
-        Expect.same("what is left of the reservation", [reservedBytes, setAsideBytes], [0, 0])
+        const { pendingBytes, reservedBytes } = yield* BufferPool.stats
+        Expect.same("what is left of the reservation", [pendingBytes, reservedBytes], [0, 0])
         yield* BufferPool.use(3 * unit, (lease) => ownWork(lease, 1))
         yield* Lease.release(array.lease)
         yield* BufferPool.use(most, (lease) => ownWork(lease, 2))

@@ -25,7 +25,7 @@ import { YieldAt } from "../pool/Interruption.ts"
 type Services = Device | BufferPool.BufferPool
 
 /** An open device with a pool, and the scope that closes both. */
-interface Opened {
+interface OpenedDevice {
   readonly context: Context.Context<Services>
   readonly device: DeviceContext.DeviceContext["Service"]
   readonly queue: CommandQueue.CommandQueue["Service"]
@@ -33,7 +33,7 @@ interface Opened {
   readonly close: Effect.Effect<void>
 }
 
-const open = <E>(layer: Layer.Layer<Device, E>): Effect.Effect<Opened, unknown, Scope.Scope> =>
+const open = <E>(layer: Layer.Layer<Device, E>): Effect.Effect<OpenedDevice, unknown, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
     const context = yield* Layer.buildWithScope(
@@ -60,7 +60,7 @@ const test = (
   run: Effect.scoped(Effect.gen(body))
 })
 
-const expectClosed = (what: string, { device }: Opened): void =>
+const expectClosed = (what: string, { device }: OpenedDevice): void =>
   Expect.same(`driver objects of ${what}`, device.driverObjects.liveByKind, {})
 
 /** Does every kind of work once. */

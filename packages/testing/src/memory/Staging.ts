@@ -222,7 +222,7 @@ const waitingReads = Effect.gen(function*() {
   yield* Fiber.join(holder)
 })
 
-/** With all of the pool set aside, a read that drew from the pool itself would wait for its own reservation. */
+/** With all of the pool reserved, a read that drew from the pool itself would wait for its own reservation. */
 const readsWithin = Effect.gen(function*() {
   const { info: { traits } } = yield* DeviceContext
   const x = yield* written(counted(64, 1))
@@ -239,7 +239,7 @@ const readsWithin = Effect.gen(function*() {
   Expect.equal("bytes of the budget", peakActiveBytes, most)
   const large = yield* StagingPool.withBudget(Effect.andThen(read, StagingPool.stats), 32)
   Expect.equal("bytes of a budget that is too small", large.peakActiveBytes, 0)
-  yield* StagingPool.inTurn(read)
+  yield* StagingPool.exclusively(read)
 })
 
 /** Each owner uploads its own numbers through memory that it shares with the others, and finds them. */
@@ -379,7 +379,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test(
     "reads draw from the reservation or budget of staging memory that they are in",
     { counting: true },
-    staged(readsWithin, { maxBytes: 64, onExhausted: "wait", suspectAfter: Infinity })
+    staged(readsWithin, { maxBytes: 64, onExhausted: "wait", deadlockTimeout: Infinity })
   ),
   test("a view shows the bytes while it is lent, and nothing later", staged(views)),
   test("a view ends with the lease", staged(releasedViews)),

@@ -339,7 +339,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ),
   test(
     "a stream waits while the device takes nothing",
-    staged(waitingStream, { maxBytes: 64, suspectAfter: "1 hour" })
+    staged(waitingStream, { maxBytes: 64, deadlockTimeout: "1 hour" })
   ),
   test("pieces are any views, and are copied before the next one is made", staged(borrowedPieces)),
   test("pieces that come together have memory of their own, or come one by one", staged(severalAtOnce)),

@@ -10,10 +10,10 @@ import { DeviceBuffer } from "effect-gpu-pool/DeviceBuffer"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"
 import type { DeviceStatus } from "effect-gpu-pool/DeviceStatus"
+import { formatted, thrownText } from "effect-gpu-pool/Format"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import { overlaps } from "effect-gpu-pool/MemorySpan"
 import type { QueueDriver } from "effect-gpu-pool/QueueDriver"
-import { shown, thrownText } from "effect-gpu-pool/ShownValue"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -129,7 +129,7 @@ export class AllocatorWatch {
     if (!(buffer instanceof DeviceBuffer)) {
       return this.#breaks(
         "answer",
-        `an allocation of ${bytes} bytes succeeded with ${shown(buffer)}, and no DeviceBuffer`
+        `an allocation of ${bytes} bytes succeeded with ${formatted(buffer)}, and no DeviceBuffer`
       )
     }
     const { destroyed, owner, size } = buffer

@@ -51,7 +51,7 @@ const allEnd = <E, R>(count: number, mostFailures: number, job: (owner: number) 
         Effect.retry({ while: (error) => (error as GpuError).isRetryable })
       ), { concurrency: "unbounded", discard: true })
     Expect.isTrue(`at most ${mostFailures} failures, not ${failures}`, failures <= mostFailures)
-    yield* expectStats("nothing is left", { activeBlocks: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })
+    yield* expectStats("nothing is left", { activeBlocks: 0, pendingBytes: 0, reservedBytes: 0, waiters: 0 })
   })
 
 export const tests: ReadonlyArray<ConformanceTest> = [

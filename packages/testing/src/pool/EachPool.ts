@@ -64,13 +64,14 @@ const staging: Kind<StagingPool.StagingPool, StagingPool.Pool> = {
 }
 
 /** Room for four leases of 256 bytes. */
-const four: PoolOptions = { maxBytes: 1024, onExhausted: "wait", suspectAfter: "5 millis" }
+const four: PoolOptions = { maxBytes: 1024, onExhausted: "wait", deadlockTimeout: "5 millis" }
 
 const all = <E, R>(job: Effect.Effect<unknown, E, R>) =>
   Effect.replicateEffect(job, 16, { concurrency: "unbounded", discard: true })
 
 const testsOf = <I, P extends MemoryControls>({ layer, lease, module, name }: Kind<I, P>) => {
-  const { budget, freeHeld, freeHeldOf, holders, inTurn, maxBytes, onOutOfMemory, reserve, setLimit, stats } = module
+  const { budget, freeHeld, freeHeldOf, holders, exclusively, maxBytes, onOutOfMemory, reserve, setLimit, stats } =
+    module
   const { resumeHolding, statsOf, stopHolding, trimTo, withBudget } = module
 
   /** On a pool that has leased nothing at its end. */
@@ -83,7 +84,7 @@ const testsOf = <I, P extends MemoryControls>({ layer, lease, module, name }: Ki
         expectInvariants(found)
         Expect.same(
           "in use afterwards",
-          [found.activeBlocks, found.reservedBytes, found.setAsideBytes, found.waiters],
+          [found.activeBlocks, found.pendingBytes, found.reservedBytes, found.waiters],
           [0, 0, 0, 0]
         )
       }).pipe(Effect.provide(built))
@@ -98,11 +99,11 @@ const testsOf = <I, P extends MemoryControls>({ layer, lease, module, name }: Ki
 
   return [
     test(
-      `${name}: jobs of two leases end in room for four, with \`reserve\` and with \`inTurn\``,
+      `${name}: jobs of two leases end in room for four, with \`reserve\` and with \`exclusively\``,
       on(four, function*() {
         yield* all(reserve(two, 512))
         yield* all(two.pipe(reserve("512", { label: "job" })))
-        yield* all(inTurn(two))
+        yield* all(exclusively(two))
       })
     ),
     test(
@@ -110,14 +111,14 @@ const testsOf = <I, P extends MemoryControls>({ layer, lease, module, name }: Ki
       on({ maxBytes: 1024 }, function*() {
         yield* reserve(
           Effect.gen(function*() {
-            Expect.equal("set aside", (yield* stats).setAsideBytes, 768)
+            Expect.equal("reserved", (yield* stats).reservedBytes, 768)
             yield* lease(512)
-            Expect.equal("of what is left", (yield* stats).setAsideBytes, 256)
+            Expect.equal("of what is left", (yield* stats).reservedBytes, 256)
           }),
           768
         )
-        const { activeBytes, setAsideBytes } = yield* stats
-        Expect.same("after it", [activeBytes, setAsideBytes], [512, 0])
+        const { activeBytes, reservedBytes } = yield* stats
+        Expect.same("after it", [activeBytes, reservedBytes], [512, 0])
         yield* Expect.failsWith("more than there is", reserve(Effect.void, 1040), "LimitExceeded")
         yield* Expect.refused("what is no size", reserve(Effect.void, -1))
       })

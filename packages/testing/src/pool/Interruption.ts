@@ -124,8 +124,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectUsable
     yield* untilAnswered(BufferPool.stats)
     yield* BufferPool.freeHeld
-    const { managedBlocks, reservedBytes } = yield* BufferPool.stats
-    Expect.same("nothing stays", { managedBlocks, reservedBytes }, { managedBlocks: 0, reservedBytes: 0 })
+    const { managedBlocks, pendingBytes } = yield* BufferPool.stats
+    Expect.same("nothing stays", { managedBlocks, pendingBytes }, { managedBlocks: 0, pendingBytes: 0 })
   }),
   test("a compilation may be interrupted at every step", { counting: true, interrupts: true }, function*() {
     const cache = yield* KernelCache

@@ -142,15 +142,15 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* BufferPool.use(500, () => expectStats("the covering block made room", { heldBytes: 500, driverFrees: 1 }))
     yield* BufferPool.use(900, () => expectStats("no more blocks than needed", { heldBytes: 100, driverFrees: 3 }))
   }),
-  test("tells the rungs that it tried and the holders", { pool: { maxBytes: 1000, ...exact } }, function*() {
+  test("tells the stepsTried that it tried and the holders", { pool: { maxBytes: 1000, ...exact } }, function*() {
     const first = yield* BufferPool.allocate(600, { label: "first" })
     const second = yield* BufferPool.allocate(300, { label: "second" })
     const refused = yield* Effect.flip(BufferPool.allocate(200, { label: "third" }))
     const reason = Expect.reasonOf("over the limit", refused, "OutOfMemory")
-    const { activeBytes, blockSize, heldBytes, limit, managedBytes, requested, reservedBytes } = reason
+    const { activeBytes, blockSize, heldBytes, limit, managedBytes, requested, pendingBytes } = reason
     Expect.same(
       "evidence",
-      { requested, blockSize, limit, activeBytes, heldBytes, managedBytes, reservedBytes },
+      { requested, blockSize, limit, activeBytes, heldBytes, managedBytes, pendingBytes },
       {
         requested: 200,
         blockSize: 200,
@@ -158,7 +158,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         activeBytes: 900,
         heldBytes: 0,
         managedBytes: 900,
-        reservedBytes: 0
+        pendingBytes: 0
       }
     )
     Expect.same("holders", reason.holders.map(({ label, size }) => [label, size]), [["first", 600], ["second", 300]])
@@ -185,8 +185,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const limit = 4096
     const watch = Effect.map(BufferPool.stats, (stats) => {
       expectInvariants(stats)
-      const used = stats.managedBytes + stats.reservedBytes
-      Expect.isTrue(`${used} bytes are managed and reserved under a limit of ${limit}`, used <= limit)
+      const used = stats.managedBytes + stats.pendingBytes
+      Expect.isTrue(`${used} bytes are managed and pending under a limit of ${limit}`, used <= limit)
     })
     const patient = (index: number) =>
       BufferPool.use(100 + 4 * (index % 200), () => Effect.andThen(watch, Effect.yieldNow)).pipe(
@@ -198,7 +198,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       concurrency: "unbounded",
       discard: true
     })
-    yield* expectStats("all requests were served", { activeBlocks: 0, reservedBytes: 0 })
+    yield* expectStats("all requests were served", { activeBlocks: 0, pendingBytes: 0 })
   }),
   test("ends its leases when it closes first", function*() {
     const before = yield* liveBuffers

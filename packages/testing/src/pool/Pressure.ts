@@ -64,8 +64,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const most = Math.max(...limits)
     const watch = Effect.map(BufferPool.stats, (stats) => {
       expectInvariants(stats)
-      const used = stats.managedBytes + stats.reservedBytes
-      Expect.isTrue(`${used} bytes are managed and reserved, never more than ${most} are allowed`, used <= most)
+      const used = stats.managedBytes + stats.pendingBytes
+      Expect.isTrue(`${used} bytes are managed and pending, never more than ${most} are allowed`, used <= most)
     })
     const once = (owner: number) =>
       BufferPool.use(64 + 4 * (owner * 37 % 120), (lease) => Effect.andThen(watch, ownWork(lease, owner)))
@@ -81,7 +81,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* BufferPool.setLimit({ maxBytes: 512 })
     const { managedBytes } = yield* BufferPool.stats
     Expect.isTrue(`${managedBytes} bytes are managed under a limit of 512`, managedBytes <= 512)
-    yield* expectStats("all requests were served", { activeBlocks: 0, reservedBytes: 0, waiters: 0 })
+    yield* expectStats("all requests were served", { activeBlocks: 0, pendingBytes: 0, waiters: 0 })
   }),
   test("budgets nest, each with its own limit", { pool: { ...exact, maxBytes: 4000 } }, function*() {
     const outside = yield* BufferPool.allocate(1000, { label: "outside" })
@@ -135,7 +135,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       Effect.gen(function*() {
         yield* ownWork(lease, 2)
         const full = yield* Expect.failsWith("nothing is left to spill", BufferPool.allocate(1000), "OutOfMemory")
-        Expect.equal("the last rung", full.rungs.at(-1), "handlers")
+        Expect.equal("the last step", full.stepsTried.at(-1), "handlers")
         yield* expectOwn("the data of the lease that needed the memory", lease, 2)
       }))
     Expect.same("who was asked", asked, [

@@ -24,7 +24,7 @@ const four: BufferPool.BufferPoolOptions = {
   maxBytes: 1024,
   sizePolicy: SizePolicy.exact,
   onExhausted: "wait",
-  suspectAfter: "5 millis"
+  deadlockTimeout: "5 millis"
 }
 
 type Job<E = unknown> = Effect.Effect<void, E, BufferPool.BufferPool | CommandQueue>
@@ -55,12 +55,12 @@ const owners = (count: number) => Array.from({ length: count }, (_, index) => in
 const allEnd = (count: number, job: (owner: number) => Job) =>
   Effect.gen(function*() {
     yield* Effect.forEach(owners(count), job, { concurrency: "unbounded", discard: true })
-    yield* expectStats("nothing is left", { activeBlocks: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })
+    yield* expectStats("nothing is left", { activeBlocks: 0, pendingBytes: 0, reservedBytes: 0, waiters: 0 })
   })
 
 const reserved = allEnd(64, (owner) => BufferPool.reserve(twoAtATime(owner), 512))
 
-const inTurns = allEnd(64, (owner) => BufferPool.inTurn(twoAtATime(owner)))
+const exclusiveJobs = allEnd(64, (owner) => BufferPool.exclusively(twoAtATime(owner)))
 
 const takenTogether = allEnd(64, together)
 
@@ -84,7 +84,7 @@ const arrays = Effect.gen(function*() {
 
 const arraysReserved = allEnd(16, () => Effect.scoped(DeviceArray.scoped(arrays, { reserve: 1024 })))
 
-const arraysInTurn = allEnd(16, () => Effect.scoped(DeviceArray.lazy(arrays)))
+const exclusiveArrays = allEnd(16, () => Effect.scoped(DeviceArray.lazy(arrays)))
 
 /** A job that takes and releases leases, never more bytes than it reserved. */
 const randomJob = (random: Random): Job => {
@@ -105,17 +105,17 @@ const randomJobs = forSeeds(owners(20), (random) =>
   Effect.gen(function*() {
     const jobs = Array.from({ length: random.integer(2, 12) }, () => randomJob(random))
     yield* Effect.all(jobs, { concurrency: "unbounded", discard: true })
-    yield* expectStats("nothing is left", { activeBlocks: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })
+    yield* expectStats("nothing is left", { activeBlocks: 0, pendingBytes: 0, reservedBytes: 0, waiters: 0 })
   }))
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("64 jobs of two leases end in room for four, each with a reservation", { pool: four }, reserved),
-  test("64 jobs of two leases end in room for four, with `inTurn`", { pool: four }, inTurns),
+  test("64 jobs of two leases end in room for four, with `exclusively`", { pool: four }, exclusiveJobs),
   test("64 jobs of two leases end in room for four, with both taken together", { pool: four }, takenTogether),
   test("jobs of two leases end in room for four, retried as a whole", { pool: four }, retried),
   test("jobs of two leases end under budgets of their own", { pool: four }, budgeted),
   test("array scopes end with reservations", { pool: { ...four, maxBytes: 2048 } }, arraysReserved),
-  test("array scopes end with `inTurn`", { pool: four }, arraysInTurn),
+  test("array scopes end with `exclusively`", { pool: four }, exclusiveArrays),
   test("an error names jobs that wait for each other", { pool: four }, function*() {
     const exits = yield* Effect.forEach(owners(8), (owner) => Effect.exit(twoAtATime(owner)), {
       concurrency: "unbounded"
@@ -124,10 +124,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.isTrue("at least one of them failed", failures.length > 0)
     Expect.isTrue("at least one of them was served", failures.length < exits.length)
     for (const failure of failures) {
-      const { standstill } = yield* Expect.failsWith("a job that waits for others", failure, "OutOfMemory")
-      Expect.isTrue("the jobs are named", standstill.length > 0 && standstill.every(({ holdsBytes }) => holdsBytes > 0))
+      const { deadlock } = yield* Expect.failsWith("a job that waits for others", failure, "OutOfMemory")
+      Expect.isTrue("the jobs are named", deadlock.length > 0 && deadlock.every(({ holdsBytes }) => holdsBytes > 0))
     }
-    yield* expectStats("nothing is left", { activeBlocks: 0, reservedBytes: 0, setAsideBytes: 0, waiters: 0 })
+    yield* expectStats("nothing is left", { activeBlocks: 0, pendingBytes: 0, reservedBytes: 0, waiters: 0 })
   }),
   test("other requests cannot use reserved bytes, nor held blocks in them", { pool: four }, function*() {
     const outer = yield* BufferPool.BufferPool
@@ -135,12 +135,12 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const served = yield* BufferPool.reserve(
       Effect.gen(function*() {
         const held = Effect.scoped(outer.allocate(512, { onExhausted: "fail" }))
-        const { setAsideBytes } = yield* Expect.failsWith("what is set aside", held, "OutOfMemory")
-        Expect.equal("bytes set aside", setAsideBytes, 768)
+        const { reservedBytes } = yield* Expect.failsWith("what is reserved", held, "OutOfMemory")
+        Expect.equal("bytes reserved", reservedBytes, 768)
         const waiting = yield* fork(outer.use(512, (lease) => ownWork(lease, 1)))
         yield* untilWaiting(1)
         yield* BufferPool.use(768, (lease) => ownWork(lease, 2))
-        yield* expectStats("bytes of this reservation alone", { setAsideBytes: 768, waiters: 1 })
+        yield* expectStats("bytes of this reservation alone", { reservedBytes: 768, waiters: 1 })
         return waiting
       }),
       768

@@ -62,4 +62,4 @@ export const untilWaiting = (
 
 /** Lets other fibers run until no call of the allocator is under way: one goes on when its request was interrupted. */
 export const untilAnswered = <R>(stats: Effect.Effect<PoolStats, never, R>) =>
-  untilStats("bytes that are asked for", 0, ({ reservedBytes }) => reservedBytes, stats)
+  untilStats("bytes that are asked for", 0, ({ pendingBytes }) => pendingBytes, stats)

@@ -28,7 +28,7 @@ const patient = (maxBytes: number, options?: BufferPool.BufferPoolOptions): Buff
   ...options
 })
 
-/** An allocator that refuses memory sends a request back to its place in the line, and others go first. */
+/** An allocator that refuses memory sends a request back to its place in the wait queue, and others go first. */
 const expectServed = (what: string, served: ReadonlyArray<string>, expected: ReadonlyArray<string>) =>
   Effect.map(watched, (found) => {
     if (found === undefined || found.watch.refusals === 0) Expect.same(what, served, expected)
@@ -36,7 +36,7 @@ const expectServed = (what: string, served: ReadonlyArray<string>, expected: Rea
   })
 
 /** 400 bytes are free, too few for the large request that waits. */
-const overtaking = (served: Array<string>) => {
+const bypassing = (served: Array<string>) => {
   const named = (name: string, bytes: number) =>
     BufferPool.use(bytes, (lease) => {
       served.push(name)
@@ -55,8 +55,8 @@ const limit = 4096
 
 const withinLimit = Effect.map(BufferPool.stats, (stats) => {
   expectInvariants(stats)
-  const used = stats.managedBytes + stats.reservedBytes
-  Expect.isTrue(`${used} bytes are managed and reserved under a limit of ${limit}`, used <= limit)
+  const used = stats.managedBytes + stats.pendingBytes
+  Expect.isTrue(`${used} bytes are managed and pending under a limit of ${limit}`, used <= limit)
 })
 
 /** A clock that stands still until the test moves it. */
@@ -86,7 +86,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const second = yield* fork(BufferPool.use(512, (lease) => ownWork(lease, 2)))
     yield* untilWaiting(1)
     yield* Lease.release(first)
-    yield* expectStats("reserved in the step of the release", { activeBlocks: 0, reservedBytes: 512, heldBytes: 0 })
+    yield* expectStats("reserved in the step of the release", { activeBlocks: 0, pendingBytes: 512, heldBytes: 0 })
     yield* BufferPool.use(1024, (lease) => ownWork(lease, 3))
     yield* Fiber.join(second)
   }),
@@ -104,23 +104,23 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.same("the order in which requests were served", served, [0, 1, 2, 3, 4, 5])
   }),
   test(
-    "small requests overtake a large one no more often than the bound",
-    { pool: patient(1000, { maxOvertakes: 2 }) },
+    "small requests bypass a large one no more often than the bound",
+    { pool: patient(1000, { maxBypasses: 2 }) },
     function*() {
       const served: Array<string> = []
-      const { fibers, holder } = yield* overtaking(served)
+      const { fibers, holder } = yield* bypassing(served)
       yield* Fiber.join(fibers[1]!)
       yield* Fiber.join(fibers[2]!)
       yield* untilWaiting(2)
-      yield* expectServed("small requests overtake as often as the bound allows", served, ["a", "b"])
+      yield* expectServed("small requests bypass as often as the bound allows", served, ["a", "b"])
       yield* Lease.release(holder)
       yield* Fiber.joinAll(fibers)
       yield* expectServed("then the large request is served", served, ["a", "b", "large", "c"])
     }
   ),
-  test("no request overtakes another with a bound of 0", { pool: patient(1000, { maxOvertakes: 0 }) }, function*() {
+  test("no request bypasses another with a bound of 0", { pool: patient(1000, { maxBypasses: 0 }) }, function*() {
     const served: Array<string> = []
-    const { fibers, holder } = yield* overtaking(served)
+    const { fibers, holder } = yield* bypassing(served)
     yield* untilWaiting(4)
     yield* Lease.release(holder)
     yield* Fiber.joinAll(fibers)
@@ -138,7 +138,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         discard: true
       })
       yield* withinLimit
-      yield* expectStats("all requests were served", { activeBlocks: 0, reservedBytes: 0, waiters: 0 })
+      yield* expectStats("all requests were served", { activeBlocks: 0, pendingBytes: 0, waiters: 0 })
     }
   ),
   test("a wait that times out leaves the pool as it was", { pool: patient(1024) }, function*() {
@@ -157,7 +157,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* pass(1)
     const reason = Expect.reasonOf("a wait that took too long", yield* Fiber.join(late), "OutOfMemory")
     Expect.equal("how long it waited", reason.waitedMillis, 5000)
-    Expect.equal("the last rung", reason.rungs.at(-1), "wait")
+    Expect.equal("the last step", reason.stepsTried.at(-1), "wait")
     Expect.same("the holders", reason.holders.map(({ label, size }) => [label, size]), [["holder", 1024]])
     const abandoned = yield* BufferPool.allocate(512).pipe(
       Effect.timeoutOption("5 seconds"),
@@ -167,7 +167,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* untilWaiting(1)
     yield* pass(5)
     Expect.isTrue("Effect.timeout ends a wait too", Option.isNone(yield* Fiber.join(abandoned)))
-    yield* expectStats("no request waits any more", { waiters: 0, activeBlocks: 1, reservedBytes: 0 })
+    yield* expectStats("no request waits any more", { waiters: 0, activeBlocks: 1, pendingBytes: 0 })
     yield* expectOwn("the holder's data", holder, 1)
     yield* Lease.release(holder)
     yield* expectUsable
@@ -191,7 +191,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       yield* Fiber.interrupt(fibers[1]!)
       yield* Fiber.joinAll([fibers[2]!, fibers[4]!])
       Expect.same("those who stayed", served.filter((owner) => owner !== 1), [2, 4])
-      yield* expectStats("nothing is left of the other requests", { waiters: 0, activeBlocks: 0, reservedBytes: 0 })
+      yield* expectStats("nothing is left of the other requests", { waiters: 0, activeBlocks: 0, pendingBytes: 0 })
       yield* expectUsable
     }
   ),

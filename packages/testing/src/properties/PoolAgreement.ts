@@ -260,7 +260,7 @@ const property = <E>(
       }).pipe(Effect.provide([TestClock.layer(), Logger.layer([])]), Effect.runPromise)
   )
 
-interface Opened {
+interface OpenedDevice {
   readonly model: PoolModel
   readonly real: PoolCommands.RealPool
   /** Closes everything, however the run ended, and checks that no driver object is left. */
@@ -270,7 +270,7 @@ interface Opened {
 const open = Effect.fnUntraced(function*<E>(
   given: Settings,
   device: Layer.Layer<Device, E>
-): Effect.fn.Return<Opened, E | GpuError> {
+): Effect.fn.Return<OpenedDevice, E | GpuError> {
   const deviceScope = Scope.makeUnsafe()
   const poolScope = Scope.makeUnsafe()
   const opened = yield* Layer.buildWithScope(Layer.fresh(device), deviceScope)
@@ -317,8 +317,8 @@ const open = Effect.fnUntraced(function*<E>(
       yield* Fiber.interruptAll(real.pending.map(({ fiber }) => fiber))
       yield* closePool
       for (const scope of real.scopes) yield* Scope.close(scope, Exit.void)
-      const { activeBytes, managedBlocks, reservedBytes } = yield* real.pool.stats
-      agree({ managedBlocks: 0, activeBytes: 0, reservedBytes: 0 }, { managedBlocks, activeBytes, reservedBytes })
+      const { activeBytes, managedBlocks, pendingBytes } = yield* real.pool.stats
+      agree({ managedBlocks: 0, activeBytes: 0, pendingBytes: 0 }, { managedBlocks, activeBytes, pendingBytes })
       yield* Scope.close(deviceScope, Exit.void)
       agree({ "driver objects": 0 }, { "driver objects": driverObjects.live })
     })

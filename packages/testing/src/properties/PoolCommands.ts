@@ -82,9 +82,9 @@ const failureOf = (error: GpuError): Failure => {
       activeBytes: BigInt(reason.activeBytes),
       heldBytes: BigInt(reason.heldBytes),
       managedBytes: BigInt(reason.managedBytes),
-      reservedBytes: BigInt(reason.reservedBytes),
+      pendingBytes: BigInt(reason.pendingBytes),
       largestHeldBytes: BigInt(reason.largestHeldBytes),
-      rungs: reason.rungs,
+      stepsTried: reason.stepsTried,
       holders: reason.holders.map(({ size }) => BigInt(size))
     }
   }

@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import { FaultPlan } from "effect-gpu-pool/FaultPlan"
-import type { Released, Rung } from "effect-gpu-pool/GpuError"
+import type { FallbackStep, Released } from "effect-gpu-pool/GpuError"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
 
 /**
@@ -213,7 +213,7 @@ export class PoolModel {
     driverFrees: 0n,
     releaseFailures: 0n,
     waiters: 0n,
-    setAsideBytes: 0n
+    reservedBytes: 0n
   }
   readonly #options: ModelOptions
 
@@ -244,7 +244,7 @@ export class PoolModel {
       heldBytes: sum(this.held),
       activeBytes: this.#activeBytes,
       managedBytes: sum(this.blocks),
-      reservedBytes: this.#reserved,
+      pendingBytes: this.#reserved,
       ...this.#counters
     }
   }
@@ -386,7 +386,7 @@ export class PoolModel {
   }
 
   *#climb(request: Request): Generator<void, Outcome> {
-    const rungs = new Set<Rung>(this.#options.policy.borrowHalves > 0n ? ["bin", "borrow"] : ["bin"])
+    const stepsTried = new Set<FallbackStep>(this.#options.policy.borrowHalves > 0n ? ["bin", "borrow"] : ["bin"])
     const exactSize = this.#rounded(request.size)
     let capacity = this.#ownSize(request)
     let refused = false
@@ -395,7 +395,7 @@ export class PoolModel {
       if (capacity === exactSize) return false
       capacity = exactSize
       refused = false
-      rungs.add("exact")
+      stepsTried.add("exact")
       return true
     }
     while (true) {
@@ -405,26 +405,26 @@ export class PoolModel {
       const found = this.#search(request)
       if (found !== undefined) return { lease: found }
       if (refused && reclaimedAt !== this.#counters.driverFrees) {
-        rungs.add("reclaim")
+        stepsTried.add("reclaim")
         reclaimedAt = this.#counters.driverFrees
         refused = false
         this.#late = 0n
       } else if (refused) {
         const helps = sum(this.blocks) - sum(this.held) + capacity <= this.#options.capacityBytes
         if (this.held.length > 0 && helps) {
-          rungs.add("evict")
+          stepsTried.add("evict")
           this.#evict(undefined)
-        } else if (!shrink()) return { failure: this.#outOfMemory(request, rungs) }
+        } else if (!shrink()) return { failure: this.#outOfMemory(request, stepsTried) }
       } else if (this.#deficit(capacity) > sum(this.held)) {
-        if (!shrink()) return { failure: this.#outOfMemory(request, rungs) }
+        if (!shrink()) return { failure: this.#outOfMemory(request, stepsTried) }
       } else if (this.#deficit(capacity) > 0n) {
         while (this.#deficit(capacity) > 0n) {
-          rungs.add("evict")
+          stepsTried.add("evict")
           this.#evict(this.#deficit(capacity))
         }
         this.#late = 0n
       } else {
-        rungs.add("driver")
+        stepsTried.add("driver")
         const own = this.#ownSize(request)
         if (own < capacity) capacity = own
         // Where requests borrow, others can have a block of an exact size too.
@@ -610,8 +610,8 @@ export class PoolModel {
     return block > this.#largestBlock ? this.#rounded(size) : block
   }
 
-  #outOfMemory(request: Request, rungs: ReadonlySet<Rung>): Failure {
-    const { activeBytes, heldBytes, managedBytes, reservedBytes } = this.stats
+  #outOfMemory(request: Request, stepsTried: ReadonlySet<FallbackStep>): Failure {
+    const { activeBytes, heldBytes, managedBytes, pendingBytes } = this.stats
     return {
       tag: "OutOfMemory",
       evidence: {
@@ -621,9 +621,9 @@ export class PoolModel {
         activeBytes,
         heldBytes,
         managedBytes,
-        reservedBytes,
+        pendingBytes,
         largestHeldBytes: this.held.reduce((most, { capacity }) => max(most, capacity), 0n),
-        rungs: [...rungs],
+        stepsTried: [...stepsTried],
         holders: this.live.filter(({ block }) => block !== undefined).map(({ size }) => size)
           .sort((a, b) => Number(b - a)).slice(0, 3)
       }

@@ -42,7 +42,7 @@ export class Budget implements Account, ChargedBudget {
   /** Capacity of the active leases and of the requests under way, and what is reserved. */
   chargedBytes = 0
   /** What reservations are charged with, and do not use at this moment. */
-  reservedBytes = 0
+  pendingBytes = 0
   /** Grows with every lease that ends and every change of the limit. */
   #returned = 0
   /** Leases that handlers took while others waited. */
@@ -115,14 +115,14 @@ export class Budget implements Account, ChargedBudget {
       ...this.#counters,
       managedBlocks: this.#counters.activeBlocks,
       peakManagedBlocks: this.#counters.peakActiveBlocks,
-      reservedBytes: this.chargedBytes - this.reservedBytes - this.#counters.managedBytes,
+      pendingBytes: this.chargedBytes - this.pendingBytes - this.#counters.managedBytes,
       heldBlocks: 0,
       heldBytes: 0,
       driverAllocations: 0,
       driverFrees: 0,
       releaseFailures: 0,
       waiters: this.queue.length,
-      setAsideBytes: this.reservedBytes
+      reservedBytes: this.pendingBytes
     }
   }
 
@@ -183,7 +183,7 @@ export class Budget implements Account, ChargedBudget {
   }
 
   room(): number {
-    return this.limit - this.#counters.managedBytes - this.reservedBytes
+    return this.limit - this.#counters.managedBytes - this.pendingBytes
   }
 
   served(): number {
@@ -197,10 +197,10 @@ export class Budget implements Account, ChargedBudget {
   }
 
   outOfMemory(request: Request, waitedMillis?: number, deadlock?: ReadonlyArray<WaitingJob>): GpuError {
-    const { activeBytes, managedBytes, reservedBytes, setAsideBytes } = this.stats()
+    const { activeBytes, managedBytes, pendingBytes, reservedBytes } = this.stats()
     const { limit, limitName, owner: { name: limitLabel } } = this
     const ofLeases = { activeBytes, heldBytes: 0, managedBytes, largestHeldBytes: 0 }
-    const facts = { limit, limitName, limitLabel, ...ofLeases, reservedBytes, setAsideBytes }
+    const facts = { limit, limitName, limitLabel, ...ofLeases, pendingBytes, reservedBytes }
     return this.#state.outOfMemory(request, facts, this, waitedMillis, deadlock)
   }
 }

@@ -23,7 +23,7 @@ export type Key = number | object
  * @since 0.1.0
  */
 export interface Queue {
-  /** Bytes that may come back to it: leased, under way, set aside or charged. */
+  /** Bytes that may come back to it: leased, pending, reserved or charged. */
   readonly countedBytes: number
   /** Bytes that its requests could have now. Where the driver has refused nobody knows, and it is 0. */
   readonly roomBytes: number
@@ -135,7 +135,7 @@ export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<
   }
 
   /** Each holding of a request, once for every key that they share. */
-  *#heldBy({ keys }: W): Iterable<H> {
+  *#roundToType({ keys }: W): Iterable<H> {
     for (const key of keys) yield* this.#ofKey.get(key) ?? []
   }
 
@@ -152,7 +152,7 @@ export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<
     for (const request of waiting) {
       if (!mayBe(request)) continue
       append(inQueue, request.queue, request)
-      for (const holding of this.#heldBy(request)) {
+      for (const holding of this.#roundToType(request)) {
         if (sum(stuck, holding, 1) === 1) { for (const [queue, bytes] of holding.bytes) sum(stuckBytes, queue, bytes) }
       }
     }
@@ -162,7 +162,7 @@ export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<
       if (!left.has(queue) || queue.countedBytes <= (stuckBytes.get(queue) ?? 0)) continue
       left.delete(queue)
       for (const request of inQueue.get(queue) ?? []) {
-        for (const holding of this.#heldBy(request)) {
+        for (const holding of this.#roundToType(request)) {
           if (sum(stuck, holding, -1) > 0) continue
           for (const [other, bytes] of holding.bytes) {
             sum(stuckBytes, other, -bytes)
@@ -176,7 +176,7 @@ export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<
 
   /** What comes back when the job of a request ends. */
   holdingsOf(request: W): ReadonlyArray<H> {
-    return Array.from(new Set(this.#heldBy(request)))
+    return Array.from(new Set(this.#roundToType(request)))
   }
 
   /**

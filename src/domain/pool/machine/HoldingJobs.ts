@@ -37,7 +37,7 @@ export interface Asking extends Kept {
  * @since 0.1.0
  */
 export interface AdmittedJobs {
-  /** Told of each answer that a queue gets. */
+  /** Called of each answer that a queue gets. */
   answered: ((answer: boolean) => void) | undefined
   /** Whether a reservation is held back as other requests are: jobs with reservations that were too small waited for each other. */
   readonly countsReservations: boolean

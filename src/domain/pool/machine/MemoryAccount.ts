@@ -57,9 +57,9 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   /** The same if the limits around the memory left so many bytes to it. */
   freeIn(outerBytes: number): number {
-    const { heldBytes, managedBytes, maxBytes, reservedBytes, setAsideBytes } = this.core
+    const { heldBytes, managedBytes, maxBytes, pendingBytes, reservedBytes } = this.core
     const capacity = Math.min(maxBytes, outerBytes, this.#limits.memoryBytes ?? Infinity, Number.MAX_SAFE_INTEGER)
-    return capacity - (managedBytes - heldBytes) - reservedBytes - setAsideBytes
+    return capacity - (managedBytes - heldBytes) - pendingBytes - reservedBytes
   }
 
   get #outer(): OuterLimits {
@@ -68,7 +68,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   /** How many bytes a request may get without touching what is reserved for others; without `outerBytes` others give nothing up. */
   roomFor(request: Request, outerBytes?: number): number {
-    if (this.core.setAsideBytes === 0) return Infinity
+    if (this.core.reservedBytes === 0) return Infinity
     const free = this.freeIn(outerBytes ?? this.#outer.leftBytes)
     // A lowered limit takes nothing from reservations: the bytes that are reserved go to them.
     return Math.max(free + request.drawn, request.isCertain ? request.exactSize : 0)
@@ -97,9 +97,9 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   #fits(bytes: number, outerBytes: number): boolean {
-    const { heldBytes, managedBytes, maxBytes, reservedBytes } = this.core
+    const { heldBytes, managedBytes, maxBytes, pendingBytes } = this.core
     const capacity = Math.min(maxBytes, outerBytes, Number.MAX_SAFE_INTEGER)
-    return bytes <= capacity - (managedBytes - heldBytes) - reservedBytes
+    return bytes <= capacity - (managedBytes - heldBytes) - pendingBytes
   }
 
   /** How many bytes must be evicted before so many can become pending. */
@@ -235,7 +235,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   /** Makes bytes of the limit pending for what the driver is asked for, if they are not reserved for others. */
   makePending(request: Request, bytes: number): boolean {
-    if (bytes > this.roomFor(request) || !this.core.reserve(bytes, request.size)) return false
+    if (bytes > this.roomFor(request) || !this.core.addPending(bytes, request.size)) return false
     request.pending = bytes
     request.use()
     return true
@@ -332,7 +332,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const { asks, drawn, exactSize, isRefused } = request
     if (isRefused) return 0
     const missing = Math.max(0, exactSize - drawn - this.freeBytes)
-    return asks !== undefined || this.core.setAsideBytes > 0 ? missing : this.core.deficit(exactSize)
+    return asks !== undefined || this.core.reservedBytes > 0 ? missing : this.core.deficit(exactSize)
   }
 
   mayWait(request: Request): boolean {
@@ -345,9 +345,9 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
    */
   mayRecover(request: Request, wasRefused: boolean): boolean {
     const { asks, drawn, exactSize, from } = request
-    const { activeBlocks, reservedBytes, setAsideBytes } = this.core
-    const ofOthers = setAsideBytes - drawn - leftOfAll(asks ?? from)
-    return activeBlocks > 0 || reservedBytes > 0 || (ofOthers > 0 && ofOthers > this.#drawnByWaiting(request)) ||
+    const { activeBlocks, pendingBytes, reservedBytes } = this.core
+    const ofOthers = reservedBytes - drawn - leftOfAll(asks ?? from)
+    return activeBlocks > 0 || pendingBytes > 0 || (ofOthers > 0 && ofOthers > this.#drawnByWaiting(request)) ||
       ((wasRefused || exactSize - drawn <= this.freeIn(Infinity)) && this.#outer.mayComeBack)
   }
 
@@ -361,8 +361,8 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   countedBytes(): number {
-    const { heldBytes, managedBytes, reservedBytes, setAsideBytes } = this.core
-    return managedBytes - heldBytes + reservedBytes + setAsideBytes
+    const { heldBytes, managedBytes, pendingBytes, reservedBytes } = this.core
+    return managedBytes - heldBytes + pendingBytes + reservedBytes
   }
 
   returned(): number {
@@ -370,7 +370,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   room(): number {
-    return this.freeBytes + this.core.reservedBytes
+    return this.freeBytes + this.core.pendingBytes
   }
 
   served(): number {

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { line } from "../../arguments/ShownValue.ts"
+import { line } from "../../arguments/Format.ts"
 import * as BufferRequest from "../../BufferRequest.ts"
 import type { DeviceLimits } from "../../device/DeviceInfo.ts"
 import { place } from "../../ErrorStack.ts"
@@ -89,7 +89,7 @@ export class PoolLife<A extends Reusable = Reusable> {
 
   /** Whether a held block can be leased in one step: no request waits, nothing is reserved, and the device has one queue. */
   get mayHit(): boolean {
-    return this.#hitsAtOnce && this.core.setAsideBytes === 0
+    return this.#hitsAtOnce && this.core.reservedBytes === 0
   }
 
   /** The size of the held block that a request for so many bytes looks for first, where nothing is reserved and no budget limits it. */

@@ -7,7 +7,7 @@
  *
  * @since 0.1.0
  */
-import type { GpuError, Rung, WaitingJob } from "../../GpuError.ts"
+import type { FallbackStep, GpuError, WaitingJob } from "../../GpuError.ts"
 import type { Budget } from "./Budget.ts"
 import { HandlerCredit } from "./HandlerCredit.ts"
 import type { AdmittedJobs } from "./HoldingJobs.ts"
@@ -132,7 +132,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       if (!this.state.failEnded(request)) request.become("searching")
       return undefined
     }
-    if (request.patience.onExhausted === "wait" && !hasHandlers) {
+    if (request.waitPolicy.onExhausted === "wait" && !hasHandlers) {
       request.steps = waited
       return this.#wait(request, this.memory)
     }
@@ -217,9 +217,9 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
 
   /** Nothing fits: handlers, then waiting, or the error with its evidence. */
   #exhaust(request: Request, account: Account): PoolOutput | undefined {
-    const { inHandler, patience } = request
+    const { inHandler, waitPolicy } = request
     const known = request.credit?.account === account ? request.credit : undefined
-    const mayAsk = patience.isPart !== true && !inHandler && known?.declined !== true
+    const mayAsk = waitPolicy.isPart !== true && !inHandler && known?.declined !== true
     // Handlers free memory, and do not end jobs.
     if (account.hasHandlers && mayAsk && !account.queue.holdsBack(request)) {
       request.tried("handlers")
@@ -230,7 +230,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       return "AskHandlers"
     }
     const mayWait = (): boolean =>
-      !inHandler && patience.onExhausted === "wait" &&
+      !inHandler && waitPolicy.onExhausted === "wait" &&
       (account.mayWait(request) || account.queue.holdsBack(request))
     if (!mayWait()) {
       if (this.#looksAgain(request, account)) return undefined
@@ -341,7 +341,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
 
   /** The driver made no block: for want of memory, or for another reason. `why` is the reason as observers know it. */
   driverRefused(request: Request, why: string, failure: Failure): void {
-    this.core.unreserve(request.asking, request.size)
+    this.core.removePending(request.asking, request.size)
     request.unuse()
     this.state.observer?.refused(request, request.asking, why)
     if (request.state === "asking") {
@@ -398,7 +398,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     queue?.leave(request)
     if (pending > 0) {
       request.pending = 0
-      this.core.unreserve(pending, request.size)
+      this.core.removePending(pending, request.size)
     }
     if (ending.isFailure && request.granted !== undefined) this.state.port.endGranted(request)
     request.charge?.refund()
@@ -491,7 +491,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
 }
 
 /** What a request has tried that comes to the memory, or waits behind others. Very many may wait at a time, and share these. */
-type Steps = Readonly<Record<"searched" | "waited", ReadonlyArray<Rung>>>
+type Steps = Readonly<Record<"searched" | "waited", ReadonlyArray<FallbackStep>>>
 const withoutBorrowing: Steps = { searched: ["bin"], waited: ["bin", "wait"] }
 const withBorrowing: Steps = { searched: ["bin", "borrow"], waited: ["bin", "borrow", "wait"] }
 

@@ -42,8 +42,8 @@ type AccountFacts = Pick<
   | "limitLabel"
   | "limitName"
   | "managedBytes"
+  | "pendingBytes"
   | "reservedBytes"
-  | "setAsideBytes"
   | "shared"
 >
 
@@ -102,7 +102,7 @@ const mostResumedAtOnce = 256
 export class PoolState<A extends Reusable = Reusable> {
   readonly core: PoolCore<A, Family>
   readonly port: PoolPort<A>
-  /** Told what is decided, while somebody observes. */
+  /** Called what is decided, while somebody observes. */
   observer: PoolObserver | undefined = undefined
   /** The queues that are not empty. */
   readonly queues = new Set<Queue>()
@@ -191,7 +191,7 @@ export class PoolState<A extends Reusable = Reusable> {
     { limitLabel, ...facts }: AccountFacts,
     budget: ChargedBudget | undefined,
     waitedMillis: number | undefined,
-    standstill: ReadonlyArray<WaitingJob> = []
+    deadlock: ReadonlyArray<WaitingJob> = []
   ): GpuError {
     const { blockSize, callSite, operation, size: requested, steps } = request
     this.observer?.ranOut(request, steps)
@@ -202,9 +202,9 @@ export class PoolState<A extends Reusable = Reusable> {
         pooled: true,
         ...(limitLabel === undefined ? {} : { limitLabel }),
         ...facts,
-        rungs: [...steps],
+        stepsTried: [...steps],
         waitedMillis,
-        standstill,
+        deadlock,
         ...this.port.evidence(budget)
       })
     )
@@ -225,11 +225,11 @@ export class PoolState<A extends Reusable = Reusable> {
 
   /** A request that waits has an answer. Without a fiber that waits it is its own fiber that serves the queue, and sees it in this step. */
   tell(request: Request): void {
-    if (request.resume !== undefined && this.#told.push(request) === 1) this.port.schedule(this.#resumeTold)
+    if (request.resume !== undefined && this.#told.push(request) === 1) this.port.schedule(this.#resumeAnswered)
   }
 
   /** Fibers run from here until they suspend; requests that they serve are resumed in a later task. */
-  readonly #resumeTold = (): void => {
+  readonly #resumeAnswered = (): void => {
     const end = Math.min(this.#told.length, this.#resumed + mostResumedAtOnce)
     try {
       while (this.#resumed < end) {
@@ -245,7 +245,7 @@ export class PoolState<A extends Reusable = Reusable> {
         this.#told = this.#told.slice(this.#resumed)
         this.#resumed = 0
       }
-      if (this.#told.length > 0) this.port.schedule(this.#resumeTold)
+      if (this.#told.length > 0) this.port.schedule(this.#resumeAnswered)
     }
   }
 }

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type * as Exit from "effect/Exit"
-import { type GpuError, make as makeError, Released, type Rung, type WaitingJob } from "../../GpuError.ts"
+import { type FallbackStep, type GpuError, make as makeError, Released, type WaitingJob } from "../../GpuError.ts"
 import { Charge } from "./Charge.ts"
 import type { Key } from "./Deadlock.ts"
 import type { HandlerCredit } from "./HandlerCredit.ts"
@@ -131,7 +131,7 @@ export type Answer = Exit.Exit<void> | ReturnType<Failure>
  * @category models
  * @since 0.1.0
  */
-export interface Patience {
+export interface WaitPolicy {
   readonly onExhausted: "fail" | "wait"
   /** How long it waits at most, in milliseconds. */
   readonly waitAtMost: number
@@ -184,7 +184,7 @@ export interface Account {
   served(): number
   /** The error of a request that gets nothing here: its time is over, nothing may come back, or jobs wait for each other. */
   outOfMemory(request: Request, waitedMillis?: number, deadlock?: ReadonlyArray<WaitingJob>): GpuError
-  /** Told when the queue gets its first waiter and when it loses its last. */
+  /** Called when the queue gets its first waiter and when it loses its last. */
   queueing?(): void
 }
 
@@ -244,7 +244,7 @@ export interface Asked {
   /** Where it was made, while call sites are tracked. */
   readonly callSite: string | undefined
   readonly owner: RequestOwner
-  readonly patience: Patience
+  readonly waitPolicy: WaitPolicy
   /** The budget that it is made under. */
   readonly budget: ChargedBudget | undefined
   /** What it must pass before it comes to the memory; a reservation has that as its last one. */
@@ -293,7 +293,7 @@ export abstract class Request implements Asking {
   declare readonly label: Asked["label"]
   declare readonly callSite: Asked["callSite"]
   declare readonly owner: Asked["owner"]
-  declare readonly patience: Asked["patience"]
+  declare readonly waitPolicy: Asked["waitPolicy"]
   declare readonly budget: Asked["budget"]
   declare readonly accounts: Asked["accounts"]
   declare readonly from: Asked["from"]
@@ -349,11 +349,11 @@ export abstract class Request implements Asking {
   isHeldBack = false
   /** Resumes its fiber, which waits. */
   resume: ((answer: Answer) => void) | undefined = undefined
-  /** When it began to wait, in milliseconds, when its patience has an end. */
+  /** When it began to wait, in milliseconds, when its waitPolicy has an end. */
   waitingSince: number | undefined = undefined
 
   /** What was tried, in order. */
-  steps: ReadonlyArray<Rung> = none
+  steps: ReadonlyArray<FallbackStep> = none
   /** The block size that the driver is asked for next; 0 until it is chosen. */
   capacity = 0
   /** The policy's block is over a limit that its allocator has, and is asked for no more. */
@@ -384,7 +384,7 @@ export abstract class Request implements Asking {
     this.label = asked.label
     this.callSite = asked.callSite
     this.owner = asked.owner
-    this.patience = asked.patience
+    this.waitPolicy = asked.waitPolicy
     this.budget = asked.budget
     this.accounts = asked.accounts
     this.from = asked.from
@@ -469,7 +469,7 @@ export abstract class Request implements Asking {
     return this.isOfHolder || this.goesFirst || this.from?.isOpen === true || this.asks?.isOpen === true
   }
 
-  tried(step: Rung): void {
+  tried(step: FallbackStep): void {
     if (!this.steps.includes(step)) this.steps = [...this.steps, step]
   }
 
@@ -493,7 +493,7 @@ export abstract class Request implements Asking {
    * what it needs.
    */
   isExempt(countsReservations: boolean): boolean {
-    return this.patience.onExhausted === "fail" || (this.asks !== undefined && !countsReservations) ||
+    return this.waitPolicy.onExhausted === "fail" || (this.asks !== undefined && !countsReservations) ||
       this.from?.isOpen === true || this.section?.isOpen === true || this.inHandler || this.exactSize === 0 ||
       this.owner.hasLeases
   }

@@ -51,7 +51,7 @@ export interface ChargedBudget {
   readonly chain: ReadonlyArray<ChargedBudget>
   readonly free: number
   /** What reservations are charged with, and do not use at this moment. */
-  reservedBytes: number
+  pendingBytes: number
   charge(bytes: number): void
   /** Leases that have ended. */
   readonly gone: number
@@ -73,7 +73,7 @@ export interface ChargedBudget {
  */
 export interface ReservedMemory {
   /** What counts the bytes that are reserved. */
-  readonly core: { setAsideBytes: number }
+  readonly core: { reservedBytes: number }
   /** The reservations whose effects run. */
   readonly reservations: Set<Reservation>
 }
@@ -147,9 +147,9 @@ export class Reservation {
     this.#memory.reservations.add(this)
     this.left = bytes
     this.#owed = drawn
-    this.#memory.core.setAsideBytes += bytes - drawn
+    this.#memory.core.reservedBytes += bytes - drawn
     for (const budget of this.budgets) {
-      budget.reservedBytes += this.parent?.budgets.includes(budget) ? bytes - drawn : bytes
+      budget.pendingBytes += this.parent?.budgets.includes(budget) ? bytes - drawn : bytes
     }
     this.parent?.useElsewhere(drawn, this.budgets)
   }
@@ -166,8 +166,8 @@ export class Reservation {
    * negative: again.
    */
   use(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
-    this.#memory.core.setAsideBytes -= bytes
-    for (const budget of this.budgets) if (chain.includes(budget)) budget.reservedBytes -= bytes
+    this.#memory.core.reservedBytes -= bytes
+    for (const budget of this.budgets) if (chain.includes(budget)) budget.pendingBytes -= bytes
     this.useElsewhere(bytes, chain)
   }
 
@@ -177,7 +177,7 @@ export class Reservation {
       this.left += bytes
       return
     }
-    this.#memory.core.setAsideBytes -= bytes
+    this.#memory.core.reservedBytes -= bytes
     for (const budget of this.budgets) this.#uncharge(budget, bytes)
     Reservation.#repay(this, bytes)
   }
@@ -197,7 +197,7 @@ export class Reservation {
     const { left } = this
     this.isOpen = false
     this.#memory.reservations.delete(this)
-    this.#memory.core.setAsideBytes -= left
+    this.#memory.core.reservedBytes -= left
     for (const budget of this.budgets) this.#uncharge(budget, left + this.#usedElsewhere(budget))
     this.left = 0
     this.#elsewhere.clear()
@@ -224,7 +224,7 @@ export class Reservation {
   }
 
   #uncharge(budget: ChargedBudget, bytes: number): void {
-    budget.reservedBytes -= bytes
+    budget.pendingBytes -= bytes
     budget.charge(-bytes)
   }
 

@@ -13,7 +13,7 @@ import type { Reservation } from "./Reservation.ts"
 export interface Member {
   readonly core: Pick<
     PoolCore<unknown, Family>,
-    "activeBlocks" | "heldBytes" | "managedBytes" | "reservedBytes" | "setAsideBytes"
+    "activeBlocks" | "heldBytes" | "managedBytes" | "pendingBytes" | "reservedBytes"
   >
   readonly machine: {
     readonly memory: { readonly queue: Queue }
@@ -31,23 +31,23 @@ export interface Member {
 
 /** Bytes that only a request's end can bring back. */
 const firmBytes = ({ core }: Member): number =>
-  core.managedBytes - core.heldBytes + core.reservedBytes + core.setAsideBytes
+  core.managedBytes - core.heldBytes + core.pendingBytes + core.reservedBytes
 
 /** Bytes that it can give up. What it has reserved may come out of what it holds. */
-const idleBytes = ({ core }: Member): number => Math.max(0, core.heldBytes - core.setAsideBytes)
+const idleBytes = ({ core }: Member): number => Math.max(0, core.heldBytes - core.reservedBytes)
 
 const heldBytes = ({ core }: Member): number => core.heldBytes
 
 const usedBytes = (member: Member): number => firmBytes(member) + idleBytes(member)
 
 /** Whether all of a member's blocks can be evicted, and with them what decorators have added. */
-const holdsOnly = ({ activeBlocks, heldBytes, reservedBytes }: Member["core"]): boolean =>
-  heldBytes > 0 && activeBlocks === 0 && reservedBytes === 0
+const holdsOnly = ({ activeBlocks, heldBytes, pendingBytes }: Member["core"]): boolean =>
+  heldBytes > 0 && activeBlocks === 0 && pendingBytes === 0
 
 /** Whether something comes back from a member as long as nobody gives it more. A reservation that waits for the driver has nothing. */
 const isBusy = ({ core, machine: { memory, state } }: Member): boolean => {
-  if (core.activeBlocks > 0 || core.reservedBytes > 0) return true
-  if (core.setAsideBytes === 0) return false
+  if (core.activeBlocks > 0 || core.pendingBytes > 0) return true
+  if (core.reservedBytes === 0) return false
   const waiting = memory.queue.parked().filter(({ asks }) => asks?.isOpen === true)
   return waiting.length < state.reservations.size
 }

@@ -7,10 +7,10 @@
 import * as HostSource from "../../../domain/data/HostSource.ts"
 import type { KernelBody } from "../../../domain/kernel/Kernel.ts"
 import { comparing, computing, rounds, whenInBraces } from "../../../domain/language/CommonSyntax.ts"
-import { heldBy } from "../../../domain/language/HeldBy.ts"
 import type { Language } from "../../../domain/language/Language.ts"
 import type { LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
 import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
+import { roundToType } from "../../../domain/language/RoundToType.ts"
 import { makeBody } from "./JavaScriptBody.ts"
 
 /** A computed number as the type holds it. */
@@ -31,7 +31,7 @@ const rounded = (type: ExprType, text: string): string => {
 }
 
 const constant = (value: number | boolean, type: ExprType): string => {
-  const held = typeof value === "number" ? heldBy(type, value) : value
+  const held = typeof value === "number" ? roundToType(type, value) : value
   return Object.is(held, -0) ? "-0" : String(held)
 }
 

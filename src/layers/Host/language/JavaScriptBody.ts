@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { messageOf } from "../../../domain/arguments/ShownValue.ts"
+import { messageOf } from "../../../domain/arguments/Format.ts"
 import * as HostSource from "../../../domain/data/HostSource.ts"
 import type { HostBody } from "../../../domain/kernel/Kernel.ts"
 import type { ScalarArg, VectorArg } from "../../../domain/kernel/KernelArgument.ts"

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { withArticle } from "../../../domain/arguments/ShownValue.ts"
+import { withArticle } from "../../../domain/arguments/Format.ts"
 import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"

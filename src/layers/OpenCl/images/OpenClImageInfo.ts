@@ -10,7 +10,7 @@ import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import type * as ImageLike from "../../../services/images/ImageLike.ts"
 import * as MemoryHandle from "../memory/MemoryHandle.ts"
 import type { OpenCl } from "../OpenCl.ts"
-import { useOpened } from "../opening/UseOpened.ts"
+import { useOpenedDevice } from "../opening/UseOpenedDevice.ts"
 import { describe, describeSampler, type ImageInfo, type SamplerInfo } from "./ImageQueries.ts"
 
 export type { ImageInfo, SamplerInfo } from "./ImageQueries.ts"
@@ -37,7 +37,7 @@ export type { ImageInfo, SamplerInfo } from "./ImageQueries.ts"
  * @since 0.1.0
  */
 export const info = (image: ImageLike.ImageLike): Effect.Effect<ImageInfo, GpuError, OpenCl> =>
-  useOpened("OpenClImageInfo.info", ({ api, opened }) => {
+  useOpenedDevice("OpenClImageInfo.info", ({ api, opened }) => {
     const memory = MemoryHandle.imageHandle("OpenClImageInfo.info", image, opened)
     return isGpuError(memory) ? memory : Effect.succeed(describe(api, memory))
   })
@@ -63,7 +63,7 @@ export const info = (image: ImageLike.ImageLike): Effect.Effect<ImageInfo, GpuEr
  * @since 0.1.0
  */
 export const samplerInfo = (sampler: DeviceSampler): Effect.Effect<SamplerInfo, GpuError, OpenCl> =>
-  useOpened("OpenClImageInfo.samplerInfo", ({ api, opened }) => {
+  useOpenedDevice("OpenClImageInfo.samplerInfo", ({ api, opened }) => {
     const handle = MemoryHandle.samplerHandle("OpenClImageInfo.samplerInfo", sampler, opened)
     return isGpuError(handle) ? handle : Effect.succeed(describeSampler(api, handle))
   })
@@ -87,7 +87,7 @@ export const samplerInfo = (sampler: DeviceSampler): Effect.Effect<SamplerInfo, 
  * @since 0.1.0
  */
 export const samplerHandle = (sampler: DeviceSampler): Effect.Effect<bigint, GpuError, OpenCl> =>
-  useOpened("OpenClImageInfo.samplerHandle", ({ opened }) => {
+  useOpenedDevice("OpenClImageInfo.samplerHandle", ({ opened }) => {
     const handle = MemoryHandle.samplerHandle("OpenClImageInfo.samplerHandle", sampler, opened)
     return isGpuError(handle) ? handle : Effect.succeed(handle)
   })

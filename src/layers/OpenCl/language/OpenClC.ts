@@ -6,10 +6,10 @@
  */
 import { comparing, computing, itemSubscripts, rounds } from "../../../domain/language/CommonSyntax.ts"
 import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
-import { heldBy } from "../../../domain/language/HeldBy.ts"
 import type { Language } from "../../../domain/language/Language.ts"
 import type { LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
 import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
+import { roundToType } from "../../../domain/language/RoundToType.ts"
 import { eights } from "./OpenClEights.ts"
 import { functions } from "./OpenClFunctions.ts"
 
@@ -138,13 +138,13 @@ const constant = (value: number | boolean, type: ExprType): string => {
   if (typeof value === "boolean") return String(value)
   switch (type) {
     case "f32": {
-      const held = heldBy(type, value)
+      const held = roundToType(type, value)
       return needsBits(held) ? `as_float(0x${hex(Float32Array.of(held).buffer)}u)` : `${decimal(held)}f`
     }
     case "f64":
       return needsBits(value) ? `as_double(0x${hex(Float64Array.of(value).buffer)}ul)` : decimal(value)
     case "f16": {
-      const held = heldBy(type, value)
+      const held = roundToType(type, value)
       if (Number.isNaN(held)) return "as_half((ushort) 0x7e00)"
       return Number.isFinite(held) ? `(half) (${decimal(held)}f)` : `as_half((ushort) 0x${held > 0 ? "7c00" : "fc00"})`
     }

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { shown } from "../../../domain/arguments/ShownValue.ts"
+import { formatted } from "../../../domain/arguments/Format.ts"
 import { format } from "../../../domain/device/DeviceInfo.ts"
 import { ForeignDevice, type GpuError, invalidRequest, make as makeError } from "../../../domain/GpuError.ts"
 import * as OpenClCode from "../OpenClCode.ts"
@@ -15,7 +15,7 @@ import * as MemoryQuery from "./MemoryQuery.ts"
 export const handleProblem = (operation: string, handle: unknown, type: string): GpuError | undefined =>
   typeof handle === "bigint" && handle > 0n && handle < 2n ** 64n
     ? undefined
-    : invalidRequest(operation, `${shown(handle)} is no handle`, `Pass the ${type}'s address as a bigint.`)
+    : invalidRequest(operation, `${formatted(handle)} is no handle`, `Pass the ${type}'s address as a bigint.`)
 
 /** The error of a handle that belongs to another context than this device's. */
 export const foreignHandle = (

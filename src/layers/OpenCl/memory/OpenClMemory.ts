@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import { withArticle } from "../../../domain/arguments/ShownValue.ts"
+import { withArticle } from "../../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
@@ -16,7 +16,7 @@ import { leaseOf } from "../../../services/buffers/LeaseUnder.ts"
 import type { DeviceBuffer, Part } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
-import { giveBackUnsafe, logged } from "../../../services/device/GivingBack.ts"
+import { logged, releaseInOrderUnsafe } from "../../../services/device/ReleaseInOrder.ts"
 import { ScopedAttachment } from "../../../services/device/ScopedAttachment.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
 import { PooledImage } from "../../../services/images/PooledImage.ts"
@@ -27,8 +27,8 @@ import type { OpenCl } from "../OpenCl.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError } from "../OpenClError.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import type { Opened } from "../opening/Opened.ts"
-import { useOpened } from "../opening/UseOpened.ts"
+import type { OpenedDevice } from "../opening/OpenedDevice.ts"
+import { useOpenedDevice } from "../opening/UseOpenedDevice.ts"
 import { own } from "../OwnDevice.ts"
 import { typeOf } from "./AdoptedHandle.ts"
 import { lendHandleUnsafe, memoryHandle } from "./MemoryHandle.ts"
@@ -95,7 +95,7 @@ export interface MemoryInfo {
  * @since 0.1.0
  */
 export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, OpenCl> =>
-  useOpened("OpenClMemory.info", ({ api, opened }) => {
+  useOpenedDevice("OpenClMemory.info", ({ api, opened }) => {
     const memory = memoryHandle("OpenClMemory.info", object, opened)
     if (isGpuError(memory)) return memory
     const { property } = MemoryQuery
@@ -179,8 +179,8 @@ export const adopt = (
         (options) => adoptUnsafe(opened, memory, options),
         ({ buffer, ownParent }) =>
           Effect.ensuring(
-            Effect.suspend(() => giveBackUnsafe(opened, queue, buffer)),
-            ownParent === undefined ? Exit.void : logged(() => giveBackUnsafe(opened, queue, ownParent))
+            Effect.suspend(() => releaseInOrderUnsafe(opened, queue, buffer)),
+            ownParent === undefined ? Exit.void : logged(() => releaseInOrderUnsafe(opened, queue, ownParent))
           )
       ),
       ({ buffer }) => buffer
@@ -228,7 +228,7 @@ export const adoptImage = (
     ))
 
 const adoptImageUnsafe = (
-  { images, opened }: Opened,
+  { images, opened }: OpenedDevice,
   memory: bigint,
   { label, takeOver = false }: Omit<AdoptOptions, "usage">
 ): Exit.Exit<DeviceImage, GpuError> => {
@@ -280,7 +280,7 @@ export const adoptSampler = (
     ))
 
 const adoptSamplerUnsafe = (
-  { images, opened }: Opened,
+  { images, opened }: OpenedDevice,
   sampler: bigint,
   { takeOver = false }: Pick<AdoptOptions, "takeOver">
 ): Exit.Exit<DeviceSampler, GpuError> => {
@@ -315,7 +315,7 @@ const adoptSamplerUnsafe = (
  * @since 0.1.0
  */
 export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, OpenCl | Scope.Scope> =>
-  useOpened(
+  useOpenedDevice(
     "OpenClMemory.retain",
     ({ opened, queue }) =>
       ScopedAttachment.acquire("OpenClMemory.retain", "buffer", (attachment) => {

@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
-import { shown } from "../../../domain/arguments/ShownValue.ts"
-import type { TriedDevice } from "../../../domain/GpuError.ts"
+import { formatted } from "../../../domain/arguments/Format.ts"
+import type { ProbedDevice } from "../../../domain/GpuError.ts"
 import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
 
 /**
@@ -49,7 +49,7 @@ export const matches = (
     ? item.name.toLowerCase().includes(selector.toLowerCase())
     : item.index === selector)
 
-const describe = (selector: Selector | undefined): string => selector === undefined ? "any" : shown(selector)
+const describe = (selector: Selector | undefined): string => selector === undefined ? "any" : formatted(selector)
 
 /**
  * The devices to try, in the loader's order, and why each other one is left out.
@@ -59,9 +59,9 @@ const describe = (selector: Selector | undefined): string => selector === undefi
 export const select = (
   platforms: ReadonlyArray<OpenClPlatform>,
   selection: Selection
-): { readonly candidates: ReadonlyArray<Candidate>; readonly tried: ReadonlyArray<TriedDevice> } => {
+): { readonly candidates: ReadonlyArray<Candidate>; readonly tried: ReadonlyArray<ProbedDevice> } => {
   const candidates: Array<Candidate> = []
-  const tried: Array<TriedDevice> = []
+  const tried: Array<ProbedDevice> = []
   const leaveOut = (device: string, why: string) => tried.push({ backend: "opencl", device, why })
   for (const platform of platforms) {
     if (!matches(selection.platform, platform)) {

@@ -14,7 +14,7 @@ import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
-import type { TriedDevice } from "../../../domain/GpuError.ts"
+import type { ProbedDevice } from "../../../domain/GpuError.ts"
 import * as BufferProblems from "../../../services/buffers/BufferProblems.ts"
 import { isTaken } from "../../../services/buffers/mapping/MappedMemory.ts"
 import type { DeviceContext } from "../../../services/device/DeviceContext.ts"
@@ -209,7 +209,7 @@ export class OpenDevice {
 
   /**
    * The driver may refuse a size within the device's own limit where a smaller block would succeed. So the answer is
-   * OutOfMemory, after which the ladder tries the exact size.
+   * OutOfMemory, after which the fallback tries the exact size.
    */
   #notCreated(bytes: number, code: number): GpuError {
     if (code === CL_INVALID_BUFFER_SIZE && bytes <= this.info.limits.maxBufferSize) return outOfMemory(bytes)
@@ -241,7 +241,7 @@ export const openFirst = (
   selection: Selection & DeviceSettings
 ): OpenDevice | GpuError => {
   const { candidates, tried } = select(platforms, selection)
-  const failed: Array<TriedDevice> = []
+  const failed: Array<ProbedDevice> = []
   for (const candidate of candidates) {
     const opened = open(api, candidate, selection)
     if (opened instanceof OpenDevice) return opened

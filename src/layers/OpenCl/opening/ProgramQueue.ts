@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { shown } from "../../../domain/arguments/ShownValue.ts"
+import { formatted } from "../../../domain/arguments/Format.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import { handleProblem } from "../memory/AdoptedHandle.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
@@ -72,7 +72,7 @@ const queueInfo = (
   if (code === OpenClCode.success) return value[0]!
   return code !== CL_INVALID_COMMAND_QUEUE ? onFailure({ call: "clGetCommandQueueInfo", code }) : invalidRequest(
     operation,
-    `the driver knows no command queue ${shown(queue)}`,
+    `the driver knows no command queue ${formatted(queue)}`,
     "Pass the handle that clCreateCommandQueue returned, before it is released."
   )
 }

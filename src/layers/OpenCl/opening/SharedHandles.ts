@@ -5,8 +5,8 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { formatted, list } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
-import { list, shown } from "../../../domain/arguments/ShownValue.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import {
   DeviceUnavailable,
@@ -19,10 +19,10 @@ import { handleProblem } from "../memory/AdoptedHandle.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError } from "../OpenClError.ts"
-import * as GivenOptions from "./GivenOptions.ts"
 import type { OpenClPlatform } from "./OpenClPlatform.ts"
 import { type Candidate, nameOf } from "./OpenClSelection.ts"
 import { type DeviceSettings, OpenDevice } from "./OpenDevice.ts"
+import * as OpenOptions from "./OpenOptions.ts"
 import { queueProblem } from "./ProgramQueue.ts"
 
 /**
@@ -48,7 +48,7 @@ export interface Handles {
  */
 export interface HandleOptions extends Schema.Schema.Type<typeof HandleOptions> {}
 
-const { byteGranular, hostMemory, kernelCacheCapacity } = GivenOptions.DeviceOptions.fields
+const { byteGranular, hostMemory, kernelCacheCapacity } = OpenOptions.DeviceOptions.fields
 
 /** Of {@link HandleOptions}. */
 export const HandleOptions = Schema.Struct({
@@ -91,10 +91,10 @@ const find = (platforms: ReadonlyArray<OpenClPlatform>, id: bigint): Candidate |
 
 const notListed = (operation: string, platforms: ReadonlyArray<OpenClPlatform>, id: bigint): GpuError => {
   const all = platforms.flatMap(({ devices }) => devices)
-  const known = all.map((device) => `${shown(device.id)} ${shown(device.name)}`)
+  const known = all.map((device) => `${formatted(device.id)} ${formatted(device.name)}`)
   return invalidRequest(
     operation,
-    `the loader lists no device ${shown(id)}`,
+    `the loader lists no device ${formatted(id)}`,
     `Pass the id of one that it lists, which a sub-device is not. It lists ${
       known.length === 0 ? "none" : list(known, ", ", 8)
     }.`

@@ -3,16 +3,16 @@
  *
  * @internal
  */
-import { list, messageOf, shown } from "../../../domain/arguments/ShownValue.ts"
+import { formatted, list, messageOf } from "../../../domain/arguments/Format.ts"
 import * as DriverHint from "../../../domain/device/DriverHint.ts"
 import { isMissing } from "../../../domain/device/OptionalPackage.ts"
-import { DeviceUnavailable, type GpuError, make as makeError, type TriedDevice } from "../../../domain/GpuError.ts"
+import { DeviceUnavailable, type GpuError, make as makeError, type ProbedDevice } from "../../../domain/GpuError.ts"
 import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
 import { matches, type Selection } from "./OpenClSelection.ts"
 
 const otherBackends = "use another backend: WebGpu.layer() or Host.layer()"
 
-const unavailable = (tried: ReadonlyArray<Omit<TriedDevice, "backend">>, hint: string): GpuError =>
+const unavailable = (tried: ReadonlyArray<Omit<ProbedDevice, "backend">>, hint: string): GpuError =>
   makeError(new DeviceUnavailable({ tried: tried.map((one) => ({ backend: "opencl", ...one })), hint }))
 
 /** The error where npm `koffi` does not load. */
@@ -32,7 +32,7 @@ const driverPackages = "the one of your GPU's vendor, or PoCL, which computes on
   "pocl-opencl-icd)"
 
 /** The error where no file is an OpenCL loader; `library` is the one that the program named. */
-export const noLoader = (tried: ReadonlyArray<Omit<TriedDevice, "backend">>, library: string | undefined): GpuError =>
+export const noLoader = (tried: ReadonlyArray<Omit<ProbedDevice, "backend">>, library: string | undefined): GpuError =>
   unavailable(
     tried,
     library === undefined
@@ -47,7 +47,7 @@ export const noLoader = (tried: ReadonlyArray<Omit<TriedDevice, "backend">>, lib
 export const noDevice = (
   platforms: ReadonlyArray<OpenClPlatform>,
   selection: Selection,
-  tried: ReadonlyArray<TriedDevice>
+  tried: ReadonlyArray<ProbedDevice>
 ): GpuError =>
   platforms.length === 0
     ? unavailable(
@@ -84,9 +84,9 @@ const hintFor = (platforms: ReadonlyArray<OpenClPlatform>, { device, platform }:
 }
 
 const wanted = (selector: Selection["platform"]): string =>
-  typeof selector === "string" ? `has ${shown(selector)} in its name` : `has the index ${shown(selector)}`
+  typeof selector === "string" ? `has ${formatted(selector)} in its name` : `has the index ${formatted(selector)}`
 
 const are = (what: "platform" | "device", items: ReadonlyArray<OpenClPlatform | OpenClDevice>): string => {
-  const all = list(items.map(({ index, name }) => `${index} ${shown(name)}`), ", ", 8)
+  const all = list(items.map(({ index, name }) => `${index} ${formatted(name)}`), ", ", 8)
   return items.length === 1 ? `is ${what} ${all}` : `are ${what}s ${all}`
 }

@@ -14,7 +14,7 @@ import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as BufferProblems from "../../../services/buffers/BufferProblems.ts"
 import type { OpenCl } from "../OpenCl.ts"
-import { useOpened } from "../opening/UseOpened.ts"
+import { useOpenedDevice } from "../opening/UseOpenedDevice.ts"
 import { own } from "../OwnDevice.ts"
 import type { SvmCapabilities } from "./SvmCapabilities.ts"
 import { SvmPointer } from "./SvmPointer.ts"
@@ -81,7 +81,7 @@ export const capabilities: Effect.Effect<SvmCapabilities, never, OpenCl> = Effec
  * @since 0.1.0
  */
 export const pointer = (buffer: BufferLike.BufferLike): Effect.Effect<SvmPointer, GpuError, OpenCl> =>
-  useOpened("Svm.pointer", ({ svm }) => {
+  useOpenedDevice("Svm.pointer", ({ svm }) => {
     const operation = "Svm.pointer"
     const target = targetOf(svm, operation, buffer, 0)
     if (isGpuError(target)) return target

@@ -7,20 +7,20 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { formatted } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
-import { shown } from "../../../domain/arguments/ShownValue.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import { BlockOptions } from "../../../domain/pool/PoolOptions.ts"
 import { type AllocateOptions, Allocator } from "../../../services/buffers/Allocator.ts"
 import * as BufferPool from "../../../services/buffers/BufferPool.ts"
-import { checkedStep } from "../../../services/calls/CheckedStep.ts"
+import { validated } from "../../../services/calls/Validated.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import { DeviceContext } from "../../../services/device/DeviceContext.ts"
 import { EmptyBuffer } from "../../../services/device/EmptyBuffer.ts"
-import * as GivingBack from "../../../services/device/GivingBack.ts"
 import { QueueDriver } from "../../../services/device/QueueDriver.ts"
+import * as ReleaseInOrder from "../../../services/device/ReleaseInOrder.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import { own } from "../OwnDevice.ts"
 import { grainProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
@@ -66,7 +66,7 @@ const poolOptions = Schema.Struct({ ...allocatorOptions.fields, ...BlockOptions.
  * **Details**
  *
  * Kernels' access follows from the usage, as for all buffers. An allocation proves that the memory exists: a driver
- * without memory fails at once with OutOfMemory, and a pool climbs its ladder. Memory is freed after all commands that
+ * without memory fails at once with OutOfMemory, and a pool climbs its fallback. Memory is freed after all commands that
  * were recorded before.
  *
  * Building it fails with Unsupported where the device has no such memory, and with InvalidRequest for an alignment that no
@@ -125,7 +125,7 @@ export const layerAllocator = (
 export const layerPool = (
   options?: PoolOptions
 ): Layer.Layer<BufferPool.BufferPool, GpuError, OpenCl | DeviceContext | QueueDriver> =>
-  Layer.unwrap(checkedStep("Svm.layerPool", (operation) => {
+  Layer.unwrap(validated("Svm.layerPool", (operation) => {
     const given = LayerOptions.read(operation, poolOptions, options)
     if (isGpuError(given)) return given
     const { alignment, atomics, grain, ...pool } = given
@@ -146,8 +146,8 @@ const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
   const problem = kindProblem(svm.capabilities, kind)
   if (problem !== undefined) return yield* problem
   return Allocator.of({
-    allocate: (bytes, options) => checkedStep("Allocator.allocate", () => allocate(svm, kind, bytes, options)),
-    freeUnsafe: (buffer) => GivingBack.giveBackUnsafe(device, driver, buffer),
+    allocate: (bytes, options) => validated("Allocator.allocate", () => allocate(svm, kind, bytes, options)),
+    freeUnsafe: (buffer) => ReleaseInOrder.releaseInOrderUnsafe(device, driver, buffer),
     reclaim: driver.reclaim,
     immediate: true
   })
@@ -182,7 +182,7 @@ const kindProblem = (capabilities: SvmCapabilities, { alignment, atomics, grain 
   const isPowerOfTwo = Number.isSafeInteger(alignment) && alignment > 0 && Number.isInteger(Math.log2(alignment))
   return alignment === 0 || (isPowerOfTwo && alignment <= maxAlignment) ? undefined : invalidRequest(
     operation,
-    `the alignment ${shown(alignment)} is no power of two up to ${maxAlignment}`,
+    `the alignment ${formatted(alignment)} is no power of two up to ${maxAlignment}`,
     "Pass the bytes of the largest type in the buffer, rounded up to a power of two, or leave it out."
   )
 }

@@ -14,7 +14,7 @@ import type { OpenCl } from "../OpenCl.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, type FailedCall, onDevice } from "../OpenClError.ts"
 import { queueProblem } from "../opening/ProgramQueue.ts"
-import { useOpened } from "../opening/UseOpened.ts"
+import { useOpenedDevice } from "../opening/UseOpenedDevice.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
 import { type SvmTarget, targetOf } from "./SvmTarget.ts"
 
@@ -54,7 +54,7 @@ const CL_INVALID_COMMAND_QUEUE = -36
  * @since 0.1.0
  */
 export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effect.Effect<void, GpuError, OpenCl> =>
-  useOpened("Svm.bindToQueue", ({ svm }) => {
+  useOpenedDevice("Svm.bindToQueue", ({ svm }) => {
     const target = targetOf(svm, "Svm.bindToQueue", buffer, 0)
     if (isGpuError(target)) return target
     const problem = queueProblem(
@@ -93,7 +93,7 @@ export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effec
  * @since 0.1.0
  */
 export const unbindFromQueue = (buffer: BufferLike.BufferLike): Effect.Effect<void, GpuError, OpenCl> =>
-  useOpened("Svm.unbindFromQueue", ({ svm }) => {
+  useOpenedDevice("Svm.unbindFromQueue", ({ svm }) => {
     const target = targetOf(svm, "Svm.unbindFromQueue", buffer, 0)
     return isGpuError(target) ? target : unbind(buffer)
   })

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import { shown } from "../../../domain/arguments/ShownValue.ts"
+import { formatted } from "../../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { detachMemory } from "../../../domain/data/DetachMemory.ts"
 import { elementClassProblem } from "../../../domain/data/ElementClass.ts"
@@ -18,7 +18,7 @@ import { ScopedMapping } from "../../../services/buffers/mapping/ScopedMapping.t
 import type { DriverMapping } from "../../../services/device/QueueDriver.ts"
 import type { ElementType } from "../../../services/queue/CommandQueue.ts"
 import { memoryAt } from "../memory/DriverMemory.ts"
-import { leaveUnsafe } from "../memory/TakenMemory.ts"
+import { leaveUnsafe } from "../memory/TransferredMemory.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import { own } from "../OwnDevice.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
@@ -172,7 +172,7 @@ const offsetProblem = (size: number, offset: number, itemSize: number): GpuError
   if (!Number.isSafeInteger(offset) || offset < 0 || offset % itemSize !== 0) {
     return invalidRequest(
       operation,
-      `offset ${shown(offset)} is no multiple of ${itemSize} bytes, zero or more`,
+      `offset ${formatted(offset)} is no multiple of ${itemSize} bytes, zero or more`,
       "Pass it in bytes, at the start of an element."
     )
   }

@@ -9,7 +9,7 @@ import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DispatchCommand, WebGpuKernel } from "../kernels/WebGpuKernel.ts"
 import { gpuOf, roundUp4 } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
-import type { LaterCommand } from "./LaterCommand.ts"
+import type { LazyCommand } from "./LazyCommand.ts"
 import * as RectangleCommands from "./RectangleCommands.ts"
 import type { Temporaries } from "./Temporaries.ts"
 
@@ -39,7 +39,7 @@ export type Command =
   | CopyCommand
   | FillCommand
   | DispatchCommand
-  | LaterCommand
+  | LazyCommand
 
 /** Encodes commands in order. Neighbouring dispatches share a pass: WebGPU orders them within it. */
 export const encode = (
@@ -92,7 +92,7 @@ export type Name =
   | RectangleCommands.CopyRectCommand
   | FillCommand
   | DispatchName
-  | LaterCommand
+  | LazyCommand
 
 interface DispatchName {
   readonly _tag: "dispatch"

@@ -10,19 +10,19 @@ import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuEr
 import type * as SamplerOptions from "../../../domain/images/SamplerOptions.ts"
 import * as SamplerProblems from "../../../domain/images/SamplerProblems.ts"
 import * as Adoption from "../../../services/backend/Adoption.ts"
-import { checkedStep } from "../../../services/calls/CheckedStep.ts"
+import { validated } from "../../../services/calls/Validated.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
-import { logged } from "../../../services/device/GivingBack.ts"
+import { logged } from "../../../services/device/ReleaseInOrder.ts"
 import { ImageAllocator } from "../../../services/images/ImageAllocator.ts"
-import type { Opened } from "../opening/Opened.ts"
+import type { OpenedDevice } from "../opening/OpenedDevice.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import * as AdoptedTexture from "./AdoptedTexture.ts"
 import type { WebGpuImages } from "./WebGpuImages.ts"
 import { descriptorOf } from "./WebGpuSampler.ts"
 
 export const adoptImage = (
-  opened: Opened,
+  opened: OpenedDevice,
   gpu: WebGpuHandle.Texture,
   options: Adoption.AdoptionOptions | undefined
 ): Effect.Effect<DeviceImage, GpuError, Scope.Scope> =>
@@ -38,19 +38,19 @@ export const adoptImage = (
   )
 
 export const adoptSampler = (
-  opened: Opened,
+  opened: OpenedDevice,
   gpu: WebGpuHandle.Sampler,
   options: SamplerOptions.SamplerOptions | undefined
 ): Effect.Effect<DeviceSampler, GpuError, Scope.Scope> =>
   opened.images.use((images) =>
     Effect.acquireRelease(
-      checkedStep("WebGpu.adoptSampler", () => adoptSamplerUnsafe(opened, images, gpu, options)),
+      validated("WebGpu.adoptSampler", () => adoptSamplerUnsafe(opened, images, gpu, options)),
       (sampler) => logged(() => new ImageAllocator(opened).destroySamplerUnsafe(sampler), "A sampler")
     )
   )
 
 const adoptImageUnsafe = (
-  { device }: Opened,
+  { device }: OpenedDevice,
   images: WebGpuImages,
   gpu: WebGpuHandle.Texture,
   { label, takeOver = false }: Adoption.AdoptionOptions
@@ -62,7 +62,7 @@ const adoptImageUnsafe = (
 }
 
 const adoptSamplerUnsafe = (
-  { device }: Opened,
+  { device }: OpenedDevice,
   images: WebGpuImages,
   gpu: WebGpuHandle.Sampler,
   options: SamplerOptions.SamplerOptions | undefined

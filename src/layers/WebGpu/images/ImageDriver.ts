@@ -5,22 +5,22 @@
  * @internal
  */
 import type { ImageKind, ImageShape } from "../../../domain/images/ImageShape.ts"
-import type { LoadedPart } from "../../../services/calls/LoadedPart.ts"
+import type { LazyModule } from "../../../services/calls/LazyModule.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
 import type { WebGpuQueue } from "../commands/WebGpuQueue.ts"
-import { later } from "../LaterPart.ts"
+import { later } from "../LazyPart.ts"
 import { featureHint } from "../opening/FeatureHint.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import * as WebGpuImageFormat from "./WebGpuImageFormat.ts"
 import type { WebGpuImages } from "./WebGpuImages.ts"
 
-export const imagesOf = (opened: OpenDevice, queue: WebGpuQueue): LoadedPart<WebGpuImages> =>
+export const imagesOf = (opened: OpenDevice, queue: WebGpuQueue): LazyModule<WebGpuImages> =>
   later.map(({ WebGpuImages }) => new WebGpuImages(opened, queue))
 
 export const make = (
   opened: OpenDevice,
-  images: LoadedPart<WebGpuImages>
+  images: LazyModule<WebGpuImages>
 ): ImageDriver["Service"] => ({
   largest: (kind) => largest(opened.device.limits, kind),
   formats: (usage, kind) => isKnown(kind) ? WebGpuImageFormat.supported(opened.device.features, usage) : [],

@@ -7,7 +7,7 @@ import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import type { ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
-import type { LaterCommand } from "../commands/LaterCommand.ts"
+import type { LazyCommand } from "../commands/LazyCommand.ts"
 import type { Temporaries } from "../commands/Temporaries.ts"
 import { gpuOf } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
@@ -58,7 +58,7 @@ export interface BufferToImageCommand extends Names {
 export type TextureCommand = CopyImageCommand | FillImageCommand | ImageToBufferCommand | BufferToImageCommand
 
 /** As the queue records it. */
-export const recorded = (command: TextureCommand): LaterCommand => ({
+export const recorded = (command: TextureCommand): LazyCommand => ({
   _tag: "later",
   encode: (encoder, temporaries) => encode(encoder, command, temporaries),
   label: () => label(command)

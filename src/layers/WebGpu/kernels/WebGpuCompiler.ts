@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { KernelCompiler } from "../../../services/device/KernelCache.ts"
-import { later } from "../LaterPart.ts"
+import { later } from "../LazyPart.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type { WebGpuKernel } from "./WebGpuKernel.ts"
 

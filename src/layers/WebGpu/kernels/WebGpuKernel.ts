@@ -16,7 +16,7 @@ import * as SourceNesting from "../../../domain/kernel/SourceNesting.ts"
 import { CompiledKernel } from "../../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import { driverError, inScopes, logOf, type ScopedFailure, thrown } from "../commands/ErrorScopes.ts"
-import type { LaterCommand } from "../commands/LaterCommand.ts"
+import type { LazyCommand } from "../commands/LazyCommand.ts"
 import * as WebGpuImageFormat from "../images/WebGpuImageFormat.ts"
 import { awaitDevice } from "../opening/AwaitDevice.ts"
 import { featureHint } from "../opening/FeatureHint.ts"
@@ -75,7 +75,7 @@ export class WebGpuKernel extends CompiledKernel {
   }
 
   /** What the queue records for a dispatch. Its scalars are then in the ring. */
-  command(dispatch: Dispatch, uniforms: UniformRing): DispatchCommand | LaterCommand | GpuError {
+  command(dispatch: Dispatch, uniforms: UniformRing): DispatchCommand | LazyCommand | GpuError {
     const { info } = this.#opened
     const unfilterable = filterProblem(this.#opened, this, dispatch)
     if (unfilterable !== undefined) return unfilterable
@@ -113,7 +113,7 @@ export class WebGpuKernel extends CompiledKernel {
   }
 
   /** The dispatch as it is, where the device has no timestamps. */
-  #timed(command: DispatchCommand, timed: NonNullable<Dispatch["timed"]>): DispatchCommand | LaterCommand {
+  #timed(command: DispatchCommand, timed: NonNullable<Dispatch["timed"]>): DispatchCommand | LazyCommand {
     const timestamps = KernelTimestamps.of(this.#opened)
     if (timestamps === undefined) return command
     return {

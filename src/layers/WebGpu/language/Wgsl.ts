@@ -6,9 +6,9 @@
  */
 import { comparing, computing, itemSubscripts, rounds } from "../../../domain/language/CommonSyntax.ts"
 import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
-import { heldBy } from "../../../domain/language/HeldBy.ts"
 import type { LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
 import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
+import { roundToType } from "../../../domain/language/RoundToType.ts"
 import { functions } from "./WgslFunctions.ts"
 import { language } from "./WgslLanguage.ts"
 
@@ -132,11 +132,11 @@ const constant = (value: number | boolean, type: ExprType): string => {
   if (typeof value === "boolean") return String(value)
   switch (type) {
     case "f32": {
-      const held = heldBy(type, value)
+      const held = roundToType(type, value)
       return needsBits(held, 2 ** -126) ? `bits__f32(0x${bitsOfSingle(held).toString(16)}u)` : `${held}f`
     }
     case "f16": {
-      const held = heldBy(type, value)
+      const held = roundToType(type, value)
       return needsBits(held, 2 ** -14) ? `bits__f16(0x${bitsOfHalf(held).toString(16)}u)` : `${held}h`
     }
     case "i32":

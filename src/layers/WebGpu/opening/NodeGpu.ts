@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { GpuError } from "../../../domain/GpuError.ts"
-import { later } from "../LaterPart.ts"
+import { later } from "../LazyPart.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { currentRuntime } from "./Runtime.ts"
 

@@ -19,7 +19,7 @@ import { language } from "../language/WgslLanguage.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import type { WebGpuBuffer } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
-import type { Options } from "./GivenOptions.ts"
+import type { Options } from "./OpenOptions.ts"
 
 export interface OpenDevice {
   /** Both are `undefined` where other code has opened the device. */

@@ -3,12 +3,12 @@
  *
  * @internal
  */
-import { messageOf, shown } from "../../../domain/arguments/ShownValue.ts"
+import { formatted, messageOf } from "../../../domain/arguments/Format.ts"
 import * as DriverHint from "../../../domain/device/DriverHint.ts"
 import { isMissing } from "../../../domain/device/OptionalPackage.ts"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
-import type { Options } from "./GivenOptions.ts"
 import type { Refused } from "./OpenDevice.ts"
+import type { Options } from "./OpenOptions.ts"
 import { currentRuntime, type Runtime } from "./Runtime.ts"
 
 const unavailable = (device: string, why: string, hint: string): GpuError =>
@@ -81,7 +81,7 @@ const noAdapter = (options: Options, message?: string): GpuError => {
 const narrowing = ({ flags, forceFallbackAdapter }: Options): string | undefined => {
   const flag = flags?.find((flag) => flag.startsWith("adapter="))
   return flag !== undefined
-    ? `the flag ${shown(flag)}`
+    ? `the flag ${formatted(flag)}`
     : forceFallbackAdapter === true
     ? "forceFallbackAdapter"
     : undefined
@@ -89,11 +89,11 @@ const narrowing = ({ flags, forceFallbackAdapter }: Options): string | undefined
 
 const askedFor = (options: Options): string => {
   const asked = [
-    ...(options.powerPreference === undefined ? [] : [`powerPreference ${shown(options.powerPreference)}`]),
+    ...(options.powerPreference === undefined ? [] : [`powerPreference ${formatted(options.powerPreference)}`]),
     ...(options.forceFallbackAdapter === true ? ["forceFallbackAdapter"] : []),
     ...(options.flags === undefined || options.flags.length === 0
       ? []
-      : [`flags ${options.flags.map(shown).join(", ")}`])
+      : [`flags ${options.flags.map(formatted).join(", ")}`])
   ]
   return asked.length === 0 ? " that fits" : ` for ${asked.join(" and ")}`
 }

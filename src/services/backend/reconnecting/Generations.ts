@@ -15,7 +15,7 @@ import * as Scope from "effect/Scope"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
 
 /** What was opened, and how to hear of its loss. */
-export interface Opened<I> {
+export interface OpenedDevice<I> {
   readonly context: Context.Context<I>
   /** Calls the listener at the loss, at once if it has happened. Returns the way to stop listening. */
   readonly onLost: (listener: (error: GpuError) => void) => () => void
@@ -38,7 +38,7 @@ export interface Plan<I, E> {
   /** As errors name it. */
   readonly operation: string
   /** Opens a device in a scope, or fails and leaves nothing in it. */
-  readonly open: (scope: Scope.Scope) => Effect.Effect<Opened<I>, E | GpuError>
+  readonly open: (scope: Scope.Scope) => Effect.Effect<OpenedDevice<I>, E | GpuError>
   readonly onLost: (error: GpuError, generation: number) => Effect.Effect<void>
 }
 
@@ -206,7 +206,7 @@ export class Generations<I, E> {
     return generation
   }
 
-  #begin(generation: Generation<I, E>, { context, onLost }: Opened<I>): Effect.Effect<void> {
+  #begin(generation: Generation<I, E>, { context, onLost }: OpenedDevice<I>): Effect.Effect<void> {
     // What is closed meanwhile is refused, to whoever waits for it.
     if (generation.isClosing) return Effect.interrupt
     this.#opened++

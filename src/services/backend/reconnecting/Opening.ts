@@ -11,7 +11,7 @@ import type * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
-import type { Opened } from "./Generations.ts"
+import type { OpenedDevice } from "./Generations.ts"
 
 /** Opens what the layer makes, on a device that was not lost meanwhile. The schedule comes between attempts. */
 export const open = <I, E, R, R2>(
@@ -19,7 +19,7 @@ export const open = <I, E, R, R2>(
   layer: Layer.Layer<I, E, R>,
   schedule: Schedule.Schedule<unknown, E | GpuError, never, R2> | undefined,
   scope: Scope.Scope
-): Effect.Effect<Opened<I>, E | GpuError, R | R2> => {
+): Effect.Effect<OpenedDevice<I>, E | GpuError, R | R2> => {
   const once = attempt(operation, Layer.fresh(layer), scope)
   const opening = schedule === undefined ? once : Effect.retry(once, { schedule, while: mayPass })
   return Effect.withSpan(opening, "Reconnecting.open", { attributes: { "gpu.operation": operation } })
@@ -30,7 +30,7 @@ const attempt = <I, E, R>(
   operation: string,
   layer: Layer.Layer<I, E, R>,
   parent: Scope.Scope
-): Effect.Effect<Opened<I>, E | GpuError, R> =>
+): Effect.Effect<OpenedDevice<I>, E | GpuError, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {
       const scope = Scope.forkUnsafe(parent)
@@ -45,7 +45,7 @@ export const deviceOf = <I>(operation: string, context: Context.Context<I>): Dev
   Context.getOrUndefined(context as Context.Context<unknown>, DeviceContext) ??
     invalidRequest(operation, "the layer provides no device", "Pass a layer with that of a backend in it.")
 
-const opened = <I>(operation: string, context: Context.Context<I>): Effect.Effect<Opened<I>, GpuError> => {
+const opened = <I>(operation: string, context: Context.Context<I>): Effect.Effect<OpenedDevice<I>, GpuError> => {
   const device = deviceOf(operation, context)
   if (isGpuError(device)) return device
   const { status } = device

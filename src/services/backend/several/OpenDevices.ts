@@ -16,7 +16,7 @@ import * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
-import { closedError, Generations, type Opened, type Restore } from "../reconnecting/Generations.ts"
+import { closedError, Generations, type OpenedDevice, type Restore } from "../reconnecting/Generations.ts"
 import { LastingScope } from "./LastingScope.ts"
 
 /** How a device is opened, and who hears of its loss. Both run in the context of the layer. */
@@ -25,7 +25,7 @@ export interface Plan<I> {
   readonly operation: string
   readonly idleTimeToLive: Duration.Duration
   /** Opens a device in a scope, or fails and leaves nothing in it. */
-  readonly open: (name: string, scope: Scope.Scope) => Effect.Effect<Opened<I>, GpuError>
+  readonly open: (name: string, scope: Scope.Scope) => Effect.Effect<OpenedDevice<I>, GpuError>
   readonly onLost: (error: GpuError, name: string, generation: number) => Effect.Effect<void>
 }
 

@@ -10,15 +10,15 @@ import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { attempt, valid } from "../../../domain/arguments/ArgumentProblem.ts"
+import { formatted } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
-import { shown } from "../../../domain/arguments/ShownValue.ts"
 import * as Delay from "../../../domain/device/Delay.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as PoolStats from "../../../domain/pool/PoolStats.ts"
 import type * as BufferLike from "../../buffers/BufferLike.ts"
 import * as BufferPool from "../../buffers/BufferPool.ts"
-import { checkedStep } from "../../calls/CheckedStep.ts"
+import { validated } from "../../calls/Validated.ts"
 import * as StagingPool from "../../staging/StagingPool.ts"
 import type * as Device from "../Device.ts"
 import { observed } from "../reconnecting/Given.ts"
@@ -259,7 +259,7 @@ export const make = Effect.fnUntraced(function*<I, R, R2>(
       }).pipe(Effect.provideContext(context)),
     onLost: (error, name, number) =>
       Effect.provideContext(
-        observed(operation, `device ${shown(name)}`, onLost && (() => onLost(error, name, number))),
+        observed(operation, `device ${formatted(name)}`, onLost && (() => onLost(error, name, number))),
         context
       )
   })
@@ -269,7 +269,7 @@ export const make = Effect.fnUntraced(function*<I, R, R2>(
 const timeToLive = (operation: string, given: Duration.Input): Duration.Duration | GpuError =>
   Delay.parse(given) ?? invalidRequest(
     operation,
-    `idleTimeToLive ${shown(given)} is no duration`,
+    `idleTimeToLive ${formatted(given)} is no duration`,
     `Pass milliseconds or a text such as "10 seconds", or leave it out.`
   )
 
@@ -297,23 +297,23 @@ const poolsOf = <I, R>(devices: OpenDevices<I | Services>, { nameOf }: Opener<I,
   )(
     {
       on: (device, effect) =>
-        checkedStep("BufferPools.on", (operation) => {
+        validated("BufferPools.on", (operation) => {
           const name = valid(nameOf(operation, device))
           return devices.on(name, effect)
         }),
       onDeviceOf: (located, effect) =>
-        checkedStep("BufferPools.onDeviceOf", (operation) => {
+        validated("BufferPools.onDeviceOf", (operation) => {
           const { device, missing } = placeOf(operation, located)
           return devices.onOwner(device, missing, effect)
         }),
       open: (device) =>
-        checkedStep("BufferPools.open", (operation) => devices.contextOf(valid(nameOf(operation, device)))),
+        validated("BufferPools.open", (operation) => devices.contextOf(valid(nameOf(operation, device)))),
       copy: (source, target, options) =>
-        checkedStep("BufferPools.copy", (operation) => copied(devices, operation, source, target, options)),
+        validated("BufferPools.copy", (operation) => copied(devices, operation, source, target, options)),
       devices: Effect.sync(() => Array.from(devices.open.keys())),
       stats: Effect.suspend(() => statsOf(devices.open)),
       freeHeld: (device) =>
-        checkedStep("BufferPools.freeHeld", (operation) => {
+        validated("BufferPools.freeHeld", (operation) => {
           const names = device === undefined ? Array.from(devices.open.keys()) : [valid(nameOf(operation, device))]
           // One that fails leaves the others to free theirs.
           const exits = Effect.forEach(names, (name) => Effect.exit(devices.whileOpen(name, freed)), unbounded)

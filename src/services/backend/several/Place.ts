@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { line } from "../../../domain/arguments/ShownValue.ts"
+import { line } from "../../../domain/arguments/Format.ts"
 import { type DeviceInfo, format } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import type * as BufferLike from "../../buffers/BufferLike.ts"

@@ -9,8 +9,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { formatted } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
-import { shown } from "../../../domain/arguments/ShownValue.ts"
 import { FaultPlan, FaultPlans, type FaultWindow } from "../../../domain/device/FaultPlan.ts"
 import {
   DriverError,
@@ -249,7 +249,11 @@ const faultyOptions = Schema.Struct({
   faults: LayerOptions.instance<Faults>((operation, _, faults) =>
     faults === undefined || faults instanceof Faults
       ? undefined
-      : invalidRequest(operation, `${shown(faults)} was given for faults`, "Pass what FaultyAllocator.makeFaults made.")
+      : invalidRequest(
+        operation,
+        `${formatted(faults)} was given for faults`,
+        "Pass what FaultyAllocator.makeFaults made."
+      )
   )
 })
 

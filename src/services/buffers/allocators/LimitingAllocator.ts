@@ -47,7 +47,7 @@ const operation = "Allocator.allocate"
  * To the pools on it this is one more limit beside `maxBytes`. What they lease, hold, reserve and ask the driver for counts together, so
  * a request waits, if its pool waits, until enough has come back to any of them, and `allocateAll` and `reserve` have their bytes under
  * this limit too. A request first evicts what its own pool holds, and then what others hold, if that makes enough room; where the driver has
- * no memory, it evicts whatever they hold. Each pool has a line of its own: where they should share one, give them one `DeviceMemory`
+ * no memory, it evicts whatever they hold. Each pool has a wait queue of its own: where they should share one, give them one `DeviceMemory`
  * instead. A decorator above it passes on the members of the allocator that it does not change
  * (`{ ...inner, allocate }`), or pools know nothing of the limit, and its OutOfMemory is to them what their driver's is.
  * A `freeUnsafe` of its own frees in that step.
@@ -151,8 +151,8 @@ const limited = (inner: Allocator["Service"], maxBytes: number): Allocator["Serv
       limit: maxBytes,
       activeBytes,
       managedBytes: activeBytes,
-      reservedBytes: limit.usedBut(undefined) - activeBytes,
-      rungs: []
+      pendingBytes: limit.usedBut(undefined) - activeBytes,
+      stepsTried: []
     })
 
   const giveBack = ({ bytes, counted, ofPool }: Live): void => {

@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
+import { formatted } from "../../../domain/arguments/Format.ts"
 import { inOneLine, showing, state } from "../../../domain/arguments/Showing.ts"
-import { shown } from "../../../domain/arguments/ShownValue.ts"
 import type { DType } from "../../../domain/data/DType.ts"
 import type { StridedShape } from "../../../domain/data/StridedShape.ts"
 import { invalidRequest } from "../../../domain/GpuError.ts"
@@ -105,7 +105,7 @@ export class MappedArray<A extends Elements> {
     if (indices.length !== this.shape.length || !indices.every((index, axis) => isIndex(index, this.shape[axis]!))) {
       throw invalidRequest(
         operation,
-        `[${indices.map(shown).join(", ")}] is no element of an array of shape [${this.shape.join(", ")}]`,
+        `[${indices.map(formatted).join(", ")}] is no element of an array of shape [${this.shape.join(", ")}]`,
         "Pass one whole number for each axis, from 0 up to its length less one."
       )
     }

@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
-import { withArticle } from "../../../domain/arguments/ShownValue.ts"
+import { withArticle } from "../../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../../domain/data/BufferRange.ts"
@@ -21,7 +21,7 @@ import { elementClassProblem, type ViewType } from "../../../domain/data/Element
 import * as MemorySpan from "../../../domain/data/MemorySpan.ts"
 import * as StridedShape from "../../../domain/data/StridedShape.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
-import { checkedStep } from "../../calls/CheckedStep.ts"
+import { validated } from "../../calls/Validated.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
 import { type MapAccess, QueueDriver } from "../../device/QueueDriver.ts"
 import type * as BufferLike from "../BufferLike.ts"
@@ -146,7 +146,7 @@ export const map: {
  * @since 0.1.0
  */
 export const unmap = <A extends Elements>(mapped: MappedArray<A>): Effect.Effect<void, GpuError> =>
-  checkedStep("Mapping.unmap", (operation) => {
+  validated("Mapping.unmap", (operation) => {
     return mapped.mapping.problem(operation) ?? mapped.mapping.endUnsafe("released")
   })
 

@@ -4,10 +4,10 @@
 import * as Exit from "effect/Exit"
 import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
+import { BytesInFlight } from "../../device/BytesInFlight.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
-import { PendingWork } from "../../device/PendingWork.ts"
 import type { DriverMapping, MapAccess, QueueDriver } from "../../device/QueueDriver.ts"
-import { distrustUnproven } from "../../device/UnprovenMemory.ts"
+import { distrustUnverified } from "../../device/UnverifiedMemory.ts"
 import { PrivateMapping } from "./PrivateMapping.ts"
 
 /**
@@ -26,9 +26,9 @@ export const mapUnsafe = (
       readUnsafe: (answer) => driver.readUnsafe(memory, offset, bytes, answer),
       writeUnsafe: (data) => {
         const written = driver.writeUnsafe(memory, offset, data)
-        PendingWork.of(driver).add(data.byteLength)
+        BytesInFlight.of(driver).add(data.byteLength)
         return written
       }
     }, access)
-  return Exit.map(distrustUnproven(inPlace, memory), (mapping) => mapping ?? copied())
+  return Exit.map(distrustUnverified(inPlace, memory), (mapping) => mapping ?? copied())
 }

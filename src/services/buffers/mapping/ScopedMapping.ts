@@ -42,7 +42,7 @@ export class ScopedMapping {
   ): Effect.Effect<A, GpuError, Scope.Scope> =>
     ScopedAttachment.acquire(operation, "mapping", (attachment) => make(new ScopedMapping(attachment)))
 
-  /** Claims, maps and attaches in one step; then waits for the memory, and shows it. */
+  /** MappedRanges, maps and attaches in one step; then waits for the memory, and shows it. */
   begin<A, M extends DriverMapping>(
     operation: string,
     { claim, label, name, owner, size }: Mapped,

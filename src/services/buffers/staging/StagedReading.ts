@@ -8,13 +8,13 @@ import * as Exit from "effect/Exit"
 import { attempt } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError, make as makeError, Released } from "../../../domain/GpuError.ts"
-import { checkedStep } from "../../calls/CheckedStep.ts"
+import { validated } from "../../calls/Validated.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../../device/DeviceContext.ts"
-import { giveBackUnsafe, logged } from "../../device/GivingBack.ts"
 import type { DriverMapping, QueueDriver } from "../../device/QueueDriver.ts"
 import { inSpan } from "../../device/Reading.ts"
-import { distrustUnproven } from "../../device/UnprovenMemory.ts"
+import { logged, releaseInOrderUnsafe } from "../../device/ReleaseInOrder.ts"
+import { distrustUnverified } from "../../device/UnverifiedMemory.ts"
 import { using } from "../../pool/Operation.ts"
 import type { Check, Lend, Part } from "./StagingLender.ts"
 
@@ -65,7 +65,7 @@ const stageUnsafe = (
   { bytes, memory, offset }: Part,
   staging: DeviceBuffer
 ): Exit.Exit<DriverMapping, GpuError> => {
-  const copied = distrustUnproven(driver.copyUnsafe(memory, offset, staging, 0, bytes), memory, staging)
+  const copied = distrustUnverified(driver.copyUnsafe(memory, offset, staging, 0, bytes), memory, staging)
   if (Exit.isFailure(copied)) return Exit.failCause(copied.cause)
   // A driver that reads through staging memory maps that in place.
   return Exit.map(driver.mapUnsafe!(staging, 0, bytes, "read"), (mapping) => mapping!)
@@ -81,7 +81,7 @@ export const read = (
   const bytes = through(driver, lend, operation, check, Effect.sync(() => new ArrayBuffer(0)), (stageUnsafe) => {
     let mapping: DriverMapping | undefined
     // It begins inside, after the finalizer is on the fiber's stack, so that no interruption can lose the mapping.
-    const staged = checkedStep(operation, () => {
+    const staged = validated(operation, () => {
       const part = check(operation)
       if (isGpuError(part)) return part
       const begun = stageUnsafe(part)
@@ -103,5 +103,5 @@ export const fresh = (device: DeviceContext["Service"], driver: QueueDriver["Ser
   Effect.acquireUseRelease(
     device.createBuffer(bytes, BufferUsage.download, "staging"),
     f,
-    (staging) => logged(() => giveBackUnsafe(device, driver, staging), "Staging memory")
+    (staging) => logged(() => releaseInOrderUnsafe(device, driver, staging), "Staging memory")
   )

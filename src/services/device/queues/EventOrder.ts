@@ -2,8 +2,8 @@
  * The orders that events and queues stand for.
  */
 import * as Effect from "effect/Effect"
+import { formatted } from "../../../domain/arguments/Format.ts"
 import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
-import { shown } from "../../../domain/arguments/ShownValue.ts"
 import { type DeviceInfo, format } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import type { QueueDriver } from "../QueueDriver.ts"
@@ -94,7 +94,7 @@ export const order = (
   if (Number.isSafeInteger(position) && position >= 0 && position <= last) return here.after(there, position)
   return invalidRequest(
     operation,
-    `the event's position ${shown(position)} is none that its queue has reached, which are 0 to ${last}`,
+    `the event's position ${formatted(position)} is none that its queue has reached, which are 0 to ${last}`,
     "Pass what CommandQueue.event gave."
   )
 }

@@ -5,9 +5,9 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { Operation } from "effect-gpu-pool/Operation"
-import { shown } from "effect-gpu-pool/ShownValue"
 import { dual } from "effect/Function"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
@@ -91,7 +91,7 @@ export const notOperands = (name: string, operands: ReadonlyArray<unknown>): Gpu
     ? invalidRequest(name, `the operands ${operands.join(", ")} are all numbers`, "Pass at least one device array.")
     : invalidRequest(
       name,
-      `an operand is ${shown(wrong)}`,
+      `an operand is ${formatted(wrong)}`,
       "Pass device arrays and numbers. An effect that makes an array must be yielded first."
     )
 }

@@ -3,9 +3,9 @@
  *
  * @internal
  */
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest, outOfMemory } from "effect-gpu-pool/GpuError"
 import * as HostData from "effect-gpu-pool/HostData"
-import { shown } from "effect-gpu-pool/ShownValue"
 import type * as Shape from "../layout/Shape.ts"
 import { type NestedNumbers, parse } from "../transfer/NestedNumbers.ts"
 import type { Mode } from "./TakeKernel.ts"
@@ -80,7 +80,7 @@ const outside = (
   const name = shape.length === 0 ? "the index" : `index [${coordinates.join("][")}]`
   return invalidRequest(
     operation,
-    `${name} is ${shown(index)}, outside ${where}`,
+    `${name} is ${formatted(index)}, outside ${where}`,
     length === 0
       ? "There are no positions to take."
       : Number.isSafeInteger(index)

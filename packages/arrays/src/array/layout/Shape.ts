@@ -4,8 +4,8 @@
  * @internal
  */
 import { attempt } from "effect-gpu-pool/ArgumentProblem"
+import { formatted, isArray } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { isArray, shown } from "effect-gpu-pool/ShownValue"
 
 /** The length of each axis. */
 export type Shape = ReadonlyArray<number>
@@ -15,7 +15,7 @@ export const maxRank = 32
 
 /** A shape as errors write it: `[2, 3]`. */
 export const format = (shape: Shape): string => {
-  const lengths = Array.from(shape.length > maxRank ? shape.slice(0, maxRank) : shape, shown)
+  const lengths = Array.from(shape.length > maxRank ? shape.slice(0, maxRank) : shape, formatted)
   return `[${lengths.join(", ")}${shape.length > maxRank ? ", ..." : ""}]`
 }
 
@@ -59,7 +59,7 @@ export const problem = (operation: string, shape: Shape): GpuError | undefined =
 /** Why a value is no list of axes that an array could have, whatever is in it. */
 export const rankProblem = (operation: string, shape: Shape): GpuError | undefined => {
   if (!isArray(shape)) {
-    return invalidRequest(operation, `the shape is ${shown(shape)}`, "Pass one length for each axis, as [2, 3].")
+    return invalidRequest(operation, `the shape is ${formatted(shape)}`, "Pass one length for each axis, as [2, 3].")
   }
   return shape.length <= maxRank ? undefined : invalidRequest(
     operation,
@@ -108,7 +108,7 @@ export const axisOf = (operation: string, axis: number, shape: Shape): number | 
   const index = !Number.isInteger(axis) ? -1 : axis < 0 ? axis + rank : axis + 0
   return index >= 0 && index < rank ? index : invalidRequest(
     operation,
-    `there is no axis ${shown(axis)} in the shape ${format(shape)}`,
+    `there is no axis ${formatted(axis)} in the shape ${format(shape)}`,
     rank === 0 ? "An array without axes has no axis to name: leave the axis out." : `Use ${-rank} to ${rank - 1}.`
   )
 }

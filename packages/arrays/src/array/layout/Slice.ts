@@ -5,9 +5,9 @@
  * @since 0.1.0
  */
 import { membersOf } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { shown } from "effect-gpu-pool/ShownValue"
 import { format, type Shape } from "./Shape.ts"
 
 /**
@@ -49,7 +49,7 @@ export const rangeOf = (operation: string, given: Range): Range | GpuError => {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     return invalidRequest(
       operation,
-      `${shown(given)} was given for an axis`,
+      `${formatted(given)} was given for an axis`,
       "Pass a position or { start, stop, step } for each axis; {} takes all of it."
     )
   }
@@ -63,7 +63,7 @@ const rangeProblem = (operation: string, range: Range): GpuError | undefined => 
     if (value === undefined || Number.isSafeInteger(value)) continue
     return invalidRequest(
       operation,
-      `${name} is ${shown(value)}, no whole number`,
+      `${name} is ${formatted(value)}, no whole number`,
       "Pass an integer, or leave it out."
     )
   }
@@ -90,7 +90,7 @@ export const positionOf = (operation: string, position: number, axis: number, sh
   const index = !Number.isInteger(position) ? -1 : position < 0 ? position + length : position + 0
   return index >= 0 && index < length ? index : invalidRequest(
     operation,
-    `the position ${shown(position)} is outside axis ${axis} of the shape ${format(shape)}`,
+    `the position ${formatted(position)} is outside axis ${axis} of the shape ${format(shape)}`,
     length === 0
       ? "The axis has no elements."
       : `Use ${-length} to ${length - 1}, or a range, which is cut to the axis.`

@@ -4,9 +4,9 @@
  * @since 0.1.0
  */
 import * as DType from "effect-gpu-pool/DType"
+import { formatted, isArray } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest, outOfMemory } from "effect-gpu-pool/GpuError"
 import * as HostData from "effect-gpu-pool/HostData"
-import { isArray, shown } from "effect-gpu-pool/ShownValue"
 import { holds } from "../../kernels/expression/Expression.ts"
 import { elementHint } from "../ArrayProblem.ts"
 import * as Shape from "../layout/Shape.ts"
@@ -92,13 +92,13 @@ class Reader {
     const where = this.#path.length === 0 ? "the value" : `element ${place(this.#path)}`
     return invalidRequest(
       this.#operation,
-      `${where} is ${shown(value)}, no ${this.#dtype}`,
+      `${where} is ${formatted(value)}, no ${this.#dtype}`,
       elementHint(value, "Pass numbers, in arrays nested one level an axis.")
     )
   }
 
   #ragged(value: unknown, length: number | undefined): GpuError {
-    const found = Array.isArray(value) ? `an array of ${value.length}` : shown(value)
+    const found = Array.isArray(value) ? `an array of ${value.length}` : formatted(value)
     const first = place(this.#path.map(() => 0))
     return invalidRequest(
       this.#operation,

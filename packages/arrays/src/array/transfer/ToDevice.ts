@@ -5,10 +5,10 @@
  */
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { BufferPools, type Pools } from "effect-gpu-pool/BufferPools"
-import { checkedStep } from "effect-gpu-pool/CheckedStep"
 import * as DType from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { ChunkOptions } from "effect-gpu-pool/TransferOptions"
+import { validated } from "effect-gpu-pool/Validated"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
@@ -79,7 +79,7 @@ export const to: {
     options?: ChunkOptions
   ): Effect.Effect<DeviceArray<D>, GpuError, BufferPools | Scope.Scope> =>
     BufferPools.use((pools) =>
-      checkedStep(
+      validated(
         "DeviceArray.to",
         (operation) =>
           arrayProblem(operation, self) ??

@@ -4,8 +4,8 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { withArticle } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { withArticle } from "effect-gpu-pool/ShownValue"
 
 const dtypes: { readonly [name: string]: DType } = {
   Float32Array: "f32",

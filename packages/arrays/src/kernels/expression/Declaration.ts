@@ -5,10 +5,10 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted, thrownText } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { isNumeric, type KernelArgument, type NumericArgument } from "effect-gpu-pool/KernelArgument"
-import { shown, thrownText } from "effect-gpu-pool/ShownValue"
 import * as ValueType from "effect-gpu-pool/ValueType"
 import { type Expr, make, scalar } from "./Expression.ts"
 
@@ -82,7 +82,7 @@ export const answerOf = (operation: string, name: string, answer: () => unknown)
 
 /** What was to run is no kernel; `makers` are the functions that make one. */
 export const noKernel = (operation: string, value: unknown, makers: string): GpuError =>
-  invalidRequest(operation, `${shown(value)} was given for a kernel`, `Pass what ${makers} returned.`)
+  invalidRequest(operation, `${formatted(value)} was given for a kernel`, `Pass what ${makers} returned.`)
 
 /** What to do about a value that is no expression. JavaScript's operators make a number or a text of one. */
 export const expressionHint = (value: unknown, otherwise: string): string =>

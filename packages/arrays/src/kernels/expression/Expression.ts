@@ -5,10 +5,10 @@
  * @since 0.1.0
  */
 import { type DType, isDType } from "effect-gpu-pool/DType"
+import { formatted, line, withArticle } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { type ExprType, isFloat, type Operation, operations, requirement, resultType } from "effect-gpu-pool/Operation"
 import { inOneLine, showing } from "effect-gpu-pool/Showing"
-import { line, shown, withArticle } from "effect-gpu-pool/ShownValue"
 import { type Pipeable, pipeArguments } from "effect/Pipeable"
 
 /**
@@ -149,7 +149,7 @@ export const constantOf = <T extends ExprType>(name: string, type: T, value: unk
     : typeof value === "number"
     ? `Use a number that ${type} holds, or Expr.astype.`
     : "Use an expression or a number."
-  return wrong(type, invalidRequest(name, `${shown(value)} is not ${withArticle(type)}`, hint))
+  return wrong(type, invalidRequest(name, `${formatted(value)} is not ${withArticle(type)}`, hint))
 }
 
 /**

@@ -3,13 +3,13 @@
  *
  * @internal
  */
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
-import { shown } from "effect-gpu-pool/ShownValue"
 import { expressionHint, isInput } from "./Declaration.ts"
 import { type Expr, isExpression } from "./Expression.ts"
 import { nodesOf } from "./Inspection.ts"
-import { takenNameProblem } from "./TakenNames.ts"
+import { reservedNameProblem } from "./ReservedNames.ts"
 
 /**
  * The most expressions that one kernel is made of. Compilers take minutes for many more: PoCL takes 20 seconds for 1,000
@@ -31,7 +31,7 @@ export const outputsProblem = (
   }
   return missingProblem(operation, args, outputs) ??
     (expressions.length === 0 ? noOutput(operation) : undefined) ??
-    takenNameProblem(operation, args) ??
+    reservedNameProblem(operation, args) ??
     nodesProblem(operation, args, outputs, expressions)
 }
 
@@ -53,7 +53,7 @@ const outputProblem = (
   if (!isExpression(value)) {
     return invalidRequest(
       operation,
-      `output "${name}" is ${shown(value)}, no expression`,
+      `output "${name}" is ${formatted(value)}, no expression`,
       expressionHint(value, `Make one of it: Expr.constant("${argument.dtype}", value).`)
     )
   }

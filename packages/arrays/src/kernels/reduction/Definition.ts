@@ -3,9 +3,9 @@
  * anything, so nothing here relies on the types of the arguments.
  */
 import { type DType, isDType } from "effect-gpu-pool/DType"
+import { formatted, withArticle } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import type { NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
-import { shown, withArticle } from "effect-gpu-pool/ShownValue"
 import type { SmallInteger } from "effect-gpu-pool/ValueType"
 import type { Inputs } from "../ElementwiseKernel.ts"
 import type * as Expr from "../Expr.ts"
@@ -14,8 +14,8 @@ import * as Expression from "../expression/Expression.ts"
 import { depthProblem, isExpression } from "../expression/Expression.ts"
 import { nodesOf } from "../expression/Inspection.ts"
 import { maxExpressions } from "../expression/OutputsProblem.ts"
+import { reservedNameProblem } from "../expression/ReservedNames.ts"
 import { substitute } from "../expression/Substitution.ts"
-import { takenNameProblem } from "../expression/TakenNames.ts"
 import { type Combine, type Component, gathered, type StateExprs } from "./State.ts"
 
 /**
@@ -50,7 +50,7 @@ export const declaredInputs = <Args extends ReadonlyArray<NumericArgument>>(
   name: string,
   args: Args
 ): Inputs<Args> | GpuError => {
-  const problem = declarationProblem(operation, name, args) ?? takenNameProblem(operation, args) ??
+  const problem = declarationProblem(operation, name, args) ?? reservedNameProblem(operation, args) ??
     writableProblem(operation, args)
   if (problem !== undefined) return problem
   return Object.fromEntries(args.map((argument) => [argument.name, inputOf(argument)])) as Inputs<Args>
@@ -80,7 +80,7 @@ export const expressionOf = (
   if (!isExpression(value)) {
     return invalidRequest(
       operation,
-      `its function ${name} returned ${value === undefined ? "nothing" : shown(value)}${quoted(of)}, no expression`,
+      `its function ${name} returned ${value === undefined ? "nothing" : formatted(value)}${quoted(of)}, no expression`,
       expressionHint(value, "Make one of the expressions that it is called with, or with Expr.constant.")
     )
   }
@@ -116,7 +116,7 @@ export const componentsOf = (
     if (!isDType(dtype)) {
       return invalidRequest(
         operation,
-        `the type of the value "${name}" is ${shown(dtype)}`,
+        `the type of the value "${name}" is ${formatted(dtype)}`,
         "Use f32, i32 or u32, or f16 or f64 where the device has it."
       )
     }
@@ -166,7 +166,7 @@ export const neutralProblem = (operation: string, state: ReadonlyArray<Component
     if (Expression.holds(dtype, neutral)) continue
     return invalidRequest(
       operation,
-      `the neutral value${quoted(name)} is ${shown(neutral)}, which is not ${withArticle(dtype)}`,
+      `the neutral value${quoted(name)} is ${formatted(neutral)}, which is not ${withArticle(dtype)}`,
       "Give the number that changes nothing when it is combined, such as 0 for a sum."
     )
   }

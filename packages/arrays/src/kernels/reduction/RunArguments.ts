@@ -6,9 +6,9 @@
 import { isBufferLike } from "effect-gpu-pool/BufferLike"
 import { countHint, namesHint } from "effect-gpu-pool/DispatchArguments"
 import { byteSize } from "effect-gpu-pool/DType"
+import { formatted, line } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
-import { line, shown } from "effect-gpu-pool/ShownValue"
 
 /**
  * What is wrong with a run, as far as a dispatch of the kernels inside would not say it, or not in the program's own
@@ -24,14 +24,14 @@ export const runProblem = (
   if (!Number.isInteger(count) || count < 0 || count > 0xffffffff) {
     return invalidRequest(
       operation,
-      `count ${shown(count)} is no whole number of elements from 0 to 2^32 - 1`,
+      `count ${formatted(count)} is no whole number of elements from 0 to 2^32 - 1`,
       countHint(count, "Pass how many elements it runs over, after its arguments.")
     )
   }
   if (typeof values !== "object" || values === null) {
     return invalidRequest(
       operation,
-      `the arguments are ${shown(values)}`,
+      `the arguments are ${formatted(values)}`,
       "Pass an object with the arguments by name."
     )
   }

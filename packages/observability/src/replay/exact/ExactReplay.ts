@@ -159,7 +159,7 @@ export class ExactReplay {
     exact.request = memory.requestOf(exact, isSection ? "section" : family === "" ? "reservation" : "lease", {
       from: under === section ? undefined : reservation(under),
       section: reservation(section),
-      patience: { onExhausted, waitAtMost, isPart: has(how, Inputs.isPart) }
+      waitPolicy: { onExhausted, waitAtMost, isPart: has(how, Inputs.isPart) }
     })
     this.#requests.set(number, exact)
     if (exact.request.asks !== undefined) this.#reservations.set(number, exact.request.asks)

@@ -93,7 +93,7 @@ export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T
   }
 
   setMaxBytes(bytes: number): void {
-    if (this.inputs.setMaxBytes(bytes)) this.trim(Math.max(0, bytes - this.core.reservedBytes), undefined)
+    if (this.inputs.setMaxBytes(bytes)) this.trim(Math.max(0, bytes - this.core.pendingBytes), undefined)
   }
 
   /** Its device is lost. */

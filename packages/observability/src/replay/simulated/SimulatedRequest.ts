@@ -138,7 +138,7 @@ export class SimulatedRequest extends ReplayedRequest {
     const { asked: { waitAtMost }, memory, memory: { machine } } = this
     const around = this.#around
     const request = memory.requestOf(this, what, {
-      patience: { onExhausted: waitAtMost === 0 ? "fail" : "wait", waitAtMost },
+      waitPolicy: { onExhausted: waitAtMost === 0 ? "fail" : "wait", waitAtMost },
       from: around?.reserved,
       section: around?.section?.isOf(machine.state) === true ? around.section : undefined
     })

@@ -28,7 +28,7 @@ export class Outcome {
   readonly size: number
   /** The place of its first event among all events. */
   readonly first: number
-  /** It asks for bytes of any family to be set aside, or for an exclusive section. */
+  /** It asks for bytes of any family to be reserved, or for an exclusive section. */
   isReservation: boolean
   hasReserved = false
   /** When its lease or its reservation began; undefined when it had none, or began at once. */

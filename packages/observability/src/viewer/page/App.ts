@@ -17,8 +17,8 @@ import type { View } from "./model/Picture.ts"
 import type { Axis } from "./model/Run.ts"
 import { Panel } from "./Panel.ts"
 import { Runs } from "./Runs.ts"
-import { type Cursor, Sight } from "./Sight.ts"
 import { Theme } from "./Theme.ts"
+import { type Cursor, Viewport } from "./Viewport.ts"
 
 /** What tests ask the page for. */
 export interface Shown {
@@ -39,7 +39,7 @@ export class App {
   readonly #runs: Runs
   readonly #frames: Frames
   readonly #theme: Theme
-  readonly #sight: Sight
+  readonly #sight: Viewport
   readonly #drawings: Drawings
   readonly #controls: Controls
   readonly #help: HTMLDialogElement
@@ -50,7 +50,7 @@ export class App {
     this.#runs = new Runs(timelines)
     this.#frames = new Frames(root, (parts) => this.#draw(parts))
     this.#theme = new Theme(() => this.#redraw())
-    this.#sight = new Sight(this.#runs, () => this.#drawings.memory.columns, this.#frames.ask)
+    this.#sight = new Viewport(this.#runs, () => this.#drawings.memory.columns, this.#frames.ask)
     this.#controls = new Controls(this.#commands)
     this.#controls.show(this.#runs.first.run.timeline)
     const actions = this.#actions()

@@ -81,8 +81,8 @@ export const factList = (facts: ReadonlyArray<readonly [name: string, text: stri
     ...facts.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, text)))
   )
 
-/** What errors call the rungs. Recordings of other programs may have others. */
-const rungs: ReadonlyMap<string, string> = new Map([
+/** What errors call the steps. Recordings of other programs may have others. */
+const stepsTried: ReadonlyMap<string, string> = new Map([
   ["bin", "a held block of its size"],
   ["borrow", "a larger held block"],
   ["driver", "a new block of the driver"],
@@ -90,12 +90,12 @@ const rungs: ReadonlyMap<string, string> = new Map([
   ["evict", "freeing held blocks"],
   ["exact", "a block without rounding"],
   ["handlers", "handlers of the program that free something"],
-  ["wait", "waiting in line"]
+  ["wait", "waiting in the wait queue"]
 ])
 
-const rungText = (rung: string): string => {
-  const meaning = rungs.get(rung)
-  return meaning === undefined ? rung : `${rung}: ${meaning}`
+const stepText = (step: string): string => {
+  const meaning = stepsTried.get(step)
+  return meaning === undefined ? step : `${step}: ${meaning}`
 }
 
 export const failureText = (failure: Failure, { memories }: Timeline, top: HolderRow | undefined): HTMLElement => {
@@ -126,8 +126,8 @@ export const failureText = (failure: Failure, { memories }: Timeline, top: Holde
       ["Active", bytesText(activeBytes)],
       ["Held", bytesText(heldBytes)]
     ]),
-    element("p", {}, failure.rungs.length === 0 ? nothing : "What was tried, in order:"),
-    element("ol", {}, ...failure.rungs.map((rung) => element("li", {}, rungText(rung))))
+    element("p", {}, failure.stepsTried.length === 0 ? nothing : "What was tried, in order:"),
+    element("ol", {}, ...failure.stepsTried.map((step) => element("li", {}, stepText(step))))
   )
 }
 

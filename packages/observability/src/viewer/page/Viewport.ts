@@ -1,0 +1,196 @@
+/**
+ * What is seen of the axis, and where the cursor is; and how both move.
+ *
+ * @internal
+ */
+import { notBelow } from "../../Bisection.ts"
+import type { Failure } from "../Timeline.ts"
+import type { Part } from "./Frames.ts"
+import { rangeOf, type View } from "./model/Picture.ts"
+import type { Axis } from "./model/Run.ts"
+import type { Runs } from "./Runs.ts"
+
+export interface Cursor {
+  readonly x: number
+  readonly state: number
+}
+
+export class Viewport {
+  #view: View
+  #cursor: Cursor = { x: 0, state: 0 }
+  #failure: Failure | undefined
+  readonly #runs: Runs
+  readonly #columns: () => number
+  readonly #changed: (part: Part) => void
+
+  /** `columns` tells in how many columns of pixels the view is drawn. */
+  constructor(runs: Runs, columns: () => number, changed: (part: Part) => void) {
+    this.#runs = runs
+    this.#columns = columns
+    this.#changed = changed
+    const axis = runs.fittingAxis
+    this.#view = { axis, from: 0, to: runs.whole(axis) }
+  }
+
+  readonly view = (): View => this.#view
+
+  get cursor(): Cursor {
+    return this.#cursor
+  }
+
+  /** The failure at the cursor. */
+  get failure(): Failure | undefined {
+    return this.#failure
+  }
+
+  get whole(): number {
+    return this.#runs.whole(this.#view.axis)
+  }
+
+  get #isWhole(): boolean {
+    return this.#view.from === 0 && this.#view.to === this.whole
+  }
+
+  get #positions(): Float64Array {
+    return this.#runs.first.run.positions(this.#view.axis)
+  }
+
+  // The view
+
+  readonly zoomTo = (from: number, to: number): void => {
+    const { axis } = this.#view
+    const { whole } = this
+    const least = axis === "events" ? 2 : Math.min(whole, 1e-3)
+    const width = Math.min(whole, Math.max(least, to - from))
+    const left = Math.min(Math.max(0, from), whole - width)
+    this.#view = { axis, from: left, to: left + width }
+    this.#changed("picture")
+  }
+
+  readonly zoomAt = (x: number, factor: number): void => {
+    const { from, to } = this.#view
+    const width = (to - from) * factor
+    const share = (x - from) / (to - from)
+    this.zoomTo(x - share * width, x + (1 - share) * width)
+  }
+
+  /** At the cursor where it is seen, else in the middle. */
+  readonly zoom = (factor: number): void => {
+    const { from, to } = this.#view
+    const { x } = this.#cursor
+    this.zoomAt(x >= from && x <= to ? x : (from + to) / 2, factor)
+  }
+
+  readonly panBy = (share: number): void => {
+    const { from, to } = this.#view
+    const by = share * (to - from)
+    this.zoomTo(from + by, to + by)
+  }
+
+  readonly showAll = (): void => this.zoomTo(0, this.whole)
+
+  /** The same events are seen on the other axis. */
+  setAxis(axis: Axis): void {
+    if (axis === this.#view.axis) return
+    const { run } = this.#runs.first
+    const before = this.#positions
+    const after = run.positions(axis)
+    const { from, to } = this.#view
+    const isWhole = this.#isWhole
+    this.#view = { axis, from: 0, to: this.#runs.whole(axis) }
+    if (!isWhole) {
+      const last = notBelow(before, to)
+      this.zoomTo(after[Math.max(0, notBelow(before, from))] ?? 0, last < run.states ? after[last]! : this.whole)
+    }
+    this.#setCursor(this.#cursor.state)
+    this.#changed("picture")
+  }
+
+  // The cursor
+
+  /** The cursor goes to the moment that is shown there: a failure, or the one of most bytes. */
+  readonly moveCursorTo = (x: number): void => {
+    const { from, to } = this.#view
+    const columns = this.#columns()
+    const column = Math.min(columns - 1, Math.max(0, Math.floor((x - from) / (to - from) * columns)))
+    const { first, last, left } = rangeOf(this.#runs.first.run, this.#view, columns, column)
+    const failure = this.#runs.failures.find(({ state }) =>
+      state >= first && state <= last && this.#positions[state]! >= left
+    )
+    this.#setCursor(failure?.state ?? this.#runs.first.stack.greatest.between(first, last), x)
+  }
+
+  #setCursor(state: number, x?: number): void {
+    const last = this.#runs.first.run.states - 1
+    const at = Math.min(last, Math.max(0, state))
+    this.#cursor = { state: at, x: Math.min(this.whole, Math.max(0, x ?? this.#positions[at]!)) }
+    this.#failure = this.#runs.failures.find(({ state }) => state === at)
+    this.#changed("cursor")
+  }
+
+  /** To where memory first ran out, or else to the first failure, or where the leases had the most bytes. */
+  begin(): void {
+    const { failures, first: { run, stack } } = this.#runs
+    const failure = failures.find(({ isTooLarge }) => !isTooLarge) ?? failures[0]
+    this.#setCursor(failure?.state ?? stack.greatest.between(0, run.states - 1))
+  }
+
+  #toState(state: number): void {
+    this.#setCursor(state)
+    this.#reveal()
+  }
+
+  readonly toEvent = (by: number): void => this.#toState(this.#cursor.state + by)
+
+  /** Moves the view so that the cursor is in it. */
+  #reveal(): void {
+    const { from, to } = this.#view
+    const { x } = this.#cursor
+    if (x < from || x > to) this.zoomTo(x - (to - from) / 2, x + (to - from) / 2)
+  }
+
+  /** By columns; where the next column shows the same state, to the next event. */
+  readonly step = (columns: number): void => {
+    const { from, to } = this.#view
+    const { state, x } = this.#cursor
+    this.moveCursorTo(x + columns * (to - from) / this.#columns())
+    if (this.#cursor.state === state) this.toEvent(Math.sign(columns))
+    else this.#reveal()
+  }
+
+  readonly toFailure = (step: 1 | -1): void => {
+    const { state } = this.#cursor
+    const { failures } = this.#runs
+    const next = step === 1
+      ? failures.findIndex((failure) => failure.state > state)
+      : failures.filter((failure) => failure.state < state).length - 1
+    const found = failures[next]
+    if (found !== undefined) this.#toState(found.state)
+  }
+
+  /** To the most bytes that are seen. */
+  readonly toPeak = (): void => {
+    const { axis, from, to } = this.#view
+    const { run, stack } = this.#runs.first
+    const last = Math.max(0, notBelow(this.#positions, to) - 1)
+    this.#toState(stack.greatest.between(Math.min(last, run.stateAt(axis, from)), last))
+  }
+
+  /**
+   * While `change` brings a newer recording, what is seen stays where it is in time, but the whole stays the whole; and a cursor at
+   * the end stays there.
+   */
+  keep(change: () => void): void {
+    const { timeline: before, states } = this.#runs.first.run
+    const { axis, from, to } = this.#view
+    const isWhole = this.#isWhole
+    const { state } = this.#cursor
+    change()
+    const { timeline } = this.#runs.first.run
+    const gone = timeline.dropped - before.dropped
+    const earlier = axis === "events" ? gone : (timeline.times[0] ?? 0) - (before.times[0] ?? timeline.times[0] ?? 0)
+    if (isWhole) this.showAll()
+    else this.zoomTo(from - earlier, to - earlier)
+    this.#setCursor(state === states - 1 ? Infinity : state - gone)
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * Values and texts of any kind as messages show them: the one place that decides which text from outside gets into an
+ * error, a log line or a table. Programs without types can pass anything, and labels, files, variables and drivers'
+ * answers can contain anything. No text may forge a line of a log, control a terminal, or be too long to read.
+ *
+ * @since 0.1.0
+ */
+
+const longest = 40
+
+/** Control characters, separators of lines, what turns the direction of text, and halves of surrogate pairs. */
+const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+/** The same, but for the line break. */
+const unprintableInLines = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+const shortEscapes: { readonly [char: string]: string } = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
+
+const escaped = (char: string): string => shortEscapes[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+/** Its beginning and its end, where it is longer than `most` characters. */
+const shortened = (text: string, most: number): string => {
+  if (text.length <= most) return text
+  const left = text.length - most
+  return `${text.slice(0, Math.ceil(most * 0.75))}... (${left} characters left out) ...${
+    text.slice(text.length - Math.floor(most / 4))
+  }`
+}
+
+/**
+ * A text from outside on one line: control characters are escaped, and of a long text the middle is left out.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const line = (text: unknown, most = 200): string =>
+  typeof text === "string" ? shortened(text, most).replace(unprintable, escaped) : formatted(text)
+
+/**
+ * A text from outside that keeps its lines, as what a compiler printed.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const lines = (text: unknown, most = 8000): string =>
+  typeof text === "string"
+    ? shortened(text, most).replaceAll("\r\n", "\n").replaceAll("\t", "  ").replace(unprintableInLines, escaped)
+    : formatted(text)
+
+/**
+ * JSON that parses back to the same value: what could control a terminal is escaped, as `\u009b`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const json = (value: object, indent?: number): string =>
+  JSON.stringify(value, undefined, indent).replace(unprintableInLines, escaped)
+
+/**
+ * Texts from outside as a list on one line; of a long list the rest is counted.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16, mostEach = 200): string => {
+  const written = texts.slice(0, most).map((text) => line(text, mostEach)).join(separator)
+  return texts.length > most ? `${written}${separator}and ${texts.length - most} more` : written
+}
+
+/** `Uint8Array`, `unit` and `u32` begin with a consonant when spoken; `f32` and 8 do not. */
+const spokenVowel = /^(?:(?!u(?:\d|int|ni|s[aeiu]|t[aeiou])|one|eu)[aeiou8]|f\d)/i
+
+/**
+ * A word with its indefinite article, as `an OpenCL` and `a Uint8Array`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const withArticle = (word: string): string => `${spokenVowel.test(word) ? "an" : "a"} ${line(word, 40)}`
+
+/**
+ * Whether a value is an array; `false` for a revoked proxy, which throws at that question.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const isArray = (value: unknown): value is ReadonlyArray<unknown> => {
+  try {
+    return Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
+const classOfView = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)
+  ?.get
+
+/** The name of a typed array's class, from its internal slot; `undefined` for any other value. */
+const typedArrayName = (value: object): string | undefined => classOfView?.call(value) as string | undefined
+
+/**
+ * A value in a few words, without calling any method of the value.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const formatted = (value: unknown): string => {
+  switch (typeof value) {
+    case "string":
+      return JSON.stringify(value.length > longest ? `${value.slice(0, longest)}...` : value).replace(
+        unprintable,
+        escaped
+      )
+    case "object":
+      return value === null ? "null" : isArray(value) ? "an array" : withArticle(typedArrayName(value) ?? "object")
+    case "function":
+      return "a function"
+    case "bigint":
+      return value > -(10n ** 40n) && value < 10n ** 40n ? `${value}n` : "a very large bigint"
+    case "number":
+      return Object.is(value, -0) ? "-0" : String(value)
+    case "symbol":
+      return line(String(value), longest)
+    default:
+      return String(value)
+  }
+}
+
+/**
+ * The message of a caught error, or the other value that was thrown; reading it may throw.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const messageOf = (thrown: unknown): string => {
+  try {
+    return thrown instanceof Error ? String(thrown.message) : formatted(thrown)
+  } catch {
+    return "something that cannot be read"
+  }
+}
+
+/**
+ * A thrown value or a failure, on one line; it may be no error, and reading it may throw.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const thrownText = (thrown: unknown): string => {
+  try {
+    return thrown instanceof Error ? line(`${thrown.name}: ${thrown.message}`, 400) : formatted(thrown)
+  } catch {
+    return "something that cannot be read"
+  }
+}
+
+/**
+ * The text of a value as it says it itself, which programs without types can make impossible.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const asText = (value: unknown): string => {
+  try {
+    return String(value)
+  } catch {
+    return thrownText(value)
+  }
+}
+
+/** The innermost frame of a stack, as V8 writes it, or the others. */
+const innermost = /^\s+at (?:.*\()?(.+?:\d+:\d+)\)?$|^[^@\n]*@(.+?:\d+:\d+)$/m
+
+/**
+ * A thrown value with all its lines, and the place where the engine tells it.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const thrownPlace = (thrown: unknown): string => {
+  try {
+    const text = thrown instanceof Error ? lines(`${thrown.name}: ${thrown.message}`) : formatted(thrown)
+    const frame = thrown instanceof Error ? innermost.exec(String(thrown.stack)) : null
+    const place = frame?.[1] ?? frame?.[2]
+    return place === undefined ? text : `${text}, at ${line(place)}`
+  } catch {
+    return thrownText(thrown)
+  }
+}
+
+const units = ["B", "KiB", "MiB", "GiB", "TiB"]
+
+/**
+ * A number of bytes as people read it, as `512 B` and `1.5 GiB`.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const shownBytes = (count: number): string => {
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 10))
+  const value = count / 2 ** (10 * power)
+  return `${Number.isInteger(value) ? value : value.toFixed(1)} ${units[power]}`
+}

@@ -1,0 +1,21 @@
+/**
+ * The one synchronous step in which an operation checks its arguments and acts on them.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import { attempt } from "../../domain/arguments/ArgumentProblem.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
+
+/**
+ * Suspends `step`, which fails with an error that it returns, or with which a check of it ends.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const validated = <A, E, R>(
+  operation: string,
+  step: (operation: string, fiber: Fiber.Fiber<unknown, unknown>) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, R> =>
+  Effect.withFiber((fiber): Effect.Effect<A, E | GpuError, R> => attempt(() => step(operation, fiber)))
