@@ -5,6 +5,7 @@ import * as Properties from "@effect-gpu-pool/testing/properties"
 import * as Schedules from "effect-schedules"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import { join } from "node:path"
 import * as Allocators from "../../src/allocators.ts"
 import * as Backend from "../../src/backend.ts"
@@ -113,7 +114,8 @@ const entryPointsOf = (
   if (Effect.isEffect(value) || Layer.isLayer(value)) {
     return [{ id, receiver: undefined, member: name, signatures: [], type: undefined, value }]
   }
-  if (typeof value !== "function") return []
+  // A Schema is a value.
+  if (typeof value !== "function" || Schema.isSchema(value)) return []
   const signatures = signaturesOf(module, name)
   return signatures.length === 0
     ? undefined
