@@ -1,15 +1,16 @@
 /**
- * Deadlocks of jobs that have memory and wait for memory of each other: which requests can only be served by each other's
- * memory, and which of them have to fail so that the others go on. Both are functions of a view of the state.
+ * Deadlocks: which requests can only be served by each other's memory, and which of them have to fail so that the others can be
+ * served. Both are functions of a view of the state.
  *
  * A holding is stuck when a stuck request has one of its keys. A request is stuck when only stuck holdings can give
- * anything back to its queue. The requests that are left when all others are removed, again and again, are in a deadlock.
+ * anything back to its queue. The search assumes that all waiting requests are stuck, and removes those that are not until none is left to
+ * remove. The rest are in a deadlock.
  *
  * @since 0.1.0
  */
 
 /**
- * What tells who has memory and who waits: the id of a fiber, a scope, a memory that is used, a reservation, a request.
+ * Connects a holding with the requests of its owner: the id of a fiber, a scope, an allocation in use, a reservation, a request.
  *
  * @category models
  * @since 0.1.0
@@ -17,7 +18,7 @@
 export type Key = number | object
 
 /**
- * Where requests wait. Bytes count what they wait for; a queue for a turn counts a turn as one.
+ * Where requests wait. In the queue of exclusive sections, the running section counts as one byte.
  *
  * @category models
  * @since 0.1.0
@@ -25,22 +26,22 @@ export type Key = number | object
 export interface Queue {
   /** Bytes that may come back to it: leased, pending, reserved or charged. */
   readonly countedBytes: number
-  /** Bytes that its requests could have now. Where the driver has refused nobody knows, and it is 0. */
+  /** Bytes that its requests could have now; 0 where the driver has refused, since nobody knows then. */
   readonly roomBytes: number
 }
 
 /**
- * Memory that comes back when a job ends: a lease, a reservation, or what a waiting request is charged with.
+ * Memory that comes back when a job ends: a lease, a reservation, or what a waiting request has drawn or is charged with.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Holding<Q extends Queue = Queue> {
-  /** Who has it: it comes back at the latest when they end. */
+  /** Its owners: it comes back at the latest when they end. */
   readonly keys: ReadonlyArray<Key>
   /** How many bytes come back to which queue. */
   readonly bytes: ReadonlyArray<readonly [queue: Q, bytes: number]>
-  /** Its place among all leases of the memory; `undefined` for what makes no job older. */
+  /** Its position in the order of all leases of the memory; `undefined` for a holding that does not count for the age of its job. */
   readonly sequence: number | undefined
 }
 
@@ -55,14 +56,14 @@ export interface Waiting<Q extends Queue = Queue> {
   readonly keys: ReadonlyArray<Key>
   /** Bytes that it lacks. */
   readonly bytes: number
-  /** Its place among all requests. */
+  /** Its position in the order in which requests came to wait. */
   readonly arrival: number
-  /** Whether it may fail for a deadlock: one that ends by itself after some time does not. */
+  /** Whether it may fail for a deadlock. One with a time limit may not: it ends by itself. */
   readonly mayFail: boolean
 }
 
 /**
- * The state, as far as deadlocks are a function of it. Requests that have nothing may be left out.
+ * The part of the state that decides about deadlocks. Requests whose jobs have nothing may be left out.
  *
  * @category models
  * @since 0.1.0
@@ -80,21 +81,21 @@ export interface View<Q extends Queue, H extends Holding<Q>, W extends Waiting<Q
  * @since 0.1.0
  */
 export interface StuckJob<H extends Holding, W extends Waiting> {
-  /** The sequence number of its oldest holding; Infinity if nothing tells. */
+  /** The sequence number of its oldest holding; Infinity if no holding has one. */
   readonly age: number
-  /** The one that came last is the first. */
+  /** The latest first. */
   readonly requests: ReadonlyArray<W>
   readonly holdings: ReadonlyArray<H>
 }
 
 /**
- * What is in a deadlock, and how it ends.
+ * The jobs in a deadlock, and the requests that fail to end it.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Resolution<H extends Holding, W extends Waiting> {
-  /** Of each job that fails, the request that fails. */
+  /** One request of each job that fails. */
   readonly victims: ReadonlyArray<W>
   /** All jobs that have memory which others wait for, the youngest first. */
   readonly jobs: ReadonlyArray<StuckJob<H, W>>
@@ -120,7 +121,7 @@ const byKeys = <H extends Holding>(holdings: ReadonlyArray<H>): ReadonlyMap<Key,
 }
 
 /**
- * A view that is searched: every key leads to its holdings.
+ * The search for deadlocks in one view.
  *
  * @category models
  * @since 0.1.0
@@ -134,19 +135,19 @@ export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<
     this.#ofKey = byKeys(view.holdings)
   }
 
-  /** Each holding of a request, once for every key that they share. */
+  /** The holdings of a request's job; each comes once for every key that the two share. */
   *#roundToType({ keys }: W): Iterable<H> {
     for (const key of keys) yield* this.#ofKey.get(key) ?? []
   }
 
   /**
-   * The requests that wait for each other, among those that may. Each request and each holding is looked at twice at most for each key
-   * that they share.
+   * The requests in a deadlock, among those for which `mayBe` holds. It visits each request and each holding at most twice for each
+   * key that they share.
    */
   find(mayBe: (request: W) => boolean = () => true): ReadonlyArray<W> {
     const { queues, waiting } = this.#view
     const inQueue = new Map<Q, Array<W>>()
-    /** How many stuck requests have a key of the holding. */
+    /** How many keys each holding shares with stuck requests. */
     const stuck = new Map<H, number>()
     const stuckBytes = new Map<Q, number>()
     for (const request of waiting) {
@@ -180,20 +181,20 @@ export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<
   }
 
   /**
-   * Which of the stuck requests fail: as few jobs as let all others go on, the youngest where that is a choice, and never the
-   * oldest of several, which at last gets all that it needs. `mostLeft` says how many of the jobs that have memory of a queue may
-   * keep it.
+   * Which of the stuck requests fail: those of as few jobs as let all others be served, the youngest where there is a choice. The
+   * oldest of several jobs never fails, so it gets all that it needs in the end. `mostLeft` says how many of the jobs that have memory
+   * of a queue may keep it.
    */
   resolve(stuck: ReadonlyArray<W>, mostLeft: (queue: Q, jobs: number) => number = () => Infinity): Resolution<H, W> {
     const jobs = this.#jobsOf(stuck)
     const most = new Map(Array.from(having(jobs), ([queue, count]) => [queue, mostLeft(queue, count)]))
     const failing = (requests: ReadonlyArray<W>) => requests.filter(({ mayFail }) => mayFail).slice(0, 1)
-    // Where nobody has anything they wait for nothing, and must not wait for ever.
+    // No job has anything, so nothing can come back: one request fails, rather than that all wait for ever.
     if (jobs.length === 0) return { jobs, victims: failing(stuck) }
     return { jobs, victims: victimsAmong(this.#view.queues, jobs, most).flatMap(({ requests }) => failing(requests)) }
   }
 
-  /** Those that share their oldest holding are one job; one that has none is a job by what it is charged with. */
+  /** Requests that share their oldest holding are one job. A request without one is a job of its own if it is charged with anything. */
   #jobsOf(stuck: ReadonlyArray<W>): ReadonlyArray<StuckJob<H, W>> {
     const jobs = new Map<H | W, { age: number; requests: Array<W>; holdings: Set<H> }>()
     for (const request of stuck) {
@@ -218,7 +219,7 @@ export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<
 const isOlder = (one: Holding, other: Holding | undefined): boolean =>
   one.sequence !== undefined && (other?.sequence === undefined || one.sequence < other.sequence)
 
-/** So many jobs are looked at, at most, for victims that the others could do without. */
+/** Above this many combinations of jobs and victims, the search does not try to spare single victims. */
 const mostLooks = 100_000
 
 const victimsAmong = <Q extends Queue, H extends Holding<Q>, W extends Waiting<Q>>(
@@ -235,10 +236,10 @@ const victimsAmong = <Q extends Queue, H extends Holding<Q>, W extends Waiting<Q
     return areFew<Q>(others, most) && goOn<Q>(queues, others, victims)
   }
   const first = (count: number) => new Set(mayFail.slice(0, count))
-  // The more of them fail, the more of the others go on; mostly few are enough.
+  // The more jobs fail, the more of the others are served. Mostly few are enough, so the search doubles from one.
   let [tooFew, enough] = [0, 1]
   while (!isEnough(first(enough))) {
-    // What the others lack nobody knows, or they wait for jobs that end by themselves: one at a time.
+    // Even all are not enough: nobody knows what the others lack, or they wait for jobs that end by themselves. Fail one at a time.
     if (enough === mayFail.length) return most.size === 0 ? mayFail.slice(0, 1) : victimsAmong(queues, jobs, new Map())
     tooFew = enough
     enough = Math.min(2 * enough, mayFail.length)
@@ -250,7 +251,7 @@ const victimsAmong = <Q extends Queue, H extends Holding<Q>, W extends Waiting<Q
   }
   const victims = first(enough)
   if (enough === 1 || enough * jobs.length > mostLooks) return Array.from(victims)
-  // The oldest of them is spared first.
+  // Spares victims that are not needed, the oldest first.
   for (let index = enough - 1; index >= 0; index--) {
     const victim = mayFail[index]!
     victims.delete(victim)
@@ -273,20 +274,20 @@ export const having = <Q extends Queue>(
   return counts
 }
 
-/** Whether no more jobs than may have memory that a queue waits for. */
+/** Whether, for each queue, no more jobs have memory that it waits for than may. */
 const areFew = <Q extends Queue>(
   jobs: ReadonlyArray<StuckJob<Holding<Q>, Waiting<Q>>>,
   most: ReadonlyMap<Q, number>
 ): boolean =>
   most.size === 0 || Array.from(having<Q>(jobs)).every(([queue, count]) => count <= (most.get(queue) ?? Infinity))
 
-/** The queues that wait for some of it. */
+/** The queues that wait for any of these holdings. */
 const queuesOf = <Q extends Queue>(holdings: ReadonlyArray<Holding<Q>>): ReadonlySet<Q> =>
   new Set(holdings.flatMap(({ bytes }) => bytes.flatMap(([queue, some]) => some > 0 ? [queue] : [])))
 
 /**
- * Whether jobs get what they wait for, one after the other, when the memory of the victims has come back. A job that has it
- * ends and gives back what it had: what it would ask for after that nobody knows.
+ * Whether all jobs get what they wait for, one after the other, once the memory of the victims has come back. It assumes that a job
+ * ends, and gives back all it has, when it gets what it waits for: nobody knows what else it would ask for.
  */
 const goOn = <Q extends Queue>(
   queues: ReadonlyArray<Q>,
@@ -314,7 +315,7 @@ const goOn = <Q extends Queue>(
     }
   }
   for (const victim of victims) end(victim)
-  // A set goes on to what is added meanwhile.
+  // Iteration of a Set includes what is added meanwhile.
   for (const queue of toServe) {
     toServe.delete(queue)
     const waiting = inQueue.get(queue) ?? []

@@ -1,6 +1,6 @@
 /**
- * The limit of a memory, and who gets its blocks and its bytes: held blocks, bytes for the driver, reservations. Every decision here
- * is one synchronous step, so no interruption can come in between.
+ * The limit of a memory, and who gets its blocks and bytes: held blocks, pending bytes, reservations. Every decision here is one
+ * synchronous step, so no interruption can come in between.
  *
  * @since 0.1.0
  */
@@ -27,16 +27,16 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   hasHandlers = false
   readonly core: PoolCore<A, Family>
   readonly owner: LimitOwner
-  /** The block that comes back in this step. */
+  /** The block whose lease ends in this step. */
   returning: PoolBlock<A, Family> | undefined = undefined
   readonly #state: PoolState<A>
   readonly #limits: DeviceLimits
-  /** Leases that handlers took while others waited. */
+  /** Leases that were granted to handlers. */
   #toHandlers = 0
-  /** The count of freed blocks whose memory the driver really has. */
+  /** How many freed blocks the driver has really got back. */
   #reclaimed = 0
   #limitChanges = 0
-  /** Held blocks whose last leases ended in no epoch. No epoch grows either when the driver gets such a block back. */
+  /** Held blocks whose last lease ended without a new epoch. When the driver gets such a block back the epoch does not grow either. */
   readonly #retracted = new WeakSet<PoolBlock<A, Family>>()
 
   constructor(state: PoolState<A>, limits: DeviceLimits, owner: LimitOwner, maxBypasses: number) {
@@ -48,14 +48,14 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   /**
-   * Bytes that are neither leased nor pending nor reserved: of the limit, of what the limits around the memory leave to it if other
-   * memories give up what they hold, or of what the device has, whichever is least.
+   * Bytes that are neither leased nor pending nor reserved, out of the least of three: the memory's limit, what the limits around it
+   * leave if other memories give up what they hold, and the device's memory.
    */
   get freeBytes(): number {
     return this.freeIn(this.#outer.attainableBytes)
   }
 
-  /** The same if the limits around the memory left so many bytes to it. */
+  /** The same if the limits around the memory left `outerBytes` to it. */
   freeIn(outerBytes: number): number {
     const { heldBytes, managedBytes, maxBytes, pendingBytes, reservedBytes } = this.core
     const capacity = Math.min(maxBytes, outerBytes, this.#limits.memoryBytes ?? Infinity, Number.MAX_SAFE_INTEGER)
@@ -66,11 +66,11 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return this.#state.port.outer
   }
 
-  /** How many bytes a request may get without touching what is reserved for others; without `outerBytes` others give nothing up. */
+  /** How many bytes a request may get without those reserved for others. Without `outerBytes`, other memories keep what they hold. */
   roomFor(request: Request, outerBytes?: number): number {
     if (this.core.reservedBytes === 0) return Infinity
     const free = this.freeIn(outerBytes ?? this.#outer.leftBytes)
-    // A lowered limit takes nothing from reservations: the bytes that are reserved go to them.
+    // A lowered limit takes nothing from a reservation: its request gets the reserved bytes all the same.
     return Math.max(free + request.drawn, request.isCertain ? request.exactSize : 0)
   }
 
@@ -79,18 +79,18 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return borrows ? this.core.nextPadding : Infinity
   }
 
-  /** How large its block may be now. */
+  /** How large the block of a request may be now. */
   allowance(request: Request): number {
     const { charge, exactSize, source } = request
     return Math.min(charge?.allowance ?? Infinity, this.roomFor(request), exactSize + this.paddingOf(source))
   }
 
-  /** The policy's block, unless a limit, a budget, or what is reserved for others, leaves no room for it. */
+  /** The policy's block size; or the exact size, if a limit, a budget or reservations leave no room for that. */
   wantedBlock(request: Request): number {
     return request.isExactOnly || this.allowance(request) < request.blockSize ? request.exactSize : request.blockSize
   }
 
-  /** Whether so many bytes would fit if all held blocks were evicted, those of other memories too, without the bytes that are reserved. */
+  /** Whether so many bytes would fit beside the reserved ones if all held blocks were evicted, those of other memories too. */
   mayFit(request: Request, bytes: number): boolean {
     const { attainableBytes } = this.#outer
     return this.#fits(bytes, attainableBytes) && bytes <= this.roomFor(request, attainableBytes)
@@ -107,7 +107,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return Math.max(this.core.deficit(bytes), bytes - this.roomFor(request))
   }
 
-  /** Answers a request from a held block, if there is one now that a budget has room for. */
+  /** Serves a request from a held block, if there is one now that fits its budgets. */
   search(request: Request): boolean {
     const { exactSize, family, size, source } = request
     if (exactSize > this.roomFor(request)) return false
@@ -125,7 +125,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return block !== undefined
   }
 
-  /** Turns an active block into a lease; or fails the request, when the last owner's bytes cannot be cleared, and gives the block back. */
+  /** Makes a lease on an active block. If the last owner's bytes cannot be cleared, fails the request and releases the block. */
   handOut(request: Request, block: PoolBlock<A, Family>, from: Origin): void {
     const { port } = this.#state
     port.handOver(block)
@@ -134,12 +134,12 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
       request.unuse()
       request.queue?.served(request)
       request.fail(failure)
-      // A block that is told of nowhere must not be told to be freed.
+      // Observers must learn of a new block before they learn that it is freed.
       if (from === "driver") this.#state.observer?.kept(request, block)
       this.recycle(block)
       return
     }
-    // The new owner's queue waits for the clearing as for an owner before.
+    // The new owner's queue waits for the clearing, as it waits for the commands of the last owner.
     if (request.source.clears) port.handOver(block)
     if (request.from !== undefined) request.use()
     if (block === this.returning) this.#state.correct(-1)
@@ -170,7 +170,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     else this.#retracted.delete(block)
   }
 
-  /** Frees a detached block, in this step. */
+  /** Frees a detached block. */
   free(block: PoolBlock<A, Family>, why: FreeReason): void {
     const failed = this.#state.port.free(block)
     this.core.freed(block)
@@ -179,14 +179,14 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     this.#state.observer?.freed(block, why)
   }
 
-  /** Frees detached blocks one after the other; each is evicted only when the one before it is gone. */
+  /** Frees detached blocks one after the other. The iterable evicts each only after the one before it was freed. */
   freeAll(blocks: Iterable<PoolBlock<A, Family>>, why: FreeReason): void {
     for (const block of blocks) this.free(block, why)
   }
 
   /**
-   * Under the byte limit the deficit is known: evicts held blocks, in the order of the policy, until it is
-   * covered. Nothing is evicted when even everything held would not do; the answer is then `undefined`.
+   * Under the byte limit the deficit is known: evicts held blocks, in the order of the policy, until it is covered. If even all
+   * held blocks would not cover it, evicts nothing and returns `undefined`.
    */
   makeRoom(request: Request, bytes: number): "evicted" | "free" | undefined {
     if (!this.mayFit(request, bytes)) return undefined
@@ -195,7 +195,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     this.#state.observer?.roomNeeded(request, deficit)
     this.freeAll(this.core.trim(this.core.managedBytes - this.core.deficit(bytes)), "evicted")
     this.#outer.evict(() => this.deficit(request, bytes))
-    // With its own blocks comes back what a decorator of the allocator has added to them.
+    // Decorators of the allocator add bytes to a block, which come back only with it: evicts until the deficit is covered.
     while (this.deficit(request, bytes) > 0) {
       const block = this.core.evictNext()
       if (block === undefined) return undefined
@@ -204,7 +204,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return "evicted"
   }
 
-  /** The driver lacks memory by an unknown amount: evicts one block, the policy's next, and only while it can help. */
+  /** The driver refused, so the deficit is unknown: evicts the policy's next block, if that can help. */
   evictNext(request: Request): boolean {
     const { memoryBytes } = this.#limits
     const activeCapacity = this.core.managedBytes - this.core.heldBytes
@@ -216,7 +216,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return true
   }
 
-  /** Other memories give up as many bytes, which the driver must have back before it is asked again. */
+  /** Other memories evict as many bytes, which must be reclaimed before the driver is asked again. */
   #evictOthers(request: Request): boolean {
     const outer = this.#outer
     const target = outer.heldByOthers - request.capacity
@@ -225,15 +225,15 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return true
   }
 
-  /** Before the driver is asked for so many bytes, which are pending: frees held blocks that the program has outgrown. */
+  /** Frees held blocks that the program has outgrown. Called when the driver is about to be asked for `bytes`, which are pending. */
   freeOutgrown({ blockSize, family, source }: Request, bytes: number): void {
-    // Where a block serves its own size alone, a program needs one of each size.
+    // Without borrowing a block serves its own size alone, so a program needs one of each size.
     if (source.borrows) {
       this.freeAll(this.core.evictOutgrown(family, bytes, source.mostBorrowed(blockSize)), "heldLimit")
     }
   }
 
-  /** Makes bytes of the limit pending for what the driver is asked for, if they are not reserved for others. */
+  /** Makes bytes pending for a driver call, if the limit has them and they are not reserved for others. */
   makePending(request: Request, bytes: number): boolean {
     if (bytes > this.roomFor(request) || !this.core.addPending(bytes, request.size)) return false
     request.pending = bytes
@@ -246,9 +246,9 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const { asks, charge, drawn, exactSize } = request
     const missing = exactSize - drawn
     if (missing > 0 && missing > this.freeBytes) return false
-    // What is reserved must not be leased meanwhile in other memories; this one keeps it for its reservations.
+    // Other memories must not lease what is reserved here, so they evict it now. This memory evicts its own held blocks later.
     const evicted = missing > 0 && this.#outer.evict(() => missing - this.freeIn(this.#outer.leftBytes))
-    // The driver must have it back before the reservation is used: the memory's own requests would not know of it.
+    // Reclaims before the reservation is used: this memory does not know what others have freed.
     if (evicted) request.reclaimsFirst = true
     request.drawn = 0
     charge?.settled()
@@ -269,7 +269,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return !(isRefused && this.#isAtWork) && this.#fits(leastBytes, this.#outer.attainableBytes)
   }
 
-  /** Whether a request that the driver refused tries again, of this memory or of another one under its limits: then no other one may. */
+  /** Whether a request that the driver refused is trying again, here or in another memory under the same limits. Only one may at a time. */
   get #isAtWork(): boolean {
     return this.queue.atWork > 0 || this.#outer.othersAtWork
   }
@@ -284,24 +284,24 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   #tryServe(request: Request): Served | undefined {
     const { asks } = request
-    // One that has its bytes already, and was refused by the driver for what it takes of them, tries as others do.
+    // A reservation that is open, and for whose leases the driver had no memory, tries again as other requests do.
     if (asks?.isOpen === true) return !this.#isAtWork && this.#mayRetry(request) ? "try" : undefined
     if (asks !== undefined) return this.tryAdmit(request) ? "admitted" : undefined
     if (this.search(request)) return "answered"
     // Where the driver refuses, free bytes under the limit do not help.
     if (!this.queue.isRefused) return this.#give(request) ? "given" : undefined
-    // One request at a time, or all would ask the driver for the memory of one release.
+    // One request at a time: otherwise all would ask the driver for the memory of one release.
     if (this.#isAtWork || !this.mayFit(request, request.exactSize)) return undefined
     return this.#mayRetry(request) ? "try" : undefined
   }
 
-  /** One that handlers work for looks for itself, when they have ended, whether anything is left to wait for. */
+  /** Whether a request may try again. One with handlers decides itself, when they have ended, whether it can still wait. */
   #mayRetry(request: Request): boolean {
     if (!request.wasRefused || request.seen !== this.#state.epoch) return true
     return request.state !== "withHandlers" && !this.mayRecover(request, true)
   }
 
-  /** Bytes for the request alone, through the asynchronous evictions and the driver's call. */
+  /** Makes bytes pending for the request, which no other can take during the reclaim and the driver call. */
   #give(request: Request): boolean {
     for (const bytes of this.#blockSizes(request)) {
       const room = this.makeRoom(request, bytes)
@@ -316,7 +316,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return false
   }
 
-  /** What the driver may be asked for: the policy's block unless a limit forbids it, else the size without slack. */
+  /** The block sizes to ask the driver for, in order: the policy's unless a limit forbids it, then the exact size. */
   #blockSizes(request: Request): ReadonlyArray<number> {
     const { blockSize, exactSize } = request
     if (request.isExactOnly || this.allowance(request) < blockSize) return [exactSize]
@@ -327,7 +327,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     return granted !== undefined || pending > 0
   }
 
-  /** Under the limit, without what the driver may still get back. */
+  /** The bytes missing under the limit; 0 where the driver refused. */
   missing(request: Request): number {
     const { asks, drawn, exactSize, isRefused } = request
     if (isRefused) return 0
@@ -340,8 +340,8 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   /**
-   * Whether anything is leased, reserved for others or asked of the driver, that may come back; for a request that was
-   * refused, also to others.
+   * Whether anything may come back: leased, pending or reserved for others. For a request that the driver refused, memory that comes
+   * back to other memories counts too.
    */
   mayRecover(request: Request, wasRefused: boolean): boolean {
     const { asks, drawn, exactSize, from } = request
@@ -352,8 +352,8 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   /**
-   * The bytes that other waiting requests have drawn from reservations which have ended. These requests give them back only after they
-   * were served, so nobody can wait for them. While the effect of any reservation runs, the queues are served when it ends.
+   * The bytes that other waiting requests have drawn from reservations that have ended. These requests release them only after they
+   * were served, so no request can wait for them. 0 while any reservation runs: its end serves the queues.
    */
   #drawnByWaiting({ waitsWith }: Request): number {
     const { drawnByWaiting, reservations } = this.#state
@@ -381,7 +381,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     this.#state.port.queueing()
   }
 
-  /** Something has come back that its queue may want, or those of other memories. */
+  /** Memory has come back: serves its queue, and lets other memories serve theirs. */
   cameBack(): void {
     this.queue.serve()
     this.#outer.tell()
@@ -393,12 +393,12 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     this.core.setMaxBytes(bytes)
   }
 
-  /** Whether the driver may not have got back yet what was freed. */
+  /** Whether blocks were freed that the driver may not have got back yet. */
   get freesAreLate(): boolean {
     return this.core.driverFrees > this.#reclaimed
   }
 
-  /** The driver has back the first blocks that were freed, so many of them. */
+  /** The driver has got back the first `frees` blocks that were ever freed. */
   reclaimed(frees: number): void {
     this.#reclaimed = Math.max(this.#reclaimed, frees)
     this.#state.observer?.reclaimed()

@@ -1,5 +1,5 @@
 /**
- * The life of a memory: its limit, what comes back to it, what is trimmed, and how pools, devices and the memory itself end.
+ * The life of a memory: hits, ends of leases, its limit, trimming, and how pools, the device and the memory itself end.
  *
  * @since 0.1.0
  */
@@ -31,7 +31,7 @@ export interface PoolMachineOptions extends PoolCoreOptions {
 }
 
 /**
- * A kind of memory that knows the sizes of its blocks.
+ * A request source that also knows the sizes of its blocks.
  *
  * @category models
  * @since 0.1.0
@@ -42,7 +42,7 @@ export interface SizedSource extends RequestSource {
 }
 
 /**
- * The part of a machine that outlives its requests.
+ * The part of a machine that is not about single requests.
  *
  * @category models
  * @since 0.1.0
@@ -55,7 +55,7 @@ export class PoolLife<A extends Reusable = Reusable> {
   readonly #limits: DeviceLimits
   readonly #maxBypasses: number
   readonly #trims: boolean
-  /** Whether blocks that come back may be of use to those who wait, or must be trimmed. */
+  /** Whether the end of a lease must be looked at: requests wait for its block, or it may have to be trimmed. */
   listens = false
   #hitsAtOnce = true
   #isRetracting = false
@@ -65,7 +65,7 @@ export class PoolLife<A extends Reusable = Reusable> {
     this.#limits = limits
     this.#maxBypasses = maxBypasses
     this.#trims = trims
-    // How long a step is, only the clock knows.
+    // The core counts steps; only the clock knows how long one is.
     const decay = idle && { steps: idle.steps, keepBytes: idle.keepBytes }
     this.core = new PoolCore({ maxBytes, maxHeldBytes, idle: decay, eviction, outgrown })
     this.state = new PoolState(
@@ -92,17 +92,17 @@ export class PoolLife<A extends Reusable = Reusable> {
     return this.#hitsAtOnce && this.core.reservedBytes === 0
   }
 
-  /** The size of the held block that a request for so many bytes looks for first, where nothing is reserved and no budget limits it. */
+  /** The block size that a request for so many bytes looks for first, where nothing is reserved and no budget limits it. */
   hitSize(source: SizedSource, size: number): number {
     const padding = this.memory.paddingOf(source)
     const blockSize = source.blockSize(size)
-    // Mostly so much is left that the exact size does not matter.
+    // Mostly padding is not scarce, and the exact size does not matter.
     if (blockSize - size <= padding) return blockSize
     const exactSize = source.exactSize(size)
     return blockSize > exactSize + padding ? exactSize : blockSize
   }
 
-  /** The held block of a request that needs nothing else, of this size or borrowed; only where `mayHit`. */
+  /** Takes a held block, of this size or borrowed, for a request that needs no driver and no queue. Only where `mayHit`. */
   tryHit(source: SizedSource, family: Family, size: number, blockSize: number): PoolBlock<A, Family> | undefined {
     return this.core.acquireOwn(family, blockSize, size) ??
       this.core.borrow(
@@ -113,7 +113,7 @@ export class PoolLife<A extends Reusable = Reusable> {
       )
   }
 
-  /** A lease ends; what it was charged to gets its bytes back. */
+  /** A lease ends. Its budgets and its reservation get its bytes back. */
   released(block: PoolBlock<A, Family>, size: number, charge: LeaseCharge | undefined): void {
     this.memory.recycle(block)
     charge?.end(size, block.capacity)
@@ -130,8 +130,8 @@ export class PoolLife<A extends Reusable = Reusable> {
   }
 
   /**
-   * Called when requests begin to wait, here or under one limit, or do so no more, and when the device gets further queues: a memory that
-   * nobody waits for, and without anything to trim, pays nothing for them.
+   * Called when requests begin or cease to wait, here or in other memories under the same limits, and when the device gets further
+   * queues. A memory for which no request waits, and that trims nothing, pays nothing at the end of a lease.
    */
   listen(othersWait: boolean): void {
     const { jobs, length } = this.memory.queue
@@ -150,13 +150,13 @@ export class PoolLife<A extends Reusable = Reusable> {
     }
   }
 
-  /** The clock of idle blocks begins to run: what came back by now has been idle from here on. */
+  /** The clock of idle blocks starts: the idle time of blocks that are held now begins here. */
   startIdleClock(): void {
     this.core.tick()
     this.state.observer?.idleStep(1)
   }
 
-  /** So many steps of the clock of idle blocks have passed. Whether any block was freed. */
+  /** Steps of the clock of idle blocks have passed. Returns whether any block was freed. */
   idleStep(steps: number): boolean {
     const { core } = this
     core.tick(steps)
@@ -169,8 +169,8 @@ export class PoolLife<A extends Reusable = Reusable> {
   }
 
   /**
-   * No epoch grows with the leases that `giveBack` ends, so no other request tries again because of them; nor does one when the driver
-   * gets their blocks back, since it has no more memory then than before it was asked for them.
+   * Ends leases, by `giveBack`, without a new epoch, so that no other request tries again because of them. When the driver gets their
+   * blocks back the epoch does not grow either: the driver then has no more memory than before it was asked for them.
    */
   retracting(giveBack: () => void): void {
     const { state } = this
@@ -181,7 +181,7 @@ export class PoolLife<A extends Reusable = Reusable> {
     state.correct(before - state.ownEpoch)
   }
 
-  /** Frees held blocks for a request of another memory under the limits of the allocator. They are in no epoch. */
+  /** Frees held blocks for a request of another memory under the same limits. The epoch does not grow. */
   evictForOthers(bytes: number): void {
     this.retracting(() => this.memory.freeAll(this.core.trim(this.core.managedBytes - bytes), "evicted"))
   }
@@ -193,7 +193,7 @@ export class PoolLife<A extends Reusable = Reusable> {
     this.state.serveAll()
   }
 
-  /** From now on released blocks are freed, or kept again. After the device was lost, or the memory closed, none is. */
+  /** Whether released blocks are kept from now on. It stays off after the device was lost or the memory closed. */
   setHolding(holds: boolean): void {
     if (holds && (this.closed || this.state.port.lost() !== undefined)) return
     if (holds) this.core.resumeHolding()
@@ -201,7 +201,7 @@ export class PoolLife<A extends Reusable = Reusable> {
     this.state.observer?.holdingChanged(holds)
   }
 
-  /** Changes the limit. Whether held blocks are to be freed for it now; leases stay. */
+  /** Changes the limit. Returns whether the caller must now free held blocks for it; leases stay. */
   setMaxBytes(bytes: number): boolean {
     const isLower = bytes < this.core.maxBytes
     this.memory.setLimit(bytes)
@@ -210,13 +210,13 @@ export class PoolLife<A extends Reusable = Reusable> {
     return isLower
   }
 
-  /** One of several pools closes: its requests, its leases and what is held for it end. */
+  /** One of several pools closes: ends its requests and its leases, and frees its held blocks. */
   closePool(source: RequestSource & { owns(family: Family): boolean }, limit: Budget): void {
     const { port } = this.state
     this.state.observer?.closing(source, limit)
     port.over(source)
     this.state.endWaits()
-    // No request can be made under them any more: what they have reserved is for the other pools.
+    // No request can be made under these reservations any more: their bytes are for the other pools.
     for (const one of this.state.reservations) if (one.budgets.includes(limit)) one.close()
     port.endLeases("poolClosed", limit)
     this.memory.freeAll(this.core.evictFamilies((family) => source.owns(family)), "closed")
@@ -233,7 +233,7 @@ export class PoolLife<A extends Reusable = Reusable> {
     this.memory.freeAll(this.core.evictAll(), "lost")
   }
 
-  /** Ends everything: the leases first, then the held blocks, then those who wait. */
+  /** Ends everything: the leases first, then the held blocks, then the waiting requests. */
   close(): void {
     this.state.observer?.closing(undefined, undefined)
     this.state.closed = true
@@ -246,7 +246,7 @@ export class PoolLife<A extends Reusable = Reusable> {
     this.state.endWaits()
   }
 
-  /** Why no request may wait for a lease any more. */
+  /** Why a request may wait no longer; undefined while it may. */
   #whyEnded(request: Request): Failure | undefined {
     const lost = this.state.port.lost()
     if (lost !== undefined) return failing(lost)
@@ -256,7 +256,7 @@ export class PoolLife<A extends Reusable = Reusable> {
     return problem === undefined ? undefined : failing(problem)
   }
 
-  /** LimitExceeded for a request that can never fit as it is made: observers hear of it, and it goes no further. */
+  /** LimitExceeded for a new request that can never fit. Observers are told that it gave up. */
   tooLarge(request: Request): GpuError | undefined {
     const { label, operation } = request
     const problem = this.#neverFits(request, label === undefined ? operation : `${operation}, "${line(label)}"`)
@@ -265,7 +265,7 @@ export class PoolLife<A extends Reusable = Reusable> {
     return place(problem, operation, request.callSite)
   }
 
-  /** LimitExceeded for a request that can never fit: no single block is larger than the device allows. */
+  /** LimitExceeded for a request that can never fit the device, the memory, the limits around it, or its budgets. */
   #neverFits(request: Request, where: string = request.operation): GpuError | undefined {
     const { asks, budget, exactSize, source } = request
     const problem = asks === undefined
@@ -280,7 +280,7 @@ export class PoolLife<A extends Reusable = Reusable> {
 
 const allocator: LimitOwner = { kind: "allocator" }
 
-/** Mostly nothing has ended: closures in the function that looks would cost each request that waits. */
+// Outside of `#whyEnded`, which every waiting request calls and which mostly finds nothing: closures in it would cost each call.
 const failing = (why: GpuError): Failure => () => why
 
 const closing = (request: Request, why: Released["why"]): Failure => () => unavailable(request, why)

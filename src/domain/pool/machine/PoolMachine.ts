@@ -1,9 +1,9 @@
 /**
- * The whole protocol of a memory as one synchronous machine: inputs go in, and what its shell has to do comes out. It does no I/O and
- * knows no fibers; what must happen in the same step (a free, a clear, a lease) it does through its port.
+ * The whole protocol of a memory as one synchronous machine: it takes inputs, and returns what its shell has to do. It does no I/O and
+ * knows no fibers. What must happen in the same step (a free, a clear, a lease) it does through its port.
  *
- * A request is one object with one state (`Request`). Its fiber asks for the next thing to do, does it, and says how that ended, until
- * the request is granted or has failed. Everything that others do meanwhile (a release, a limit, the end of a scope) is an input too.
+ * A request is one object with one state (`Request`). Its fiber asks the machine what to do next, does it, and reports the result, until
+ * the request is granted or has failed. Every other event (a release, a new limit, the end of a scope) is an input too.
  *
  * @since 0.1.0
  */
@@ -18,12 +18,12 @@ import type { Account, Failure, Queue, Request, RequestState } from "./Request.t
 /**
  * What a request's fiber does next.
  *
- * - `Granted`: it has what it asked for. `Failed`: it fails with `request.failure`.
+ * - `Granted`: the request has what it asked for. `Failed`: the fiber fails with `request.failure`.
  * - `AskDriver`: it asks the driver for `request.pending` bytes: {@link PoolMachine.driverAsked} when the call begins, and
  *   {@link PoolMachine.driverAnswered} or {@link PoolMachine.driverRefused} when it ends.
- * - `Reclaim`: it waits until the driver has back what was freed: {@link PoolMachine.reclaimed}.
+ * - `Reclaim`: it waits until the driver has got the freed memory back: {@link PoolMachine.reclaimed}.
  * - `AskHandlers`: it asks the handlers of `machine.accountOf(request)`: {@link PoolMachine.handlersAnswered}.
- * - `Wait`: it waits until it is resumed: {@link PoolMachine.advance}, or its time is over: {@link PoolMachine.timedOut}.
+ * - `Wait`: it waits until it is resumed ({@link PoolMachine.advance}) or its time is over: {@link PoolMachine.timedOut}.
  *
  * @category models
  * @since 0.1.0
@@ -31,7 +31,7 @@ import type { Account, Failure, Queue, Request, RequestState } from "./Request.t
 export type PoolOutput = "Granted" | "Failed" | "AskDriver" | "Reclaim" | "AskHandlers" | "Wait"
 
 /**
- * How a request ends: it has its lease, or its fiber was interrupted, or it failed with an error of this reason.
+ * How a request's fiber ended: with a lease, by an interruption, or with an error of this reason.
  *
  * @category models
  * @since 0.1.0
@@ -54,7 +54,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     return accounts[passed] ?? this.memory
   }
 
-  /** Serves a request in one step, if a held block can do that before all others. Else nothing of it has happened. */
+  /** Grants a request at once if no other comes first and a held block fits it. Otherwise changes nothing and returns false. */
   askOnce(request: Request): boolean {
     if (request.budget !== undefined) return false
     request.drawMore()
@@ -63,19 +63,19 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     return false
   }
 
-  /** Whether others wait that come before a request, or it has to wait until a job ends that has memory. */
+  /** Whether a request has to wait: others are ahead of it in the queue, or the limit of jobs holds it back. */
   #mustWait(request: Request): boolean {
     const { queue } = this.memory
     return (queue.length > 0 && !request.goesFirst) || queue.holdsBack(request)
   }
 
-  /** A request is made. */
+  /** A new request. */
   ask(request: Request): PoolOutput {
     request.drawMore()
     return this.advance(request)
   }
 
-  /** What a request's fiber does next, after it was asked, resumed or answered. */
+  /** What a request's fiber does next, after the request was made or resumed, or the driver or handlers answered. */
   advance(request: Request): PoolOutput {
     for (;;) {
       const done = outputOf[request.state]
@@ -85,13 +85,13 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     }
   }
 
-  /** Takes a request past its accounts, in order. The inner ones stay charged while it waits at an outer one, so no two requests wait for each other at accounts alone. */
+  /** Admits a request to its accounts, the innermost first. It stays charged to these while it waits at an outer one, so accounts alone cause no deadlock. */
   #admit(request: Request): PoolOutput | undefined {
     const { accounts, asks } = request
     while (request.passed < accounts.length) {
       const account = accounts[request.passed]!
       if (!account.hasAdmitted(request)) {
-        // Its pool may have closed, and its reservation with it, since it was let past.
+        // Its pool, and with that its reservation, may have closed since an inner account admitted it.
         if (this.state.failEnded(request)) return undefined
         if (!this.#passes(request, account)) return this.#waitAt(request, account)
       }
@@ -103,12 +103,12 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       request.become("searching")
       return this.#reclaim(request)
     }
-    // One that tries again keeps its place in the queue until it has all.
+    // A reservation that tries again keeps its place in the queue until it has all its leases.
     if (!request.inQueue) request.become("granted")
     return "Granted"
   }
 
-  /** A request within a reservation, and one of the exclusive section that runs, need not stand in a queue. */
+  /** Whether the account admits a request now. One within a reservation, or of the running exclusive section, skips the queue. */
   #passes(request: Request, account: Account): boolean {
     return (account.queue.length === 0 || request.goesFirst || request.exactSize === 0) &&
       !account.queue.holdsBack(request) && account.tryAdmit(request)
@@ -121,13 +121,13 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     return this.#exhaust(request, account)
   }
 
-  /** A request comes to the memory. While others wait it goes to the end of the queue, and may bypass them within the bound. */
+  /** A request that has passed its accounts comes to the memory. While others wait it goes to the end of the queue, and may bypass them within the bound. */
   #arrive(request: Request): PoolOutput | undefined {
     const { hasHandlers, queue } = this.memory
     request.arrived = true
     const { searched, waited } = request.source.borrows ? withBorrowing : withoutBorrowing
     request.steps = searched
-    // One of a handler asks for the one that waits for it.
+    // A handler's own request must not wait: the request that it works for waits for the handler.
     if (!this.#mustWait(request) || request.inHandler) {
       if (!this.state.failEnded(request)) request.become("searching")
       return undefined
@@ -146,7 +146,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     const { memory } = this
     if (request.state === "refused") {
       request.become("searching")
-      // One that waited before keeps its place in the queue, or those behind it would get the memory that it tries for.
+      // A request that waited before keeps its place in the queue. Otherwise those behind it would get the memory that it tries to get.
       memory.queue.keepPlace(request)
     }
     if (request.reclaimsFirst) return this.#reclaim(request)
@@ -168,18 +168,18 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     return request.shrinkToExact() ? undefined : this.#exhausted(request)
   }
 
-  /** The pool is searched again after it. */
+  /** Waits for the driver; afterwards the request searches the pool again. */
   #reclaim(request: Request): PoolOutput {
     request.reclaimsFirst = false
     request.become("reclaiming")
     return "Reclaim"
   }
 
-  /** Bytes under the limit become pending for what the driver gives. */
+  /** Makes the bytes of the block pending, then asks the driver. */
   #askDriver(request: Request): PoolOutput | undefined {
     if (request.pending > 0) request.capacity = request.pending
     else {
-      // Others may have used the budget since the block was chosen; the exact size it has at least.
+      // Since the block size was chosen, other requests may have used up the budget. The exact size is still charged to it.
       request.capacity = Math.min(request.capacity, this.memory.wantedBlock(request))
       if (!this.memory.makePending(request, request.capacity)) return undefined
     }
@@ -190,8 +190,8 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   }
 
   /**
-   * The driver refused. Memory that was freed since the last reclaim may not be back yet, so it reclaims. Else it
-   * evicts a block; if none can help, it asks for the exact size.
+   * The driver refused. If blocks were freed since the last reclaim, the driver may not have them yet: reclaims. Otherwise
+   * evicts a block; if no eviction can help, asks for the exact size.
    */
   #relieve(request: Request): PoolOutput | undefined {
     if (request.reclaimedAt !== this.core.driverFrees) {
@@ -215,15 +215,15 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     return this.#exhaust(request, this.memory)
   }
 
-  /** Nothing fits: handlers, then waiting, or the error with its evidence. */
+  /** Nothing fits: asks the handlers, then waits, or fails with the evidence. */
   #exhaust(request: Request, account: Account): PoolOutput | undefined {
     const { inHandler, waitPolicy } = request
     const known = request.credit?.account === account ? request.credit : undefined
     const mayAsk = waitPolicy.isPart !== true && !inHandler && known?.declined !== true
-    // Handlers free memory, and do not end jobs.
+    // A request that the limit of jobs holds back asks no handlers: these free memory, and end no job.
     if (account.hasHandlers && mayAsk && !account.queue.holdsBack(request)) {
       request.tried("handlers")
-      // It stands in the queue meanwhile, or a later request would take the memory that handlers free for it.
+      // It stands in the queue meanwhile: otherwise a later request would take the memory that handlers free.
       if (!account.queue.enter(request, "withHandlers", request.exhaustedAt)) return undefined
       request.credit = known ?? new HandlerCredit(account)
       this.state.observer?.roomNeeded(request, account.missing(request))
@@ -234,7 +234,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       (account.mayWait(request) || account.queue.holdsBack(request))
     if (!mayWait()) {
       if (this.#looksAgain(request, account)) return undefined
-      // The search may have served other requests.
+      // Looking again may have served other requests.
       if (!mayWait()) return this.#fail(request, account, undefined)
     }
     return this.#wait(request, account)
@@ -244,12 +244,12 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     request.tried("wait")
     if (!account.queue.enter(request, "queued", request.exhaustedAt)) return undefined
     this.state.observer?.waiting(request)
-    // It may have been the one that tried, and only one does so at a time.
+    // Of the requests that the driver refused only one tries at a time. If this was the one, another may now.
     if (request.wasRefused) this.state.port.outer.tell()
     return "Wait"
   }
 
-  /** Something may have come back since it was looked at last, and then nothing else may be left to wait for. */
+  /** Whether the request tries again, since memory came back after its last try. It may be the last memory that could. */
   #looksAgain(request: Request, account: Account): boolean {
     const { exhaustedAt } = request
     if (exhaustedAt === undefined) return account.queue.tryNow(request)
@@ -259,7 +259,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     return true
   }
 
-  /** While it tries for itself, it is not to be served in the queue. */
+  /** The request searches by itself; meanwhile the queue does not serve it. */
   #tryAgain(request: Request, account: Account): void {
     account.queue.keepPlace(request)
     request.become("searching")
@@ -272,15 +272,15 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     return "Failed"
   }
 
-  /** Handlers have ended for a request: they freed something, or not, or failed. Called in the step of that, also when it was interrupted. */
+  /** The handlers of a request have ended. Called in that step, also when the request was interrupted. */
   handlersEnded(request: Request, freed: boolean, hasFailed: boolean): void {
     this.state.observer?.handlersAsked(request, freed)
-    // In the queue it may have got meanwhile what it asks for.
+    // The queue may have served it meanwhile.
     if (hasFailed && !request.hasGot) this.state.giveUp(request, "failed")
     if (request.credit !== undefined) request.credit.declined = !freed
   }
 
-  /** What a request does whose handlers freed something, or did not. */
+  /** What a request does next, whose handlers have freed something or nothing. */
   handlersAnswered(request: Request, freed: boolean): PoolOutput {
     const account = this.accountOf(request)
     if (request.state !== "withHandlers" || account.queue.isAnswered(request)) return this.advance(request)
@@ -291,12 +291,12 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     return this.#exhaust(request, account) ?? this.advance(request)
   }
 
-  /** Whether it is worth while to search again after a handler said that it freed something. */
+  /** Whether the request searches again after a handler said that it freed something. */
   believes(request: Request): boolean {
     return request.credit?.accepts(request.exhaustedAt !== undefined) === true
   }
 
-  /** The time of a request that waits is over. It may have been served in the meantime and not know yet. */
+  /** The time of a waiting request is over. It may have been served already, and its fiber not resumed yet. */
   timedOut(request: Request, waitedMillis: number): PoolOutput {
     const account = this.accountOf(request)
     if (!request.isWaiting || account.queue.isAnswered(request)) return this.advance(request)
@@ -304,7 +304,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     return this.#fail(request, account, waitedMillis)
   }
 
-  /** The call of the driver begins. From this step on it owns the pending bytes, and the request does not. */
+  /** The driver call begins. From this step on the call owns the pending bytes, and the request does not. */
   driverAsked(request: Request): number {
     const { pending } = request
     request.pending = 0
@@ -315,7 +315,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     return pending
   }
 
-  /** The driver made a block: it becomes a lease, or held when no fiber waits for it, or it is freed. */
+  /** The driver made a block. It becomes a lease; if no fiber waits for it any more, it is held or freed. */
   driverAnswered(request: Request, value: A): void {
     const { core, memory } = this
     const { asking: capacity, family, size, source } = request
@@ -339,7 +339,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     this.#callEnded(request)
   }
 
-  /** The driver made no block: for want of memory, or for another reason. `why` is the reason as observers know it. */
+  /** The driver made no block, for lack of memory or for another reason. `why` is the reason that observers get. */
   driverRefused(request: Request, why: string, failure: Failure): void {
     this.core.removePending(request.asking, request.size)
     request.unuse()
@@ -363,25 +363,25 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       request.become("over")
       request.undraw()
     }
-    // Requests of its reservation may wait in any queue for what comes back to that.
+    // Requests of the same reservation may wait, in any queue, for the bytes that come back to it.
     if (request.from === undefined) this.memory.cameBack()
     else this.state.serveAll()
   }
 
-  /** The driver has back the first blocks that were freed, so many of them. */
+  /** The driver has got back the first `frees` blocks that the pool ever freed. */
   reclaimed(frees: number): void {
     this.memory.reclaimed(frees)
   }
 
-  /** The driver has back what a request waited for. */
+  /** The reclaim that a request waited for has ended. */
   reclaimedFor(request: Request): PoolOutput {
     if (request.state === "reclaiming") request.become("searching")
     return this.advance(request)
   }
 
   /**
-   * A reservation for several leases has ended its attempt without all of them, in this epoch: the driver had no memory. It begins
-   * again when something comes back.
+   * A reservation for several leases did not get all of them: in this epoch the driver had no memory. It tries again when memory
+   * comes back.
    */
   retryAll(request: Request, epoch: number): PoolOutput {
     request.become("searching")
@@ -390,7 +390,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     return this.#exhaust(request, this.memory) ?? this.advance(request)
   }
 
-  /** A request's fiber ends: cleans up its place in the queue, its pending bytes, and a lease that no fiber got. */
+  /** A request's fiber ends: removes it from its queue, and releases its pending bytes and a lease that no fiber got. */
   ended(request: Request, ending: Ending): void {
     const { pending, queue } = request
     if (ending.isFailure && !request.hasGot) this.#giveUp(request, ending)
@@ -404,12 +404,12 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     request.charge?.refund()
     request.become(request.state === "asking" ? "abandoned" : "over")
     if (request.from !== undefined) this.#giveBack(request)
-    // Those behind it at a budget may have waited only for this request.
+    // Requests behind it in a budget's queue may have waited for this one alone.
     if (queue !== undefined && queue !== this.memory.queue) queue.serve()
     if (queue !== undefined || pending > 0) this.memory.cameBack()
   }
 
-  /** It was interrupted before it had what it asked for, or its scope has closed, or it could not use what it was given in the queue. */
+  /** Tells observers why a request ended without a lease: interrupted, its scope closed, or unable to use what the queue gave it. */
   #giveUp(request: Request, { isInterrupted, reason }: Ending): void {
     const { state } = this
     if (state.observer === undefined || request.gaveUp) return
@@ -419,9 +419,9 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     else if (request.wasServed && reason !== "OutOfMemory") state.giveUp(request, "failed")
   }
 
-  /** Gives back the bytes that a request which has ended drew from its reservation. */
+  /** Returns to the reservation what a request that has ended drew from it. */
   #giveBack(request: Request): void {
-    // The driver's answer says what becomes of the bytes that it was asked for.
+    // While the driver call is under way, its answer decides what becomes of the bytes.
     if (request.state !== "abandoned") request.unuse()
     const returns = request.drawn > 0
     request.undraw()
@@ -443,17 +443,17 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     request.tried("driver")
   }
 
-  /** The scope has closed that was to own what a request in a queue waits for. */
+  /** The scope of a queued request's lease has closed. */
   scopeClosed(request: Request): void {
     request.queue!.endRequest(request)
   }
 
-  /** Those of its own queues, or others under one limit, may have given something back. */
+  /** Memory may have come back to a queue: from its own memory, or from another one under the same limit. */
   serve(queue: Queue): void {
     queue.serve()
   }
 
-  /** From now on the program has handlers for an account, or has none. */
+  /** The program has registered the first handler of an account, or removed the last. */
   setHandlers(account: Account, some: boolean): void {
     account.hasHandlers = some
   }
@@ -462,15 +462,15 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     budget.setLimit(bytes)
   }
 
-  /** Jobs wait for each other: this request holds what others wait for, and goes to the head of its queue. */
+  /** In a deadlock: moves a request, whose job has memory that others wait for, to the head of its queue. */
   promote(request: Request): void {
     request.queue!.promote(request)
   }
 
-  /** The same: this one fails. */
+  /** In a deadlock: fails a request. */
   failDeadlocked(request: Request, jobs: ReadonlyArray<WaitingJob>): void {
     const queue = request.queue!
-    // What it tried before says nothing: it fails since it waits.
+    // It fails because it waits, whatever it tried before.
     request.steps = ["wait"]
     const error = queue.account.outOfMemory(request, undefined, jobs)
     queue.leave(request)
@@ -479,23 +479,23 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     queue.serve()
   }
 
-  /** From now on so many jobs may have what a queue waits for. */
+  /** Limits the jobs that may have memory which a queue waits for. */
   limitJobs(queue: Queue, jobs: AdmittedJobs): void {
     queue.limitJobs(jobs)
   }
 
-  /** Nothing came back to a queue for a while: more jobs may have memory, if some wait for that. */
+  /** Nothing came back to a queue for a while: lets more jobs have memory, if some wait for that. */
   raiseJobs(queue: Queue): void {
     if (queue.length > 0 && queue.jobs?.isRaised() === true) queue.serve()
   }
 }
 
-/** What a request has tried that comes to the memory, or waits behind others. Very many may wait at a time, and share these. */
+/** The steps tried by a request that comes to the memory, or that waits behind others. The waiting requests share these arrays. */
 type Steps = Readonly<Record<"searched" | "waited", ReadonlyArray<FallbackStep>>>
 const withoutBorrowing: Steps = { searched: ["bin"], waited: ["bin", "wait"] }
 const withBorrowing: Steps = { searched: ["bin", "borrow"], waited: ["bin", "borrow", "wait"] }
 
-/** What is said again to a fiber that asks twice. */
+/** In these states `advance` returns the same output however often it is called. */
 const outputOf: Readonly<Partial<Record<RequestState, PoolOutput>>> = {
   granted: "Granted",
   failed: "Failed",

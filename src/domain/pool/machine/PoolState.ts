@@ -1,6 +1,6 @@
 /**
- * What all parts of a pool's machine see: the ledger, the queues that are not empty, the reservations, the one epoch, and the port
- * through which the machine acts in the same step.
+ * What all parts of a pool's machine share: the ledger, the queues that are not empty, the reservations, the epoch, and the port
+ * through which the machine acts.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ import type { ChargedBudget, Reservation } from "./Reservation.ts"
  * @since 0.1.0
  */
 export interface Reusable {
-  /** False once it may not exist: no pool leases it again. */
+  /** False when the memory may not exist: no pool leases it again. */
   readonly recyclable: boolean
 }
 
@@ -32,7 +32,7 @@ export interface Reusable {
  */
 export type Evidence = Pick<OutOfMemory, "holderGroups" | "holders">
 
-/** What an out-of-memory error says of the account that has no room. */
+/** What an out-of-memory error says about the account that has no room. */
 type AccountFacts = Pick<
   OutOfMemory,
   | "activeBytes"
@@ -48,41 +48,41 @@ type AccountFacts = Pick<
 >
 
 /**
- * What the machine does in the same step.
+ * The effects that the machine has on the world, each within its own step.
  *
  * @category models
  * @since 0.1.0
  */
 export interface PoolPort<A extends Reusable = Reusable> {
-  /** Frees the memory of a block, in queue order. True if that failed, which the port tells. */
+  /** Frees the memory of a block, in queue order. Returns whether that failed; the port reports the error. */
   free(block: PoolBlock<A, Family>): boolean
-  /** Fills a block with zeros for its next owner. Why it could not. */
+  /** Fills a block with zeros for its next owner. Returns why that failed, or undefined. */
   clear(request: Request, block: PoolBlock<A, Family>): Failure | undefined
-  /** A lease on an active block, in the scope that asked for it. */
+  /** Makes a lease on an active block, in the scope of the request. */
   grant(request: Request, block: PoolBlock<A, Family>): unknown
-  /** Whether the device has several queues, so that a block goes to one. */
+  /** Whether the device has several queues: then a request gets only blocks that its own queue may use. */
   readonly hasSeveralQueues: boolean
-  /** A held block for the queue of the request. */
+  /** Takes a held block that the request's queue may use. */
   acquireForQueue(request: Request, blockSize: number, most: number): PoolBlock<A, Family> | undefined
-  /** The memory gets another owner. */
+  /** The memory of a block gets another owner. */
   handOver(block: PoolBlock<A, Family>): void
-  /** Runs a task soon, in no step of the machine. */
+  /** Runs a task soon, outside of the machine's steps. */
   schedule(task: () => void): void
   /** The first request begins to wait in any queue. */
   watch(): void
-  /** The first request begins to wait for the memory, or the last one ends. */
+  /** The queue of the memory gets its first request, or loses its last. */
   queueing(): void
-  /** Blocks are held that the clock may free. */
+  /** Starts the clock, since blocks are held that it may free. */
   startIdleClock(): void
   /** Ends live leases: all, or those that are charged to a budget. */
   endLeases(why: Released["why"], budget: ChargedBudget | undefined): void
-  /** Ends what a request was granted, if nobody else has it by now. */
+  /** Ends what a request was granted, unless someone else owns it by now. */
   endGranted(request: Request): void
   /** Every pool of the memory has closed. */
   closeSources(): void
-  /** Nobody waits for the handlers of a pool any more, or of all of them. */
+  /** Interrupts the handlers of a pool, or of all pools: no request waits for them any more. */
   over(source: RequestSource | undefined): void
-  /** The driver calls under way are of no use any more. */
+  /** Interrupts the driver calls under way. */
   interruptCalls(): void
   /** Why the device is lost. */
   lost(): GpuError | undefined
@@ -90,7 +90,7 @@ export interface PoolPort<A extends Reusable = Reusable> {
   readonly outer: OuterLimits
 }
 
-/** Between so many the event loop turns: the end of a pool, or a limit that is raised, may answer very many. */
+/** How many requests one task resumes: the end of a pool, or a raised limit, may answer very many at once. */
 const mostResumedAtOnce = 256
 
 /**
@@ -102,23 +102,23 @@ const mostResumedAtOnce = 256
 export class PoolState<A extends Reusable = Reusable> {
   readonly core: PoolCore<A, Family>
   readonly port: PoolPort<A>
-  /** Called what is decided, while somebody observes. */
+  /** Called with each decision, while someone observes. */
   observer: PoolObserver | undefined = undefined
   /** The queues that are not empty. */
   readonly queues = new Set<Queue>()
-  /** The reservations of effects that run now. */
+  /** The reservations whose effects run now. */
   readonly reservations = new Set<Reservation>()
   closed = false
-  /** Bytes that the waiting requests have drawn from their reservations, as the queues saw last. */
+  /** Bytes that the waiting requests have drawn from their reservations, as their queues last counted them. */
   drawnByWaiting = 0
-  /** Why a request may wait no longer. */
+  /** Why a request may wait no longer; undefined while it may. */
   readonly whyEnded: (request: Request) => Failure | undefined
-  /** Whether it can never fit. */
+  /** Whether a request can never fit. */
   readonly isTooLarge: (request: Request) => boolean
-  /** What the ledger counts and is in no epoch, as a number below 0. */
+  /** Added to the epoch: a number below 0, for what the ledger counts and the epoch does not. */
   #correction = 0
   #arrivals = 0
-  /** The requests to resume: not empty while a task for them is scheduled. So many of them are resumed. */
+  /** The requests to resume: not empty while a task for them is scheduled. `#resumed` counts those that it has resumed. */
   #told: Array<Request> = []
   #resumed = 0
 
@@ -135,23 +135,24 @@ export class PoolState<A extends Reusable = Reusable> {
   }
 
   /**
-   * Grows when memory may be free that a refused request did not see: a lease ended, the driver got a block back, or a block was kept
-   * that nobody waits for. Corrections take out what is no reason to ask again:
-   * a block that a waiter got in the step in which it came back, blocks that were evicted for another memory, and the leases of an
-   * `allocateAll` that did not get all. While it does not grow, asking the driver again is useless. A new limit is not in it, since it
-   * gives the driver no memory: the queues are served then.
+   * Grows when memory may be free that a refused request did not see: a lease ended, the driver got a block back, or the pool kept a
+   * block for which no request waits. While it does not grow, asking the driver again is useless.
+   *
+   * Corrections subtract what gives a refused request no reason to ask again: a block that a waiter got in the step in which it came
+   * back, blocks that were evicted for another memory, and the leases of an `allocateAll` that did not get all. A new limit does not
+   * count, since it gives the driver no memory: the queues are served when it is set.
    */
   get ownEpoch(): number {
     const { driverAllocations, driverFrees, misses, releases } = this.core
     return releases + driverFrees + driverAllocations - misses + this.#correction
   }
 
-  /** Of this memory, and of what came back to others under the limits around it. */
+  /** The epochs of this memory, and of the others under the limits around it, added up. */
   get epoch(): number {
     return this.ownEpoch + this.port.outer.epoch
   }
 
-  /** Takes out of the epoch, by a number below 0, what the ledger counts and is no reason to ask the driver again. */
+  /** Subtracts from the epoch (`by` is below 0) what gives no request a reason to ask the driver again. */
   correct(by: number): void {
     this.#correction += by
   }
@@ -161,7 +162,7 @@ export class PoolState<A extends Reusable = Reusable> {
     this.port.watch()
   }
 
-  /** How many requests have come to wait so far. */
+  /** How many requests have waited so far. */
   get arrivals(): number {
     return this.#arrivals
   }
@@ -178,7 +179,7 @@ export class PoolState<A extends Reusable = Reusable> {
     return true
   }
 
-  /** It ends without what it asked for. */
+  /** A request ends without what it asked for. */
   giveUp(request: Request, why: GaveUp["why"]): void {
     if (request.gaveUp) return
     request.gaveUp = true
@@ -211,36 +212,36 @@ export class PoolState<A extends Reusable = Reusable> {
     return place(error, operation, callSite)
   }
 
-  /** Ends every wait that should not go on. */
+  /** Ends the waits of requests that may wait no longer. */
   endWaits(): void {
-    // A queue that this empties leaves the set meanwhile, and none comes in.
+    // A queue that this empties leaves the set during the loop; none enters it.
     for (const queue of this.queues) queue.end()
   }
 
-  /** Serves the requests that were behind others that are gone. */
+  /** Serves all queues that are not empty, and lets other memories under the same limits serve theirs. */
   serveAll(): void {
     for (const queue of Array.from(this.queues)) queue.serve()
     this.port.outer.tell()
   }
 
-  /** A request that waits has an answer. Without a fiber that waits it is its own fiber that serves the queue, and sees it in this step. */
+  /** Resumes the fiber of a request that has an answer. Without `resume` that fiber itself is serving the queue, and sees the answer in this step. */
   tell(request: Request): void {
     if (request.resume !== undefined && this.#told.push(request) === 1) this.port.schedule(this.#resumeAnswered)
   }
 
-  /** Fibers run from here until they suspend; requests that they serve are resumed in a later task. */
+  /** Resumed fibers run at once, until they suspend. Requests that they serve are resumed in a later task. */
   readonly #resumeAnswered = (): void => {
     const end = Math.min(this.#told.length, this.#resumed + mostResumedAtOnce)
     try {
       while (this.#resumed < end) {
         const request = this.#told[this.#resumed++]!
         const { resume } = request
-        // A request that was interrupted, or timed out, waits no more.
+        // Undefined when the request was interrupted or timed out.
         request.resume = undefined
         resume?.(request.answer)
       }
     } finally {
-      // An observer of a fiber may throw at its end; the other requests are resumed all the same.
+      // An observer may throw when a fiber ends; the other requests are resumed all the same.
       if (2 * this.#resumed >= this.#told.length) {
         this.#told = this.#told.slice(this.#resumed)
         this.#resumed = 0

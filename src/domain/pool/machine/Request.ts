@@ -1,5 +1,5 @@
 /**
- * One request for memory, as the pool's machine knows it: what it asks for, and the one state that it is in.
+ * One request for memory, as the pool's machine knows it: what it asks for, and its state.
  *
  * @since 0.1.0
  */
@@ -12,17 +12,17 @@ import type { AdmittedJobs, Asking } from "./HoldingJobs.ts"
 import type { ChargedBudget, Reservation } from "./Reservation.ts"
 
 /**
- * - `new`: made; it passes its accounts, or has just come to the memory.
+ * - `new`: was made, and passes its accounts, or has just come to the memory.
  * - `searching`: looks for memory in the steps of the fallback.
- * - `reclaiming`: waits until the driver has back what was freed for it.
- * - `asking`: the driver works on a call for it.
- * - `refused`: the driver had no memory, and its fiber does not know yet.
+ * - `reclaiming`: waits until the driver has got back what was freed for it.
+ * - `asking`: has a driver call under way.
+ * - `refused`: was refused by the driver, and its fiber does not know yet.
  * - `queued`: waits in a queue until it is served.
  * - `withHandlers`: waits in a queue while handlers of the program free memory for it.
  * - `granted`: has what it asked for, whether or not its fiber knows. A reservation for several leases searches again when the
  *   driver has no memory for one of them.
  * - `failed`: gets nothing, whether or not its fiber knows.
- * - `abandoned`: its fiber is gone, and the driver still works for it.
+ * - `abandoned`: its fiber has ended, and its driver call is still under way.
  * - `over`: nothing of it is left.
  *
  * @category models
@@ -61,7 +61,7 @@ export const transitions: Readonly<Record<RequestState, ReadonlyArray<RequestSta
   over: []
 }
 
-/** Whether a request in a queue is at work itself, and keeps its place meanwhile. */
+/** Whether a request looks for memory by itself; if it is in a queue, it keeps its place meanwhile. */
 const isAtWork = (state: RequestState): boolean =>
   state === "searching" || state === "reclaiming" || state === "asking" || state === "refused"
 
@@ -80,10 +80,10 @@ export type Family = number | string
  * @since 0.1.0
  */
 export interface RequestSource {
-  /** The user's service, which errors name. */
+  /** The name of the service in errors. */
   readonly service: string
   readonly what: Released["what"]
-  /** Its pool has closed. */
+  /** Whether its pool has closed. */
   readonly closed: boolean
   /** Whether a request may get a block larger than its block size. */
   readonly borrows: boolean
@@ -96,7 +96,7 @@ export interface RequestSource {
 }
 
 /**
- * Who will own the lease: a scope.
+ * The scope that will own the lease.
  *
  * @category models
  * @since 0.1.0
@@ -118,7 +118,7 @@ export interface RequestOwner {
 export type Failure = () => GpuError | Exit.Exit<never, GpuError>
 
 /**
- * What the fiber of a request that waited is resumed with: it asks the machine what is next, or fails.
+ * What the fiber of a request that waited is resumed with: void to ask the machine what is next, or the failure.
  *
  * @category models
  * @since 0.1.0
@@ -135,12 +135,12 @@ export interface WaitPolicy {
   readonly onExhausted: "fail" | "wait"
   /** How long it waits at most, in milliseconds. */
   readonly waitAtMost: number
-  /** Whether it leaves the handlers to a request that it is a part of. */
+  /** Whether it is a part of another request, which asks the handlers in its place. */
   readonly isPart?: boolean
 }
 
 /**
- * What a waiting request got: its lease or its error, a way past the account, or bytes or a try of its own.
+ * What a waiting request got: its lease or error, admission to the account, pending bytes, or one try of its own.
  *
  * @category models
  * @since 0.1.0
@@ -148,41 +148,41 @@ export interface WaitPolicy {
 export type Served = "answered" | "admitted" | "given" | "try"
 
 /**
- * A limit that requests must pass, with a queue of those that wait at it: the memory itself, a budget within it, or the exclusive
+ * A limit that must admit a request, with the queue of those that wait for it: the memory itself, a budget within it, or the exclusive
  * sections of its programs.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Account {
-  /** 0 of the memory, below 0 of its exclusive sections; a budget has one that no other has. */
+  /** 0 for the memory, below 0 for its exclusive sections; each budget has one of its own, above 0. */
   readonly number: number
   readonly queue: Queue
-  /** Whether the program has registered handlers here. The machine says when they are asked; its shell asks them. */
+  /** Whether the program has registered handlers here. The machine decides when to ask them; its shell asks. */
   hasHandlers: boolean
-  /** Whether the request is past it. */
+  /** Whether it has admitted the request. */
   hasAdmitted(request: Request): boolean
-  /** Lets a request past it if there is room for it now. */
+  /** Admits a request if there is room for it now. */
   tryAdmit(request: Request): boolean
   /** Whether any waiter in the queue could be served. Cheap, since every release calls it while a request waits. */
   mayServe(): boolean
-  /** Serves one waiter, if that can be. */
+  /** Serves one waiter, if it can. */
   serve(request: Request): Served | undefined
-  /** Whether a request has what it waits for here, whether or not its fiber has heard of it: it must not be served again. */
+  /** Whether a request has what it waits for here, even if its fiber does not know yet: it must not be served again. */
   hasServed(request: Request): boolean
   /** How many bytes are missing for the request now. */
   missing(request: Request): number
-  /** Whether anything is in use now that may come back. */
+  /** Whether anything that is in use now may come back. */
   mayWait(request: Request): boolean
-  /** Bytes that may come back to those in the queue: leased, pending, reserved or charged. */
+  /** Bytes that may come back to the queue: leased, pending, reserved or charged. */
   countedBytes(): number
   /** Grows with everything that comes back, and changes with the limit. */
   returned(): number
-  /** The bytes of the limit that no lease has; what a handler takes and gives back leaves them as they were. */
+  /** The bytes of the limit that no lease uses. A handler that takes memory and gives it back does not change them. */
   room(): number
-  /** How many leases were granted, but for those that handlers took. */
+  /** How many leases were granted, except to handlers. */
   served(): number
-  /** The error of a request that gets nothing here: its time is over, nothing may come back, or jobs wait for each other. */
+  /** The error of a request that gets nothing here: its time is over, nothing may come back, or it is in a deadlock. */
   outOfMemory(request: Request, waitedMillis?: number, deadlock?: ReadonlyArray<WaitingJob>): GpuError
   /** Called when the queue gets its first waiter and when it loses its last. */
   queueing?(): void
@@ -195,7 +195,7 @@ export interface Account {
  * @since 0.1.0
  */
 export interface Queue {
-  /** The driver refused one of those in the queue, or one who has stood among them. */
+  /** Whether the driver has refused a request of this queue since the queue was last empty. */
   readonly isRefused: boolean
   readonly length: number
   readonly account: Account
@@ -208,7 +208,7 @@ export interface Queue {
   countAtWork(more: number): void
   leave(request: Request): void
   parked(): ReadonlyArray<Request>
-  /** The jobs that have what it waits for, when some have waited for each other: then fewer may. */
+  /** The jobs that have what it waits for, while their number is limited after a deadlock. */
   jobs: AdmittedJobs | undefined
   readonly atWork: number
   holdsBack(request: Request): boolean
@@ -231,14 +231,14 @@ export interface Asked {
   readonly source: RequestSource
   /** The call that made it, for its errors. */
   readonly operation: string
-  /** The reservation or the exclusive section that it asks for, instead of a lease: then all its sizes are the bytes of that. */
+  /** The reservation or exclusive section that it asks for instead of a lease; all its sizes are then the bytes of that. */
   readonly asks: Reservation | undefined
   readonly size: number
   /** The requested size, rounded up to the device's granularity. */
   readonly exactSize: number
-  /** The block that the size policy makes of it. */
+  /** The block size that the size policy chooses for it. */
   readonly blockSize: number
-  /** What its block has in common with others; without meaning for a reservation. */
+  /** The family of its block; without meaning for a reservation. */
   readonly family: Family
   readonly label: string | undefined
   /** Where it was made, while call sites are tracked. */
@@ -247,7 +247,7 @@ export interface Asked {
   readonly waitPolicy: WaitPolicy
   /** The budget that it is made under. */
   readonly budget: ChargedBudget | undefined
-  /** What it must pass before it comes to the memory; a reservation has that as its last one. */
+  /** The accounts that must admit it before it comes to the memory. For a reservation the memory is the last of them. */
   readonly accounts: ReadonlyArray<Account>
   /** The reservation that it is made under. */
   readonly from: Reservation | undefined
@@ -268,7 +268,7 @@ let lastNumber = 0
 export const nextNumber = (): number => ++lastNumber
 
 /**
- * The number of a request or a reservation, which it has from the first question on.
+ * The number of a request or a reservation, assigned at the first call.
  *
  * @category functions
  * @since 0.1.0
@@ -300,17 +300,17 @@ export abstract class Request implements Asking {
   declare readonly section: Asked["section"]
   /** What it uses of its budget and of those around it. */
   declare readonly charge: Charge | undefined
-  /** 0 until somebody who observes asks for it; a reservation has one for itself and the request for it. */
+  /** 0 until an observer asks for it. A reservation has a number of its own, besides that of its request. */
   number = 0
   #state: RequestState = "new"
-  /** Why it failed: made when its fiber hears of it, since very many may fail together. */
+  /** Why it failed. The error is made only when the fiber resumes, since very many may fail together. */
   failure: Failure | undefined = undefined
   /** What it has been granted. */
   granted: unknown = undefined
-  /** The program wants it no more, and who observes knows. */
+  /** Whether observers were told that it ends without what it asked for. */
   gaveUp = false
 
-  /** How many of its accounts it has passed, and whether it has come to the memory behind them. */
+  /** How many of its accounts have admitted it, and whether it has come to the memory behind them. */
   passed = 0
   arrived = false
   /** Bytes of its reservation that it has drawn, and that still count as reserved. */
@@ -319,61 +319,61 @@ export abstract class Request implements Asking {
   waitsWith = 0
   /** Bytes of its reservation that count as pending or leased by now. */
   used = 0
-  /** Bytes of the limit that are certain to it, until the driver is asked. */
+  /** Pending bytes that it owns until the driver is asked; from then on the driver call owns them. */
   pending = 0
-  /** Whether the driver must have back what was evicted for it before it is asked. */
+  /** Whether it must reclaim what was evicted for it before it asks the driver. */
   reclaimsFirst = false
 
-  /** The queue in which it stands, or stood last. */
+  /** Its queue, or the last one that it was in. */
   queue: Queue | undefined = undefined
   inQueue = false
   previous: Request | undefined = undefined
   next: Request | undefined = undefined
   previousOfOwner: Request | undefined = undefined
   nextOfOwner: Request | undefined = undefined
-  /** Its place among all requests. */
+  /** Its position in the order in which requests came to wait. */
   arrival = 0
-  /** How often a later request has bypassed it, or is trying to now. */
+  /** How often later requests have bypassed it, those that try to now included. */
   bypasses = 0
-  /** It is at work, and those before it are counted as bypassed already. */
+  /** It looks for memory by itself, and is counted already as bypassing those before it. */
   isBypassing = false
-  /** It was given something, and those before it were counted as bypassed for that. */
+  /** The queue has served it, and counted it as bypassing those before it. */
   wasServed = false
-  /** The driver refused it: bytes under the limit are of no use to it. */
+  /** The driver refused it, so bytes under the limit alone do not help it. */
   wasRefused = false
-  /** The epoch of that. */
+  /** The epoch in which the driver refused it. */
   seen = 0
-  /** Its job has memory, and only so many jobs may: it stands before those of jobs that have none. */
+  /** Its job has memory while the number of such jobs is limited: it waits ahead of jobs that have none. */
   isOfHolder = false
-  /** It has to wait until a job ends that has memory. */
+  /** It has to wait until a job that has memory ends. */
   isHeldBack = false
-  /** Resumes its fiber, which waits. */
+  /** Resumes its waiting fiber. */
   resume: ((answer: Answer) => void) | undefined = undefined
-  /** When it began to wait, in milliseconds, when its waitPolicy has an end. */
+  /** When it began to wait, in milliseconds, if its wait policy bounds the time. */
   waitingSince: number | undefined = undefined
 
   /** What was tried, in order. */
   steps: ReadonlyArray<FallbackStep> = none
   /** The block size that the driver is asked for next; 0 until it is chosen. */
   capacity = 0
-  /** The policy's block is over a limit that its allocator has, and is asked for no more. */
+  /** The policy's block is over a limit of the allocator: only the exact size is asked for. */
   isExactOnly = false
-  /** The driver had no memory, and nothing was freed since. */
+  /** The driver had no memory, and nothing has been freed since. */
   isRefused = false
-  /** The epochs in which it asked the driver last, and in which it did so when that had no memory. */
+  /** The epoch in which it last asked the driver, and that of the last call which found no memory. */
   askedAt = -1
   refusedAt = -1
-  /** The epoch in which it had tried everything, if the driver has refused it in that. */
+  /** The epoch in which it had tried everything, if the driver refused it in that epoch. */
   exhaustedAt: number | undefined = undefined
-  /** Bytes that the driver is asked for. */
+  /** The bytes of its driver call under way. */
   asking = 0
   /** The pool's count of freed blocks when memory was last reclaimed for it. */
   reclaimedAt = -1
-  /** What the handlers that it asked last have done for it. */
+  /** What the account's handlers have done for it so far. */
   credit: HandlerCredit | undefined = undefined
 
   constructor(asked: Asked) {
-    // One by one: to assign all of them at once costs each request that waits a tenth of its time.
+    // One by one: Object.assign would make each waiting request a tenth slower.
     this.source = asked.source
     this.operation = asked.operation
     this.asks = asked.asks
@@ -392,22 +392,22 @@ export abstract class Request implements Asking {
     this.charge = asked.budget === undefined ? undefined : new Charge()
   }
 
-  /** It is made by a handler that works for a request which waits: it may neither wait nor ask handlers. */
+  /** Whether a handler made it, which works for a waiting request: it may neither wait nor ask handlers. */
   abstract get inHandler(): boolean
-  /** Whether neither it nor its lease keeps its job among those that have memory. */
+  /** Whether it and its lease have ended, so that its job no longer has memory through them. */
   abstract get hasEnded(): boolean
   /** What its fiber is resumed with. */
   abstract get answer(): Answer
-  /** Who waits when it does. */
+  /** The keys of the job that waits while it does. */
   abstract get jobKeys(): ReadonlyArray<Key>
-  /** Whose memory its lease will be. */
+  /** The keys of the job that will have the memory of its lease. */
   abstract get memoryKeys(): ReadonlyArray<Key>
 
   get state(): RequestState {
     return this.#state
   }
 
-  /** Every change of the state, but for those that are none. */
+  /** Changes the state. Throws for a transition that the table does not have; does nothing if the state is the same. */
   become(state: RequestState): void {
     const before = this.#state
     if (before === state) return
@@ -423,47 +423,47 @@ export abstract class Request implements Asking {
     this.become("failed")
   }
 
-  /** In a queue it waits to be served. */
+  /** Whether it waits in a queue to be served. */
   get isWaiting(): boolean {
     return this.#state === "queued" || this.#state === "withHandlers"
   }
 
-  /** It looks for memory itself. */
+  /** Whether it looks for memory by itself. */
   get isAtWork(): boolean {
     return isAtWork(this.#state)
   }
 
-  /** Its fiber is gone. */
+  /** Whether its fiber has ended. */
   get isOver(): boolean {
     return this.#state === "over" || this.#state === "abandoned"
   }
 
-  /** The driver works on a call for it. */
+  /** Whether a driver call for it is under way. */
   get isCalling(): boolean {
     return this.#state === "asking" || this.#state === "abandoned"
   }
 
-  /** Whether it has got what it asks for, as its fiber may not know yet. */
+  /** Whether it has what it asks for, even if its fiber does not know yet. */
   get hasGot(): boolean {
     return this.granted !== undefined || this.asks?.hasBegun === true
   }
 
-  /** Whether its reservation covers it whole, so that it need not wait for others. */
+  /** Whether its reservation covers all its bytes, so that it need not wait for others. */
   get isCertain(): boolean {
     return this.from !== undefined && this.drawn >= this.exactSize
   }
 
   /**
-   * Whether it passes every queue, and waits at its head: it is certain, or it is made in the exclusive section of the pool, whose
-   * effect holds memory that the queue may wait for.
+   * Whether it skips every queue, and waits only at the head of one: its reservation covers it, or it is made in the running
+   * exclusive section, whose effect may have the memory that the queue waits for.
    */
   get goesFirst(): boolean {
     return this.isCertain || this.section?.isOpen === true
   }
 
   /**
-   * Whether it waits at the head of a queue: what it lacks may come back to its own reservation at any time, and those behind may
-   * wait for that reservation to end. One that asks for a reservation has it already when it waits for the driver.
+   * Whether it waits at the head of a queue. With a reservation, what it lacks may come back to that at any time, and those behind
+   * it may wait for that reservation to end. A reservation that still waits for the driver is open already.
    */
   get waitsFirst(): boolean {
     return this.isOfHolder || this.goesFirst || this.from?.isOpen === true || this.asks?.isOpen === true
@@ -473,14 +473,14 @@ export abstract class Request implements Asking {
     if (!this.steps.includes(step)) this.steps = [...this.steps, step]
   }
 
-  /** Something was freed, or may have been: everything is worth trying again. */
+  /** Something was or may have been freed: every step may be tried again. */
   restart(): void {
     this.isRefused = false
     this.capacity = 0
     this.reclaimedAt = -1
   }
 
-  /** Falls back from the block of its policy to the requested size. False when that was tried, or is the same. */
+  /** Falls back from the policy's block size to the exact size. Returns false if that was tried already, or is the same. */
   shrinkToExact(): boolean {
     if (this.exactSize === this.capacity) return false
     this.capacity = this.exactSize
@@ -489,8 +489,8 @@ export abstract class Request implements Asking {
   }
 
   /**
-   * Whether it is served however many jobs have memory: its job has some, or does not wait while it has some, or has said beforehand
-   * what it needs.
+   * Whether the limit of jobs does not hold it back: its job has memory, never waits while it has some, or reserved beforehand what
+   * it needs.
    */
   isExempt(countsReservations: boolean): boolean {
     return this.waitPolicy.onExhausted === "fail" || (this.asks !== undefined && !countsReservations) ||
@@ -499,8 +499,8 @@ export abstract class Request implements Asking {
   }
 
   /**
-   * Draws the bytes that it still lacks from its reservation, as far as that has them: for the step that serves it, or while budgets
-   * are charged with the rest.
+   * Draws the bytes that it still lacks from its reservation, as far as that has them. It keeps them for the step that serves it, or
+   * while budgets are charged with the rest.
    */
   drawMore(): void {
     const { from } = this
@@ -511,12 +511,12 @@ export abstract class Request implements Asking {
     this.charge?.cover(from.budgets, drawn)
   }
 
-  /** One that waits keeps nothing from the other requests of its reservation. */
+  /** Returns the drawn bytes before it waits, so that other requests of its reservation can use them; not while it is charged to budgets. */
   rest(): void {
     if (this.charge === undefined) this.undraw()
   }
 
-  /** Gives the drawn bytes that it has not used back to its reservation. */
+  /** Returns the drawn bytes that it has not used to its reservation. */
   undraw(): void {
     const { drawn } = this
     if (drawn === 0) return
@@ -524,7 +524,7 @@ export abstract class Request implements Asking {
     this.from?.undraw(drawn)
   }
 
-  /** The bytes that it has drawn are now pending or leased. */
+  /** Counts the drawn bytes as pending or leased from now on. */
   use(): void {
     const { drawn } = this
     if (drawn === 0) return
@@ -533,7 +533,7 @@ export abstract class Request implements Asking {
     this.drawn = 0
   }
 
-  /** The driver refused, or the queue failed to clear: the bytes that it has drawn are reserved again. */
+  /** Undoes `use`, after the driver refused or the block could not be cleared: the bytes count as reserved again. */
   unuse(): void {
     const { used } = this
     if (used === 0) return
@@ -544,7 +544,7 @@ export abstract class Request implements Asking {
 }
 
 /**
- * The error of asking for a lease in a scope or pool that is closed.
+ * The error of a request in a closed scope or pool.
  *
  * @category functions
  * @since 0.1.0
