@@ -6,7 +6,7 @@
 import type { Across, Interleaving, Row } from "./Interleaving.ts"
 import { cut, padded, widthOf, wrapped } from "./PrintedText.ts"
 
-/** Narrower ones are no columns to read. */
+/** The narrowest column that is still readable. */
 const leastColumn = 26
 const stepsWidth = 11
 const between = 2
@@ -38,7 +38,7 @@ const indented = (line: string, width: number): ReadonlyArray<string> => {
 const stepsOf = ({ from, to }: Row): string =>
   (from === to ? `${from}` : `${from}-${to}`).padStart(stepsWidth - between)
 
-/** What a row says, in lines of so many columns. */
+/** The text of a row, in lines of `width` columns. */
 const cell = ({ lines, notes, title }: Row, width: number): ReadonlyArray<string> => [
   ...wrapped(title, width, 2, mostLinesOfText),
   ...lines.flatMap((line) =>
@@ -77,7 +77,7 @@ const columns = (
   }
 }
 
-/** Each column as wide as it needs to be; those that need most share what the others leave. */
+/** Gives each column the width that it needs; the widest columns share what the others leave. */
 const widthsOf = (
   fibers: Interleaving["fibers"],
   rows: ReadonlyArray<Row | Across>,
@@ -97,7 +97,7 @@ const widthsOf = (
   return widths
 }
 
-/** A mark per fiber, and the texts beside them; with more fibers than there is room for, the texts alone. */
+/** A mark per fiber with the texts beside them; only the texts if there is no room for the marks. */
 const marks = (fibers: Interleaving["fibers"], width: number): Layout => {
   const digits = Math.max(0, ...fibers.map(({ number }) => `${number}`.length)) + 1
   const shown = fibers.length * digits <= width / 3 ? fibers : []

@@ -70,7 +70,7 @@ export const explore = Effect.fnUntraced(function*(
   let steps = 0
   let schedules = 0
   let turn = 0
-  // This run makes what exists once and stays from one schedule to the next.
+  // This run creates what exists once per process, so that all later runs start from the same state.
   attempt(program, following([]), limits.maxSteps)
   for (let trial = search.next(); trial.done !== true;) {
     if (schedules === limits.maxSchedules) return { schedules, complete: false, steps }
@@ -93,7 +93,7 @@ export const explore = Effect.fnUntraced(function*(
   return { schedules, complete: true, steps }
 })
 
-/** How many steps at the begin, around each deviation and at the end of a long schedule are looked at. */
+/** How many steps of a long schedule are recorded: at the beginning, around each deviation and at the end. */
 const wantedSteps = { first: 500, around: 500, last: 1_000, deviations: 8 }
 
 /** Runs the schedule of a path once more, and says what its fibers did. `before` is the same schedule without a trace. */

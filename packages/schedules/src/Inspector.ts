@@ -1,6 +1,7 @@
 /**
- * Asks the engine where functions and generators stand in its scripts. V8's inspector tells that about values as they
- * are, so nothing of the program or of Effect has to be changed; other engines, and a Node without it, do not tell.
+ * Asks the engine where functions and generators stand in its scripts. V8's inspector answers for existing values, so
+ * neither the program nor Effect has to be changed. Other engines, and a Node built without the inspector, give no
+ * answer.
  *
  * @internal
  */
@@ -29,7 +30,7 @@ interface Property {
   readonly value?: { readonly value?: unknown; readonly objectId?: string }
 }
 
-/** As much of `node:inspector` as is used here. */
+/** The members of `node:inspector` that are used here. */
 interface Session {
   connect(): void
   disconnect(): void
@@ -49,7 +50,7 @@ export const builtin = <Module>(name: string): Module | undefined => {
   try {
     return process?.getBuiltinModule?.(name) as Module | undefined
   } catch {
-    // Bun throws for those that it does not have.
+    // Bun throws for modules that it does not have.
     return undefined
   }
 }
@@ -65,7 +66,7 @@ export class Inspector {
     this.#session = session
   }
 
-  /** Whoever opens one closes it. `undefined` where the engine does not tell. */
+  /** Opens an inspector, which the caller must close. `undefined` if the engine has none. */
   static open(): Inspector | undefined {
     const { Session } = builtin<{ readonly Session?: new() => Session }>("node:inspector") ?? {}
     if (Session === undefined) return undefined
@@ -76,7 +77,7 @@ export class Inspector {
       if (inspector.functionAt(Inspector.open) !== undefined) return inspector
       inspector.close()
     } catch {
-      // Permissions of Node and other runtimes refuse it in ways of their own.
+      // Node's permissions and other runtimes refuse the inspector with various errors.
     }
     return undefined
   }
@@ -93,7 +94,10 @@ export class Inspector {
     return position
   }
 
-  /** Where a generator waits. With `known`, what was found of the same generator before, only that is asked. */
+  /**
+   * Where a generator waits. `known` is an earlier answer for the same generator; with it, only the current place is
+   * asked for.
+   */
   generatorAt(value: object, known?: GeneratorPlace): GeneratorPlace | undefined {
     const internals = this.#internals(value)
     const at = positionIn(internals, "[[GeneratorLocation]]")
@@ -119,7 +123,7 @@ export class Inspector {
     return found
   }
 
-  /** Forgets the values that the engine has named. */
+  /** Releases the object ids that the engine has given to values. */
   forget(): void {
     this.#ask("Runtime.releaseObjectGroup", { objectGroup: carrier })
   }
@@ -147,7 +151,7 @@ export class Inspector {
     })?.internalProperties ?? []
   }
 
-  /** The answer comes at once, since the session is one of its own thread. `undefined` if the engine refuses. */
+  /** The answer is synchronous, because the session inspects its own thread. `undefined` if the engine refuses. */
   #ask<Result>(method: string, parameters: object): Result | undefined {
     let answer: unknown
     this.#session.post(method, parameters, (error, result) => {

@@ -22,7 +22,7 @@ export interface Row {
   title: string
   lines: ReadonlyArray<string>
   readonly notes: Array<string>
-  /** A deviation is near: these stay when others are left out. */
+  /** A deviation is near. Such rows are always shown. */
   isMarked: boolean
 }
 
@@ -281,7 +281,7 @@ class Rows {
     return undefined
   }
 
-  /** The place without its folders, where there is no other file of that name. */
+  /** The place, with only the file's name if no other file has that name. */
   #shortly(place: Place): string {
     const name = nameIn(place.file)
     return this.#named.get(name)?.size === 1 ? format({ ...place, file: name }) : format(place)
@@ -303,7 +303,7 @@ const lastStep = (events: ReadonlyArray<Event>, fiber: number): Step | undefined
   return undefined
 }
 
-/** Whether the code is the last line of the other, as of one that waits in the middle of it. */
+/** Whether the code is the last line of `other`, for example where a fiber waits in the middle of that line. */
 const isWithin = (code: Code, other: Code): boolean =>
   code.place.file === other.place.file && code.lines.at(-1)?.line === other.lines.at(-1)?.line
 
@@ -332,7 +332,7 @@ const oneLine = ({ lines, place }: Code): string => {
 
 const textOf = (error: unknown): string => cut(printable(asText(error).split("\n")[0], 400), 60)
 
-/** What each step's fiber stood in at its next one, by the index of the event. */
+/** The frames of each step's fiber at that fiber's next step, by the index of the event. */
 const framesAfter = (events: ReadonlyArray<Event>): ReadonlyMap<number, ReadonlyArray<Frame>> => {
   const after = new Map<number, ReadonlyArray<Frame>>()
   const last = new Map<number, { readonly index: number; readonly nth: number }>()
@@ -348,7 +348,7 @@ const framesAfter = (events: ReadonlyArray<Event>): ReadonlyMap<number, Readonly
   return after
 }
 
-/** An effect by what Effect calls it and the function in it, for engines that tell no places. */
+/** Describes an effect by Effect's name for it and the function in it, for engines that report no places. */
 const describe = (effect: object | undefined): string => {
   if (effect === undefined) return "an effect"
   const code = Object.values(effect).find((value) => typeof value === "function")
@@ -358,10 +358,13 @@ const describe = (effect: object | undefined): string => {
   return `${operationOf(effect)}${text}`
 }
 
-/** How many rows of the begin, of the end, and around how many deviations are shown, and of how many others so many lines that ran meanwhile. */
+/**
+ * How many rows to show: at the beginning, at the end and around each deviation, and how many lines that ran meanwhile,
+ * of how many fibers.
+ */
 const shownRows = { first: 6, last: 12, before: 8, after: 24, deviations: 8, meanwhile: 6, others: 4 }
 
-/** Of many rows those that say most. */
+/** Selects the most informative rows, if there are many. */
 const selected = (rows: ReadonlyArray<Row | Across>): ReadonlyArray<Row | Across> => {
   const marked = rows.flatMap(({ isMarked }, index) => isMarked ? [index] : [])
   const half = shownRows.deviations / 2
@@ -389,7 +392,7 @@ const selected = (rows: ReadonlyArray<Row | Across>): ReadonlyArray<Row | Across
   return kept
 }
 
-/** To stop and to go on again are steps without a row. */
+/** A fiber's stop and its resumption are steps without a row. */
 const stepsOfSwitch = 4
 
 /** @internal */

@@ -1,8 +1,8 @@
 /**
- * Which lines of a function are its own, and not those of functions in it, which run at another time or never.
+ * Finds the lines of a function itself, without those of nested functions, which run at another time or never.
  *
- * It reads brackets, quotes, comments and arrows, and no more of the language. A regular expression with a bracket can
- * make it show a line too many or too few.
+ * The scanner knows only brackets, quotes, comments and arrows. A regular expression with a bracket can make it return
+ * a line too many or too few.
  *
  * @internal
  */
@@ -13,7 +13,9 @@ interface Begin {
   readonly column: number
 }
 
-/** A function inside: how deep its code is, and whether it ends with a bracket, as `{`, or before a comma too. */
+/**
+ * A nested function: the depth of its code, and whether it ends with its bracket, as after `{`, or also before a comma.
+ */
 interface Inner {
   readonly depth: number
   readonly braced: boolean
@@ -21,15 +23,17 @@ interface Inner {
 
 const opening = "([{"
 const closing = ")]}"
-/** With these an expression goes on from the line before, or on the next one. */
+/** A line continues an expression if it begins like this, or if the line before matches `endsOpen`. */
 const opensLine = /^[.?:&|+*/%<>=,)\]}-]/
 const endsOpen = /(?:=>|[.?:&|+*/%<=,([{-])$/
-/** Further it does not look, for the end of a function that it takes wrongly. */
+/** The scan stops after this many lines, in case it misread where the function ends. */
 const mostLines = 1_000
 const mostCharacters = 2_000
 const quotes = "\"'`"
 
-/** The lines of the function that begins there, up to its end and no further than `last`, without its parameters and those of functions inside. */
+/**
+ * The lines of the function that begins there, up to its end or `last`, without its parameters and nested functions.
+ */
 export const outerLines = (
   source: ReadonlyArray<string>,
   begin: Begin,
@@ -51,7 +55,7 @@ export const outerLines = (
 
 interface Bracket {
   readonly char: string
-  /** It comes after a colon, as the parameters of a function's type do. */
+  /** The bracket follows a colon, as the parameters of a function type do. */
   readonly afterColon: boolean
 }
 
@@ -82,7 +86,7 @@ class Scanner {
     return this.#brackets.length - this.#closedBefore
   }
 
-  /** Whether this line begins in a function inside. Its closing bracket belongs to what is around it. */
+  /** Whether this line begins in a nested function. The function's closing bracket counts as outside. */
   begin(text: string): boolean {
     const inner = this.#inner.at(-1)
     const goesOn = opensLine.test(text) || endsOpen.test(this.#before)
@@ -97,7 +101,7 @@ class Scanner {
     if (this.#quote !== "`") this.#quote = undefined
   }
 
-  /** Takes a character, or as many as mean one thing. */
+  /** Reads one token of one or more characters. */
   #take(text: string, at: number): number {
     const char = text[at]!
     const two = text.slice(at, at + 2)
@@ -166,7 +170,7 @@ class Scanner {
     if (this.#own?.braced === false && this.#depth === this.#own.depth) this.isOver = true
   }
 
-  /** An arrow's expression ends with what is around it. */
+  /** An arrow function's expression ends where the surrounding expression ends. */
   #endArrow(depth: number): void {
     while (this.#inner.at(-1)?.braced === false && this.#inner.at(-1)!.depth >= depth) this.#inner.pop()
   }

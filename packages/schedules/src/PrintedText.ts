@@ -1,16 +1,16 @@
 /**
- * Texts as a trace prints them: without what controls a terminal, and cut to so many of its columns.
+ * Texts as a trace prints them: without characters that control a terminal, and cut to a number of columns.
  *
  * @internal
  */
 
-/** What takes two columns: scripts of East Asia, and pictures. */
+/** Characters that take two columns: East Asian scripts and emoji. */
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\ufe0f/u
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 
-/** What a reader sees as characters. */
+/** The characters that a reader sees (grapheme clusters). */
 const charactersOf = (text: string): ReadonlyArray<string> =>
   /^[\x20-\x7e]*$/.test(text) ? Array.from(text) : Array.from(segmenter.segment(text), ({ segment }) => segment)
 
@@ -22,16 +22,16 @@ export const widthOf = (text: string): number => {
   return width
 }
 
-/** The text with spaces up to so many columns. */
+/** Pads the text with spaces to `width` columns. */
 export const padded = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - widthOf(text)))
 
-/** The text in so many columns: a longer one ends with dots. */
+/** Cuts the text to `width` columns; a cut text ends with dots. */
 export const cut = (text: string, width: number): string =>
   widthOf(text) <= width ? text : `${begin(text, width - 3)}...`
 
 /**
- * The text in lines of so many columns, the later ones indented, divided at spaces and brackets where there are any; what is more than
- * `most` lines is left out.
+ * Wraps the text at `width` columns, at spaces and brackets where there are any. Lines after the first are indented,
+ * and lines beyond `most` are left out.
  */
 export const wrapped = (text: string, width: number, indent: number, most: number): ReadonlyArray<string> => {
   const lines: Array<string> = []
@@ -50,7 +50,7 @@ export const wrapped = (text: string, width: number, indent: number, most: numbe
   return lines
 }
 
-/** Up to the last space, or the last bracket or comma; the whole where that leaves little of it. */
+/** The text up to its last space, bracket or comma; the whole text if that part would be short. */
 const dividedBefore = (piece: string): string => {
   const [words = ""] = /^.*\s/.exec(piece) ?? []
   if (words.length > piece.length / 3) return words
@@ -60,7 +60,7 @@ const dividedBefore = (piece: string): string => {
 
 const lead = (nth: number, indent: number): string => nth === 0 ? "" : " ".repeat(indent)
 
-/** The beginning of the text that takes no more than so many columns, with at least one character. */
+/** The beginning of the text that fits in `width` columns, at least one character. */
 const begin = (text: string, width: number): string => {
   let taken = 0
   let length = 0
@@ -72,7 +72,7 @@ const begin = (text: string, width: number): string => {
   return text.slice(0, length)
 }
 
-/** Control characters, separators of lines, what turns the direction of text, and halves of surrogate pairs. */
+/** Control characters, line separators, bidirectional controls and lone surrogates. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
 const shortEscapes: { readonly [character: string]: string } = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
@@ -80,7 +80,10 @@ const shortEscapes: { readonly [character: string]: string } = { "\n": "\\n", "\
 const escaped = (character: string): string =>
   shortEscapes[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
-/** The text on one line, its control characters escaped; of a longer one than `most` characters the middle is left out. */
+/**
+ * The text on one line, with control characters escaped; the middle of a text longer than `most` characters is left
+ * out.
+ */
 export const printable = (text: string | undefined, most: number): string => {
   if (text === undefined) return "undefined"
   const left = text.length - most
@@ -101,7 +104,7 @@ export const thrownText = (thrown: unknown): string => {
   }
 }
 
-/** The text of a value as it says it itself, which may throw. */
+/** The value's own text, from its `toString`, which may throw. */
 export const asText = (value: unknown): string => {
   try {
     return String(value)

@@ -1,8 +1,8 @@
 /**
  * Which lines of the program each step of a trace ran, and at which line its fiber stood.
  *
- * A step of Effect's run loop evaluates one effect, and goes on with whatever waited for its result, up to the next effect:
- * functions that the effect has, those of `flatMap` and the like, and generators from one `yield*` to the next.
+ * A step of Effect's run loop evaluates one effect, then runs the code that waited for its result, up to the next
+ * effect: functions that the effect has, those of `flatMap` and the like, and generators from one `yield*` to the next.
  *
  * @internal
  */
@@ -19,7 +19,7 @@ export interface Code {
   readonly lines: ReadonlyArray<{ readonly line: number; readonly text: string }>
 }
 
-/** What is known of a step from the steps of its fiber. */
+/** What the fiber's steps show about one of them. */
 export interface Ran {
   /** The lines that ran, in the order in which they began. */
   readonly codes: ReadonlyArray<Code>
@@ -29,7 +29,7 @@ export interface Ran {
   readonly inside: Place | undefined
 }
 
-/** These evaluate no function of their own, but remember it, or have none. */
+/** Effects that only store their function for later, or have none. */
 const withoutCall: ReadonlySet<string> = new Set([
   "AsyncFinalizer",
   "Exit",
@@ -47,10 +47,10 @@ const onFailure = "~effect/Effect/failureCont"
 
 type Continuation = typeof onSuccess | typeof onFailure
 
-/** At most so many lines of a function, and of a generator's way from one `yield*` to the next. */
+/** The most lines shown of a function, and of a generator from one `yield*` to the next. */
 const mostLines = 5
 
-/** Of a longer line the beginning is shown, or what comes after the place in it. */
+/** Of a longer line, only its beginning is shown, or what follows the place in it. */
 const longLine = 500
 
 export class ProgramCode {
@@ -63,12 +63,12 @@ export class ProgramCode {
     this.#files = trace.inspector === undefined ? undefined : new SourceFiles(trace.inspector.scripts())
   }
 
-  /** Whether the engine tells places. */
+  /** Whether the engine reports places. */
   get isKnown(): boolean {
     return this.#files !== undefined
   }
 
-  /** `after` is what the fiber stood in at its next step, with no frames if it ended, and `undefined` where that was not kept. */
+  /** `after` has the fiber's frames at its next step: empty if the fiber ended, `undefined` if they were not kept. */
   of(step: Step, after: ReadonlyArray<Frame> | undefined): Ran {
     const own = step.effect === undefined ? [] : functionsOf(step.effect)
     const calls = step.effect === undefined || withoutCall.has(operationOf(step.effect)) ? [] : own
@@ -82,13 +82,13 @@ export class ProgramCode {
     return { codes, at, inside }
   }
 
-  /** What waited for the effect's result and went on with it. */
+  /** The code that waited for the effect's result and ran with it. */
   *#continued(step: Step, after: ReadonlyArray<Frame>): Generator<Code> {
     const before = step.frames
     const kept = alike(before, after)
     const gone = before.slice(0, before.length - kept)
     if (step.effect !== undefined && operationOf(step.effect) === "Failure") {
-      // A failure passes by all but the first that handles it.
+      // Only the first frame that handles a failure runs.
       const handler = gone.at(-1)
       if (handler !== undefined && handler.generator === undefined) yield* this.#continuation(handler.entry, onFailure)
       return
@@ -108,7 +108,7 @@ export class ProgramCode {
     return functionsOf(entry, other).flatMap((call) => this.#function(call, "program"))
   }
 
-  /** Where a fiber stands: in a function, else in a generator, else on the way to a function. */
+  /** Where a fiber stands: in a function, else in a generator, else before a function that it will call. */
   #at(step: Step, calls: ReadonlyArray<object>, least: Owner): Code | undefined {
     const inner = calls.flatMap((call) => this.#function(call, least))[0]
     if (inner !== undefined) return inner
@@ -144,7 +144,7 @@ export class ProgramCode {
     return { place, lines: isHeader ? lines.slice(1) : lines }
   }
 
-  /** A generator ran from one `yield*` to another one, or from its begin to the first. */
+  /** A generator ran from one `yield*` to another, or from its beginning to the first. */
   #moved({ at, begin }: GeneratorPlace, to: Position): ReadonlyArray<Code> {
     const from = this.#place(at, "program")
     const place = this.#place(to, "program")
@@ -153,7 +153,7 @@ export class ProgramCode {
     return [{ place, lines: linesOf(place, [...between, place.line]) }]
   }
 
-  /** A generator ran from a `yield*` to its end: as far as a line that returns, for all that can be told. */
+  /** A generator ran from a `yield*` to its end, which is assumed to be at the next line that returns. */
   #toEnd({ at, begin }: GeneratorPlace): ReadonlyArray<Code> {
     const from = this.#place(at, "program")
     if (from === undefined) return []
@@ -175,7 +175,7 @@ export class ProgramCode {
   }
 }
 
-/** How many of the outer frames are the same. */
+/** How many outer frames both lists have in common. */
 const alike = (some: ReadonlyArray<Frame>, others: ReadonlyArray<Frame>): number => {
   let count = 0
   while (count < Math.min(some.length, others.length) && some.at(-1 - count)!.entry === others.at(-1 - count)!.entry) {
@@ -195,11 +195,11 @@ const beginOf = ({ column, line }: Place): { readonly line: number; readonly col
   column: column - 1
 })
 
-/** These lines, without comments and those that have only brackets; of many the first ones and the last. */
+/** The lines without comments and without lines of brackets only; if there are many, the first ones and the last. */
 const linesOf = (place: Place, numbers: ReadonlyArray<number>): Code["lines"] => {
   const lines = numbers.flatMap((line) => {
     const whole = place.source[line - 1] ?? ""
-    // What a bundler writes has all code on one line.
+    // A bundler may write all code on one line.
     const begin = line === place.line && whole.length > longLine ? place.column - 1 : 0
     const text = whole.slice(begin, begin + longLine).trim().replace(/\s+/g, " ")
     const isCode = /[\p{L}\p{N}]/u.test(text) && !/^(?:\/\/|\/\*|\*)/.test(text)

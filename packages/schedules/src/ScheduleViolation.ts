@@ -57,7 +57,7 @@ export class ScheduleViolation extends Data.TaggedError("ScheduleViolation")<{
   readonly kind: ViolationKind
   /** For `Schedules.replay`. Empty for the usual schedule. */
   readonly path: string
-  /** Which random schedule it was, before it was shrunk. */
+  /** The seed of the random schedule that this one was shrunk from. */
   readonly seed: number | undefined
   /** How many good schedules ran before it. */
   readonly schedules: number

@@ -1,6 +1,6 @@
 /**
- * One run of a program, in one synchronous step. A `Chooser` makes every choice: which fiber runs at each step, which
- * of the ready fibers runs next, and when time passes.
+ * One synchronous run of a program. A `Chooser` makes every choice: which fiber runs at each step, which of the ready
+ * fibers runs next, and when time passes.
  *
  * @internal
  */
@@ -75,7 +75,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
   readonly #clock: VirtualClock
   readonly #tracer: Tracer.Tracer
   readonly #fibers = new Map<AnyFiber, Known>()
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #ready: Array<Task> = []
   /** These usually run when nothing else can. */
   readonly #last: Array<Task> = []
@@ -94,7 +94,7 @@ export class ScheduledRun implements Scheduler.Scheduler {
   #outer: AnyFiber | undefined
   #seen: Known | undefined
   #task: Task | undefined
-  /** How many fibers this moment has woken. They run before the ready ones, because time passed for them. */
+  /** How many fibers the last advance of time has woken. They run before the other ready fibers. */
   #woken = 0
 
   constructor(options: { readonly choose: Chooser; readonly maxSteps: number; readonly trace?: Trace | undefined }) {

@@ -10,7 +10,7 @@ import type { SchedulePath } from "./SchedulePath.ts"
 /** A schedule to run. */
 export interface Trial {
   readonly choose: Chooser
-  /** It ran before, and runs again only to count its decisions. */
+  /** The schedule ran before, and runs again only to count its decisions. */
   readonly repeated: boolean
   /** How many options the last decision of its path had in the run before. */
   readonly expected?: { readonly decision: number; readonly options: number } | undefined

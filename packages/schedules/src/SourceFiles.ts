@@ -1,5 +1,5 @@
 /**
- * From places in scripts, as an engine runs them, to places in the files that people wrote.
+ * Maps places in scripts, as an engine runs them, to places in the source files.
  *
  * @internal
  */
@@ -13,7 +13,7 @@ export type Owner = "program" | "package" | "engine"
 /** A place in a file. Lines and columns count from 1. */
 export interface Place {
   readonly owner: Owner
-  /** Below the working directory without that, and fit to print. */
+  /** The path, relative to the working directory if the file is below it, with control characters escaped. */
   readonly file: string
   readonly line: number
   readonly column: number
@@ -27,7 +27,7 @@ interface Read {
   readonly url: string
   readonly source: string
   readonly mapping: Mapping | undefined
-  /** Lines of the script are no lines of the file whose name it has. */
+  /** The script's lines differ from those of the file whose name it has. */
   readonly isCompiled: boolean
 }
 
@@ -74,9 +74,9 @@ export class SourceFiles {
     const isEngine = ownerOf(url) === "engine"
     const written = isEngine ? undefined : fileAt(url)
     const source = script.source()
-    // Where Node has blanked types out, every place stays what it is in the file.
+    // Where Node has only blanked out types, every place is the same in the file.
     const isCompiled = written !== undefined && !hasPlacesOf(source, written)
-    // Maps of large libraries take long to read, and nobody is shown a line of an engine.
+    // Maps of large libraries take long to read, and a trace shows no lines of an engine.
     const mapping = isEngine ? undefined : ofScript(source, url) ?? ofStackTraces(url)
     const read = { url, source: isCompiled ? source : written ?? source, mapping, isCompiled }
     this.#read.set(id, read)

@@ -1,11 +1,11 @@
 /**
- * Where code stood before a compiler made a script of it.
+ * Maps places in a compiled script to places in its source, by source maps.
  *
  * @internal
  */
 import { builtin } from "./Inspector.ts"
 
-/** A place in a file that somebody wrote. The line and the column count from 0. */
+/** A place in a source file. The line and the column count from 0. */
 export interface Original {
   readonly url: string
   readonly line: number
@@ -17,7 +17,7 @@ export interface Original {
 /** `undefined` for a place that the map does not have. */
 export type Mapping = (line: number, column: number) => Original | undefined
 
-/** As much of `node:module` as is used here. */
+/** The members of `node:module` that are used here. */
 interface SourceMap {
   findEntry(line: number, column: number): {
     readonly originalSource?: string
@@ -31,7 +31,7 @@ interface Payload {
   readonly sourcesContent?: ReadonlyArray<string | null>
 }
 
-/** A compiler writes it at the end; what loads modules may put lines after it. */
+/** A compiler writes it at the end; a module loader may add lines after it. */
 const mapComment = /\/\/[#@]\s*sourceMappingURL=(\S+)\s*$/gm
 
 /** The map that a script names; `undefined` if it names none, or one that cannot be read. */
@@ -70,7 +70,7 @@ const resolved = (address: string, from: string): string => {
   }
 }
 
-/** What a frame outside of any function answers besides its place. */
+/** The answers of a frame outside of any function, except for its place. */
 const outside = {
   isToplevel: true,
   isNative: false,
@@ -87,7 +87,9 @@ const outside = {
   getTypeName: null
 }
 
-/** A frame of a stack, as V8 hands it to what writes stack traces. Some of those copy the methods of its prototype. */
+/**
+ * A stack frame as V8 passes it to `Error.prepareStackTrace`. Some implementations copy the methods of its prototype.
+ */
 const frameAt = (file: string, line: number, column: number): object => {
   const place = { getLineNumber: line + 1, getColumnNumber: column + 1, toString: `${file}:${line + 1}:${column + 1}` }
   const answers = { ...outside, ...place, getFileName: file, getScriptNameOrSourceURL: file }
@@ -97,11 +99,11 @@ const frameAt = (file: string, line: number, column: number): object => {
 
 const placeAtEnd = /(?:\(|at )(.+):(\d+):(\d+)\)?\s*$/
 
-/** What maps stack traces in this process, as test runners do that keep their maps to themselves. */
+/** Maps places by the process's own `Error.prepareStackTrace`, for test runners that expose no source maps. */
 export const ofStackTraces = (url: string): Mapping | undefined => {
   const prepareStackTrace = preparing(Error) ?? preparing(mainError())
   if (typeof prepareStackTrace !== "function") return undefined
-  // Modules of Node have URLs for names; what runs code by itself gives it a path.
+  // Node's modules are named by URLs; a runner that evaluates code itself names it by a path.
   return (line, column) => {
     for (const file of new Set([pathOf(url), url])) {
       const [, name, lineOf, columnOf] = placeAtEnd.exec(lastFrame(prepareStackTrace, file, line, column)) ?? []
@@ -132,7 +134,7 @@ interface FileSystem {
   readFileSync(path: string, encoding: "utf8"): string
 }
 
-/** `undefined` for a file that cannot be read, as one of a compiler that kept it to itself. */
+/** `undefined` for a file that cannot be read, for example one that a compiler has only in memory. */
 export const fileAt = (url: string): string | undefined => {
   try {
     return builtin<FileSystem>("node:fs")?.readFileSync(pathOf(url), "utf8")

@@ -1,5 +1,5 @@
 /**
- * How code outside of fibers goes on later.
+ * Schedules functions to run later, outside of fibers.
  *
  * @since 0.1.0
  */
@@ -23,8 +23,9 @@ const immediate = (globalThis as { readonly setImmediate?: (task: () => void) =>
   ((task: () => void) => setTimeout(task, 0))
 
 /**
- * For a service that answers outside of fibers, as a driver does: an explored program gets those that the explorer controls,
- * and any other the event loop's own. A library that must not depend on this package declares a reference of the same key.
+ * The task queue for a service that answers outside of fibers, as a driver does. In an explored program the explorer
+ * controls it; otherwise it is the event loop's. A library that must not depend on this package declares a reference of
+ * the same key.
  *
  * **Example** (A service that answers in a later task)
  *

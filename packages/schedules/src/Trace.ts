@@ -1,6 +1,6 @@
 /**
- * What the fibers of one run did, as it happened: each step with what the fiber stood in then. It is read only after the
- * run, because the engine's answers about places would take most of the time.
+ * Records what the fibers of one run did: each step with the fiber's frames at that time. Places are looked up only
+ * after the run, because asking the engine for them takes most of the time.
  *
  * @internal
  */
@@ -10,7 +10,7 @@ import { type GeneratorPlace, Inspector } from "./Inspector.ts"
 
 type AnyFiber = Fiber.Fiber<unknown, unknown>
 
-/** What a fiber has to go back to when the effect that it runs has ended. */
+/** An entry of a fiber's stack: what runs when the current effect has ended. */
 export interface Frame {
   /** Effect's own object for it. */
   readonly entry: object
@@ -23,19 +23,22 @@ export interface Step {
   readonly tag: "step"
   readonly fiber: number
   readonly step: number
-  /** Counts the steps of its fiber, so that left out ones show. */
+  /** The step's number within its fiber, so that gaps show. */
   readonly nth: number
   readonly effect: object | undefined
-  /** From the inside out. */
+  /** The innermost first. */
   readonly frames: ReadonlyArray<Frame>
   readonly span: string | undefined
 }
 
 export type Event =
   | Step
-  /** The explorer stops a fiber before this step, by the deviation `path`; `undefined` for a step that nobody looks at. */
+  /**
+   * The explorer stops a fiber before this step, by the deviation `path`. `before` is `undefined` for a step that is
+   * not recorded.
+   */
   | { readonly tag: "stop"; readonly path: string; readonly before: Step | undefined }
-  /** The explorer lets something else run next than usual. */
+  /** The explorer chose something else than usual to run next. */
   | { readonly tag: "choice"; readonly path: string }
   | { readonly tag: "time"; readonly millis: number }
   | { readonly tag: "end"; readonly fiber: number; readonly nth: number; readonly exit: Exit.Exit<unknown, unknown> }
@@ -56,7 +59,7 @@ export interface Traced {
   steps: number
 }
 
-/** As much of Effect's fibers and generators as is looked at here. Without it a trace tells less. */
+/** The members of Effect's fibers and generators that are read here. Without them a trace shows less. */
 interface Inside {
   readonly _stack?: ReadonlyArray<object>
   readonly _running?: boolean
@@ -73,13 +76,13 @@ export class Trace {
   readonly fibers = new Map<number, Traced>()
   readonly inspector: Inspector | undefined
   readonly #isWanted: (step: number) => boolean
-  /** The fibers whose steps are under way, from the outside in: one may wake another within its own. */
+  /** The fibers whose steps are under way, the outermost first: a fiber may wake another within its own step. */
   readonly #running: Array<{ readonly fiber: AnyFiber; readonly number: number }> = []
   /** The generators that the last step found its fiber in: only the innermost of them can have moved since. */
   #found = new Map<object, GeneratorPlace>()
   #seen: { readonly fiber: number; readonly nth: number } | undefined
 
-  /** Keeps the steps that are wanted. Whoever makes one closes it. */
+  /** Records the steps that `isWanted` selects. The caller must close the trace. */
   constructor(isWanted: (step: number) => boolean) {
     this.#isWanted = isWanted
     this.inspector = Inspector.open()

@@ -108,8 +108,8 @@ export const replay: Context.Reference<Replay | undefined> = Context.Reference<R
 
 /**
  * The allocator of the tests' pools: `Allocator.layerImmediate` when nothing is provided. With it the suite tests
- * another allocator, for example one of shared memory or a decorator of your own. Every test then watches whether it obeys
- * the rules of an {@link Allocator.Allocator}, and the failure of one that does not begins with the rule.
+ * another allocator, for example one of shared memory or a decorator of your own. Every test then checks that it obeys
+ * the rules of an {@link Allocator.Allocator}; a failure message begins with the broken rule.
  *
  * **Example** (The pool's tests on another allocator)
  *
@@ -212,7 +212,7 @@ const withLedger = (
       yield* ledger.expectIdle(options.interrupts ?? false)
       return ledger
     })))
-    // A rule that the allocator broke says more than what came of it.
+    // A broken rule of the allocator explains more than its consequences do.
     yield* watch.expectKept
     const ledger = yield* exit
     yield* ledger.expectClosed

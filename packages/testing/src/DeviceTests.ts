@@ -122,7 +122,7 @@ export function make<R>(
   options?: Options<R>
 ): DeviceTests<R> | DeviceTests<never> {
   KnownOptions.demand("DeviceTests.make", options, known)
-  // programs without types leave it out of the options as well
+  // `options` may be an object without `over`
   const over: Layer.Layer<R, unknown, Device> | undefined = options?.over
   return over === undefined ? on(framework, selected, Layer.empty) : on(framework, selected, over)
 }

@@ -39,9 +39,9 @@ export const turnsDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Eff
 const enoughTurns = 4
 
 /**
- * Gives the device more and more work until the loop turns often enough during the wait: more commands, and larger ones, since a
- * fast device runs a small one in less time than it takes to record the next. With a wait that blocks, the loop never turns often
- * enough.
+ * Gives the device more and more work until the loop turns often enough during the wait: more commands, and larger
+ * ones, since a fast device runs a small one in less time than it takes to record the next. If the wait blocks, the
+ * loop never turns often enough.
  */
 const turnsWhile = (
   what: string,

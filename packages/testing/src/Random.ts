@@ -25,7 +25,7 @@ export class Random {
     return choices[this.integer(0, choices.length - 1)]!
   }
 
-  /** What one of several ways makes, each as often as its weight says. */
+  /** Calls one of several functions, chosen with a probability proportional to its weight. */
   weighted<A>(ways: ReadonlyArray<readonly [weight: number, way: () => A]>): A {
     let left = this.integer(1, ways.reduce((sum, [weight]) => sum + weight, 0))
     return ways.find(([weight]) => (left -= weight) <= 0)![1]()

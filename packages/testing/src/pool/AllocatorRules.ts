@@ -1,6 +1,6 @@
 /**
- * The rules of an allocator, one by one, on an allocator without a pool: docs/pool.md has them, under "An allocator of your
- * own". Who watches the allocator checks most of them; here are the requests that a wrong one answers wrongly.
+ * Tests each rule of docs/pool.md, "An allocator of your own", on an allocator without a pool. `AllocatorWatch` checks
+ * most rules; these tests make the requests that a wrong allocator answers wrongly.
  *
  * @internal
  */
@@ -19,10 +19,10 @@ import { interruptedAt } from "./Interruption.ts"
 
 const test = inGroup("allocator", { counting: true })
 
-/** So often a request is made again that an allocator refuses: others may be refused with it in turn. */
+/** How often a refused request is repeated: an allocator may refuse several concurrent requests one after another. */
 const retries = 32
 
-/** Asks again after a refusal, as a pool does. */
+/** Allocates, and retries after a refusal, as a pool does. */
 const allocate = (bytes: number, usage?: BufferUsage.BufferUsage): Effect.Effect<DeviceBuffer, GpuError, Allocator> =>
   Effect.flatMap(
     Allocator,

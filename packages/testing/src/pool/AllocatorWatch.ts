@@ -1,6 +1,6 @@
 /**
- * Watches an allocator from both sides, and knows the rules that every allocator obeys: what it gives and gets back above,
- * what it takes from the device and gives back below. The rules are those of docs/pool.md, "An allocator of your own".
+ * Watches an allocator from both sides: the buffers that it gives to a pool and gets back, and those that it takes from
+ * the device and returns. Checks the rules of docs/pool.md, "An allocator of your own".
  *
  * @internal
  */
@@ -24,7 +24,7 @@ import * as Expect from "../Expect.ts"
 /** The names of the rules, as docs/pool.md lists them. */
 export type Rule = "size" | "usage" | "owner" | "alive" | "order" | "once" | "return" | "answer"
 
-/** What a failure says that breaks a rule. */
+/** The failure message for a broken rule. */
 export const broken = (rule: Rule, what: string): string =>
   `The allocator breaks the rule "${rule}": ${what}. docs/pool.md has the rules, under "An allocator of your own".`
 
@@ -33,9 +33,9 @@ export class AllocatorWatch {
   refusals = 0
   readonly #status: DeviceStatus
   readonly #info: DeviceInfo
-  /** Given, and not got back. */
+  /** The buffers that it gave and did not get back. */
   readonly #given = new Set<DeviceBuffer>()
-  /** What the device gave it, and did not get back. */
+  /** The buffers that it got from the device and did not return. */
   readonly #fromDevice = new Set<DeviceBuffer>()
   readonly #returned = new WeakSet<DeviceBuffer>()
   #problem: string | undefined
@@ -67,9 +67,9 @@ export class AllocatorWatch {
     if (this.#problem !== undefined) Expect.fail(this.#problem)
   })
 
-  /** What holds when the allocator's layer has closed. */
+  /** Fails if the allocator's layer has closed with buffers that were not returned. */
   readonly expectClosed: Effect.Effect<void> = Effect.suspend(() => {
-    // Nobody gives buffers back to a device that is lost.
+    // Buffers are not returned to a lost device.
     if (this.#fromDevice.size > 0 && this.#status.error === undefined) {
       const bytes = Array.from(this.#fromDevice).reduce((sum, { size }) => sum + size, 0)
       const kept = `${this.#fromDevice.size} buffers of ${bytes} bytes together`
@@ -101,7 +101,6 @@ export class AllocatorWatch {
   #freed(free: () => Exit.Exit<void, GpuError>): Exit.Exit<void, GpuError> {
     try {
       const exit = free()
-      // Programs without types can return anything.
       if (Exit.isExit(exit)) return exit
       this.#breaks("answer", "freeUnsafe returned no Exit")
     } catch (error) {
@@ -151,7 +150,7 @@ export class AllocatorWatch {
     this.#given.add(buffer)
   }
 
-  /** What it gave lives until it gets that back. */
+  /** A buffer that it gave must live until it is returned. */
   #expectAlive(): void {
     if (this.#status.error !== undefined) return
     for (const { destroyed, size } of this.#given) {
@@ -182,11 +181,11 @@ export class AllocatorWatch {
   }
 }
 
-/** The allocator under a test's pool, and who watches it. */
+/** The allocator under a test's pool, and its watch. */
 export interface Watched {
   readonly service: Allocator["Service"]
   readonly watch: AllocatorWatch
-  /** It is the library's own, whose buffers the driver counts. */
+  /** Whether it is the library's own allocator, whose buffers are in the driver's counts. */
   readonly isUsual: boolean
 }
 

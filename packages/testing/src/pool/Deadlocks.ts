@@ -1,6 +1,6 @@
 /**
- * Programs that have memory, wait for more, and are retried as a whole: with the options that a pool has by itself all of them end, with few
- * failures.
+ * Programs that have memory, wait for more, and are retried as a whole: with a pool's default options all of them end,
+ * with few failures.
  *
  * @internal
  */
@@ -40,7 +40,7 @@ const arrays = () =>
     Expect.equal("√(3² + 4²)", yield* DeviceArray.toNumber(yield* DeviceArray.max(yield* DeviceArray.sqrt(squares))), 5)
   }))
 
-/** Many at the same time, each retried. They fail so often together at most. */
+/** Runs `count` jobs concurrently, each retried, and checks that they fail at most `mostFailures` times in total. */
 const allEnd = <E, R>(count: number, mostFailures: number, job: (owner: number) => Effect.Effect<void, E, R>) =>
   Effect.gen(function*() {
     let failures = 0

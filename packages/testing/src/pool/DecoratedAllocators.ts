@@ -43,7 +43,7 @@ const limitingOutside: Stack = limiting.pipe(
   Layer.provide(Allocator.layerImmediate)
 )
 
-/** A request that the allocator refuses waits, as one that the driver refuses. */
+/** A request waits if the allocator refuses it, as it does if the driver refuses. */
 const poolOver = (stack: Stack) =>
   Effect.gen(function*() {
     const poolScope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))

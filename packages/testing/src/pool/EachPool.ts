@@ -26,7 +26,7 @@ import { onAnyDevice } from "../images/AnyDevice.ts"
 
 const test = inGroup("pools of every kind", { counting: true })
 
-/** A module, and how it leases so many bytes: multiples of 16. */
+/** A module, and how it leases a number of bytes (multiples of 16). */
 interface Kind<I, P extends MemoryControls> {
   readonly name: string
   readonly module: Accessors.OfPool<I, P>
@@ -74,7 +74,7 @@ const testsOf = <I, P extends MemoryControls>({ layer, lease, module, name }: Ki
     module
   const { resumeHolding, statsOf, stopHolding, trimTo, withBudget } = module
 
-  /** On a pool that has leased nothing at its end. */
+  /** Runs the body on a new pool, and checks that nothing is leased at its end. */
   const on = <E>(options: PoolOptions, body: () => Effect.gen.Return<void, E, TestServices | I>) =>
     Effect.gen(function*() {
       const built = yield* Layer.build(Layer.fresh(layer(options)))

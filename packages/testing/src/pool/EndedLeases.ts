@@ -48,12 +48,12 @@ export interface Tenancy<Lease> {
   readonly read: (lease: Lease) => Effect.Effect<Uint8Array, GpuError, TestServices>
 }
 
-/** How the lease ends: the pool gives its block to the next owner, or frees it, and the driver may use the memory anew. */
+/** How the lease ends: the pool gives its block to the next owner, or frees it, and the driver may reuse the memory. */
 const endings = ["recycled", "freed"] as const
 
 type Ending = (typeof endings)[number]
 
-/** A program that works with a lease full of its owner's bytes. Its result must contain no others. */
+/** A program that works on a lease full of its owner's bytes. Its result must contain no other bytes. */
 export type LateWork<Lease, R = never> = (lease: Lease) => Effect.Effect<Uint8Array, unknown, R | TestServices>
 
 /** Runs between two steps of the work: its lease ends, and the next owner writes. */
@@ -66,7 +66,8 @@ const nextOwner = <Lease>(tenancy: Tenancy<Lease>, ending: Ending, scope: Scope.
       Expect.isTrue("its block is freed", (yield* tenancy.stats).driverFrees > before.driverFrees)
     }
     const next = yield* tenancy.allocate
-    // What was freed may come back too: a driver may use its memory anew, and an allocator may give it again.
+    // A freed block may reach the next owner too: the driver may reuse its memory, and an allocator may return it
+    // again.
     if (ending === "recycled") {
       Expect.equal("the pool gives its held block to the next owner", tenancy.blockOf(next) === block, true)
     }
@@ -144,7 +145,7 @@ export const endedAnywhere = <Lease, R>(
         work,
         actWhileItWaits
       )
-      // Else the lease never ended before the work began, or never after it.
+      // Any other outcomes mean that the lease never ended before the work began, or never after it.
       Expect.same(`outcomes where it is ${ending}`, [...outcomes].sort(), ["bytes", "released"])
     }
     expectInvariants(yield* BufferPool.stats)
@@ -167,7 +168,7 @@ const overwrite = (data: Uint8Array): void => {
   for (let at = 0; at < data.length; at++) data[at] = lateByte
 }
 
-/** The second half of a lease; its first half, where the device's sub-regions begin too far apart. */
+/** The second half of a lease, or the first half if the device's alignment of sub-regions is too large. */
 const halfOf = (lease: PooledBuffer) =>
   Effect.flatMap(DeviceContext, ({ info }) => {
     const half = size / 2

@@ -1,5 +1,6 @@
 /**
- * What pools tell of their memory on a real device: the ledger that follows from a recording is that of the pool and the driver.
+ * Recordings of pools on a real device: a recording's ledger must agree with the counters of the pool and of the
+ * driver.
  *
  * @internal
  */
@@ -18,7 +19,7 @@ import { fork, untilWaiting } from "./Waiters.ts"
 
 const test = inGroup("recordings")
 
-/** A pool of the test's own, whose events nobody else's are among. */
+/** A pool of the test's own, so that the recording has no events of other pools. */
 const recorded = <A, E>(
   program: Effect.Effect<A, E, TestServices | Recording.Recorder>,
   options: BufferPool.BufferPoolOptions

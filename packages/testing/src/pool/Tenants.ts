@@ -1,5 +1,5 @@
 /**
- * Tenants of one pool that clears: none of them ever reads bytes of another one, however it gets its memory.
+ * Tenants of one pool that clears its blocks: no tenant ever reads bytes of another, whichever way it gets its memory.
  *
  * @internal
  */

@@ -35,7 +35,7 @@ export const ownWork = Effect.fnUntraced(function*(lease: PooledBuffer, owner: n
 export const fork = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Fiber.Fiber<A, E>, never, R> =>
   Effect.forkChild(effect, { startImmediately: true })
 
-/** More turns than a fiber needs until it waits in a line. */
+/** More turns than a fiber needs until it is in the wait queue. */
 const turns = 1000
 
 const untilStats = <R>(
@@ -54,12 +54,17 @@ const untilStats = <R>(
     Expect.equal(what, found, expected)
   })
 
-/** Lets other fibers run until so many requests wait. A request may first wait for the device, for any number of turns. */
+/**
+ * Lets other fibers run until this many requests are in the wait queue. Before that a request may wait for the device.
+ */
 export const untilWaiting = (
   waiters: number,
   stats: Effect.Effect<PoolStats, never, BufferPool.BufferPool> = BufferPool.stats
 ) => untilStats("waiting requests", waiters, (found) => found.waiters, stats)
 
-/** Lets other fibers run until no call of the allocator is under way: one goes on when its request was interrupted. */
+/**
+ * Lets other fibers run until no call of the allocator is under way. A call continues after its request was
+ * interrupted.
+ */
 export const untilAnswered = <R>(stats: Effect.Effect<PoolStats, never, R>) =>
   untilStats("bytes that are asked for", 0, ({ pendingBytes }) => pendingBytes, stats)

@@ -1,5 +1,6 @@
 /**
- * Requests that wait for memory: in which order they are served, with which data, and what a request leaves that gives up.
+ * Requests that wait for memory: their order, the data that they find, and what an interrupted or failed request leaves
+ * behind.
  *
  * @internal
  */
@@ -187,7 +188,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       yield* Fiber.interruptAll([fibers[0]!, fibers[3]!, fibers[5]!])
       yield* untilWaiting(3)
       yield* Lease.release(holder)
-      // The release has served it in that step, but its fiber has not run since.
+      // The release served the request, but its fiber has not run since.
       yield* Fiber.interrupt(fibers[1]!)
       yield* Fiber.joinAll([fibers[2]!, fibers[4]!])
       Expect.same("those who stayed", served.filter((owner) => owner !== 1), [2, 4])

@@ -192,11 +192,11 @@ export class PoolModel {
   #asked: Pending["asked"] | undefined = undefined
   #late = 0n
   #reserved = 0n
-  /** Those of the reserved bytes that were asked for. */
+  /** The requested sizes within the pending bytes. */
   #reservedRequests = 0n
-  /** The most bytes that requests asked for at one time, as far as misses saw. */
+  /** The largest sum of requested bytes leased at one time, sampled at misses. */
   #mostLeased = 0n
-  /** Blocks that were freed because the program had outgrown them, and the bytes of those that it asked for again. */
+  /** Blocks that were freed as outgrown, and the bytes of those that the program requested again. */
   #outgrown: Array<{ readonly family: number; readonly capacity: bigint }> = []
   #missed = 0n
   /** Grows whenever a block becomes held or a bin is used. */
@@ -427,7 +427,7 @@ export class PoolModel {
         stepsTried.add("driver")
         const own = this.#ownSize(request)
         if (own < capacity) capacity = own
-        // Where requests borrow, others can have a block of an exact size too.
+        // Where requests borrow, another request can have a block of an exact size too.
         const binned = capacity === this.#blockSize(request) || this.#options.policy.borrowHalves > 0n
         const asked = { capacity, size: request.size, binned, family: request.family }
         this.#reserved += capacity
@@ -462,14 +462,17 @@ export class PoolModel {
     this.#reservedRequests -= size
   }
 
-  /** The size of the bin that the request belongs to: near the limit that of its own size. */
+  /** The size of the request's bin; near the limit, the request's own size. */
   #ownSize(request: Request): bigint {
     const block = this.#blockSize(request)
     const largest = this.#largestFor(request)
     return largest === undefined || block <= largest ? block : this.#rounded(request.size)
   }
 
-  /** The largest block that the request may have now: half of what is left of a twelfth of the limit may be padding. */
+  /**
+   * The largest block that the request may have now. Padding may take half of what is left of its allowance, a twelfth
+   * of the limit.
+   */
   #largestFor(request: Request): bigint | undefined {
     const { maxBytes, policy } = this.#options
     if (maxBytes === undefined || policy.borrowHalves === 0n) return undefined
@@ -482,7 +485,10 @@ export class PoolModel {
     return blockSize + blockSize * this.#options.policy.borrowHalves / 2n
   }
 
-  /** Smaller blocks of the family go, while more than 1.9 times is managed of what leases asked for at one time. */
+  /**
+   * Frees smaller blocks of the family, while the pool manages more than 1.9 times the most bytes that leases asked for
+   * at one time.
+   */
   #freeOutgrown(request: Request, capacity: bigint): void {
     if (this.#options.policy.borrowHalves === 0n) return
     const most = this.#mostBorrowed(this.#blockSize(request))
@@ -548,7 +554,7 @@ export class PoolModel {
     scope.leases.unshift(lease)
   }
 
-  /** A request in a scope makes the place for its leases, even if it fails then: unless it is refused before anything is tried. */
+  /** A request in a scope adds the place of its leases even if it fails later, but not if it is refused at once. */
   #register(scope: ModelScope): void {
     if (!scope.parts.includes("leases")) scope.parts.unshift("leases")
   }
