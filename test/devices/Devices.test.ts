@@ -82,7 +82,7 @@ describe("listing", () => {
     Effect.gen(function*() {
       const { hint, tried } = yield* unavailable(onMachine(machine)(Devices.select("opencl:0:0,7;host:nobody;webgpu")))
       deepStrictEqual(tried.map(({ backend, device }) => [backend, device]), [["opencl", "0:7"], ["host", "nobody"]])
-      assert.match(hint, /effect-gpu-pool devices/)
+      assert.match(hint, /@effect-gpu-pool\/cli devices/)
       const { operation, position } = yield* refused(onMachine(machine)(Devices.select("host;metal")))
       deepStrictEqual([operation, position], ["Devices.select", 5])
     }))
@@ -182,35 +182,6 @@ describe("opening", () => {
         ({ problem }) => assert.include(problem, `"workers" is no backend`)
       ))
   })
-
-  const host = { backend: "host", platform: undefined, devices: [undefined] }
-
-  it.effect.each([
-    null,
-    5,
-    {},
-    [],
-    [null],
-    [{ backend: "host" }],
-    [{ ...host, devices: [] }],
-    [{ ...host, backend: "" }],
-    [{ ...host, backend: "__proto__" }],
-    [{ ...host, platform: "" }],
-    [{ ...host, platform: null }],
-    [host, { ...host, devices: [0, 1.5] }]
-  ])("refuses what is no selection: %j", (selector) =>
-    onMachine(machine)(Effect.gen(function*() {
-      const select: ReturnType<typeof Devices.select> = Reflect.apply(Devices.select, undefined, [selector])
-      const layer: ReturnType<typeof Devices.layer> = Reflect.apply(Devices.layer, undefined, [selector])
-      const layerDefault: typeof layer = Reflect.apply(Devices.layerDefault, undefined, [{ selector }])
-      const forTests: ReturnType<typeof Devices.forTests> = Reflect.apply(Devices.forTests, undefined, [{ selector }])
-      strictEqual((yield* refused(select)).operation, "Devices.select")
-      strictEqual((yield* refused(open(layer))).operation, "Devices.layer")
-      strictEqual((yield* refused(open(layerDefault))).operation, "Devices.layerDefault")
-      const { devices, problem } = yield* forTests
-      strictEqual(devices.length, 0)
-      assert.match(problem ?? "", /^Devices.forTests: .* was given for a selection/)
-    })))
 
   const kinds: ReadonlyArray<readonly [backend: "webgpu" | "opencl", FakeDevice["type"]]> = [
     ["webgpu", "gpu"],
