@@ -725,6 +725,8 @@ const reason = Schema.Union([
 export class GpuError extends Schema.TaggedError<GpuError>("effect-gpu-pool/GpuError")("GpuError", { reason }) {
   readonly [TypeId] = TypeId
 
+  // It takes what the class of the schema takes, so decoding makes it as any other.
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off
   constructor(props: { readonly reason: Reason }, options?: Schema.MakeOptions) {
     super(props, options)
     describe(this)

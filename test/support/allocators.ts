@@ -239,14 +239,6 @@ export const lawless: ReadonlyArray<readonly [rule: string, what: string, layer:
   ],
   [
     "answer",
-    "succeeds without a buffer",
-    over((inner) => ({
-      allocate: (bytes, options) =>
-        bytes > 1000 ? Effect.succeed(undefined as unknown as Buffer) : inner.allocate(bytes, options)
-    }))
-  ],
-  [
-    "answer",
     "throws what has no text in freeUnsafe",
     over((inner) => ({
       freeUnsafe: (buffer) => {
