@@ -1,5 +1,5 @@
 /**
- * Makes events of what the machine of a memory tells, whether of a program or of a replay.
+ * Makes events from what the machine of a memory publishes, in a program or a replay.
  *
  * @internal
  */
@@ -25,20 +25,20 @@ import {
 
 type Body<E> = E extends PoolEvent ? Omit<E, keyof Happened> : never
 
-/** A block that tells which pool made it. */
+/** A block that names the pool that made it. */
 export type EventBlock = PoolBlock<{ readonly pooledBy: { readonly service: string } | undefined }, Family>
 
-/** What events say of their memory. */
+/** What events say about their memory. */
 export type EventMemory = Pick<ObservedMemory, "activeBytes" | "device" | "heldBytes" | "label" | "number">
 
-/** Is given each event, with the request that it is of, or else the budget. */
+/** Is called with each event, and with its request or else its budget. */
 export type Tell<R> = (event: PoolEvent, about: R | { readonly budget: ChargedBudget | undefined } | undefined) => void
 
 export abstract class EventMaker<R extends Request> implements PoolObserver<EventBlock> {
   protected readonly memory: EventMemory
   protected readonly now: () => number
   readonly #tell: Tell<R>
-  /** When those in a queue began to wait. */
+  /** When waiting requests began to wait. */
   readonly #since = new WeakMap<R, number>()
 
   constructor(memory: EventMemory, now: () => number, tell: Tell<R>) {
@@ -47,7 +47,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Even
     this.#tell = tell
   }
 
-  /** The queue that a request is made on, and whether the device has several now: only then do events name it. */
+  /** The queue that a request is made on, and whether events name it: only while the device has several. */
   protected abstract queueOf(request: R): { readonly label: string | undefined; readonly isTold: boolean }
 
   driverAsked(request: R, capacity: number): void {
@@ -117,7 +117,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Even
   }
 
   ranOut(request: R, stepsTried: Iterable<string>): void {
-    // A part of several that are wanted together is tried again.
+    // An `allocateAll` makes the requests for its parts again.
     if (request.waitPolicy.isPart === true) return
     const { activeBytes, heldBytes } = this.memory
     this.emit(
@@ -192,7 +192,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Even
     }
   }
 
-  /** Another input, or what was found. It is given in the step of an event, which has the time. */
+  /** Another input, or what the machine has read. The event of the same step has the time. */
   protected inputOf(
     what: Input["what"],
     request: R | undefined,
@@ -218,7 +218,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Even
     }
   }
 
-  /** Tells an event. */
+  /** Publishes an event. */
   protected emit(body: Body<PoolEvent>, about?: Parameters<Tell<R>>[1], at: number = this.now()): void {
     const { device, label, number } = this.memory
     this.#tell({ ...body, at, memory: label, memoryNumber: number, device }, about)
@@ -227,7 +227,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Even
 
 const bit = (holds: boolean, value: number): number => holds ? value : 0
 
-/** What may change while a request goes on. */
+/** The facts of a request that can change while it is open. */
 const howNow = (request: Request): number => bit(request.inHandler, inHandler) + bit(request.owner.closed, ownerClosed)
 
 export const poolOf = ({ value }: EventBlock): string => value.pooledBy?.service ?? "pool"

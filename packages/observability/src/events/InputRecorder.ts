@@ -1,5 +1,5 @@
 /**
- * Writes down what the machine of a memory is given, and passes it on.
+ * Records the inputs of the machine of a memory, and passes them on.
  *
  * @internal
  */
@@ -15,14 +15,14 @@ export interface InputWriter {
   input(what: Input["what"], request: Request | undefined, facts: InputFacts): void
 }
 
-/** What the machine reads outside of its memory. */
+/** What the machine reads from outside of its memory. */
 export type Outside = Pick<PoolPort, "hasSeveralQueues" | "lost" | "outer">
 
-/** An input, whatever it is called with. */
+/** An input with any arguments. */
 type AnyInput = (...args: ReadonlyArray<unknown>) => unknown
 type AnyWrite = (...args: ReadonlyArray<unknown>) => InputFacts
 
-/** A request is made, and then asked for in a step of its own. */
+/** Whether a request was asked for: that is a later step than its construction. */
 const wasAsked = ({ arrived, passed, queue, state }: Request): boolean =>
   state !== "new" || arrived || passed > 0 || queue !== undefined
 
@@ -31,7 +31,7 @@ export class InputRecorder {
   readonly #outside: Outside
   #isLost = false
   #hasSeveralQueues = false
-  /** What it was last of others, and of the limits around both. */
+  /** The last recorded values of other memories' progress, and of the limits around them. */
   #elsewhere: ReadonlyArray<number> = []
   #outer: ReadonlyArray<number> = []
 
@@ -40,14 +40,14 @@ export class InputRecorder {
     this.#outside = outside
   }
 
-  /** What the machine found where it looks outside of itself. */
+  /** Records what the machine has read from outside of itself. */
   found(what: Input["what"], value: number): void {
-    // Others have acted within the step that goes on.
+    // Others have acted within the machine's current step.
     if (what === "done") this.note()
     this.#writer.input(what, undefined, { value })
   }
 
-  /** Writes down what has changed outside of the memory since the last input. */
+  /** Records what has changed outside of the memory since the last input. */
   note(): void {
     const outside = this.#outside
     if (!this.#isLost && outside.lost() !== undefined) {
@@ -73,7 +73,7 @@ export class InputRecorder {
     return now
   }
 
-  /** What takes the place of the inputs of a machine: each is written down before it is passed on. */
+  /** Wraps the inputs of a machine: each is recorded before it is passed on. */
   of(inner: PoolInputs): PoolInputs {
     const passing: Partial<Record<keyof PoolInputs, AnyInput>> = {}
     const pass = (what: keyof PoolInputs, write: AnyInput): void => {

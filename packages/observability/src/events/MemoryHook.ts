@@ -13,8 +13,8 @@ import { dual } from "effect/Function"
 import * as PoolEvents from "./PoolEvents.ts"
 
 /**
- * What is called when; each one that is left out is not. They run in the step of the pool: they must be quick, and must not ask the
- * pool for anything.
+ * Functions that a pool calls; each is optional. They run synchronously within the pool's step: they must be quick, and must not ask
+ * the pool for anything.
  *
  * @see cupy.cuda.MemoryHook
  * @category models
@@ -60,9 +60,9 @@ const take = (hook: MemoryHook): MemoryHook | GpuError => {
 }
 
 /**
- * Runs an effect, and calls the hook for what happens to the memory of all pools meanwhile. They are those of the program, or of
- * `PoolEvents.layer` where that is provided. When the hook throws, the effect is interrupted and this dies with that; the pools go
- * on. Fails with InvalidRequest for what is no hook.
+ * Runs an effect, and calls the hook for what happens to the memory of all pools meanwhile: those of the program, or those of
+ * `PoolEvents.layer` where that is provided. When the hook throws, the effect is interrupted and this dies with the error; the pools
+ * are not affected. Fails with InvalidRequest for a value that is no hook.
  *
  * **Example** (Counting what the driver is asked for)
  *
@@ -92,7 +92,7 @@ export const run: {
   <A, E, R>(effect: Effect.Effect<A, E, R>, hook: MemoryHook): Effect.Effect<A, E | GpuError, R> =>
     Effect.suspend(() => {
       const taken = take(hook)
-      // What listens begins first, and never completes.
+      // The subscription begins first, and never completes.
       return isGpuError(taken) ? taken : Effect.raceFirst(PoolEvents.listen((event) => call(taken, event)), effect)
     })
 )
@@ -141,7 +141,7 @@ export const debugPrint = (print: (line: string) => void): MemoryHook => {
   }
 }
 
-/** What a line says. The block has a number in place of an address. */
+/** The members of a line. A block has a number in place of an address. */
 interface Line {
   readonly device: string
   readonly pool: string
@@ -151,7 +151,7 @@ interface Line {
 }
 
 /**
- * What one place in the program has asked for, in bytes.
+ * What one call site has asked for, in bytes.
  *
  * @category models
  * @since 0.1.0
@@ -189,7 +189,7 @@ export interface LineProfile {
  */
 export const lineProfile = (): {
   readonly hook: MemoryHook
-  /** What was counted so far. */
+  /** What it has counted so far. */
   readonly report: () => ReadonlyArray<LineProfile>
 } => {
   const places = new Map<string, { leases: number; bytes: number; acquiredBytes: number }>()

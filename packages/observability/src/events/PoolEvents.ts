@@ -1,6 +1,6 @@
 /**
  * What happens to the memory of pools, as it happens: leases and their ends, blocks that are freed, requests that wait, are refused
- * or run out. It costs nothing while nobody listens.
+ * or run out. It costs nothing while there is no subscriber.
  *
  * @since 0.1.0
  */
@@ -17,11 +17,11 @@ import { PoolPublisher } from "./PoolPublisher.ts"
 import { Subscribers } from "./Subscribers.ts"
 
 /**
- * Calls `f` with each event, in the step in which it happens, until it is interrupted; it never completes. Run it on a fiber of its
+ * Calls `f` with each event, synchronously as it happens, until it is interrupted; it never completes. Run it on a fiber of its
  * own: it listens from its first step on. `f` must be quick, and must not ask the pool for anything. When `f` throws, this ends with
- * that defect, and the pool goes on.
+ * that defect, and the pool is not affected.
  *
- * The times of events are those of the clock of who listens. Fails with InvalidRequest for what is no function.
+ * The times of events are those of the listener's clock. Fails with InvalidRequest for a value that is no function.
  *
  * **Example** (Counting misses)
  *
@@ -66,12 +66,12 @@ export const listen = (f: (event: PoolEvent) => void): Effect.Effect<never, GpuE
     })
   })
 
-/** Of a stream that is read too slowly, so many events are kept, the newest ones. */
+/** How many events are buffered for a stream that is read too slowly: the newest ones. */
 const mostKept = 65_536
 
 /**
- * The events of all pools of the program, from the first pull on; those of {@link layer} where that is provided. Of a stream that is
- * read slower than events come, the newest 65,536 are kept.
+ * The events of all pools of the program, from the first pull on; those of {@link layer} where that is provided. A stream that is
+ * read more slowly than events happen keeps the newest 65,536.
  *
  * **Example** (Telling who ran out of memory)
  *
@@ -98,10 +98,10 @@ export const stream: Stream.Stream<PoolEvent> = Stream.callback<PoolEvent>(
 )
 
 /**
- * Events of their own for the pools above: those that are built with this layer tell nobody else, and {@link stream} and
- * {@link listen} with it hear of no others.
+ * Separates the events of some pools: those built with this layer publish to no other subscriber, and {@link stream} and
+ * {@link listen} with this layer get no events of other pools.
  *
- * **Example** (A test that hears of its own pool alone)
+ * **Example** (A test that gets the events of its own pool alone)
  *
  * ```ts
  * import { Layer } from "effect"

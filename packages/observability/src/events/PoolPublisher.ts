@@ -1,5 +1,5 @@
 /**
- * Makes events of what a memory tells, for all who listen.
+ * Makes events from what a memory publishes, for all subscribers.
  *
  * @internal
  */
@@ -15,7 +15,7 @@ import * as Context from "effect/Context"
 import { EventMaker, longestWait } from "./EventMaker.ts"
 
 export class PoolPublisher extends EventMaker<LeaseRequest> implements Publisher {
-  /** The queues on which requests were made, as those were told of first: their fibers may go on with others. */
+  /** The queue of each request at its first event: its fiber may later use another one. */
   readonly #queues = new WeakMap<LeaseRequest, QueueDriver["Service"]["order"] | undefined>()
 
   protected override queueOf(request: LeaseRequest): { readonly label: string | undefined; readonly isTold: boolean } {

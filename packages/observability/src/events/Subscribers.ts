@@ -1,15 +1,15 @@
 /**
- * Those who listen at one hub, and the publishers that they have at its memories.
+ * The subscribers of one hub, and the publishers that they have at its memories.
  *
  * @internal
  */
 import type { Connecting, EventHub, ObservedMemory, Publisher } from "effect-gpu-pool/EventHub"
 import { together } from "./Together.ts"
 
-/** Makes publishers for those who listen in one way. */
+/** Makes a publisher for each memory. */
 export interface Subscriber {
   readonly of: (memory: ObservedMemory) => Partial<Publisher>
-  /** Whether they hear of hits and of ends of leases, too. Where nobody does, a hit is as fast as when nobody listens. */
+  /** Whether hits and ends of leases are published to it, too. If no subscriber wants them, a hit is as fast as without subscribers. */
   readonly ofLeases: boolean
 }
 
@@ -31,7 +31,7 @@ export class Subscribers implements Connecting {
     return known
   }
 
-  /** From now on what happens is told to the publishers of this subscriber too. Returns the way to stop. */
+  /** Adds a subscriber. Returns a function that removes it. */
   add(subscriber: Subscriber): () => void {
     this.#all.add(subscriber)
     this.#connectAll()
@@ -40,7 +40,7 @@ export class Subscribers implements Connecting {
     }
   }
 
-  /** Publishers know what happened before: those of subscribers that stay are kept. */
+  /** Connects the current subscribers to a memory. Publishers have state, so those of subscribers that stay are kept. */
   connect(memory: ObservedMemory): void {
     const known = this.#publishers.get(memory) ?? new Map<Subscriber, Partial<Publisher>>()
     this.#publishers.set(memory, known)
@@ -60,6 +60,6 @@ export class Subscribers implements Connecting {
   }
 }
 
-/** Undefined where nobody hears anything: then nothing is told. */
+/** All as one; undefined for none: then nothing is published. */
 const one = (publishers: ReadonlyArray<Partial<Publisher>>): Publisher | undefined =>
   publishers.length === 0 ? undefined : together<Publisher>(publishers)

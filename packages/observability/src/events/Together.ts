@@ -1,5 +1,5 @@
 /**
- * Several who are told what happens to a memory, as one. Each hears of what it has a method for.
+ * Several subscribers to a memory, as one. Each is called for what it has a method for.
  *
  * @internal
  */
@@ -8,7 +8,7 @@ import type { PoolObserver } from "effect-gpu-pool/PoolObserver"
 
 type Method = (...args: ReadonlyArray<never>) => void
 
-/** What is told: by the machine; and of hits, of ends of leases and of what the machine finds by who runs it. */
+/** What the machine publishes, and then what its shell publishes: hits, ends of leases, and what the machine reads outside of itself. */
 const told = {
   closed: true,
   closing: true,
@@ -51,11 +51,11 @@ const all = (methods: ReadonlyArray<Method>): Method =>
     for (const method of methods) method(...args)
   }
 
-/** `O` has these methods, and maybe one that takes the place of the inputs of the machine. */
+/** `O` has these methods, and perhaps `inputsOf`, which wraps the inputs of the machine. */
 export const together = <O extends object>(listeners: ReadonlyArray<Partial<O>>): O => {
   const those = listeners as ReadonlyArray<Partial<Told> & Recording>
   const [only] = those
-  // A bound method would cost each recorded hit a tenth.
+  // A bound method would make each recorded hit a tenth slower.
   if (only !== undefined && those.length === 1 && names.every((name) => name === "found" || name in only)) {
     return only as unknown as O
   }

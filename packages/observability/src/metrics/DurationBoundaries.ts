@@ -1,5 +1,5 @@
 /**
- * The buckets of histograms of times, as a program can ask for them.
+ * The buckets of histograms of times, which a program can choose.
  *
  * @internal
  */

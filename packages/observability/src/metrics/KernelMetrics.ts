@@ -29,7 +29,7 @@ export interface KernelMetricsOptions {
 
 type Timed = (seconds: number) => void
 
-/** The histograms of all kernels and devices, each from its first measurement on. */
+/** The histograms of all kernels and devices. Each is registered at its first measurement. */
 class Histograms {
   readonly #series: Series
   readonly #boundaries: ReadonlyArray<number>
@@ -62,7 +62,7 @@ class Histograms {
     return timed
   }
 
-  /** A device that tells no time has no series. */
+  /** Registers the series at the first measurement: a device that cannot profile has none. */
   #first(device: string, kernel: string): Timed {
     let histogram: Timed | undefined
     return (seconds) => {
@@ -80,22 +80,22 @@ const histograms = new Once({
 
 /**
  * Measures how long the device runs each dispatch: the histogram `gpu_kernel_duration_seconds`, with the attributes `kernel`, its name,
- * and `device`. Provide it to the layer of the device; without it dispatches take exactly the steps that they took, and no queue is
- * profiled. The series are registered with the metrics of the fiber that builds the layer, and end with it; those of a layer that is
- * built several times with the last of these.
+ * and `device`. Provide it to the layer of the device; without it dispatches cost nothing more, and no queue is
+ * profiled. The series are registered with the metrics of the fiber that builds the layer, and are removed when the layer closes; where
+ * it is built several times, when the last of these closes.
  *
  * **Details**
  *
- * - The host measures the runs of the kernel's body, without the tasks of the event loop between them.
+ * - The host measures the time in the kernel's body, without the tasks of the event loop between its parts.
  * - OpenCL opens its queues with `CL_QUEUE_PROFILING_ENABLE`. A queue of other code (`OpenCl.layerFromHandles`) must have been made with
  *   that. Where a device cannot profile, there is no series.
  * - WebGPU needs the feature `timestamp-query`, which the library asks for where the adapter has it; a device of other code
  *   (`WebGpu.layerFromDevice`) must have been opened with it. Without it there is no series. Each dispatch then has a pass of its own.
  *   Browsers and Dawn round timestamps to about 0.1 ms, so a short kernel often takes 0 s: averages over many dispatches are right.
  *
- * `CommandQueue.finish` waits for the measurements of what was recorded before it. A dispatch that fails is not measured, nor one whose
- * device is lost before, nor, on WebGPU, closed. Devices of one description share their series. Fails with InvalidRequest for wrong
- * options, and for other `durationBoundaries` than those of a layer that is open.
+ * `CommandQueue.finish` waits for the measurements of what was recorded before it. A dispatch is not measured if it fails, if its
+ * device is lost first, or, on WebGPU, if its device closes first. Devices with the same description share their series. Fails with
+ * InvalidRequest for wrong options, and for other `durationBoundaries` than those of a layer that is open.
  *
  * **Example** (How often a kernel ran)
  *

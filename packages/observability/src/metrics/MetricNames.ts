@@ -26,7 +26,7 @@ const total = (name: string, unit: string, description: string): Described => ({
 
 type Counters = "hits" | "borrows" | "misses" | "driverAllocations" | "driverFrees" | "releaseFailures"
 
-/** Of the counters of a pool, those that go up and down. */
+/** The counters of a pool that go up and down. */
 export const gauges: { readonly [counter in Exclude<keyof PoolStats, Counters>]: Described } = {
   managedBytes: bytes("managed", "Capacity of the held and active blocks"),
   heldBytes: bytes("held", "Capacity of the blocks that are kept for reuse"),
@@ -43,7 +43,7 @@ export const gauges: { readonly [counter in Exclude<keyof PoolStats, Counters>]:
   waiters: { name: "gpu_pool_waiters", unit: "{request}", description: "Requests that wait." }
 }
 
-/** Those that only grow. */
+/** The counters of a pool that only grow. */
 export const counters: { readonly [counter in Counters]: Described } = {
   hits: total("hits", "lease", "Leases that a held block served."),
   borrows: total("borrows", "lease", "Hits that a block of another bin served, mostly of a larger one."),

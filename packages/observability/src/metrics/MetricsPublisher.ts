@@ -1,5 +1,5 @@
 /**
- * The metrics of one memory. What the pool counts is read when metrics are; what happens on the slow ways is counted here.
+ * The metrics of one memory. Counters of the pool are read when metrics are read; misses, waits, evictions and failures are counted here.
  *
  * @internal
  */
@@ -13,7 +13,7 @@ import type * as Clock from "effect/Clock"
 import * as MetricNames from "./MetricNames.ts"
 import type { Described, Series } from "./Series.ts"
 
-/** Times from a beginning to an end, by the request that both are of. */
+/** Measures the time between two events of a request. */
 class Stopwatch {
   readonly #begun = new WeakMap<LeaseRequest, bigint>()
   readonly #clock: Clock.Clock
@@ -102,7 +102,7 @@ export class MetricsPublisher implements Partial<Publisher> {
   }
 
   ranOut(request: LeaseRequest): void {
-    // A part of several that are wanted together is tried again.
+    // An `allocateAll` makes the requests for its parts again.
     if (request.waitPolicy.isPart !== true) this.#outOfMemory += 1
   }
 
@@ -114,7 +114,6 @@ export class MetricsPublisher implements Partial<Publisher> {
     if (budget === undefined) this.#showLimit(to)
   }
 
-  /** The series go with the memory. */
   closed(): void {
     this.#onClosed()
   }
@@ -132,7 +131,7 @@ export class MetricsPublisher implements Partial<Publisher> {
     histogram(seconds)
   }
 
-  /** Without a limit there is no such series: exporters have no number for infinity that all who read them take. */
+  /** Without a limit there is no such series: no number for infinity suits every reader of metrics. */
   #showLimit(bytes: number): void {
     this.#removeLimit?.()
     const isLimited = bytes !== Infinity

@@ -1,6 +1,6 @@
 /**
- * Metrics that a registry has once, however often their layer is built: the first one makes them, with its attributes and its clock, and
- * the last one to close ends them.
+ * Metrics that a registry has once, however often their layer is built: the first layer makes them, with its attributes and its clock,
+ * and the last one to close removes them.
  *
  * @internal
  */
@@ -13,7 +13,7 @@ import * as DurationBoundaries from "./DurationBoundaries.ts"
 
 export interface Plan<Measuring> {
   readonly operation: string
-  /** What is measured: another one has metrics of its own. */
+  /** What is measured: each subject has metrics of its own. */
   readonly subject: (context: Context.Context<never>) => object
   readonly begin: (context: Context.Context<never>, boundaries: ReadonlyArray<number>) => Measuring
 }

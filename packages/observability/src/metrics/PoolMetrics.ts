@@ -1,5 +1,5 @@
 /**
- * What pools count, as metrics of Effect: whatever exports those, as Prometheus or OTLP do, exports these.
+ * What pools count, as metrics of Effect, which its exporters for Prometheus and OTLP export.
  *
  * @since 0.1.0
  */
@@ -30,7 +30,7 @@ export interface PoolMetricsOptions {
 /** The numbers that tell series of one registry apart. */
 const numbersOf = new WeakMap<object, Set<string>>()
 
-/** The least number that no other memory of this label, on this device, has now. */
+/** The least number that no other open memory with this label has on this device. */
 const takeNumber = (
   registry: Metric.MetricRegistry,
   identity: ReadonlyArray<unknown>
@@ -91,9 +91,9 @@ const metered = new Once({
 })
 
 /**
- * Registers the counters of all pools of the program, of those that open later too, with the metrics of the fiber that builds the
- * layer. They are read when metrics are read: a hit does nothing for them. A pool that closes takes its series with it, and the end of
- * the layer all of them.
+ * Registers the counters of all pools of the program, also of those that open later, with the metrics of the fiber that builds the
+ * layer. They are read when metrics are read: a hit does nothing for them. The series of a pool are removed when it closes, and all
+ * series when the layer closes.
  *
  * **Details**
  *
@@ -103,14 +103,14 @@ const metered = new Once({
  *
  * - `gpu_pool_managed_bytes`, `_held_bytes`, `_active_bytes`, `_reserved_bytes`, `_set_aside_bytes`, and so on: each counter of
  *   `PoolStats` by its name; `gpu_pool_limit_bytes` where there is a limit.
- * - `gpu_pool_hits_total`, `gpu_pool_misses_total` and the others of `PoolStats` that only grow, from the opening of the pool on.
+ * - `gpu_pool_hits_total`, `gpu_pool_misses_total` and the other counters of `PoolStats` that only grow, since the pool opened.
  * - `gpu_pool_evictions_total`, `gpu_pool_out_of_memory_total`, `gpu_pool_limit_exceeded_total` and `gpu_pool_refusals_total` by `reason`,
- *   from this layer on.
- * - `gpu_pool_wait_duration_seconds` and `gpu_pool_miss_duration_seconds`, histograms by `pool`, the service that was asked, and
+ *   since this layer was built.
+ * - `gpu_pool_wait_duration_seconds` and `gpu_pool_miss_duration_seconds`, histograms by `pool`, the service of the request, and
  *   `outcome`: of waits `"served"` or `"ended"`; of driver calls `"made"`, `"refused"`, or `"kept"` where the request had ended.
  *
- * A memory is counted once, however often the layer is built: the first one decides the attributes, and the series end with the last
- * one. Pools with a `PoolEvents.layer` of their own are found where this layer is built with that. Fails with InvalidRequest for wrong
+ * A memory is counted once, however often the layer is built: the first layer decides the attributes, and the series end with the last
+ * one. For pools with a `PoolEvents.layer` of their own, build this layer with that one too. Fails with InvalidRequest for wrong
  * options, and for other `durationBoundaries` than those of a layer that is open.
  *
  * **Example** (What a page of metrics says of a pool)

@@ -31,14 +31,14 @@ import { limitsOf, type Run } from "./PlanLimits.ts"
  * @since 0.1.0
  */
 export interface PlanOptions {
-  /** The pool's options; its limit is none without them. */
+  /** The pool's options. Without them the pool has no limit. */
   readonly pool?: BufferPool.BufferPoolOptions | undefined
-  /** The device's options, as its memory and its granularity. */
+  /** The device's options, such as its memory and its granularity. */
   readonly device?: Host.HostOptions | undefined
-  /** How many events are recorded: of more, the newest are planned for. Default: 1,000,000. */
+  /** How many events are recorded; the plan sees the newest. Default: 1,000,000. */
   readonly capacity?: number | undefined
   /**
-   * Whether the program runs once and no more. The limits are then those of `Replay.smallestLimit`, which may be too small for a program
+   * Whether the program runs only once. The limits are then those of `Replay.smallestLimit`, which may be too small for a program
    * that has one lease while it waits for another. Default: false.
    */
   readonly once?: boolean | undefined
@@ -61,7 +61,7 @@ export type PlanHolder = HolderGroup
 export interface PlanMoment {
   /** Milliseconds since the program began. */
   readonly at: number
-  /** What leases asked for, and all blocks. */
+  /** What leases asked for; then the capacity of all blocks. */
   readonly activeBytes: number
   readonly managedBytes: number
 }
@@ -73,9 +73,9 @@ export interface PlanMoment {
  * @since 0.1.0
  */
 export interface Plan<A> {
-  /** What the program answered. */
+  /** The result of the program. */
   readonly value: A
-  /** The most bytes that leases asked for together, and when that was first so, in milliseconds since the program began. */
+  /** The most bytes that leases asked for at one time, and when that was first so, in milliseconds since the program began. */
   readonly peakBytes: number
   readonly peakAt: number
   /** The most bytes of blocks, leased and held. */
@@ -85,11 +85,11 @@ export interface Plan<A> {
   /** The bytes in use, whenever they changed. */
   readonly timeline: ReadonlyArray<PlanMoment>
   /**
-   * The smallest limit of the pool with which the program passes. Undefined where a request fails whatever that limit is, by a budget of
-   * the program or by the device, and where the program does not pass when it runs again.
+   * The smallest limit of the pool with which the program passes. Undefined where a request fails under any limit, because of a budget of
+   * the program or of the device, and where the program does not pass when it runs again.
    */
   readonly atAll: SmallestLimit | undefined
-  /** The same, if none of its requests is to wait. */
+  /** The same limit, if no request may wait. */
   readonly withoutWaiting: SmallestLimit | undefined
   readonly recording: Recording
 }
@@ -113,7 +113,7 @@ const timelineOf = (recording: Recording): ReadonlyArray<PlanMoment> => {
   return timeline
 }
 
-/** Who had memory when leases first asked for so many bytes together. */
+/** Who had memory when leases first asked for this many bytes in all. */
 const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<PlanHolder> => {
   const ledger = new BlockLedger(recording)
   for (const event of events(recording)) {
@@ -131,10 +131,10 @@ const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<Pla
  * passes. The program gets all that a device of the host offers, a pool of buffers and a scope, which ends with it. It fails as the
  * program does, and with InvalidRequest for wrong options.
  *
- * The plan finds limits by running the program again under them, mostly twice for each of the two, with all that the program does; with
+ * The plan finds limits by running the program again under them, mostly twice for each of the two, side effects included; with
  * `once` it does not. A run passes if the program succeeds and none of its requests runs out of memory or is larger than the limit. A run
- * fails if it takes ten times as long as the first run and a second more, or if its requests wait for each other as long as the first run
- * took and 50 ms more. The search for a limit ends after 64 runs, or after 64 times the first run and 10 seconds, with the smallest limit
+ * fails if it takes ten times as long as the first run plus a second, or if its requests wait for each other as long as the first run
+ * took plus 50 ms. The search for a limit ends after 64 runs, or after 64 times the first run plus 10 seconds, with the smallest limit
  * that was found. It ends at once, without a limit, where the program fails without a limit too or cannot be interrupted.
  *
  * **Example** (Planning a job)
@@ -181,7 +181,7 @@ const planned = Effect.fnUntraced(function*<A, E, R>(
   return { value, ...factsOf(recording), ...limits, recording }
 })
 
-/** How a program runs: with a pool and a device of its own, each time anew. */
+/** Runs the program with a new pool on a new device each time. */
 const runOf = <A, E, R>(
   program: Effect.Effect<A, E, R>,
   { device, pool }: Checked
@@ -194,7 +194,7 @@ const runOf = <A, E, R>(
   return Effect.provide(Effect.scoped(CallSite.track(program)), gpu, { local: true })
 }
 
-/** The first run: what it answers, and what it did. */
+/** The first run: its result, and what it did. */
 const recorded = Effect.fnUntraced(
   function*<A, E, R>(
     run: Run<A, E, R>,
@@ -225,7 +225,6 @@ const optionsOf = (program: unknown, options: PlanOptions | undefined): Checked 
 
 const operation = "Plan.of"
 
-/** Programs without types can pass anything. */
 const effectProblem = (program: unknown): GpuError | undefined =>
   Effect.isEffect(program)
     ? undefined
@@ -240,7 +239,7 @@ const objectProblem = (name: string, value: unknown): GpuError | undefined =>
       "Pass an object with options, or leave it out."
     )
 
-/** What a recording says of the bytes that the program had. */
+/** What a recording says about the program's bytes. */
 const factsOf = (
   recording: Recording
 ): Pick<Plan<unknown>, "peakBytes" | "peakAt" | "peakManagedBytes" | "holders" | "timeline"> => {

@@ -21,7 +21,7 @@ import { events, type Recording } from "../recording/Recording.ts"
 import { type FailedRequest, failedRequest } from "../replay/ReplayReport.ts"
 import { Search, type SmallestLimit, smallestLimitOf, type Try } from "../replay/SmallestLimit.ts"
 
-/** Runs a program with a pool of its own, which has these options beside others and tells this hub. */
+/** Runs a program with a pool of its own, which gets these options besides its others and publishes to this hub. */
 export type Run<A, E, R> = (
   hub: EventHub,
   limit: Pick<BufferPoolOptions, "maxBytes" | "maxFraction" | "deadlockTimeout">
@@ -32,9 +32,9 @@ export interface FirstRun {
   readonly recording: Recording
   /** How long it took, in milliseconds. */
   readonly millis: number
-  /** After which time a run under a limit looks for requests that wait for each other. */
+  /** How long requests wait for each other in a run under a limit before that counts as a deadlock. */
   readonly deadlockTimeout: Duration.Duration
-  /** Whether the program runs no more. */
+  /** Whether the program must not run again. */
   readonly once: boolean
 }
 
@@ -43,13 +43,13 @@ export interface Limits {
   readonly withoutWaiting: SmallestLimit | undefined
 }
 
-/** A run under a limit may take so many times as long as the one without. */
+/** A run under a limit may take this many times as long as the run without one. */
 const mostTimesAsLong = 10
 
-/** A limit is looked for with so many runs, and as long as so many runs without a limit take. */
+/** The search for a limit ends after this many runs, and after the time that this many runs without a limit take. */
 const mostTries = 64
 
-/** The program fails a second time by something else than the limit, or cannot be ended. */
+/** The program fails again without a limit, or cannot be interrupted. */
 class NotRepeatable extends Data.TaggedError("NotRepeatable") {}
 
 export const limitsOf = <A, E, R>(run: Run<A, E, R>, first: FirstRun): Effect.Effect<Limits, GpuError, R> => {
@@ -61,13 +61,13 @@ export const limitsOf = <A, E, R>(run: Run<A, E, R>, first: FirstRun): Effect.Ef
   )
 }
 
-/** The search for the limit where requests may wait, and then for that where they may not. */
+/** Searches for the smallest limit where requests may wait, and for the smallest where they may not. */
 class LimitSearch<A, E, R> {
   readonly #run: Run<A, E, R>
   readonly #first: FirstRun
   /** How long a run may take, in milliseconds. */
   readonly #waitPolicy: number
-  /** The first failure that may be the program's own is one without the limit too, or it is not. */
+  /** Whether the program is known to pass again without a limit. */
   #isRepeatable = false
 
   constructor(run: Run<A, E, R>, first: FirstRun) {
@@ -100,7 +100,7 @@ class LimitSearch<A, E, R> {
     })
   }
 
-  /** Whether the program passes again without the limit, asked once: where it does not, no limit does. */
+  /** Runs the program again without a limit, until it has passed once. Fails where it does not: then it passes under no limit. */
   get #repeat(): Effect.Effect<void, NotRepeatable, R> {
     if (this.#isRepeatable) return Effect.void
     return Effect.flatMap(endOf(this.#run(new EventHub(), {}), Effect.never, this.#waitPolicy), (end) => {
@@ -110,14 +110,14 @@ class LimitSearch<A, E, R> {
   }
 }
 
-/** The bytes of the largest request: a limit below them fails it, whether or not the program tells. */
+/** The bytes of the largest request: under a lower limit it fails, even if the program handles that error. */
 const largestOf = (recording: Recording): number => {
   let largest = 1
   for (const event of events(recording)) if ("request" in event) largest = Math.max(largest, event.size)
   return largest
 }
 
-/** Runs a program until it ends, or `until` does, or its time is over. Undefined for one that has not ended by itself. */
+/** Runs a program until it ends, `until` completes, or its time is over. Undefined if the program has not ended by itself. */
 const endOf = <A, E, R>(
   program: Effect.Effect<A, E, R>,
   until: Effect.Effect<unknown>,
@@ -147,7 +147,11 @@ const tryOf = <A, E, R>(
   hub: EventHub,
   mayWait: boolean,
   waitPolicy: number
-): Effect.Effect<Try & { /** Whether it may have failed by itself. */ readonly isOwn: boolean }, NotRepeatable, R> =>
+): Effect.Effect<
+  Try & { /** Whether something other than the limit may have failed it. */ readonly isOwn: boolean },
+  NotRepeatable,
+  R
+> =>
   Effect.scoped(Effect.gen(function*() {
     const lacking = Deferred.makeUnsafe<FailedRequest | undefined>()
     const made = new Map<number, OfRequest>()

@@ -1,16 +1,16 @@
 /**
- * Which blocks there are at each event of a recording, who has them, and how many bytes they are. All that walks through events
- * keeps its account of blocks here.
+ * Which blocks exist at each event of a recording, who has them, and how many bytes they have. Everything that walks through events
+ * keeps track of blocks here.
  *
- * Recordings of other programs, and those that begin in the middle, say odd things: what contradicts what came before is taken as
- * the news, and what names an unknown block changes nothing.
+ * Recordings of other programs, and those that begin in the middle, can contradict themselves: then the later event wins, and an event
+ * of an unknown block changes nothing.
  *
  * @internal
  */
 import type { PoolEvent } from "effect-gpu-pool/PoolEvent"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 
-/** What a request says of itself. */
+/** The attributes of a request. */
 interface Asked {
   readonly size: number
   readonly label?: string | undefined
@@ -20,7 +20,7 @@ interface Asked {
 
 /** A block. There is one object for it as long as it exists: a recording has millions of leases. */
 export interface LedgerBlock extends Required<Asked> {
-  /** Its place among all blocks that the ledger has had. */
+  /** Its index among all blocks that the ledger has had. */
   readonly place: number
   readonly memory: number
   readonly block: number
@@ -28,13 +28,13 @@ export interface LedgerBlock extends Required<Asked> {
   readonly pool: string
   readonly family: string | undefined
   /**
-   * The place of its lease among all leases that the ledger has had; -1 while it is held. Size, label, call site and queue are those
+   * The index of its lease among all leases that the ledger has had; -1 while it is held. Size, label, call site and queue are those
    * of its last lease, or of the request that it was made for.
    */
   readonly lease: number
 }
 
-/** Is told of each block and lease as it begins or ends. At the end of a lease the block has it still. */
+/** Is called as each block and lease begins or ends. At the end of a lease the block still has it. */
 export interface BlockFollower {
   readonly begins?: (block: LedgerBlock) => void
   readonly leased?: (block: LedgerBlock) => void
@@ -45,7 +45,7 @@ export interface BlockFollower {
 export class LedgerBytes {
   /** What leases asked for. */
   activeBytes = 0
-  /** Capacities of the blocks without a lease, and of all. */
+  /** The capacity of the blocks without a lease, and of all blocks. */
   heldBytes = 0
   managedBytes = 0
   peakManagedBytes = 0
@@ -68,14 +68,14 @@ interface Memory {
 const nothing: Asked = { size: 0 }
 
 export class BlockLedger {
-  /** Of all memories, now and later. */
+  /** The bytes of all memories; updated by later events. */
   readonly bytes = new LedgerBytes()
   readonly #follower: BlockFollower
   readonly #memories = new Map<number, Memory>()
   #blocks = 0
   #leases = 0
 
-  /** Tells of the blocks and leases before the first event at once. */
+  /** Calls the follower at once for the blocks and leases before the first event. */
   constructor({ blocks }: Pick<RecordingFacts, "blocks">, follower: BlockFollower = {}) {
     this.#follower = follower
     for (const { lease, memory: number, ...block } of blocks) {
@@ -85,17 +85,17 @@ export class BlockLedger {
     }
   }
 
-  /** All blocks that there are. */
+  /** All blocks that exist now. */
   *blocks(): Generator<LedgerBlock, void> {
     for (const { blocks } of this.#memories.values()) yield* blocks.values()
   }
 
-  /** Those of one memory, now and later. */
+  /** The bytes of one memory; updated by later events. */
   bytesOf(memory: number): LedgerBytes {
     return this.#memory(memory).bytes
   }
 
-  /** Whether the event is not of an unknown block or lease. */
+  /** Applies an event. False if its block or lease is unknown. */
   take(event: PoolEvent): boolean {
     switch (event._tag) {
       case "Leased": {
@@ -116,7 +116,7 @@ export class BlockLedger {
         return event._tag === "Released" ? this.#release(memory, known) : this.#end(memory, known)
       }
       case "Closed": {
-        // Not every recording says so of each block.
+        // Not every recording has an event for each block.
         const memory = this.#memory(event.memoryNumber)
         for (const block of memory.blocks.values()) this.#end(memory, block)
         return true
@@ -145,7 +145,7 @@ export class BlockLedger {
     },
     { callSite, label, queue, size }: Asked
   ): KnownBlock {
-    // A block of this number that is still there is another one, whose end is not recorded.
+    // An earlier block of this number has ended, though that is not recorded.
     const last = memory.blocks.get(block)
     if (last !== undefined) this.#end(memory, last)
     const begun: KnownBlock = {

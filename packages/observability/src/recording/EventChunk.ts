@@ -1,10 +1,10 @@
 /**
  * Many events in little memory: rows of 32-bit words, and each text once. Rows are only added, so that snapshots share them.
  *
- * The first word of a row has its kind, and the number of the event's memory. The second one says of each column whether it is 0, a
- * word that follows, or a floating-point number in two. Most events are hits and the ends of leases: such a one is one word, which says
- * where an earlier hit of the same block is that says the same. Times, and the numbers of requests that are not one more than the last,
- * are rows before those that they are true of. `EventReader` reads them.
+ * The first word of a row has its kind, and the number of the event's memory. The second one says for each column whether it is 0, a
+ * word that follows, or a floating-point number in two. Most events are hits and the ends of leases: where an earlier hit of the same
+ * block says the same, such an event is one word, the index of that hit. Times, and the numbers of requests that are not one more than
+ * the last, are rows before those that they apply to. `EventReader` reads them.
  *
  * @internal
  */
@@ -13,30 +13,30 @@ import { columns, isInput, kinds } from "./EventShape.ts"
 import type { RecordedBudget, RecordedFamily, RecordedMemory } from "./RecordingFacts.ts"
 import { fixedPlaces, Texts } from "./Texts.ts"
 
-/** What must be known of a family to serve a request of it again. */
+/** What a replay needs to know of a family to serve its requests again. */
 export interface FamilyNote extends Omit<RecordedFamily, "sizes"> {
-  /** Four numbers for each size, as facts have them: one list of numbers takes little memory. A size may be there several times. */
+  /** Four numbers for each size, as facts have them, in one list, which takes little memory. A size may occur several times. */
   readonly sizes: Array<number>
 }
 
-/** The kind of a row shares a word with what it is about, mostly the number of a memory. */
+/** The kind of a row shares a word with another number, mostly that of a memory. */
 export const bitsOfKind = 5
 
-/** As many as a word has room for beside a kind. */
+/** Whether a value is a number of a memory that fits into a word with a kind. */
 export const isMemory = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** (32 - bitsOfKind)
 
-/** The kinds of rows that are not as others. Those of events are less. */
+/** The kinds of special rows. Those of events are smaller. */
 export const again = 31
 export const ended = 30
 export const timeIs = 29
 export const requestIs = 28
 
-/** Why a lease has ended has room beside a place: by its place among the texts, from this one on. */
+/** The reason why a lease ended shares a word with an index: as an index among the texts, counted from `scopeClosed`. */
 export const bitsOfWhy = 2
 export const firstWhy = fixedPlaces.scopeClosed
 
-/** The columns of each kind of row that has some. */
+/** The columns of each kind of row. */
 export const columnsOf = kinds.map(({ fields }) => fields.map(({ column }) => column))
 
 /** Whether events of a kind have the number of a request. */
@@ -44,15 +44,15 @@ export const hasRequest = kinds.map(({ fields }, kind) =>
   !isInput(kind) && fields.some(({ column }) => column === columns.request)
 )
 
-/** How a row has a column. */
+/** How a row stores a column. */
 export const inWord = 1
 const inFloat = 2
 export const bitsOfHow = 2
 
-/** The longest row, with those before it for its time and its request, and some more. */
+/** More than the longest row, with those before it for its time and its request. */
 const mostWords = 64
 
-/** An event of a request, with the inputs before it, mostly has less. */
+/** An event of a request, with the inputs before it, mostly takes fewer words. */
 const mostWordsOfEvent = 64
 
 const float = new Float64Array(1)
@@ -61,7 +61,7 @@ const floatWords = new Int32Array(float.buffer)
 let fillings = 0
 
 export class EventChunk {
-  /** Grows with each time that it is filled anew, and is no other chunk's. */
+  /** A number that is unique among all fillings of all chunks. */
   filling = ++fillings
   /** How many events it has. */
   length = 0
@@ -73,7 +73,7 @@ export class EventChunk {
   words: Int32Array
   #roomy: number
   #used = 0
-  /** As its rows so far say. */
+  /** The time, as its rows so far say. */
   #time = Number.NaN
   #request = 0
 
@@ -82,12 +82,12 @@ export class EventChunk {
     this.#roomy = this.words.length - mostWords
   }
 
-  /** Whether one event more has room. */
+  /** Whether there is room for one more event. */
   get hasRoom(): boolean {
     return this.#used <= this.#roomy
   }
 
-  /** How many events it counts for at least, by its words: inputs of the machine are no events, and may be very many. */
+  /** How many events its words would be: inputs of the machine are no events, and may be very many. */
   get weight(): number {
     return Math.max(this.length, Math.floor(this.#used / mostWordsOfEvent))
   }
@@ -97,7 +97,7 @@ export class EventChunk {
     return this.#used
   }
 
-  /** Adds an event, or an input of the machine. Returns the place of its row. */
+  /** Adds an event, or an input of the machine. Returns the index of its row. */
   add({ at, kind, memory, values }: EventRow): number {
     if (at !== this.#time && (at !== 0 || !isInput(kind))) this.#setTime(at)
     if (isInput(kind)) return this.#write(kind, memory, values)
@@ -106,7 +106,7 @@ export class EventChunk {
     return this.#write(kind, memory, values)
   }
 
-  /** Adds a hit that says what the one at a place says. */
+  /** Adds a hit that says the same as the one at `place`. */
   addAgain(place: number, request: number, time: number): void {
     if (time !== this.#time) this.#setTime(time)
     if (request !== this.#request + 1) this.#writeFloat(requestIs, request - 1)
@@ -115,7 +115,7 @@ export class EventChunk {
     this.words[this.#used++] = place << bitsOfKind | again
   }
 
-  /** Adds the end of the lease that the row at a place begins. */
+  /** Adds the end of the lease that the row at `place` begins. */
   addEnd(place: number, why: number, time: number): void {
     if (time !== this.#time) this.#setTime(time)
     this.length++
@@ -159,7 +159,7 @@ export class EventChunk {
     return place
   }
 
-  /** Nothing more is added: it gives back the memory of which it uses less than a half. */
+  /** Copies the rows to a smaller array if more than half is unused. Nothing can be added afterwards. */
   trim(): void {
     if (this.#used * 2 < this.words.length) this.words = this.words.slice(0, this.#used)
     this.#roomy = -1

@@ -39,7 +39,7 @@ const floatAt = (words: Int32Array, at: number): number => {
   return float[0]!
 }
 
-/** Reads a row with columns. Returns the place of the next one. */
+/** Reads a row with columns. Returns the index of the next one. */
 const readColumns = (words: Int32Array, place: number, row: EventRow): number => {
   const first = words[place]!
   row.kind = first & maskOf(bitsOfKind)
@@ -69,7 +69,7 @@ export class EventReader {
   /** How many events are left, of all and of the chunk. */
   #left: number
   #leftOfChunk = 0
-  /** As the rows so far say. */
+  /** The time, as the rows so far say. */
   #time = 0
   #request = 0
 
@@ -79,7 +79,7 @@ export class EventReader {
     this.#withInputs = withInputs
   }
 
-  /** Reads the next event, if there is one; or the next input of the machine before that, if it reads them too. */
+  /** Reads the next event, or the next input if inputs are read too. False at the end. */
   next(): boolean {
     while (this.#left > 0) {
       if (this.#leftOfChunk === 0 && (!this.#withInputs || this.#place === this.#end)) this.#open()
@@ -104,7 +104,7 @@ export class EventReader {
     this.#request = 0
   }
 
-  /** Reads a row. Whether it is one of those that are read. */
+  /** Reads a row. False if the row is not to be returned. */
   #read(): boolean {
     const { row } = this
     const words = this.#words

@@ -11,7 +11,7 @@ import { columnCount, columns, type Field, kinds, placeOf } from "./EventShape.t
 import type { Asked, Input } from "./Inputs.ts"
 import { Texts } from "./Texts.ts"
 
-/** What events say of memories that have no name of their own in them. */
+/** The names of a memory in its events; rows have its number alone. */
 export interface MemoryNames {
   readonly label?: string | undefined
   readonly device: string
@@ -22,30 +22,30 @@ interface Numbers {
   readonly has: (number: number) => boolean
 }
 
-/** What a hit says beside its lease and its block. */
+/** What a hit says besides its lease and its block. */
 type Hit = Pick<Leased, "at" | "family" | "from" | "pool" | "queue" | "request" | "waitAtMost">
 
 type EventLease = Pick<Lease, "label" | "size">
 type EventBlock = Pick<Block, "capacity" | "number">
 
-/** The times that a Date has, in milliseconds before and after 1970. */
+/** The longest time of a Date, in milliseconds before or after 1970. */
 const longestTime = 8.64e15
 
 const leased = placeOf("Leased")!
 const released = placeOf("Released")!
 
 export class EventRow {
-  /** The place of its kind among all kinds. */
+  /** The index of its kind among all kinds. */
   kind = 0
   /** The number of its memory. */
   memory = 0
   at = 0
-  /** By column. Those that its kind does not have may be of another event. */
+  /** Values by column. Columns that its kind does not have may have values of an earlier event. */
   readonly values = new Float64Array(columnCount)
-  /** What the places of its texts are places in. */
+  /** The texts that its columns have indices of. */
   texts = new Texts()
 
-  /** From now on it is this event, or this input. */
+  /** Sets the row to this event or input. */
   set(event: PoolEvent | Asked | Input): void {
     this.kind = placeOf(event._tag)!
     this.memory = event.memoryNumber
@@ -57,7 +57,7 @@ export class EventRow {
     }
   }
 
-  /** What a hit and the end of a lease say. */
+  /** Sets what hits and the ends of leases have in common. */
   #setLease(kind: number, pool: string, lease: EventLease, { capacity, number }: EventBlock): void {
     const { texts, values } = this
     this.kind = kind
@@ -69,14 +69,14 @@ export class EventRow {
     values[columns.callSite] = texts.placeOf(CallSite.of(lease))
   }
 
-  /** From now on it is the end of a lease. */
+  /** Sets the row to the end of a lease. */
   setReleased(at: number, pool: string, lease: EventLease, block: EventBlock, why: Released["why"]): void {
     this.#setLease(released, pool, lease, block)
     this.at = at
     this.values[columns.detail] = this.texts.placeOf(why)
   }
 
-  /** From now on it is a hit. */
+  /** Sets the row to a hit. */
   setHit(lease: EventLease, block: EventBlock, { at, family, from, pool, queue, request, waitAtMost }: Hit): void {
     const { texts, values } = this
     this.#setLease(leased, pool, lease, block)
@@ -91,7 +91,7 @@ export class EventRow {
     values[columns.detail] = texts.placeOf(from)
   }
 
-  /** What is wrong with this event in a recording of such memories and budgets. Programs and files are checked by this alike. */
+  /** What is wrong with this event in a recording of these memories and budgets. Checks events of programs and of files. */
   problem(memories: Numbers, budgets: Numbers): string | undefined {
     const texts = this.texts.all
     const { at } = this
@@ -102,7 +102,7 @@ export class EventRow {
     for (const field of kinds[this.kind]!.fields) {
       const { choices, column, isText, name, range } = field
       const value = this.values[column]!
-      // Most columns are 0, which only a choice cannot be.
+      // Most columns are 0, which is valid for all but choices.
       if (value === 0 && choices === undefined) continue
       const isInRange = value >= range.least && value <= range.most && (!range.isWhole || Number.isInteger(value))
       if (!isInRange) return `its ${name} ${value} is no ${range.name}`
@@ -119,7 +119,7 @@ export class EventRow {
     return this.texts.all[this.values[column]!]
   }
 
-  /** The event, of a reader that reads no inputs. Its memory is named by a list of names, by number. */
+  /** The event, for a reader that reads no inputs. `names` has the names of memories by number. */
   event(names: ReadonlyMap<number, MemoryNames>): PoolEvent {
     return this.entry(names) as PoolEvent
   }
@@ -144,7 +144,7 @@ export class EventRow {
     }
   }
 
-  /** Nearly all events are of requests or ends of leases. These are written out: to add member after member takes three times as long. */
+  /** Nearly all events are of requests or ends of leases. These are object literals: adding members one by one takes three times as long. */
   #released(name: MemoryNames | undefined): Released {
     const { values } = this
     const { all } = this.texts

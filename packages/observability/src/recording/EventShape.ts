@@ -1,5 +1,5 @@
 /**
- * What each kind of event says beside its kind, its time and its memory, as columns: the one table behind recordings in memory and
+ * What each kind of event has besides its kind, its time and its memory, as columns: the one table behind recordings in memory and
  * in files.
  *
  * @internal
@@ -7,7 +7,7 @@
 import type { FreeReason, GaveUp, Leased, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
 import { type Asked, type Asking, type Input, inputNames } from "./Inputs.ts"
 
-/** What events say. What one leaves out is 0; a text is a place in a list of all texts, and 0 for none. */
+/** The columns of events. A column that an event leaves out is 0; a text is an index into a list of all texts, and 0 for none. */
 const columnNames = [
   "request",
   "block",
@@ -27,28 +27,28 @@ const columnNames = [
 
 type Column = typeof columnNames[number]
 
-/** The place of each column. */
+/** The index of each column. */
 export const columns = Object.fromEntries(columnNames.map((name, place) => [name, place])) as {
   readonly [C in Column]: number
 }
 
 export const columnCount = columnNames.length
 
-/** One member of an event: its name, the column that has it, and how, if not as it is. */
+/** One member of an event: its name, its column, and how it is converted, if at all. */
 export interface Field {
   readonly name: string
   readonly column: number
   readonly isText: boolean
   readonly as: "itself" | "yes or no" | "list"
-  /** Which numbers it can be; of a text those of its place. */
+  /** Its valid numbers; for a text, those of its index. */
   readonly range: Range
-  /** The only texts that it can be, if there are such. */
+  /** Its valid texts, if not any text is. */
   readonly choices: ReadonlySet<string | undefined> | undefined
-  /** Whether 0 says that there is none. */
+  /** Whether 0 means undefined. */
   readonly isOptional: boolean
 }
 
-/** Which numbers there can be, and how that is told. Each of them has 0. */
+/** A range of numbers, and its name in messages. Each range includes 0. */
 export interface Range {
   readonly name: string
   readonly least: number
@@ -77,7 +77,7 @@ const field = (name: string, column: Column = name as Column, range: Range = ran
   isOptional: column === "budgetNumber" || column === "under"
 })
 
-/** One of some texts. The types of events name them too. */
+/** One of some texts, which the types of events also have. */
 const choice = (name: string, all: Readonly<Record<string, true>>): Field => ({
   ...field(name, "detail"),
   choices: new Set(Object.keys(all))
@@ -174,11 +174,11 @@ const shapes: { readonly [T in Tag]: ReadonlyArray<Field> } = {
   ]
 }
 
-/** The kinds of events, and then of inputs. A row has the place of its kind in this list. */
+/** The kinds of events, and then of inputs. A row has the index of its kind in this list. */
 export const kinds: ReadonlyArray<{
   readonly tag: string
   readonly fields: ReadonlyArray<Field>
-  /** Whether it has all that events of requests have, and what it has beside that. */
+  /** Whether it has the members of events of requests, and which others. */
   readonly isOfRequest: boolean
   readonly others: ReadonlyArray<Field>
 }> = Object.entries(shapes).map(([tag, fields]) => {
@@ -190,8 +190,8 @@ const places = new Map<string, number>(kinds.map(({ tag }, place) => [tag, place
 
 const firstInput = places.get("Asked")!
 
-/** The place of a kind among {@link kinds}, or undefined for what is none. */
+/** The index of a kind in {@link kinds}, or undefined for a tag that is none. */
 export const placeOf = (tag: string): number | undefined => places.get(tag)
 
-/** Whether a kind is one of inputs, and not of events. */
+/** Whether a kind is that of an input. */
 export const isInput = (kind: number): boolean => kind >= firstInput

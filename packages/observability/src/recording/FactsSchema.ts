@@ -1,5 +1,5 @@
 /**
- * The first line of a file with a recording: what the file is, what its columns say, and the facts.
+ * The first line of a recording's file: the format, what its columns mean, and the facts.
  *
  * @internal
  */
@@ -12,13 +12,13 @@ import { keyOfFamily, type RecordingFacts } from "./RecordingFacts.ts"
 
 const order = Schema.Literals(["byNeed", "largestFirst", "oldestFirst", "leastRecentlyUsed"])
 const maybeText = Schema.optional(Schema.String)
-/** Neither negative nor NaN; infinite where there is no limit. */
+/** At least 0; infinite for no limit. */
 const amount = Schema.Number.check(Schema.isGreaterThanOrEqualTo(0))
 const bytes = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const number = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const memory = number.check(Schema.makeFilter(isMemory, { expected: "the number of a memory, below 2 ** 27" }))
 
-/** As the options of a pool may have it: a time to live is 1 ms at least. */
+/** The ranges that the options of a pool allow: a time to live is 1 ms at least. */
 const Idle = Schema.Struct({
   steps: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mostIdleSteps })),
   keepBytes: amount,
@@ -73,16 +73,16 @@ const Members = Schema.Struct({
   }))
 })
 
-/** The first one that comes again, by what tells them apart. */
+/** The index of the first element whose key has occurred before. */
 const again = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): number => {
   const known = new Set<string>()
   return all.findIndex((one) => known.size === known.add(keyOf(one)).size)
 }
 
-/** The first budget that is within one that is not there, within itself, or within too many. */
+/** The first budget whose parent is missing, that is within itself, or that is nested too deep. */
 const nestingProblem = (budgets: RecordingFacts["budgets"]): Schema.FilterIssue | undefined => {
   const parents = new Map(budgets.map(({ number, parent }) => [number, parent]))
-  /** How many budgets there are from each one out, itself among them. */
+  /** The nesting depth of each budget, 1 for the outermost. */
   const depths = new Map<number, number>()
   for (const [at, budget] of budgets.entries()) {
     const path = ["budgets", at]
@@ -103,7 +103,7 @@ const nestingProblem = (budgets: RecordingFacts["budgets"]): Schema.FilterIssue 
   return undefined
 }
 
-/** Nothing comes twice, and what is named is there. */
+/** Duplicates, and references to what the facts do not have. */
 const contradictions = ({ blocks, budgets, families, memories }: RecordingFacts): ReadonlyArray<Schema.FilterIssue> => {
   const issues: Array<Schema.FilterIssue> = []
   const once = <A>(name: string, all: ReadonlyArray<A>, keyOf: (one: A) => string): void => {
@@ -128,10 +128,10 @@ const Facts = Members.check(Schema.makeFilter(contradictions))
 
 const format = Schema.Literal("effect-gpu-pool recording")
 
-/** Whether it is the first line of a file, of this version or of another one. */
+/** Whether a value is the first line of a file, of this version or of another one. */
 export const isHeader = Schema.is(Schema.Struct({ format, version: Schema.Number }))
 
-/** What the first line says. Numbers that are infinite are texts there. */
+/** The first line. Infinite numbers are texts in it. */
 export const Header = Schema.toCodecJson(Schema.Struct({
   format,
   version: Schema.Literal(1),
@@ -141,13 +141,13 @@ export const Header = Schema.toCodecJson(Schema.Struct({
   facts: Facts
 }))
 
-/** Facts of a program, as the first line has them. */
+/** Validates the facts that a program gives, as those of the first line. */
 export const decodeFacts = Schema.decodeUnknownResult(Schema.toType(Facts))
 
 /** The columns as this version writes them. */
 export const columnsOfKinds = Object.fromEntries(kinds.map(({ fields, tag }) => [tag, fields.map(({ name }) => name)]))
 
-/** Facts without the members that a value has beside them. */
+/** Facts without the other members of the value. */
 export const factsOf = (
   { blocks, budgets, dropped, families, memories, reason, source, takenAt }: RecordingFacts
 ): RecordingFacts => ({ blocks, budgets, dropped, families, memories, reason, source, takenAt })

@@ -1,6 +1,6 @@
 /**
- * The inputs of a pool's machine, as a recording has them: what the row of each one says of what it is called with, and how a replay makes
- * that again of the row. The recorder and the exact replay know inputs by these tables alone.
+ * The inputs of a pool's machine, as a recording has them: how the arguments of each input are written to a row, and how a replay reads
+ * them from it. The recorder and the exact replay know inputs by these tables alone.
  *
  * @internal
  */
@@ -14,10 +14,10 @@ import type { Found } from "effect-gpu-pool/PoolObserver"
 import type { Account, Request } from "effect-gpu-pool/Request"
 import type { ChargedBudget } from "effect-gpu-pool/Reservation"
 
-/** Those that make a request known; `"made"` is said of one that ends before it was asked for. */
+/** The inputs that make a request known; `"made"` is for a request that ends before it was asked for. */
 export type Asking = "ask" | "askOnce" | "made" | "tooLarge"
 
-/** An input of the machine that makes a request known. It is no event: who reads events does not see it. */
+/** An input of the machine that makes a request known. It is no event: readers of events do not see it. */
 export interface Asked extends OfRequest {
   readonly _tag: "Asked"
   readonly what: Asking
@@ -29,23 +29,23 @@ export interface Asked extends OfRequest {
 
 /** A handler makes it. */
 export const inHandler = 1
-/** It is one of several that are wanted together. */
+/** It is a part of an `allocateAll`. */
 export const isPart = 2
 /** It waits if nothing fits. */
 export const waits = 4
 /** It is for an exclusive section. */
 export const isSection = 8
-/** The scope is closed that was to own its lease. */
+/** The scope that was to own its lease is closed. */
 export const ownerClosed = 16
 
-/** What the machine found where it looks outside of itself. */
+/** What the machine read from outside of itself. */
 export type Finding = Found | "elsewhere" | "lost" | "outer" | "queues" | "unusable"
 
-/** Another input of the machine, or what that found outside of itself. It is no event either. */
+/** Another input of the machine, or what it read from outside of itself. It is no event either. */
 export interface Input extends Happened {
   readonly _tag: "Input"
   readonly what: InputOfRequest | InputOfMemory | Finding
-  /** Of the request that it is of: the sum of {@link inHandler} and {@link ownerClosed}. */
+  /** The state of its request: the sum of {@link inHandler} and {@link ownerClosed}. */
   readonly how: number
   readonly request: number | undefined
   readonly value: number
@@ -57,43 +57,43 @@ export interface Input extends Happened {
   readonly why: string | undefined
 }
 
-/** What an input says, as far as it says that. */
+/** The columns that an input sets. */
 export interface InputFacts extends Partial<Pick<Input, "pool" | "queue" | "value" | "value2" | "value3" | "why">> {
   readonly budget?: ChargedBudget | undefined
 }
 
 type Arguments<K extends keyof PoolInputs> = Parameters<PoolInputs[K]>
 
-/** What an input of a request is called with besides that. */
+/** The arguments of an input after its request. */
 type Others<K extends keyof PoolInputs> = Arguments<K> extends [Request, ...infer Rest] ? Rest : never
 
-/** A replayed memory, where what rows name is found. */
+/** A replayed memory, in which the replay finds what rows name. */
 interface Memory extends AdmittedJobs {
   readonly machine: { readonly closed: boolean }
   /** A budget, or the memory itself, or its exclusive sections. */
   accountOf(row: Input): Account
   knownBudget(number: number | undefined): Budget
-  /** One of several pools on the memory, by its service and the number of its limit. */
+  /** One of several pools on the memory, by its service and its limit's number. */
   poolOf(name: string, budget: number | undefined): {
     readonly source: Arguments<"closePool">[0]
     readonly limit: Budget
   }
-  /** The held blocks to free until so many bytes are managed, or all of them, or those that were leased on one queue last. */
+  /** The held blocks to free: until only `to` bytes are managed, or all, or those that were last leased on one queue. */
   trimmed(to: number | undefined, queue: string | undefined): Arguments<"trim">[0]
   /** What the driver made for a request, or why it did not. */
   made(request: Request): Arguments<"driverAnswered">[1]
   refusal(why: string, capacity: number): GpuError
-  /** Others act within a step of the machine, until the recording says that it goes on. */
+  /** Replays what others did within a step of the machine, until the recording says that the step continues. */
   untilDone(): number
 }
 
-/** How a row says what an input is called with. */
+/** How the arguments of an input are written to a row, and read from it. */
 interface Coding<A extends ReadonlyArray<unknown>> {
   readonly write: (...args: A) => InputFacts
   readonly read: (row: Input, memory: Memory) => A
 }
 
-/** The second one of two that a value says; of an ending. */
+/** The bit of an ending's value that says that it was interrupted. */
 export const isInterrupted = 2
 
 const both = (first: boolean, second: boolean): number => Number(first) + 2 * Number(second)
@@ -122,13 +122,13 @@ const ending: Coding<[Ending]> = {
   ]
 }
 
-/** What the machine said last to a request, or what has happened to that since. */
+/** The last output of the machine for a request, or what has happened to the request since. */
 export type Expected = PoolOutput | "Asked" | "Answered" | "HandlersEnded"
 
-/** Whether the fiber, the driver or the handlers of a request may tell something next: a file may have anything. */
+/** Whether an input of a request is valid now. It may not be, since a file may have anything. */
 type MayCome = (request: Request, expected: Expected) => boolean
 
-/** What has happened to the request then: what the machine says, that it is over, or another thing. Without it nothing has. */
+/** What an input changes: `"Said"` for the machine's output, `"Over"` for the request's end, or what to expect next. Undefined: nothing. */
 type Next = Expected | "Said" | "Over"
 
 interface OfRequests<A extends ReadonlyArray<unknown>> {
@@ -149,7 +149,7 @@ const isCalling: MayCome = (request) => request.isCalling
 const isInQueue: MayCome = (request) => request.inQueue
 const isOpen: MayCome = (request) => !request.isOver
 
-/** Those that are called with a request first. */
+/** The inputs whose first argument is a request. */
 export const inputsOfRequests = {
   advance: ofRequest(
     nothing,
@@ -208,7 +208,7 @@ export type InputOfRequest = keyof typeof inputsOfRequests
 export const isOfRequest = (what: string): what is InputOfRequest => Object.hasOwn(inputsOfRequests, what)
 
 interface OfMemories<A extends ReadonlyArray<unknown>> extends Coding<A> {
-  /** Whether a recording can have it then: a file may have anything. */
+  /** Whether the input is valid now. It may not be, since a file may have anything. */
   readonly mayCome: (row: Input, memory: Memory) => boolean
 }
 
@@ -219,7 +219,7 @@ const ofMemory = <A extends ReadonlyArray<unknown>>(
 
 const hasBytes = ({ value }: Input): boolean => value >= 0
 
-/** All others but those that make a request known. */
+/** The other inputs, without those that make a request known. */
 export const inputsOfMemories: {
   readonly [K in Exclude<keyof PoolInputs, Asking | InputOfRequest>]: OfMemories<Arguments<K>>
 } = {
@@ -278,7 +278,7 @@ const findings: Record<Finding, true> = {
   unusable: true
 }
 
-/** All that rows of inputs can be of. */
+/** The names of all rows of inputs. */
 export const inputNames: ReadonlySet<string> = new Set(
   [inputsOfRequests, inputsOfMemories, findings].flatMap((all) => Object.keys(all))
 )

@@ -1,5 +1,5 @@
 /**
- * What a recording says of the memories of its events: how they were before the first one.
+ * The facts of a recording about the memories of its events: their state before the first one.
  *
  * @internal
  */
@@ -61,7 +61,7 @@ const blockOf = (memory: number, block: Block): RecordedBlock => ({
 
 const [leased, kept, released, freed] = (["Leased", "Kept", "Released", "Freed"] as const).map(placeOf)
 
-/** How the block of an event was before it; null where it was not there. */
+/** The state of an event's block before the event; null where the block did not exist. */
 const before = (row: EventRow, family: string | undefined): RecordedBlock | null => {
   const { kind, memory, values } = row
   if (kind === kept || (kind === leased && row.text(columns.detail) === "driver")) return null
@@ -77,8 +77,8 @@ const before = (row: EventRow, family: string | undefined): RecordedBlock | null
 }
 
 /**
- * The blocks before the first event that a ring has, of memories that are open or have closed. This needs no `BlockLedger`: the first
- * event of a block says how it was, and a block of no event is as it is now.
+ * The blocks before the first event of a ring, of memories that are open or have closed. This needs no `BlockLedger`: the first
+ * event of a block implies its state before, and a block without events was as it is now.
  */
 export const blocksBefore = (
   content: RingContent,
@@ -105,7 +105,7 @@ export const blocksBefore = (
   return Array.from(now.values()).sort((a, b) => a.block - b.block)
 }
 
-/** What the chunks know of each memory, budget or family: what the first of them says was so at first. */
+/** What the chunks know of each memory, budget or family: the first chunk that has one says how it was at first. */
 const firstOf = <K, V>(chunks: ReadonlyArray<EventChunk>, notes: (chunk: EventChunk) => Map<K, V>): Map<K, V> => {
   const all = new Map<K, V>()
   for (const chunk of chunks) {
@@ -114,7 +114,7 @@ const firstOf = <K, V>(chunks: ReadonlyArray<EventChunk>, notes: (chunk: EventCh
   return all
 }
 
-/** The memories of a ring's events, and those that are open. */
+/** The memories of a ring's events, and all open memories. */
 export const memoriesOf = ({ chunks }: RingContent, open: Iterable<ObservedMemory>): ReadonlyArray<RecordedMemory> => {
   const known = firstOf(chunks, ({ memories }) => memories)
   for (const memory of open) if (!known.has(memory.number)) known.set(memory.number, memoryFacts(memory))
@@ -135,7 +135,7 @@ export const familiesOf = ({ chunks }: RingContent): ReadonlyArray<RecordedFamil
       for (let at = 0; at < sizes.length; at += 4) {
         const noted = sizes.slice(at, at + 4) as unknown as FamilySizes
         const [size, , blockSize] = noted
-        // Under a lower limit a policy's blocks were smaller, and a replay knows limits by itself.
+        // A lower limit made blocks smaller; the largest size is kept, since a replay applies limits itself.
         if (blockSize > (known.get(size)?.[2] ?? 0)) known.set(size, noted)
       }
     }

@@ -28,8 +28,8 @@ import { RingPublisher } from "./RingPublisher.ts"
  */
 export interface RecorderOptions {
   /**
-   * How many events it keeps at least: of more, the newest. From 1 to 100,000,000; default 100,000. A hit or the end of its lease takes 4 bytes
-   * where one before said the same of the block, and any event some 40 to 60, without its texts: the default is 0.5 to 10 MB.
+   * How many of the newest events it keeps at least, from 1 to 100,000,000; default 100,000. A hit or the end of its lease takes 4 bytes
+   * where an earlier one said the same of the block, and any other event some 40 to 60, without its texts: the default is 0.5 to 10 MB.
    */
   readonly capacity?: number | undefined
 }
@@ -41,9 +41,9 @@ export interface RecorderOptions {
  * @since 0.1.0
  */
 export class Recorder extends Context.Service<Recorder, {
-  /** What it has now. */
+  /** Takes a snapshot of what it has now. */
   readonly takeUnsafe: (reason: RecordingFacts["reason"]) => Recording
-  /** Calls `f` whenever a request runs out of memory, before its error reaches the program. Returns the way to stop. */
+  /** Calls `f` whenever a request runs out of memory, before its error reaches the program. Returns a function that stops this. */
   readonly onRanOut: (f: () => void) => () => void
 }>()("effect-gpu-pool/Recorder") {}
 
@@ -66,15 +66,15 @@ export const capacityOf = (
   )
 }
 
-/** What follows it runs when this step of the event loop is over; cheaper than `queueMicrotask`, which makes an object of Node. */
+/** `then` on it runs at the end of this task of the event loop; cheaper than `queueMicrotask`, for which Node makes an object. */
 const resolved = Promise.resolve()
 
-/** How many events of one step of the event loop have the same time at most. */
+/** How many events of one task of the event loop get the same time at most. */
 const eventsPerTime = 64
 
 /**
- * The time, read once for the events of one step of the event loop: reading it costs as much as the rest of an event. A clock of a
- * test can be set within a step, and so it is read each time.
+ * The time, read once for the events of one task of the event loop: reading it costs as much as the rest of an event. A test clock can
+ * be set within a task, so it is read each time.
  */
 const nowOf = (clock: Clock.Clock): () => number => {
   if (clock !== Context.get(Context.empty(), Clock.Clock)) return () => clock.currentTimeMillisUnsafe()
@@ -133,8 +133,8 @@ export const record = (capacity: number): Effect.Effect<Recorder["Service"], nev
   })
 
 /**
- * Records what happens to the memory of all pools, from now on until it closes: those of the program, or of `PoolEvents.layer` where
- * that is provided. Fails with InvalidRequest for a capacity that is none.
+ * Records what happens to the memory of all pools until the layer closes: those of the program, or of `PoolEvents.layer` where
+ * that is provided. Fails with InvalidRequest for an invalid capacity.
  *
  * **Example** (What a program did with its memory)
  *
@@ -163,7 +163,7 @@ export const layer = (options?: RecorderOptions): Layer.Layer<Recorder, GpuError
   )
 
 /**
- * What the recorder has now: the last events, and the blocks that existed before the first of them. The recorder goes on.
+ * What the recorder has now: the last events, and the blocks that existed before the first of them. The recorder continues.
  *
  * @category recordings
  * @since 0.1.0

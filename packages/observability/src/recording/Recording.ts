@@ -1,5 +1,5 @@
 /**
- * What happened to the memory of a program, kept: the last events of its pools, with what is needed to understand them and
+ * A record of what happened to the memory of a program: the last events of its pools, with what is needed to understand them and
  * to replay them.
  *
  * @since 0.1.0
@@ -22,7 +22,7 @@ export type { Recording } from "./RecordingModel.ts"
 export { layerSaving, type SavingOptions } from "./SavingRecorder.ts"
 
 /**
- * The events of a recording, from the first to the last. Each is made when it is asked for. Throws a TypeError for what is no recording.
+ * The events of a recording, from the first to the last, made lazily. Throws a TypeError for a value that is no recording.
  *
  * @category getters
  * @since 0.1.0
@@ -48,7 +48,7 @@ const demandFacts = (facts: RecordingFacts): RecordingFacts => {
   throw new TypeError(`${operation}: the facts are none of a recording: ${checked.failure.message}`)
 }
 
-/** Each member of an event must be of its kind, or left out. */
+/** Each member of an event must have its type, or be left out. */
 const demandEvent = (event: PoolEvent): void => {
   demandMembers(operation, "an event", event, { _tag: "string", at: "number", memoryNumber: "number" })
   const kind = placeOf(event._tag)
@@ -65,7 +65,7 @@ const demandEvent = (event: PoolEvent): void => {
 
 const kindOf = (as: Field["as"], isText: boolean) => as === "yes or no" ? "boolean" : isText ? "string" : "number"
 
-/** They are one text, with commas between them. */
+/** Names are stored as one text, separated by commas. */
 const demandNames = (name: string, values: ReadonlyArray<unknown>): void => {
   const wrong = values.findIndex((value) => typeof value !== "string" || value === "" || value.includes(","))
   if (wrong < 0) return
@@ -73,8 +73,8 @@ const demandNames = (name: string, values: ReadonlyArray<unknown>): void => {
 }
 
 /**
- * A recording of events that a program has, such as one that was imported. Throws a TypeError for facts or events that are none, for an
- * event of a memory or a budget that the facts do not have, and for more than 256 budgets within each other: what it makes can be saved
+ * A recording of a program's own events, such as imported ones. Throws a TypeError for invalid facts or events, for an
+ * event of a memory or a budget that the facts do not have, and for budgets nested deeper than 256: what it makes can be saved
  * and loaded again.
  *
  * @category constructors

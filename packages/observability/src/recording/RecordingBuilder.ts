@@ -1,5 +1,5 @@
 /**
- * A recording that grows by one event at a time, for what comes from a file.
+ * Builds a recording from one event after the other, for those from a file.
  *
  * @internal
  */
@@ -11,7 +11,7 @@ import type { RecordingFacts } from "./RecordingFacts.ts"
 import type { Recording } from "./RecordingModel.ts"
 import { Texts } from "./Texts.ts"
 
-/** In words. The first chunk is small, so that a recording of few events is; further ones are as large as all before, up to this. */
+/** In words. The first chunk is small, for recordings of few events; each further one is as large as all before it, up to this. */
 const largestChunk = 65_536
 const smallestChunk = 1024
 
@@ -38,7 +38,7 @@ export class RecordingBuilder {
     if (!isInput(this.row.kind)) this.#length++
   }
 
-  /** From now on the texts of rows are these. */
+  /** Sets the texts of the rows that follow. */
   readTexts(texts: ReadonlyArray<string>): void {
     this.row.texts = new Texts()
     this.row.texts.read(texts)
@@ -59,7 +59,7 @@ export class RecordingBuilder {
     this.#last = undefined
   }
 
-  /** The recording of the events so far. The builder is not used any more then. */
+  /** The recording of the events so far. The builder must not be used afterwards. */
   build(facts: RecordingFacts): Recording {
     this.#end()
     return { ...facts, length: this.#length, chunks: this.#chunks }

@@ -19,27 +19,27 @@ export interface RecordedMemory {
   readonly label?: string | undefined
   /** The device, as errors name it. */
   readonly device: string
-  /** One pool's own, or a `DeviceMemory` that several share. */
+  /** `"pool"` for a pool's own memory, `"memory"` for a `DeviceMemory` that several share. */
   readonly kind: "pool" | "memory"
-  /** Its limit then; `Infinity` for none. */
+  /** Its limit before the first event; `Infinity` for none. */
   readonly maxBytes: number
   readonly maxHeldBytes: number
-  /** What its pool knew of the program, where it frees what that has outgrown. */
+  /** The options for outgrown blocks, where the pool frees those. */
   readonly outgrown?: OutgrownOptions | undefined
-  /** The bytes of the device, where it tells them. */
+  /** The bytes of the device's memory, where it reports them. */
   readonly deviceBytes?: number | undefined
-  /** The bytes of the largest buffer that the device makes, where that is known. */
+  /** The bytes of the largest buffer that the device can make, where that is known. */
   readonly maxBufferSize?: number | undefined
   readonly eviction?: EvictionPolicy | undefined
   readonly reuse?: ReusePolicy | undefined
-  /** After how many steps, from 1 to 1000, of how many milliseconds, from 0.001, idle blocks beyond so many bytes go. */
+  /** Idle blocks beyond `keepBytes` are freed after `steps` steps, 1 to 1000, of `stepMillis` milliseconds each, at least 0.001. */
   readonly idle?: { readonly steps: number; readonly keepBytes: number; readonly stepMillis: number } | undefined
   readonly maxBypasses: number
   readonly deadlockTimeoutMillis: number
 }
 
 /**
- * The blocks that can stand for each other, of one pool, and the sizes that were requested of them.
+ * The blocks of one pool that can stand for each other, and the sizes that were requested of them.
  *
  * @category models
  * @since 0.1.0
@@ -51,7 +51,7 @@ export interface RecordedFamily {
   readonly pool: string
   /** The name that events have for it. */
   readonly family: string
-  /** Whether a block is cleared for each lease. */
+  /** Whether blocks are cleared before each lease. */
   readonly clears: boolean
   /**
    * For each requested size, as the pool's size policy has it: the size rounded up to the granularity of the device, the block
@@ -60,7 +60,7 @@ export interface RecordedFamily {
   readonly sizes: ReadonlyArray<readonly [size: number, exactSize: number, blockSize: number, mostBorrowed: number]>
 }
 
-/** What tells a family from others. @internal */
+/** The key that identifies a family. @internal */
 export const keyOfFamily = (
   { family, memory, pool }: {
     readonly memory: number
@@ -81,9 +81,9 @@ export interface RecordedBudget {
   readonly memory: number
   readonly kind: "budget" | "pool"
   readonly label?: string | undefined
-  /** Bytes, when its first event was recorded. */
+  /** Its limit in bytes when its first event was recorded. */
   readonly maxBytes: number
-  /** The number of the budget around it. Up to 256 are within each other. */
+  /** The number of the budget around it. Budgets are nested at most 256 deep. */
   readonly parent?: number | undefined
 }
 
@@ -100,9 +100,9 @@ export interface RecordedBlock {
   /** Bytes. */
   readonly capacity: number
   readonly pool: string
-  /** Undefined where no event tells it. */
+  /** Undefined where no event names it. */
   readonly family?: string | undefined
-  /** Its lease then; it was held when there is none. */
+  /** Its lease before the first event; undefined for a held block. */
   readonly lease?: {
     /** Bytes that were requested. */
     readonly size: number
@@ -124,7 +124,7 @@ export interface RecordingFacts {
   readonly reason: "asked" | "outOfMemory" | "signal" | "imported" | "planned"
   /** When it was taken, in milliseconds since 1970. */
   readonly takenAt: number
-  /** How many events before the first one the recorder no longer had. */
+  /** How many events before the first one the recorder has dropped. */
   readonly dropped: number
   readonly memories: ReadonlyArray<RecordedMemory>
   readonly families: ReadonlyArray<RecordedFamily>

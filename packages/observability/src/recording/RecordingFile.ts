@@ -1,6 +1,6 @@
 /**
  * Recordings as files: JSON Lines. The first line has the facts and names the columns; then each event is an array, whose texts are
- * places in the last list of texts before it.
+ * indices into the last list of texts before it.
  *
  * @since 0.1.0
  */
@@ -65,8 +65,8 @@ function* piecesOf(recording: Recording): Generator<string, void> {
 }
 
 /**
- * A recording as text, in pieces of whole lines: JSON Lines. The first line says the version, the facts, and the columns of each kind of
- * event. An event is an array of its kind, its time, its memory and its columns, where a text is a place in the `"texts"` before it. Fails
+ * A recording as text, in pieces of whole lines: JSON Lines. The first line has the version, the facts, and the columns of each kind of
+ * event. An event is an array of its kind, its time, its memory and its columns, where a text is an index into the `"texts"` before it. Fails
  * with InvalidRequest for what is no recording.
  *
  * @category files
@@ -81,12 +81,12 @@ export const toLines = (recording: Recording): Stream.Stream<string, GpuError> =
 const operation = "Recording.fromLines"
 const hint = "Read a file that Recording.save has written, whole and unchanged."
 
-/** What the lines of a kind of event have. */
+/** The layout of the lines of a kind of event. */
 interface Shape {
   readonly kind: number
-  /** What follows its kind, its time and its memory. */
+  /** The fields after its kind, its time and its memory. */
   readonly fields: ReadonlyArray<Field>
-  /** The columns that a file of an earlier version does not have. */
+  /** The columns that files of an earlier version lack. */
   readonly missing: ReadonlyArray<number>
 }
 
@@ -198,7 +198,7 @@ class Reader implements TextReader<Recording> {
 
 /**
  * Reads the text that {@link toLines} writes, whole or in pieces of any length. Fails with InvalidRequest, which names the line, for a
- * text that is no whole recording of this version.
+ * text that is no complete recording of this version.
  *
  * @category files
  * @since 0.1.0
@@ -210,7 +210,7 @@ export const fromLines = <E = never, R = never>(
 let parts = 0
 
 /**
- * Writes a recording to a file, as {@link toLines} says. The file is there only when it is whole. Fails
+ * Writes a recording to a file, in the format of {@link toLines}. The file appears only when it is complete. Fails
  * with InvalidRequest for what is no recording.
  *
  * @category files
@@ -224,7 +224,7 @@ export const save = (
     const problem = recordingProblem("Recording.save", recording)
     if (problem !== undefined) return yield* problem
     const files = yield* FileSystem.FileSystem
-    // Several may be written to one path at a time: the last one stays, and each is whole.
+    // Several may be written to one path at a time: the last one wins, and each is complete.
     const part = `${path}.${++parts}.part`
     yield* Stream.run(Stream.encodeText(toLines(recording)), files.sink(part)).pipe(
       Effect.andThen(files.rename(part, path)),
@@ -233,7 +233,7 @@ export const save = (
   }).pipe(Effect.withSpan("Recording.save", { attributes: { "file.path": path } }))
 
 /**
- * Reads a recording from a file. Fails with InvalidRequest for a file that is none.
+ * Reads a recording from a file. Fails with InvalidRequest for a file that is no recording.
  *
  * @category files
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * A recording that a running program hands out.
+ * Serves the recording of a running program over HTTP.
  *
  * @since 0.1.0
  */
@@ -16,13 +16,13 @@ import { Recorder } from "./Recorder.ts"
 import { toLines } from "./RecordingFile.ts"
 
 /**
- * Where a program hands out its recording.
+ * Where a program serves its recording.
  *
  * @category models
  * @since 0.1.0
  */
 export interface HttpOptions {
-  /** Of the route, from its slash on; `/recording` without it. */
+  /** The path of the route, with its leading slash. Default: `/recording`. */
   readonly path?: HttpRouter.PathInput | undefined
 }
 
@@ -40,9 +40,9 @@ const pathOf = (options: HttpOptions): HttpRouter.PathInput | GpuError => {
 }
 
 /**
- * Adds a route to the program's HTTP server by which it hands out what its recorder has, at each request anew, as the text of a file:
- * `effect-gpu-pool view http://localhost:3000/recording --serve` shows the running program. What it tells are labels, sizes and places
- * in the program, so add it to a server that only those can reach who may know them. Fails with InvalidRequest for a path that is none.
+ * Adds a route to the program's HTTP server that answers each request with what the recorder has now, as the text of a file:
+ * `effect-gpu-pool view http://localhost:3000/recording --serve` shows the running program. The answer has labels, sizes and places
+ * in the program, so only add it to a server whose clients may know them. Fails with InvalidRequest for an invalid path.
  *
  * **Example** (A server that hands out its recording)
  *

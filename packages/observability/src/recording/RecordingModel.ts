@@ -24,11 +24,11 @@ export interface Recording extends RecordingFacts {
   readonly chunks: ReadonlyArray<EventChunk>
 }
 
-/** What its events say of its memories, by their numbers. @internal */
+/** The names that its events have for memories, by number. @internal */
 export const namesOf = ({ memories }: RecordingFacts): ReadonlyMap<number, MemoryNames> =>
   new Map(memories.map((memory) => [memory.number, memory]))
 
-/** When it begins: the time of its first event. @internal */
+/** The time of its first event. @internal */
 export const startOf = (recording: Recording): number => {
   const reader = new EventReader(recording)
   return reader.next() ? reader.row.at : recording.takenAt
@@ -39,7 +39,7 @@ const isRecording = (value: unknown): value is Recording =>
   ["chunks", "memories", "families", "budgets", "blocks"].every((name) => Array.isArray(Reflect.get(value, name))) &&
   (Reflect.get(value, "chunks") as ReadonlyArray<unknown>).every((chunk) => chunk instanceof EventChunk)
 
-/** Programs without types can pass anything. @internal */
+/** Why a value is no recording, or `undefined`. @internal */
 export const recordingProblem = (
   operation: string,
   value: unknown,

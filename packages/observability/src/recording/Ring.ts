@@ -1,12 +1,12 @@
 /**
- * The last events, in chunks. A chunk that is full and whose events are too old is filled again, unless a snapshot has it.
+ * The last events, in chunks. A full chunk whose events are too old is reused, unless a snapshot has it.
  *
  * @internal
  */
 import { EventChunk } from "./EventChunk.ts"
 import type { Events } from "./EventReader.ts"
 
-/** Few enough that the ring is never much larger than asked for, and many enough that little is said again in the next chunk. */
+/** Few enough that the ring is never much larger than its capacity, and enough that chunks repeat little. */
 const wordsPerChunk = (capacity: number): number => Math.min(65_536, Math.max(512, Math.ceil(capacity / 2)))
 
 /** What a snapshot has of a ring. */
@@ -15,12 +15,12 @@ export interface RingContent extends Events {
 }
 
 export class Ring {
-  /** How many events it has at least, once so many have happened: less only where there are very many inputs for each. */
+  /** How many events it has at least, once that many have happened: fewer only where each has very many inputs. */
   readonly capacity: number
   readonly #chunks: Array<EventChunk>
   readonly #inSnapshots = new WeakSet<EventChunk>()
   #last: EventChunk
-  /** How many events the chunks before the last one have, and count for. */
+  /** How many events the chunks before the last one have, and how many they count for. */
   #full = 0
   #weight = 0
   #dropped = 0
@@ -31,7 +31,7 @@ export class Ring {
     this.#chunks = [this.#last]
   }
 
-  /** The chunk that the next event goes to. */
+  /** The chunk for the next event. */
   open(): EventChunk {
     return this.#last.hasRoom ? this.#last : this.#next()
   }
@@ -45,7 +45,7 @@ export class Ring {
     return this.#last
   }
 
-  /** Drops chunks as long as the others have enough events. Returns one that can be filled again. */
+  /** Drops chunks as long as the others have enough events. Returns one that can be reused. */
   #drop(): EventChunk | undefined {
     let unused: EventChunk | undefined
     const isSpare = ({ length, weight }: EventChunk): boolean =>

@@ -1,5 +1,5 @@
 /**
- * Writes what a memory tells into a ring. Hits and the ends of leases, which happen the most, make no event on the way.
+ * Writes what a memory publishes into a ring. Hits and ends of leases, which are the most frequent, are written without an event object.
  *
  * @internal
  */
@@ -25,26 +25,26 @@ import { keyOfFamily } from "./RecordingFacts.ts"
 import type { Ring } from "./Ring.ts"
 import { fixedPlaces } from "./Texts.ts"
 
-/** Looking up a name that varies is slow, and mostly it is this one. */
+/** The usual reason, since a lookup by a name that varies is slow. */
 const { scopeClosed } = fixedPlaces
 
-/** How many leases it knows at most: what it does not know is written as if it were the first. A power of two. */
+/** The most leases that it remembers; any other is written as if it were new. A power of two. */
 const mostKnown = 4096
 
-/** Leases of one block, size and label have one slot, and others mostly have others. */
+/** A hash: leases of equal block, size and label have one slot, and others mostly have other slots. */
 const slotOf = (block: number, { label, size }: Lease): number =>
   (block ^ size ^ (label === undefined ? 0 : label.length)) & mostKnown - 1
 
-/** What a lease says, and where the row is that says it: mostly another lease of the block says the same. */
+/** What a lease says, and where its row is: the next lease of the block mostly says the same. */
 class KnownLease {
   block = 0
   size = 0
   label: string | undefined = undefined
   callSite: string | undefined = undefined
-  /** The place of the row, in a filling of a chunk. */
+  /** The index of the row, in a filling of a chunk. */
   place = 0
   filling = 0
-  /** What is told of a hit besides; undefined for what was more than a hit. */
+  /** How the hit was served; undefined for a lease that was no plain hit. */
   from: Origin | undefined = undefined
   wait = 0
 
@@ -54,7 +54,7 @@ class KnownLease {
   }
 }
 
-/** What a filling of a chunk has of a family: its sizes, and some of them, each at its remainder. */
+/** The sizes of a family that a filling of a chunk has; `known` is a cache of them, indexed by the size's remainder. */
 interface NotedFamily {
   readonly sizes: Array<number>
   readonly known: Float64Array
@@ -67,11 +67,11 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
   readonly #ring: Ring
   readonly #onRanOut: () => void
   readonly #row = new EventRow()
-  /** By their slots. */
+  /** Remembered leases, by slot. */
   readonly #known: Array<KnownLease | undefined> = Array.from({ length: mostKnown })
-  /** Where the row is that was written last, of those that are more than a word. */
+  /** The index of the row that was written last, of those longer than a word. */
   #place = 0
-  /** What this filling of a chunk has of families, and the family that was asked for last. */
+  /** The current filling of a chunk, the families that it has, and the family of the last request. */
   #filling = 0
   readonly #families = new Map<Family, NotedFamily>()
   #family: Family | undefined = undefined
@@ -87,7 +87,7 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
     this.#inputs = new InputRecorder(this, memory)
   }
 
-  /** The notes are in the chunk of their event: a recording may have no other. */
+  /** Adds an event, with the facts about its family and budgets to the same chunk: a recording may have no other. */
   #add(event: PoolEvent | Asked | Input, about: Parameters<Tell<LeaseRequest>>[1]): void {
     const chunk = this.#open()
     if (about?.budget !== undefined) this.#noteBudgets(chunk, about.budget)
@@ -143,7 +143,7 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
   }
 
   override released(lease: Lease, block: Block, why: Released["why"]): void {
-    // Only then does the machine look outside of itself in this step.
+    // Otherwise the machine reads nothing outside of itself in this step.
     if (this.#memory.machine.listens) this.#inputs.note()
     if (!block.value.recyclable) this.input("unusable", undefined, { value: block.number })
     const chunk = this.#ring.open()
@@ -160,7 +160,7 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
 
   override limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void {
     super.limitChanged(budget, from, to)
-    // A policy's block that was over the limit may not be so now: sizes are noted anew.
+    // The limit bounds the size policy's blocks, so sizes are noted again.
     this.#forgetFamilies()
   }
 
@@ -169,7 +169,7 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
     this.#family = undefined
   }
 
-  /** The row that was written last says what this lease does. */
+  /** Remembers that the row that was written last says what this lease says. */
   #know(block: number, lease: Lease, from: Origin | undefined, wait: number): void {
     const known = this.#known[slotOf(block, lease)] ??= new KnownLease()
     known.block = block
@@ -182,7 +182,7 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
     known.wait = wait
   }
 
-  /** The chunk that the next event goes to, which knows this memory. */
+  /** The chunk for the next event. It gets the facts of this memory. */
   #open(): EventChunk {
     const chunk = this.#ring.open()
     if (chunk.filling === this.#filling) return chunk
@@ -193,7 +193,7 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
     return chunk
   }
 
-  /** Notes what must be known of a family and a size to serve a request again. */
+  /** Notes what a replay needs to know of a family and a size to serve the request again. */
   #note(chunk: EventChunk, source: PoolSource, family: Family, size: number): void {
     if (family !== this.#family) this.#noteFamily(chunk, source, family)
     const { known, sizes } = this.#noted!

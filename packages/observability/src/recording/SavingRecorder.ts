@@ -1,5 +1,5 @@
 /**
- * A recorder that writes files when it matters: when a program first runs out of memory, and on a signal.
+ * A recorder that writes files: when a program first runs out of memory, and on a signal.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ import { capacityOf, record, Recorder, type RecorderOptions } from "./Recorder.t
 import { save } from "./RecordingFile.ts"
 import type { Recording } from "./RecordingModel.ts"
 
-/** Signals that a program may take for its own. */
+/** Signals that a program may handle. */
 const signals = ["SIGUSR2", "SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"] as const
 
 /**
@@ -31,7 +31,7 @@ const signals = ["SIGUSR2", "SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"
  * @since 0.1.0
  */
 export interface SavingOptions extends RecorderOptions {
-  /** The folder of the files. It is made if it is not there. */
+  /** The folder of the files. It is made if it does not exist. */
   readonly directory: string
   /** Whether it writes a file when a request first runs out of memory; one that is larger than a limit does not. Default: true. */
   readonly atOutOfMemory?: boolean | undefined
@@ -55,7 +55,7 @@ const read = (given: SavingOptions): (SavingOptions & { readonly capacity: numbe
   return isGpuError(checked) ? checked : { ...options, directory, capacity: checked }
 }
 
-/** As far as engines have it. */
+/** The part of `process` that runtimes share. */
 interface Signals {
   readonly on: (signal: string, f: () => void) => unknown
   readonly off: (signal: string, f: () => void) => unknown
@@ -85,14 +85,14 @@ interface Named {
   readonly recording: Recording
 }
 
-/** Files of one folder are in the order in which they were taken, and none has the name of another. */
+/** Names a file: names in one folder sort by the time of their recordings, and are unique. */
 const named = (recording: Recording): Named => {
   const pid: unknown = Reflect.get(Object(Reflect.get(globalThis, "process")), "pid")
   const time = new Date(recording.takenAt).toISOString().replaceAll(":", "-")
   return { recording, name: `gpu-memory-${time}-${String(pid ?? "page")}-${++count}-${recording.reason}.jsonl` }
 }
 
-/** Writes what it is given, one recording after the other, and all of it before the scope has closed. */
+/** Writes recordings one after the other. The scope closes after the last one is written. */
 const writer = Effect.fnUntraced(function*(directory: string) {
   const files = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
@@ -104,7 +104,7 @@ const writer = Effect.fnUntraced(function*(directory: string) {
       save(recording, path),
       Effect.logInfo(`${recording.length} events of GPU memory are in ${path}`)
     )
-    // Nobody waits for the file: the log is where the program's people look.
+    // No caller waits for the file, so errors are logged.
     return Effect.catch(
       saved,
       (error) => Effect.logError(`The events of GPU memory could not be written to ${path}`, error)
@@ -117,7 +117,7 @@ const writer = Effect.fnUntraced(function*(directory: string) {
   }
 })
 
-/** Of those that wait to be written only the last one: whoever sends signals without an end must not fill the host's memory. */
+/** Keeps only the last recording that waits to be written: a flood of signals must not fill the host's memory. */
 const lastOf = (write: (next: () => Named) => void): (named: Named) => void => {
   let last: Named | undefined
   const next = (): Named => {
@@ -153,10 +153,10 @@ const make = Effect.fnUntraced(function*(given: SavingOptions) {
 
 /**
  * Records as `Recording.layer` does, and writes a file when a request first runs out of memory, and at each signal. A file has
- * the events up to that moment; it is there before the layer has closed, and its name is logged. Of signals that come while another
- * file is written, the last one has a file. What cannot be written is logged as an error.
+ * the events up to that moment; it is written before the layer has closed, and its name is logged. Of signals that arrive while another
+ * file is written, only the last gets a file. A file that cannot be written is logged as an error.
  *
- * Fails with InvalidRequest for options that are none, with Unsupported for a signal where the runtime has none, and with a
+ * Fails with InvalidRequest for invalid options, with Unsupported for a signal where the runtime has no signals, and with a
  * PlatformError for a folder that cannot be made.
  *
  * **Example** (A service that leaves evidence)

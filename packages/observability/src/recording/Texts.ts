@@ -1,23 +1,22 @@
 /**
- * Texts, each once, and their places.
+ * A table of distinct texts and their indices.
  *
  * @internal
  */
 
-/** Texts that hits and the ends of leases say: they have the same places everywhere, so that nobody looks for them. */
+/** Texts of hits and of ends of leases: they have the same index in every table, so that no lookup is needed. */
 const fixed = ["held", "borrowed", "driver", "scopeClosed", "released", "poolClosed", "parentReleased"] as const
 
-/** The places of {@link fixed}. */
+/** The indices of {@link fixed}. */
 export const fixedPlaces = Object.fromEntries(fixed.map((text, at) => [text, at + 1])) as {
   readonly [T in typeof fixed[number]]: number
 }
 
-/** Place 0 is for none. */
+/** Index 0 is for none. */
 export class Texts {
   readonly all: Array<string | undefined>
   readonly #places = new Map<string, number>()
 
-  /** It begins with these. */
   constructor(all: ReadonlyArray<string | undefined> = [undefined, ...fixed]) {
     this.all = all.slice()
     all.forEach((text, place) => text === undefined || this.#places.set(text, place))
@@ -31,7 +30,7 @@ export class Texts {
     return this.all.push(text) - 1
   }
 
-  /** From now on it has these, at these places. */
+  /** Replaces all texts by these. */
   read(texts: ReadonlyArray<string>): void {
     this.all.length = 1
     this.#places.clear()

@@ -1,18 +1,18 @@
 /**
- * Where the blocks of a memory are drawn: drivers do not tell their addresses, so each is put into the lowest gap that is
- * large enough. Gaps between blocks are then drawn as such.
+ * Where the blocks of a memory are drawn: drivers do not tell their addresses, so each block is placed in the lowest gap that is
+ * large enough. Remaining gaps are drawn as gaps.
  *
  * @internal
  */
 import { notBelow } from "../Bisection.ts"
 
-/** More gaps are not looked at: a block is put above all others then. */
+/** The most gaps that are searched: then a block is placed above all others. */
 const mostLooks = 256
 
 export class Addresses {
   readonly #starts: Array<number> = []
   readonly #sizes: Array<number> = []
-  /** The bytes from address 0 to the end of the highest block there ever was. */
+  /** The bytes from address 0 to the highest end that a block has had. */
   height = 0
   /** Where the highest block ends now. */
   #top = 0
@@ -51,7 +51,7 @@ export class Addresses {
     this.#remove(last)
   }
 
-  /** Joins a gap with the next one, if they touch. */
+  /** Merges a gap with the next one, if they touch. */
   #join(at: number): void {
     if (at + 1 >= this.#starts.length || this.#starts[at]! + this.#sizes[at]! !== this.#starts[at + 1]) return
     this.#sizes[at]! += this.#sizes[at + 1]!

@@ -1,5 +1,5 @@
 /**
- * The document of the viewer: one file with everything in it, which loads nothing.
+ * The document of the viewer: one self-contained file, which loads nothing.
  *
  * @internal
  */
@@ -9,7 +9,7 @@ const named: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">"
 
 const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => named[character]!)
 
-/** Where the page asks for what is new, and how many milliseconds after an answer it asks again. */
+/** The address at which the page asks for newer data, and how many milliseconds after an answer it asks again. */
 export interface Live {
   readonly address: string
   readonly refresh: number
@@ -18,14 +18,14 @@ export interface Live {
 const attributesOf = ({ address, refresh }: Live): string =>
   ` data-live="${escaped(address)}" data-refresh="${refresh}"`
 
-/** Only the script and the styles of this file, whatever stands in a recording; and nothing from elsewhere. */
+/** Allows the script and the styles of this file alone, whatever a recording contains, and nothing from elsewhere. */
 const policyOf = (live: Live | undefined): string =>
   `default-src 'none'; script-src '${scriptHash}'; style-src '${styleHash}'; img-src data:; ` +
   `base-uri 'none'; form-action 'none'${live === undefined ? "" : "; connect-src 'self'"}`
 
 /**
- * Recordings stand in it as base64, which has no character that ends an element. With an address for `live` it asks there for what
- * is new.
+ * Recordings are embedded as base64, which has no character that ends an element. With an address for `live` the page asks there for
+ * newer data.
  */
 export const documentOf = (title: string, recordings: ReadonlyArray<string>, live: Live | undefined): string =>
   [

@@ -1,6 +1,6 @@
 /**
- * A timeline as bytes, for the page to read back. The bytes of numbers are stored by their place in the number, all first ones
- * and so on, since those of sizes, times and places are much alike: that makes compressed files a third as large.
+ * Serializes a timeline for the page. The bytes of numbers are stored by significance, first the first byte of every number and so on:
+ * neighbours are then much alike, which makes compressed files a third as large.
  *
  * @internal
  */
@@ -35,7 +35,7 @@ const columnsOf = (timeline: Timeline): ReadonlyArray<readonly [path: ReadonlyAr
 
 const rawOf = (column: Column): Uint8Array => new Uint8Array(column.buffer, column.byteOffset, column.byteLength)
 
-/** A matrix of bytes with its columns as rows: numbers as their bytes place after place, and back. */
+/** Transposes a matrix of bytes: from numbers to their bytes by significance, and back. */
 const transposed = (bytes: Uint8Array, rows: number): Uint8Array => {
   const turned = new Uint8Array(bytes.length)
   for (let row = 0, from = 0; row < rows; row++) {

@@ -1,5 +1,5 @@
 /**
- * Reads what the viewer draws from a recording. What names an unknown block is counted, not drawn.
+ * Reads what the viewer draws from a recording. Events of an unknown block are counted, not drawn.
  *
  * @internal
  */
@@ -29,7 +29,7 @@ class Reader {
   readonly #byNumber = new Map<number, Memory>()
   readonly #times = floats()
   readonly #kind = bytes()
-  /** Leases and blocks by their places in the ledger. */
+  /** Leases and blocks by their indices in the ledger. */
   readonly #leases = {
     start: integers(),
     end: integers(),
@@ -60,7 +60,7 @@ class Reader {
   readonly #failures: Array<Failure> = []
   readonly #turns: Array<Turn> = []
   #strays = 0
-  /** After the event that is being read. */
+  /** The state after the event that is being read. */
   #state = 0
 
   readonly #follower: BlockFollower = {
@@ -194,7 +194,7 @@ class Reader {
     }
   }
 
-  /** Puts the blocks of each memory over those of the memories before it. */
+  /** Places the blocks of each memory above those of the memories before it. */
   #stacked(): ReadonlyArray<DrawnMemory> {
     const floors: Array<number> = []
     let height = 0
@@ -212,7 +212,7 @@ class Reader {
 const values = (columns: Record<string, { all(): Float64Array | Int32Array }>): object =>
   Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column.all()]))
 
-/** What has not ended lasts to the end. */
+/** Makes what has not ended last to the end. */
 const ended = <A extends { readonly end: Int32Array }>(columns: A, end: number): A => {
   for (let at = 0; at < columns.end.length; at++) if (columns.end[at] === -1) columns.end[at] = end
   return columns

@@ -1,5 +1,5 @@
 /**
- * What the viewer draws of a recording: its events in time, and of them leases, blocks, waits and failures, each with the
+ * What the viewer draws of a recording: its events in time, and its leases, blocks, waits and failures, each with the
  * states between which it lasts. State 0 is before the first event, and state `i + 1` after event `i`; what lasts beyond
  * the last event ends at the state after the last one.
  *
@@ -9,14 +9,14 @@ import type { RecordingFacts } from "../recording/Recording.ts"
 
 /** Columns of numbers, one entry for each thing. */
 export interface Leases {
-  /** The state it begins at, 0 where that was before the first event; and the one it ends at. */
+  /** The state at which it begins, 0 where that was before the first event; then the state at which it ends. */
   readonly start: Int32Array
   readonly end: Int32Array
   /** Bytes that were requested. */
   readonly size: Float64Array
-  /** Its place among the blocks. */
+  /** The index of its block. */
   readonly block: Int32Array
-  /** Places among the texts. */
+  /** Indices of texts. */
   readonly label: Int32Array
   readonly site: Int32Array
 }
@@ -26,9 +26,9 @@ export interface Blocks {
   readonly end: Int32Array
   /** Bytes. */
   readonly capacity: Float64Array
-  /** Where it is drawn: its first byte, over those of its memory. */
+  /** The address at which it is drawn, in its memory. */
   readonly address: Float64Array
-  /** Its place among the memories. */
+  /** The index of its memory. */
   readonly memory: Int32Array
   readonly pool: Int32Array
   readonly family: Int32Array
@@ -45,7 +45,7 @@ export interface Waits {
   readonly served: Int32Array
 }
 
-/** A memory as it is named, and its limit before the first event; null for none. */
+/** A memory's names, and its limit before the first event; null for none. */
 export interface DrawnMemory {
   readonly name: string
   readonly device: string
@@ -67,7 +67,7 @@ export interface Failure {
   readonly heldBytes: number
 }
 
-/** A change of a limit of a memory, or what ended a device or a memory. */
+/** A change of a limit of a memory, or the end of a device or a memory. */
 export interface Turn {
   readonly state: number
   readonly memory: number
@@ -82,10 +82,10 @@ export interface TimelineFacts {
   readonly reason: RecordingFacts["reason"]
   readonly takenAt: number
   readonly dropped: number
-  /** Events of blocks that the recording does not know, and so not drawn. */
+  /** How many events are of blocks that the recording does not know, and so not drawn. */
   readonly strays: number
   readonly memories: ReadonlyArray<DrawnMemory>
-  /** Place 0 is for none. */
+  /** Index 0 is for none. */
   readonly texts: ReadonlyArray<string>
   readonly failures: ReadonlyArray<Failure>
   readonly turns: ReadonlyArray<Turn>

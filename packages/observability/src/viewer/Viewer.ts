@@ -1,5 +1,5 @@
 /**
- * A recording as a page to look at: memory over time, blocks and the gaps between them, and who has how much at any moment.
+ * A recording as a web page: memory over time, blocks and the gaps between them, and who has how much at any moment.
  *
  * @since 0.1.0
  */
@@ -23,18 +23,18 @@ import type { Timeline } from "./Timeline.ts"
  * @since 0.1.0
  */
 export interface HtmlOptions {
-  /** The heading of the page. Without one it says what made the recording. */
+  /** The heading of the page. Default: what made the recording. */
   readonly title?: string | undefined
   /** Another run, drawn over the first one: both begin at their first event. */
   readonly compareWith?: Recording | undefined
   /** The heading of the other run. */
   readonly compareTitle?: string | undefined
   /**
-   * Where the page asks for the recording again, to show a running program: an address of the server that it comes from, which
-   * answers with {@link data}. Such a page must come from a server.
+   * The address at which the page fetches the recording again, to show a running program: an address of the server that serves the
+   * page, which answers with {@link data}. Such a page does not work from a file.
    */
   readonly live?: string | undefined
-  /** How long the page waits after an answer of `live` before it asks again. Default: 1 second. */
+  /** How long the page waits after an answer before it asks at `live` again. Default: 1 second. */
   readonly refresh?: Duration.Input | undefined
 }
 
@@ -46,7 +46,7 @@ const textProblem = (name: string, value: unknown): GpuError | undefined =>
     ? undefined
     : invalidRequest(operation, `${name} ${formatted(value)} is no text`, "Pass a string, or leave it out.")
 
-/** Milliseconds between an answer and the next question. */
+/** Milliseconds between an answer and the next request. */
 const refreshOf = ({ refresh = "1 second" }: HtmlOptions): number | GpuError => {
   const duration = Option.map(Duration.fromInput(refresh), Duration.toMillis)
   return Option.isSome(duration) && duration.value > 0 && duration.value < 2 ** 31
@@ -65,7 +65,7 @@ const titleOf = ({ reason, source }: Recording): string =>
 
 const embedded = (timeline: Timeline): Promise<string> => compressed(pack(timeline)).then(Base64.encode)
 
-/** What is drawn of the recording, and of the other one. */
+/** The timelines of the recording, and of the other one. */
 const timelinesOf = (recording: Recording, title: string, options: HtmlOptions): ReadonlyArray<Timeline> => {
   const { compareTitle, compareWith } = options
   const first = readTimeline(recording, title)
@@ -73,12 +73,12 @@ const timelinesOf = (recording: Recording, title: string, options: HtmlOptions):
 }
 
 /**
- * A page about a recording, as the text of one HTML file: it has everything in it, loads nothing, and opens from a disk. It draws
- * memory over time as the leases of each label, call site or size over each other, with the limit; blocks, what of them is leased, and
- * the gaps between them; each request that ran out of memory, with what was tried, or that was larger than a limit; requests that wait; and, at the moment where its
- * cursor stands, who has how many bytes.
+ * A page about a recording, as the text of one self-contained HTML file, which loads nothing and opens from a disk. It draws
+ * memory over time as the stacked leases of each label, call site or size, with the limit; blocks, what of them is leased, and
+ * the gaps between them; each request that ran out of memory, with what was tried, or that was larger than a limit; requests that wait;
+ * and who has how many bytes at its cursor.
  *
- * A text of about 100 kB, and 5 to 10 bytes more for each event. Fails with InvalidRequest for what is no recording.
+ * The text has about 100 kB, and 5 to 10 bytes more for each event. Fails with InvalidRequest for a value that is no recording.
  *
  * **Example** (A page of what a program does)
  *
@@ -120,7 +120,7 @@ export const html = (recording: Recording, options: HtmlOptions = {}): Effect.Ef
   })
 
 /**
- * What a page of {@link html} with `live` asks for: the recording as it is drawn, compressed with gzip. The server sends these bytes
+ * What a page of {@link html} with `live` asks for: the data that it draws, compressed with gzip. The server sends these bytes
  * as they are, without `content-encoding`.
  *
  * Fails with InvalidRequest for what is no recording.

@@ -1,5 +1,5 @@
 /**
- * The page: its parts, and what one of them changes in the others.
+ * The page: its parts, and how they change each other.
  *
  * @internal
  */
@@ -20,16 +20,16 @@ import { Runs } from "./Runs.ts"
 import { Theme } from "./Theme.ts"
 import { type Cursor, Viewport } from "./Viewport.ts"
 
-/** What tests ask the page for. */
+/** What tests read from the page. */
 export interface Shown {
   readonly view: View
   readonly cursor: Cursor
   readonly groups: ReadonlyArray<string>
   /** How many events the recording has. */
   readonly events: number
-  /** The plot of memory, in pixels of its canvas; and how many bytes are as high as it. */
+  /** The plot of memory, in pixels of its canvas, and the bytes that its height stands for. */
   readonly plot: Plot
-  /** What the last frame drew, and how many values it looked at to do so. */
+  /** What the last frame drew, and how many values it read for that. */
   readonly drawn: { readonly points: number; readonly rectangles: number; readonly looks: number }
   /** How long the script took for the last frames, in milliseconds. */
   readonly frames: ReadonlyArray<number>
@@ -66,7 +66,7 @@ export class App {
     this.#sight.begin()
   }
 
-  // What people do
+  // Actions of the user
 
   readonly #commands: Commands = {
     groupBy: (by) => this.#choose({ by }),
@@ -110,14 +110,14 @@ export class App {
     this.#redraw()
   }
 
-  /** Takes a newer recording of the first run. */
+  /** Replaces the first run by a newer recording. */
   update(timeline: Timeline): void {
     this.#sight.keep(() => this.#runs.renew(timeline))
     this.#controls.show(timeline)
     this.#redraw()
   }
 
-  // What is drawn
+  // Drawing
 
   #redraw(): void {
     this.#heading.replaceChildren(...headingOf(this.#runs.first, this.#runs.second))

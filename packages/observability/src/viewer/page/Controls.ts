@@ -95,7 +95,7 @@ export class Controls {
     if (from !== undefined && to !== undefined && from < to) this.#commands.zoomTo(from, to)
   }
 
-  /** Has what a recording needs. */
+  /** Shows the controls that this recording needs. */
   show({ failures, memories }: TimelineFacts): void {
     for (const of of this.#ofFailures) of.hidden = failures.length === 0
     this.#ofMemories.hidden = memories.length < 2

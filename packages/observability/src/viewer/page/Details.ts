@@ -1,5 +1,5 @@
 /**
- * What there is at the cursor, in words: the event, totals, who has how much, which requests wait, and how a request ran out of memory.
+ * Describes the moment at the cursor: the event, totals, who has how much, which requests wait, and how a request ran out of memory.
  *
  * @internal
  */
@@ -13,9 +13,9 @@ import type { Holder, WaitingRequest } from "./model/Moment.ts"
 /** A row of the table of holders. */
 export interface HolderRow extends Holder {
   readonly group: number
-  /** How long the oldest lease has been there, in milliseconds. */
+  /** The age of the oldest lease, in milliseconds. */
   readonly age: number
-  /** What the other run has there; undefined without one. */
+  /** The bytes in the other run; undefined without one. */
   readonly other: number | undefined
 }
 
@@ -81,7 +81,7 @@ export const factList = (facts: ReadonlyArray<readonly [name: string, text: stri
     ...facts.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, text)))
   )
 
-/** What errors call the steps. Recordings of other programs may have others. */
+/** The names that errors have for the steps. Recordings of other programs may have other steps. */
 const stepsTried: ReadonlyMap<string, string> = new Map([
   ["bin", "a held block of its size"],
   ["borrow", "a larger held block"],
@@ -108,7 +108,7 @@ export const failureText = (failure: Failure, { memories }: Timeline, top: Holde
     { id: "failure", "aria-label": heading },
     element("h2", {}, heading),
     element("p", {}, `${pool} had no ${bytesText(size)} for ${asked}.`),
-    // Who has how much is not why this one failed.
+    // A request that is larger than a limit fails whoever has memory.
     ...top === undefined || isTooLarge ? [] : [
       element(
         "p",

@@ -1,5 +1,5 @@
 /**
- * The drawings of the page: the whole in small, memory, blocks, and the difference to another run.
+ * The drawings of the page: the overview, memory, blocks, and the difference to another run.
  *
  * @internal
  */
@@ -20,17 +20,17 @@ export class Drawings {
   readonly charts: HTMLElement
   readonly memory: MemoryChart
   readonly blocks: BlockChart
-  /** How many values the last frame looked at. */
+  /** How many values the last frame read. */
   looks = 0
   readonly #runs: Runs
   readonly #host: ChartHost
   readonly #overview: Overview
   readonly #difference: DifferenceChart | undefined
   readonly #legend = element("ul", { class: "legend", "aria-label": "Colors" })
-  /** The block under the mouse, in words. */
+  /** Describes the block under the mouse. */
   readonly #block = element("p", { id: "block" }, "\u00a0")
 
-  /** Into `root`, whose width they take. */
+  /** Adds the drawings to `root`, as wide as it. */
   constructor(root: HTMLElement, runs: Runs, host: ChartHost) {
     this.#runs = runs
     this.#host = host
@@ -69,7 +69,7 @@ export class Drawings {
     return { width: Math.max(axisWidth + 100, this.charts.clientWidth), height: heights[of] }
   }
 
-  /** Calls `resized` when they have another width. */
+  /** Calls `resized` when their width changes. */
   followWidth(resized: () => void): void {
     let width = this.charts.clientWidth
     new ResizeObserver(() => {
@@ -82,7 +82,7 @@ export class Drawings {
     }).observe(this.charts)
   }
 
-  /** What does not change with the view. */
+  /** Draws what does not change with the view. */
   drawWhole(): void {
     const { axis } = this.#host.view()
     const { stack, totals } = this.#runs.first
@@ -106,7 +106,7 @@ export class Drawings {
     this.#overview.showView()
   }
 
-  /** The bytes of the other run's leases in each column, null behind its end. */
+  /** The bytes of the other run's leases in each column, null after its end. */
   #otherRun({ x }: Picture, columns: number): ReadonlyArray<number | null> {
     const { run, stack, totals } = this.#runs.second!
     const view = this.#host.view()
@@ -138,7 +138,7 @@ export class Drawings {
       : first.moments.blockText(block, first.run.stateAt(axis, x))
   }
 
-  /** The cursor, which is at a state. */
+  /** Draws the cursor at a state. */
   showCursor(x: number, state: number, text: string): void {
     for (const chart of [this.memory, this.blocks, this.#difference]) chart?.showCursor(this.#host.view(), x)
     this.charts.setAttribute("aria-valuenow", String(state))

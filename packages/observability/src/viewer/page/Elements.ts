@@ -1,5 +1,5 @@
 /**
- * Elements of the page. Texts of recordings go into it as text alone, never as markup.
+ * Elements of the page. Texts of recordings are inserted as text, never as markup.
  *
  * @internal
  */
@@ -22,7 +22,7 @@ export const element = <K extends keyof HTMLElementTagNameMap>(
   return made
 }
 
-/** A control with its name before it. */
+/** A control after its name. */
 export const named = (name: string, control: HTMLElement): HTMLElement => element("label", {}, `${name} `, control)
 
 export const button = (text: string, name: string, click: () => void): HTMLButtonElement =>

@@ -1,5 +1,5 @@
 /**
- * Frames: what was asked for since the last one is drawn once.
+ * Frames: each draws once whatever was asked for since the one before.
  *
  * @internal
  */
@@ -7,7 +7,7 @@
 /** The parts of a frame: all, or the cursor alone. */
 export type Part = "picture" | "cursor"
 
-/** The times of so many frames are kept. */
+/** How many times of frames are kept. */
 const mostTimes = 600
 
 export class Frames {

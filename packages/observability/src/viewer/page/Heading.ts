@@ -17,7 +17,7 @@ const reasons: { readonly [Reason in TimelineFacts["reason"]]: string } = {
   planned: "planned"
 }
 
-/** Recordings that were imported have no time, or an odd one. */
+/** Imported recordings have no time, or an odd one. */
 const takenText = (takenAt: number): string => {
   const date = new Date(takenAt)
   return Number.isNaN(date.getTime()) ? "taken" : `taken ${date.toISOString().slice(0, 19).replace("T", " ")}`

@@ -6,19 +6,19 @@
 import { element } from "./Elements.ts"
 
 export interface KeyAction {
-  /** As events name them. */
+  /** The names that events have for them. */
   readonly keys: ReadonlyArray<string>
-  /** As the help names them. */
+  /** The text in the help. */
   readonly shown: string
   readonly what: string
   readonly run: (event: KeyboardEvent) => void
 }
 
-/** In these, keys are text. */
+/** Whether keys are typed as text in this element. */
 const takesText = (target: EventTarget | null): boolean =>
   target instanceof HTMLInputElement || target instanceof HTMLSelectElement
 
-/** Where Enter and the space bar have a meaning of their own, and nothing else has. */
+/** Runs the action of a pressed key, except where keys are typed as text. */
 export const listenToKeys = (actions: ReadonlyArray<KeyAction>): void => {
   const byKey = new Map(actions.flatMap((action) => action.keys.map((key) => [key, action] as const)))
   document.addEventListener("keydown", (event) => {

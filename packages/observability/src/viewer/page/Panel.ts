@@ -1,5 +1,5 @@
 /**
- * The part of the page that says what there is at the cursor.
+ * The part of the page that describes the moment at the cursor.
  *
  * @internal
  */
@@ -10,7 +10,7 @@ import type { Analysis } from "./model/Analysis.ts"
 import { bytesText, countText, differenceText, millisText } from "./model/Format.ts"
 import type { Holder } from "./model/Moment.ts"
 
-/** The other run, and where it stands at the cursor. */
+/** The other run, and its state at the cursor. */
 export interface OtherRun {
   readonly run: Analysis
   readonly state: number
@@ -32,7 +32,7 @@ const rowsOf = (first: Analysis, state: number, other: OtherRun | undefined): Re
   }))
 }
 
-/** What the event before a state says. */
+/** Describes the event before a state. */
 const eventText = ({ run: { leaseChanges, timeline } }: Analysis, state: number): string => {
   if (state === 0) return "before the first event"
   const { kind, kinds, leases, texts } = timeline
@@ -45,11 +45,11 @@ const eventText = ({ run: { leaseChanges, timeline } }: Analysis, state: number)
 
 export class Panel {
   readonly root = element("div", { id: "panel" })
-  /** What is shown, so that it is only made anew where that changes. */
+  /** What is shown now: elements are made again only when it changes. */
   #shown: ReadonlyArray<unknown> = []
   #text = ""
 
-  /** Answers the moment in words. */
+  /** Shows the moment, and returns a description of it. */
   show(
     first: Analysis,
     state: number,

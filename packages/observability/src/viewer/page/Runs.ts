@@ -1,5 +1,5 @@
 /**
- * The recordings that the page shows, under the grouping and the filter that are chosen: the first one, and perhaps another run.
+ * The recordings that the page shows, under the chosen grouping and filter: the first one, and perhaps another run.
  *
  * @internal
  */
@@ -49,7 +49,7 @@ export class Runs {
     for (const run of this.#all) run.choose(this.choice)
   }
 
-  /** Takes a newer recording of the first run, under its old name. */
+  /** Replaces the first run by a newer recording, under the same name. */
   renew(timeline: Timeline): void {
     const { title } = this.first.run.timeline
     this.#all = [new Analysis(new Run({ ...timeline, title }), this.choice), ...this.#all.slice(1)]

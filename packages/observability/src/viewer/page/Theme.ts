@@ -1,5 +1,5 @@
 /**
- * Dark or light: as the system has it, or as the user has chosen.
+ * Dark or light: the setting of the system, or the user's choice.
  *
  * @internal
  */
@@ -12,7 +12,7 @@ export class Theme {
   #chosen = 0
   readonly #changed: () => void
 
-  /** `changed` is called when there are other colors. */
+  /** Calls `changed` when the colors change. */
   constructor(changed: () => void) {
     this.#changed = changed
     systemIsDark().addEventListener("change", () => this.#recolor())
@@ -21,7 +21,7 @@ export class Theme {
   readonly color = (name: keyof Colors): string => this.#colors[name]
 
   readonly next = (): void => {
-    // from the system's own to the opposite first, so that each press shows
+    // from the system's own theme to the opposite one first, so that each press has a visible effect
     const order = systemIsDark().matches ? ["", "light", "dark"] : ["", "dark", "light"]
     this.#chosen = (this.#chosen + 1) % order.length
     document.documentElement.dataset["theme"] = order[this.#chosen]!

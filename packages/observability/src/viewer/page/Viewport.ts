@@ -1,5 +1,5 @@
 /**
- * What is seen of the axis, and where the cursor is; and how both move.
+ * Which part of the axis is visible, where the cursor is, and how both move.
  *
  * @internal
  */
@@ -23,7 +23,7 @@ export class Viewport {
   readonly #columns: () => number
   readonly #changed: (part: Part) => void
 
-  /** `columns` tells in how many columns of pixels the view is drawn. */
+  /** `columns` returns the number of columns of pixels in which the view is drawn. */
   constructor(runs: Runs, columns: () => number, changed: (part: Part) => void) {
     this.#runs = runs
     this.#columns = columns
@@ -74,7 +74,7 @@ export class Viewport {
     this.zoomTo(x - share * width, x + (1 - share) * width)
   }
 
-  /** At the cursor where it is seen, else in the middle. */
+  /** Zooms at the cursor where that is visible, else in the middle. */
   readonly zoom = (factor: number): void => {
     const { from, to } = this.#view
     const { x } = this.#cursor
@@ -89,7 +89,7 @@ export class Viewport {
 
   readonly showAll = (): void => this.zoomTo(0, this.whole)
 
-  /** The same events are seen on the other axis. */
+  /** The same events stay visible on the other axis. */
   setAxis(axis: Axis): void {
     if (axis === this.#view.axis) return
     const { run } = this.#runs.first
@@ -108,7 +108,7 @@ export class Viewport {
 
   // The cursor
 
-  /** The cursor goes to the moment that is shown there: a failure, or the one of most bytes. */
+  /** Moves the cursor to the moment that is drawn there: a failure, or that of the most bytes. */
   readonly moveCursorTo = (x: number): void => {
     const { from, to } = this.#view
     const columns = this.#columns()
@@ -128,7 +128,7 @@ export class Viewport {
     this.#changed("cursor")
   }
 
-  /** To where memory first ran out, or else to the first failure, or where the leases had the most bytes. */
+  /** Moves the cursor to where memory first ran out, or else to the first failure, or to the most bytes of leases. */
   begin(): void {
     const { failures, first: { run, stack } } = this.#runs
     const failure = failures.find(({ isTooLarge }) => !isTooLarge) ?? failures[0]
@@ -149,7 +149,7 @@ export class Viewport {
     if (x < from || x > to) this.zoomTo(x - (to - from) / 2, x + (to - from) / 2)
   }
 
-  /** By columns; where the next column shows the same state, to the next event. */
+  /** Moves the cursor by columns; where the next column shows the same state, to the next event. */
   readonly step = (columns: number): void => {
     const { from, to } = this.#view
     const { state, x } = this.#cursor
@@ -168,7 +168,7 @@ export class Viewport {
     if (found !== undefined) this.#toState(found.state)
   }
 
-  /** To the most bytes that are seen. */
+  /** Moves the cursor to the most visible bytes. */
   readonly toPeak = (): void => {
     const { axis, from, to } = this.#view
     const { run, stack } = this.#runs.first
@@ -177,8 +177,8 @@ export class Viewport {
   }
 
   /**
-   * While `change` brings a newer recording, what is seen stays where it is in time, but the whole stays the whole; and a cursor at
-   * the end stays there.
+   * Keeps the view while `change` installs a newer recording: it stays at the same times, but a view of the whole recording stays one,
+   * and a cursor at the end stays at the end.
    */
   keep(change: () => void): void {
     const { timeline: before, states } = this.#runs.first.run

@@ -1,5 +1,5 @@
 /**
- * The script of the page: reads the recordings that stand in it, and shows them; of a running program also what is new.
+ * The script of the page: reads the recordings in the page and shows them; for a running program it also fetches newer ones.
  *
  * @internal
  */
@@ -21,7 +21,7 @@ const newest = async (address: string): Promise<Timeline> => {
   return unpack(await decompressed(new Uint8Array(await answer.arrayBuffer())))
 }
 
-/** Asks at the address again and again, so many milliseconds after each answer. */
+/** Polls the address, `refresh` milliseconds after each answer. */
 const follow = (app: App, address: string, refresh: number, status: HTMLElement): void => {
   const ask = async (): Promise<void> => {
     try {

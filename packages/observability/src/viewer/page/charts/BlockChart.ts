@@ -1,6 +1,6 @@
 /**
- * Blocks over time: each as wide as it lasts and as high as its capacity, with the leases that it had. Where nothing is drawn,
- * no block was.
+ * Blocks over time: each as wide as it lasts and as high as its capacity, with the leases that it had. Where there was no block,
+ * nothing is drawn.
  *
  * @internal
  */
@@ -49,7 +49,7 @@ export class BlockChart {
     return this.#raster.drawn
   }
 
-  /** The length of the axis that one pixel has. */
+  /** The length on the axis of one pixel. */
   get pixel(): number {
     const { from, to } = this.#host.view()
     return (to - from) / Math.max(1, this.#chart.bbox.width / uPlot.pxRatio)
@@ -59,7 +59,7 @@ export class BlockChart {
     this.#chart.setSize({ width, height })
   }
 
-  /** As high as what is seen. */
+  /** Shows the picture; the axis of bytes ends at its highest address. */
   show(picture: BlockPicture, groupOf: Uint8Array): void {
     this.#picture = picture
     this.#groupOf = groupOf

@@ -1,5 +1,5 @@
 /**
- * What the charts of the page have in common: their axes, the cursor over them, and what the mouse does on them.
+ * What the charts of the page share: their axes, the cursor over them, and what the mouse does on them.
  *
  * @internal
  */
@@ -19,7 +19,7 @@ export interface ChartHost {
   readonly color: (name: keyof import("./Colors.ts").Colors) => string
 }
 
-/** The width of the axis of bytes, so that all charts stand under each other. */
+/** The width of the axis of bytes: the same in all charts, so that they are aligned. */
 export const axisWidth = 84
 
 /** Steps of an axis of bytes: 1, 2, 4, 8 and so on. */
@@ -71,7 +71,7 @@ export const axesOf = (
   ]
 }
 
-/** The share of the way that a mark stands from the left of the view, as a style. */
+/** Positions a mark by a style: its distance from the left of the view, as a share of the view. */
 export const place = (mark: HTMLElement, { from, to }: View, x: number): void => {
   const share = (x - from) / (to - from)
   mark.hidden = !(share >= 0 && share <= 1)
@@ -91,7 +91,7 @@ const cursorOptions: uPlot.Cursor = {
 
 export const noSelection = { left: 0, top: 0, width: 0, height: 0 }
 
-/** A range that was selected becomes the view. */
+/** Makes a selected range the view. */
 const selecting = (host: ChartHost) => (chart: uPlot): void => {
   const { left, width } = chart.select
   if (width < 4) return
@@ -101,7 +101,7 @@ const selecting = (host: ChartHost) => (chart: uPlot): void => {
   host.zoomTo(from, to)
 }
 
-/** Lines that go from one value straight to the next, where it changes. */
+/** Stepped lines: a value stays until the next one. */
 export const stepped = uPlot.paths.stepped!({ align: 1 })
 
 /** A chart over the view, whose axis of bytes has this range. */

@@ -1,5 +1,5 @@
 /**
- * The colours of the page's drawings: those of its style sheet, which depend on dark and light.
+ * The colours of the page's drawings, from its style sheet: they depend on dark and light.
  *
  * @internal
  */
@@ -24,11 +24,11 @@ const names = [
 
 export type Colors = { readonly [Name in typeof names[number]]: string }
 
-/** As a browser tells a computed color: `rgb(10, 20, 30)`. */
+/** Converts a computed color of a browser, `rgb(10, 20, 30)`. */
 const hexOf = (rgb: string): string =>
   `#${(rgb.match(/\d+/g) ?? []).slice(0, 3).map((part) => Number(part).toString(16).padStart(2, "0")).join("")}`
 
-/** Only as the color of an element does the style sheet's choice of light or dark have a value. */
+/** Sets each variable as the color of an element: only there does the browser resolve the choice of light or dark. */
 export const colorsNow = (): Colors => {
   const probe = document.body.appendChild(document.createElement("i"))
   const colorOf = (name: string): string => {
@@ -40,7 +40,7 @@ export const colorsNow = (): Colors => {
   return colors
 }
 
-/** Of the groups, the largest one first; the last is for all others. */
+/** The colors of groups, the largest group first; the last color is for all others. */
 const ofGroups = [
   "#4269d0",
   "#efb118",

@@ -1,6 +1,6 @@
 /**
- * Memory over time: the leases of each group over each other, what their blocks have beyond them, held blocks, and lines for
- * what blocks have in all and for the limit. Failures are marked, and requests that wait.
+ * Memory over time: the leases of each group, stacked, then what their blocks have beyond them and held blocks; lines for the bytes of
+ * all blocks and for the limit; marks for failures and for requests that wait.
  *
  * @internal
  */
@@ -10,7 +10,7 @@ import { type ChartHost, listen, optionsOf, place, stepped } from "./Charts.ts"
 import { colorOf } from "./Colors.ts"
 import { Raster } from "./Raster.ts"
 
-/** What stands on the axis beside the columns. */
+/** What is marked on the axis besides the columns. */
 export interface Marks {
   /** Where requests failed, in order. */
   readonly failures: ReadonlyArray<number>
@@ -26,11 +26,11 @@ export interface Drawn {
   readonly picture: Picture
   /** The bytes of leases of the other run, for each column. */
   readonly other: ReadonlyArray<number | null> | undefined
-  /** Without a filter: only then do blocks stand over the leases in them. */
+  /** Whether there is no filter: only then are blocks drawn over the leases in them. */
   readonly isWhole: boolean
 }
 
-/** Where a chart draws, in pixels of its canvas, and how many bytes are as high as it. */
+/** Where a chart draws, in pixels of its canvas, and the bytes that its height stands for. */
 export interface Plot {
   readonly left: number
   readonly top: number
@@ -159,7 +159,7 @@ export class MemoryChart {
     })
     ctx.fillStyle = this.#host.color("failure")
     const pixels = pixelsOf(this.#marks.failures, this.#host.view(), bbox)
-    // many lines would hide what they are drawn over
+    // many full-height lines would hide what is under them
     const height = pixels.size * 12 * ratio > bbox.width ? strip * ratio : bbox.height
     for (const left of pixels) {
       ctx.fillRect(left, bbox.top, ratio, height)
@@ -174,7 +174,7 @@ export class MemoryChart {
   }
 }
 
-/** The pixels at which marks stand that are seen, each once. */
+/** The pixels of the visible marks, each once. */
 const pixelsOf = (marks: ReadonlyArray<number>, { from, to }: View, bbox: uPlot.BBox): ReadonlySet<number> => {
   const pixels = new Set<number>()
   for (const x of marks) {
@@ -189,7 +189,7 @@ const most = (of: Series): number => {
   return top
 }
 
-/** The top of the axis. The limit is on it where that leaves the rest in sight. */
+/** The top of the axis. It includes the limit unless that would make the rest too small to see. */
 const topOf = (series: ReadonlyArray<Series>, limit: Series): number => {
   const top = Math.max(1, ...series.map(most))
   const limits = most(limit)

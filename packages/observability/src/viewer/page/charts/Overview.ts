@@ -1,5 +1,5 @@
 /**
- * The whole recording as a small picture, and on it the part that is seen: to move that, and to take another one.
+ * A small picture of the whole recording, with the visible part marked: the user can move that part, or select another one.
  *
  * @internal
  */

@@ -1,21 +1,21 @@
 /**
- * Rectangles that are written into pixels by this script: tens of thousands of them in a frame take a millisecond or two, where
- * the canvas takes fifty without a GPU. Their edges are those of pixels.
+ * Fills rectangles in a pixel buffer: tens of thousands of them in a frame take a millisecond or two, where the canvas takes fifty
+ * without a GPU. Edges are rounded to whole pixels.
  *
- * Areas are made of rectangles that are a pixel wide and higher than that. Written by rows, each of their pixels would be in a cache
- * line of its own: so the pixels of a column can follow each other in memory until all is drawn.
+ * Areas are made of rectangles one pixel wide and many high. In row order each of their pixels would be in a cache line of its own, so
+ * the buffer can store the pixels of a column next to each other until all is drawn.
  *
  * @internal
  */
 import type uPlot from "uplot"
 
-/** As pixels are stored: red in the lowest byte. */
+/** A color as a pixel: red in the lowest byte. */
 const pixelOf = (color: string): number => {
   const value = Number.parseInt(color.slice(1), 16)
   return (0xff000000 | (value & 0xff) << 16 | value & 0xff00 | value >> 16) >>> 0
 }
 
-/** Squares of so many pixels are turned at a time: they fit into the nearest cache. */
+/** The side of the squares of pixels that are transposed at a time: they fit into the first-level cache. */
 const tile = 16
 
 export class Raster {
@@ -23,11 +23,10 @@ export class Raster {
   #image: ImageData | undefined
   readonly #byColumns: boolean
   #rows = new Uint32Array(0)
-  /** What is drawn to: rows or columns. */
+  /** The buffer that is drawn to: in row or column order. */
   #pixels = new Uint32Array(0)
   width = 0
   height = 0
-  /** How many rectangles there are. */
   drawn = 0
 
   constructor(by: "rows" | "columns") {
@@ -47,7 +46,7 @@ export class Raster {
     this.#pixels = this.#byColumns ? new Uint32Array(width * height) : this.#rows
   }
 
-  /** Fills from one place to another with a color of the form `#rrggbb`; less than a pixel is nothing. */
+  /** Returns a function that fills a rectangle with a color of the form `#rrggbb`; what is smaller than a pixel is not drawn. */
   readonly filling = (color: string): (left: number, top: number, right: number, bottom: number) => void => {
     const pixel = pixelOf(color)
     return (left, top, right, bottom) => {
@@ -62,10 +61,10 @@ export class Raster {
     }
   }
 
-  /** Lines of so many pixels from one to another, in each the pixels from one to another. */
+  /** Fills the pixels from `first` to `last` in the lines from `from` to `to`, each of `length` pixels. */
   #fill(pixel: number, from: number, to: number, length: number, first: number, last: number): void {
     for (let at = from * length; at < to * length; at += length) {
-      // a call costs more than a few pixels
+      // for a few pixels a loop is faster than a call
       if (last - first > 24) this.#pixels.fill(pixel, at + first, at + last)
       else for (let place = at + first; place < at + last; place++) this.#pixels[place] = pixel
     }
@@ -83,7 +82,7 @@ export class Raster {
     }
   }
 
-  /** Draws it over what a chart has. */
+  /** Draws the pixels over a chart. */
   end({ bbox, ctx }: uPlot): void {
     if (this.#byColumns) this.#turn()
     this.#canvas.getContext("2d")!.putImageData(this.#image!, 0, 0)

@@ -1,5 +1,5 @@
 /**
- * A run under the grouping and the filter that are chosen, with what the pictures of it are made from.
+ * A run under the chosen grouping and filter, with the data from which its pictures are made.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * The blocks of a run between two places of the axis, as rectangles: each block as wide as it lasts and as high as its
+ * The blocks of a run in a view, as rectangles: each block as wide as it lasts and as high as its
  * capacity, and in it its leases. What would be narrower or lower than a pixel or two is not drawn, and blocks with such leases say so.
  *
  * @internal
@@ -8,7 +8,7 @@ import { Intervals } from "./Intervals.ts"
 import type { View } from "./Picture.ts"
 import type { Axis, Run } from "./Run.ts"
 
-/** Draws from a place of the axis to another one, and from one address to another. */
+/** Draws a rectangle: from one place of the axis to another, and from one address to another. */
 export type Draw = (from: number, to: number, bottom: number, top: number) => void
 
 /** What draws the parts of a picture. */
@@ -21,7 +21,7 @@ export interface Drawing {
   readonly lease: (lease: number) => Draw
 }
 
-/** What is seen, by places: a frame may have tens of thousands, so there is no object for each. */
+/** What is visible, as indices: a frame may have tens of thousands, so there is no object for each. */
 export interface BlockPicture {
   readonly blocks: ReadonlyArray<number>
   readonly leases: ReadonlyArray<number>
@@ -30,7 +30,7 @@ export interface BlockPicture {
   readonly draw: (drawing: Drawing) => void
 }
 
-/** What a frame may look at and draw. */
+/** The most that a frame reads and draws. */
 const mostLooks = 30_000
 
 interface OnAxis {
@@ -75,7 +75,7 @@ export class BlockPictures {
     })
   }
 
-  /** With the length on the axis, and the bytes, that something must have to be drawn. */
+  /** `shortest` and `lowest` are the length on the axis and the bytes that something must have to be drawn. */
   picture({ from, to }: View, shortest: number, lowest: number): BlockPicture {
     const { blocks: { address, capacity }, leases: { block } } = this.#run.timeline
     const blocks: Array<number> = []

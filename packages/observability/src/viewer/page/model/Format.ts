@@ -1,5 +1,5 @@
 /**
- * Bytes and times as people read them.
+ * Formats bytes and times for people.
  *
  * @internal
  */
@@ -15,7 +15,7 @@ export const bytesText = (bytes: number): string => {
   return `${String(Number(value.toFixed(digits)))} ${units[power]}`
 }
 
-/** With its sign, also of what is more. */
+/** A difference with its sign, also if it is positive. */
 export const differenceText = (bytes: number): string =>
   `${bytes > 0 ? "+" : bytes < 0 ? "−" : ""}${bytesText(Math.abs(bytes))}`
 
@@ -23,7 +23,7 @@ export const countText = (count: number): string => count.toLocaleString("en")
 
 const steps = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1000], ["ms", 1]] as const
 
-/** Milliseconds in the largest unit of which there is one: `1.25 s`. */
+/** Milliseconds in the largest unit of which there is at least one: `1.25 s`. */
 export const millisText = (millis: number, digits = 3): string => {
   const [unit, size] = steps.find(([, size]) => Math.abs(millis) >= size) ?? ["ms", 1] as const
   return `${String(Number((millis / size).toFixed(digits)))} ${unit}`
@@ -41,7 +41,7 @@ const lengths: Readonly<Record<string, number>> = {
   d: 86_400_000
 }
 
-/** Milliseconds of `1.25 s`, `3 min`, or of seconds without a unit; undefined for what is none. */
+/** The milliseconds of `1.25 s`, `3 min`, or of seconds without a unit; undefined for any other text. */
 export const parseMillis = (text: string): number | undefined => {
   const found = /^\s*(-?[\d.,_]+)\s*([a-zµ]*)\s*$/i.exec(text)
   const value = Number(found?.[1]?.replaceAll(/[,_]/g, ""))

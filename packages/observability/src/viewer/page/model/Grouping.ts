@@ -1,6 +1,6 @@
 /**
- * Leases by label, call site or size, the largest groups by themselves and the others together; and which of them the filter
- * lets through.
+ * Groups leases by label, call site or size: the largest groups separately and the others together. Also says which leases pass the
+ * filter.
  *
  * @internal
  */
@@ -10,13 +10,13 @@ import type { Run } from "./Run.ts"
 export type GroupBy = "label" | "site" | "size"
 
 export interface Filter {
-  /** A part of a label or a call site, in any case. */
+  /** A part of a label or a call site, in upper or lower case. */
   readonly text: string
-  /** A memory's place, or undefined for all. */
+  /** The index of a memory, or undefined for all. */
   readonly memory: number | undefined
 }
 
-/** More groups are drawn as one, and get no colour of their own. */
+/** Further groups are drawn as one, with one colour. */
 export const mostGroups = 12
 
 /** The group of leases that the filter leaves out. */
@@ -25,16 +25,16 @@ export const leftOut = 255
 export interface Grouping {
   /** The largest group first; the last one may be "other". */
   readonly names: ReadonlyArray<string>
-  /** For each lease, the place of its group, or {@link leftOut}. */
+  /** For each lease, the index of its group, or {@link leftOut}. */
   readonly of: Uint8Array
-  /** How many groups stand in "other". */
+  /** How many groups are in "other". */
   readonly others: number
 }
 
 export const noLabel = "(no label)"
 export const noSite = "(call site not tracked)"
 
-/** For each lease a number that leases of its group have in common. */
+/** For each lease, the number of its group. */
 const keysOf = ({ timeline: { leases } }: Run, by: GroupBy): Int32Array => {
   if (by === "label") return leases.label
   if (by === "site") return leases.site

@@ -1,16 +1,16 @@
 /**
- * Many intervals, of which those that meet a range are found without a look at the others: they are stored by how long they last,
- * in classes of twice the length each, and in a class by their start.
+ * Many intervals, stored so that those that intersect a range are found without reading the others: in classes by length, each of
+ * twice the length of the one before, and within a class by start.
  *
  * @internal
  */
 import { above, notBelow } from "../../../Bisection.ts"
 
-/** The class of intervals from 2^k long; class 0 has all shorter ones too. */
+/** The class of intervals of length 2^k to 2^(k+1); class 0 also has all shorter ones. */
 const classOf = (length: number): number => length < 2 ? 0 : Math.min(52, Math.floor(Math.log2(length)))
 
 interface Class {
-  /** Ascending, each with the interval's place. */
+  /** Ascending, each with the interval's index. */
   readonly starts: Float64Array
   readonly places: Int32Array
   /** The longest one. */
@@ -45,7 +45,7 @@ export class Intervals {
     this.#classes = classes.filter(({ places }) => places.length > 0).sort((one, other) => other.longest - one.longest)
   }
 
-  /** Calls `visit` with each that has begun by `x` and not ended; those of equal start in their order. */
+  /** Calls `visit` with each interval that has begun by `x` and not ended; those of equal start in their order. */
   at(x: number, visit: (place: number) => void): void {
     for (const { longest, places, starts } of this.#classes) {
       const last = above(starts, x)
@@ -56,8 +56,8 @@ export class Intervals {
   }
 
   /**
-   * Calls `visit` with those that meet a range and are in classes with some of at least that length, longest classes first,
-   * until so many were looked at. Answers whether all of those were.
+   * Calls `visit` with the intervals that intersect a range and are in classes that have some of at least that length, longest first,
+   * until `mostLooks` were read. Returns whether it has visited all of them.
    */
   over(from: number, to: number, atLeast: number, mostLooks: number, visit: (place: number) => void): boolean {
     let looks = 0

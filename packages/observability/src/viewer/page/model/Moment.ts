@@ -1,5 +1,5 @@
 /**
- * What there is in one state: who has how many bytes, in which blocks, and which requests wait.
+ * What exists in one state: who has how many bytes, in which blocks, and which requests wait.
  *
  * @internal
  */
@@ -14,7 +14,7 @@ export interface Holder {
   readonly site: string
   readonly bytes: number
   readonly leases: number
-  /** The place of the one that has been there longest. */
+  /** The index of the oldest lease. */
   readonly oldest: number
 }
 
@@ -22,7 +22,7 @@ export interface WaitingRequest {
   readonly label: string
   readonly site: string
   readonly size: number
-  /** The state it began to wait at. */
+  /** The state at which it began to wait. */
   readonly since: number
 }
 
@@ -40,7 +40,7 @@ export class Moments {
     this.#waits = statesOf(run.timeline.waits)
   }
 
-  /** The holders among the leases that pass, those of most bytes first. */
+  /** The holders of the leases that pass the filter, the most bytes first. */
   holders(state: number, passes: Uint8Array): ReadonlyArray<Holder> {
     const { leases: { label, site, size }, texts } = this.#run.timeline
     const found = new Map<string, { label: string; site: string; bytes: number; leases: number; oldest: number }>()
@@ -60,7 +60,7 @@ export class Moments {
     return [...found.values()].sort((one, other) => other.bytes - one.bytes || one.oldest - other.oldest)
   }
 
-  /** A block, and the lease that it has in a state, in words. */
+  /** Describes a block, and its lease in a state. */
   blockText(block: number, state: number): string {
     const { blocks: { capacity, family, pool }, leases, texts } = this.#run.timeline
     const kinds = [texts[pool[block]!]!, texts[family[block]!]!].filter((text) => text !== "").join(", ")
@@ -73,7 +73,7 @@ export class Moments {
     return `block of ${bytesText(capacity[block]!)} (${kinds}): ${what}`
   }
 
-  /** Those that wait, in the order in which they came. */
+  /** The requests that wait, in the order of their arrival. */
   waiting(state: number, memory: number | undefined): ReadonlyArray<WaitingRequest> {
     const { texts, waits } = this.#run.timeline
     const places: Array<number> = []

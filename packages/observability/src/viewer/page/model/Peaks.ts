@@ -1,5 +1,5 @@
 /**
- * The greatest and the least of any range of many numbers, in steps that grow with the logarithm of their count: these are the
+ * The greatest and the least value of any range of many numbers, in time logarithmic in their count: these are the
  * levels of detail that the page draws from.
  *
  * @internal
@@ -7,7 +7,7 @@
 
 const fan = 4
 
-/** The greatest of each block of 4 values, of 16, of 64, and so on; and their places, since looking them up there is slow. */
+/** The greatest of each block of 4 values, of 16, of 64, and so on; and their indices, since a search for them would be slow. */
 interface Level {
   readonly values: Float64Array
   /** Undefined for the values themselves. */
@@ -17,13 +17,13 @@ interface Level {
 export class Peaks {
   readonly #levels: Array<Level>
   readonly #sign: 1 | -1
-  /** The greatest value of the range that is looked at, so far, and its place. */
+  /** The greatest value found so far in the current range, and its index. */
   #most = 0
   #best = 0
-  /** How many values and blocks were looked at since it was set to 0. */
+  /** How many values and blocks were read since it was set to 0. */
   looks = 0
 
-  /** With the sign −1 the least one counts as the greatest. */
+  /** With the sign −1 it finds the least value. */
   constructor(values: Float64Array, sign: 1 | -1 = 1) {
     this.#sign = sign
     let level: Level = { values, places: undefined }
@@ -47,7 +47,7 @@ export class Peaks {
     return { values, places }
   }
 
-  /** The place of the greatest value from one place to another, both included; any of equal ones. */
+  /** The index of the greatest value from `first` to `last`, both included; any of equal ones. */
   between(first: number, last: number): number {
     this.#best = first
     this.#most = -Infinity

@@ -1,7 +1,6 @@
 /**
- * What of a run is seen between two places of the axis: for each column of the picture one moment, that at which the leases had
- * the most bytes, so that no peak is lost however many events a column stands for. The time that this takes depends on the
- * columns, and hardly on the events.
+ * What a view of a run shows: for each column of pixels the moment at which the leases had the most bytes, so that no peak is lost
+ * however many events a column stands for. The time that this takes depends on the number of columns, and hardly on that of events.
  *
  * @internal
  */
@@ -15,7 +14,7 @@ export interface View {
   readonly to: number
 }
 
-/** Columns of the picture; where one looks as the one before, it is left out. */
+/** Columns of the picture, without those that look like the one before. */
 export interface Picture {
   /** Where each column begins on the axis. */
   readonly x: ReadonlyArray<number>
@@ -23,7 +22,7 @@ export interface Picture {
   readonly states: ReadonlyArray<number>
   /** For each group and column, the bytes of it and of the groups before it. */
   readonly tops: ReadonlyArray<Float64Array>
-  /** With what blocks have beyond their leases; and with held blocks. */
+  /** The bytes of all groups plus what blocks have beyond their leases; then plus held blocks. */
   readonly leased: Float64Array
   readonly stacked: Float64Array
   /** The fewest bytes of leases in each column. */
@@ -32,13 +31,13 @@ export interface Picture {
   readonly managed: Float64Array
   readonly limit: ReadonlyArray<number | null>
   readonly waiting: Float64Array
-  /** How many values were looked at for it. */
+  /** How many values were read to make it. */
   readonly looks: number
 }
 
 /**
- * Where a column begins, and its first and last state. Where a mark of the axis is far less than a column after the one before it,
- * columns begin with marks: what is between marks needs no look then, and lies in a column to an eighth of it.
+ * Where a column begins, and its first and last state. Where marks of the axis are much closer together than columns, columns begin at
+ * marks: then no state between marks is read, and columns are off by an eighth of their width at most.
  */
 export const rangeOf = (run: Run, { axis, from, to }: View, columns: number, column: number) => {
   const positions = run.positions(axis)
@@ -57,7 +56,7 @@ export const rangeOf = (run: Run, { axis, from, to }: View, columns: number, col
   return { left, first, last: Math.max(first, end - 1) }
 }
 
-/** The picture of so many columns; `all` of them, or without those that look as the one before. */
+/** The picture with this many columns: `all` of them, or without those that look like the one before. */
 export const pictureOf = (stack: Stack, totals: Totals, view: View, columns: number, all = false): Picture => {
   const groups = stack.grouping.names.length
   const bytes = new Float64Array(groups)

@@ -1,18 +1,18 @@
 /**
- * A recording as the page looks at it: where its states stand on the axis, and what begins and ends at each.
+ * A recording as the page draws it: where its states are on the axis, and what begins and ends at each.
  *
  * @internal
  */
 import { above } from "../../../Bisection.ts"
 import type { Timeline } from "../../Timeline.ts"
 
-/** Milliseconds since the first event; or the numbers of events, of which many can be of one millisecond. */
+/** Milliseconds since the first event; or the numbers of events, many of which can be in one millisecond. */
 export type Axis = "time" | "events"
 
-/** What begins and ends at each state, in columns: those of state `s` stand from `from[s]` to `from[s + 1]`. */
+/** What begins and ends at each state, in columns: that of state `s` is from `from[s]` to `from[s + 1]`. */
 export interface Changes {
   readonly from: Int32Array
-  /** The place of what begins, and one more; negative for what ends. */
+  /** The index plus one of what begins; negative for what ends. */
   readonly of: Int32Array
 }
 
@@ -25,13 +25,13 @@ export const changesOf = (states: number, start: Int32Array, end: Int32Array): C
   for (let state = 0; state < states; state++) from[state + 1]! += from[state]!
   const next = from.slice()
   const of = new Int32Array(from[states]!)
-  // ends come first, so that what one thing gives back another can have in the same state
+  // ends come first, so that a lease can get in a state what another one gives back in it
   for (let at = 0; at < end.length; at++) if (end[at]! <= last) of[next[end[at]!]!++] = -at - 1
   for (let at = 0; at < start.length; at++) of[next[start[at]!]!++] = at + 1
   return { from, of }
 }
 
-/** Every so many states the axis has a mark. */
+/** The axis has a mark at every 16th state. */
 export const statesPerMark = 16
 
 const marksOf = (positions: Float64Array): Float64Array =>
@@ -60,7 +60,7 @@ export class Run {
     this.waitChanges = changesOf(this.states, timeline.waits.start, timeline.waits.end)
     this.#events = Float64Array.from({ length: this.states }, (_, state) => state)
     this.#times = new Float64Array(this.states)
-    // an event before the one before it, as of a clock that was set, stands where that one stands
+    // where a clock was set back, an event has the position of the one before it
     let latest = 0
     for (let at = 0; at < events; at++) {
       latest = Math.max(latest, timeline.times[at]! - timeline.times[0]!)

@@ -7,10 +7,10 @@ import { type Grouping, leftOut } from "./Grouping.ts"
 import { Peaks } from "./Peaks.ts"
 import { type Changes, type Run, statesPerMark } from "./Run.ts"
 
-/** The bytes of all groups are stored for every so many states; those between are made by adding up. */
+/** The bytes of all groups are stored for every 16th state; those between are summed up when they are read. */
 export const apart = 16
 
-/** Between marks, the bytes of all groups are stored for the state of most bytes too: a column of many states shows such a one. */
+/** For each stretch between marks, the bytes of all groups are also stored for the state with the most bytes: wide columns show it. */
 const perPeak = statesPerMark
 
 export class Stack {
@@ -22,7 +22,7 @@ export class Stack {
   readonly least: Peaks
   readonly #stored: Float64Array
   readonly #groups: number
-  /** States of most bytes, and the bytes of all groups in each. */
+  /** The states with the most bytes, and the bytes of all groups in each. */
   readonly #peaks: Int32Array
   readonly #atPeaks: Float64Array
 
@@ -51,7 +51,7 @@ export class Stack {
     }
   }
 
-  /** Adds what changes at a state, and answers by how much all of it changes. */
+  /** Adds the changes at a state to the bytes of the groups, and returns their sum. */
   #apply(state: number, bytes: Float64Array): number {
     const { from, of } = this.run.leaseChanges
     let all = 0
@@ -80,7 +80,7 @@ export class Stack {
   }
 }
 
-/** For each state, the sum of what lasts then. */
+/** For each state, the sum of the bytes of everything that exists then. */
 const sums = (states: number, { from, of }: Changes, bytes: (at: number) => number): Float64Array => {
   const all = new Float64Array(states)
   let sum = 0
@@ -91,10 +91,10 @@ const sums = (states: number, { from, of }: Changes, bytes: (at: number) => numb
   return all
 }
 
-/** What does not depend on the groups: the bytes of blocks, of blocks with a lease, the limit, and how many requests wait. */
+/** What does not depend on groups: the bytes of blocks and of leased blocks, the limit, and how many requests wait. */
 export class Totals {
   readonly managed: Float64Array
-  /** Of blocks that have a lease. */
+  /** The capacity of blocks that have a lease. */
   readonly leased: Float64Array
   readonly waiting: Float64Array
   /** Infinity where a memory has none. */
