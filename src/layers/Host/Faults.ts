@@ -63,7 +63,7 @@ export class Faults {
   #delays: { readonly allocations: Duration.Duration | undefined; readonly reads: Duration.Duration | undefined } =
     noDelays
 
-  /** How often a device was to be opened. */
+  /** How many times a program tried to open a device, failed attempts included. */
   get openings(): number {
     return this.#openings.count
   }
@@ -75,7 +75,7 @@ export class Faults {
     return this.#allocations.count
   }
 
-  /** Buffers that were given back, failing frees included. */
+  /** Buffers that were freed, failed frees included. */
   get frees(): number {
     return this.#frees.count
   }
@@ -85,7 +85,7 @@ export class Faults {
     return this.#commands.count
   }
 
-  /** Reads that were asked for. */
+  /** Reads that were requested. */
   get reads(): number {
     return this.#reads.count
   }
@@ -100,12 +100,12 @@ export class Faults {
     this.#plans.add("Faults.failOpenings", this.#openings, options, options?.why ?? "a planned fault")
   }
 
-  /** Makes allocations fail, with OutOfMemory unless told otherwise. */
+  /** Makes allocations fail, with OutOfMemory by default. */
   failAllocations(options?: FaultWindow & { readonly error?: "OutOfMemory" | "DriverError" | undefined }): void {
     this.#plans.add("Faults.failAllocations", this.#allocations, options, options?.error ?? "OutOfMemory")
   }
 
-  /** Makes frees answer with DriverError. The memory is given back all the same. */
+  /** Makes frees fail with DriverError. The memory is freed all the same. */
   failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
     this.#plans.add("Faults.failFrees", this.#frees, options, options?.log ?? "a planned fault")
   }
@@ -117,7 +117,7 @@ export class Faults {
 
   /** Loses every open device that uses these faults, now. Does nothing while none is open. */
   lose(detail: string = "a planned fault"): void {
-    // Listeners may open other devices, which are not lost.
+    // A subscriber of a loss may open another device, which is not to be lost too.
     const open = Array.from(this.#devices)
     for (const device of open) device.lose(detail)
   }

@@ -75,7 +75,7 @@ const hostOptions = Schema.Struct({
   maxBindingSize: MemoryLimit.amount,
   /** Block sizes are rounded up to a multiple of this, 1 when left out; 4 behaves as WebGPU does. */
   granularity: LayerOptions.count(1),
-  /** Sub-regions begin at a multiple of this, 4 when left out, and itself one of 4; 256 behaves as WebGPU mostly does. */
+  /** Sub-regions begin at multiples of this: a multiple of 4, and 4 when left out. Most WebGPU devices have 256. */
   regionAlignment: LayerOptions.count(1),
   /** The byte limit of a pool that names none; no limit when left out. */
   defaultMaxBytes: MemoryLimit.amount,
@@ -93,17 +93,18 @@ const hostOptions = Schema.Struct({
   /** A delay of every allocation and read, on Effect's clock; `faults.delay` sets each kind by itself. */
   latency: LayerOptions.duration(),
   /**
-   * Items that a kernel works through in one task of the event loop, 65,536 when left out; elements, for a kernel with
-   * a `workPerItem`, and at least one item.
+   * How many items a kernel runs in one task of the event loop, 65,536 when left out. For a kernel with a `workPerItem`
+   * it counts elements, and at least one item runs.
    */
   rangeItems: LayerOptions.count(1),
   /**
    * Whether reads, writes, copies and fills of buffers, rectangles included, begin and end at any byte, instead of at
-   * multiples of 4: `false` without it. It is not portable: a program that relies on it does not run on WebGPU, whose layer
-   * answers Unsupported, nor on a device that was opened without it. `limits.copyAlignment` tells which it is.
+   * multiples of 4: `false` when left out. It is not portable: a program that relies on it does not run on WebGPU,
+   * whose layer answers Unsupported, nor on a device that was opened without it. `limits.copyAlignment` says which of
+   * the two a device does.
    */
   byteGranular: LayerOptions.boolean,
-  /** How many compiled kernels are kept, 256 without it. */
+  /** How many compiled kernels are kept, 256 when left out. */
   kernelCacheCapacity: LayerOptions.kernelCacheCapacity
 })
 
@@ -135,9 +136,10 @@ export class Host extends Context.Service<Host, {
 /**
  * The memory of a lease or device buffer, in place: its requested size, without a copy. Recorded commands that have not
  * run are not in it yet, so call `finish` first. The view ends with the lease, or when the buffer is destroyed: then
- * its length is 0, and it never shows another owner's bytes. While the device is busy with the lease's commands, it
- * ends when they have run, before those of the next owner. Fails with Released, ForeignDevice or DeviceLost, and with
- * InvalidRequest where the program has transferred the memory; the next owner gets other memory then.
+ * its length is 0, and it never shows another owner's bytes. While the device is busy with the lease's commands, the
+ * view ends when they have run, before the commands of the next owner. Fails with Released, ForeignDevice or
+ * DeviceLost, and with InvalidRequest where the program has transferred the memory; the next owner gets other memory
+ * then.
  *
  * **Example** (Looking at device memory)
  *
@@ -181,7 +183,7 @@ export const bytes = (buffer: BufferLike.BufferLike): Effect.Effect<Uint8Array<A
  */
 export const usedBytes: Effect.Effect<number, never, Host> = Host.use((host) => host.usedBytes)
 
-/** By this name editors show it, and so tell it from the services of others. */
+/** Editors show `Services` by this name, which tells the backends apart. */
 type HostServices = Device.Services | Host
 
 /**
@@ -302,7 +304,7 @@ const handles = (device: HostDevice): Host["Service"] =>
 const deviceName = "process memory"
 const dtypesOfJavaScript: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f16", "f64"]
 
-/** As every WebGPU device has. */
+/** The limits that every WebGPU device has. */
 const imageLimits: ImageLimits = { maxReadImages: 16, maxWriteImages: 4, maxSamplers: 16 }
 
 const traits = BackendTraits.make({ language, usesHostMemory: true })
@@ -379,7 +381,7 @@ const resolve = (given: HostOptions) => {
   }
 }
 
-/** The bytes of an option, which may be a share of the device's memory; no limit is as much as can be counted. */
+/** An option in bytes; it may be given as a share of the device's memory. "No limit" is the largest safe integer. */
 const bytesOf = (
   options: HostOptions,
   name: "capacityBytes" | "maxBufferSize" | "maxBindingSize" | "defaultMaxBytes",

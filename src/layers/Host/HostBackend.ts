@@ -18,7 +18,7 @@ export const hostBackend: Backend = {
     memoryBytes: undefined,
     unusable: undefined
   }]),
-  // Only when it is named: process memory is no device that a program would want without knowing.
+  // Only by name: no program wants process memory as its device without having asked for it.
   rank: () => undefined,
   open: (_, { byteGranular, kernelCacheCapacity }) => Host.layer({ byteGranular, kernelCacheCapacity })
 }

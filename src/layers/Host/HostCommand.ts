@@ -21,7 +21,7 @@ export interface HostCommand {
   readonly pieces: () => Generator<number, void>
 }
 
-/** Copies and fills go on in pieces of this many bytes, about a millisecond each. Whole patterns of any size. */
+/** Copies and fills run in pieces of this many bytes, about a millisecond each: a multiple of every pattern's size. */
 export const chunkBytes = 4 * 1024 * 1024
 
 const eachChunk = function*(bytes: number, work: (start: number, end: number) => void): Generator<number, void> {
@@ -47,7 +47,7 @@ export const copyPieces = (
 /** The cost of a row besides its bytes, as a share of a task. */
 const rowCost = 1 / 16_384
 
-/** Memory, and its first byte: that of a buffer, or of the host. */
+/** Memory of a buffer or of the host, and the index of the first byte in it. */
 interface Bytes {
   readonly memory: ArrayBuffer
   readonly base: number
@@ -175,7 +175,7 @@ export const dispatch = (
   }
 }
 
-/** The same work, of which the time is told: that of the pieces, and not of what the event loop does between them. */
+/** The same pieces, timed: without what the event loop does between them. */
 const timedPieces = function*(
   pieces: Iterator<number, void>,
   clock: Clock.Clock,

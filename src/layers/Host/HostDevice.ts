@@ -89,7 +89,9 @@ export class HostDevice {
     return undefined
   }
 
-  /** Lets a worker go on that stood still. They go on one after the other, however many wake each other in a row. */
+  /**
+   * Resumes a worker that waits for another queue. Workers that wake each other run one after the other, not nested.
+   */
   wake(worker: HostWorker): void {
     this.#woken.push(worker)
     if (this.#woken.length > 1) return
@@ -109,8 +111,8 @@ export class HostDevice {
   })
 
   /**
-   * Whether commands of owners before on further queues may still use a buffer; then the first queue waits for them. Set by the first
-   * queue.
+   * Whether commands of earlier owners on further queues may still use a buffer; the first queue then waits for them.
+   * Set by the first queue.
    */
   waitsForOthers: (buffer: HostBuffer) => boolean = () => false
 
@@ -192,7 +194,7 @@ export class HostDevice {
     return Effect.suspend(() => {
       const delay = this.delay("allocations")
       const created = Effect.suspend(create)
-      // Callers are uninterruptible to keep what was created; before that an interruption loses nothing.
+      // Callers are uninterruptible so that no created memory is lost. During the delay there is none yet.
       return delay === undefined ? created : Effect.andThen(Effect.interruptible(Effect.sleep(delay)), created)
     })
   }
@@ -250,7 +252,7 @@ export class HostDevice {
     if (buffer.isGone) this.#release(buffer.root as HostBuffer)
   }
 
-  /** Submitted work that uses the buffer comes first, as on a device. */
+  /** Frees the memory after the submitted work that uses it, as a device does. */
   #release(buffer: HostBuffer): void {
     this.driverObjects.remove(buffer.kind)
     this.afterUses(buffer, () => this.memory.release(buffer))

@@ -22,7 +22,7 @@ type Body = (from: number, to: number, args: Readonly<Record<string, unknown>>) 
 /** A kernel that the host can run. */
 export class HostKernel extends CompiledKernel {
   readonly body: Body
-  /** Which of the scalars says how many elements an item works through. */
+  /** Index of the scalar that says how many elements an item computes; -1 without one. */
   readonly #work: number
 
   constructor(kernel: Kernel, body: Body) {
@@ -33,7 +33,7 @@ export class HostKernel extends CompiledKernel {
     )
   }
 
-  /** How many items run in one task of the event loop, where `items` would with one element each. At least one. */
+  /** How many items run in one task of the event loop when `items` items of one element each would. At least one. */
   itemsOfTurn(items: number, scalars: Dispatch["scalars"]): number {
     const work = Number(scalars[this.#work])
     return work > 1 ? Math.max(1, Math.floor(items / work)) : items

@@ -18,7 +18,7 @@ interface Piece {
   regions: number
   /** The lease whose views show it in place. */
   shownBy: PooledBuffer | undefined
-  /** How many detachments of its views are still to come, in queue order. */
+  /** How many detachments of its views are still queued. */
   moves: number
 }
 
@@ -123,7 +123,7 @@ export class HostBuffer extends DeviceBuffer {
 
   /**
    * Moves the bytes to another ArrayBuffer, without a copy, which detaches the program's views. Where the program has
-   * transferred the memory, the buffer gets new memory; without that it is never leased again.
+   * transferred the memory, the buffer gets new memory; if there is none, the buffer is never leased again.
    */
   move(): void {
     const { bytes } = this.#piece

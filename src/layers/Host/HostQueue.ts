@@ -29,10 +29,10 @@ type Driver = QueueDriver["Service"]
 /** A command and its planned fault. */
 type Recorded = { readonly command: HostCommand.HostCommand; readonly fault: string | undefined }
 
-/** A fiber that waits for its turn in the queue. */
+/** A fiber that waits for its job in the queue. */
 type Waiter<A> = { readonly resume: (result: Effect.Effect<A, GpuError>) => void; interrupted: boolean }
 
-/** A fiber that waits for the first commands. */
+/** A fiber that waits until the first `position` commands have ended. */
 type PositionWaiter = { readonly position: number; readonly done: () => void }
 
 /** How a read copies the bytes of a buffer into its result. */
@@ -57,7 +57,7 @@ export class HostQueue implements Driver, OrderedQueue {
   /** Failures of commands that have run, until the next finish or read. */
   #failures: Array<Failure> = []
   #flushAtEndOfTurn = false
-  /** Commands that were submitted, and of them those that have ended. */
+  /** How many commands were submitted, and how many of those have ended. */
   #submitted = 0
   #ended = 0
   readonly #positionWaiters = new Set<PositionWaiter>()
@@ -202,13 +202,13 @@ export class HostQueue implements Driver, OrderedQueue {
       })
     })
 
-  /** Programs have no other way to this queue. */
+  /** Nothing to mark: programs get no raw handle of this queue. */
   readonly markUnsafe = constVoid
 
-  /** A place in the queue where it stands still until another one has passed a position. */
+  /** Enqueues a job that blocks this queue until `other` has ended the commands up to `position`. */
   readonly waitForUnsafe: OrderedQueue["waitForUnsafe"] = (other, position) => {
     const there = other as HostQueue
-    // What a lost device has not run it never runs.
+    // A lost device never runs what it has not run yet.
     if (this.#status.error !== undefined) return Exit.fail(this.#status.error)
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
@@ -247,7 +247,7 @@ export class HostQueue implements Driver, OrderedQueue {
     (this.order.queues.first.queue as HostQueue).#settled
   )
 
-  /** Memory goes in the order of the first queue. */
+  /** Frees memory in the order of the first queue. */
   readonly #settled: Effect.Effect<void, GpuError> = Effect.suspend(() =>
     this.#await<void>((waiter) =>
       this.#operation() ?? immediate(() => {
@@ -260,13 +260,13 @@ export class HostQueue implements Driver, OrderedQueue {
   /** The device may have been lost before the result arrived. */
   readonly #alive: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#status.error ?? Effect.void)
 
-  /** Ends a wait for the result at once. */
+  /** Never succeeds; fails when the device is lost, which ends a wait for a result. */
   readonly #lost: Effect.Effect<never, GpuError> = Effect.callback((resume) => {
     const stop = this.#status.onLost((error) => resume(Exit.fail(error)))
     return Effect.sync(stop)
   })
 
-  /** Ends a further queue: later calls get its error, and what is submitted runs. */
+  /** Ends a further queue: later calls fail with its error, and submitted commands still run. */
   readonly close: Effect.Effect<void> = Effect.callback((resume) => {
     this.flushUnsafe()
     this.#status.end(queueClosed(this.order.label))
@@ -301,24 +301,30 @@ export class HostQueue implements Driver, OrderedQueue {
     this.flushUnsafe()
   }
 
-  /** Commands of owners before on other queues come first. */
+  /** Makes this queue wait for commands of the memory's earlier owners on other queues. */
   #inOrder(memory: CommandMemory): Exit.Exit<void, GpuError> {
     return this.order.queues.several ? this.order.before(memory) : Exit.void
   }
 
-  /** By the command that was recorded last. */
+  /** Notes that the command recorded last uses the memory. */
   #noteUse(memory: CommandMemory): void {
     if (this.order.queues.several) this.order.recorded(memory, this.positionUnsafe())
   }
 
-  /** The program then waits for its own place in this queue. */
+  /**
+   * Whether earlier owners used the buffer on other queues. This queue then waits for those, and the program for this
+   * queue.
+   */
   readonly #waitsForOthers = (buffer: HostBuffer): boolean => {
     const { queues } = this.order
     if (!queues.several || !queues.usesOf(buffer).some((uses) => uses.isFormerlyUsedBeside(this.order))) return false
     return Exit.isSuccess(this.order.before({ buffers: [buffer] }))
   }
 
-  /** Waits with the others for the queues that use the buffer, so that its memory goes in the order of the first queue. */
+  /**
+   * Calls `done` after the uses on all queues: the first queue waits for the others, since memory is freed in its
+   * order.
+   */
   readonly #afterUses = (buffer: HostBuffer, done: () => void): void => {
     const memory = { buffers: [buffer] }
     const { queues } = this.order
@@ -416,7 +422,7 @@ export class HostQueue implements Driver, OrderedQueue {
       const lost = this.#operationAfterFlush()
       if (lost !== undefined) return lost
       const ordered = this.#inOrder({ buffers: [buffer] })
-      // What fails here has lost the device, or ended the queue.
+      // This fails only when the device is lost or the queue has ended.
       if (Exit.isFailure(ordered)) return this.#status.error!
       const job = this.#readJob(waiter, bytes, (result) => copy(buffer, result))
       this.#submitted += 1
@@ -456,7 +462,7 @@ export class HostQueue implements Driver, OrderedQueue {
 
   /**
    * Waits for a job's place in the queue. It is created and queued in one step, so that the device cannot be lost
-   * between the two. A fiber that gives up leaves the job in the queue, where it takes no failures from others.
+   * between the two. When the fiber is interrupted, its job stays in the queue and leaves the failures to other fibers.
    */
   #begin<A>(makeJob: (waiter: Waiter<A>) => Job | GpuError, resume: Waiter<A>["resume"]): () => void {
     const waiter: Waiter<A> = { resume, interrupted: false }
@@ -472,5 +478,5 @@ export class HostQueue implements Driver, OrderedQueue {
   }
 }
 
-/** Whose it is is checked before, and again with the command. */
+/** Callers check the owner, before or after this cast. */
 const own = (buffer: DeviceBuffer): HostBuffer => buffer as HostBuffer

@@ -29,14 +29,14 @@ export const bytes = (
     const own = memory as HostBuffer
     const taken = device.problem(operation, [own])
     if (taken !== undefined) return taken
-    // A view that was made before the move would be detached with those of the last owner.
+    // Wait for the move: it detaches all views of the memory, one that is made now included.
     if (own.isMoving || device.waitsForOthers(own)) return Effect.andThen(device.turn, bytes(device, buffer))
     const lease = leaseOf(buffer)
     if (lease !== undefined && own.shownBy === undefined) show(device, own, lease)
     return Effect.succeed(new Uint8Array(own.memory, own.base, buffer.size))
   })
 
-/** The views end with the lease: work that was submitted before still uses the memory where it is. */
+/** Ends the views with the lease. The bytes move only when submitted work no longer uses the memory. */
 const show = (device: HostDevice, own: HostBuffer, lease: PooledBuffer): void => {
   own.show(lease)
   Attachments.attach(lease, {

@@ -10,7 +10,7 @@ import type { TurnsShape } from "../../services/calls/Turns.ts"
 export interface Job {
   /** Works piece by piece and yields each piece's cost, as a share of one task of the event loop. Never throws. */
   readonly pieces: Iterator<number, void>
-  /** Whether it may begin; until then the worker stands still. Whoever changes that calls `run`. */
+  /** Whether it may begin; until then the worker waits. What makes it ready must call `run`. */
   readonly isReady?: (() => boolean) | undefined
   /** Called when the job is done and has left the queue. */
   readonly finished?: (() => void) | undefined
@@ -21,7 +21,7 @@ export interface Job {
 /** An array's iterator is done for good once it is done, so one serves all. */
 const nothing: Iterator<number, void> = [][Symbol.iterator]()
 
-/** A job without pieces, all done when its turn comes. */
+/** A job without pieces, which ends as soon as it begins. */
 export const immediate = (finished: () => void): Job => ({ pieces: nothing, finished })
 
 /** The least cost of a job, so that many tiny jobs fill a task too. */
@@ -53,7 +53,7 @@ export class HostWorker {
     this.#jobs.push(job)
   }
 
-  /** A finished job may resume a fiber that submits more: the running call then goes on with that. */
+  /** A finished job may resume a fiber that submits more jobs: the call that is running then runs them too. */
   run(): void {
     if (this.#running || this.#scheduled) return
     this.#running = true
@@ -68,7 +68,7 @@ export class HostWorker {
     this.#nextTurn(this.#continue)
   }
 
-  /** Drops the jobs that have not run, and tells those who wait for them. */
+  /** Drops the jobs that have not ended, and calls their `abandoned`. */
   abandon(error: GpuError): void {
     const dropped = this.#jobs.slice(this.#head)
     this.#jobs = []
@@ -95,7 +95,7 @@ export class HostWorker {
       return
     }
     this.#spent += leastCost
-    // Its own work may have lost the device, and then it was abandoned with the others.
+    // The job itself may have lost the device, which abandons all jobs, this one included.
     if (this.#jobs[this.#head] !== job) return
     this.#leave()
     job.finished?.()

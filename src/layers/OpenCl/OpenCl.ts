@@ -3,9 +3,10 @@
  *
  * **Details**
  *
- * Every open device has an in-order queue, which {@link layerFromHandles} gets from other code, and those of `CommandQueue.make`.
- * Waiting for a queue occupies at most one of the four threads that Node has for files and names, however many fibers wait; compiling a kernel occupies one more. `UV_THREADPOOL_SIZE` raises their
- * number for programs that keep many devices open.
+ * Every open device has an in-order queue, which {@link layerFromHandles} gets from other code, and those of
+ * `CommandQueue.make`. Waiting for a queue occupies at most one of the four threads that Node has for files and DNS,
+ * however many fibers wait; compiling a kernel occupies one more. `UV_THREADPOOL_SIZE` raises their number for programs
+ * that keep many devices open.
  *
  * @since 0.1.0
  */
@@ -55,7 +56,7 @@ export type { Selector } from "./opening/OpenClSelection.ts"
 
 export type { HandleOptions, Handles } from "./opening/SharedHandles.ts"
 
-/** By this name editors show it, and so tell it from the services of others. */
+/** Editors show `Services` by this name, which tells the backends apart. */
 type OpenClServices = Device.Services | OpenCl
 
 /**
@@ -158,11 +159,11 @@ export const layerFrom = (api: OpenClApi, options?: OpenOptions.DeviceOptions): 
  *
  * **Gotchas**
  *
- * A number that is no address of a queue ends the process, since no driver can tell; so does one that is released. The
- * handles must come from the loader whose functions the layer uses.
+ * A number that is not the address of a live queue ends the process, since no driver can detect it. The handles must
+ * come from the loader whose functions the layer uses.
  *
- * The library's commands come after those that the other code has enqueued before, and its waits and its close wait for those as
- * well: for a user event that is never set, forever. What the other code enqueues later they do not wait for.
+ * The library's commands come after those that the other code has enqueued before, and its waits and its close wait for
+ * those as well: for a user event that is never set, forever. They do not wait for what the other code enqueues later.
  *
  * In a context of several devices `Images.formats` lists what any of them has, as drivers answer it.
  *
@@ -324,7 +325,7 @@ const handles = (device: OpenDevice, queue: OpenClQueue, shown: OpenClDevice): O
     }
   }))
 
-/** The driver would use memory that nobody keeps alive. */
+/** Only an ArrayBuffer can be kept alive for as long as the driver uses it. */
 const commandProblem = (label: unknown, memory: unknown): GpuError | undefined => {
   const operation = "OpenCl.enqueueUnsafe"
   if (typeof label !== "string") {

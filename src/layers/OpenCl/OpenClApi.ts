@@ -26,7 +26,9 @@ import { noLoader, noPackage } from "./opening/UnavailableOpenCl.ts"
  */
 export type Pointer = bigint | ArrayBufferView<ArrayBuffer> | ArrayBuffer | null
 
-/** What arguments are in TypeScript, by their names in the table below. Texts are copied by koffi while the call takes. */
+/**
+ * What arguments are in TypeScript, by their names in the table below. Koffi copies texts for the duration of the call.
+ */
 interface Arguments {
   readonly handle: bigint
   readonly pointer: Pointer
@@ -37,7 +39,7 @@ interface Arguments {
   readonly texts: ReadonlyArray<string>
 }
 
-/** What the same are to koffi. */
+/** The same types by koffi's names. */
 const nativeTypes: { readonly [N in keyof Arguments]: string } = {
   handle: "void*",
   pointer: "void*",
@@ -54,7 +56,7 @@ type Types = ReadonlyArray<keyof Arguments>
 interface Native<Args extends Types, Result> {
   readonly args: Args
   readonly result: string
-  /** What stands in for a function that a loader may be too old to have; it gets the last argument. */
+  /** Replaces a function that an old loader lacks; it is called with the last argument. */
   readonly missing?: ((last: unknown) => Result) | undefined
 }
 
@@ -66,8 +68,8 @@ interface Async<Args extends Types> extends Native<Args, number> {
 type Values<Args extends Types> = { [I in keyof Args]: Arguments[Args[I]] }
 
 /**
- * What koffi makes of it. The callback of a call on a thread gets the code; `error` is koffi's own, for results that it
- * cannot convert, and always null for a number. Memory must stay referenced until the callback.
+ * The function as koffi binds it. The callback of a call on a thread gets the code; `error` is koffi's own, for results
+ * that it cannot convert, and always null for a number. Memory must stay referenced until the callback.
  */
 type Bound<N> = N extends Async<infer Args>
   ? (...args: [...Values<Args>, (error: unknown, code: number) => void]) => void

@@ -29,7 +29,7 @@ export const invalidOperation = -59
  */
 export const waitedEventFailed = -14
 
-/** No context here has codes of sharing with graphics APIs, or of partitions by extensions. */
+/** Without the codes of graphics sharing and of partitioning by extensions, which no call here returns. */
 const names: ReadonlyMap<number, string> = new Map([
   [0, "CL_SUCCESS"],
   [-1, "CL_DEVICE_NOT_FOUND"],
@@ -146,7 +146,7 @@ export const format = (code: number): string => {
 }
 
 /**
- * Whether a code says that memory is not there now: the set of PyOpenCL's allocators.
+ * Whether a code says that memory is lacking at the moment: the codes that PyOpenCL's allocators take for that.
  *
  * **Example** (Answering a code)
  *

@@ -1,5 +1,5 @@
 /**
- * What an OpenCL driver tells of an open device, for people who look at it.
+ * An OpenCL driver's facts about an open device, for display.
  *
  * @internal
  */
@@ -27,7 +27,7 @@ const profiling = 2
 
 type Service = OpenCl["Service"]
 
-/** Nothing for a device of other code, which has no service of this backend. */
+/** No facts for a device of another backend, which does not provide this service. */
 export const driverFacts: Effect.Effect<DriverFacts, GpuError, KernelCache> = Effect.flatMap(
   Effect.serviceOption(OpenCl),
   Option.match({

@@ -40,7 +40,7 @@ export const driverError = (failed: FailedCall): GpuError =>
   )
 
 /**
- * The error of a call that failed on an open device: a code that says so loses the device; otherwise it is a
+ * The error of a call that failed on an open device. A code that means a lost device marks it as lost; any other is a
  * DriverError.
  */
 export const onDevice = (status: DeviceStatus, failed: FailedCall): GpuError => {
@@ -49,6 +49,6 @@ export const onDevice = (status: DeviceStatus, failed: FailedCall): GpuError => 
   return status.lose(`${failed.call}${commands} ended with ${OpenClCode.format(failed.code)}`)
 }
 
-/** As {@link onDevice}, for a call that needs `bytes` bytes of memory and fails at once without. */
+/** As {@link onDevice}, for a call that needs `bytes` bytes of memory and fails with OutOfMemory without them. */
 export const onMemory = (status: DeviceStatus, bytes: number, failed: FailedCall): GpuError =>
   OpenClCode.isOutOfMemory(failed.code) ? outOfMemory(bytes) : onDevice(status, failed)

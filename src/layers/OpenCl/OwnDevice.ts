@@ -74,7 +74,7 @@ export class OpenCl extends Context.Service<OpenCl, {
   readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/OpenCl") {}
 
-/** Each queue's service shows a device of its own. @internal */
+/** By the `device` object of the service, of which each queue's service has its own. @internal */
 export const backendHandles = new BackendHandle<OpenClDevice, OpenedDevice>()
 
 /**

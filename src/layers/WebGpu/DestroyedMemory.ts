@@ -18,7 +18,7 @@ import type { OpenDevice } from "./opening/OpenDevice.ts"
 const destroysPerSubmit = 64
 const bytesPerSubmit = 4 * 2 ** 20
 
-/** So many bytes may always be on their way back; beyond that, as many as are alive. */
+/** So many destroyed bytes may always await their return; beyond that, as many as the live buffers have. */
 const allowedBytes = 16 * 2 ** 20
 
 export class DestroyedMemory {
@@ -27,7 +27,7 @@ export class DestroyedMemory {
   #bytes = 0
   #unsubmittedBytes = 0
   #destroysSinceSubmit = 0
-  /** Settles when everything before the last submit of this class is back. */
+  /** Settles when the driver has freed everything destroyed before the last submit of this class. */
   #returned: Promise<unknown> = Promise.resolve()
 
   constructor(opened: OpenDevice) {
@@ -43,8 +43,8 @@ export class DestroyedMemory {
   }
 
   /**
-   * Waits while too many bytes are on their way back, beside `liveBytes` bytes of live buffers; mostly it does not
-   * wait.
+   * Waits while too many destroyed bytes await their return, compared with `liveBytes` of live buffers. `undefined`
+   * where there is nothing to wait for, as mostly.
    */
   room(liveBytes: number): Effect.Effect<void, GpuError> | undefined {
     if (this.#bytes <= Math.max(allowedBytes, liveBytes)) return undefined

@@ -1,5 +1,5 @@
 /**
- * What programs that use buffers alone do not load.
+ * Modules that are loaded at their first use: programs that use buffers alone never load them.
  *
  * @internal
  */

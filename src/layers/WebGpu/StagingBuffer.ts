@@ -49,7 +49,7 @@ export class StagingBuffer extends WebGpuBuffer {
   override readonly mapUnsafe: NonNullable<WebGpuBuffer["mapUnsafe"]> = (from, bytes, recorded) =>
     new StagingMapping(this, this.#opened, from, bytes, recorded)
 
-  /** Asks the device to map bytes, and tells what failed. */
+  /** Asks the device to map bytes, and returns what failed. */
   async map(from: number, size: number): Promise<ReadonlyArray<ScopedFailure>> {
     const mode = this.usage === BufferUsage.download ? mapMode.read : mapMode.write
     let mapping: Promise<ScopedFailure | undefined> | undefined
@@ -68,10 +68,10 @@ export class StagingBuffer extends WebGpuBuffer {
     return this.#lent = lend(this.gpu.getMappedRange(from, size))
   }
 
-  /** Nobody waits for the driver any more. Until it answers, no other owner may have the memory. */
+  /** Stops waiting for the driver. Until it answers, no other owner may have the memory. */
   abandon(): void {
     this.distrust()
-    // Deno refuses to unmap what is destroyed.
+    // Deno refuses to unmap a destroyed buffer.
     void this.#mapping?.then(() => this.destroyed ? undefined : this.gpu.unmap())
   }
 
@@ -114,8 +114,8 @@ class StagingMapping implements DriverMapping {
   #isMapped = false
 
   /**
-   * Create it in the step that has checked the range and submitted the work before it. `recorded` waits for the failures of that
-   * work.
+   * Call it in the synchronous step that has checked the range and submitted the earlier work. `recorded` waits for the
+   * failures of that work.
    */
   constructor(
     buffer: StagingBuffer,
@@ -132,7 +132,7 @@ class StagingMapping implements DriverMapping {
       call: "GPUBuffer.mapAsync",
       start: async () => {
         const failures = await buffer.map(from, size)
-        // As for one that was unmapped: what destroyed it has ended the mapping.
+        // The destroy has ended the mapping, as an unmap would have.
         if (buffer.destroyed) return Exit.succeed(new ArrayBuffer(0))
         if (failures.length > 0) return Exit.fail(failureOf(failures, bytes))
         this.#isMapped = true
@@ -158,8 +158,8 @@ const failureOf = (failures: ReadonlyArray<ScopedFailure>, bytes: number): GpuEr
 const guarded = new WeakSet<WebGpuHandle.Device>()
 
 /**
- * The program has the device as well, and may destroy it. With memory that was taken it then only counts as lost. A device that
- * other code has opened stays as it is.
+ * Replaces `destroy` of the device, which the program may call too: while a program has taken memory, the device only
+ * counts as lost. A device that other code has opened stays as it is.
  */
 const guardDestroy = ({ buffers, device, isShared, status, taken }: OpenDevice): void => {
   if (isShared || guarded.has(device)) return

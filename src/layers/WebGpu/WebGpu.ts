@@ -85,9 +85,9 @@ export type { DeviceOptions, Options, SharedOptions } from "./opening/OpenOption
  * @since 0.1.0
  */
 export class WebGpu extends Context.Service<WebGpu, {
-  /** What the adapter came from; `undefined` where the program gave the device. */
+  /** The GPU object that gave the adapter; `undefined` where the program gave the device. */
   readonly gpu: WebGpuHandle.Gpu | undefined
-  /** What opened the device; `undefined` likewise. */
+  /** The adapter that opened the device; `undefined` likewise. */
   readonly adapter: WebGpuHandle.Adapter | undefined
   readonly device: WebGpuHandle.Device
   readonly queue: WebGpuHandle.Queue
@@ -104,7 +104,7 @@ const backendHandles = new BackendHandle<DeviceInfo, OpenedDevice>()
 /** What this backend's modules know of the program's device. */
 const own: Effect.Effect<OpenedDevice, never, WebGpu> = WebGpu.useSync(({ info }) => backendHandles.of(info))
 
-/** By this name editors show it, and so tell it from the services of others. */
+/** Editors show `Services` by this name, which tells the backends apart. */
 type WebGpuServices = Device.Services | WebGpu
 
 /**
@@ -199,11 +199,11 @@ export const layerFrom = (
  * program's own. A double for tests needs what `WebGpuApi` lists, without `destroy` and `onuncapturederror`, which the library
  * does not touch here.
  *
- * The device stays as it is. It is never destroyed, its `onuncapturederror` and its listeners are not touched, and errors of
- * the library's calls are its own: each call is in error scopes that are pushed and popped within one step, so scopes that the
- * other code has open do not see them, nor the library theirs. The library hears of a loss by `device.lost`. Closing the
- * layer submits what was recorded, then destroys the buffers and images that the library made or took over, and nothing else.
- * Several layers can use one device, each with pools of its own.
+ * The device stays as it is. It is never destroyed, its `onuncapturederror` and its listeners are not touched, and
+ * errors of the library's calls are its own: each call is in error scopes that are pushed and popped within one step,
+ * so scopes that the other code has open do not see them, nor the library theirs. The library learns of a loss by
+ * `device.lost`. Closing the layer submits what was recorded, then destroys the buffers and images that the library
+ * made or took over, and nothing else. Several layers can use one device, each with pools of its own.
  *
  * The device has the features and limits that were asked for when it was opened. Without `shader-f16` kernels have no
  * `f16`; without `float32-filterable`, `bgra8unorm-storage` and `texture-formats-tier1` some images are missing. What therefore
@@ -294,7 +294,7 @@ const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice):
     textureUnsafe: (image) => later.value?.textureUnsafe("WebGpu.texture", info, image) ?? Exit.fail(noImage(image))
   }))
 
-/** The error before any image was made. */
+/** The error where the device has no image yet. */
 const noImage = (image: unknown): GpuError =>
   invalidRequest(
     "WebGpu.texture",
@@ -331,8 +331,8 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<WebGpuHandl
   WebGpu.use((gpu) => validated("WebGpu.handle", () => gpu.handleUnsafe(buffer)))
 
 /**
- * A binding of the requested bytes, rounded up to the multiple of 4 that WebGPU binds: so `arrayLength` in a shader
- * tells the lease's length and not that of its larger block. Errors as {@link handle}.
+ * A binding of the requested bytes, rounded up to the multiple of 4 that WebGPU binds: so `arrayLength` in a shader is
+ * the lease's length and not that of its larger block. Errors as {@link handle}.
  *
  * **Example** (A bind group of your own)
  *
@@ -368,11 +368,13 @@ export const binding = (
  * @since 0.1.0
  */
 export interface AdoptOptions {
-  /** Whether the program hands the object over: it is destroyed when the scope closes. Without it, it stays the program's. */
+  /**
+   * Whether the program hands the object over: it is destroyed when the scope closes. By default the program keeps it.
+   */
   readonly takeOver?: boolean | undefined
-  /** What the GPUBuffer allows without it; it can say less. */
+  /** All that the GPUBuffer allows when left out; it can be less. */
   readonly usage?: BufferUsage.BufferUsage | undefined
-  /** What errors call it; the object's own label without it. */
+  /** Its name in errors; the object's own label when left out. */
   readonly label?: string | undefined
 }
 
@@ -500,8 +502,9 @@ export const adoptImage = (
  * A sampler around a GPUSampler that the program has made on the raw `device`, until the scope closes; it stays the program's.
  * Every dispatch takes it. Adopting one GPUSampler twice gives samplers that are equal (`Equal.equals`).
  *
- * A GPUSampler does not tell what it was made with, so the options do: those that are left out are the defaults of
- * `SamplerOptions`. Checks before a dispatch go by them; what they cannot say, as `maxAnisotropy`, is the GPUSampler's own.
+ * A GPUSampler does not reveal how it was made, so pass its options: those that are left out have the defaults of
+ * `SamplerOptions`. The checks before a dispatch use them. What they have no field for, as `maxAnisotropy`, is the
+ * GPUSampler's own.
  *
  * Fails with InvalidRequest for what is no GPUSampler, and for options that do not go together; with Unsupported for options
  * that no GPUSampler has; and with DeviceLost. A GPUSampler of another device, or one that filters where the options say that

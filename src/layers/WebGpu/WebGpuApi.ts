@@ -180,8 +180,8 @@ export interface Device {
 export type ErrorFilter = "validation" | "out-of-memory" | "internal"
 
 /**
- * The type of `onuncapturederror`, as a method: a device's own event has more than the library asks of it, and only
- * parameters of methods may.
+ * The type of `onuncapturederror`, as a method, whose parameters are bivariant: a device's own event has more members
+ * than the library asks for.
  *
  * @category models
  * @since 0.1.0

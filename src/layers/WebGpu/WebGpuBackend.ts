@@ -1,6 +1,6 @@
 /**
- * The adapters of Dawn, or of the runtime's own WebGPU, in the list of devices. WebGPU does not list adapters, it answers
- * requests: so this asks for the fast one, the frugal one and the one in software, and leaves out what it has seen.
+ * The adapters of Dawn, or of the runtime's own WebGPU, in the list of devices. WebGPU cannot list adapters, only
+ * request one. So this requests the fast, the frugal and the software adapter, and leaves out duplicates.
  *
  * @internal
  */
@@ -27,7 +27,7 @@ const requests: ReadonlyArray<Request> = [
 /** The request that an entry of the list answered. */
 const requestOf = new WeakMap<ListedDevice, Request>()
 
-/** Who gives the adapters: npm `webgpu`, or the runtime itself, as Deno. */
+/** The source of the adapters: npm `webgpu`, or the runtime itself, as Deno. */
 const platform = () => ({ index: 0, name: browserGpu() === undefined ? "Dawn" : "navigator.gpu", vendor: "" })
 
 export const webGpuBackend: Backend = {
@@ -68,11 +68,11 @@ const noInfo: Partial<WebGpuApi.AdapterInfo> & { readonly vendor: string; readon
   architecture: ""
 }
 
-/** A set of names in every runtime, though the library itself asks it for single ones only. */
+/** Every runtime has a set of names, though `WebGpuApi.Features` declares no iterator. */
 const namesOf = (features: WebGpuApi.Features): ReadonlyArray<string> =>
   Symbol.iterator in features ? Array.from(features as Iterable<string>).sort() : []
 
-/** All that there are, also those that the library has no use for: they are getters of the object's class. */
+/** All limits, also those that the library does not use. `for in`, because they are getters of the object's class. */
 const limitsOf = (limits: WebGpuApi.Limits): { readonly [name: string]: number } => {
   const found: { [name: string]: number } = {}
   for (const name in limits) {
@@ -84,7 +84,7 @@ const limitsOf = (limits: WebGpuApi.Limits): { readonly [name: string]: number }
 
 interface Answer {
   readonly request: Request
-  /** A text says why there is none. */
+  /** The reason, as a text, where there is none. */
   readonly info: WebGpuHandle.AdapterInfo | string
 }
 
@@ -110,7 +110,7 @@ const distinct = (answers: ReadonlyArray<Answer>): ReadonlyArray<Found> => {
 const identity = ({ architecture, description, device, isFallbackAdapter, vendor }: WebGpuHandle.AdapterInfo): string =>
   JSON.stringify([vendor, architecture, device, description, isFallbackAdapter])
 
-/** As an open device is named. */
+/** The same name as that of an open device. */
 const nameOf = ({ architecture, description, device }: WebGpuHandle.AdapterInfo): string =>
   [description, device, architecture].find((name) => name !== "") ?? "unnamed adapter"
 

@@ -20,7 +20,7 @@ export class WebGpuBuffer extends DeviceBuffer {
   readonly id = ++buffers
   /** Regions that were not destroyed. */
   regions = 0
-  /** It stays with the program that made it. */
+  /** Whether the GPUBuffer belongs to the program, so that the library never destroys it. */
   readonly isBorrowed: boolean
 
   constructor(
@@ -36,7 +36,10 @@ export class WebGpuBuffer extends DeviceBuffer {
     this.isBorrowed = isBorrowed
   }
 
-  /** Maps bytes in place, in the step that has submitted the work before; `recorded` waits for its failures. Staging memory can. */
+  /**
+   * Maps bytes in place; only staging memory can. Call it in the synchronous step that has submitted the work before,
+   * for whose failures `recorded` waits.
+   */
   readonly mapUnsafe?: (from: number, bytes: number, recorded: Effect.Effect<void, GpuError>) => DriverMapping
 
   override get identity(): object {

@@ -1,5 +1,5 @@
 /**
- * What an open WebGPU device is like, for kernels that are tuned to it: the little that the API tells.
+ * What the API says of an open WebGPU device, for kernels that are tuned to it.
  *
  * @since 0.1.0
  */

@@ -22,7 +22,7 @@ import type { OpenDevice } from "./opening/OpenDevice.ts"
 import { gpuUsage, roundUp4, WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
-/** What staging memory needs, which is loaded before the first of it is made. */
+/** The code of staging memory, which is loaded before the first staging buffer is made. */
 export interface StagingPart {
   readonly StagingBuffer: new(
     opened: OpenDevice,
@@ -177,7 +177,7 @@ export class WebGpuDevice {
     if (root.destroyed && root.regions === 0 && !root.isBorrowed) this.#release(root)
   }
 
-  /** The memory goes with the last that stands on it; a buffer counts until then. */
+  /** The memory is freed with the last buffer over it; the driver object counts until then. */
   #release(buffer: WebGpuBuffer): void {
     this.#live.delete(buffer)
     this.#liveBytes -= buffer.gpu.size

@@ -22,7 +22,7 @@ import { fillElements } from "./HostImageCommand.ts"
 
 type Driver = ImageDriver["Service"]
 
-/** Far more than memory has room for; as large as the devices of today have. */
+/** As on today's devices. Memory runs out long before. */
 const longest = 16_384
 const deepest = 2048
 const largestOverBuffer = 134_217_728
@@ -36,7 +36,7 @@ const largest: { readonly [K in ImageKind]: Omit<ImageShape, "kind"> } = {
   "3d": { width: deepest, height: deepest, depth: deepest, layers: 1 }
 }
 
-/** On every device depth is the depth of pictures. */
+/** Depth formats are for 2-D images and arrays of them, on every device. */
 const withoutDepth = ImageFormat.all.filter(({ order }) => order !== "depth")
 
 export class HostImages implements Driver {
@@ -145,7 +145,7 @@ export class HostImages implements Driver {
 /** What arrives here is checked: it is an image of this backend. */
 const own = (image: DeviceImage): HostImage => image as HostImage
 
-/** Errors call the memory what the image is called now. */
+/** Gives the buffer the image's present label, for errors. */
 const bufferOf = (image: DeviceImage) => {
   const { buffer } = own(image)
   buffer.label = image.label

@@ -45,7 +45,7 @@ const roundedInfix: { readonly [name in Operation]?: string } = { ...computing, 
 const calls: { readonly [name in Operation]?: string } = {
   inverseSqrt: "1 / sqrt",
   round: "roundHalfEven",
-  // Math's answer NaN where an operand is, as ours do.
+  // `Math.min` and `Math.max` return NaN where an operand is NaN, as these operations do.
   minimum: "min",
   maximum: "max",
   countLeadingZeros: "clz32"
@@ -103,7 +103,7 @@ const apply = (operation: Operation, operands: ReadonlyArray<string>, type: Expr
   }
 }
 
-/** Floats go to integers saturated; NaN goes to 0, as `| 0` has it. */
+/** Converts floats to integers with saturation, and NaN to 0 as `| 0` does. */
 const cast = (a: string, type: ExprType, result: ExprType): string => {
   if (type === result) return a
   if (type === "bool") return `${a} ? 1 : 0`
@@ -114,7 +114,7 @@ const cast = (a: string, type: ExprType, result: ExprType): string => {
 }
 
 /**
- * What others must know of JavaScript: kernels' bodies in it are functions, named `host`.
+ * JavaScript as a language of kernels: their bodies in it are functions, under the name `host`.
  *
  * @category constants
  * @since 0.1.0

@@ -32,12 +32,12 @@ export interface MapCall {
   readonly unmapCall: string
   /** Bytes of the part that is mapped. */
   readonly bytes: number
-  /** Answers the address, and sets the code where there is none. */
+  /** Returns the address, or null with the code set. */
   readonly map: (queue: bigint, event: Pointer, code: Int32Array<ArrayBuffer>) => bigint | null
   readonly unmap: (queue: bigint, event: Pointer, address: bigint) => number
   /** Called with the code, when the command of `map` fails after it was enqueued. */
   readonly failed?: ((code: number) => void) | undefined
-  /** The code of another mapping's command that this one relies on, where that failed. */
+  /** Returns the failure code of another mapping's command that this mapping relies on, or `undefined`. */
   readonly failure?: (() => number | undefined) | undefined
   /** Views of the same memory, which other code may have detached already. */
   readonly shown?: Set<ArrayBuffer> | undefined
@@ -69,7 +69,7 @@ export class OpenClMappings {
     return isVersion12(this.#device.device) ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE
   }
 
-  /** `spanOf` says, once the driver has answered, how many bytes there are from the first one to the last. */
+  /** `spanOf` returns the bytes from the first mapped one to the last, and is called when the driver has answered. */
   map(given: MapCall, spanOf: () => number): Exit.Exit<OpenClMapping, GpuError> {
     const { bytes, call, memory } = given
     const name = memory.label
@@ -128,7 +128,7 @@ export class OpenClMapping implements DriverMapping {
     this.#mapped = mapped
   }
 
-  /** A view is only made of memory that is mapped: it may have ended while the device was busy. */
+  /** The mapping may have ended while the device was busy: then there is no memory to view. */
   readonly memory: Effect.Effect<ArrayBuffer, GpuError> = Effect.suspend(() =>
     Effect.flatMap(this.#mapped.ended, () => {
       if (this.#ended) return Exit.succeed(new ArrayBuffer(0))
@@ -163,7 +163,7 @@ export class OpenClMapping implements DriverMapping {
     return status.error === undefined ? recorded : Exit.void
   }
 
-  /** False where the program has transferred the memory. */
+  /** Detaches the program's view. False where the program has transferred the memory. */
   #cutOff(): boolean {
     const view = this.#view
     if (view === undefined) return true

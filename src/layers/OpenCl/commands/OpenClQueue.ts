@@ -2,7 +2,7 @@
  * The backend's side of a command queue, on one in-order OpenCL queue.
  *
  * Every enqueue is non-blocking, and host data goes through memory of its own that is kept until the command has ended.
- * Each command has an event: it tells when that memory is free, and whether the command failed.
+ * Each command has an event: it says when that memory is free, and whether the command failed.
  *
  * @internal
  */
@@ -251,12 +251,12 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     )
   }
 
-  /** Whether it is a further queue that has closed or is closing, of a device that is open. */
+  /** Whether this further queue is closing or closed while its device is open. */
   get isClosed(): boolean {
     return this.#status.error !== undefined && this.#device.status.error === undefined
   }
 
-  /** By a marker that has the event of the other queue's command, which must have been submitted. */
+  /** Enqueues a marker that waits for the event of the other queue's command, which is flushed first. */
   readonly waitForUnsafe: OrderedQueue["waitForUnsafe"] = (other, position) => {
     const there = other as OpenClQueue
     const flushed = there.flushUnsafe()
@@ -342,10 +342,10 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     return this.#drained
   })
 
-  /** Ends a further queue in the same way, and gives it back to the driver. */
+  /** Ends a further queue in the same way, and releases it. */
   readonly closeFurther: Effect.Effect<void> = Effect.suspend(() => {
-    // A fiber that frees memory flushes every open queue, this one too until its commands have ended. A flush with commands left
-    // would fail from now on.
+    // Until its commands have ended this queue counts as open, and other fibers flush it when they free memory. Flush
+    // it now, since a flush after `status.end` would fail.
     this.#submitAll()
     this.#status.end(queueClosed(this.order.label))
     return Effect.andThen(
@@ -380,8 +380,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   readonly #allEnded: Effect.Effect<void, GpuError> = this.#endedUpTo(() => this.#commands.recorded)
 
   /**
-   * Waits for the first commands; `target` tells how many, when the wait begins. With `exact` it waits for no more than
-   * those.
+   * Waits for the first `position()` commands, read when the wait begins. With `exact` it waits for no more than those.
    */
   #endedUpTo(
     position: () => number,
@@ -417,7 +416,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     })
   }
 
-  /** That the arguments are those of the function is checked where they are given. */
+  /** Types check at the callers that the arguments fit the function. */
   #calling(call: Enqueuing, args: ReadonlyArray<unknown>): Enqueue {
     const enqueue = this.#device.api[call] as (...args: ReadonlyArray<unknown>) => number
     return (queue, event) => enqueue(queue, ...args, 0, null, event)
@@ -517,12 +516,12 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     return this.#write(buffer, 0, new ArrayBuffer(bytes), bytes, (_, name) => CommandLabel.touch(name))
   }
 
-  /** So that work starts although no fiber waits for it. */
+  /** Flushes, so that work starts although no fiber waits for it. */
   readonly #endOfTurn = (): void => {
     if (this.#unflushed > 0 && this.#status.error === undefined) this.#flushUnasked()
   }
 
-  /** A failure here is that of the commands: the next finish tells it. */
+  /** A failed flush counts as a failure of the commands, which the next finish reports. */
   #flushUnasked(): void {
     const code = this.#flush()
     if (code !== OpenClCode.success) this.#commands.fail("clFlush", code)

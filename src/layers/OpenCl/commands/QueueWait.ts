@@ -1,6 +1,6 @@
 /**
  * Waiting for the commands of one queue, however many fibers wait: at most one native wait is outstanding, because each
- * occupies one of the four threads that the whole process has for files, names and compression.
+ * occupies one of the four threads that the whole process has for files, DNS and compression.
  *
  * @internal
  */
@@ -11,7 +11,7 @@ import type { RecordedCommands } from "./RecordedCommands.ts"
 interface Waiter {
   /** How many commands must have ended. */
   readonly target: number
-  /** Whether no other wait may make this one longer, as that for an event. */
+  /** Whether this wait must not be merged with a longer one, as when it is for an event. */
   readonly exact: boolean
   readonly done: () => void
 }
@@ -45,9 +45,9 @@ export class QueueWait {
   }
 
   /**
-   * Calls `done` once so many commands have ended and no native wait for them is left; all that were recorded until now
-   * without a `target`. They must have been flushed. An `exact` wait is for no more than those. Returns the function
-   * that gives up; the native wait then goes on without it.
+   * Calls `done` once the first `target` commands have ended (by default all that are recorded now) and no native wait
+   * for them is outstanding. They must have been flushed. An `exact` wait is for no more than those. Returns a function
+   * that cancels the call of `done`, but not the native wait.
    */
   start(done: () => void, target: number = this.#commands.recorded, exact: boolean = false): () => void {
     const waiter = { target, exact, done }
@@ -80,8 +80,8 @@ export class QueueWait {
   }
 
   /**
-   * Waits for the events of all commands up to the `target`-th. That of the last one would not do: there are drivers where a map
-   * command ends before those that were enqueued before it on the same in-order queue, as NVIDIA's.
+   * Waits for the events of all commands up to the `target`-th. The last event alone would not do: on some drivers,
+   * NVIDIA's among them, a map command ends before earlier commands of the same in-order queue.
    */
   #waitFor(target: number): void {
     const events = this.#commands.unendedUpTo(target)
@@ -89,7 +89,7 @@ export class QueueWait {
     this.#running = true
     this.#api.clWaitForEventsAsync(events.length, events, (_, code) => {
       this.#running = false
-      // A failed command may end the wait for all of them. It is not in the next list.
+      // A failed command ends the wait before the others have ended. The next wait leaves it out.
       const isOver = code !== OpenClCode.waitedEventFailed ||
         this.#commands.unendedUpTo(target).length === events.length
       if (isOver) this.#settle(target, code)
@@ -102,7 +102,7 @@ export class QueueWait {
     this.#next()
   }
 
-  /** Until no fiber waits for commands that have all ended: a woken fiber may see more commands end. */
+  /** Repeats, since a woken fiber may see more commands end, for which others wait. */
   #wakeEnded(): void {
     let ended: number
     do {

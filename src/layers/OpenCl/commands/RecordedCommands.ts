@@ -27,7 +27,7 @@ export interface Command {
   /** The device memory that it uses: when it fails, that memory may not exist. */
   readonly buffers?: ReadonlyArray<DeviceBuffer> | undefined
   readonly images?: ReadonlyArray<DeviceImage> | undefined
-  /** It only waits for another queue, which tells its failures itself. */
+  /** It only waits for another queue, which reports its own failures. */
   readonly onlyWaits?: boolean | undefined
   /**
    * Called with the failure, for callers that need the outcome of this command: `takeError` returns each failure only
@@ -71,11 +71,11 @@ export class RecordedCommands {
   /** Bytes of host memory that the commands use. */
   #memoryBytes = 0
   #failures: Array<Failure> = []
-  /** The failure that lost the device, until the device's status is told. */
+  /** The failure that lost the device, until the device's status has it. */
   #loss: Failure | undefined
-  /** Memory of commands whose end is unknown: the driver may still use it, so it is never given back. */
+  /** Memory of commands whose end is unknown: the driver may still use it, so it is never released. */
   readonly #abandoned: Array<ArrayBuffer> = []
-  /** Memory that any of the commands recorded until then may use, in queue order. */
+  /** Memory that the first `until` recorded commands may use, in queue order. */
   readonly #kept: Array<{ readonly until: number; readonly memory: ArrayBuffer }> = []
 
   constructor(api: OpenClApi, status: DeviceStatus, objects: DriverObjects) {
@@ -94,7 +94,7 @@ export class RecordedCommands {
     return this.#ended
   }
 
-  /** What the commands that have not been seen to end are called. */
+  /** The labels of the commands that have not been seen to end. */
   get labels(): ReadonlyArray<string> {
     return this.#commands.slice(this.#first).map(({ command }) => command.label())
   }
@@ -126,7 +126,7 @@ export class RecordedCommands {
     if (this.recorded > this.#ended) this.#kept.push({ until: this.recorded, memory })
   }
 
-  /** Remembers the failure of a call that no command's event tells of. */
+  /** Remembers the failure of a call that belongs to no command's event. */
   fail(call: string, code: number): void {
     this.#addFailure({ call, code, labels: this.labels })
     this.#tellLoss()
@@ -231,7 +231,10 @@ export class RecordedCommands {
     }
   }
 
-  /** A queue that is not profiled does not answer, and some drivers answer nonsense for commands that they never began. */
+  /**
+   * Reports how long a command ran. Queues without profiling have no times, and some drivers return nonsense for
+   * commands that never began.
+   */
   #tellTime(timed: (seconds: number) => void, event: bigint): void {
     const query = this.#api.clGetEventProfilingInfo
     const begun = InfoQuery.word(query, event, CL_PROFILING_COMMAND_START)
@@ -252,8 +255,8 @@ export class RecordedCommands {
   }
 
   /**
-   * Only ever the last thing that a method does: a listener may at once sweep again, wait, or close the layer. It must
-   * not find a command half ended, whose event would be released a second time.
+   * Marks the device as lost. Must be a method's last action: a subscriber may at once sweep, wait, or close the layer,
+   * and would release the event of a half-ended command a second time.
    */
   #tellLoss(): void {
     const loss = this.#loss

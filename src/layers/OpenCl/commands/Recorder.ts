@@ -37,18 +37,19 @@ export type ReadArgumentsOf<Call extends Enqueuing> = ArgumentsOf<Call> extends
   readonly [...before: infer Before, memory: Pointer] ? Before : never
 
 export interface Recorder extends Pick<QueueDriver["Service"], "copyUnsafe"> {
-  /** Enqueues a command, which then counts as recorded work: awaited, and told by its label when it fails. */
+  /** Enqueues a command as recorded work: a finish waits for it, and its failure has its label. */
   record(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError>
   /** As `record`, by the function that the recording names. */
   enqueue<Call extends Enqueuing>(recording: Recording<Call>, ...args: ArgumentsOf<Call>): Exit.Exit<void, GpuError>
   /**
-   * As `record`, for a command whose outcome a program needs. The effect waits for it, and fails when it failed, also where
-   * another fiber was told so before.
+   * As `record`, for a command whose outcome a program needs. The effect waits for it, and fails when it failed, even
+   * where another fiber has already got that failure.
    */
   recordAwaited(recording: Recording, enqueue: Enqueue): Exit.Exit<Effect.Effect<void, GpuError>, GpuError>
   /**
-   * As `enqueue`, for a command that reads `bytes` bytes into memory of its own. The driver keeps what it reads from until
-   * it has ended, also where that is released meanwhile. There is nothing to give up.
+   * As `enqueue`, for a command that reads `bytes` bytes into memory of its own. The driver keeps the memory that it
+   * reads until the command has ended, even when that is released meanwhile. The returned function does nothing: a read
+   * cannot be cancelled.
    */
   enqueueRead<Call extends Enqueuing>(
     recording: Recording<Call>,
@@ -61,6 +62,6 @@ export interface Recorder extends Pick<QueueDriver["Service"], "copyUnsafe"> {
     answer: ReadAnswer,
     reads: ReadonlyArray<ReadArgumentsOf<Call>>
   ): () => void
-  /** As `record`, for a command that gives back what the driver gave: on a lost device too. */
+  /** As `record`, for a command that returns memory to the driver: it is enqueued on a lost device too. */
   recordReturn(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError>
 }

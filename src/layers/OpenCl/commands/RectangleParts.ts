@@ -19,7 +19,7 @@ export interface Placed {
   readonly place: Place
 }
 
-/** What a command is told of a place. */
+/** A place as arguments of a command. */
 export interface Named {
   readonly origin: Triple
   readonly rowPitch: number

@@ -124,7 +124,7 @@ export class RectangleTransfers {
   }
 }
 
-/** Until one fails. */
+/** Records the items in order, until one fails. */
 const each = <A>(items: Iterable<A>, record: (item: A) => Exit.Exit<void, GpuError>): Exit.Exit<void, GpuError> => {
   for (const item of items) {
     const recorded = record(item)

@@ -15,7 +15,8 @@ export class OpenClImage extends DeviceImage {
   /** The cl_mem. */
   readonly memory: bigint
   /**
-   * Another image around the same cl_mem, for one that was adopted: a driver uses handles again; objects are unique.
+   * Another image around the same cl_mem, for one that was adopted: drivers reuse handles, so only the object
+   * identifies it.
    */
   readonly #twin: OpenClImage | undefined
 

@@ -58,7 +58,7 @@ export const kindCodes: { readonly [K in ImageKind]: number } = {
   "1dBuffer": 0x10f6
 }
 
-/** The cl_mem_flags of what kernels do; formats are asked for with the same. */
+/** The cl_mem_flags for what kernels do with an image, also for queries of formats. */
 export const accessFlag = (usage: ImageUsage.ImageUsage): number =>
   !ImageUsageRules.has(usage, ImageUsage.storage)
     ? CL_MEM_READ_ONLY

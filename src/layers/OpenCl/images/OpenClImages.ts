@@ -77,7 +77,7 @@ export class OpenClImages implements Driver {
     if (first === undefined) device.beforeBuffers.push(() => this.#close())
   }
 
-  /** 1 in each dimension where there are no images at all, since that is what an image has that lacks the dimension. */
+  /** 1 in each dimension where there are no images at all: the extent of a dimension that an image lacks. */
   readonly largest: Driver["largest"] = (kind) => {
     const { arraySize, bufferElements, depth3d, height2d, height3d, width2d, width3d } = limits
     const isArray = kind === "1dArray" || kind === "2dArray"
@@ -160,7 +160,7 @@ export class OpenClImages implements Driver {
       return Exit.succeed(this.#add(image))
     })
 
-  /** Its memory is the buffer's, and so is what kernels may do with it; nothing is to be touched. */
+  /** The image has the buffer's memory and kernel access, so there is nothing to touch. */
   readonly createOverUnsafe: NonNullable<Driver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
     const { context, info, status } = this.#device
     if (status.error !== undefined) return Exit.fail(status.error)
@@ -320,8 +320,8 @@ export class OpenClImages implements Driver {
   }
 
   /**
-   * Dimensions within the device's limits may still be more than its memory: that is not for ever. More than one buffer
-   * can have is: PoCL's images stand on buffers, and it answers so.
+   * Dimensions within the device's limits may still exceed its free memory, which is OutOfMemory. PoCL's images are
+   * buffers, so an image larger than the largest buffer never fits: that is LimitExceeded.
    */
   #notCreated(operation: string, bytes: number, code: number): GpuError {
     const { maxBufferSize } = this.#device.info.limits
@@ -381,7 +381,7 @@ export class OpenClImages implements Driver {
     )
   }
 
-  /** PoCL 3.1 takes a whole buffer, and no sub-buffer. */
+  /** PoCL 3.1 makes images over whole buffers only, not over sub-buffers. */
   #notOver({ parent, size }: DeviceBuffer, code: number): GpuError {
     if (code !== CL_INVALID_MEM_OBJECT || parent === undefined) {
       return onMemory(this.#device.status, size, { call: "clCreateImage", code })
@@ -413,7 +413,10 @@ export class OpenClImages implements Driver {
     )
   }
 
-  /** PoCL 3.1 ends the process when it fills an image over a buffer; an element is a pattern that buffers are filled with. */
+  /**
+   * PoCL 3.1 ends the process when it fills an image over a buffer. So the buffer is filled, with the element as its
+   * pattern.
+   */
   #fillBeneath(
     target: DeviceImage,
     buffer: DeviceBuffer,
@@ -432,7 +435,7 @@ export class OpenClImages implements Driver {
     )
   }
 
-  /** Rows at a time, from the same memory, of which there is one row at least. */
+  /** Writes some rows at a time from the same host memory, which has at least one row. */
   #fillByWriting(
     target: DeviceImage,
     { extent: [width, height, slices], origin: [x, y, z] }: ImageShape.ImageRegion,

@@ -125,7 +125,7 @@ const keepInBuffer = "Keep the elements in a buffer, or choose another device."
 
 const leaveLevelsOut = "Leave out mipFilter, lodMin and lodMax: images of this library have one level."
 
-/** Names and values in turns, with a zero at the end. Those of mip levels are only there where the device knows them. */
+/** Names and values alternate, with a zero at the end. Only devices with mip levels get their properties. */
 const propertiesOf = (options: Resolved): BigUint64Array<ArrayBuffer> => {
   const { addressing, filter, lodMax, lodMin, mipFilter, normalizedCoordinates } = options
   const properties = [

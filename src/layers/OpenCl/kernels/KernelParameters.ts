@@ -57,7 +57,7 @@ export class KernelParameters {
     this.bytes = this.#parameters.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
-  /** Sets what a dispatch needs, or answers the code of what could not be set. The driver copies the values. */
+  /** Sets what a dispatch needs; returns the code of the first failure, or success. The driver copies the values. */
   set(api: OpenClApi, kernel: bigint, dispatch: Dispatch): number {
     for (let index = 0; index < this.#parameters.length; index++) {
       const parameter = this.#parameters[index]!

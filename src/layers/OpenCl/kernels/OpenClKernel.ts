@@ -102,7 +102,7 @@ const volumeProblem = (kernel: Kernel, { device: { extensions, name } }: OpenDev
       "Write a buffer and copy it to the image, or write an image for each slice."
     )
 
-/** The kernel keeps its program alive, so the program itself goes back at once, whatever the outcome. */
+/** The kernel keeps its program alive, so the library releases the program at once, whatever the outcome. */
 const build = (
   kernel: Kernel,
   written: KernelSource,
@@ -188,7 +188,7 @@ const buildLog = (program: bigint, { api, device }: OpenDevice): string => {
   return new TextDecoder().decode(InfoQuery.bytes(query, device.id, CL_PROGRAM_BUILD_LOG)).replaceAll("\0", "").trim()
 }
 
-/** How many work items a group of this kernel may have; drivers that don't tell have no limit of their own. */
+/** How many work items a group of this kernel may have; a driver that does not say sets no limit of its own. */
 const largestGroup = (handle: bigint, { api, device }: OpenDevice): number => {
   const query: InfoQuery.Query = (...args) => api.clGetKernelWorkGroupInfo(handle, ...args)
   return InfoQuery.long(query, device.id, CL_KERNEL_WORK_GROUP_SIZE) || Infinity

@@ -90,7 +90,7 @@ const applyInteger = (operation: Operation, operands: ReadonlyArray<string>, typ
   }
 }
 
-/** Half functions are computed in float, which they are rounded from once. */
+/** Functions of halves are computed in float, and the result is rounded once. */
 const applyFloat = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType): string => {
   const [a = "", b = "", c = ""] = operands
   switch (operation) {

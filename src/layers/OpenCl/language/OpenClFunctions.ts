@@ -44,8 +44,8 @@ const forFloat = ({ bits, dtype, infinity, magnitude, name }: Float): ReadonlyAr
 ]
 
 /**
- * Not `abs`, which drivers compute with signed numbers: the least one becomes something else where they fold it. Nor a
- * condition, of which LLVM makes an instruction that Oclgrind lacks.
+ * Not `abs`, which drivers compute with signed numbers: constant folding gets the least one wrong. Nor a condition,
+ * which LLVM compiles to an instruction that Oclgrind lacks.
  */
 const abs = "int abs__i32(const int a) { return select(a, as_int(0u - as_uint(a)), a < 0); }"
 

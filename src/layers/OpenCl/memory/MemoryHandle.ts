@@ -35,8 +35,8 @@ export const memoryHandle = (
 }
 
 /**
- * The same for the program, whose own commands on it nobody sees: those on this queue come after what owners before have
- * recorded, and the next owner's come after all of any queue.
+ * The same, for the program. The library does not see the commands that the program enqueues with the handle. On this
+ * queue they run after the commands of earlier owners; those of the next owner run after everything on every queue.
  */
 export const lendHandleUnsafe = (
   operation: string,

@@ -71,7 +71,7 @@ export interface MemoryInfo {
   readonly offset: number | undefined
   /** CL_MEM_USES_SVM_POINTER, since OpenCL 2.0: whether the memory in use is shared virtual memory. */
   readonly usesSvmPointer: boolean | undefined
-  /** CL_MEM_PROPERTIES, since OpenCL 3.0: what it was created with, names and values in turns. */
+  /** CL_MEM_PROPERTIES, since OpenCL 3.0: names and values alternate. */
   readonly properties: ReadonlyArray<bigint> | undefined
 }
 
@@ -125,13 +125,13 @@ export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, 
  */
 export interface AdoptOptions {
   /**
-   * Whether the program hands its reference over: it is released when the scope closes, and the program must not release it.
-   * Without it the program keeps its own, and the library gets another.
+   * Whether the program hands its reference over: it is released when the scope closes, and the program must not
+   * release it. By default the program keeps its reference, and the library retains one of its own.
    */
   readonly takeOver?: boolean | undefined
-  /** What the memory object allows without it; it can say less. */
+  /** All that the memory object allows when left out; it can be less. */
   readonly usage?: BufferUsage.BufferUsage | undefined
-  /** What errors call it. */
+  /** Its name in errors. */
   readonly label?: string | undefined
 }
 
@@ -326,7 +326,7 @@ export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, Op
         if (unretained !== undefined) return Exit.fail(unretained)
         opened.driverObjects.add("reference")
         const buffer = BufferLike.isBufferLike(object) ? BufferLike.deviceBuffer(object) : undefined
-        // Memory that is not the driver's lives as long as the driver has its address.
+        // Memory that the driver does not own must live as long as the driver has its address.
         const beneath = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
         beneath?.retain()
         const pinned = pinnedOf(object)

@@ -74,7 +74,7 @@ export class OpenDevice {
   readonly #region = new BigUint64Array(new ArrayBuffer(16))
   /** Objects that can be released only when no command is under way. */
   readonly atClose: Array<() => void> = []
-  /** The same, for what may stand on buffers: it goes before them. */
+  /** The same, for objects that may be made over buffers: they are released before the buffers. */
   readonly beforeBuffers: Array<() => void> = []
   /** Whether these have been released. */
   closed = false
@@ -154,7 +154,7 @@ export class OpenDevice {
     return Exit.succeed(queue)
   }
 
-  /** What the driver is told of a usage: the flags for what the host may do came with OpenCL 1.2. */
+  /** The usage that the driver gets: without the flags for host access before OpenCL 1.2, which introduced them. */
   toldOf(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
     return isVersion12(this.device) ? usage : usage & ~BufferUsageRules.hostAccess(usage)
   }
@@ -217,7 +217,7 @@ export class OpenDevice {
   }
 }
 
-/** A queue in order. A device need not be able to profile its queues: it then gets one as they all are. */
+/** An in-order queue, with profiling where that is wanted and the device can do it. */
 const createQueue = (
   api: OpenClApi,
   context: bigint,
@@ -234,7 +234,7 @@ const createQueue = (
 
 const kindOf = ({ parent }: OpenClBuffer): "buffer" | "region" => parent === undefined ? "buffer" : "region"
 
-/** Opens the first candidate that can be opened, and releases everything of the others. */
+/** Opens the first candidate that can be opened, and releases what failed attempts created. */
 export const openFirst = (
   api: OpenClApi,
   platforms: ReadonlyArray<OpenClPlatform>,

@@ -50,19 +50,20 @@ export const DeviceOptions = Schema.Struct({
    * The device, by its index on the platform or by a part of its name in any case; without it, the first usable one.
    */
   device: selector,
-  /** How many compiled kernels are kept, 256 without it. */
+  /** How many compiled kernels are kept, 256 when left out. */
   kernelCacheCapacity: LayerOptions.kernelCacheCapacity,
   /**
    * Whether all buffers and images are of memory that the host can reach (CL_MEM_ALLOC_HOST_PTR), as
-   * `BufferUsage.hostMemory` asks for a single buffer. Without it `true` on devices of type CPU, whose memory is the host's
-   * anyway: drivers then take it when it is asked for, so that a lack of it is an OutOfMemory; PoCL otherwise ends the
-   * process. `false` on other devices.
+   * `BufferUsage.hostMemory` asks for a single buffer. When left out, `true` on devices of type CPU, whose memory is
+   * the host's anyway, and `false` on others. With it CPU drivers allocate at creation, so that a lack of memory is an
+   * OutOfMemory; without it PoCL ends the process.
    */
   hostMemory: LayerOptions.boolean,
   /**
    * Whether reads, writes, copies and fills of buffers, rectangles included, begin and end at any byte, instead of at
-   * multiples of 4: `false` without it. It is not portable: a program that relies on it does not run on WebGPU, whose layer
-   * answers Unsupported, nor on a device that was opened without it. `limits.copyAlignment` tells which it is.
+   * multiples of 4: `false` when left out. It is not portable: a program that relies on it does not run on WebGPU,
+   * whose layer answers Unsupported, nor on a device that was opened without it. `limits.copyAlignment` says which of
+   * the two a device does.
    */
   byteGranular: LayerOptions.boolean
 })

@@ -43,7 +43,7 @@ export const noLoader = (tried: ReadonlyArray<Omit<ProbedDevice, "backend">>, li
         `Or ${otherBackends}.`
   )
 
-/** The error where no platform or device can be opened: `tried` are those that were to be. */
+/** The error where no platform or device can be opened; `tried` says why for each. */
 export const noDevice = (
   platforms: ReadonlyArray<OpenClPlatform>,
   selection: Selection,

@@ -36,15 +36,15 @@ export interface AllocatorOptions extends Schema.Schema.Type<typeof allocatorOpt
 
 const allocatorOptions = Schema.Struct({
   /**
-   * `"coarse"` without it: the host maps memory to use it. `"fine"`: host and device use it at the same time; not every
-   * device has it.
+   * `"coarse"` when left out: the host maps memory to use it. `"fine"`: host and device use it at the same time; not
+   * every device has it.
    */
   grain: LayerOptions.oneOf(["coarse", "fine"]),
   /** Whether atomic operations work between host and device: needs fine grain, and a device that has it. */
   atomics: LayerOptions.boolean,
   /**
-   * Bytes: a power of two, at most `maxAlignment` of the capabilities. The device's own choice, which suits every type,
-   * without it.
+   * Bytes: a power of two, at most `maxAlignment` of the capabilities. When left out, the device chooses one that suits
+   * every type.
    */
   alignment: LayerOptions.count(0)
 })
@@ -66,8 +66,8 @@ const poolOptions = Schema.Struct({ ...allocatorOptions.fields, ...BlockOptions.
  * **Details**
  *
  * Kernels' access follows from the usage, as for all buffers. An allocation proves that the memory exists: a driver
- * without memory fails at once with OutOfMemory, and a pool climbs its fallback. Memory is freed after all commands that
- * were recorded before.
+ * without memory fails at once with OutOfMemory, and a pool starts its fallback. Memory is freed after all commands
+ * that were recorded before.
  *
  * Building it fails with Unsupported where the device has no such memory, and with InvalidRequest for an alignment that no
  * allocation could have.

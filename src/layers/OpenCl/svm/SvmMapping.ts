@@ -34,7 +34,10 @@ export const map = (
 export const unmap = (api: OpenClApi, queue: bigint, ranges: ReadonlyArray<SvmRange>, event: Pointer): number =>
   enqueueAll(api, queue, ranges, event, ({ start }, event) => api.clEnqueueSVMUnmap(queue, start, 0, null, event))
 
-/** Where there is no one command, a marker has the event: it fails when one of several commands does. */
+/**
+ * Enqueues a command for each range. Unless there is exactly one, a marker has the event: it fails when one of them
+ * does.
+ */
 const enqueueAll = (
   api: OpenClApi,
   queue: bigint,

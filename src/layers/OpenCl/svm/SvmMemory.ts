@@ -60,7 +60,7 @@ export class SvmMemory {
     this.#first = first
   }
 
-  /** Where what ends is recorded: its own queue may be closed before. */
+  /** Where the ends of mappings and bindings are recorded: their own queue, or the first one when that is closed. */
   get lastingQueue(): OpenClQueue {
     return this.queue.isClosed ? this.#first : this.queue
   }
@@ -69,7 +69,9 @@ export class SvmMemory {
     return this.#capabilities ??= capabilitiesOf(this.device.api, this.device.device)
   }
 
-  /** A buffer on new memory, when called. The kind is one that the device has, and `bytes` at most its largest buffer. */
+  /**
+   * Makes a buffer on new memory. The caller has checked that the device has the kind, and a buffer of `bytes` bytes.
+   */
   createUnsafe(
     bytes: number,
     usage: BufferUsage,
@@ -79,7 +81,7 @@ export class SvmMemory {
     const { api, context, driverObjects, info, status } = this.device
     // CL_MEM_ALLOC_HOST_PTR is left out: the memory is the host's anyway.
     const address = api.clSVMAlloc(context, kernelAccessFlag(usage) | grainFlags(kind), bytes, kind.alignment)
-    // A null has no code. Its other possible causes were checked before.
+    // There is no code. The caller has checked all other causes of a null.
     if (address === null) return Exit.fail(outOfMemory(bytes))
     driverObjects.add("svm")
     const memory = api.clCreateBuffer(context, usedFlags(usage), bytes, address, this.#code)
@@ -94,12 +96,12 @@ export class SvmMemory {
   }
 
   /**
-   * After all commands that are recorded now. Where no command could wait for them, when the layer closes, or at once
-   * after that.
+   * Frees the memory after all commands that are recorded now. Where that cannot be enqueued, frees it when the layer
+   * closes, or at once if it has closed.
    */
   readonly #freeUnsafe = (allocation: SvmAllocation): Exit.Exit<void, GpuError> => {
     const { abandoned, address, shown } = allocation
-    // Views end before, unless a program destroys the buffer under them.
+    // Views have ended, unless a program destroyed the buffer under them.
     for (const view of shown) if (!detachMemory(view)) allocation.taken = true
     shown.clear()
     const { atClose, closed, driverObjects, status } = this.device

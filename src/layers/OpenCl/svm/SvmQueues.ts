@@ -22,16 +22,17 @@ const CL_INVALID_COMMAND_QUEUE = -36
 
 /**
  * Says that a program uses the memory of a lease or device buffer on an in-order queue of its own, of the same context,
- * from now on. Commands that were recorded before run before those that the program enqueues there. All commands that
- * it enqueues there until the lease ends (released, by its scope, or with its pool) run before the memory is used again
- * or freed. The host does not wait for that: markers in both queues order the commands. The queue is retained
- * meanwhile. Another call moves the binding to another queue; {@link unbindFromQueue} ends it. *
+ * from now on. Commands recorded so far run before those that the program enqueues there. All commands that it enqueues
+ * there until the lease ends (released, by its scope, or with its pool) run before the memory is used again or freed.
+ * The host does not wait for that: markers in both queues order the commands. The queue is retained meanwhile. Another
+ * call moves the binding to another queue; {@link unbindFromQueue} ends it.
+ *
  * Fails with InvalidRequest for an out-of-order queue, one of another context, or a buffer that is not in shared virtual
  * memory; with Unsupported, Released, ForeignDevice, DeviceLost or DriverError.
  *
  * **Gotchas**
  *
- * A number that is no handle of a command queue crashes the process: no driver can tell.
+ * A number that is no handle of a command queue crashes the process, since no driver can detect it.
  *
  * **Example** (A second queue)
  *
@@ -65,7 +66,8 @@ export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effec
       (failed) => onDevice(svm.device.status, failed)
     )
     if (problem !== undefined || target === undefined) return problem ?? Exit.void
-    // In the step that has checked that the lease is live: nothing would end the binding of a released lease.
+    // In the same synchronous step as the check that the lease is live: nothing would end the binding of a released
+    // lease.
     const unbound = unbind(buffer)
     return Exit.isFailure(unbound) ? unbound : bind(svm, target, queue)
   })
@@ -126,13 +128,13 @@ const orderAfterRecorded = (svm: SvmMemory, queue: bigint, buffer: DeviceBuffer)
   let code = OpenClCode.success
   const marked = svm.queue.record(markerOn(buffer), (own, event) => {
     const recorded = api.clEnqueueMarkerWithWaitList(own, 0, null, event)
-    // Inside the record, because later the event may be released already.
+    // Inside `record`, because afterwards the event may already be released.
     if (recorded === OpenClCode.success) code = api.clEnqueueMarkerWithWaitList(queue, 1, event, null)
     return recorded
   })
   if (Exit.isFailure(marked)) return marked
   if (code !== OpenClCode.success) return Exit.fail(onQueue(status, { call: marker.call, code }))
-  // Without a flush the event might never be done.
+  // Without a flush the event might never complete.
   return svm.queue.flushUnsafe()
 }
 
@@ -153,7 +155,7 @@ const orderBeforeRecorded = (svm: SvmMemory, queue: bigint, buffer: DeviceBuffer
 
 const marker = { call: "clEnqueueMarkerWithWaitList", bytes: 0, label: () => "wait for another queue" }
 
-/** Counts as a use of the buffer, so that its next owner waits for it on whatever queue. */
+/** The marker counts as a use of the buffer, so that the next owner waits for it on any queue. */
 const markerOn = (buffer: DeviceBuffer) => ({ ...marker, buffers: [buffer] })
 
 /** A buffer on a queue of the program's, until the buffer or the binding ends. */
@@ -178,7 +180,7 @@ class QueueBinding implements Attachments.Attachment {
     Attachments.detach(owner, this)
     const ordered = status.error === undefined ? orderBeforeRecorded(this.#svm, this.#queue, buffer) : Exit.void
     if (Exit.isFailure(ordered)) {
-      // The next owner would share the memory with commands that still run there.
+      // Commands that still run there would share the memory with a next owner.
       buffer.distrust()
       allocation.abandoned = true
     }

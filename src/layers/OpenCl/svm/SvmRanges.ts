@@ -43,7 +43,7 @@ export class SvmRanges {
     return ranges
   }
 
-  /** A mapping shows these, which `covering` gave in the same step. */
+  /** Counts a mapping of these ranges, which `covering` has returned in the same synchronous step. */
   retain(ranges: ReadonlyArray<SvmRange>): void {
     const fresh = ranges.filter((range) => range.mappings === 0)
     for (const range of ranges) range.mappings += 1
@@ -51,7 +51,7 @@ export class SvmRanges {
     this.#mapped = [...this.#mapped, ...fresh].sort((a, b) => a.start < b.start ? -1 : 1)
   }
 
-  /** That mapping has ended. Returns the ranges that no other one shows. */
+  /** Counts the mapping out. Returns the ranges that no other mapping shows. */
   release(ranges: ReadonlyArray<SvmRange>): ReadonlyArray<SvmRange> {
     for (const range of ranges) range.mappings -= 1
     const last = ranges.filter((range) => range.mappings === 0)

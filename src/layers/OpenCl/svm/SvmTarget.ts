@@ -25,8 +25,8 @@ export interface SvmTarget {
 }
 
 /**
- * The address of a buffer, for an operation that needs `usage` and by which the program itself does `host`; `undefined`
- * for a buffer of 0 bytes, which has none.
+ * The address of a buffer, for an operation that needs the usage `usage` and the host access `host`; `undefined` for a
+ * buffer of 0 bytes, which has none.
  */
 export const targetOf = (
   svm: SvmMemory,

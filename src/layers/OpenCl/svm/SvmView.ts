@@ -85,7 +85,7 @@ export const view = <A extends Mapping.Elements>(
 
 const operation = "Svm.view"
 
-/** Checks and attaches in one step; then waits for what may still write to the memory. */
+/** Checks and attaches the view in one synchronous step; then waits for commands that may still write to the memory. */
 const begin = <A extends Mapping.Elements>(
   svm: SvmMemory,
   view: ScopedMapping,
@@ -109,7 +109,7 @@ const begin = <A extends Mapping.Elements>(
       `Use Mapping.map, or allocate with grain: "fine".`
     )
   }
-  // Without a claim: commands may use the buffer while the host does.
+  // No exclusive claim: commands may use the buffer while the host does.
   const part = { label: buffer.label, size: bytes, owner: buffer, name: "its bytes" }
   return view.begin(operation, part, () => Exit.succeed(new SharedView(svm, target, offset, bytes)), show)
 }
@@ -125,11 +125,11 @@ class SharedView implements DriverMapping {
   constructor(svm: SvmMemory, target: SvmTarget, offset: number, bytes: number) {
     this.#svm = svm
     this.#target = target
-    // Of owners before on other queues as well.
+    // Commands of earlier owners on other queues come first as well.
     const ordered = Effect.suspend(() => svm.queue.order.before({ buffers: [target.buffer] }))
     this.memory = Effect.flatMap(Effect.andThen(ordered, svm.queue.finish), () => {
       if (this.#ended) return Exit.succeed(new ArrayBuffer(0))
-      // Since the wait has ended, or began, the layer may have closed, or the program has destroyed the buffer.
+      // By now the layer may have closed, or the program may have destroyed the buffer.
       const { api, info, status } = svm.device
       const gone = status.error ?? BufferLike.problem(operation, target.buffer, info)
       if (gone !== undefined) return Exit.fail(gone)

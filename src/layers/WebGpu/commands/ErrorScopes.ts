@@ -23,7 +23,7 @@ const scopes: ReadonlyArray<readonly [WebGpuApi.ErrorFilter, string]> = [
   ["validation", "GPUValidationError"]
 ]
 
-/** Runs `calls` and tells what failed, thrown exceptions included. The promise never rejects. */
+/** Runs `calls` and returns what failed, thrown exceptions included. The promise never rejects. */
 export const inScopes = async (
   device: WebGpuHandle.Device,
   calls: () => void

@@ -9,7 +9,7 @@ import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import { usageBits } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
-// Whole patterns of any size, as all sizes of the buffer are.
+// A multiple of every pattern's size, as all sizes of the buffer are.
 const smallest = 4 * 1024
 const largest = 1024 * 1024
 
@@ -59,7 +59,7 @@ export class FillPattern {
     this.#filled = size
   }
 
-  /** Gives the buffer back; the next fill makes a new one. */
+  /** Destroys the buffer; the next fill makes a new one. */
   reset(): void {
     if (this.#buffer === undefined) return
     this.#buffer.destroy()

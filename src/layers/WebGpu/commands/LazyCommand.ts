@@ -1,5 +1,5 @@
 /**
- * A command on images, or a dispatch that is timed, whose module is loaded later: so it brings what is done with it.
+ * A command on images, or a timed dispatch. Its module is loaded later, so it has its own function for encoding.
  *
  * @internal
  */

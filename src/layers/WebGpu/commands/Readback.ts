@@ -33,7 +33,7 @@ class Staging {
     driverObjects.add("staging")
   }
 
-  /** Maps it for reading, and tells what failed. */
+  /** Maps it for reading, and returns what failed. */
   map(): Promise<ScopedFailure | undefined> {
     const mapping = this.gpu.mapAsync(mapModeRead).then(() => undefined, thrown)
     this.#mapping = mapping
@@ -70,7 +70,7 @@ export const readUnsafe = (
 
 /** What is read, and how it comes into the staging buffer. */
 export interface Reading {
-  /** What errors call it. */
+  /** Its name in errors. */
   readonly label: string
   /** Of the staging buffer. */
   readonly bytes: number
@@ -81,7 +81,7 @@ export interface Reading {
 
 /**
  * Staging buffer, copy and mapping are requested in this step, inside its error scopes: so the copy comes before any
- * later change of the source. Giving up destroys the staging buffer.
+ * later change of the source. The returned function gives up and destroys the staging buffer.
  */
 export const readThroughUnsafe = (
   opened: OpenDevice,

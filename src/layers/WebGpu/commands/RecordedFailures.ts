@@ -1,5 +1,5 @@
 /**
- * Failures of work that was recorded or written earlier, kept until the next finish or read tells them, once.
+ * Failures of work that was recorded or written earlier, kept until the next finish or read reports them, once.
  *
  * @internal
  */

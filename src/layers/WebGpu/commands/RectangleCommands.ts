@@ -51,7 +51,7 @@ export const write = (
   }
 }
 
-/** Reads what lies between the rows too where that is little: a command for each row costs more than the bytes. */
+/** Also reads the gaps between the rows where they are small: a command for each row costs more than the bytes. */
 export const readUnsafe = (
   opened: OpenDevice,
   extent: Extent,

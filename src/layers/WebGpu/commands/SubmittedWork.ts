@@ -1,6 +1,6 @@
 /**
  * How much of the submitted work the device has done. It counts submits and writes, not commands, because a device
- * tells only their end.
+ * reports only when those end.
  *
  * @internal
  */
@@ -37,14 +37,14 @@ export class SubmittedWork {
     this.#submitted += 1
   }
 
-  /** What was submitted until now has ended when this settles; it need not, on a device that gets lost. */
+  /** Settles when everything submitted until now has ended; on a device that gets lost it may never settle. */
   async worked(): Promise<void> {
     const until = this.#submitted
     await this.#queue.onSubmittedWorkDone()
     this.endedUpTo(until)
   }
 
-  /** What comes after it has ended. */
+  /** Notes that the work up to a position has ended, since later work has. */
   endedUpTo(position: number): void {
     this.#ended = Math.max(this.#ended, position)
   }

@@ -35,7 +35,7 @@ type Driver = QueueDriver["Service"]
 export class WebGpuQueue implements Driver {
   readonly #opened: OpenDevice
   readonly #device: WebGpuHandle.Device
-  /** The first dispatch brings it. */
+  /** Set by the first dispatch. */
   #uniforms: UniformRing | undefined
   readonly #pattern: FillPattern
   readonly #work: SubmittedWork
@@ -94,7 +94,7 @@ export class WebGpuQueue implements Driver {
   readonly readRectUnsafe: Driver["readRectUnsafe"] = (extent, source, from, answer) =>
     this.inOrderUnsafe((answer) => RectangleCommands.readUnsafe(this.#opened, extent, source, from, answer), answer)
 
-  /** Everything before the next submit, if there is something to submit, and else before the last one's end. */
+  /** The number of the next submit where commands are recorded, else that of the last one. */
   readonly positionUnsafe = (): number => this.#work.submitted + (this.#commands.length === 0 ? 0 : 1)
 
   readonly endedUnsafe = (): number => {
@@ -105,7 +105,7 @@ export class WebGpuQueue implements Driver {
   readonly awaitPosition: Driver["awaitPosition"] = (position) =>
     Effect.andThen(this.awaitEnded(position), Effect.suspend(() => this.recorded))
 
-  /** What was recorded later than the position is left to be submitted by the end of the turn. */
+  /** Submits only what the position needs: later commands wait for the microtask that submits them. */
   readonly awaitEnded: Driver["awaitEnded"] = (position) => {
     const flushed = Effect.suspend(() =>
       position > this.#work.submitted ? this.flushUnsafe() : this.#opened.status.error ?? Effect.void
@@ -136,8 +136,8 @@ export class WebGpuQueue implements Driver {
   }
 
   /**
-   * What a fill of `bytes` bytes copies from, `least` of them at once; to be recorded in the same step. None where the
-   * driver did not make it, which the next finish tells.
+   * The source of a fill of `bytes` bytes, at least `least` bytes large; to be recorded in the same synchronous step.
+   * `undefined` where the driver failed to make it, which the next finish reports.
    */
   pattern(words: Words, bytes: number, least?: number): Exit.Exit<ReturnType<FillPattern["known"]>, GpuError> {
     const known = this.#pattern.known(words, bytes, least)
@@ -205,7 +205,7 @@ export class WebGpuQueue implements Driver {
 
   readonly touch = (): Effect.Effect<void> => Effect.void
 
-  /** Begins a read in this very step, after recorded work, whose failures its answer tells. */
+  /** Begins a read synchronously, after recorded work. Its answer fails with the failures of that work. */
   inOrderUnsafe(begin: (answer: ReadAnswer) => () => void, answer: ReadAnswer): () => void {
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) {
@@ -233,7 +233,7 @@ export class WebGpuQueue implements Driver {
     return this.#worked
   })
 
-  /** What was recorded and never submitted is dropped. */
+  /** Drops what was recorded and not submitted. */
   close(): void {
     this.#commands = []
     this.#uniforms?.reset()
@@ -242,8 +242,8 @@ export class WebGpuQueue implements Driver {
 
   /**
    * A microtask runs when the synchronous step that recorded the first command is over: all that a fiber records
-   * without waiting goes into one submit. It never outlives the turn, so it neither keeps the process alive nor meets a
-   * closed device.
+   * without waiting goes into one submit. It never outlives the task of the event loop, so it neither keeps the process
+   * alive nor meets a closed device.
    */
   readonly #endOfTurn = (): void => {
     this.flushUnsafe()

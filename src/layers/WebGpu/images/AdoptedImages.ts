@@ -79,5 +79,5 @@ const adoptSamplerUnsafe = (
   return isGpuError(descriptor) ? Exit.fail(descriptor) : Exit.succeed(images.adoptSamplerUnsafe(gpu, resolved))
 }
 
-/** A GPUSampler has no member but a label, so that its tag is all to know it by. */
+/** A GPUSampler has no member but its label, so only its `toStringTag` identifies it. */
 const isSampler = (gpu: WebGpuHandle.Sampler): boolean => Object.prototype.toString.call(gpu) === "[object GPUSampler]"

@@ -57,7 +57,7 @@ export interface BufferToImageCommand extends Names {
 
 export type TextureCommand = CopyImageCommand | FillImageCommand | ImageToBufferCommand | BufferToImageCommand
 
-/** As the queue records it. */
+/** The command as the queue records it. */
 export const recorded = (command: TextureCommand): LazyCommand => ({
   _tag: "later",
   encode: (encoder, temporaries) => encode(encoder, command, temporaries),
@@ -112,8 +112,8 @@ const placeIn = (image: DeviceImage, [x, y, z]: ImageOrigin, slice = 0) => ({
 })
 
 /**
- * Between an array of images and a volume each slice is a copy of its own: asked for more, wgpu, which Deno has, copies
- * the wrong ones, and says nothing.
+ * Between an array of images and a volume each slice is a copy of its own: wgpu, which Deno has, silently copies the
+ * wrong ones when one command copies several.
  */
 const encodeSlices = (encoder: WebGpuHandle.CommandEncoder, command: CopyImageCommand): void => {
   const { region, source, target, targetOrigin } = command
@@ -184,7 +184,7 @@ const layout = (
   rowsPerImage: number
 ): BufferRows => bytesPerRow === undefined ? { buffer, offset } : { buffer, offset, bytesPerRow, rowsPerImage }
 
-/** What errors call it. */
+/** Its name in errors. */
 const label = ({ _tag, sourceName, targetName }: TextureCommand): string => {
   const source = CommandLabel.name(sourceName)
   const target = CommandLabel.name(targetName)

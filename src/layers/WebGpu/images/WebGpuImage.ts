@@ -18,7 +18,7 @@ export class WebGpuImage extends DeviceImage {
   readonly gpu: WebGpuHandle.Texture
   /** A number of its own, to look bind groups up by. */
   readonly id = ++images
-  /** It stays with the program that made it. */
+  /** Whether the GPUTexture belongs to the program, so that the library never destroys it. */
   readonly isBorrowed: boolean
   #view: WebGpuHandle.TextureView | undefined = undefined
 

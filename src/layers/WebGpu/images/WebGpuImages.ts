@@ -205,7 +205,7 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     return this.#queue.record(TextureCommands.recorded(command))
   }
 
-  /** In error scopes as buffers are: a texture that did not get its memory is an object that looks like any other. */
+  /** In error scopes, as for buffers: a texture without its memory is an object that looks like any other. */
   #request(
     shape: ImageShape,
     format: ImageFormat.ImageFormat,
@@ -291,7 +291,7 @@ export const textureUnsafe = (
   return problem === undefined ? Exit.succeed(textureOf(ImageLike.deviceImage(image))) : Exit.fail(problem)
 }
 
-/** What a texture begins with, packed. */
+/** The first contents of a texture, packed. */
 interface FirstData {
   readonly data: Uint8Array<ArrayBuffer>
   readonly rowPitch: number
@@ -311,7 +311,7 @@ const ownMemoryAlone = (): GpuError =>
 const goneData = (): GpuError =>
   driverError("GPUQueue.writeTexture", [{ codeName: "unknown", message: "the data is gone" }], [])
 
-/** An element again and again: 16 bytes are a whole number of any. */
+/** The element repeated to 16 bytes, a multiple of every element's size. */
 const wordsOf = (element: Uint8Array<ArrayBuffer>): Words => {
   const bytes = new Uint8Array(16)
   for (let at = 0; at < bytes.length; at += element.length) bytes.set(element, at)

@@ -1,5 +1,5 @@
 /**
- * Samplers. WebGPU's objects are given back by the garbage collector alone; they are counted as if they were released.
+ * Samplers. Only the garbage collector frees a GPUSampler; the library counts one as released when its scope closes.
  *
  * @internal
  */
@@ -35,7 +35,7 @@ const addressModes: { readonly [A in Exclude<Addressing, "clampToBorder">]: WebG
   mirroredRepeat: "mirror-repeat"
 }
 
-/** What WebGPU makes a sampler of, or why it cannot. */
+/** The descriptor of a sampler, or why WebGPU has no such sampler. */
 export const descriptorOf = (
   operation: string,
   { addressing, filter, lodMax, lodMin, mipFilter, normalizedCoordinates }: Resolved

@@ -1,5 +1,5 @@
 /**
- * How long dispatches run, by the timestamps of a device that has the feature for them. A dispatch that is to be timed has a pass of
+ * How long dispatches run, by the timestamps of a device that has the feature for them. A timed dispatch has a pass of
  * its own, since timestamps are written where a pass begins and ends.
  *
  * @internal
@@ -12,28 +12,29 @@ import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
 type Timed = (seconds: number) => void
 
-/** The most that a query set may have. */
+/** The most queries that a query set may have. */
 const queries = 4096
 
-/** Of the timestamps of one set. */
+/** Bytes of the timestamps of one set. */
 const setBytes = queries * 8
 
-/** A query set, and who wants to know the time between its first two timestamps, the next two, and so on. */
+/** A query set, and a callback for each pair of its timestamps, called with the time between them. */
 interface Timestamps {
   readonly querySet: WebGpuHandle.QuerySet
   readonly timed: Array<Timed>
 }
 
 /**
- * The timestamps of one device. They are read in the background, by one read at a time, which takes all that there are by then: so the
- * driver has a staging buffer, a buffer to copy from and a set for 2048 dispatches each, however many are under way. Each read has sets
- * of its own: what a failed submit has not written is 0 in them, and not the time of another dispatch.
+ * The timestamps of one device. They are read in the background, by one read at a time, which takes all that are
+ * encoded by then: so the driver has a staging buffer, a buffer to copy from and a set for 2048 dispatches each,
+ * however many are under way. Each read has sets of its own: what a failed submit has not written is 0 in them, and not
+ * the time of another dispatch.
  */
 export class KernelTimestamps {
   readonly #opened: OpenDevice
   #sets: Array<Timestamps> = []
   #read: Promise<void> = Promise.resolve()
-  /** Whether a read is to begin that takes what is encoded now. */
+  /** Whether a read is queued that will take what is encoded now. */
   #isAsked = false
 
   private constructor(opened: OpenDevice) {
@@ -43,7 +44,7 @@ export class KernelTimestamps {
 
   static readonly #ofDevices = new WeakMap<OpenDevice, KernelTimestamps>()
 
-  /** Those of a device, or `undefined` where it has none. */
+  /** The timestamps of a device, or `undefined` where it lacks the feature. */
   static of(opened: OpenDevice): KernelTimestamps | undefined {
     if (!opened.device.features.has("timestamp-query")) return undefined
     const known = KernelTimestamps.#ofDevices.get(opened) ?? new KernelTimestamps(opened)
@@ -51,7 +52,7 @@ export class KernelTimestamps {
     return known
   }
 
-  /** Begins a pass whose time is to be told. */
+  /** Begins a timed pass. */
   begin(encoder: WebGpuHandle.CommandEncoder, timed: Timed): WebGpuHandle.ComputePassEncoder {
     const { querySet, timed: all } = this.#room()
     const first = 2 * all.length
@@ -102,7 +103,7 @@ export class KernelTimestamps {
     }
   }
 
-  /** Settles when the times are told, or cannot be: no command fails because nobody knows how long it took. */
+  /** Settles when the callbacks have been called, or the read has failed: a missing time fails no command. */
   #tell(sets: ReadonlyArray<Timestamps>): Promise<void> {
     const last = sets.at(-1)
     if (last === undefined) return Promise.resolve()
@@ -135,7 +136,7 @@ export class KernelTimestamps {
   }
 }
 
-/** Drivers may set their clock back, and what was not run has no time. */
+/** Calls the callbacks, except where a driver has set its clock back or the dispatch did not run. */
 const tellAll = (sets: ReadonlyArray<Timestamps>, nanoseconds: BigUint64Array): void => {
   for (const [index, { timed }] of sets.entries()) {
     for (const [place, tell] of timed.entries()) {

@@ -49,7 +49,7 @@ export class UniformRing {
     return buffer
   }
 
-  /** Gives the buffer back; the next upload makes a new one. */
+  /** Destroys the buffer; the next upload makes a new one. */
   reset(): void {
     if (this.#buffer === undefined) return
     this.#buffer.destroy()

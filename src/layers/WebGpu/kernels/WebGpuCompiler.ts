@@ -1,6 +1,6 @@
 /**
- * The compiler of a WebGPU device, as the cache takes it. What it does is loaded with the first kernel, which then brings what
- * the queue needs to dispatch it.
+ * The compiler of a WebGPU device, as the cache takes it. Its code is loaded with the first kernel, together with what
+ * the queue needs to dispatch that.
  *
  * @internal
  */

@@ -147,7 +147,7 @@ export const compile = (
 const unsupported = (operation: string, feature: string, hint: string): GpuError =>
   makeError(new Unsupported({ operation, backend: "webgpu", feature, hint }))
 
-/** What images of the kernel WGSL or the device does not have. */
+/** The error where WGSL or the device lacks an image that the kernel takes. */
 const imageProblem = (kernel: Kernel, opened: OpenDevice): GpuError | undefined => {
   const { features } = opened.device
   const operation = `KernelCache.get, kernel "${kernel.name}"`
@@ -191,7 +191,7 @@ const filterProblem = (
   )
 }
 
-/** Drivers tell of a uniform block that is too large only when a dispatch binds it. */
+/** Drivers report a uniform block that is too large only when a dispatch binds it. */
 const scalarsProblem = (kernel: Kernel, { uniformBytes }: WgslSource, { device }: OpenDevice): GpuError | undefined => {
   const limit = device.limits.maxUniformBufferBindingSize
   return uniformBytes <= limit ? undefined : makeError(

@@ -90,7 +90,7 @@ export const generate = (kernel: Kernel, { body, preamble }: KernelSource): Wgsl
   }
 }
 
-/** WGSL wants it said before anything else. */
+/** Whether a kernel uses f16, which WGSL has to enable at the top of the source. */
 const usesHalf = ({ args, dtypes }: Kernel): boolean =>
   dtypes.includes("f16") ||
   args.some((argument) => isNumeric(argument) && ValueType.partsOf(argument.dtype).element === "f16")
@@ -146,7 +146,7 @@ const textureType = ({ access, channel, format, kind }: ImageArg): string => {
     : `texture_${dimension}<${texelTypes[channel]}>`
 }
 
-/** A half travels as a float. Of small integers WGSL has none, but the 32-bit ones have all of their values. */
+/** A half travels as a float. WGSL has no small integers, but 32-bit ones have all of their values. */
 const carrierOf = (element: ValueType.NumberType): Carrier =>
   element === "f16" ? "f32" : ValueType.widened(element) as Carrier
 
@@ -193,9 +193,9 @@ const typeOf = ({ carrier, length }: Member, number: string = carrier): string =
   length === 1 ? number : `vec${length}<${number}>`
 
 /**
- * The index is built from `global_invocation_id.x`, in which drivers see that neighbours touch neighbouring elements:
- * on a software device a copy takes half the time that it takes with `local_invocation_index`. {@link workgroups} sees
- * to it that the index does not wrap round.
+ * The index is built from `global_invocation_id.x`, from which drivers recognise that neighbours touch neighbouring
+ * elements: on a software device a copy takes half the time that it takes with `local_invocation_index`.
+ * {@link workgroups} sees to it that the index does not wrap round.
  */
 const entry = (workgroupSize: number, members: ReadonlyArray<Member>, body: string): string =>
   `@compute @workgroup_size(${workgroupSize})

@@ -1,5 +1,5 @@
 /**
- * What others must know of WGSL. What writes it is loaded with the first kernel.
+ * WGSL as a language of kernels. Its writer is loaded with the first kernel.
  *
  * @internal
  */

@@ -1,6 +1,6 @@
 /**
- * The GPU object of this process: the own one of a browser or of Deno, or Dawn through npm `webgpu`. This is the only file
- * that names that package, and bundlers leave it alone, so that a bundle for browsers needs no Node module.
+ * The GPU object of this process: the browser's or Deno's own, or Dawn through npm `webgpu`. Only this file names that
+ * package, in a way that bundlers do not resolve, so that a bundle for browsers needs no Node module.
  *
  * @internal
  */

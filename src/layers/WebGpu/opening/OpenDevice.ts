@@ -26,7 +26,7 @@ export interface OpenDevice {
   readonly gpu: WebGpuHandle.Gpu | undefined
   readonly adapter: WebGpuHandle.Adapter | undefined
   readonly device: WebGpuHandle.Device
-  /** Whether other code has opened it, which uses it as well and goes on with it when the layer is closed. */
+  /** Whether other code has opened the device, and may use it beyond the layer. */
   readonly isShared: boolean
   readonly info: DeviceInfo
   readonly status: DeviceStatus
@@ -154,7 +154,7 @@ const watch = (gpu: WebGpuHandle.Gpu, adapter: WebGpuHandle.Adapter, device: Web
   return opened
 }
 
-/** What the library keeps for a device, which is left as it is. */
+/** The library's state for a device; it sets nothing on the device itself. */
 export const unwatched = (device: WebGpuHandle.Device, info: WebGpuHandle.AdapterInfo | undefined) => ({
   device,
   info: infoOf(info, device),
@@ -167,7 +167,7 @@ export const unwatched = (device: WebGpuHandle.Device, info: WebGpuHandle.Adapte
   samplers: new Set<WebGpuSampler>()
 })
 
-/** Why a device was lost, as errors tell it. */
+/** Why a device was lost, for errors. */
 export const lossOf = ({ message, reason }: Awaited<WebGpuApi.Device["lost"]>): string =>
   message === "" ? reason : `${reason}: ${message}`
 

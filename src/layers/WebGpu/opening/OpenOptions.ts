@@ -8,7 +8,7 @@ import { booleanProblem } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 
-/** Its copies, fills and bindings begin and end at multiples of 4 bytes. */
+/** The error of `byteGranular`: copies, fills and bindings of WebGPU begin and end at multiples of 4 bytes. */
 const granularityProblem = (operation: string, byteGranular: unknown): GpuError | undefined =>
   booleanProblem(operation, "byteGranular", byteGranular) ?? (byteGranular === true
     ? unsupported(
@@ -35,7 +35,7 @@ export const DeviceOptions = Schema.Struct({
   forceFallbackAdapter: LayerOptions.boolean,
   /** The device's label, in the driver's own messages. */
   label: LayerOptions.label,
-  /** How many compiled kernels are kept, 256 without it. */
+  /** How many compiled kernels are kept, 256 when left out. */
   kernelCacheCapacity: LayerOptions.kernelCacheCapacity,
   /**
    * What OpenCL and the host can: reads, writes, copies and fills at any byte. WebGPU cannot, so with `true` the layer fails
@@ -75,7 +75,7 @@ export interface SharedOptions extends Schema.Schema.Type<typeof SharedOptions> 
 
 /** Of {@link SharedOptions}. */
 export const SharedOptions = Schema.Struct({
-  /** How many compiled kernels are kept, 256 without it. */
+  /** How many compiled kernels are kept, 256 when left out. */
   kernelCacheCapacity: DeviceOptions.fields.kernelCacheCapacity,
   /** What OpenCL and the host can, and WebGPU cannot: see {@link DeviceOptions}. */
   byteGranular: DeviceOptions.fields.byteGranular

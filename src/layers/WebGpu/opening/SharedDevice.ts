@@ -1,6 +1,6 @@
 /**
- * A device that other code has opened, and goes on using: nothing of it is changed. The library only listens to its loss, makes
- * every call in error scopes of its own, and destroys in the end what it has made.
+ * A device that other code has opened, and goes on using: the library changes nothing of it. It only listens to its
+ * loss, makes every call in error scopes of its own, and at the end destroys what it has made.
  *
  * @internal
  */
@@ -27,12 +27,12 @@ export const open = Effect.fnUntraced(function*(
         close(opened)
       })
   )
-  // A promise that is settled tells its listeners before this one.
+  // If `device.lost` has settled already, its handler runs before this promise's.
   yield* Effect.promise(() => Promise.resolve())
   return opened.status.error === undefined ? opened : yield* opened.status.error
 })
 
-/** Without the submit its memory would come back only with one of the other code's. */
+/** Without the submit, the driver would free the memory only after the other code's next one. */
 const close = (opened: OpenDevice): void => {
   destroyAll(opened)
   submitNothing(opened)
@@ -50,7 +50,7 @@ const watch = (device: WebGpuHandle.Device): { readonly opened: OpenDevice; read
 
 const losses = new WeakMap<WebGpuHandle.Device, DeviceStatus>()
 
-/** A promise forgets no listener, so each device has one, however many layers it sees. */
+/** A promise's handlers cannot be removed, so each device has one handler, however many layers use it. */
 const lossOfRaw = (device: WebGpuHandle.Device): DeviceStatus => {
   const known = losses.get(device)
   if (known !== undefined) return known
@@ -60,7 +60,7 @@ const lossOfRaw = (device: WebGpuHandle.Device): DeviceStatus => {
   return status
 }
 
-/** Where the runtime has no halves, no feature helps. */
+/** No hint where the runtime itself has no halves: no feature helps then. */
 const missingDTypes = ({ features }: WebGpuHandle.Device): ReadonlyMap<DType, string> => {
   const hint = featureHint({ isShared: true }, features.has("shader-f16") || !hasHalves() ? undefined : "shader-f16")
   return new Map(hint === undefined ? [] : [["f16", hint]])
