@@ -1,7 +1,7 @@
 /**
- * The floors of the house, checked from the imports: each file imports only from floors below its own, one backend never
- * knows another, and a driver package is named only by the backend that drives it. The library imports none of the packages
- * around it, and these take of each other, and of the library, what those export.
+ * Checks the imports against the levels of CONTRIBUTING.md: a file imports only from levels below its own, no backend
+ * imports another, and only the backend of a driver package imports that package. The library imports none of the
+ * packages around it; these import only what the library and the other packages export.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
@@ -23,7 +23,7 @@ interface Rule {
 }
 
 const services = ["src/domain", "src/services"]
-/** The floors within `src/services`, from the lowest up. */
+/** The levels within `src/services`, the lowest first. */
 const serviceFloors = [
   "calls",
   "lease",
@@ -36,20 +36,20 @@ const serviceFloors = [
   "backend"
 ]
   .map((name) => `src/services/${name}`)
-/** Decorators stand on the allocator alone, so that they can be put over each other in any order, under any pool. */
+/** Decorators depend only on the allocator, so that they can be stacked in any order under any pool. */
 const underDecorators = [
   "src/domain",
   "src/services/calls",
   "src/services/device",
   "src/services/buffers/Allocator.ts",
-  // What of a pool's call is counted already.
+  // Which bytes of a pool's call are already charged.
   "src/services/pool/CurrentReservations.ts"
 ]
 const backends = ["src/layers/WebGpu", "src/layers/OpenCl", "src/layers/Host"]
 /** A bundler leaves a computed import alone, so that is how npm `webgpu` is loaded as well. */
 const npmWebgpu = ["webgpu", "<computed>"]
 
-/** It loads a module that its user names. */
+/** The file that imports a module named by its user. */
 const programLoader = "packages/cli/src/plan/ProgramFile.ts"
 
 const library = "effect-gpu-pool"
@@ -79,16 +79,16 @@ const rules: ReadonlyArray<Rule> = [
   { part: "src/devices.ts", inside: [...services, "src/devices"], packages: [] },
   { part: "packages/arrays/src/kernels", inside: ["packages/arrays/src/kernels"], packages: [library, "effect"] },
   { part: "packages/arrays/src", inside: ["packages/arrays/src"], packages: [library, "effect"] },
-  // A page of its own, bundled into the module that the viewer writes it from.
+  // The viewer's page, which is bundled into a module of its own.
   {
     part: viewerPage,
     inside: ["packages/observability/src/viewer", "packages/observability/src/Bisection.ts"],
     packages: ["uplot"]
   },
   { part: "packages/observability/src", inside: ["packages/observability/src"], packages: [library, "effect"] },
-  // It knows nothing of this library.
+  // This package does not depend on the library.
   { part: "packages/schedules/src", inside: ["packages/schedules/src"], packages: ["effect"] },
-  // Apart from the rest of the kit: fast-check is a package that only these need.
+  // Separate from the rest of the test kit, because only these files need fast-check.
   { part: "packages/testing/src/properties", inside: ["packages/testing/src"], packages: [...kit, "fast-check"] },
   { part: "packages/testing/src/properties.ts", inside: ["packages/testing/src/properties"], packages: [] },
   { part: "packages/testing/src", inside: ["packages/testing/src"], packages: kit },
@@ -108,7 +108,7 @@ const rules: ReadonlyArray<Rule> = [
   }
 ]
 
-/** More are divided into folders of one story each. */
+/** A folder with more files is to be divided by topic. */
 const mostFiles = 20
 
 const isWithin = (path: string, part: string): boolean => path === part || path.startsWith(`${part}/`)
@@ -143,7 +143,7 @@ const nodeConstructors = (sources: ReadonlyArray<Source>): ReadonlyArray<string>
     path !== programLoader && imports.some(({ specifier }) => npmWebgpu.includes(specifier))
   ).map(({ path }) => path)
 
-/** The files of a part that can be reached from themselves, in the order of their paths. */
+/** The files of a part that are in an import cycle, sorted by path. */
 const circlesOf = (sources: ReadonlyArray<Source>, part: string): ReadonlyArray<string> => {
   const targets = new Map(
     sources.filter(({ path }) => isWithin(path, part)).map(({ imports, path }) => [
@@ -174,8 +174,8 @@ const programViolationsOf = (source: Source): ReadonlyArray<string> =>
     .map(({ line, specifier }) => `${source.path}:${line} imports ${specifier}`)
 
 /**
- * Only a backend knows backends by name: what others must know of one, it tells by its traits and its entry in the list of
- * devices. So one from elsewhere is as good as those of this package.
+ * Only a backend's own files name backends: other code reads the backend's traits and its entry in the list of devices.
+ * So a backend from elsewhere works like those of this package.
  */
 const byName =
   /\b(?:backend|language(?:\.id)?) *[!=]==? *"|"(?:host|opencl|webgpu)" *[!=]==? *[\w.]*\bbackend\b|\w\[[\w.]*\bbackend\]|switch \([\w.]*\bbackend\)/
@@ -189,7 +189,7 @@ const comparisonsOf = ({ code, path }: Source): ReadonlyArray<string> =>
         : []
     )
 
-/** Who looks at a buffer's memory beside the step of commands: for its identity alone. */
+/** The files outside of command recording that read a buffer's memory: they only compare its identity. */
 const lookingAtMemory: ReadonlySet<string> = new Set([
   "src/services/buffers/BufferLike.ts",
   "src/services/buffers/BufferMemory.ts",
@@ -208,7 +208,7 @@ const read = (folder: string): ReadonlyArray<Source> =>
 
 const planted = (path: string, code: string): Source => ({ path, code, imports: importedModules(path, code) })
 
-describe("the floors", () => {
+describe("the levels", () => {
   const sources = packages.flatMap(({ folder }) => read(join(folder, "src")))
 
   it("has files on each floor to check", () => {
@@ -226,7 +226,7 @@ describe("the floors", () => {
     assert.includeMembers(found, required)
   })
 
-  it("imports only from floors below", () => {
+  it("imports only from levels below", () => {
     assert.deepStrictEqual(sources.flatMap(violationsOf), [])
   })
 

@@ -69,7 +69,7 @@ const asInDocuments = (output: string): string =>
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc")
 
 const compile = (fences: ReadonlyArray<Example>) => {
-  // a project without files is an error to the compiler, a text without examples is none to us
+  // the compiler rejects a project without files, but a document may have no examples
   const nothing = { file: "nothing", line: 1, code: "export {}", runs: false }
   const files = [nothing, ...fences].map((example) => write("compiled", example, inPlace(example)))
   const project = join(scratch, "compiled/tsconfig.json")
@@ -80,7 +80,7 @@ const compile = (fences: ReadonlyArray<Example>) => {
 
 const backendOf: Record<string, Backend> = { "effect-gpu-pool/webgpu": "webgpu", "effect-gpu-pool/opencl": "opencl" }
 
-/** What an example asks of the machine, from the entry points that it imports. */
+/** The backends that an example needs, from the entry points that it imports. */
 const backendsOf = ({ code, file }: Example): ReadonlyArray<Backend> => {
   const modules = importedModules(`${file}.ts`, code).map(({ specifier }) => specifier)
   return Object.keys(backendOf).filter((entry) => modules.includes(entry)).flatMap((entry) => backendOf[entry] ?? [])
@@ -101,10 +101,12 @@ const groupsOf = <A>(
   return [...groups]
 }
 
-/** A package, a folder of `src`, or one of the others. */
+/** The part of the repository: a package, a folder of `src`, or another top-level folder. */
 const partOf = ({ file }: Example): string => /^(?:src|packages)\/[^/]+(?=\/)|^[^/]+/.exec(file)?.[0] ?? file
 
-/** Those of one part of the repository share a process, one after the other: loading takes longest. */
+/**
+ * The examples of one part of the repository run in one process, one after the other, because loading takes longest.
+ */
 const programs: ReadonlyArray<Program> = groupsOf(
   examples.filter(({ runs }) => runs),
   (example) => [partOf(example), ...backendsOf(example)].join(", ")

@@ -1,4 +1,4 @@
-/** What the documents promise of themselves: a short README, an index of all pages, and one meaning for each word. */
+/** Rules for the documents: a short README, an index of all pages, and one meaning for each word. */
 import { Conformance } from "@effect-gpu-pool/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"

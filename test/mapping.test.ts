@@ -11,7 +11,7 @@ import { type NamedDocument, seedNames } from "./support/seedNames.ts"
 const text = (path: string): string => readFileSync(join(root, path), "utf8")
 
 interface Row {
-  /** Of the table that it is in. */
+  /** The heading of its table. */
   readonly heading: string
   readonly there: string
   readonly here: string
@@ -29,7 +29,7 @@ const rowsOf = (page: string): ReadonlyArray<Row> =>
       })
   })
 
-/** Of `A.f(x)` and `A(y=)`: the row's own words, each of them as it stands, without arguments, and `A.y`. */
+/** The names in a row. For `A.f(x)` and `A(y=)`: each word as written, each without arguments, and `A.y`. */
 const namesThere = ({ there }: Row): ReadonlyArray<string> => [
   there.replaceAll("`", ""),
   ...[...there.matchAll(/`([^`]+)`/g)].flatMap(([, code]) => {
@@ -40,7 +40,7 @@ const namesThere = ({ there }: Row): ReadonlyArray<string> => [
   })
 ]
 
-/** The names of a document that no row of its tables has. */
+/** The names in a document that no row of its tables has. */
 const missingNames = ({ headings, names }: NamedDocument, table: ReadonlyArray<Row>): ReadonlyArray<string> => {
   const known = new Set(
     table.filter(({ heading }) => headings.some((start) => heading.startsWith(start))).flatMap(namesThere)
@@ -48,7 +48,7 @@ const missingNames = ({ headings, names }: NamedDocument, table: ReadonlyArray<R
   return names.filter((name) => !known.has(name))
 }
 
-/** What PyOpenCL calls as OpenCL's runtime does is one library with it. */
+/** PyOpenCL and OpenCL's runtime, whose names agree, count as one library. */
 const libraryOf = ({ heading }: Row): string =>
   ["PyOpenCL", "OpenCL", "PyCUDA", "CuPy", "RMM"].find((name) => heading.startsWith(name))?.replace(
     "PyOpenCL",
@@ -57,8 +57,8 @@ const libraryOf = ({ heading }: Row): string =>
     heading
 
 /**
- * What a row is about: each name in it, with the row's plain words, which say for what part of it the row is. A name without
- * arguments stands for all of them; rows that name different arguments are about different things.
+ * The subjects of a row: each name in it, with the row's plain words, which say to which part of the name the row
+ * applies. A name without arguments means all arguments; rows with different arguments have different subjects.
  */
 const subjects = (row: Row): ReadonlyArray<{ readonly name: string; readonly code: string }> => {
   const words = row.there.replaceAll(/`[^`]*`|,/g, "").trim()
@@ -70,7 +70,7 @@ const subjects = (row: Row): ReadonlyArray<{ readonly name: string; readonly cod
 
 const isWhole = (code: string): boolean => !code.includes("(")
 
-/** Names of which two rows say different things, where neither is about other arguments than the other. */
+/** Names for which two rows say different things, although the rows have no different arguments. */
 const contradictions = (table: ReadonlyArray<Row>): ReadonlyArray<string> => {
   const known = table.flatMap((row) => subjects(row).map((subject) => ({ ...subject, row })))
   return [
@@ -94,7 +94,7 @@ const modules: ReadonlyMap<string, string> = new Map(
   )
 )
 
-/** What a module declares or passes on under a name, with the file that declares it. */
+/** The declaration of a name that a module declares or re-exports, with its file. */
 const declarationOf = (path: string, name: string): string | undefined => {
   const source = text(path)
   const declared = new RegExp(`^export (declare )?(abstract )?(const|class|interface|type|function) ${name}\\b`, "m")
@@ -158,7 +158,7 @@ describe("the mapping table", () => {
     const cuPy = seedNames["CuPy's pool"]!
     const without = rows.filter(({ there }) => !there.includes("free_bytes"))
     deepStrictEqual(missingNames(cuPy, without), ["MemoryPool.free_bytes"])
-    // A name of one library is no name of another.
+    // A name is looked up only in its own library.
     deepStrictEqual(missingNames({ headings: ["PyCUDA"], names: ["MemoryPool.malloc"] }, rows), ["MemoryPool.malloc"])
   })
 

@@ -14,12 +14,12 @@ afterAll(() => rmSync(scratch, { recursive: true }))
 
 /** The packages as they are installed. */
 const installed = (): Editor => {
-  // Without one of its own the folder is a part of this package, whose name then leads to what was built last.
+  // Without its own package.json the folder would belong to this package, whose name resolves to the last build.
   writeFileSync(join(scratch, "package.json"), JSON.stringify({ type: "module" }))
   const args = ["scripts/build.ts", "--into", scratch]
   const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" })
   assert.strictEqual(status, 0, stdout + stderr)
-  // What is exported as a module of its own, `./BufferPool`, is what an entry point has under that name.
+  // A module with a path of its own, as `./BufferPool`, is the same as the entry point's namespace of that name.
   const entries = packages.flatMap(({ exports, name }) =>
     Object.keys(exports).filter((entry) => entry !== "./package.json" && !/^\.\/[A-Z]/.test(entry))
       .map((entry) => `${name}${entry.slice(1)}`)
@@ -39,7 +39,7 @@ const imports = `import * as entries from "./entries.ts"\ndeclare const any: any
 
 const statement = (path: string, code: string) => ({ code, at: `entries.${path}` })
 
-/** Names over which an editor shows nothing, or over whose calls it shows something else than over the name. */
+/** Names for which an editor shows no documentation, or other documentation over a call than over the name. */
 const undocumented = (editor: Editor): ReadonlyArray<string> => {
   const exports = editor.exports()
   const names = exports.flatMap(({ isType, isValue, path }) => [

@@ -1,4 +1,4 @@
-/** What docs/runtimes.md and package.json say of runtimes is what `npm run runtimes` installs. */
+/** docs/runtimes.md and package.json name the runtimes that `npm run runtimes` installs. */
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"

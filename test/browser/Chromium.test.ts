@@ -84,7 +84,7 @@ describeWith(["chromium"], "the library in Chromium", () => {
           await ordinary.evaluate(() => globalThis.effectGpuPoolPage.print())
         })
         const line = /PooledBuffer\(64 of 64 B, storage \| copySrc \| copyDst, live on webgpu [^)]*\)/
-        // Minified, so that the name of the lease's class is gone.
+        // The code is minified, so the lease's class has another name.
         assert.match(printed[0]!, /^\w+ BufferPool /)
         assert.match(printed[0]!, line)
         assert.match(printed.slice(1).join("\n"), line)

@@ -1,6 +1,6 @@
 /**
- * A headless Chromium with the bundled page of `page.ts` open in it, served from this machine: WebGPU is only there in a
- * secure context, which localhost is.
+ * A headless Chromium with the bundled page of `page.ts`, served from localhost, which is a secure context: WebGPU
+ * exists only there.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -38,7 +38,7 @@ export const bundle = async (entry: Pick<BuildOptions, "entryPoints" | "stdin">)
   return { code: outputFiles.map(({ text }) => text).join(""), metafile }
 }
 
-/** The icon keeps the browser from asking for one, which would end as an error on its console. */
+/** The icon keeps the browser from requesting one, which would log an error. */
 const html = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>effect-gpu-pool</title><link rel="icon" href="data:,"></head>
@@ -79,7 +79,7 @@ const serve = (script: string): Effect.Effect<string, never, Scope.Scope> => {
     })).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
 }
 
-/** WebGPU on a CPU; and no traffic of the browser's own, where there may be no network. */
+/** WebGPU on a CPU, and no network traffic of the browser's own. */
 const flags = [
   "--no-sandbox",
   "--enable-unsafe-webgpu",
@@ -111,7 +111,7 @@ export const listen = (page: BrowserPage, complaints: Array<string>): void => {
 
 /** The open pages, and what they complained about since they were opened. */
 export class Chromium extends Context.Service<Chromium, {
-  /** As most pages are: without SharedArrayBuffer. */
+  /** A usual page, without SharedArrayBuffer. */
   readonly ordinary: BrowserPage
   /** Isolated from other origins, so that it has SharedArrayBuffer. */
   readonly isolated: BrowserPage

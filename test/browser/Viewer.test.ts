@@ -1,4 +1,4 @@
-/** The viewer's page in Chromium: what it draws is what the recording says. */
+/** The viewer's page in Chromium: it draws what the recording has. */
 import { Viewer } from "@effect-gpu-pool/observability"
 import { assert, it, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -42,7 +42,7 @@ const statesToSee = (count: number): ReadonlyArray<number> =>
 const holdersOf = (state: StateModel) =>
   bytesBy(state, ({ callSite, label }) => JSON.stringify([label ?? noLabel, callSite ?? noSite]))
 
-/** What is drawn of each group at a state, in pixels. */
+/** Compares the drawn height of each group at each state, in pixels. */
 const assertAreas = async (view: ViewerPage, states: ReadonlyArray<StateModel>): Promise<void> => {
   const { groups, plot } = await view.drawn()
   for (const state of statesToSee(states.length)) {
@@ -65,7 +65,7 @@ const run = (size: number, at: number) => [
   released(at + 200, 2, 100)
 ]
 
-/** A lease and its end after the other, in 64 blocks. */
+/** Leases and their ends, one after the other, in 64 blocks. */
 const many = function*(count: number): Generator<Event> {
   for (let at = 0; at < count; at++) {
     const block = (at >> 1) % 64

@@ -26,7 +26,7 @@ declare global {
 /** A page of the viewer. */
 export class ViewerPage {
   readonly page: Page
-  /** What it asked for, and what it said on its console. */
+  /** The page's requests, and its console messages. */
   readonly requests: ReadonlyArray<string>
   readonly complaints: ReadonlyArray<string>
 
@@ -36,7 +36,7 @@ export class ViewerPage {
     this.complaints = complaints
   }
 
-  /** Waits until everything that was asked for is drawn. */
+  /** Waits until everything requested is drawn. */
   async drawn(): Promise<Shown> {
     await this.page.evaluate(() =>
       new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))
@@ -111,7 +111,7 @@ export class ViewerPages extends Context.Service<ViewerPages, {
     html: string,
     data: () => Uint8Array | undefined
   ) => Effect.Effect<ViewerPage, never, Scope.Scope>
-  /** With so many pixels of the screen for one of the page. */
+  /** `pixels` is the device pixel ratio. */
   readonly open: (html: string, pixels?: number) => Effect.Effect<ViewerPage, never, Scope.Scope>
 }>()("test/ViewerPages") {
   static readonly layer: Layer.Layer<ViewerPages> = Layer.effect(

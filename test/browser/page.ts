@@ -18,7 +18,7 @@ export interface Report {
   readonly device: string
   readonly values: ReadonlyArray<number>
   readonly stats: PoolStats.PoolStats
-  /** Of the closed device, by kind. */
+  /** The closed device's driver objects, by kind. */
   readonly driverObjects: Readonly<Record<string, number>>
 }
 
@@ -29,7 +29,7 @@ export interface Page {
   readonly conformance: (group: string, workScale: number) => Promise<ReadonlyArray<Conformance.Outcome>>
   /** Prints a lease and its pool as they are, and as a message of Effect's pretty logger. */
   readonly print: () => Promise<void>
-  /** What the two layers say where the browser has no WebGPU. */
+  /** The errors of the two layers where the browser has no WebGPU. */
   readonly withoutWebGpu: () => Promise<ReadonlyArray<string>>
   /** An animation that loses its device in the middle, and one that keeps it. */
   readonly animations: () => Promise<{ readonly lost: Heat.Animation; readonly kept: Heat.Animation }>

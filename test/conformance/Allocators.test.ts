@@ -1,6 +1,6 @@
 /**
- * `Conformance.allocator` on allocators of a program's own: those that obey the rules pass whatever they do, and those that
- * break one fail with a message that names it and says where it is written.
+ * `Conformance.allocator` on allocators of a program's own: every allocator that obeys the rules passes, and one that
+ * breaks a rule fails with a message that names the rule and where it is documented.
  */
 import { Conformance } from "@effect-gpu-pool/testing"
 import { assert, describe, it } from "@effect/vitest"
@@ -13,7 +13,7 @@ import { type AllocatorLayer, keepsSpare, lawful, lawless, withoutOrder } from "
 import { type Backend, describeWith } from "../support/required.ts"
 import { conformsToo } from "./conforms.ts"
 
-/** Those whose programs allocate of a pool; what needs no memory is the same on any. */
+/** The groups whose tests allocate from a pool; all others are the same on any allocator. */
 const groups = [
   "allocator",
   "pool",
@@ -63,7 +63,7 @@ const platforms: ReadonlyArray<Platform> = [
   }
 ]
 
-/** What fails of the tests of an allocator alone. */
+/** The failures of the tests in the group "allocator". */
 const failures = ({ layer, tests }: Platform, allocator: AllocatorLayer) =>
   Effect.map(
     Conformance.runAll(layer, tests.filter(({ group }) => group === "allocator").map(onAllocator(allocator))),

@@ -11,8 +11,8 @@ describe("the host conforms", () => {
 })
 
 /**
- * Behaves as a device whose memory comes back late, whose blocks are multiples of 4, whose sub-regions begin far apart and
- * whose kernels run in many turns.
+ * Behaves as a device that frees memory late, has block sizes in multiples of 4 and a large alignment of sub-regions,
+ * and runs a kernel in many turns of the event loop.
  */
 const strict = Host.layer({
   granularity: 4,
@@ -26,7 +26,7 @@ describe("the host conforms with late memory and short ranges", () => {
   conformsToo(strict, Conformance.suite(strict))
 })
 
-/** Its answers come turns after what asked for them. */
+/** A device that answers some turns of the event loop later. */
 const slow = Host.layer({ latency: "1 millis" })
 
 describe("the host conforms with latency", () => {
@@ -34,7 +34,7 @@ describe("the host conforms with latency", () => {
   conformsToo(slow, [...suite, ...Conformance.openings(slow)])
 })
 
-/** What commands on bytes are tested by, wherever they begin. */
+/** The groups that test commands at any byte offset. */
 const byteGroups = [
   "transfers",
   "copies and fills",

@@ -11,7 +11,7 @@ const layer = Layer.unwrap(
   Effect.map(otherCode, ({ handles }) => OpenCl.layerFromHandles(handles, { kernelCacheCapacity: 4 }))
 )
 
-/** Kernels take long to compile here, and what is checked before any driver is the same on all devices. */
+/** Left out: kernels take long to compile here, and checks before any driver call are the same on all devices. */
 const elsewhere = /^(?:arrays|expressions|bad |wrong )/
 
 describeWith(["opencl"], "OpenCL conforms on a context and a queue that other code has made", () => {

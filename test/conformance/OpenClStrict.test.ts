@@ -1,4 +1,4 @@
-/** A driver that takes all the freedom of the standard: PoCL never shows what programs may not rely on. */
+/** A driver that uses every freedom of the standard, where PoCL never does. */
 import { Conformance } from "@effect-gpu-pool/testing"
 import { OpenCl, Svm } from "effect-gpu-pool/opencl"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ const layer = Layer.unwrap(
   Effect.map(OpenCl.load(), (api) => OpenCl.layerFrom({ ...api, ...strict(api) }, { kernelCacheCapacity: 4 }))
 )
 
-/** Those whose programs read, map and copy memory, and ask the device for what it may lack. */
+/** The groups whose tests read, map and copy memory, or use features that a device may lack. */
 const groups = [
   "transfers",
   "copies and fills",

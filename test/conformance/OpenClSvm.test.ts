@@ -8,7 +8,7 @@ import { some } from "../support/explore.ts"
 import { describeWith } from "../support/required.ts"
 import { conformsToo } from "./conforms.ts"
 
-/** Those whose programs allocate; what needs no memory of a pool's own is the same on any. */
+/** The groups whose tests allocate from a pool; all others are the same on any allocator. */
 const groups = [
   "transfers",
   "copies and fills",

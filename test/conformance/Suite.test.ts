@@ -1,4 +1,4 @@
-/** The suite itself: it finds what a broken backend does wrong, and runs without a test framework. */
+/** The suite itself: it finds the mistakes of broken backends, and runs without a test framework. */
 import { Conformance } from "@effect-gpu-pool/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -22,7 +22,7 @@ const eachNumber = ({ scalars }: QueueDriver.Dispatch, change: (scalar: number) 
 
 type ImagesDriver = ImageDriver.ImageDriver["Service"]
 
-/** The host backend with images that do something wrong. */
+/** The host backend with an image driver that does something wrong. */
 const brokenImages = (
   change: (driver: ImagesDriver) => Partial<ImagesDriver>
 ): Layer.Layer<Conformance.Device, unknown> =>
@@ -93,7 +93,7 @@ const faults: ReadonlyArray<
     ({ writeUnsafe }) => ({
       writeUnsafe: (target, offset, data) => {
         queueMicrotask(() => {
-          // What a mapping writes back is detached by then, and has nothing to write.
+          // A mapping's data may be detached by then, with nothing to write back.
           if (data.byteLength > 0) writeUnsafe(target, offset, data)
         })
         return Exit.void
@@ -272,7 +272,7 @@ const shiftScalars = ({ dispatchUnsafe }: Driver): Partial<Driver> => ({
   dispatchUnsafe: (dispatch) => dispatchUnsafe({ ...dispatch, scalars: eachNumber(dispatch, (scalar) => scalar + 1) })
 })
 
-/** What only shows in the results of generated kernels. */
+/** Mistakes that show only in the results of generated kernels. */
 const wrongResults: ReadonlyArray<
   readonly [name: string, group: string, change: (driver: Driver) => Partial<Driver>]
 > = ["expressions", "arrays"].flatMap((group) => [
@@ -293,14 +293,14 @@ const suite = Conformance.tests.filter(({ heavy, name }) =>
   !heavy || name === "the loop turns while a finish waits for fills"
 )
 
-/** A hundredth of the work, and what failed in it. */
+/** Runs a hundredth of the work, and returns the failures. */
 const quickly = <E>(outcomes: Effect.Effect<ReadonlyArray<Conformance.Outcome>, E>) =>
   Effect.map(
     Effect.provideService(outcomes, Conformance.workScale, 0.01),
     (outcomes) => outcomes.filter(({ passed }) => !passed)
   )
 
-/** Of the tests of a group, but for heavy ones, and others. */
+/** The failures of a group's tests, without the heavy ones, and of some others. */
 const failuresOf = (
   layer: Layer.Layer<Conformance.Device, unknown>,
   group: string,

@@ -1,6 +1,6 @@
 /**
- * Dawn's null backend runs no commands, so it takes the part of the suite that counts. It is also the one place where a
- * driver really refuses memory without harm: 512 MiB, then a GPUOutOfMemoryError.
+ * Dawn's null backend runs no commands, so it runs only the tests that compare counters. It is also the only driver
+ * here that refuses memory without harm: after 512 MiB comes a GPUOutOfMemoryError.
  */
 import { Conformance } from "@effect-gpu-pool/testing"
 import { assert, describe, it } from "@effect/vitest"

@@ -1,4 +1,4 @@
-/** The backend of examples/backend conforms, on the public API alone: so does one of a program's own that is made as it is. */
+/** The backend of examples/backend, which uses only the public API, conforms. */
 import { Conformance } from "@effect-gpu-pool/testing"
 import { describe } from "@effect/vitest"
 import * as Workers from "../../examples/backend/Workers.ts"

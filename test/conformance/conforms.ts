@@ -4,14 +4,17 @@ import { afterAll, describe, it } from "@effect/vitest"
 import type * as Layer from "effect/Layer"
 import { some, workScale } from "../support/explore.ts"
 
-/** Every test; `most` is the part of their work that heavy ones do in `.ci/run`. */
+/** Registers every test; `most` is the part of their work that heavy tests do in `.ci/run`. */
 export const conforms = <E>(
   layer: Layer.Layer<Conformance.Device, E>,
   suite: ReadonlyArray<Conformance.ConformanceTest>,
   most = 1
 ): void => Conformance.register({ describe, it, afterAll }, layer, suite, { workScale: most * workScale })
 
-/** Of a device that does most as another does, on which all tests run: every test in `.ci/run`, and otherwise a part of them. */
+/**
+ * For a device that runs mostly the same code as another: registers every test in `.ci/run`, and otherwise a part of
+ * them.
+ */
 export const conformsToo = <E>(
   layer: Layer.Layer<Conformance.Device, E>,
   suite: ReadonlyArray<Conformance.ConformanceTest>,

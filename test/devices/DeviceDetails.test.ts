@@ -1,4 +1,4 @@
-/** What opening a device tells, and that it is closed again. */
+/** The details of an opened device, and that the device is closed again. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"

@@ -42,7 +42,7 @@ const machine = {
   host: { JavaScript: [{ name: "process memory", type: "cpu" }] }
 } as const
 
-/** On that machine, with one backend more. */
+/** Runs a program on that machine with one more backend. */
 const among = (mine: Backend.Backend) => <A, E, R>(program: Effect.Effect<A, E, R>) =>
   onMachine(machine)(
     Effect.flatMap(Devices.Backends, (all) => Effect.provideService(program, Devices.Backends, [...all, mine]))
@@ -263,7 +263,7 @@ const optionsOf = (texts: ReadonlyMap<string, string>): Devices.DefaultOptions =
   selector: texts.get("code")
 })
 
-/** As PyCUDA names the device whose number is used when nobody chose. */
+/** PyCUDA's default: the device number that the program passes, used if no place names a device. */
 const withDefault = (texts: ReadonlyMap<string, string>, number: number): Devices.ChoiceOptions => ({
   ...optionsOf(texts),
   default: `opencl:nvidia:${number}`

@@ -1,4 +1,4 @@
-/** Users without a home directory: the choice of a device has fewer places to ask, and asks no others. */
+/** Users without a home directory: the choice of a device reads only the places that do not need one. */
 import { describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import { Devices } from "effect-gpu-pool/devices"

@@ -1,4 +1,4 @@
-/** Two devices of the host, the second one with the alignment and the late memory of a GPU. */
+/** Two host devices, the second with a GPU's alignment and late frees. */
 import { describe } from "@effect/vitest"
 import { Host } from "../../src/host.ts"
 import { lawsOfSeveral } from "./SeveralLaws.ts"

@@ -1,4 +1,4 @@
-/** What holds for any two devices of one service, whichever backends they are of. */
+/** Laws of any two devices of one service, on any backends. */
 import * as DeviceArray from "@effect-gpu-pool/arrays/DeviceArray"
 import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -29,7 +29,7 @@ const chunks = { chunkSize: 64, inFlight: 3 } as const
 
 const dtypes: ReadonlyArray<DType> = ["f32", "i32", "u32", "f16", "f64"]
 
-/** Views whose elements fill their memory, in the order of the axes or another one; and others, which do not. */
+/** Views whose elements fill their memory, in any order of axes, and views whose elements do not. */
 const views: ReadonlyArray<
   readonly [name: string, dense: boolean, view: (x: DeviceArray.DeviceArray) => DeviceArray.Computed]
 > = [

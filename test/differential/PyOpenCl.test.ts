@@ -1,10 +1,10 @@
 /**
- * The same operations through PyOpenCL's MemoryPool and through ours with `SizePolicy.leadingBits(4)`, which promises the
- * same behaviour: every counter that PyOpenCL has is equal after every operation, and every block size.
+ * Runs the same operations on PyOpenCL's MemoryPool and on our pool with `SizePolicy.leadingBits(4)`, which promises
+ * the same behaviour: after every operation all of PyOpenCL's counters and block sizes must be equal.
  *
- * Size 0 is left out: PyOpenCL's pool makes a real block of one byte of it, ours a lease without memory, on purpose. So are
- * a failing driver (its residency check ends the process on some drivers) and a second release (an error in both, by name
- * in the conformance suite).
+ * Size 0 is left out: PyOpenCL's pool allocates a block of one byte, ours a lease without memory, on purpose. So are a
+ * failing driver (PyOpenCL's residency check ends the process on some drivers) and a second release (an error in both
+ * pools, which the conformance suite tests).
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
@@ -33,7 +33,7 @@ const logUniform = (largest: number) => {
   return fc.double({ min: 0, max: top, noNaN: true }).map((exponent) => Math.floor(2 ** exponent))
 }
 
-/** Few bins, so that sequences hit: of sizes spread over all bins, nearly every one would be a miss. */
+/** Few bins, so that sequences have hits: with sizes spread over all bins, nearly every request would miss. */
 const crowded = fc.tuple(fc.constantFrom(20, 1000, 65_536, 1_000_000), fc.nat(40)).map(([base, more]) => base + more)
 
 const allocations = fc.oneof(
@@ -42,7 +42,7 @@ const allocations = fc.oneof(
   { weight: 4, arbitrary: crowded }
 ).map((size) => ({ op: "allocate", size }) as const)
 
-/** A release before its turn is known: `pick` is taken modulo what is live then. */
+/** A release whose target is chosen when it runs: `pick` modulo the number of live allocations. */
 interface Release {
   readonly op: "release" | "close"
   readonly pick: number
@@ -82,7 +82,7 @@ interface Live {
   readonly scope: Scope.Closeable
 }
 
-/** Our pool on the device in context, through the same operations. */
+/** Runs the same operations on our pool, on the device in context. */
 class OurPool {
   readonly #pool: BufferPool.BufferPool["Service"]
   readonly #live: Array<Live> = []
@@ -134,7 +134,7 @@ const freshPool = Layer.fresh(BufferPool.layer({ sizePolicy: SizePolicy.leadingB
 const onFreshPool = <A, R>(test: (ours: OurPool) => Effect.Effect<A, unknown, R | Scope.Scope>) =>
   Effect.flatMap(OurPool.make, test).pipe(Effect.scoped, Effect.provide(freshPool))
 
-/** One line per operation, so that a failure shows where the two part and by what. */
+/** One line per operation, so that a failure shows the first difference. */
 const story = (operations: ReadonlyArray<Operation>, counters: ReadonlyArray<Counters>): ReadonlyArray<string> =>
   operations.map((operation, at) => `${at} ${JSON.stringify(operation)}: ${show(counters[at])}`)
 
@@ -144,7 +144,7 @@ const show = (counters: Counters | undefined): string =>
     : `${counters.heldBlocks} held, ${counters.activeBlocks} active, ${counters.managedBytes} B managed, ` +
       `${counters.activeBytes} B active`
 
-/** What the sequences came across in all, so that equal counters mean something. */
+/** How often the sequences hit, missed and borrowed in all, so that equal counters mean something. */
 type Coverage = Pick<PoolStats.PoolStats, "hits" | "misses" | "borrows" | "driverFrees">
 
 const add = (total: Coverage, stats: Coverage): Coverage => ({
@@ -240,7 +240,7 @@ const sameSizes = Effect.fnUntraced(function*(leadingBits: number) {
 
 /** Starting an interpreter and a driver takes seconds on a busy machine. */
 const startup = { timeout: "2 minutes" } as const
-/** Some for good, and a new one in every run, which fast-check prints when it fails. */
+/** Fixed seeds, and a new one in every run, which fast-check prints on a failure. */
 const seeds: ReadonlyArray<readonly [title: string, parameters: { readonly seed?: number }]> = [
   ["seed 1", { seed: 1 }],
   ["seed 20221", { seed: 20_221 }],

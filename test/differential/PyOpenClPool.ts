@@ -17,7 +17,7 @@ export type Operation =
   | { readonly op: "release" | "close"; readonly nth: number }
   | { readonly op: "freeHeld" | "stopHolding" }
 
-/** What PyOpenCL counts, by our names. */
+/** PyOpenCL's counters, under our names. */
 export interface Counters {
   readonly heldBlocks: number
   readonly activeBlocks: number
@@ -57,7 +57,7 @@ interface Waiter {
   readonly reject: (error: Error) => void
 }
 
-/** The script answers in the order of the requests, so the longest waiting request owns the next line. */
+/** The script answers in order, so the next line is the answer to the oldest request. */
 class Driver {
   readonly #child: ChildProcessWithoutNullStreams
   readonly #exit: Promise<ReadonlyArray<unknown>>
@@ -80,7 +80,7 @@ class Driver {
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr += text
     })
-    // a process that is gone is reported by its end, with what it said last
+    // if the process is gone, its end is reported with its last output
     child.stdin.on("error", () => {})
     createInterface({ input: child.stdout }).on("line", (line) => this.#waiting.shift()?.resolve(line))
   }

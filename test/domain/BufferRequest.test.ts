@@ -15,7 +15,7 @@ const noByteCount = fc.oneof(
   fc.constantFrom(-1, 0.5, 2 ** 53, 2 ** 53 + 2, NaN, Infinity, -Infinity, Number.MIN_VALUE)
 )
 
-/** That it refuses the call by name, showing the value. */
+/** Checks that the error names the call and shows the value. */
 const refuses = (error: GpuError | undefined, tag: string, ...shown: ReadonlyArray<unknown>): void => {
   assert.strictEqual(error?.reason._tag, tag)
   for (const value of ["Pool.test", ...shown]) assert.include(error?.message, String(value))

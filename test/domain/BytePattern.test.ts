@@ -5,7 +5,7 @@ import * as BytePattern from "../../src/domain/data/BytePattern.ts"
 import { isGpuError } from "../../src/domain/GpuError.ts"
 
 const bytesOf = (words: ReadonlyArray<number>, length: number): ReadonlyArray<number> => {
-  // Wherever it begins: commands at any byte have targets at any.
+  // The target may begin at any byte.
   const target = new Uint8Array(new ArrayBuffer(length + 3), 3)
   BytePattern.repeat(target, words)
   return [...target]

@@ -68,7 +68,7 @@ const isHeldBy = (requests: ReadonlyArray<Waiting>, { keys }: Holding): boolean 
 const bytesIn = (holdings: ReadonlyArray<Holding>, queue: Queue): number =>
   holdings.flatMap(({ bytes }) => bytes).reduce((sum, [of, some]) => of === queue ? sum + some : sum, 0)
 
-/** A set of requests is stuck when everything that could come back to their queues is theirs. */
+/** A set of requests is stuck when all bytes that could be freed for their queues belong to their own jobs. */
 const isStuck = ({ holdings }: Scene, requests: ReadonlyArray<Waiting>): boolean =>
   requests.every(({ queue }) =>
     queue.countedBytes <= bytesIn(holdings.filter((holding) => isHeldBy(requests, holding)), queue)
@@ -79,7 +79,7 @@ const stuckIn = (scene: Scene): ReadonlySet<Waiting> =>
 
 type Job = StuckJob<Holding, Waiting>
 
-/** Who goes on when some jobs end: round by round, all whose requests fit. */
+/** The jobs that can go on when some jobs end: round by round, all whose requests fit. */
 const goesOn = ({ queues }: Scene, jobs: ReadonlyArray<Job>, victims: ReadonlyArray<Job>): boolean => {
   const back = new Set(victims.flatMap(({ holdings }) => holdings))
   const fits = ({ bytes, queue }: Waiting) => bytes <= queue.roomBytes + bytesIn(Array.from(back), queue)
@@ -103,7 +103,7 @@ const failing = (jobs: ReadonlyArray<Job>, victims: ReadonlyArray<Waiting>): Rea
 
 const check = (property: (scene: Scene) => void) => fc.assert(fc.property(scene, property), { numRuns: runs(3000) })
 
-/** Jobs of which each has some bytes of one queue and lacks some. */
+/** Jobs that each have some bytes of one queue and lack some. */
 const jobsOf = (
   roomBytes: number,
   jobs: ReadonlyArray<readonly [has: number, lacks: number, mayFail?: boolean]>
@@ -129,7 +129,7 @@ const victimsOf = (scene: Scene): ReadonlyArray<number> =>
 describe("requests in a deadlock", () => {
   it("are the union of all sets whose queues only they can give anything back to", () =>
     check((scene) => {
-      // A queue without anything to come back says nothing of who waits in it.
+      // A queue to which nothing can be freed does not decide whether its requests are stuck.
       const expected = Array.from(stuckIn(scene)).map(({ arrival }) => arrival).sort()
       deepStrictEqual(new Deadlocks(scene).find().map(({ arrival }) => arrival).sort(), expected)
     }))
@@ -151,7 +151,7 @@ describe("requests in a deadlock", () => {
       assert.isFalse(failed.includes(jobs.at(-1)!))
       const mayFail = jobs.slice(0, -1).filter(({ requests }) => requests.some(({ mayFail }) => mayFail))
       const enough = subsets(mayFail).filter((set) => goesOn(scene, jobs, set))
-      // Where nobody knows how the others go on, one fails.
+      // Where no set of victims is known to be enough, one job fails.
       if (enough.length === 0) return strictEqual(failed.length, Math.min(1, mayFail.length))
       if (mayFail.length === 0) return
       assert.isTrue(goesOn(scene, jobs, failed))
@@ -166,7 +166,7 @@ describe("requests in a deadlock", () => {
     deepStrictEqual(victimsOf(jobsOf(0, [[5, 3], [1, 8], [1, 8], [1, 8], [1, 8]])), [2, 3, 4])
     // The youngest has too little, and the next one enough for all.
     deepStrictEqual(victimsOf(jobsOf(0, [[10, 20], [20, 10], [1, 1]])), [1])
-    // One that ends by itself is left alone.
+    // A job that ends by itself is no victim.
     deepStrictEqual(victimsOf(jobsOf(0, [[1, 1], [1, 1], [1, 1, false]])), [1])
     deepStrictEqual(victimsOf(jobsOf(0, [[1, 1], [1, 1, false]])), [])
     deepStrictEqual(victimsOf(jobsOf(0, [[5, 3]])), [0])

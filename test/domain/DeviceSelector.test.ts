@@ -55,12 +55,12 @@ describe("texts of selections", () => {
         strictEqual(shown, `  ${text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/gu, " ")}`)
         assert.match(carets ?? "", /^ *\^+$/)
       }),
-      // A mistake whose character takes two units, as random texts seldom have it.
+      // A wrong character of two UTF-16 units, which random texts seldom have.
       { numRuns: runs(3000), examples: [["\"\"\u{10000}"], ["\u{10000}:0"], ["host:\u{10000}\"\""]] }
     )
   })
 
-  // An entry that is wrong, and where it is, from its own beginning.
+  // A wrong entry, and the position of the mistake within the entry.
   const wrong: ReadonlyArray<readonly [entry: string, at: number, problem: RegExp]> = [
     ["cuda:0", 0, /"cuda" is no backend/],
     [" open cl", 1, /"open cl" is no backend/],
@@ -223,7 +223,7 @@ const wanted: fc.Arbitrary<DeviceSelector.DeviceSelector> = fc.array(
   { minLength: 1, maxLength: 3 }
 ).map(([first, ...others]) => [first!, ...others] as const)
 
-/** What a part means, said about one item and how many stand beside it. */
+/** The meaning of a part, for one item and its number of siblings. */
 const fits = (part: DeviceSelector.Part, item: ListedDevice.Named, count: number): boolean =>
   part === undefined ||
   part === item.index ||

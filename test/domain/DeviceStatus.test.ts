@@ -14,7 +14,7 @@ const steps = fc.array(
   { maxLength: 30 }
 )
 
-/** What each listener heard, and whether it should have heard it. */
+/** The loss that each subscriber was called with, and whether it should have been called. */
 interface ObservedMemory {
   readonly errors: Array<GpuError>
   readonly stop: () => void

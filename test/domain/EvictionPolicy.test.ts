@@ -27,7 +27,7 @@ const use = (core: Core, size: number): void => {
   core.release(core.acquire("f", size, size, size)!)
 }
 
-/** Names of the blocks that go one after the other, while so many bytes are missing. */
+/** The names of the blocks in the order of eviction, while `missing` bytes are missing. */
 const going = (core: Core, missing: number | undefined): ReadonlyArray<string> =>
   Array.from({ length: core.heldBlocks }, () => {
     const block = core.evictNext(missing)!
@@ -35,7 +35,10 @@ const going = (core: Core, missing: number | undefined): ReadonlyArray<string> =
     return block.value
   })
 
-/** What goes of the same past: two blocks of 10 bytes that are in use, and larger ones that were released between. */
+/**
+ * The evicted blocks after a fixed history: two blocks of 10 bytes are active, and larger ones were released in
+ * between.
+ */
 const goes = (eviction: EvictionPolicy.EvictionPolicy | undefined, missing: number | undefined) => {
   const core: Core = new PoolCore({ eviction })
   hold(core, [10, 10, 40, 20, 20])
@@ -80,7 +83,7 @@ describe("EvictionPolicy", () => {
   it("leastRecentlyUsed: to hand a block out is a use of its bin, and to evict one is none", () => {
     const core: Core = new PoolCore({ eviction: EvictionPolicy.leastRecentlyUsed })
     hold(core, [10, 10, 20, 20, 30])
-    // The lease lasts, and its bin still holds one.
+    // The lease is still live, and its bin still has a held block.
     assert.strictEqual(core.acquire("f", 10, 10, 10)?.value, "10.1")
     assert.deepStrictEqual(going(core, undefined), ["20.3", "20.2", "30.4", "10.0"])
   })
@@ -141,7 +144,7 @@ const anySizes = fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLe
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, n) => total + n, 0)
 
-/** The fewest of the sizes that cover what is missing. */
+/** The fewest sizes that cover the missing bytes. */
 const fewest = (sizes: ReadonlyArray<number>, missing: number): number => {
   const largest = [...sizes].sort((a, b) => b - a)
   return sizes.findIndex((_, index) => sum(largest.slice(0, index + 1)) >= missing) + 1
@@ -176,7 +179,7 @@ describe("making room", () => {
   })
 })
 
-/** Steps of evicting the first hundred of so many held blocks of different sizes, half of which are in use. */
+/** The steps that it takes to evict the first hundred of `held` blocks of different sizes, half of which are active. */
 const stepsOf = (eviction: EvictionPolicy.EvictionPolicy, held: number, missing: number | undefined): number => {
   const core: Core = new PoolCore({ eviction })
   const size = (n: number) => 1 + (n * 7919) % held
@@ -186,7 +189,7 @@ const stepsOf = (eviction: EvictionPolicy.EvictionPolicy, held: number, missing:
   }
   for (let n = 0; n < held; n += 2) {
     const block = core.acquire(n % 3 === 0 ? "f" : "g", size(n), 1, size(n))!
-    // Some bins are left empty, and marked: a search that comes by unmarks them.
+    // Some bins are left empty but marked: a search that finds one unmarks it.
     if (n % 4 === 0) core.release(block)
   }
   return stepsTaken("src/domain/", () => {

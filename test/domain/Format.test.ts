@@ -13,7 +13,7 @@ import {
 } from "../../src/domain/arguments/Format.ts"
 import * as GpuError from "../../src/domain/GpuError.ts"
 
-/** What would end a line of a log, steer a terminal, turn the direction of text, or is no character. */
+/** Characters that end a line, control a terminal or change the direction of text, and lone surrogates. */
 const unfit = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 const unfitButBreaks = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 

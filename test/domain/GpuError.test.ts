@@ -194,7 +194,7 @@ const cases: Readonly<Record<Tag, fc.Arbitrary<Case>>> = {
 const tags = Object.keys(cases) as ReadonlyArray<Tag>
 const anyCase = fc.oneof(...Object.values(cases))
 
-/** Those with fields that no message case above has. */
+/** Reasons with fields that no case above has. */
 const anyReason = fc.oneof(
   anyCase.map(({ reason }) => reason),
   evidence.chain((fields) =>
@@ -316,7 +316,7 @@ describe("GpuError", () => {
 })
 
 describe("GpuError's codec", () => {
-  /** What a program gets that has nothing of the error but what was sent. */
+  /** The ways to send an error, and the error that the receiver makes of it. */
   const sent: Readonly<Record<string, (error: GpuError.GpuError) => unknown>> = {
     "as JSON": (error) => {
       const json = Schema.toCodecJson(GpuError.GpuError)

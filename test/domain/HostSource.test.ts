@@ -1,4 +1,4 @@
-/** Host bodies as text: what the text gives back does what the body does. */
+/** Host bodies as text: a body made from its text does the same as the original. */
 import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
 import { assert, describe, it } from "@effect/vitest"
 import { Kernel, KernelArgument } from "effect-gpu-pool"

@@ -11,7 +11,7 @@ const anyFormat = fc.constantFrom(...ImageFormat.all)
 
 const isFloat = ({ type }: ImageFormat.ImageFormat) => type.startsWith("float")
 
-/** Bits of the smallest difference that a channel can tell, for those of whole steps. */
+/** The bits of precision of each channel type with uniform steps. */
 const bitsOf: { readonly [T in ImageFormat.ChannelType]?: number } = {
   unorm8: 8,
   unorm16: 16,

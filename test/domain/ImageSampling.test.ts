@@ -1,4 +1,4 @@
-/** Sampling, against another way to say the same: an endless image, and weights that fall off with the distance. */
+/** Sampling, against another definition: an endless image, and weights that fall off with the distance. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { Rgba } from "../../src/domain/images/ImageElement.ts"
@@ -10,7 +10,7 @@ import { runs } from "../support/explore.ts"
 
 const border: Rgba = [0, 0, 0, 0]
 
-/** An element that tells where it is. */
+/** An element that encodes its coordinates. */
 const elementAt = ({ depth, height, layers, width }: ImageShape): Texel => (x, y, z) =>
   x >= 0 && x < width && y >= 0 && y < height && z >= 0 && z < depth * layers
     ? [x + 1, (y + 1) * 10, (z + 1) * 100, (x * 7 + y * 3 + z * 5) % 11]

@@ -11,7 +11,7 @@ const after = (jobs: number): JobLimit => {
   return limit
 }
 
-/** How many jobs end until as many may have memory as waited for each other. */
+/** How many jobs end until the limit is again as high as the number of jobs in the deadlock. */
 const endsUntilTrial = (limit: JobLimit): number => {
   const before = limit.tooMany
   for (let ends = 1;; ends++) {
@@ -80,7 +80,7 @@ describe("how many jobs may have memory", () => {
     fc.assert(fc.property(fc.integer({ min: 2, max: 64 }), fc.integer({ min: 100, max: 10_000 }), (safe, jobs) => {
       const limit = new JobLimit()
       let deadlocks = 0
-      // As many as may have memory; more than are safe wait for each other.
+      // As many jobs as may have memory; if that is more than are safe, they deadlock.
       for (let ended = 0; ended < jobs;) {
         const having = Math.min(limit.most, 100)
         if (having > safe) {

@@ -42,14 +42,14 @@ const bad = fc.oneof(
   fc.constantFrom("", "x y", "x;", "x\n", "float*", "naïve", "__x", "x__")
 )
 
-/** What an argument brings into a body, in words of the design. */
+/** The names that an argument declares in a body. */
 const names = (argument: KernelArgument): ReadonlyArray<string> => [
   argument.name,
   ...(argument._tag === "VectorArg" ? [`${argument.name}_length`] : []),
   ...(argument._tag === "VectorArg" && argument.withOffset ? [`${argument.name}_offset`] : [])
 ]
 
-// Few enough names that two arguments often want one.
+// Few names, so that arguments often collide.
 const someName = fc.constantFrom("x", "y", "x_length", "x_offset", "y_offset", "x_length_length", "i", "count", "k")
 const someArgument: fc.Arbitrary<KernelArgument> = fc.oneof(
   someName.map((name) => ScalarArg("f32", name)),

@@ -1,4 +1,6 @@
-/** The options of layers as Schemas: what is read of them, what a wrong one is told, and which of them are texts. */
+/**
+ * The options of layers as Schemas: the parsed values, the messages for wrong values, and which options can be text.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Schema from "effect/Schema"

@@ -24,14 +24,14 @@ const device = (memoryBytes: number | undefined): Pick<DeviceInfo, "backend" | "
   }
 })
 
-/** Programs without types pass anything, so these do. */
+/** Calls it with values that the types may forbid. */
 const resolve = (limit: { readonly bytes?: unknown; readonly fraction?: unknown }, memoryBytes: number | undefined) =>
   MemoryLimit.resolve("Pool.test", "maxBytes", limit as MemoryLimit.MemoryLimit, device(memoryBytes))
 
 const bytesOf = (bytes: unknown, memoryBytes: number | undefined = undefined) => resolve({ bytes }, memoryBytes)
 const fractionOf = (fraction: unknown, memoryBytes: number | undefined) => resolve({ fraction }, memoryBytes)
 
-/** That it is refused by name, with the value as it was passed, and a way out. */
+/** Checks that the error names the option, shows the value as it was passed, and says what to do. */
 const assertRefused = (
   answer: ReturnType<typeof resolve>,
   tag: Reason["_tag"],

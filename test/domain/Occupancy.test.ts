@@ -88,7 +88,7 @@ describe("NVIDIA's rule", () => {
     const refused: ReadonlyArray<ReturnType<typeof Occupancy.make>> = [
       Occupancy.make({ ...multiprocessor(9, 0), warps: 0 }, { threads: 32 }),
       Occupancy.make({ ...multiprocessor(9, 0), registerUnit: NaN }, { threads: 32, registers: 8 }),
-      // What a program without types gets where it does not look for the error.
+      // The first argument is a `Result` that was not unwrapped, which the types forbid.
       Reflect.apply(Occupancy.make, undefined, [
         ComputeCapability.multiprocessor({ major: 12, minor: 0 }),
         { threads: 32 }

@@ -11,7 +11,7 @@ const policy = SizePolicy.defaultPolicy
 class Owner {
   readonly core = new PoolCore<undefined>({ outgrown: anew })
   freed = 0
-  /** The most managed bytes, over the most that leases asked for. */
+  /** The highest ratio of managed bytes to the most bytes that leases asked for. */
   worst = 0
 
   lease(size: number, family = 0) {
@@ -29,7 +29,7 @@ class Owner {
     return block
   }
 
-  /** As many leases at a time as there are slots, each in turn. */
+  /** Makes and ends leases of these sizes, with at most `slots` of them at a time. */
   cycle(sizes: ReadonlyArray<number>, slots: number): void {
     const live: Array<ReturnType<Owner["lease"]>> = []
     for (const size of sizes) {
@@ -58,7 +58,7 @@ describe("a program that outgrows its blocks", () => {
             live[tensor] = grown
           }
         }
-        // Blocks that are too large for the bound are leased; of the held ones a miss leaves none then.
+        // Above the bound all blocks are active: a miss frees the held ones.
         assert.isAtMost(owner.worst, 1.9 * 17 / 16)
       })
     )

@@ -1,4 +1,7 @@
-/** Under a limit, whoever gives requests no larger blocks than the core allows serves all that ask for little enough. */
+/**
+ * Under a limit, an owner that uses no larger blocks than the core allows serves all requests whose sum is small
+ * enough.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as Padding from "../../src/domain/pool/Padding.ts"
@@ -20,7 +23,10 @@ type Lease = { readonly size: number; readonly capacity: number } | PoolBlock<un
 
 const isBlock = (lease: Lease): lease is PoolBlock<undefined> => "bin" in lease
 
-/** Takes blocks as an owner does: of its own bin, of others, of the driver; it evicts what is held, and at last takes the exact size. */
+/**
+ * Takes blocks as a pool does: from the request's bin, from other bins, from the driver; then it evicts held blocks,
+ * and at last takes the exact size.
+ */
 class Owner {
   readonly core = new PoolCore<undefined>({ maxBytes: limit, outgrown: { mostLeasedBytes: 0, missedBytes: 0 } })
   readonly leases: Array<Lease> = []
@@ -34,7 +40,7 @@ class Owner {
     return this.leases.reduce((sum, lease) => sum + (isBlock(lease) ? lease.request : lease.size), 0)
   }
 
-  /** False when there is no memory for it. */
+  /** False if there is no memory for the request. */
   ask(size: number, answers: boolean): boolean {
     const { core } = this
     const most = size + core.nextPadding

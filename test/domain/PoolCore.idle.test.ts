@@ -13,7 +13,7 @@ const hold = (core: Core, size: number, value = String(size)): void => {
   core.addHeld(0, size, value)
 }
 
-/** What an owner does at each step: the values of the blocks that went. */
+/** An owner's step: returns the values of the evicted blocks. */
 const step = (core: Core): string => {
   core.tick()
   let gone = ""
@@ -141,7 +141,7 @@ describe("PoolCore.evictIdle", () => {
   })
 })
 
-// Laws, on a record of what became idle when that knows nothing of how the core counts.
+// Laws, on an independent record of when each block became idle.
 
 interface Idle {
   readonly block: PoolBlock<string>
@@ -206,7 +206,7 @@ class Watched {
     assert.isTrue(within || sum(this.idle) - first < this.keepBytes || this.waitsForAnOlder(tick), "above the curve")
   }
 
-  /** What is over its time to live goes in the order of its release: an older block may stop it, at the floor. */
+  /** Expired blocks are evicted in the order of their release, so an older block at the floor keeps younger ones. */
   private waitsForAnOlder(tick: number): boolean {
     const oldest = this.idle[0]!
     const expired = (since: number) => this.now - 1 - since >= this.steps

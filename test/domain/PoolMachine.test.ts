@@ -18,7 +18,7 @@ const anyOptions: fc.Arbitrary<WorldOptions> = fc.record({
   closes: fc.boolean()
 })
 
-/** A request goes on after its reservation, and has still some bytes of it, which others wait for. */
+/** A request continues after its reservation has ended, and still has some of its bytes, for which others wait. */
 const outlivedReservations: Array<[WorldOptions, Array<number>, undefined]> = [
   [1688786190, 2057010332, 1308026850, 652962160, 522573086, 0],
   [425182914, 1520597702, 229088934, 529068514, 909461020],

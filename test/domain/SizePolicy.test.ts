@@ -50,7 +50,7 @@ const anyPolicy = fc.oneof(
   fc.tuple(fc.array(anySize, { minLength: 1 }), anyBorrow).map(([sizes, borrow]) => SizePolicy.table(sizes, { borrow }))
 )
 
-/** What cannot be made carries why, and keeps sizes as they are. */
+/** A policy with wrong arguments has a `problem`, and does not change sizes. */
 const assertProblem = (policy: SizePolicy.SizePolicy, problem: string) => {
   strictEqual(policy.problem?.reason._tag, "InvalidRequest")
   assert.include(policy.problem?.message, problem)

@@ -1,4 +1,4 @@
-/** The demo: right on every backend, honest about absent ones, and nothing left behind however it ends. */
+/** The demo: right on every backend, with a message for absent ones, and without leaks however it ends. */
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
@@ -76,7 +76,7 @@ const assertRight = Effect.fnUntraced(function*(backend: Backends.Backend, count
   assertNothingLeft(opened, 1)
 })
 
-/** Each way needs less than the one before. */
+/** Each way needs less memory or fewer allocations than the one before. */
 const assertPooling = ([unpooled, eager, scoped, fused]: ReadonlyArray<PoolStats.PoolStats>) => {
   assert(unpooled !== undefined && eager !== undefined && scoped !== undefined && fused !== undefined)
   assert.strictEqual(unpooled.hits, 0)

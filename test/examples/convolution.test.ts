@@ -24,7 +24,7 @@ type Backend = Layer.Layer<
   GpuError.GpuError
 >
 
-/** The same in float64, pixel by pixel: the mean of the four pixels around each place, by how near they are. */
+/** The same in float64, pixel by pixel: the mean of the four pixels around each place, weighted by distance. */
 const reference = (picture: Picture.Picture, { radius, weights }: Filters.Filter, scale: number): Picture.Picture => {
   const [width, height] = [picture.width * scale, picture.height * scale]
   const rgba = new Uint8Array(width * height * 4)
@@ -58,7 +58,7 @@ const between = ({ height, rgba, width }: Picture.Picture, x: number, y: number)
   })
 }
 
-/** Filters on a backend, of which every driver object is back at the end. */
+/** Filters on a backend, and checks that no driver object is left. */
 const filterOn = (backend: Backend, picture: Picture.Picture, filter: Filters.Filter, scale: number) =>
   Effect.gen(function*() {
     const opened: Array<DriverObjects.DriverObjects> = []
@@ -77,7 +77,7 @@ const filterOn = (backend: Backend, picture: Picture.Picture, filter: Filters.Fi
     return filtered
   })
 
-/** Of all channels of all pixels. */
+/** The largest difference of any channel of any pixel. */
 const largestDifference = (a: Picture.Picture, b: Picture.Picture): number => {
   assert.deepStrictEqual([a.width, a.height, a.rgba.length], [b.width, b.height, b.rgba.length])
   return a.rgba.reduce((largest, channel, at) => Math.max(largest, Math.abs(channel - b.rgba[at]!)), 0)
@@ -85,7 +85,9 @@ const largestDifference = (a: Picture.Picture, b: Picture.Picture): number => {
 
 const picture = Picture.drawn(31, 22)
 
-/** Between pixels a device may see no more than 256 steps; the edges' weights make eight times as much of that. */
+/**
+ * A device may interpolate in only 256 steps between pixels; the edge filter's weights enlarge that error eightfold.
+ */
 const cases: ReadonlyArray<readonly [string, Filters.Filter, scale: number, levels: number]> = [
   ["a blur", Filters.blur(2), 1, 1],
   ["edges", Filters.edges, 1, 1],

@@ -1,4 +1,6 @@
-/** The program that runs out of memory: its recording tells who has it, and the run with a bound does not fail. */
+/**
+ * The program that runs out of memory: its recording shows who has the memory, and the run with a bound does not fail.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import { Effect, Fiber } from "effect"

@@ -1,4 +1,6 @@
-/** The example of a backend in a language of its own: what is made of expressions runs there as on the host. */
+/**
+ * The example of a backend with its own language: kernels of expressions give the same results there as on the host.
+ */
 import { DeviceArray, ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "@effect-gpu-pool/arrays"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -12,7 +14,7 @@ const { ScalarArg, VectorArg } = KernelArgument
 const onLisp = BufferPool.layer().pipe(Layer.provideMerge(Workers.layer({ threads: 2, language: lisp })))
 const onHost = BufferPool.layer().pipe(Layer.provideMerge(Host.layer()))
 
-/** The same numbers on both. */
+/** Checks that both backends give the same numbers. */
 const agrees = <A, E>(program: Effect.Effect<A, E, Exclude<Layer.Success<typeof onLisp>, Workers.Workers>>) =>
   Effect.gen(function*() {
     const found = yield* Effect.provide(program, onLisp)

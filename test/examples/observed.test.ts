@@ -23,7 +23,7 @@ const Attribute = Schema.Struct({
 })
 const Attributes = Schema.Array(Attribute)
 
-/** What OTLP/JSON has of metrics and spans, as far as it is looked at. Times are numbers of nanoseconds as text. */
+/** The members of metrics and spans in OTLP/JSON that are read here. Times are nanoseconds as text. */
 const Metrics = Schema.Struct({
   resourceMetrics: Schema.Array(Schema.Struct({
     resource: Schema.Struct({ attributes: Attributes }),
@@ -108,7 +108,7 @@ const collector = Effect.suspend(() => {
   }).pipe(Effect.map(({ url }) => ({ received, url })))
 })
 
-/** A process that says on `stream` where it listens, until it is told to end. */
+/** A process that prints its address on `stream`, and runs until the scope ends it. */
 const started = (
   program: string,
   args: ReadonlyArray<string>,
@@ -158,7 +158,7 @@ const get = (url: string) =>
 const samples = 4096
 const bytes = 4 * samples
 
-/** Of the pool, after three requests one after the other. */
+/** The pool's metrics after three requests in sequence. */
 const expected: Readonly<Record<string, number>> = {
   gpu_pool_misses_total: 1,
   gpu_pool_hits_total: 2,
@@ -192,7 +192,7 @@ const checkPage = (families: ReadonlyMap<string, Family>): void => {
 
 const kernelTime = "gpu_kernel_duration_seconds"
 
-/** The labels of the one that there is, which has counted so much. */
+/** Checks the count of the only series, and returns its labels. */
 const checkHistogram = (families: ReadonlyMap<string, Family>, name: string, count: number) => {
   const family = families.get(name)
   strictEqual(family?.type, "histogram")
@@ -285,7 +285,7 @@ const scraping = (page: string) =>
     return { ask, scrapes }
   })
 
-/** What Prometheus keeps of the page. It has kept what it read when it reads the next time, and may give up reading. */
+/** The series that Prometheus has stored. It has stored a page when it reads the next one, and a read may fail. */
 const scraped = Effect.fnUntraced(
   function*(ask: (query: string) => Effect.Effect<typeof Answer.Type.data.result>, scrapes: Queue.Dequeue<number>) {
     for (let read = 1; read <= 30; read++) {

@@ -12,7 +12,7 @@ const textOf = (file: string): string => readFileSync(join(root, file), "utf8")
 const packageOf = (specifier: string): string =>
   specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/")
 
-/** Of a program and of the files that it imports, those of other examples among them; data is found by its package. */
+/** The packages that a program and the files that it imports need. Data files are found by their package. */
 const packagesOf = (file: string, seen = new Set<string>()): ReadonlySet<string> => {
   if (seen.has(file)) return new Set()
   seen.add(file)

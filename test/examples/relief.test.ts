@@ -53,7 +53,7 @@ const heightsOf = ({ height, values, width }: Volcano.Grid, scale: number) => {
   }
 }
 
-/** Samples that go on in a straight line beyond both ends. */
+/** Samples, extrapolated in a straight line beyond both ends. */
 const along = (value: (index: number) => number, count: number, index: number): number => {
   if (index < 0) return value(0) + index * (value(1) - value(0))
   const last = count - 1
@@ -121,7 +121,7 @@ const drawOn = (backend: Backends.Backend["layer"], grid: Volcano.Grid, options:
     return picture
   })
 
-/** Of all channels of all pixels. */
+/** The largest difference of any channel of any pixel. */
 const largestDifference = (a: Relief.Picture, b: Relief.Picture): number => {
   assert.deepStrictEqual([a.width, a.height, a.rgb.length], [b.width, b.height, b.rgb.length])
   return a.rgb.reduce((largest, channel, at) => Math.max(largest, Math.abs(channel - b.rgb[at]!)), 0)

@@ -1,4 +1,4 @@
-/** An animation that goes on when its device is lost, with the very pictures of one that keeps its device. */
+/** An animation continues when its device is lost, and has the same pictures as one that keeps its device. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** The device report: every device of the list, told and measured, and none left open. */
+/** The device report: every listed device is described and measured, and none is left open. */
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { Devices } from "effect-gpu-pool/devices"

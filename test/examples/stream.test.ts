@@ -1,4 +1,7 @@
-/** A file through a kernel and back to a file: right, within its memory, and the same again when the mask is taken off. */
+/**
+ * A file through a kernel and back to a file: the result is right, memory stays within its limit, and a second run
+ * removes the mask.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
@@ -11,7 +14,7 @@ import { describeWith } from "../support/required.ts"
 
 const main = join(import.meta.dirname, "../../examples/stream/main.ts")
 
-/** In a folder for temporary files of its own. */
+/** Runs the example with a folder of its own for temporary files. */
 const run = (args: ReadonlyArray<string>, folder: string) =>
   Effect.promise(async () => {
     const child = spawn(process.execPath, ["--conditions=effect-gpu-pool:source", main, ...args], {

@@ -1,4 +1,4 @@
-/** The example of a backend: what is peculiar to its threads, and the program that compares it with the host. */
+/** The example of a backend: tests of its threads, and the program that compares it with the host. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { BufferPool, CommandQueue, DeviceContext, GpuError, Kernel, KernelArgument, SubRegion } from "effect-gpu-pool"

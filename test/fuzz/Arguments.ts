@@ -24,14 +24,14 @@ const typedArrays = [Float32Array, Float64Array, Int32Array, Uint32Array, Uint8A
 const deepest = 6
 
 /**
- * Arguments by the types that the source declares: right ones, ones that are right but for one part of them, and
- * anything. The same seed in the same world makes the same arguments.
+ * Makes arguments of the types that the source declares: valid ones, ones with one wrong part, and arbitrary ones. The
+ * same seed in the same world makes the same arguments.
  */
 export class Arguments {
   readonly #world: World
   readonly #scope: Scope.Scope
   #random = new Random(0)
-  /** Parts made so far, and which of them is to be wrong. */
+  /** The number of parts made so far, and of the part that is to be wrong. */
   #parts = 0
   #wrong = -1
 
@@ -42,7 +42,7 @@ export class Arguments {
 
   /** Arguments for one of the signatures. */
   make(seed: number, { parameters }: Signature): ReadonlyArray<unknown> {
-    // a stream of its own: the first number of the seed's chose the entry point
+    // a separate random stream: the seed's first number chose the entry point
     const random = new Random(mixed(seed, 0))
     const kind = random.next()
     const build = (wrong: number): ReadonlyArray<unknown> => {
@@ -61,7 +61,7 @@ export class Arguments {
     return parameters.map(({ type }) => isEffectful(type) ? this.#right(type, 0) : this.#anything())
   }
 
-  /** A value of a type, for the last argument of a function that takes the others first. */
+  /** A value of a type: the argument of a function that a data-last call returned. */
   one(seed: number, type: Written | undefined): unknown {
     this.#random = new Random(mixed(seed, 2))
     this.#wrong = -1
@@ -182,7 +182,7 @@ export class Arguments {
       case "src/domain/data/ElementClass.ts#ElementType":
         return random.pick(typedArrays)
       case "src/layers/OpenCl/OpenClApi.ts#OpenClApi":
-        // functions that never answer are no driver
+        // functions that never answer do not make a driver
         return random.pick([{}, [], 7, Symbol("api"), { clGetPlatformIDsAsync: 1 }])
       case "src/domain/pool/SizePolicy.ts#SizePolicy":
         return random.pick([SizePolicy.exact, SizePolicy.leadingBits(4), SizePolicy.sizeClasses(3)])
@@ -243,7 +243,7 @@ const isPlainArray = (value: unknown): value is ReadonlyArray<unknown> => {
   }
 }
 
-/** An effect is run by Effect itself, which looks at it: only effects, of all kinds, are given in the place of one. */
+/** Effect itself runs and inspects effects, so an effect is only replaced by other effects. */
 const isEffectful = (written: Written | undefined): written is Written => {
   const type = written === undefined ? undefined : resolve(written)
   if (type?.tag === "foreign") return type.name === "effect/Effect.Effect"
@@ -258,7 +258,7 @@ const oddEffects = [
   Effect.fail(new OwnFailure("the program's effect"))
 ]
 
-/** One object with the members of all; a part that cannot be read takes the place of the whole. */
+/** One object with the members of all; if a part cannot be read, the result is that part. */
 const joined = (parts: ReadonlyArray<unknown>): unknown => {
   let made: object = {}
   for (const part of parts) {

@@ -37,7 +37,7 @@ const devices: { readonly [B in Backend]: () => Layer.Layer<Device.Services, Gpu
   oclgrind: () => OpenCl.layer()
 }
 
-/** A device with everything that stands on one: what a program under test asks for. */
+/** A device with all services that a program under test may need. */
 export const layerOf = (backend: Backend) => {
   const allocators = FaultyAllocator.layer().pipe(
     Layer.provideMerge(TrackingAllocator.layer),

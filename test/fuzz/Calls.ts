@@ -18,7 +18,7 @@ export interface Call {
   readonly make: () => unknown
 }
 
-/** The call that a seed stands for; `undefined` where the world has nobody to call. */
+/** The call of a seed; `undefined` if the world has no receiver for it. */
 export const prepare = (
   entry: EntryPoint,
   seed: number,
@@ -41,7 +41,7 @@ export const prepare = (
 /** How many turns of the event loop a call gets before it is interrupted: a request may rightly wait. */
 const waitPolicy = 40
 
-/** Makes a call and runs what it answers to its end; what it made goes into the world. */
+/** Makes a call, runs the effect that it returns, and adds the results to the world. */
 export const perform = async (
   call: Call,
   seed: number,
@@ -75,7 +75,7 @@ export const perform = async (
   return ofExit(exit)
 }
 
-/** Nothing where an argument cannot even be made, as a typed array of nested arrays: that is no mistake of the call. */
+/** `undefined` if an argument cannot be made, as a typed array of nested arrays: that is no mistake of the call. */
 const made = (make: () => unknown): unknown => {
   try {
     return make()
@@ -84,7 +84,7 @@ const made = (make: () => unknown): unknown => {
   }
 }
 
-/** What is answered may be a value of the pool, which throws when it is looked at. */
+/** The result may be one of the odd values, which throw when they are read. */
 const safely = (look: () => boolean): boolean => {
   try {
     return look()
@@ -93,7 +93,7 @@ const safely = (look: () => boolean): boolean => {
   }
 }
 
-/** Services of other backends are missing; the verdict knows. */
+/** Services of other backends are missing; `Verdict` accepts that. */
 const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown, Scope.Scope> =>
   safely(() => Effect.isEffect(value))
 
@@ -102,10 +102,10 @@ const isLayer = (value: unknown): value is Layer.Layer<unknown, unknown> => safe
 const turn = (index: number): Promise<void> =>
   new Promise((done) => index < waitPolicy / 2 ? setImmediate(done) : setTimeout(done, 2))
 
-/** The program bound on an interruption, in turns of 2 ms: only what is stuck for good reaches it. */
+/** The most turns of 2 ms that an interruption may take: only an effect that never ends reaches it. */
 const lastResort = 5000
 
-/** Runs an effect, and interrupts it where it waits for what nobody will do. */
+/** Runs an effect, and interrupts it if it waits for too long. */
 const settle = async (
   effect: Effect.Effect<unknown, unknown>,
   context: Context.Context<never>
@@ -131,7 +131,7 @@ const successOf = (type: Written | undefined): Written | undefined => {
   return resolved?.tag === "foreign" ? resolved.args[0] : undefined
 }
 
-/** What later calls may use. */
+/** Adds the values that later calls may use. */
 const harvest = (world: World, type: Written | undefined, value: unknown): void => {
   if (type === undefined || typeof value !== "object" || value === null) return
   const resolved = resolve(type)

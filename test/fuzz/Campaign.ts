@@ -7,7 +7,7 @@ import type { Task } from "./child.ts"
 import { type Address, callsPerEpoch } from "./Epoch.ts"
 import type { Breach } from "./Verdict.ts"
 
-/** A breach with its address, and the fewest calls of its epoch that were found to break it. */
+/** A breach with its address, and the fewest calls of its epoch that were found to cause it. */
 export interface Finding {
   readonly address: Address
   readonly id: string
@@ -30,7 +30,7 @@ export interface Outcome {
   readonly calls: number
 }
 
-/** Only a process that is stuck within one call is this silent: the longest calls compile kernels. */
+/** A process that prints nothing for so long is stuck in one call: the longest calls compile kernels. */
 const silenceMillis = 180_000
 
 interface Told {
@@ -41,7 +41,7 @@ interface Told {
   readonly done?: boolean
 }
 
-/** What one process told, and how it ended. */
+/** What one process reported, and how it ended. */
 interface Ran {
   readonly found: ReadonlyArray<Told & { readonly breach: Breach }>
   readonly last: Told | undefined
@@ -54,7 +54,7 @@ interface Ran {
 const program = fileURLToPath(new URL("./child.ts", import.meta.url))
 
 const environment = (backend: Backend): NodeJS.ProcessEnv => {
-  // The child's own options are given below; those of a test runner's workers are not for it.
+  // The child gets its own options below, and not those of the test runner's workers.
   const { NODE_OPTIONS: _, ...env } = process.env
   const vendors = backend === "oclgrind" ? oclgrindVendors() : undefined
   return vendors === undefined ? env : { ...env, ...openClDriversIn(vendors) }
@@ -102,7 +102,7 @@ const runProcess = (task: Task & { readonly backend: Backend }): Promise<Ran> =>
     })
   })
 
-/** Runs a plan in as many processes as it takes: after the end of one, the next goes on with the next epoch. */
+/** Runs a plan in as many processes as it takes: when one ends, the next continues with the next epoch. */
 export const run = async (plan: Plan): Promise<Outcome> => {
   const findings: Array<Finding> = []
   const seen = new Set<string>()
@@ -168,7 +168,7 @@ export const shrink = async (finding: Finding): Promise<Finding> => {
   return { ...finding, calls }
 }
 
-/** What is left when one part of so many calls is taken out, if it still breaks. */
+/** The calls without some `size` consecutive ones, if the rest still causes the breach. */
 const firstThatBreaks = async (
   finding: Finding,
   calls: ReadonlyArray<number>,
@@ -181,7 +181,7 @@ const firstThatBreaks = async (
   return undefined
 }
 
-/** A finding for people, with the command that shows it again. */
+/** A finding as text, with the command that repeats it. */
 export const format = ({ address, args, breach, calls, id }: Finding): string => {
   const only = calls === undefined ? "" : ` --only=${calls.join(",")}`
   return `${address.backend}: ${id}(${args})\n  ${breach.kind}: ${breach.detail}${

@@ -1,7 +1,7 @@
 import type * as Ast from "oxc-parser"
 import { type Declaration, declaring, moduleOf, type SourceModule } from "./SourceModule.ts"
 
-/** A type as it is written, in the module that its names belong to, with the types that its parameters stand for. */
+/** A type as written in the source, with the module that resolves its names and the types bound to its parameters. */
 export interface Written {
   readonly node: Ast.TSType
   readonly module: SourceModule
@@ -64,7 +64,10 @@ const plainNames: { readonly [type: string]: DeclaredType } = {
   TSNullKeyword: { tag: "plain", name: "null" }
 }
 
-/** What a written type is. Aliases and type parameters are followed; what only a compiler could tell is unknown. */
+/**
+ * Resolves a written type. Aliases and type parameters are followed; a type that only a compiler could compute is
+ * unknown.
+ */
 export const resolve = (written: Written): DeclaredType => {
   const { bound, module, node } = written
   const at = (node: Ast.TSType): Written => ({ node, module, bound })
@@ -109,7 +112,7 @@ const namesOf = (name: Ast.TSTypeName): ReadonlyArray<string> =>
     ? [...namesOf(name.left), name.right.name]
     : []
 
-/** These stand for their first argument, as far as values go. */
+/** The values of these types are those of their first argument. */
 const transparent = new Set(["Readonly", "Partial", "Required", "NoInfer", "NonNullable", "Omit", "Pick", "Exclude"])
 
 const reference = ({ bound, module }: Written, node: Ast.TSTypeReference): DeclaredType => {
@@ -136,7 +139,7 @@ const declared = (from: SourceModule, name: string, args: ReadonlyArray<Written>
   const node = declaration as Ast.TSTypeAliasDeclaration | Ast.TSInterfaceDeclaration | Ast.Class
   const bound = bind(node.typeParameters, args, module, new Map())
   if (node.type === "TSTypeAliasDeclaration") {
-    // an alias of an object type is what worlds and generators know by its name
+    // worlds and generators use the name of an alias of an object type
     return node.typeAnnotation.type === "TSTypeLiteral" || node.typeAnnotation.type === "TSMappedType"
       ? { tag: "declared", key: module.key(found.name), module, declaration, bound }
       : resolve({ node: node.typeAnnotation, module, bound })
@@ -144,7 +147,7 @@ const declared = (from: SourceModule, name: string, args: ReadonlyArray<Written>
   return { tag: "declared", key: module.key(found.name), module, declaration, bound }
 }
 
-/** What type parameters stand for: the given types, else their defaults, else their constraints. */
+/** Binds type parameters to the given types, else their defaults, else their constraints. */
 const bind = (
   parameters: Ast.TSTypeParameterDeclaration | null | undefined,
   args: ReadonlyArray<Written>,
@@ -171,7 +174,7 @@ const serviceOf = (object: Written, index: Ast.TSType): DeclaredType => {
   return property === undefined ? unknown : resolve(property.type)
 }
 
-/** The shape of a service that a class is the key of. */
+/** The shape of the service whose key the class is. */
 export const shapeOfService = (declaration: Declaration, module: SourceModule): DeclaredType | undefined => {
   if (declaration.type !== "ClassDeclaration") return undefined
   const call = declaration.superClass
@@ -270,7 +273,7 @@ export const signatureOf = (
   }
 }
 
-/** The ways to call what a module exports under a name; empty where the source does not say. */
+/** The signatures of a module's export; empty if the source does not declare any. */
 export const signaturesOf = (module: SourceModule, name: string): ReadonlyArray<Signature> => {
   const found = declaring(module, name)
   if (found === undefined) return []
@@ -295,7 +298,7 @@ const ofExpression = (expression: Ast.Expression | null, module: SourceModule): 
     return callsOf(resolve({ node: expression.typeAnnotation, module, bound: new Map() }))
   }
   if (expression.type !== "CallExpression" || expression.callee.type !== "Identifier") return []
-  // made by a function: what that one answers
+  // made by a function: the signatures of its result
   return signaturesOf(module, expression.callee.name).flatMap(({ result }) =>
     result === undefined ? [] : callsOf(resolve(result))
   )

@@ -31,15 +31,15 @@ import { unfuzzed } from "./Unfuzzed.ts"
 
 /** Something that a program can call or run. */
 export interface EntryPoint {
-  /** As errors and replays name it: `BufferPool.allocate`, `CommandQueue.CommandQueue#read`. */
+  /** Its name in errors and replays: `BufferPool.allocate`, `CommandQueue.CommandQueue#read`. */
   readonly id: string
-  /** Whose member it is; `undefined` for what a module exports. */
+  /** The key of the receiver; `undefined` for an export of a module. */
   readonly receiver: string | undefined
   readonly member: string
   readonly signatures: ReadonlyArray<Signature>
-  /** For a value that is run as it is, its type. */
+  /** The type of a value that is run without a call. */
   readonly type: Written | undefined
-  /** Of an export: the value. */
+  /** The value of an export. */
   readonly value: unknown
 }
 
@@ -60,16 +60,16 @@ const entryModules: Readonly<Record<string, object>> = {
   "effect-schedules": Schedules
 }
 
-/** What a program can reach, and what each export of the package counts as. */
+/** All entry points of the packages, and the exports that are missing from the lists. */
 export interface Survey {
   readonly entryPoints: ReadonlyArray<EntryPoint>
   /** Functions and classes that are neither fuzzed nor listed in {@link unfuzzed}. */
   readonly forgotten: ReadonlyArray<string>
-  /** What `unfuzzed` lists, and is not there. */
+  /** Entries of `unfuzzed` that no longer exist. */
   readonly stale: ReadonlyArray<string>
 }
 
-/** All exports, each under the namespace that programs know it by. */
+/** Surveys all exports, each under its public namespace. */
 export const survey = (): Survey => {
   const entryPoints: Array<EntryPoint> = []
   const forgotten: Array<string> = []
@@ -101,7 +101,7 @@ export const survey = (): Survey => {
   return { entryPoints, forgotten, stale: Object.keys(unfuzzed).filter((key) => !used.has(key)) }
 }
 
-/** The ways into one export; none for a constant; `undefined` for a function whose parameters cannot be found. */
+/** The entry points of one export: none for a constant, `undefined` for a function whose parameters cannot be found. */
 const entryPointsOf = (
   id: string,
   name: string,

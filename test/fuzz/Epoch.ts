@@ -14,7 +14,7 @@ import { mixed, Random } from "./Random.ts"
 import type { Breach } from "./Verdict.ts"
 import { populate } from "./World.ts"
 
-/** Where a call stands: the same numbers make the same call, if what came before it is the same. */
+/** The address of a call: the same numbers make the same call after the same earlier calls. */
 export interface Address {
   readonly backend: Backend
   readonly seed: number
@@ -25,13 +25,13 @@ export interface Address {
 
 export const callsPerEpoch = 100
 
-/** What a run tells while it goes on, so that a process that ends is one whose last call is known. */
+/** Receives progress during a run, so that the last call of a crashed process is known. */
 export interface Reporter {
   readonly begin: (address: Address, id: string, args: () => string) => void
   readonly breach: (address: Address, id: string, args: () => string, breach: Breach) => void
 }
 
-/** Never throws, and calls nothing of the values. */
+/** Never throws, and calls no method of the values. */
 const described = (args: ReadonlyArray<unknown>): string =>
   args.map((value) => {
     try {
@@ -48,7 +48,7 @@ const described = (args: ReadonlyArray<unknown>): string =>
     }
   }).join(", ")
 
-/** Opens a device, makes its calls (all of them, or those that are named), closes it, and looks at what is left. */
+/** Opens a device, makes its calls (all, or those that are named), closes it, and checks what is left. */
 export const run = async (
   at: Omit<Address, "call">,
   only: ReadonlySet<number> | undefined,

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import type { Random } from "./Random.ts"
 
-/** Thrown by functions of the program, and failed with by its effects: that is the program's own affair. */
+/** The program's own error, which its functions throw and its effects fail with: no breach. */
 export class OwnFailure extends Error {
   override readonly name = "OwnFailure"
 }
@@ -109,5 +109,5 @@ const odd: ReadonlyArray<() => unknown> = [
   () => Effect.void
 ]
 
-/** Something that no parameter has the type of, or few. */
+/** A value that fits the types of no parameters, or of few. */
 export const oddValue = (random: Random): unknown => random.pick(odd)()

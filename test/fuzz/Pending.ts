@@ -1,6 +1,6 @@
 import type { Finding } from "./Campaign.ts"
 
-/** What is found and not mended yet, by the place in the sources. Each goes away with its mend. */
+/** Breaches that are found and not fixed yet, by their place in the sources. A fix removes its entry. */
 export const pending: ReadonlyArray<{ readonly place: string; readonly why: string }> = []
 
 export const isPending = ({ breach }: Finding): boolean => pending.some(({ place }) => breach.place.startsWith(place))

@@ -10,7 +10,7 @@ export interface Import {
   readonly specifier: string
   /** Of a module in this repository. */
   readonly file: string | undefined
-  /** The name over there; `*` for the whole module. */
+  /** The name in that module; `*` for the whole module. */
   readonly name: string
 }
 
@@ -21,7 +21,9 @@ export type Declaration =
   | Ast.VariableDeclarator
   | Ast.Function
 
-/** What one source declares, as far as types need it: names, where imported ones come from, and what is internal. */
+/**
+ * The declarations of one source file that types need: its names, the origins of imported names, and what is internal.
+ */
 export class SourceModule {
   readonly file: string
   readonly declarations = new Map<string, Declaration>()
@@ -108,7 +110,7 @@ export const moduleOf = (file: string): SourceModule => {
   return known
 }
 
-/** The module that really declares a name which this one declares, imports or exports again. */
+/** The module that declares a name, which this module declares, imports or re-exports. */
 export const declaring = (
   module: SourceModule,
   name: string

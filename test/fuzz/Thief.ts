@@ -5,18 +5,18 @@ const { transfer } = ArrayBuffer.prototype as unknown as { readonly transfer: ()
 interface Taken {
   readonly all: Uint8Array
   readonly stored: number
-  /** What handed the array out. */
+  /** The call that returned the array. */
   readonly from: string
 }
 
 /**
- * A program that transfers away whatever array it gets, and goes on using it. What it took is its own: it holds what was stored
- * there, for as long as the process lives.
+ * A program that transfers every array that it gets away, and keeps using it. A taken array is the program's own: it
+ * must keep its content for as long as the process lives.
  */
 export class Thief {
   readonly #taken: Array<Taken> = []
 
-  /** Takes the memory of a typed array, or of what has one, if it can. */
+  /** Takes the memory of a typed array, or of an object that has one, if it can. */
   take(value: unknown, from: string): void {
     try {
       const array = ArrayBuffer.isView(value) ? value : Reflect.get(value as object, "data") as unknown
@@ -26,11 +26,11 @@ export class Thief {
       all.fill(stored)
       this.#taken.push({ all, stored, from })
     } catch {
-      // Values of the pool throw when they are looked at, and some memory cannot be transferred.
+      // Odd values throw when they are read, and some memory cannot be transferred.
     }
   }
 
-  /** Where something else has been written; a process that ends here has freed the memory. */
+  /** Reports a taken array whose content has changed. A crash here means that the memory was freed. */
   look(): Breach | undefined {
     for (const { all, from, stored } of this.#taken) {
       const at = all.findIndex((each) => each !== stored)

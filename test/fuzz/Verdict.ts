@@ -16,7 +16,7 @@ export interface Breach {
     | "taken memory"
     | "process"
   readonly detail: string
-  /** The first place in the library's sources, to tell breaches apart. */
+  /** The first place in the library's sources, which distinguishes breaches. */
   readonly place: string
 }
 
@@ -37,7 +37,7 @@ const safely = (read: () => string): string => {
 
 const shortly = (thrown: unknown): string => safely(() => String(thrown)).slice(0, 300)
 
-/** Whether text could forge lines of a log, or fill it. */
+/** What is wrong with a message that could forge lines of a log, or fill it. */
 const unfitMessage = (message: unknown): string | undefined => {
   if (typeof message !== "string") return `a message of type ${typeof message}`
   if (message.length > longestMessage) return `a message of ${message.length} characters`
@@ -50,7 +50,7 @@ const unfitMessage = (message: unknown): string | undefined => {
     }`
 }
 
-/** What a message of a typed error does wrong. */
+/** What is wrong with the message of a typed error. */
 const messageBreach = (error: unknown): Breach | undefined => {
   try {
     if (!isGpuError(error)) return undefined
@@ -63,7 +63,7 @@ const messageBreach = (error: unknown): Breach | undefined => {
 
 const operationIn = (message: string): string => /^[\w.]+/.exec(message)?.[0] ?? ""
 
-/** How an effect ended, judged: `undefined` when it kept every promise. */
+/** Judges how an effect ended: `undefined` if it kept every promise. */
 export const ofExit = (exit: Exit.Exit<unknown, unknown>): Breach | undefined => {
   if (Exit.isSuccess(exit)) return undefined
   for (const reason of exit.cause.reasons) {
@@ -85,7 +85,10 @@ export const ofExit = (exit: Exit.Exit<unknown, unknown>): Breach | undefined =>
   return undefined
 }
 
-/** A value of another type than declared may be met anywhere; a program that has types never passes one. */
+/**
+ * Whether the error is that of a value of another type than declared. Calls do not check types, so it may come from
+ * anywhere.
+ */
 const isWrongType = (thrown: unknown): boolean =>
   thrown instanceof TypeError || thrown instanceof RangeError || thrown instanceof SyntaxError ||
   (thrown instanceof Error && thrown.message === "Schema validation failed")
@@ -95,15 +98,15 @@ const isOwn = (thrown: unknown): boolean =>
   (thrown instanceof TypeError &&
     /^(Class c|C)onstructor \w+ (cannot be invoked without|requires) 'new'$/.test(thrown.message))
 
-/** What ended the process from within the event loop, judged. */
+/** Judges an error that reached the event loop. */
 export const ofUncaught = (thrown: unknown): Breach | undefined =>
   isOwn(thrown) || isNoEffect(thrown) ? undefined : { kind: "uncaught", detail: shortly(thrown), place: place(thrown) }
 
-/** The types of a program say which backend it needs; the fuzzer runs everything on each. */
+/** A call may need another backend's service: its types say so, but the fuzzer runs everything on every backend. */
 const isMissingService = (defect: unknown): boolean =>
   defect instanceof Error && /^Service not found: effect-gpu-pool\/(OpenCl|WebGpu|Host)\b/.test(defect.message)
 
-/** Effect's own answer to what is given or answered for an effect and is none, also where it cannot be written down. */
+/** Whether Effect was given another value in place of an effect, even one that cannot be formatted. */
 const isNoEffect = (defect: unknown): boolean => {
   if (typeof defect === "string") return defect.startsWith("Fiber.runLoop: Not a valid effect")
   const stack = defect instanceof Error ? safely(() => String(defect.stack)) : ""
@@ -114,7 +117,7 @@ const isNoEffect = (defect: unknown): boolean => {
 const isConfigError = (error: unknown): boolean =>
   typeof error === "object" && error !== null && Reflect.get(error, "_tag") === "ConfigError"
 
-/** What a call threw itself, judged. */
+/** Judges what a call threw. */
 export const ofThrown = (thrown: unknown): Breach | undefined => {
   if (isOwn(thrown) || isWrongType(thrown)) return undefined
   return isGpuError(thrown)
@@ -122,7 +125,7 @@ export const ofThrown = (thrown: unknown): Breach | undefined => {
     : { kind: "thrown", detail: shortly(thrown), place: place(thrown) }
 }
 
-/** What a value that is handed out says of errors: kernels keep theirs. */
+/** Judges an error that a call returned as a value: kernels keep theirs. */
 export const ofAnswer = (answer: unknown): Breach | undefined =>
   isGpuErrorSafely(answer) ? messageBreach(answer) : undefined
 

@@ -55,7 +55,7 @@ const add = ElementwiseKernel.make({
   outputs: ({ x }) => ({ y: Expr.add(x, 1) })
 })
 
-/** Sources that use up the stack of a compiler that walks through them by recursion: what is too deep must be refused. */
+/** Sources nested so deeply that a recursive compiler would overflow its stack: the library must refuse them. */
 const deep = (name: string, statement: string) =>
   Kernel.make({
     name,
@@ -72,13 +72,13 @@ const deepKernels = [
   deep("conditions", `${"if (x[i] > 0) { ".repeat(50)}x[i] = 1;${" }".repeat(50)}`)
 ]
 
-/** The values of a running program that arguments are taken from: right ones, ended ones, and ones of elsewhere. */
+/** The values of a running program from which arguments are taken: live ones, ended ones, and ones of other devices. */
 export class World {
   readonly thief = new Thief()
   readonly #values = new Map<string, Array<unknown>>()
   readonly #most = 24
 
-  /** A key is the file and the name that declare the values' type: by another one nobody would find them. */
+  /** The key must be the file and the name that declare the values' type, or the values are not found. */
   put(key: string, ...values: ReadonlyArray<unknown>): void {
     const known = this.#values.get(key) ?? []
     if (!this.#values.has(key)) demandDeclared(key)
@@ -92,7 +92,7 @@ export class World {
     return this.#values.get(key) ?? []
   }
 
-  /** What has an array over memory of the library. */
+  /** The values that have an array over the library's memory. */
   get lent(): ReadonlyArray<unknown> {
     return [...this.of(keys.mapped), ...this.of(keys.staged)]
   }

@@ -1,6 +1,7 @@
 /**
  * A process that fuzzes one backend: `child.ts '{"backend":"host","seed":1,"from":0,"to":9}'`. It writes a line of JSON
- * before each call and one for each breach to file descriptor 3, so that its end, of whatever kind, has an address.
+ * before each call and one for each breach to file descriptor 3, so that the address of the last call is known however
+ * the process ends.
  */
 import { writeSync } from "node:fs"
 import { isBackend } from "./Backends.ts"
@@ -16,15 +17,15 @@ export interface Task {
   readonly to: number
   /** Calls of each epoch to make, all without it. */
   readonly only?: ReadonlyArray<number> | undefined
-  /** Tell the arguments of each call. */
+  /** Report the arguments of each call. */
   readonly verbose?: boolean | undefined
-  /** Fuzz only entry points whose name begins so. */
+  /** Fuzz only entry points whose name begins with this. */
   readonly match?: string | undefined
 }
 
 const task = JSON.parse(process.argv[2] ?? "{}") as Task
 
-/** Separators that JSON leaves alone, and readers of lines do not. */
+/** Line separators that JSON does not escape. */
 const separators = /[\u0085\u2028\u2029]/g
 
 const tell = (line: object): void => {

@@ -1,6 +1,6 @@
 /**
- * What a compiler refuses is told with the lines of the source that it got, which for generated kernels no program has
- * seen before. The compilers here refuse at a line of our choice.
+ * A compile error shows the lines of the source that the compiler got, which for generated kernels the program never
+ * saw. The compilers here report errors at a line of our choice.
  */
 import { DeviceArray, ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "@effect-gpu-pool/arrays"
 import { assert, describe, it } from "@effect/vitest"

@@ -14,7 +14,7 @@ const program = fileURLToPath(new URL("../support/deepKernels.ts", import.meta.u
 
 type Ending = readonly [shape: string, depth: number, end: string]
 
-/** Compiles in a process of its own, which a compiler without stack would end. */
+/** Compiles in a process of its own, because a compiler that overflows its stack ends the process. */
 const endings = (args: ReadonlyArray<string>, env: NodeJS.ProcessEnv = {}): ReadonlyArray<Ending> => {
   const child = spawnSync(process.execPath, [program, ...args], {
     encoding: "utf8",
@@ -25,7 +25,7 @@ const endings = (args: ReadonlyArray<string>, env: NodeJS.ProcessEnv = {}): Read
   return lines.map((line) => JSON.parse(line) as Ending)
 }
 
-/** What is accepted compiles, or has an error of the compiler; what is deeper is refused. */
+/** Checks that accepted sources compile or fail with a compiler's error, and that deeper ones are refused. */
 const unexpectedOpenCl = (found: ReadonlyArray<Ending>): ReadonlyArray<Ending> => {
   const names = shapes("opencl").map(([name]) => name)
   deepStrictEqual(found.map(([name]) => name), names.flatMap((name) => [name, name, name]))

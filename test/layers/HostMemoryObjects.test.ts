@@ -99,7 +99,7 @@ describe("the program's data on the host", () => {
 describe("data that is copied to the host's memory", () => {
   const { transfer } = ArrayBuffer.prototype as unknown as { readonly transfer: () => ArrayBuffer }
 
-  /** What else happens between two steps, and how the copy may then fail. */
+  /** What happens between two steps, and how the copy may then fail. */
   const disturbances = [
     ["the layer closes", (scope: Scope.Closeable) => Scope.close(scope, Exit.void), "DeviceLost"],
     ["the device is lost", () => Host.Host.useSync(({ faults }) => faults.lose("unplugged")), "DeviceLost"],

@@ -10,7 +10,7 @@ import { WebGpu } from "../../src/webgpu.ts"
 import { allocate, onDevice, reasonOf } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
 
-/** What options may be after all. */
+/** The odd values that are valid for an option after all. */
 const fitting: { readonly [option: string]: string } = {
   forceFallbackAdapter: "a boolean",
   hostMemory: "a boolean",
@@ -18,7 +18,7 @@ const fitting: { readonly [option: string]: string } = {
   flags: "an array"
 }
 
-/** Each odd value, for each option that can be none of them. */
+/** Each odd value with each option for which it is invalid. */
 const odd = (names: ReadonlyArray<string>) =>
   names.flatMap((name) =>
     oddValues

@@ -1,4 +1,4 @@
-/** What a device is like: as the machine's driver answers, and as one of NVIDIA's would. */
+/** The characteristics of a device, from the machine's driver and from one that answers as NVIDIA's would. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"

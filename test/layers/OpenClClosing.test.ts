@@ -1,4 +1,6 @@
-/** Programs that go on while their layer closes: the driver never sees a handle that it has got back, wherever the two meet. */
+/**
+ * Programs that run while their layer closes: at whatever step that happens, the driver never gets a released handle.
+ */
 import { assert, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as Cause from "effect/Cause"
@@ -75,7 +77,7 @@ const programs: Readonly<Record<string, Program>> = {
   )
 }
 
-/** Runs the program until it gives way at that step, and closes its layer there. Returns whether it came so far. */
+/** Runs the program until it yields at that step, and closes its layer there. Returns whether it reached the step. */
 const closedAt = Effect.fnUntraced(function*(watched: Watched, program: Program, step: number, isBusy: boolean) {
   const layer = Layer.mergeAll(Allocator.layerImmediate, BufferPool.layer()).pipe(
     Layer.provideMerge(OpenCl.layerFrom(watched.api))

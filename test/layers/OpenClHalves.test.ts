@@ -1,6 +1,6 @@
 /**
- * Halves on OpenCL. The drivers that tests have to do with a CPU lack cl_khr_fp16, but PoCL's compiler has the same type
- * under the name _Float16: a device that says it has the extension, and gets that name for `half`, runs what is generated.
+ * Halves on OpenCL. The CPU drivers of the tests lack cl_khr_fp16, but PoCL's compiler has the same type under the name
+ * _Float16. So this device claims the extension and replaces `half` by that name, and runs the generated code.
  */
 import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, describe, it } from "@effect/vitest"

@@ -1,4 +1,4 @@
-/** What commands leave in the host's memory: there only once the host has waited for the command's event. */
+/** The results of commands in host memory, which exist only once the host has waited for the command's event. */
 import { it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ type AnyFunction = (...args: ReadonlyArray<unknown>) => unknown
 
 const CL_OUT_OF_HOST_MEMORY = -6
 
-/** Notes events that the library releases, and so takes as ended, without having waited for them. */
+/** Records events that the library releases without having waited for them. */
 class Waits {
   readonly #calls = new Map<bigint, string>()
   readonly waited: Array<string> = []
@@ -52,14 +52,14 @@ class Waits {
     }
   })
 
-  /** That the library waited for every command, those of the given functions among them. */
+  /** Checks that the library waited for every command, among them those of the given functions. */
   check(...names: ReadonlyArray<string>): void {
     deepStrictEqual(this.taken, [])
     deepStrictEqual(names.filter((name) => !this.waited.includes(name)), [])
   }
 }
 
-/** Until the device has done what is recorded, by its status alone. */
+/** Polls the status until the device has done all recorded commands, without waiting for an event. */
 const done = Effect.flatMap(
   CommandQueue.event,
   (event) => Effect.repeat(QueueEvent.isDone(event), { until: (isDone) => isDone })

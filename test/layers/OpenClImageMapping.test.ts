@@ -1,4 +1,4 @@
-/** Images mapped where the driver has them, and what becomes of drivers that lay them out otherwise. */
+/** Images mapped in place, and drivers that lay them out in another way. */
 import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
@@ -28,7 +28,7 @@ const mapped = DeviceContext.useSync(({ driverObjects }) => driverObjects.liveBy
 /** Six numbers in two rows. */
 const numbers = Images.fromArray(Float32Array.of(1, 2, 3, 4, 5, 6), ImageShape.image2d(3, 2))
 
-/** A driver that says how far apart its rows lie, whatever the truth. */
+/** A driver that reports these pitches, whatever the real ones are. */
 const withPitch = (rowPitch: bigint, slicePitch: bigint = 0n) => (api: Api): Partial<Api> => ({
   clEnqueueMapImage: (...args) => {
     const address = api.clEnqueueMapImage(...args)

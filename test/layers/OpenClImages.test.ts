@@ -1,4 +1,4 @@
-/** Images through the functions of OpenCL: what is called, what is given back, and what becomes of refusals. */
+/** Images through the functions of OpenCL: the calls, the releases, and refusals of the driver. */
 import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"

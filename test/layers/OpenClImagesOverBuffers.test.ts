@@ -1,4 +1,4 @@
-/** Images over buffers through the functions of OpenCL: what is called, in which order, and what drivers lack. */
+/** Images over buffers through the functions of OpenCL: the calls, their order, and drivers that lack them. */
 import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
@@ -41,7 +41,7 @@ describeWith(["opencl"], "OpenCL images over buffers", () => {
         deepStrictEqual([associatedMemory, type], [beneath, "CL_MEM_OBJECT_IMAGE1D_BUFFER"])
         strictEqual(yield* images, 1)
         strictEqual(watched.count("clCreateImage"), 1)
-        // The memory is the buffer's, and was proved with it.
+        // The memory is the buffer's, which was already verified.
         strictEqual(watched.count("clEnqueueMigrateMemObjects"), 1)
         const adopted = OpenClMemory.adoptImage(yield* OpenCl.handle(image))
         strictEqual(yield* reasonOf(adopted), "Unsupported")

@@ -119,7 +119,7 @@ describeWith(["opencl"], "Mapping an OpenCL buffer", () => {
           strictEqual(mapped.data.length, 64)
           strictEqual(watched.count("clEnqueueUnmapMemObject"), 0)
         }),
-      // Not the driver's own: Node ends the process at its exit when such a view was marked.
+      // Other memory than the driver's: Node crashes at its exit if a view of driver memory was marked.
       () => ({ view: (_, bytes) => markedMemory(bytes) }),
       { clCreateBuffer: 1, clEnqueueMapBuffer: 1 }
     ))
@@ -244,7 +244,7 @@ describeWith(["opencl"], "Events of an OpenCL queue", () => {
         const x = yield* allocate(64)
         yield* CommandQueue.fill(x, 1)
         const filled = yield* CommandQueue.event
-        // One native wait is outstanding for each queue, and what ends meanwhile is seen when that has ended.
+        // Each queue has one native wait at a time; commands that end meanwhile are noticed when that wait has ended.
         yield* CommandQueue.finish
         const end = yield* blockQueue(yield* OpenCl.handle(x))
         const later = yield* CommandQueue.event

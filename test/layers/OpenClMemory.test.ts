@@ -24,7 +24,7 @@ const CL_DEVICE_VERSION = 0x102f
 const CL_DEVICE_TYPE_CPU = 2
 const CL_DEVICE_TYPE_GPU = 4
 
-/** A pattern of as many bytes as fit a fill of the rest of the buffer. */
+/** Fills a buffer from `offset` on with the pattern, and checks all bytes. */
 const filled = (size: number, offset: number, pattern: Uint8Array<ArrayBuffer>) =>
   Effect.gen(function*() {
     const x = yield* allocate(size)

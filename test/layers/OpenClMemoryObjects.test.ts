@@ -42,7 +42,10 @@ const theirs = (bytes: number, flags: number = 1) =>
     return { memory, release: () => api.clReleaseMemObject(memory) }
   })
 
-/** Whether anybody holds it; the collector is asked on a later turn, since a turn keeps what it has looked at. */
+/**
+ * Whether the object survives garbage collection, which runs in a later turn, because a `WeakRef` read in a turn keeps
+ * its target alive.
+ */
 const survivesCollection = (held: WeakRef<object>) =>
   Effect.map(Effect.andThen(nextTurn, nextTurn), () => {
     collectGarbage()
@@ -52,7 +55,7 @@ const survivesCollection = (held: WeakRef<object>) =>
 const references = (buffer: OpenClMemory.MemoryObject) =>
   Effect.map(OpenClMemory.info(buffer), ({ referenceCount }) => referenceCount)
 
-/** A thread of the driver gives the reference of an ended command back some turns after its end. */
+/** Waits for the count of references: a driver thread releases that of a command some turns after the command's end. */
 const hasReferences = (buffer: OpenClMemory.MemoryObject, expected: number) =>
   Effect.gen(function*() {
     for (let turns = 0; turns < 1000 && ((yield* references(buffer)) ?? 0) > expected; turns++) yield* nextTurn

@@ -29,7 +29,7 @@ const setAddressSpace = (limit: number | "unlimited") => {
 
 const virtualBytes = () => 1024 * Number(/^VmSize:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))![1])
 
-/** Lets this process, which is the test file's own, take so many more bytes from the system, and no more. */
+/** Limits this process, which is the test file's own, to so many more bytes from the system. */
 const withRoomFor = (bytes: number) =>
   Effect.acquireRelease(
     Effect.sync(() => setAddressSpace(virtualBytes() + bytes)),
@@ -104,7 +104,7 @@ const exhaust = ({ device, pool, usage }: Kind) =>
     strictEqual(stats.activeBytes, leases.length * 192 * MiB + 100 * MiB)
   }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(pool(), device)))
 
-/** A block of another size is in the way, and goes: the fallback evicts it when the driver has refused. */
+/** A held block of another size takes the memory: the fallback evicts it after the driver's refusal. */
 const climb = ({ device, pool, usage }: Kind) =>
   Effect.gen(function*() {
     yield* withRoomFor(1024 * MiB)
@@ -147,7 +147,9 @@ const exhaustByCopies = Effect.gen(function*() {
 /** 192 MiB. */
 const largePicture = Images.make(ImageShape.image2d(8192, 6144), ImageFormat.rgba8)
 
-/** Images are taken at once too: one that does not fit is refused when it is made, and fits when another is gone. */
+/**
+ * Images are allocated at once too: one that does not fit is refused when it is made, and fits when another is freed.
+ */
 const exhaustImages = Effect.gen(function*() {
   yield* withRoomFor(1024 * MiB)
   const last = yield* Scope.make()
@@ -166,7 +168,7 @@ const exhaustImages = Effect.gen(function*() {
   deepStrictEqual([...(yield* Images.read(image, Uint8Array, { extent: [1] }))], [255, 255, 255, 255])
 }).pipe(Effect.scoped, Effect.provide(device))
 
-// The one system whose processes can limit themselves.
+// Only here can a process limit its own memory.
 if (process.platform === "linux") {
   describeWithPocl([], "Real exhaustion on PoCL", () => {
     it.live.each(kinds)("of $name ends as OutOfMemory, and passes when a lease is released", exhaust)

@@ -5,7 +5,7 @@ import { ScalarArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { KernelParameters } from "../../src/layers/OpenCl/kernels/KernelParameters.ts"
 import type { OpenClApi } from "../../src/layers/OpenCl/OpenClApi.ts"
 
-/** What a driver is told of arguments of these types, in hexadecimal, call by call. */
+/** The bytes that a driver gets for arguments of these types, in hexadecimal, call by call. */
 const told = (types: ReadonlyArray<ValueType>, ...rows: ReadonlyArray<ReadonlyArray<HeldValue>>) => {
   const calls: Array<readonly [index: number, bytes: string]> = []
   const parameters = new KernelParameters(types.map((type, index) => ScalarArg(type, `a${index}`)))

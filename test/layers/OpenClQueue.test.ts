@@ -269,7 +269,7 @@ describeWith(["opencl"], "Recording OpenCL commands", () => {
     ))
 })
 
-/** Notes the events of fills until they are released: the driver may give the same address to another one then. */
+/** Records the events of fills until their release, after which the driver may reuse the address. */
 const notingFills = (api: OpenCl.OpenClApi, events: Array<bigint | undefined>) => ({
   clEnqueueFillBuffer: (...args: Parameters<typeof api.clEnqueueFillBuffer>): number => {
     const code = api.clEnqueueFillBuffer(...args)
@@ -298,8 +298,8 @@ const failingEvent = (status: number): Bends => (api) => {
 }
 
 /**
- * The second fill loses the device. No end is told before a native wait has started, and that of the third fill not
- * before the second wait.
+ * The second fill loses the device. No command is reported as ended before a native wait has started, and the third
+ * fill not before the second wait.
  */
 const lossBetweenWaits: Bends = (api) => {
   const fills: Array<bigint | undefined> = []

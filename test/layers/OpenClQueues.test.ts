@@ -1,4 +1,6 @@
-/** Several queues on OpenCL: what the driver is asked, and what it has when they are over, however it answers. */
+/**
+ * Several queues on OpenCL: the calls of the driver, and that it has no object left at their end, whatever it answers.
+ */
 import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"

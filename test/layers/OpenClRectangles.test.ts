@@ -1,4 +1,4 @@
-/** How rectangles are named to drivers that count whole slices when they check the bounds, as NVIDIA's does. */
+/** How rectangles are passed to drivers that count whole slices when they check the bounds, as NVIDIA's does. */
 import { describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
@@ -56,7 +56,7 @@ const placeOf = (extent: Sizes, placement: Placement): Rectangle.Place => {
 
 const anyCase = anyExtent.chain((extent) => fc.tuple(fc.constant(extent), anyPlacement(extent), anyPlacement(extent)))
 
-/** The runs of bytes that a rectangle is in one memory, row by row. */
+/** The byte ranges of a rectangle in one memory, row by row. */
 const rowsOf = ([bytes, rows, slices]: Sizes, first: number, rowPitch: number, slicePitch: number) =>
   Array.from({ length: rows * slices }, (_, at) => [
     first + Math.floor(at / rows) * slicePitch + (at % rows) * rowPitch,

@@ -1,4 +1,4 @@
-/** Samplers that know of mip levels, and those that other OpenCL code has made. */
+/** Samplers with options for mip levels, and those that other OpenCL code has made. */
 import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"

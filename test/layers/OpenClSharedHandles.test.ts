@@ -1,4 +1,4 @@
-/** A context and a queue that other code has made: what the library does with them, and what it leaves alone. */
+/** A context and a queue that other code has made: how the library uses them, and that it leaves them unchanged. */
 import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Context from "effect/Context"
@@ -29,14 +29,14 @@ const double = Kernel.make({
 
 type Services = OpenCl.Services | Allocator.Allocator | Scope.Scope
 
-/** Threads of PoCL give their references back a little after the commands have ended. */
+/** Waits for the counts of references, because PoCL's threads release theirs a little after the commands' end. */
 const areAsBefore = Effect.fnUntraced(function*(other: OtherCode, before: ReturnType<OtherCode["references"]>) {
   const isAsBefore = () => other.references().every((count, at) => count === before[at])
   for (let turns = 0; turns < 10_000 && !isAsBefore(); turns++) yield* nextTurn
   deepStrictEqual(other.references(), before)
 })
 
-/** Runs a test on shared handles, and proves that the closed layer leaves them as they were, and nothing behind. */
+/** Runs a test on shared handles, and checks that the closed layer has left them unchanged and no object behind. */
 const onShared = <A, E>(test: (other: OtherCode, memory: bigint) => Effect.Effect<A, E, Services>) =>
   Effect.gen(function*() {
     const other = yield* otherCode

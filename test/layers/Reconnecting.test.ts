@@ -1,4 +1,4 @@
-/** `Reconnecting.layer` over each backend: a job goes on, with its kernels, on a device that is opened anew. */
+/** `Reconnecting.layer` over each backend: a job continues with its kernels on a newly opened device. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"

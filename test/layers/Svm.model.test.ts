@@ -133,7 +133,7 @@ const write = (n: number, at: number, values: ReadonlyArray<number>): Step =>
 const move = (n: number, to: "device" | "host"): Step =>
   withLease(n, ({ lease }) => MemoryObjects.migrate([lease], { to }))
 
-/** Fills on the program's own queue, and then is done with that queue, or with the lease. */
+/** Fills on the program's own queue, and then unbinds the lease from that queue or ends the lease. */
 const elsewhere = (n: number, value: number, then: "unbind" | "end"): Step =>
   withLease(n, (held, world) =>
     Effect.gen(function*() {
@@ -179,7 +179,7 @@ const agrees = (world: World) =>
     { discard: true }
   )
 
-/** Runs a program, and proves that the memory holds what the model does, and that nothing is left of it. */
+/** Runs a program, and checks that the memory has the model's bytes and that no driver object is left. */
 const program = (grain: Svm.Grain, programs: ReadonlyArray<{ readonly step: Step }>) =>
   Effect.gen(function*() {
     const world: World = { grain, queue: yield* ownQueue(), held: [] }

@@ -21,7 +21,9 @@ import { onSvm, ownQueue } from "../support/svmDevice.ts"
 const numbers = (buffer: PooledBuffer.PooledBuffer) =>
   Effect.map(CommandQueue.read(buffer, Uint32Array), (array) => [...array])
 
-/** A queue whose commands wait until `letGo` is called, which waits for them; it is called when the scope closes, too. */
+/**
+ * A queue whose commands wait until `letGo` is called, which then waits for their end. The scope's end calls it too.
+ */
 const heldBack = Effect.gen(function*() {
   const { api, context } = yield* OpenCl.OpenCl
   const queue = yield* ownQueue()
@@ -51,7 +53,7 @@ const fillOn = (queue: bigint, x: PooledBuffer.PooledBuffer, value: number) =>
     strictEqual(api.clEnqueueSVMMemFill(queue, address, Uint32Array.of(value), 4, size, 0, null, null), 0)
   })
 
-/** Where in a run the k-th step is put off, so that another fiber comes between. */
+/** Yields before the k-th step, so that another fiber runs there. */
 class YieldAt extends Scheduler.MixedScheduler {
   constructor(k: number) {
     super()

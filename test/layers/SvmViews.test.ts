@@ -33,7 +33,7 @@ const scale = Kernel.make({
 const numbers = (buffer: PooledBuffer.PooledBuffer) =>
   Effect.map(CommandQueue.read(buffer, Uint32Array), (array) => [...array])
 
-/** Where in a run the k-th step is put off, so that an interruption can come there. */
+/** Yields before the k-th step, so that an interruption can come there. */
 class YieldAt extends Scheduler.MixedScheduler {
   constructor(k: number) {
     super()

@@ -11,7 +11,7 @@ const region: fc.Arbitrary<ImageRegion> = fc.record({
 
 const elementBytes = fc.constantFrom(1, 2, 4, 8, 16)
 
-/** Where each row of a region is put: its place in the image, and its first byte. */
+/** The place in the image and the first byte of each row of a region. */
 const places = (parts: Iterable<TextureRows.Rows>, rowBytes: number) => {
   const found: Array<string> = []
   for (const { bytesPerRow, extent, offset, origin } of parts) {

@@ -38,7 +38,7 @@ const copySrc = 0x4
 const copyDst = 0x8
 const mapRead = 0x1
 
-/** As the program would make it on the raw device. */
+/** A buffer as the program would make it on the raw device. */
 const theirs = (size: number, usage = storage | copySrc | copyDst, mappedAtCreation = false) =>
   Effect.map(WebGpu.WebGpu, ({ device }) => device.createBuffer({ size, usage, mappedAtCreation, label: "theirs" }))
 

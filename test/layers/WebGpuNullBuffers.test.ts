@@ -12,7 +12,7 @@ import { WebGpu } from "../../src/webgpu.ts"
 import { create, destroy, held, interruptEverywhere, mebi, onDevice } from "../support/nullDevice.ts"
 import type { Bends } from "../support/watchedGpu.ts"
 
-/** A driver that finishes nothing before it is told to. */
+/** A driver that completes its work only when the test says so. */
 const late = () => {
   const finished = Deferred.makeUnsafe<void>()
   const bends: Bends = {

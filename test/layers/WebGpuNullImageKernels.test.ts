@@ -60,7 +60,7 @@ describe("WebGpu kernels with images", () => {
         strictEqual(error.reason._tag, "Unsupported")
         assert.include(error.message, `float32 image (argument "x")`)
         assert.include(error.message, "float16")
-        // What was recorded before it, the load, is good.
+        // The command recorded before it, the load, is valid.
         yield* CommandQueue.finish
       })))
 

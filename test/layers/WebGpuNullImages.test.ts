@@ -19,7 +19,7 @@ import { WebGpu } from "../../src/webgpu.ts"
 import { held, interruptEverywhere, mebi, onDevice } from "../support/nullDevice.ts"
 import { type Bends, watchedGpu } from "../support/watchedGpu.ts"
 
-/** The null device counts the memory of buffers alone, so each texture gets a buffer of its size beside it. */
+/** The null device counts only the memory of buffers, so each texture gets a buffer of the same size. */
 const budgeted = (): Bends => {
   let device: GPUDevice | undefined
   return {

@@ -36,7 +36,7 @@ const copyDst = 0x8
 const bufferOf = ({ theirs }: SharedDevice, size = 256) =>
   theirs.createBuffer({ size, usage: storage | copySrc | copyDst, label: "theirs" })
 
-/** Submits work on a buffer of the other code's, and tells whether the device still takes it. */
+/** Submits work on a buffer of the other code's, and returns whether the device still accepts it. */
 const stillWorks = ({ theirs }: SharedDevice, buffer: GPUBuffer) =>
   Effect.promise(async () => {
     theirs.pushErrorScope("validation")
@@ -46,7 +46,9 @@ const stillWorks = ({ theirs }: SharedDevice, buffer: GPUBuffer) =>
     return await theirs.popErrorScope() === null
   })
 
-/** Runs a test on a shared device, and proves that the closed layer leaves nothing of it changed, and nothing behind. */
+/**
+ * Runs a test on a shared device, and checks that the closed layer has left the device unchanged and no object behind.
+ */
 const onShared = <A, E>(
   test: (shared: SharedDevice) => Effect.Effect<A, E, Services>,
   descriptor?: GPUDeviceDescriptor,
@@ -65,7 +67,7 @@ const onShared = <A, E>(
     assert.isTrue(yield* stillWorks(shared, buffer))
   }).pipe(Effect.scoped)
 
-/** What waits for the device. */
+/** Effects that wait for the device. */
 const jobsOn = (
   buffer: Effect.Success<ReturnType<typeof create>>
 ): ReadonlyArray<Effect.Effect<unknown, GpuError, WebGpu.Services>> => [
@@ -89,7 +91,7 @@ textureStore(z, vec2<u32>(0u, 0u), vec4<f32>(1.0));`
   }
 })
 
-/** A bit of everything that calls the driver. */
+/** One of each operation that calls the driver. */
 const everything = Effect.gen(function*() {
   const buffer = yield* held(4096)
   const other = yield* MemoryObjects.fromHost(new Uint8Array(4096), { label: "from host" })
@@ -212,7 +214,7 @@ describe("WebGpu.layerFromDevice", () => {
       for (let count = 0; count < 100; count++) {
         yield* Layer.build(WebGpu.layerFromDevice(shared.given)).pipe(Effect.scoped)
       }
-      // A look at the method as the device is checked, and one listener.
+      // The check of the device reads the method once, and the layer adds one listener.
       assert.isAtMost(shared.lossListeners(), 100 + 1)
     }).pipe(Effect.scoped))
 
@@ -229,7 +231,7 @@ describe("WebGpu.layerFromDevice", () => {
         Scope.close(scope, Exit.void)
       )
       Effect.runSync(closing)
-      // That of the fill, and one that brings memory back.
+      // The fill's submit, and one that reclaims memory.
       strictEqual(shared.watched.count("GPUQueue.submit"), submits + 2)
       assert.isTrue(yield* stillWorks(shared, buffer))
     }).pipe(Effect.scoped))

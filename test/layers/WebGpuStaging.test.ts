@@ -1,4 +1,4 @@
-/** Staging memory on Dawn's null device: what is mapped, given up and lost at awkward moments. */
+/** Staging memory on Dawn's null device: mappings, interruptions and losses at awkward moments. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Context from "effect/Context"
@@ -20,7 +20,7 @@ import { type Bends, watchedGpu } from "../support/watchedGpu.ts"
 
 type Services = WebGpu.Services | BufferPool.BufferPool | StagingPool.StagingPool
 
-/** On a device of its own, which leaves no object behind. */
+/** Runs a program on a device of its own, and checks that no driver object is left. */
 const onPools = <A, E>(bends: Bends, program: Effect.Effect<A, E, Services | Scope.Scope>) =>
   Effect.gen(function*() {
     const watched = watchedGpu(bends)
@@ -146,7 +146,7 @@ describe("staging memory on WebGPU", () => {
         for (const fiber of [read!, upload!]) {
           strictEqual((yield* Fiber.join(fiber)).reason._tag, "DeviceLost")
         }
-        // What the program does with a view is its own; a device that is lost before it is mapped ends the read.
+        // After mapping, a read only runs the program's own code; a device that is lost before ends the read.
         yield* Fiber.interrupt(view!)
         strictEqual((yield* Effect.flip(StagingPool.allocate(4, Uint8Array))).reason._tag, "DeviceLost")
       })

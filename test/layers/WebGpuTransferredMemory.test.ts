@@ -18,7 +18,7 @@ const dawn = create(["backend=null"])
 
 const program = fileURLToPath(new URL("../support/takenMemory.ts", import.meta.url))
 
-/** The last line that the process has written, after what closing scopes log, and how it ended. */
+/** The last line that the process printed, after the logs of closing scopes, and how the process ended. */
 const ran = (...args: ReadonlyArray<string>) =>
   new Promise<{ readonly last: string | undefined; readonly signal: string | null }>((resolve) =>
     execFile(

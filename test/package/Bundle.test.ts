@@ -1,8 +1,8 @@
 /**
- * What a page loads for a minimal WebGPU program: it allocates, writes and reads. The package is built as it is published, and
- * bundled with its code split; what is counted is what the page loads at first, beyond what a minimal program on Effect alone
- * loads that has what this library takes of Effect as well: a Schema error, options by a Schema, and spans, 20 kB together. Minified
- * and gzipped. The limit is in kB. Then what such a bundle loads later, and where it cannot.
+ * What a page loads for a minimal WebGPU program: it allocates, writes and reads. The package is built as it is
+ * published, and bundled with code splitting. Counted are the kB, minified and gzipped, that the page loads at first,
+ * less those of a minimal Effect program that uses the same parts of Effect (a Schema error, options by a Schema, and
+ * spans: 20 kB together). Further tests cover what such a bundle loads later, and failures of these loads.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
@@ -18,7 +18,10 @@ mkdirSync(join(root, "test-results"), { recursive: true })
 const scratch = mkdtempSync(join(root, "test-results/bundle-"))
 afterAll(() => rmSync(scratch, { recursive: true }))
 
-/** The package as it is installed. The folder is a package of its own, or the name would lead back to this repository. */
+/**
+ * The package as it is installed. The folder is a package of its own, because otherwise the name would resolve to this
+ * repository.
+ */
 const install = (): void => {
   writeFileSync(join(scratch, "package.json"), JSON.stringify({ type: "module" }))
   const { status, stderr, stdout } = spawnSync(process.execPath, ["scripts/build.ts", "--into", scratch, "."], {
@@ -63,7 +66,10 @@ const program = Effect.scoped(Effect.gen(function*() {
 const gpu = BufferPool.layer().pipe(Layer.provideMerge(WebGpu.layer()))
 Effect.runPromise(Effect.provide(program, gpu)).then(console.log)`
 
-/** The way of Effect's own modules; esbuild leaves nothing out of a namespace that another module exports. */
+/**
+ * Imports modules directly, as for Effect's own: esbuild does not tree-shake a namespace that another module
+ * re-exports.
+ */
 const program = minimal(
   ["BufferPool", "CommandQueue", "WebGpu"].map((name) => `import * as ${name} from "effect-gpu-pool/${name}"`).join(
     "\n"
@@ -94,7 +100,7 @@ const loadedAtFirst = (chunks: ReadonlyMap<string, Chunk>): Loaded => {
   }
 }
 
-/** With its code split, or as one file, which has all that such a page could load later. */
+/** With code splitting, or as one file, which includes everything that the page could load later. */
 const byEsbuild = async (program: string, splitting = true): Promise<Loaded> => {
   const { metafile, outputFiles } = await esbuild({
     stdin: { contents: program, resolveDir: scratch },
@@ -120,7 +126,7 @@ const byEsbuild = async (program: string, splitting = true): Promise<Loaded> => 
   return loadedAtFirst(new Map(chunks))
 }
 
-/** What it is now: whoever makes it less lowers the limits. */
+/** The current size. A change that makes it smaller should lower the limit. */
 const most = 64.4
 const mostInOneFile = 103.5
 
@@ -181,8 +187,9 @@ describe("a minimal WebGPU program", () => {
 })
 
 /**
- * Uses a buffer, and then every part that is loaded later, on the null device of Dawn, which needs no driver. With an argument
- * it looks for files that are not there, as a page does that went offline, and tries again when they are.
+ * Uses a buffer, and then every part that is loaded later, on the null device of Dawn, which needs no driver. With an
+ * argument, the files are missing at first, as on a page that went offline, and the program tries again when they
+ * exist.
  */
 const everyPart = `
 import { renameSync } from "node:fs"

@@ -1,5 +1,5 @@
 /**
- * What a second fiber does, at any step of a scene, and how the scene may end then.
+ * What a second fiber does at any step of a scene, and how the scene may then end.
  */
 import { Schedules } from "effect-schedules"
 import * as Cause from "effect/Cause"
@@ -18,10 +18,10 @@ import { onStage, type Scene, type Services, type Stage } from "./Stage.ts"
 interface Intruder {
   readonly name: string
   readonly act: (stage: Stage, main: Fiber.Fiber<unknown, GpuError>) => Effect.Effect<unknown, GpuError, Services>
-  /** Errors with which the scene may end because of it. */
+  /** The errors with which the scene may end because of the intruder. */
   readonly mayCause: ReadonlyArray<Reason["_tag"]>
   readonly interrupts?: boolean | undefined
-  /** Comes only where two pools share a memory. */
+  /** Whether the intruder needs a scene whose pools share a memory. */
   readonly needsImages?: boolean | undefined
 }
 
@@ -31,7 +31,7 @@ const secret = 0x5ec2e7
 const release = (stage: Stage) =>
   Effect.forEach(Array.from(stage.shared), (lease) => Effect.ignore(Lease.release(lease)), { discard: true })
 
-/** Ends the leases of the scene, takes their blocks, and keeps them until the scene has ended. */
+/** Ends the scene's leases, leases their blocks, and keeps them until the scene has ended. */
 const takeOver = (stage: Stage, main: Fiber.Fiber<unknown, GpuError>) =>
   Effect.scoped(Effect.gen(function*() {
     const leases = Array.from(stage.shared)
@@ -124,7 +124,7 @@ const isExpected = (exit: Exit.Exit<unknown, GpuError>, scene: Scene, intruder: 
 export const intruded = (scene: Scene, intruder: Intruder): Effect.Effect<void, GpuError> =>
   onStage(scene, (stage, program) =>
     Effect.gen(function*() {
-      // What the intruder cannot do any more is none of the scene's affair.
+      // A failure of the intruder itself, as on a closed pool, does not matter.
       const act = (main: Fiber.Fiber<unknown, GpuError>) => Effect.ignore(intruder.act(stage, main))
       const exit = yield* Effect.exit(Schedules.withIntruder(program, act))
       if (isExpected(exit, scene, intruder)) return

@@ -1,4 +1,7 @@
-/** Scenes on devices of their own: what is done to the stage does not concern them, and nothing of theirs may be left. */
+/**
+ * Scenes on devices of their own: intruders that act on the stage's pool do not affect them, and they must leave no
+ * driver object.
+ */
 import { Schedules } from "effect-schedules"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -18,7 +21,7 @@ const ofTheStage: ReadonlyArray<string> = [
   "the device's end"
 ]
 
-/** Makes a scene: `make` is given the faults of the stage's device, and `check` throws where something is left at the end. */
+/** Makes a scene: `make` gets the faults of the stage's device, and `check` throws if something is left at the end. */
 export const onOwnDevices = <Services, Own extends { readonly layer: Layer.Layer<Services, GpuError> }>(
   name: string,
   make: (faults: Stage["faults"]) => Own,

@@ -1,6 +1,6 @@
 /**
- * Where a scene plays: a host device and a pool on it, which an intruder can close, lose and change at any step, and what
- * must hold when it is over.
+ * The environment of a scene: a host device with a pool, which an intruder can close, lose and change at any step, and
+ * the checks at the end.
  */
 import * as PoolEvents from "@effect-gpu-pool/observability/PoolEvents"
 import * as Recording from "@effect-gpu-pool/observability/Recording"
@@ -27,37 +27,40 @@ import { Ledger } from "../support/ledger.ts"
 
 export type Services = BufferPool.BufferPool | Host.Services
 
-/** A program whose laws hold whatever another fiber does meanwhile. */
+/** A program whose checks hold whatever another fiber does at the same time. */
 export interface Scene {
   readonly name: string
   readonly host?: Host.HostOptions | undefined
   /** The policy is `SizePolicy.exact` unless named. */
   readonly pool?: BufferPool.BufferPoolOptions | undefined
-  /** Pools of images and of staging memory stand beside that of buffers, on one memory with this limit, and all requests wait. */
+  /** With it, pools of buffers, images and staging memory share one memory with this limit, and all requests wait. */
   readonly sharedBytes?: number | undefined
-  /** Fails with an error of the library only as an intruder may make it; its own checks throw. */
+  /** May fail with an error of the library only if an intruder can cause it; its own checks throw. */
   readonly run: (stage: Stage) => Effect.Effect<unknown, GpuError, Services | Scope.Scope>
-  /** The pool's events are recorded, and the ledger that follows from them must be the pool's in the end. */
+  /**
+   * Whether the pool's events are recorded; then the ledger computed from them must agree with the pool's counters at
+   * the end.
+   */
   readonly isRecorded?: boolean | undefined
-  /** Ends that are the scene's own, without an intruder. */
+  /** Errors with which the scene may end even without an intruder. */
   readonly mayFail?: ReadonlyArray<Reason["_tag"]> | undefined
-  /** Names of intruders that the scene is not for, as it would only wait for them, or they for it. */
+  /** Names of intruders that are left out, because the scene would wait for them, or they for the scene. */
   readonly without?: ReadonlyArray<string> | undefined
 }
 
 export interface Stage {
   readonly faults: Host.Faults
   readonly pool: BufferPool.BufferPool["Service"]
-  /** The memory of the pool, which it may share. */
+  /** The pool's memory, which other pools may share. */
   readonly memory: MemoryControls
   /** The pool of images on that memory. */
   readonly images: ImagePool.Pool | undefined
   /** The pool of staging memory on it, which reads take from too. */
   readonly staging: Context.Context<StagingPool.StagingPool> | undefined
-  /** The pool of images alone. */
+  /** Closes only the pool of images. */
   readonly closeImages: Effect.Effect<void>
   readonly closePool: Effect.Effect<void>
-  /** The device alone, as when the layers of pool and device are built apart. */
+  /** Closes only the device, as if pool and device were separate layers. */
   readonly closeDevice: Effect.Effect<void>
   /** Leases that intruders may end or move. */
   readonly shared: Set<PooledBuffer>
@@ -74,7 +77,7 @@ interface OpenedDevice {
 
 const waiting = { onExhausted: "wait" } as const
 
-/** The pool, and what stands on its memory beside it. */
+/** Opens the pool, and the other pools on its memory. */
 const openPools = Effect.fnUntraced(function*(
   { pool: options, sharedBytes }: Scene,
   host: Context.Context<Host.Services>,
@@ -114,7 +117,7 @@ const open = Effect.fnUntraced(function*(scene: Scene): Effect.fn.Return<OpenedD
   const hostScope = Scope.makeUnsafe()
   const scopes = { pool: Scope.makeUnsafe(), images: Scope.makeUnsafe() }
   const host = yield* Layer.buildWithScope(Layer.fresh(Host.layer(scene.host)), hostScope)
-  // Pools tell those who listen where they are built.
+  // A pool publishes to the subscribers in the context in which it is built.
   const recording = Recording.layer({ capacity: 1000 }).pipe(Layer.provideMerge(PoolEvents.layer))
   const listening = scene.isRecorded === true
     ? yield* Layer.buildWithScope(Layer.fresh(recording), Scope.makeUnsafe())
@@ -142,7 +145,7 @@ const open = Effect.fnUntraced(function*(scene: Scene): Effect.fn.Return<OpenedD
   }
 })
 
-/** What the events tell of a pool that nobody uses. */
+/** Checks the ledger of events of an idle pool. */
 const expectLedger = (recording: Recording.Recording, stats: PoolStats): void => {
   const ledger = new Ledger()
   for (const event of Recording.events(recording)) ledger.add(event)
@@ -151,9 +154,9 @@ const expectLedger = (recording: Recording.Recording, stats: PoolStats): void =>
   Expect.same("requests that have not ended", [asking.size, waiting.size, reserving.size], [0, 0, 0])
 }
 
-/** What holds for a pool that nobody uses. */
+/** Checks an idle pool. */
 const settled = ({ recorder, stage }: OpenedDevice) =>
-  // A call of the driver goes on when its request was interrupted.
+  // A driver call continues after its request was interrupted.
   Effect.map(Effect.andThen(Schedules.quiet, stage.memory.stats), (stats) => {
     const { activeBlocks, activeBytes, pendingBytes, reservedBytes, waiters } = stats
     Expect.same("what is in use when all have ended", {
@@ -174,7 +177,7 @@ const settled = ({ recorder, stage }: OpenedDevice) =>
     Expect.equal("blocks of the driver", stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
   })
 
-/** Runs the scene on a stage of its own; `play` brings the intruder. */
+/** Runs the scene on a stage of its own; `play` adds the intruder. */
 export const onStage = (
   scene: Scene,
   play: (stage: Stage, program: Effect.Effect<unknown, GpuError, Services>) => Effect.Effect<void, never, Services>

@@ -35,7 +35,7 @@ const violationOf = (program: Effect.Effect<unknown, unknown>, options?: Schedul
 const traceOf = (program: Effect.Effect<unknown, unknown>, options?: Schedules.ExploreOptions) =>
   Effect.map(violationOf(program, options), ({ trace }) => trace)
 
-/** One row of a trace: the fiber in whose column it stands, and its text without the breaks that the width made. */
+/** One row of a trace: the fiber of its column, and its text without line breaks. */
 interface Cell {
   readonly fiber: string
   readonly text: string

@@ -1,6 +1,7 @@
 /**
- * Explores the scenes of a group, each with every intruder: every schedule with one deviation, and random ones, as many as
- * `EFFECT_GPU_POOL_EXPLORE` says. Where that is less than `.ci/run` sets, random ones alone, which come from everywhere in a program.
+ * Explores the scenes of a group, each with every intruder: every schedule with one deviation, and as many random ones
+ * as `EFFECT_GPU_POOL_EXPLORE` says. With less than `.ci/run` sets, only random ones, which deviate anywhere in a
+ * program.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schedules } from "effect-schedules"
@@ -24,10 +25,10 @@ const programs = Object.values(scenes).flat().reduce((sum: number, scene: Scene)
 /** Schedules of one scene with one intruder. */
 const share = Math.ceil(runs(200_000) / programs)
 
-/** With enough of them, every schedule with two deviations is tried before random ones, as far as they go. */
+/** If the share is large enough, schedules with two deviations are tried before random ones. */
 const deviations = share > 4_000 ? 2 : 1
 
-/** How many schedules it took. */
+/** Explores a program and returns the number of schedules. */
 const exploreOne = Effect.fnUntraced(function*(program: Effect.Effect<void, unknown>) {
   yield* Effect.orDie(LazyModule.all)
   if (!isWhole) return (yield* Schedules.random(program, { schedules: Math.max(30, share) })).schedules

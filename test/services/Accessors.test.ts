@@ -1,4 +1,4 @@
-/** A module has a function for whatever its service can do; that they do it, the conformance suite tests on every backend. */
+/** Each module has a function for each method of its service. What they do is tested by the conformance suite. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"

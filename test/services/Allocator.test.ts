@@ -80,7 +80,7 @@ describe("0 bytes", () => {
     }).pipe(Effect.scoped, Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer())))))
 })
 
-/** The host with a queue whose driver proves, or fails to prove, memory in its own way. */
+/** The host with a queue whose driver verifies memory with this `touch`. */
 const proving = (touch: QueueDriver["Service"]["touch"]) =>
   Layer.effectContext(
     Effect.map(Effect.context<HostServices>(), (host) => withDrivers(host, { queue: () => ({ touch }) }))
@@ -171,7 +171,7 @@ describe("a buffer without a pool", () => {
   )
 })
 
-/** Gives buffers that may not be used, so many before each that may; no more than `most` are alive at a time. */
+/** Returns `many` unusable buffers before each usable one; at most `most` are alive at a time. */
 const tainted = (many: number, most = Infinity) =>
   Layer.effect(
     Allocator.Allocator,

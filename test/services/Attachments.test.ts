@@ -17,7 +17,7 @@ import { hasStats, layer, logsTo, open, reasonOf } from "../support/hostPool.ts"
 
 const failure: GpuError = invalidRequest("test", "it does not end", "Nothing helps.")
 
-/** Notes what ends, and with which reason. */
+/** Records what ends, and for which reason. */
 const noting = (name: string, ended: Array<string>, exit: Exit.Exit<void, GpuError> = Exit.void) => ({
   endUnsafe: (why: string) => {
     ended.push(`${name} ${why}`)
@@ -25,7 +25,7 @@ const noting = (name: string, ended: Array<string>, exit: Exit.Exit<void, GpuErr
   }
 })
 
-/** What a scoped region leaves in a scope. */
+/** The number of finalizers that a scoped region adds to a scope. */
 const finalizers = (scope: Scope.Scope): number => {
   const { state } = scope
   if (state._tag !== "Open") return 0

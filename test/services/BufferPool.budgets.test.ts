@@ -120,7 +120,7 @@ describe("a budget", () => {
           deepStrictEqual([reason.requested, reason.limitName, reason.limit], [101, "budget", 100])
         }
       }
-      // The pool's own limit is told by its own name.
+      // An error of the pool's own limit names the pool.
       const reason = yield* reasonOf(BufferPool.withBudget(BufferPool.allocate(1001), 2000))
       assert(reason._tag === "LimitExceeded", reason._tag)
       strictEqual(reason.limitName, "maxBytes")
@@ -136,7 +136,7 @@ describe("a budget", () => {
         const rest = yield* job.allocate(70)
         strictEqual(rest.capacity, 70)
         yield* Lease.release(rest)
-        // What the first budget left is used again.
+        // The first budget's freed block is used again.
         deepStrictEqual(events(), ["allocate 70", "allocate 128"])
         yield* statsAre(job, { managedBytes: 128, pendingBytes: 0 })
       })))
@@ -257,7 +257,7 @@ describe("budgets within budgets", () => {
       yield* right.allocate(30, { label: "right" })
       yield* outer.allocate(5, { label: "outer" })
       deepStrictEqual(yield* Effect.forEach([outer, left, right, deep], counted), [[3, 85], [1, 50], [1, 30], [1, 50]])
-      // Each is stopped by the one around it that has the least left.
+      // Each request is limited by the surrounding budget that has the least left.
       deepStrictEqual((yield* outOfMemoryOf(right.allocate(20))).limit, 100)
       deepStrictEqual((yield* outOfMemoryOf(deep.allocate(31))).limit, 80)
       const reason = yield* reasonOf(deep.allocate(101))
@@ -483,7 +483,7 @@ describe("waiting for a budget", () => {
       const job = yield* budget(1000)
       yield* within(job, clients.askAll({ a: 350, b: 500 }))
       yield* statsAre(job, { pendingBytes: 600, waiters: 1 })
-      // The driver has no 600, and 350 at last.
+      // The driver has no 600 bytes, but 350 at last.
       faults.failAllocations({ times: 2 })
       yield* TestClock.adjust("3 seconds")
       strictEqual((yield* clients.lease("a")).capacity, 350)
@@ -517,7 +517,7 @@ describe("waiting for a budget", () => {
       const job = yield* budget(1000)
       yield* clients.ask("pool", 1000)
       yield* within(job, clients.ask("l", 600))
-      // Charged with 350, since there is no room for 600; then it waits for the pool.
+      // The budget is charged with 350, since there is no room for 600; then the request waits for the pool.
       yield* within(job, clients.ask("a", 350))
       yield* hasStats({ waiters: 1 })
       yield* clients.release("l")

@@ -23,7 +23,7 @@ const nothingIsLeft = hasStats({ activeBlocks: 0, pendingBytes: 0, reservedBytes
 
 type Job = Effect.Effect<unknown, GpuError, BufferPool.BufferPool>
 
-/** Holds one lease, and asks for another after a turn in which others do the same. */
+/** Has one lease, and requests another after a turn in which other jobs do the same. */
 const scoped = (size: number, label?: string): Job =>
   Effect.scoped(Effect.gen(function*() {
     yield* BufferPool.allocate(size, { label })
@@ -72,7 +72,7 @@ const budgeted = (size: number): Job => BufferPool.withBudget(scoped(size), 2 * 
 
 const forms = { scoped, lent, innerScope, mixed, children, moved, beyond, budgeted }
 
-/** Runs jobs side by side; the answer is how many seconds of the clock it took until all had ended. */
+/** Runs jobs concurrently, and returns the seconds of the test clock until all have ended. */
 const secondsOf = Effect.fnUntraced(
   function*<E>(jobs: ReadonlyArray<Effect.Effect<unknown, E, BufferPool.BufferPool>>) {
     const fibers = yield* Effect.forEach(jobs, (job) => Effect.forkChild(job))
@@ -101,7 +101,7 @@ const twice = (waitAtMost?: "10 seconds") =>
     yield* BufferPool.allocate(50, { waitAtMost })
   }))
 
-/** A fiber that the stream of an upload starts asks for the memory that the upload fills, or that had been filled. */
+/** A fiber that an upload's stream starts requests the memory that the upload fills, or that it has filled. */
 const startedByStream = (goesOn: boolean) =>
   Effect.gen(function*() {
     const [isAsked, isOver] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]

@@ -18,17 +18,17 @@ import { withEvents } from "../support/poolEvents.ts"
 
 interface Expected {
   readonly policy: EvictionPolicy.EvictionPolicy | undefined
-  /** What goes for 7 bytes, of the blocks that {@link past} leaves. */
+  /** The blocks evicted for 7 bytes, of those that {@link past} leaves. */
   readonly known: ReadonlyArray<number>
-  /** What goes for 45 bytes, of the same blocks and one of 10 bytes that comes back last. */
+  /** The blocks evicted for 45 bytes, of the same blocks and one of 10 bytes that is released last. */
   readonly waiting: ReadonlyArray<number>
-  /** What goes one after the other, of the same blocks, where nobody knows how much is missing. */
+  /** The order of eviction of the same blocks if the number of missing bytes is unknown. */
   readonly unknown: ReadonlyArray<number>
 }
 
 /**
- * Five blocks, 42 bytes. A scope gives back what came last first: so they have been held for as long as they stand here
- * from the end, but the first has been used since.
+ * Five blocks, 42 bytes. A scope releases its last lease first, so the last block here has been held longest; the first
+ * has been used once more since.
  */
 const past = Effect.andThen(hold([4, 20, 8, 6, 4]), BufferPool.use(4, () => Effect.void))
 

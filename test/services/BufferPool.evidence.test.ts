@@ -151,7 +151,7 @@ const expectGroups = (error: GpuError.OutOfMemory, all: ReturnType<typeof sumsOf
   for (const group of holderGroups) deepStrictEqual(group, all.find(({ label }) => label === group.label))
 }
 
-/** Steps of a request that fails beside so many leases, when one has failed before. */
+/** The steps of a failing request beside so many leases, after another one has failed. */
 const steps = (leases: number) =>
   Effect.gen(function*() {
     const context = yield* Effect.context<BufferPool.BufferPool>()

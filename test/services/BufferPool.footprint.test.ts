@@ -30,7 +30,7 @@ describe("near its limit a pool", () => {
         const { refused, stats } = yield* HostPool.play(plan, { maxBytes })
         assert.strictEqual(refused, 0)
         assert.isAtMost(stats.peakManagedBytes, maxBytes)
-        // Nine in ten are hits still, though hardly any of what is held fits.
+        // Nine in ten requests are still hits, although few held blocks fit.
         assert.isAbove(stats.hits, 8900)
       }),
     { timeout: 120_000 }
@@ -54,7 +54,7 @@ describe("near its limit a pool", () => {
       deepStrictEqual((yield* BufferPool.allocate(1025)).capacity, 1025)
       yield* hasStats({ hits: 1, borrows: 0 })
       yield* hold([3000])
-      // In a smaller bin than that of its policy.
+      // The block is smaller than the policy's block size.
       deepStrictEqual((yield* BufferPool.allocate(2900)).capacity, 3000)
       yield* hasStats({ hits: 2, borrows: 1, driverAllocations: 2 })
     }).pipe(

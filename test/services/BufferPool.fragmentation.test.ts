@@ -17,7 +17,7 @@ describe("fragmentation that others fail on", () => {
         for (const units of [5, 6, 5, 6, 10, 1, 9]) {
           yield* BufferPool.use(units * u, (lease) => Effect.sync(() => strictEqual(lease.size, units * u)))
         }
-        // The limit is the obstacle each time, and the driver never: what it is asked for, it gives.
+        // Only the limit is an obstacle: the driver grants every request.
         const seen = events()
         strictEqual(seen.filter((event) => event.startsWith("allocate")).length, 7)
         yield* hasStats({ heldBytes: 10 * u, driverFrees: 5, misses: 7 })
@@ -25,7 +25,7 @@ describe("fragmentation that others fail on", () => {
 
   const GiB = 2 ** 30
 
-  // cupy#7678: after half of the limit had come back, three quarters of it could not be had.
+  // cupy#7678: after half of the limit was released, three quarters of it could not be allocated.
   it.effect("768 MiB fit under a limit of 1 GiB of which 512 MiB are held, with any size policy (cupy#7678)", () =>
     Effect.forEach([SizePolicy.exact, SizePolicy.leadingBits(4), SizePolicy.defaultPolicy], (sizePolicy) =>
       // The same in proportion, so that nothing needs gibibytes for it.

@@ -270,7 +270,7 @@ describe("a handler that fails", () => {
       }).pipe(Effect.scoped)
       strictEqual(after.length, 0)
       yield* hasStats({ pendingBytes: 0, waiters: 0, activeBytes: 60 })
-      // It is over for the next request.
+      // A decline counts only for its own request.
       const asked = yield* register(decline)
       yield* outOfMemoryOf(BufferPool.allocate(50))
       strictEqual(asked.length, 1)
@@ -529,7 +529,7 @@ describe("a handler that says true, and whose own leases are all that comes back
       const turns = Array.from({ length: 40 }, (_, i) => `${i}`)
       yield* clients.ask("large", 90, { waitAtMost: "1 hour" })
       for (const name of turns) yield* clients.ask(name, 1)
-      // Each passes the large one at most, whose handlers are asked for it as well.
+      // Each small request bypasses the large one at most once, and the large one asks the handlers too.
       assert.isAtMost(asked.length, 2 * turns.length + 1)
       yield* clients.release("a", "b", ...turns.slice(0, 16))
       assert.include(clients.log(), "large")
@@ -566,7 +566,7 @@ describe("requests that come while others wait", () => {
       const { cache, dropOne } = yield* cacheOf([])
       const asked = yield* register(dropOne)
       yield* clients.ask("large", 80)
-      // The cache fills while the large request waits, as it may; then nothing but the cache is left to give way.
+      // The cache may fill while the large request waits; then only the cache can free memory.
       cache.push(yield* BufferPool.allocate(30))
       yield* clients.release("a")
       deepStrictEqual(clients.log(), ["a"])

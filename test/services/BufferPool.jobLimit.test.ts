@@ -1,6 +1,6 @@
 /**
- * After a deadlock fewer jobs may have memory at a time. That limit delays jobs that have none, and nobody for ever: it is no reason for a
- * deadlock of its own, and no reason to fail.
+ * After a deadlock fewer jobs may have memory at a time. That limit delays jobs without memory, but never for ever: it
+ * causes no deadlock of its own and no failure.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
@@ -22,7 +22,7 @@ const limited = (maxBytes: number, pool?: BufferPool.BufferPoolOptions): OpenOpt
 
 const nothingIsLeft = hasStats({ activeBlocks: 0, pendingBytes: 0, reservedBytes: 0, waiters: 0 })
 
-/** Ends when it is told to. */
+/** A job that ends when the test runs `end`. */
 interface Held {
   readonly fiber: Fiber.Fiber<void, GpuError>
   readonly end: Effect.Effect<void, GpuError>
@@ -43,8 +43,8 @@ const holding = Effect.fnUntraced(function*(size: number, more: number) {
 })
 
 /**
- * Two jobs of 40 of 100 bytes wait for 30 more each. One fails, and then one job may have memory at a time: the other, which has 70 and
- * goes on until it is told to end. 30 bytes are free.
+ * Two jobs of 40 of 100 bytes wait for 30 more each. One fails, and then one job may have memory at a time: the other,
+ * which has 70 bytes until the test ends it. 30 bytes are free.
  */
 const afterDeadlock = Effect.gen(function*() {
   const oldest: Held & { readonly hasAll: Deferred.Deferred<void> } = yield* holding(40, 30)
@@ -95,7 +95,7 @@ describe("after a deadlock", () => {
   it.effect("a job that waits for the job of another fiber goes on: the limit rises while nothing comes back", () =>
     Effect.gen(function*() {
       const oldest = yield* afterDeadlock
-      // The one that has memory ends only when this one has had some.
+      // The job with memory ends only after this one has had some.
       const other = yield* Effect.forkChild(Effect.andThen(BufferPool.use(10, () => Effect.void), oldest.end))
       yield* nextTurn
       assert.isFalse(isServed(other))
@@ -184,7 +184,7 @@ describe("after a deadlock", () => {
       const pool = yield* BufferPool.BufferPool
       const run = Effect.runSyncWith(yield* Effect.context<never>())
       const hit = pool.use(40, () => Effect.void)
-      // The first request finds that the limit is of no use any more.
+      // The first request finds that the limit is no longer needed.
       const steps = Effect.gen(function*() {
         yield* pool.freeHeld
         yield* hit

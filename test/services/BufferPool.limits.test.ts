@@ -70,7 +70,7 @@ const refused: ReadonlyArray<readonly [object, ReadonlyArray<string>]> = [
   [{ maxFraction: "0.5" }, ["0.5"]]
 ]
 
-/** The same device, which does not tell how much memory it has. */
+/** The same device, without its amount of memory. */
 const tellingNothing = (host: Context.Context<HostServices>): Context.Context<HostServices> => {
   const device = Context.get(host, DeviceContext)
   const info = { ...device.info, limits: { ...device.info.limits, memoryBytes: undefined } }

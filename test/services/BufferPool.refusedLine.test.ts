@@ -19,7 +19,7 @@ const turns = Effect.replicateEffect(nextTurn, 20, { discard: true })
 
 const start = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
-/** A device of 1000 bytes, whose memory is no affair of the pool's limit. */
+/** A device of 1000 bytes, less than the pool's limit. */
 const device = (pool: BufferPool.BufferPoolOptions) =>
   layer({ host: { capacityBytes: 1000 }, pool: { onExhausted: "wait", ...pool } })
 
@@ -70,7 +70,7 @@ describe("a line in which the driver refused somebody", () => {
       const refused = yield* start(pool.exclusively(pool.use(550, () => Effect.void)))
       const second = yield* start(pool.use(540, () => Effect.void))
       yield* turns
-      // It has its bytes of the limit before those that came first, and the driver refuses it as well.
+      // This request gets its bytes of the limit before earlier ones do, and the driver refuses it too.
       const both = yield* start(pool.useAll([250, 250], () => Effect.void))
       yield* turns
       strictEqual((yield* pool.stats).reservedBytes, 500)
@@ -125,8 +125,8 @@ it.effect.each<readonly [string, BufferPool.PoolAllocateOptions]>([
     yield* TestClock.adjust(100)
     strictEqual(asking.pollUnsafe() !== undefined, true)
     for (const exit of yield* Fiber.join(asking)) strictEqual(Exit.isFailure(exit), true)
-    // Each asks twice in a try, since memory may be on its way back: once, once more for what another call had in its hands, and maybe as
-    // its time ends.
+    // A try asks the driver twice, since freed memory may not be available yet. Each request tries once, once more
+    // because of another call's memory, and perhaps when its time ends.
     assert.isAtMost(faults.allocations, 1 + 3 * 6)
   }).pipe(
     Effect.scoped,

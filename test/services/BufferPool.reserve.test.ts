@@ -30,7 +30,7 @@ const limited = (maxBytes: number, pool?: BufferPool.BufferPoolOptions): OpenOpt
 
 const nothingIsLeft = hasStats({ activeBlocks: 0, activeBytes: 0, pendingBytes: 0, reservedBytes: 0, waiters: 0 })
 
-/** Runs `f` with the pool around the reservation, which knows nothing of it. */
+/** Runs `f` within a reservation, with the pool outside of it. */
 const withinReservation = <A, E>(
   bytes: number,
   f: (outer: BufferPool.Pool) => Effect.Effect<A, E, BufferPool.BufferPool>

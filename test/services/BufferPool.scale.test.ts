@@ -31,21 +31,23 @@ const repeat = <A, E, R>(times: number, effect: (i: number) => Effect.Effect<A, 
     for (let i = 0; i < times; i++) yield* effect(i)
   })
 
-/** A tenth of the work first, so that what is built once is there; then all of it must leave the heap as it was. */
+/**
+ * Does a tenth of the work first, so that what is built once exists; then the whole work must leave the heap as it was.
+ */
 const isFlat = <E, R>(pairs: number, work: (pairs: number) => Effect.Effect<void, E, R>) =>
   Effect.gen(function*() {
     yield* work(pairs / 10)
     const before = yield* heapBytes
     yield* work(pairs)
     const grown = (yield* heapBytes) - before
-    // What is kept of a pair, if anything, is an object: 16 bytes and more. The rest is the engine's own.
+    // A leak would keep an object of at least 16 bytes per pair. The rest is the engine's.
     assert.isBelow(grown, pairs + 2 ** 18, `${grown / pairs} bytes per pair`)
   })
 
 /** A million in `.ci/run`. */
 const most = runs(1_000_000, 100_000)
 
-/** What running an effect allocates, without what else the program allocates once. */
+/** The bytes that each run of an effect allocates, without what is allocated only once. */
 const allocatedEach = <E, R>(times: number, effect: Effect.Effect<unknown, E, R>) =>
   Effect.gen(function*() {
     yield* repeat(times, () => effect)

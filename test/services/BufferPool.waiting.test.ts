@@ -37,7 +37,7 @@ const limited = (maxBytes: number, pool?: BufferPool.BufferPoolOptions): OpenOpt
   pool: { maxBytes, ...pool }
 })
 
-/** Nothing is left of anybody who waited. */
+/** Checks that no request waits and nothing is leased. */
 const nobodyIsLeft = hasStats({ activeBlocks: 0, activeBytes: 0, pendingBytes: 0, waiters: 0 })
 
 describe("requests that wait", () => {
@@ -160,7 +160,7 @@ describe("requests that wait", () => {
       const { faults } = yield* Host.Host
       yield* clients.askAll({ a: 50, b: 50 })
       yield* clients.release("b")
-      // The driver refuses: only what comes back later is a reason to ask it again.
+      // The driver refuses, and is asked again only after something is freed.
       faults.failAllocations({ times: 3 })
       yield* clients.ask("c", 40)
       deepStrictEqual(clients.log(), ["a", "b"])
@@ -200,7 +200,7 @@ describe("a release", () => {
         yield* hasStats({ waiters: 0, activeBytes: 0, managedBytes: 0, pendingBytes: 64 })
         deepStrictEqual(events(), ["free 100"])
         strictEqual((yield* newcomer).pendingBytes, 64)
-        // What is left over is anybody's.
+        // Any request may have the remaining bytes.
         yield* BufferPool.use(36, () => Effect.void)
         yield* quiet
         deepStrictEqual(clients.log(), ["a", "b"])
@@ -436,7 +436,7 @@ describe("waiters that the driver refused", () => {
         events()
         yield* quiet
         deepStrictEqual(events(), [])
-        // 30 are back, 60 leased: each of them asks before and after a reclaim, and not again.
+        // 30 bytes are free and 60 leased: each request asks before and after a reclaim, and not again.
         yield* clients.release("a")
         const asked = events().filter((event) => event === "allocate 70").length
         strictEqual(asked, 4 * 2)
@@ -479,7 +479,7 @@ describe("waiters that the driver refused", () => {
       yield* clients.ask("second", 30)
       yield* hasStats({ waiters: 2 })
       yield* clients.release("a", "b")
-      // 40 are in use for as long as that takes, and the other 60 are held and of use to nobody else.
+      // 40 bytes are in use for all that time; the other 60 are held, and no other request can use them.
       deepStrictEqual(clients.log(), ["a", "b", "second"])
       yield* Deferred.succeed(done, undefined)
       yield* Fiber.join(first)
@@ -676,7 +676,7 @@ const parkedAt = Effect.fnUntraced(function*(k: number, size: number) {
 })
 
 const untilDone = Effect.fnUntraced(function*(fiber: Fiber.Fiber<unknown, unknown>, scheduler: ParkAt) {
-  // What it asked of the driver stops as well, and goes on when nobody waits for it any more.
+  // Its driver call stops too, and continues when no request waits for it any more.
   for (let turns = 0; turns === 0 || fiber.pollUnsafe() === undefined; turns++) {
     assert.isBelow(turns, 100, "it hangs")
     scheduler.resume()
@@ -775,7 +775,7 @@ describe("everybody is served in the end", () => {
     usage: fc.constantFrom(BufferUsage.defaultUsage, BufferUsage.storage),
     place: fc.nat(3),
     scoped: fc.boolean(),
-    /** In turns of the event loop: when it comes, how long it stays, and when it is interrupted. */
+    /** In turns of the event loop: when the request starts, how long it has its lease, and when it is interrupted. */
     comes: fc.nat(6),
     stays: fc.nat(4),
     givesUp: fc.nat(30)
@@ -824,7 +824,7 @@ describe("everybody is served in the end", () => {
             const exit = yield* Fiber.await(fiber)
             assert.isTrue(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause), String(exit))
           }
-          // What was asked of the driver for those who gave up may be on its way.
+          // Driver calls of interrupted requests may still be under way.
           yield* turns(50)
           for (const place of places) yield* Effect.provideService(nobodyIsLeft, BufferPool.BufferPool, place)
         }).pipe(
@@ -938,7 +938,7 @@ describe(`${crowded} requests in the wait queue`, () => {
       yield* hasStats({ waiters: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer(limited(64)))))
 
-  /** How many answers the requests hear of in each turn of the event loop. */
+  /** How many requests end in each turn of the event loop. */
   const heardByTurn = Effect.fnUntraced(function*(heard: () => number) {
     const turns: Array<number> = []
     for (let before = heard(); before < 10_000; before = heard()) {

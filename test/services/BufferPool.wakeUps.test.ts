@@ -22,7 +22,10 @@ const options = {
   }
 } as const
 
-/** Beside what is leased the limit has room for one of them at a time, and the driver for neither, nor less of it. */
+/**
+ * Beside the active lease the limit has room for one of the two requests at a time, and the driver for neither, not
+ * even for the exact size.
+ */
 it.effect("two requests that the driver refuses do not wake each other again and again", () =>
   Effect.gen(function*() {
     const { faults } = yield* Host.Host
@@ -44,7 +47,7 @@ it.effect("two requests that the driver refuses do not wake each other again and
     yield* hasStats({ waiters: 0, activeBlocks: 1, pendingBytes: 0 })
   }).pipe(Effect.scoped, Effect.provide(layer(options))))
 
-/** What it gives back itself is nothing for the one who asked it. */
+/** Memory that the handler itself releases does not help the request that asked it. */
 it.effect("a handler that uses the pool itself is not asked again and again", () =>
   Effect.gen(function*() {
     const pool = yield* BufferPool.BufferPool

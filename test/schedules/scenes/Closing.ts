@@ -1,4 +1,4 @@
-/** Scenes of layers that close, while other fibers are about to ask the device for something. */
+/** Scenes of layers that close while other fibers are about to use the device. */
 import * as Effect from "effect/Effect"
 import * as Kernels from "../../../packages/testing/src/commands/Kernels.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"

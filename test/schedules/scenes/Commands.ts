@@ -89,7 +89,7 @@ export const commands: ReadonlyArray<Scene> = [
         yield* CommandQueue.fill(lease, 1)
         yield* Effect.scoped(Effect.gen(function*() {
           const mapped = yield* Mapping.map(lease, Uint32Array)
-          // What another fiber ended meanwhile has no elements any more.
+          // If another fiber has ended the mapping, it has no elements.
           if (mapped.data.length === 0) return
           Expect.numbers("mapped", mapped.data, words(1))
           mapped.data.fill(2)

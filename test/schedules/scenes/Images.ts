@@ -14,7 +14,7 @@ const bytes = 32
 
 export const all = (byte: number) => new Uint8Array(bytes).fill(byte)
 
-/** What is in use of a pool of images when nobody uses it. */
+/** Checks that an idle pool of images has nothing in use. */
 const settled = (pool: ImagePool.ImagePool["Service"]) =>
   Effect.map(pool.stats, ({ activeBlocks, waiters }) => Expect.same("images in use", [activeBlocks, waiters], [0, 0]))
 

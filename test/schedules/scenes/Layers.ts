@@ -10,12 +10,12 @@ import * as ImagePool from "../../../src/services/images/ImagePool.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import type { Scene, Stage } from "../Stage.ts"
 
-/** A device of its own, which is lost with the stage's. */
+/** A device of the scene's own, which is lost together with the stage's. */
 const host = (stage: Stage, options?: Host.HostOptions) => Layer.fresh(Host.layer({ ...options, faults: stage.faults }))
 
 const work = BufferPool.use(64, (lease) => CommandQueue.fill(lease, 7))
 
-/** Whatever ends the work, nothing is left of its device. */
+/** Checks that no driver object is left, however the work ends. */
 const watched = <E, R>(program: (watch: Effect.Effect<void, never, DeviceContext>) => Effect.Effect<unknown, E, R>) =>
   Effect.suspend(() => {
     let objects: DriverObjects | undefined

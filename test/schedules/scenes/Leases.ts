@@ -1,4 +1,4 @@
-/** Scenes of leases: taken, lent, given back, moved. */
+/** Scenes of leases: allocated, used, released, moved. */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as Expect from "../../../packages/testing/src/Expect.ts"

@@ -17,7 +17,7 @@ import type { Scene } from "../Stage.ts"
 
 type Run = (series: Series) => Effect.Effect<unknown, GpuError, Reconnecting | Scope.Scope>
 
-/** Loses the stage's devices and its own. Nothing of its own is left, whatever ends it. */
+/** A scene whose own devices are lost together with the stage's. It must leave no driver object, however it ends. */
 const scene = (name: string, options: SeriesOptions, run: Run, mostAlive = 1): Scene =>
   onOwnDevices(name, (faults) => series({ ...options, faults }), run, (own) => {
     Expect.equal("driver objects of all devices", own.live(), 0)
@@ -32,19 +32,19 @@ const job = again(provide(use))
 const together = (...effects: ReadonlyArray<Effect.Effect<unknown, GpuError, Reconnecting | Scope.Scope>>) =>
   Effect.all(effects, { concurrency: "unbounded", discard: true })
 
-/** Half of the pool, and a moment to lose it in. */
+/** Leases half of the pool, and yields so that the device can be lost. */
 const half = BufferPool.use(64, (lease) => Effect.andThen(Effect.yieldNow, CommandQueue.fill(lease, 7)))
 
 const sleep = Effect.sleep("1 millis")
 
-/** One effect is interrupted, at any step, while another does the same. */
+/** One effect is interrupted at any step, while another runs the same effect. */
 const oneInterrupted = Effect.gen(function*() {
   const first = yield* Effect.forkChild(job, { startImmediately: true })
   const second = yield* Effect.forkChild(job, { startImmediately: true })
   yield* together(Fiber.interrupt(first), Fiber.join(second))
 })
 
-/** Both are, and a third comes. */
+/** Both effects are interrupted, and a third starts. */
 const allInterrupted = Effect.gen(function*() {
   const first = yield* Effect.forkChild(job, { startImmediately: true })
   const second = yield* Effect.forkChild(job, { startImmediately: true })
@@ -93,7 +93,7 @@ export const lostDevices: ReadonlyArray<Scene> = [
       })
   ),
   scene("one of two who wait for a device is interrupted", { before: sleep, after: sleep }, () => oneInterrupted),
-  // One that nobody wants any more may open in the same step, and closes then.
+  // A device that no fiber waits for any more may open in the same step, and then closes.
   scene("all who wait for a device are interrupted, and another comes", { before: sleep }, () => allInterrupted, 2),
   scene("a layer closes while its device opens", { before: sleep, after: sleep }, closing),
   scene("a layer closes under a job", {}, closing),

@@ -1,4 +1,6 @@
-/** Scenes of everything that takes memory, under one limit: each waits for the memory of the others, and for its own. */
+/**
+ * Scenes of all kinds of memory under one limit: each operation waits for the memory of the others, and for its own.
+ */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Expect from "../../../packages/testing/src/Expect.ts"
@@ -24,7 +26,7 @@ const bytes = (units: number) => Stream.map(Stream.range(1, units, 1), (n) => ne
 const sent = (units: number) =>
   BufferPool.use(units * unit, (x) => Transfers.upload(bytes(units), x, { chunkSize: unit }))
 
-/** Until it has its memory: one that waits for the others fails at times. */
+/** Retries a job until it has its memory: a deadlock may fail it. */
 const again = <A, R>(job: Effect.Effect<A, GpuError, R>) =>
   Effect.retry(job, { while: (error) => error.isRetryable, times: 20 })
 
@@ -51,7 +53,7 @@ export const oneLimit: ReadonlyArray<Scene> = [
     name: "uploads have their targets and wait for each other",
     sharedBytes: 2 * unit,
     run: (stage) => onStage(stage, Effect.all([again(sent(1)), again(sent(1))], atOnce)),
-    // It keeps a target until the scene has ended, which waits for it.
+    // Left out, because it keeps a target until the scene has ended, and the scene waits for that.
     without: ["the next owner"]
   },
   {

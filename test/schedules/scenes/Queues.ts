@@ -1,4 +1,7 @@
-/** Scenes of several queues: what one owner writes is what it reads, whatever the other queues have left to do, and no queue stays. */
+/**
+ * Scenes of several queues: each owner reads what it wrote, whatever the other queues still have to do, and no queue is
+ * left open.
+ */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -16,7 +19,7 @@ const slow = Kernel.make({
   body: { host: (from, to, { y }) => void y.fill(1000, from, to) }
 })
 
-/** An owner that leaves work behind, and one that must not see it. */
+/** An owner that leaves commands running; the next owner must not see their results. */
 const owner = (stage: Stage, value: number) =>
   Effect.scoped(Effect.gen(function*() {
     const lease = yield* Effect.flatMap(BufferPool.allocate(16), stage.share)

@@ -1,4 +1,7 @@
-/** Random programs of a few fibers on one pool. Each that ends alone ends in every schedule, and finds its own data. */
+/**
+ * Random programs of a few fibers on one pool. If each job ends when it runs alone, all end in every schedule, with
+ * their own data.
+ */
 import * as Effect from "effect/Effect"
 import { ownWork } from "../../../packages/testing/src/pool/Waiters.ts"
 import { Random } from "../../../packages/testing/src/Random.ts"
@@ -51,7 +54,10 @@ const jobs: ReadonlyArray<(random: Random, owner: number) => Job> = [
     ))
 ]
 
-/** It asks while it holds, and so has to pass a reservation that waits: not where the line is served strictly in order. */
+/**
+ * The job requests memory while it has some, so it must bypass a waiting reservation: impossible where the wait queue
+ * is strictly in order.
+ */
 const turn = (random: Random, owner: number): Job =>
   BufferPool.exclusively(BufferPool.use(32, () => loan(random.pick([16, 32]), owner)))
 

@@ -1,4 +1,4 @@
-/** Scenes of reading: what is read is the reader's own, or the lease has ended. */
+/** Scenes of reading: the reader gets its own data, or the lease has ended. */
 import * as DeviceArray from "@effect-gpu-pool/arrays/DeviceArray"
 import * as Effect from "effect/Effect"
 import * as Expect from "../../../packages/testing/src/Expect.ts"
@@ -113,7 +113,7 @@ export const reading: ReadonlyArray<Scene> = [
       Effect.gen(function*() {
         const kept = yield* Effect.scoped(Effect.gen(function*() {
           const lease = yield* filled(stage)
-          // Its own commands need the memory until then.
+          // The commands need the memory until then.
           yield* CommandQueue.finish
           const { buffer } = yield* Host.bytes(lease)
           return buffer.byteLength === 0 ? undefined : new Uint32Array(transfer.call(buffer))

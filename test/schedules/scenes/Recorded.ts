@@ -1,4 +1,4 @@
-/** Scenes of other groups, whose events are recorded: what they tell is what the pool has counted. */
+/** Scenes of other groups with recorded events, which must agree with the pool's counters. */
 import type { Scene } from "../Stage.ts"
 import { handlers } from "./Handlers.ts"
 import { leases } from "./Leases.ts"

@@ -1,11 +1,11 @@
-/** Scenes of programs that say what memory they need, and of those that do not and wait for each other. */
+/** Scenes of programs that reserve the memory that they need, and of those that do not and wait for each other. */
 import * as Effect from "effect/Effect"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import type { Scene } from "../Stage.ts"
 import { atOnce, job } from "./Waiting.ts"
 
-/** Holds one lease while it asks for another. */
+/** Has one lease while it requests another. */
 const twice = (size: number) => BufferPool.use(size, () => Effect.andThen(Effect.yieldNow, job(size)))
 
 const together = BufferPool.useAll([32, 32], ([from, to]) =>
@@ -60,7 +60,7 @@ export const reservations: ReadonlyArray<Scene> = [
         together,
         Effect.scoped(Effect.flatMap(BufferPool.allocateAll({ one: 16, other: 48 }), ({ one }) => stage.share(one)))
       ),
-    // It keeps the memory until the scene has ended, which waits for it.
+    // Left out, because it keeps the memory until the scene has ended, and the scene waits for that.
     without: ["the next owner"]
   },
   {

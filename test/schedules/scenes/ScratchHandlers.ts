@@ -5,7 +5,7 @@ import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import type { Scene } from "../Stage.ts"
 import { job } from "./Waiting.ts"
 
-/** A handler needs memory itself, and does not help. */
+/** A handler that allocates memory itself and frees none. */
 const scratch = BufferPool.onOutOfMemory(() =>
   Effect.as(Effect.ignore(BufferPool.use(16, (lease) => CommandQueue.fill(lease, 1))), true)
 )

@@ -20,7 +20,9 @@ import type { Scene } from "../Stage.ts"
 
 type Run = (own: Several) => Effect.Effect<unknown, GpuError, BufferPools.BufferPools | Scope.Scope>
 
-/** Loses the stage's device and its own first one. Nothing of its own is left, whatever ends it. */
+/**
+ * A scene whose own first device is lost together with the stage's. It must leave no driver object, however it ends.
+ */
 const scene = (name: string, options: SeveralOptions, run: Run): Scene =>
   onOwnDevices(
     name,
@@ -45,7 +47,7 @@ const together = <R>(...effects: ReadonlyArray<Effect.Effect<unknown, GpuError, 
 
 const sleep = Effect.sleep("1 millis")
 
-/** What another fiber may do to an effect: it says so. */
+/** Accepts the errors that another fiber may cause. */
 const may = <A, R>(effect: Effect.Effect<A, GpuError, R>, ...tags: ReadonlyArray<Reason["_tag"]>) =>
   Effect.catchIf(effect, (error) => tags.includes(error.reason._tag), () => Effect.void)
 
@@ -65,7 +67,7 @@ const leaving = inScope((scope) =>
   })
 )
 
-/** The scope around an effect closes at any step of it. A lease that it asks for then is none. */
+/** The scope around an effect closes at any step of it. An allocation after that fails. */
 const closingAround = inScope((scope) =>
   Effect.gen(function*() {
     const run = Effect.andThen(Effect.flatMap(lease, (x) => may(CommandQueue.fill(x, 7), "Released")), use)
@@ -76,14 +78,14 @@ const closingAround = inScope((scope) =>
   })
 )
 
-/** One effect is interrupted, at any step, while another does the same. */
+/** One effect is interrupted at any step, while another runs the same effect. */
 const oneInterrupted = Effect.gen(function*() {
   const first = yield* Effect.forkChild(job, { startImmediately: true })
   const second = yield* Effect.forkChild(job, { startImmediately: true })
   yield* together(Fiber.interrupt(first), Fiber.join(second))
 })
 
-/** Both are, and a third comes. */
+/** Both effects are interrupted, and a third starts. */
 const allInterrupted = Effect.gen(function*() {
   const first = yield* Effect.forkChild(job, { startImmediately: true })
   const second = yield* Effect.forkChild(job, { startImmediately: true })
@@ -109,13 +111,13 @@ const crossing = (from: string, to: string) =>
       Effect.flatMap(on(to, BufferPool.allocate(4)), (y) => BufferPools.copy(x, y)))
   )
 
-/** What a transfer reads goes away under it. */
+/** The source of a transfer ends at any step. */
 const withoutSource = Effect.gen(function*() {
   const x = yield* on("0", numbers)
   yield* together(may(DeviceArray.to(x, "1", options), "Released"), Lease.release(x.lease!))
 })
 
-/** What comes of a transfer goes, with its scope, at any step of it. */
+/** The scope of a transfer's target closes at any step. */
 const withoutTarget = inScope((scope) =>
   Effect.gen(function*() {
     const x = yield* on("0", numbers)

@@ -9,12 +9,12 @@ import type { Scene, Stage } from "../Stage.ts"
 import { all, shape } from "./Images.ts"
 import { job } from "./Waiting.ts"
 
-/** Of an image. */
+/** The bytes of an image. */
 const bytes = 32
 
 const atOnce = { concurrency: "unbounded" } as const
 
-/** A loan with some work. */
+/** A `use` with some work. */
 const drawing = ({ images }: Stage, byte: number) => {
   if (images === undefined) return Expect.fail("a scene without images")
   return images.use(
@@ -42,7 +42,7 @@ export const sharedMemory: ReadonlyArray<Scene> = [
         })),
         drawing(stage, 2)
       ], atOnce),
-    // It keeps the memory until the scene has ended, which waits for it.
+    // Left out, because it keeps the memory until the scene has ended, and the scene waits for that.
     without: ["the next owner"]
   },
   {

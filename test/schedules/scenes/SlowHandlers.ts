@@ -1,4 +1,4 @@
-/** Scenes of handlers that take their time, while others ask and give back. */
+/** Scenes of slow handlers, while other fibers allocate and release. */
 import * as Effect from "effect/Effect"
 import type { Scene } from "../Stage.ts"
 import { cache, givesBack } from "./Handlers.ts"

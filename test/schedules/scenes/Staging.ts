@@ -1,4 +1,4 @@
-/** Scenes of staging memory: what one owner moves is its own, or its memory has ended. */
+/** Scenes of staging memory: each owner moves its own data, or its memory has ended. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -11,7 +11,7 @@ import * as StagingPool from "../../../src/services/staging/StagingPool.ts"
 import * as Transfers from "../../../src/services/staging/Transfers.ts"
 import type { Scene, Services, Stage } from "../Stage.ts"
 
-/** With room for one array of 16 bytes at a time. */
+/** A staging pool with room for one array of 16 bytes at a time. */
 const staged = <A, E>(
   program: Effect.Effect<A, E, Services | StagingPool.StagingPool | Scope.Scope>
 ): Effect.Effect<A, E | GpuError, Services | Scope.Scope> =>
@@ -47,7 +47,7 @@ const got = (stage: Stage, value: number) =>
     if (data.length > 0) Expect.numbers("what was got", data, new Uint32Array(4).fill(value))
   }))
 
-/** Three pieces of which two make a chunk, in memory that the next one gets. */
+/** Three pieces, two to a chunk, each in the memory of the one before. */
 const pieces = (value: number) => {
   const memory = new Uint32Array(2)
   return Stream.map(Stream.range(0, 2, 1), () => memory.fill(value))
@@ -90,7 +90,7 @@ export const staging: ReadonlyArray<Scene> = [
         yield* CommandQueue.readView(lease, Uint32Array, (view) =>
           Effect.gen(function*() {
             yield* Effect.yieldNow
-            // It ends with the lease.
+            // The view ends with the lease.
             if (view.length > 0) Expect.numbers("the view", view, new Uint32Array(4).fill(5))
           }))
         yield* CommandQueue.fill(lease, 6)

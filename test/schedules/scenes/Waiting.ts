@@ -5,7 +5,7 @@ import * as Lease from "../../../src/services/lease/Lease.ts"
 import * as CommandQueue from "../../../src/services/queue/CommandQueue.ts"
 import type { Scene } from "../Stage.ts"
 
-/** A loan with some work. */
+/** A `use` with some work. */
 export const job = (size: number, options?: BufferPool.PoolAllocateOptions) =>
   BufferPool.use(size, (lease) => Effect.andThen(CommandQueue.fill(lease, 7), Effect.yieldNow), options)
 
@@ -58,7 +58,7 @@ export const waiting: ReadonlyArray<Scene> = [
         })),
         Effect.scoped(Effect.flatMap(BufferPool.allocate(64), stage.share))
       ),
-    // It keeps the memory until the scene has ended, which waits for it.
+    // Left out, because it keeps the memory until the scene has ended, and the scene waits for that.
     without: ["the next owner"]
   },
   {
