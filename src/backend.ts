@@ -14,7 +14,7 @@
 export * as Accessors from "./services/pool/Accessors.ts"
 
 /**
- * What can be wrong with an argument of an operation, as an error says it.
+ * Checks of the arguments of an operation, and their errors.
  *
  * @category arguments
  * @since 0.1.0
@@ -142,7 +142,7 @@ export * as DispatchArguments from "./services/queue/DispatchArguments.ts"
 export * as DriverObjects from "./domain/device/DriverObjects.ts"
 
 /**
- * Where memories and those who listen to them meet.
+ * Where subscribers of a device's memories are registered.
  *
  * @category observability
  * @since 0.1.0
@@ -230,7 +230,7 @@ export * as KernelTimes from "./services/device/queues/KernelTimes.ts"
 export * as KnownOptions from "./domain/arguments/KnownOptions.ts"
 
 /**
- * What kernels must know of the language of a backend.
+ * What the library must know of a backend's kernel language.
  *
  * @category kernels
  * @since 0.1.0
@@ -238,7 +238,7 @@ export * as KnownOptions from "./domain/arguments/KnownOptions.ts"
 export * as Language from "./domain/language/Language.ts"
 
 /**
- * What writes kernels that are made of expressions, for a backend of your own.
+ * Writes kernels made of expressions, for a backend of your own.
  *
  * @category kernels
  * @since 0.1.0
@@ -254,7 +254,7 @@ export * as LanguageWriter from "./domain/language/LanguageWriter.ts"
 export * as Operation from "./domain/language/Operation.ts"
 
 /**
- * A request as its shell knows it.
+ * A request for memory, as the pool's shell keeps it.
  *
  * @category pools
  * @since 0.1.0
@@ -350,7 +350,7 @@ export * as TransferOptions from "./services/staging/TransferOptions.ts"
 export * as ValueType from "./domain/data/ValueType.ts"
 
 /**
- * What programs without types can pass for a buffer, an image or an array.
+ * The error of an argument of another kind than a buffer, an image or an array.
  *
  * @category arguments
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * The devices of a machine, the choice among them, for Node, and what is known of them.
+ * The devices of a machine, how one is chosen, and their data, for Node.
  *
  * @since 0.1.0
  */
@@ -61,7 +61,7 @@ export * as LocalMemory from "./domain/characterisation/LocalMemory.ts"
 export * as Occupancy from "./domain/characterisation/Occupancy.ts"
 
 /**
- * What follows from what an OpenCL device says of itself.
+ * What follows from the answers of an OpenCL driver about its device.
  *
  * @category characterisation
  * @since 0.1.0

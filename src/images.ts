@@ -69,7 +69,7 @@ export * as KernelImage from "./domain/images/KernelImage.ts"
 export * as SamplerOptions from "./domain/images/SamplerOptions.ts"
 
 /**
- * What operations on images take: a lease or an image of its own.
+ * What operations on images take: a lease, or an image without a pool.
  *
  * @category images
  * @since 0.1.0

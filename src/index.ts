@@ -141,7 +141,7 @@ export * as MemoryObjects from "./services/queue/MemoryObjects.ts"
 export * as PoolStats from "./domain/pool/PoolStats.ts"
 
 /**
- * Moments of a queue, to wait for.
+ * Positions in a queue, to wait for.
  *
  * @category commands
  * @since 0.1.0
@@ -149,7 +149,7 @@ export * as PoolStats from "./domain/pool/PoolStats.ts"
 export * as QueueEvent from "./services/device/QueueEvent.ts"
 
 /**
- * Programs that go on with a fresh device when one is lost.
+ * Programs that survive a lost device: the next effect runs on a fresh one.
  *
  * @category devices
  * @since 0.1.0
@@ -173,7 +173,7 @@ export * as Backpressure from "./services/queue/Backpressure.ts"
 export * as ReusePolicy from "./domain/pool/ReusePolicy.ts"
 
 /**
- * From the bytes of a request to those of its block.
+ * How a request's bytes become the bytes of its block.
  *
  * @category pools
  * @since 0.1.0

@@ -13,7 +13,7 @@
 export * as PoolMachine from "./domain/pool/machine/PoolMachine.ts"
 
 /**
- * What a shell gives to the machine of a memory.
+ * The inputs that a shell gives to the machine of a memory.
  *
  * @category machine
  * @since 0.1.0
@@ -21,7 +21,7 @@ export * as PoolMachine from "./domain/pool/machine/PoolMachine.ts"
 export * as PoolInputs from "./domain/pool/machine/PoolInputs.ts"
 
 /**
- * Who is told what the machine decides.
+ * What receives the decisions of the machine.
  *
  * @category machine
  * @since 0.1.0
@@ -29,7 +29,7 @@ export * as PoolInputs from "./domain/pool/machine/PoolInputs.ts"
 export * as PoolObserver from "./domain/pool/machine/PoolObserver.ts"
 
 /**
- * What all parts of a pool's machine see.
+ * The state that all parts of a pool's machine share.
  *
  * @category machine
  * @since 0.1.0
@@ -45,7 +45,7 @@ export * as PoolState from "./domain/pool/machine/PoolState.ts"
 export * as OuterLimits from "./domain/pool/machine/OuterLimits.ts"
 
 /**
- * When the steps of the clock of idle blocks are due.
+ * When idle blocks are due to be freed.
  *
  * @category machine
  * @since 0.1.0
@@ -85,7 +85,7 @@ export * as Budget from "./domain/pool/machine/Budget.ts"
 export * as Charge from "./domain/pool/machine/Charge.ts"
 
 /**
- * The exclusive sections of effects that do not know how much memory they will need.
+ * Exclusive sections, for effects that do not know how much memory they need.
  *
  * @category requests
  * @since 0.1.0
@@ -93,7 +93,7 @@ export * as Charge from "./domain/pool/machine/Charge.ts"
 export * as ExclusiveSections from "./domain/pool/machine/ExclusiveSections.ts"
 
 /**
- * The jobs that have memory which a queue waits for.
+ * The jobs whose memory the requests of a wait queue wait for.
  *
  * @category requests
  * @since 0.1.0
@@ -117,7 +117,7 @@ export * as HolderSums from "./domain/pool/HolderSums.ts"
 export * as Outgrown from "./domain/pool/Outgrown.ts"
 
 /**
- * What happens to the memory of pools, one value for each time.
+ * The events of a pool's memory.
  *
  * @category values
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * All that the library and the driver know of a device, for which it is opened and closed again.
+ * All that the library and the driver know of a device. Asking opens the device and closes it again.
  *
  * @since 0.1.0
  */
@@ -45,9 +45,9 @@ export interface DeviceDetails {
   readonly info: DeviceInfo
   /** Whether it has queues besides the first. */
   readonly severalQueues: boolean
-  /** Without the kinds that it does not have. */
+  /** By kind; kinds that the device lacks are left out. */
   readonly images: { readonly [K in ImageKind]?: ImageDetails }
-  /** What its driver tells besides. */
+  /** What its driver reports besides. */
   readonly facts: DriverFacts
 }
 

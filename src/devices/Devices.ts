@@ -86,7 +86,7 @@ const listFor = (selector: Pick<DeviceSelector.DeviceSelector, "some">): Effect.
 
 const namesOf = (backends: ReadonlyArray<Backend>): ReadonlyArray<string> => backends.map(({ name }) => name)
 
-/** As `validated`, with the names of the backends that a selection can name. */
+/** As `validated`, where `step` also gets the names of the backends. */
 const selectingStep = <A, E, R>(
   operation: string,
   f: (operation: string, backends: ReadonlyArray<string>) => Effect.Effect<A, E, R>
@@ -103,7 +103,7 @@ const notLoaded = (backend: string, error: GpuError): ListedDevice => ({
   unusable: whyOf(error)
 })
 
-/** The reason of an error without its advice; of several devices that were tried, the first one's. */
+/** The reason of an error without its hint; of several tried devices, the reason of the first. */
 const whyOf = ({ message, reason }: GpuError): string => {
   if (reason._tag !== "DeviceUnavailable" || reason.tried[0] === undefined) return message
   const [{ device, why }] = reason.tried
@@ -184,13 +184,14 @@ export const layer = (
 
 /**
  * `BufferPools` over the devices of this machine. The name of a device is a selection, as {@link layer} takes it and as
- * {@link DeviceSelector} explains: `"opencl:nvidia:1"`. The first device of it that can be opened is opened at its first use.
+ * {@link DeviceSelector} explains: `"opencl:nvidia:1"`. The first device of it that can be opened is opened at its
+ * first use.
  *
- * Two selections are two devices for `BufferPools`, also where they lead to one piece of hardware. `DeviceSelector.of` gives each
- * listed device its own.
+ * Two selections are two devices for `BufferPools`, also where both select the same hardware. `DeviceSelector.of` gives
+ * the canonical selection of a listed device.
  *
- * Fails with InvalidRequest for options that are none. An effect on a device fails with InvalidRequest for a text that is not a
- * selection, and with DeviceUnavailable when nothing could be opened.
+ * Fails with InvalidRequest for invalid options. An effect on a device fails with InvalidRequest for a text that is not
+ * a selection, and with DeviceUnavailable when nothing could be opened.
  *
  * **Example** (A result of each device of a vendor)
  *
@@ -217,7 +218,7 @@ export const layerPools = <R = never>(
 ): Layer.Layer<BufferPools.BufferPools, GpuError, R> => poolsOver(layer, options)
 
 /**
- * What a program's code says about the choice of a device.
+ * The options by which a program chooses a device.
  *
  * @category models
  * @since 0.1.0
@@ -238,8 +239,8 @@ export interface ChoiceOptions extends SourceOptions {
 export interface DefaultOptions extends OpenOptions, ChoiceOptions {}
 
 /**
- * Opens the device that the user wants, or the best one without a choice. The first of these places that names a
- * device decides:
+ * Opens the device that the user wants, or the best one without a choice. The first of these places that names a device
+ * decides:
  *
  * 1. `selector`, from code
  * 2. the variable GPU_POOL_DEVICE
@@ -249,7 +250,7 @@ export interface DefaultOptions extends OpenOptions, ChoiceOptions {}
  * 6. CUDA_DEVICE, `~/.cuda-device`, `~/.cuda_device`: a number on OpenCL's platform of NVIDIA, where there is one
  * 7. `default`, from code
  * 8. otherwise the first that can be opened of: WebGPU on hardware, OpenCL on GPUs, other OpenCL devices, WebGPU in
- *    software. The host is taken only where one of the others names it.
+ *   software. The host is taken only where one of the other places names it.
  *
  * **Details**
  *
@@ -414,7 +415,7 @@ const candidatesOf = ({ selector, source }: By): Effect.Effect<Candidates> =>
       return { devices, leftOut: misses.map(triedOf), hint: hintOf(selector, source) }
     })
 
-/** All devices, in the order of the backends' ranks. */
+/** All devices, ordered by their backends' ranks. */
 const anyOf = (backends: ReadonlyArray<Backend>, listed: ReadonlyArray<ListedDevice>): Candidates => {
   const ranked = listed.flatMap((device) => {
     const rank = backends.find(({ name }) => name === device.backend)?.rank(device)

@@ -12,7 +12,7 @@ import type { Services } from "../services/backend/Device.ts"
 import { Backends } from "./Backends.ts"
 
 /**
- * What opens the device, by the backends of the program that asks; it fails where none of them has this name.
+ * A layer that opens the device with one of the program's backends; it fails where none has the device's backend name.
  *
  * @category functions
  * @since 0.1.0

@@ -23,9 +23,9 @@ import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
  * @since 0.1.0
  */
 export interface Choice {
-  /** A variable, the path of a file, or `code`; or `default`, where none of these chose: the option `default`, or no choice. */
+  /** A variable, the path of a file, or `code`; `default` for the option `default`, and where nothing selects. */
   readonly source: string
-  /** As it was written; `undefined` when nobody chose. */
+  /** The selection as it was written; `undefined` without one. */
   readonly text: string | undefined
   readonly selector: DeviceSelector.DeviceSelector | undefined
 }
@@ -52,7 +52,7 @@ export interface Place {
   readonly variable?: string | undefined
   readonly file?: string | undefined
   readonly parse: Parse
-  /** It means devices of NVIDIA, so it counts only where OpenCL has one. */
+  /** It selects devices of NVIDIA, so it counts only where OpenCL lists one. */
   readonly nvidiaOnly?: boolean | undefined
 }
 
@@ -160,7 +160,7 @@ const fromService = (files: FileSystem.FileSystem, path: string): Effect.Effect<
     )
   })
 
-/** In a path through something that is no folder, as the home directory `/dev/null`, there are no files. */
+/** A path through something that is no folder, as with the home directory `/dev/null`, counts as absent. */
 const isAbsent = ({ _tag, cause }: PlatformError.PlatformError["reason"]): boolean =>
   _tag === "NotFound" || (cause instanceof Error && "code" in cause && cause.code === "ENOTDIR")
 

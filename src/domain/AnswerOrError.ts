@@ -1,5 +1,5 @@
 /**
- * Answers of functions of values: within the library a union of an answer and an error.
+ * Results of pure functions: within the library a union of an answer and an error.
  *
  * @internal
  */
@@ -8,8 +8,8 @@ import type { GpuError } from "./GpuError.ts"
 import { isGpuError } from "./GpuError.ts"
 
 /**
- * What a function of values answers: within the library an answer or an error is a union of both, as that of an effect's
- * step, which needs no wrapping.
+ * The public result of a pure function. Within the library it is a plain union of answer and error, as in an effect's
+ * step, without a wrapper.
  */
 export const resultOf = <A>(answer: A | GpuError): Result.Result<A, GpuError> =>
   isGpuError(answer) ? Result.fail(answer) : Result.succeed(answer)

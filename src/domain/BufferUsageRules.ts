@@ -25,9 +25,7 @@ import {
 } from "./BufferUsage.ts"
 import * as UsageFlags from "./UsageFlags.ts"
 
-/**
- * Whether memory of this usage is staging memory, which every backend with mappings of its own maps in place.
- */
+/** Whether memory of this usage is staging memory, which every backend that can map in place maps in place. */
 export const isStaging = (usage: BufferUsage): boolean => usage === download || usage === upload
 
 const rules = UsageFlags.of("buffer", flags)

@@ -1,15 +1,15 @@
 /**
- * The stack of an error. An engine keeps ten frames, and those of an operation that fails are the library's and Effect's own. Here
- * they are few, and the program's come after them: where it ran the effect, and the functions of `Effect.fn` and spans that it is
- * in. An error costs a second look at the stack, of some more frames: some 40 µs where it took 13. The text is made when
- * the program first reads `stack`.
+ * The stack of an error. An engine keeps ten frames, which for a failed operation are all the library's and Effect's.
+ * Here these are cut to a few, and the program's frames follow: where it ran the effect, and the functions of
+ * `Effect.fn` and the spans around it. An error captures the stack a second time, with more frames: some 40 µs instead
+ * of 13. The text is made when the program first reads `stack`.
  *
  * @internal
  */
 import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
 
-/** As far as engines go that have these; types of browsers and of Node disagree. */
+/** The parts of V8's stack API that are used; the types of browsers and of Node disagree. */
 interface StackCapture {
   stackTraceLimit?: number
   captureStackTrace?: (target: object) => void
@@ -17,9 +17,9 @@ interface StackCapture {
 
 const engine: ErrorConstructor & StackCapture = Error
 
-/** So many frames may stand between an error and the program. */
+/** The most frames between an error and the program that are captured. */
 const mostLooked = 32
-/** So many lines are shown of the library, and of each kind of the program's. */
+/** The most lines shown of the library, and of each kind of the program's frames. */
 const mostOwn = 4
 const mostOthers = 10
 
@@ -27,7 +27,7 @@ interface Holder {
   readonly stack?: unknown
 }
 
-/** Undefined where the program wants no stacks, and where the engine has none. */
+/** `undefined` where the program has turned stacks off, or the engine has none. */
 const capture = (): Holder | undefined => {
   const length = engine.stackTraceLimit
   if (length === undefined || length <= 0) return undefined
@@ -53,7 +53,7 @@ export const isLibrary = (place: string, folder: string): boolean =>
 
 const ofEffect = /[\\/]node_modules[\\/](?:@effect[\\/]|effect[\\/])/
 
-/** Those of the engine's own functions name no file of a program. */
+/** Frames of the engine's own functions name no file, and do not match. */
 const ofProgram = /:\d+:\d+\)?$/
 const ofEngine = /\(?node:|<anonymous>/
 
@@ -67,10 +67,10 @@ const inFiber = (frame: References.StackFrame | undefined): ReadonlyArray<string
   return lines
 }
 
-/** Calls that errors came of, as `at BufferPool.allocate (program.ts:4:10)`: made where places are tracked. */
+/** The calls that caused errors, as `at BufferPool.allocate (program.ts:4:10)`; made while calls are tracked. */
 let calls: WeakMap<Error, string> | undefined
 
-/** Says of an error in which call of the program it was made, where that is known. */
+/** Notes the program's call that caused an error, where it is known. */
 export const place = <E extends Error>(error: E, operation: string, callSite: string | undefined): E => {
   if (callSite !== undefined) (calls ??= new WeakMap()).set(error, `    at ${operation} (${callSite})`)
   return error
@@ -100,7 +100,7 @@ const arranged = (
   return [...own.slice(0, mostOwn), ...program, ...loop, ...fiber]
 }
 
-/** Gives an error that was just made a stack with the frames of the program. In a bundle it has the engine's own. */
+/** Gives a new error a stack with the frames of the program. In a bundle it keeps the engine's stack. */
 export const describe = (error: Error): void => {
   const holder = capture()
   const engines = Object.getOwnPropertyDescriptor(error, "stack")

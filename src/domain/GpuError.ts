@@ -59,7 +59,7 @@ const groupText = ({ bytes, callSite, label, leases }: HolderGroup): string =>
   `${label === undefined ? "(no label)" : line(label)}${callSite === undefined ? "" : ` at ${line(callSite)}`}: ` +
   `${leases} ${leases === 1 ? "lease" : "leases"}, ${shownBytes(bytes)}`
 
-/** A message lists so many. */
+/** How many groups of holders a message lists. */
 const mostGroups = 3
 
 /** What every reason has in common. */
@@ -68,11 +68,11 @@ interface Tagged {
   readonly message: string
 }
 
-/** As any other error shows itself. */
+/** The text of a reason, as of any other error. */
 const reasonText = ({ _tag, message }: Tagged): string => `${_tag}: ${message}`
 
 /**
- * A job of a deadlock: it waits for memory of other jobs that wait too, and mostly has some. All sizes are bytes.
+ * A job in a deadlock: it waits for memory of other waiting jobs, and mostly has some itself. All sizes are bytes.
  *
  * @category models
  * @since 0.1.0
@@ -80,7 +80,7 @@ const reasonText = ({ _tag, message }: Tagged): string => `${_tag}: ${message}`
 export interface WaitingJob {
   /** The label of the request that waits, or `undefined`. */
   readonly label: string | undefined
-  /** What it waits for. */
+  /** Bytes that it waits for. */
   readonly requested: number
   /** Capacity of its leases, and the bytes that are reserved for it. */
   readonly holdsBytes: number
@@ -138,9 +138,9 @@ const step = Schema.Literals(["bin", "borrow", "driver", "reclaim", "evict", "ex
  */
 export class OutOfMemory
   extends Schema.TaggedClass<OutOfMemory>("effect-gpu-pool/GpuError/OutOfMemory")("OutOfMemory", {
-    /** What the caller asked for. */
+    /** Bytes that the caller asked for. */
     requested: number,
-    /** The block that the size policy made of it. */
+    /** Bytes of the block that the size policy chose for it. */
     blockSize: number,
     /** Whether a pool raised it; else a driver or the process did. */
     pooled: Schema.Boolean,
@@ -150,7 +150,7 @@ export class OutOfMemory
     limitLabel: Schema.optional(Schema.String),
     /** That byte limit, `Infinity` when there is none. */
     limit: number,
-    /** What active leases asked for, together. */
+    /** Requested bytes of all active leases. */
     activeBytes: number,
     /** Capacity of the blocks that the pool keeps for reuse. */
     heldBytes: number,
@@ -158,13 +158,13 @@ export class OutOfMemory
     managedBytes: number,
     /** Bytes of driver allocations under way. */
     pendingBytes: number,
-    /** Bytes that are reserved for effects under `BufferPool.reserve`, and that these do not use now. */
+    /** Bytes that are reserved for effects under `BufferPool.reserve`, and unused by them. */
     reservedBytes: number,
     /** Capacity of the largest block that is still held. */
     largestHeldBytes: number,
     /**
-     * Where limits of allocators stand around the pool: the lowest of them, and how many bytes others use of them, other pools
-     * and programs without one.
+     * If allocators around the pool have limits: the lowest one, and the bytes that other pools and unpooled buffers
+     * use of it.
      */
     shared: Schema.optional(Schema.Struct({ maxBytes: number, bytesOfOthers: number })),
     /** What was tried, in order. */
@@ -173,7 +173,8 @@ export class OutOfMemory
     waitedMillis: Schema.UndefinedOr(number),
     /**
      * The jobs that waited for each other when the pool failed this one, the youngest; empty otherwise. A retry can
-     * succeed when it first gives back this job's memory. One job alone has waited for its own memory, and would do so again.
+     * succeed if this job first releases its memory. If only one job is listed, it has waited for its own memory, and a
+     * retry would do so again.
      */
     deadlock: Schema.Array(waitingJob),
     /** The largest active leases, at most three, largest first. */
@@ -200,7 +201,7 @@ export class OutOfMemory
   private get raise(): string {
     return this.limitName === "budget" ? "the budget" : "maxBytes"
   }
-  /** As `the budget "frames"`. */
+  /** For example `the budget "frames"`. */
   private get limitText(): string {
     if (this.limit === Infinity) return "no byte limit"
     const named = this.limitLabel === undefined ? "" : this.limitName === "budget"
@@ -279,13 +280,13 @@ const limitOwner: Schema.Codec<LimitOwner> = Schema.Struct({
  */
 export class LimitExceeded
   extends Schema.TaggedClass<LimitExceeded>("effect-gpu-pool/GpuError/LimitExceeded")("LimitExceeded", {
-    /** The call that was made, as `BufferPool.allocate`. */
+    /** The operation that was called, as `BufferPool.allocate`. */
     operation: Schema.String,
     requested: number,
     /** The name of the limit, as `maxBytes` or `maxBufferSize`. */
     limitName: Schema.String,
     limit: number,
-    /** What the two numbers count, as `items`; `bytes` where nothing is said. */
+    /** What the two numbers count, as `items`; `bytes` without it. */
     unit: Schema.optional(Schema.String),
     /** Whose limit it is, where that is known. */
     owner: Schema.optional(limitOwner)
@@ -350,7 +351,7 @@ export class InvalidRequest
     problem: Schema.String,
     /** What to do instead. */
     hint: Schema.String,
-    /** Where it is wrong, for a text that is parsed: how many UTF-16 units stand before it. */
+    /** Where the mistake is in a parsed text: its offset in UTF-16 units. */
     position: Schema.optionalKey(number)
   })
 {
@@ -386,7 +387,7 @@ const triedDevice: Schema.Codec<ProbedDevice> = Schema.Struct({
   why: Schema.String
 })
 
-/** A message names so many devices that were tried. */
+/** How many of the tried devices a message names. */
 const mostTried = 24
 
 /**
@@ -494,7 +495,7 @@ export class Released extends Schema.TaggedClass<Released>("effect-gpu-pool/GpuE
   /** Requested bytes of the lease. */
   size: number,
   why: Schema.Literals(["released", "scopeClosed", "poolClosed", "parentReleased"]),
-  /** What it was; a buffer where nothing is said. */
+  /** What was used; a buffer without it. */
   what: Schema.optional(Schema.Literals(["image", "sampler", "mapping", "queue"]))
 }) {
   get isRetryable(): boolean {
@@ -558,7 +559,7 @@ export class ForeignDevice
     owner: Schema.String,
     /** The device that was asked to use it. */
     expected: Schema.String,
-    /** What it is; a buffer where nothing is said. */
+    /** What was used; a buffer without it. */
     what: Schema.optional(Schema.Literals(["image", "sampler"]))
   })
 {
@@ -650,10 +651,7 @@ export class DriverError
     code: Schema.UndefinedOr(number),
     /** What the driver or its compiler printed. */
     log: Schema.String,
-    /**
-     * For a kernel that did not compile: the lines that the log speaks of, of the whole source that the compiler got, each
-     * with its number.
-     */
+    /** For a kernel that did not compile: the numbered lines of the generated source that the log names. */
     source: Schema.optional(Schema.String),
     /** Labels of the recorded commands among which the failure happened. */
     commands: Schema.Array(Schema.String),
@@ -746,12 +744,12 @@ export class GpuError extends Schema.TaggedError<GpuError>("effect-gpu-pool/GpuE
     return this.reason.isRetryable
   }
 
-  /** As data: the message, which stands in no field of its own, and the reason's fields. */
+  /** The error as data: the message, which is no field, and the fields of the reason. */
   override toJSON(): unknown {
     return { _tag: this._tag, message: this.message, reason: this.reason }
   }
 
-  /** As any other error: the message, and where it was made. */
+  /** The message and the stack, as for any other error. */
   override [NodeInspectSymbol](): string {
     const frames = typeof this.stack === "string" ? this.stack.indexOf("\n    at ") : -1
     return frames < 0 ? String(this) : `${String(this)}${this.stack!.slice(frames)}`

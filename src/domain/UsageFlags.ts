@@ -26,7 +26,7 @@ export interface UsageFlags {
   readonly format: (usage: number) => string
   /** What is wrong with a usage that is no set of these flags. */
   readonly unknown: (usage: number) => string | undefined
-  /** Why something of that usage is not for what needs another, or `undefined`. */
+  /** The error of an operation that needs flags which the usage lacks, or `undefined`. */
   readonly lackProblem: (operation: string, usage: number, needed: number) => GpuError | undefined
 }
 
@@ -44,7 +44,7 @@ export const of = (kind: "buffer" | "image", flags: Readonly<Record<string, numb
   }
   return {
     format,
-    // A mask does not see the bits of a number from 2^32 on.
+    // Bit masks ignore the bits from 2^32 on, so compare numbers.
     unknown: (usage) =>
       Number.isInteger(usage) && usage >= 0 && usage <= all
         ? undefined

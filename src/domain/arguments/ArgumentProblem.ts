@@ -23,8 +23,8 @@ export const attempt = <A>(look: () => A): A | GpuError => {
 }
 
 /**
- * The answer of a check, of which an error ends the checks: {@link attempt} answers it, and so an operation fails with
- * it. For code that runs there, and nowhere else.
+ * The answer of a check. Throws an error, which {@link attempt} catches and returns, so that the operation fails with
+ * it. Use it only within `attempt`.
  *
  * @category functions
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * What recorded commands are called in errors, the same on every backend.
+ * The labels of recorded commands in errors, the same on every backend.
  *
  * Backends keep the labels that the buffers have when a command is recorded: when the command fails later, another
  * lease may have the block.

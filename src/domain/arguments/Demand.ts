@@ -2,8 +2,8 @@
  * Checks of the arguments of pure functions: they throw a TypeError that names the function, the argument and the
  * value.
  *
- * Operations on a device answer mistakes with a GpuError; a function of values throws, as those of JavaScript do. Where its
- * types allow a question that has no answer, it gives a Result.
+ * Operations on a device fail with a GpuError; pure functions throw, as those of JavaScript do. Where their types allow
+ * a question without an answer, they return a Result.
  *
  * @since 0.1.0
  */

@@ -1,16 +1,16 @@
 /**
- * Values and texts of any kind as messages show them: the one place that decides which text from outside gets into an
- * error, a log line or a table. Programs without types can pass anything, and labels, files, variables and drivers'
- * answers can contain anything. No text may forge a line of a log, control a terminal, or be too long to read.
+ * Formats values and texts for messages: the one place that decides which text from outside gets into an error, a log
+ * line or a table. Labels, files, variables and drivers' answers can contain anything. No text may forge a line of a
+ * log, control a terminal, or be too long to read.
  *
  * @since 0.1.0
  */
 
 const longest = 40
 
-/** Control characters, separators of lines, what turns the direction of text, and halves of surrogate pairs. */
+/** Control characters, line separators, characters that change the direction of text, and lone surrogates. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
-/** The same, but for the line break. */
+/** The same, except for the line break. */
 const unprintableInLines = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
 const shortEscapes: { readonly [char: string]: string } = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
@@ -98,7 +98,7 @@ const classOfView = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8A
 const typedArrayName = (value: object): string | undefined => classOfView?.call(value) as string | undefined
 
 /**
- * A value in a few words, without calling any method of the value.
+ * Formats a value in a few words, without calling any of its methods.
  *
  * @category functions
  * @since 0.1.0
@@ -154,7 +154,7 @@ export const thrownText = (thrown: unknown): string => {
 }
 
 /**
- * The text of a value as it says it itself, which programs without types can make impossible.
+ * `String(value)`, for a value whose conversion may throw.
  *
  * @category functions
  * @since 0.1.0
@@ -167,11 +167,11 @@ export const asText = (value: unknown): string => {
   }
 }
 
-/** The innermost frame of a stack, as V8 writes it, or the others. */
+/** The innermost frame of a stack, in V8's format or that of other engines. */
 const innermost = /^\s+at (?:.*\()?(.+?:\d+:\d+)\)?$|^[^@\n]*@(.+?:\d+:\d+)$/m
 
 /**
- * A thrown value with all its lines, and the place where the engine tells it.
+ * A thrown value with all its lines, and its place where the engine reports one.
  *
  * @category functions
  * @since 0.1.0

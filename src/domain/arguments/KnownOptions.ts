@@ -25,9 +25,9 @@ export const of = <O extends object>(members: { readonly [Name in keyof O]-?: tr
   new Set(Object.keys(members))
 
 /**
- * What is wrong with given options, or `undefined`: they must be an object with known names only, where a member that is
- * `undefined` counts as left out. It allocates nothing, so that operations can run it on each call. Programs without types
- * pass anything; a value that throws when it is read makes this throw.
+ * What is wrong with given options, or `undefined`: they must be an object with known names only, where a member that
+ * is `undefined` counts as left out. It allocates nothing, so that operations can run it on each call. It throws when
+ * reading the value throws.
  *
  * @category functions
  * @since 0.1.0
@@ -47,7 +47,7 @@ export const problem = (operation: string, options: unknown, known: KnownOptions
 }
 
 /**
- * The same for functions of values, which throw a TypeError.
+ * The same for pure functions, which throw a TypeError.
  *
  * @category functions
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * Labels of buffers, images and devices: drivers get them, and some end the process when one is no string.
+ * Labels of buffers, images and devices. Drivers get them, and some abort the process when one is no string.
  *
  * @internal
  */
@@ -9,7 +9,7 @@ import { formatted } from "./Format.ts"
 /** Whether a label can go to a driver. */
 export const isLabel = (label: unknown): label is string | undefined => label === undefined || typeof label === "string"
 
-/** Why it cannot, or `undefined`. Programs without types can pass anything. */
+/** Why a label cannot go to a driver, or `undefined`. */
 export const problem = (operation: string, label: unknown): GpuError | undefined =>
   isLabel(label)
     ? undefined

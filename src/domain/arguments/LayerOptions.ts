@@ -1,6 +1,6 @@
 /**
- * The options of layers, as Schemas: the one definition of their types, of what is checked when a layer is built, of what a program
- * is told that is wrong, and of what `Config` reads as text.
+ * The options of layers, as Schemas: the one definition of their types, of the checks when a layer is built, of the
+ * error messages, and of what `Config` reads as text.
  *
  * @since 0.1.0
  */
@@ -31,7 +31,7 @@ export interface LayerOptions {
   readonly fields: Schema.Struct.Fields
 }
 
-/** What is wrong with a value; called for a wrong one only. */
+/** Describes an invalid value; called only for one. */
 type Problem = (operation: string, name: string, value: unknown) => GpuError | undefined
 
 /** An option with the text that `Config` reads for it, where it can be written as one. */
@@ -42,13 +42,13 @@ const saying = (expected: string, hint: string): Problem => (operation, name, va
   invalidRequest(operation, `${name} ${formatted(value)} is no ${expected}`, hint)
 
 /**
- * A value that is no plain data, as a policy, or that only its own check knows: `problem` says what is wrong with one that is none.
- * `text` is for what configuration can have as text.
+ * A value that is no plain data, as a policy, or that has a check of its own: `problem` returns its error. `text` is
+ * the codec of its text in configuration.
  */
 export const instance = <A>(problem: Problem, text?: Schema.Codec<unknown, unknown>): Option<A> =>
   option(Schema.declare((value): value is A => problem("", "", value) === undefined), problem, text)
 
-/** Anything: what takes the option checks it. */
+/** Any value: the code that uses the option checks it. */
 export const any = <A>(text?: Schema.Codec<unknown, unknown>): Option<A> => instance<A>(() => undefined, text)
 
 /** Several texts, which configuration has as a list. */
@@ -115,7 +115,7 @@ export const duration = (least = 0): Option<Duration.Input> => {
   return option(Schema.declare(isDuration), saying(`duration of at least ${least} ms`, hint), Schema.String)
 }
 
-/** What `schema` says of an option. */
+/** The annotations of an option's schema. */
 const annotationsOf = (
   schema: Schema.Constraint
 ): { readonly problem: Problem; readonly text?: Schema.Codec<unknown> } => Schema.resolveAnnotations(schema) as never
@@ -128,7 +128,7 @@ const annotationsOf = (
 export const namesOf = ({ fields }: LayerOptions): KnownOptions.KnownOptions => new Set(Object.keys(fields))
 
 /**
- * The options of a layer; or what is wrong with them: a name that is none, or a value that is none of its option.
+ * The options of a layer, or the error of an unknown name or an invalid value.
  *
  * @internal
  */

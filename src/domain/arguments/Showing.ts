@@ -50,7 +50,7 @@ export const deviceState = (status: { readonly error: GpuError | undefined }, de
  * Gives objects a line that shows them: the instances of a class, through its prototype, or one object. The members
  * that it defines are not enumerable, so a copy by spreading and a comparison of members do not change.
  *
- * A service has no class of its own: a browser's console, which shows no line, calls it by `kind`.
+ * A service has no class of its own, so a browser's console, which does not show the line, shows `kind` as its name.
  *
  * @category functions
  * @since 0.1.0
@@ -61,7 +61,7 @@ export const showing = <A extends object>(
 ): <B extends A>(target: B) => B => {
   const descriptors: PropertyDescriptorMap & ThisType<object> = {
     toString: hidden(function(this: A) {
-      // A prototype is no instance, and has none of its fields.
+      // The prototype itself has no fields of an instance.
       try {
         return text(this)
       } catch (thrown) {

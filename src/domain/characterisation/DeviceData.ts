@@ -1,7 +1,7 @@
 /**
- * What PyCUDA's `DeviceData` says of an NVIDIA device: the compatibility mode of occupancy. Its rules end with devices
- * of 2013. It is kept so that programs can compare figures with PyCUDA; `ComputeCapability.multiprocessor` has the
- * right ones.
+ * The figures of PyCUDA's `DeviceData` for an NVIDIA device: the compatibility mode of occupancy. Its rules end with
+ * devices of 2013. It is kept so that programs can compare figures with PyCUDA; `ComputeCapability.multiprocessor` has
+ * the right ones.
  *
  * @see pycuda.tools.DeviceData
  * @since 0.1.0
@@ -12,8 +12,8 @@ import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { type ComputeCapability, isAtLeast } from "./ComputeCapability.ts"
 
 /**
- * What the driver tells of a device, and the formula starts from. `sharedMemory` is bytes per block, `registers` those of
- * 32 bits per block.
+ * What the driver reports of a device: the inputs of the formula. `sharedMemory` is bytes per block, `registers` those
+ * of 32 bits per block.
  *
  * @category models
  * @since 0.1.0

@@ -30,7 +30,7 @@ export interface LocalMemoryBanks {
  * @since 0.1.0
  */
 export interface LocalMemoryConflict {
-  /** How many accesses of one bank follow one another where one would do; 1 is free of conflicts. */
+  /** How many accesses one bank serves one after the other; 1 is free of conflicts. */
   readonly multiplicity: number
   /** The first axis that it happens on, `undefined` without a conflict. */
   readonly axis: number | undefined
@@ -73,7 +73,10 @@ const stridesOf = (shape: ReadonlyArray<number>): ReadonlyArray<number> => {
   return strides
 }
 
-/** Where an element lies, in elements: item after item along an axis, then along the slower ones; none past the end. */
+/**
+ * The position of an item's element, in elements: items go along an axis, then along the slower ones; `undefined` past
+ * the end.
+ */
 const placeOf = (
   item: number,
   axis: number,
@@ -109,10 +112,10 @@ const mostHits = (
 
 /**
  * The worst conflict when neighbouring work items access neighbouring elements along any one axis of an array in local
- * memory; where that axis is shorter than the items that go together, the others go on with the next place of the slower
- * axes. `itemSize` is bytes; `storedShape` is the shape that the array has in memory, when rows are padded. Items that
- * access one word of a bank share it without a conflict, and memory without banks has none. Sizes that are no positive
- * integers, and shapes that do not fit each other, are InvalidRequest.
+ * memory; where that axis is shorter than the number of simultaneous items, the others continue at the next index of
+ * the slower axes. `itemSize` is bytes; `storedShape` is the shape that the array has in memory, when rows are padded.
+ * Items that access one word of a bank share it without a conflict, and memory without banks has none. Sizes that are
+ * no positive integers, and shapes that do not fit each other, are InvalidRequest.
  *
  * **Example** (Columns of a square tile, plain and padded)
  *

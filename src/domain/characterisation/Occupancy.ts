@@ -44,7 +44,7 @@ export type LimitedBy = "device" | "regs" | "smem" | "warps"
 export interface OccupancyRecord {
   /** Blocks that run at a time. */
   readonly threadBlocksPerMultiprocessor: number
-  /** The first, in the order of their names, of those that allow no more. */
+  /** The limit that is reached; of several, the first by name. */
   readonly limitedBy: LimitedBy
   /** Warps that run at a time. */
   readonly warpsPerMultiprocessor: number
@@ -54,7 +54,7 @@ export interface OccupancyRecord {
 
 const roundUp = (value: number, unit: number): number => Math.ceil(value / unit) * unit
 
-/** The workload in full. The device's figures can come from anywhere, so they are checked. */
+/** The workload with defaults filled in. The device's figures may come from the program, so they are checked. */
 const checked = <Device extends object>(
   operation: string,
   workload: Workload,
@@ -129,9 +129,9 @@ const record = (limits: ReadonlyArray<Limit>, warpsPerBlock: number, warps: numb
 }
 
 /**
- * The occupancy by NVIDIA's own rules: registers go to warps in units and sub-partition by sub-partition, shared memory to
- * blocks in units with what the driver keeps for itself. All shared memory of the multiprocessor is taken to be configured
- * as such. InvalidRequest for a block that cannot run at all.
+ * The occupancy by NVIDIA's own rules: registers go to warps in units and sub-partition by sub-partition, shared memory
+ * to blocks in units with what the driver keeps for itself. It assumes that the multiprocessor is configured for the
+ * most shared memory. InvalidRequest for a block that cannot run at all.
  *
  * **Example** (256 threads with 40 registers and 16 KiB on an A100)
  *
@@ -184,7 +184,7 @@ const registerLimit = (
   const { registersPerBlock, registersPerThread, registerUnit, subPartitions, warpSize } = multiprocessor
   if (registers > registersPerThread) return tooMuch(operation, "registers per thread", registers, registersPerThread)
   const perWarp = roundUp(registers * warpSize, registerUnit)
-  // The hardware checks a block as if its warps filled all sub-partitions alike.
+  // The hardware checks a block as if its warps were spread evenly over the sub-partitions.
   const checked = perWarp * roundUp(warpsPerBlock, subPartitions)
   if (checked > registersPerBlock) return tooMuch(operation, "registers", checked, registersPerBlock)
   const warpsPerPartition = Math.floor(multiprocessor.registers / subPartitions / perWarp)

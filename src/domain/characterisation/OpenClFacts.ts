@@ -46,11 +46,11 @@ export interface OpenClFacts {
 export interface Characteristics {
   /** Work items that run in lockstep; 1 on a CPU. */
   readonly simdGroupSize: number | undefined
-  /** Sizes of workgroups had best be multiples of it. */
+  /** Workgroup sizes should be multiples of it. */
   readonly workgroupSizeMultiple: number | undefined
   /** Local memory without what the driver keeps for a kernel's arguments. */
   readonly usableLocalMemoryBytes: number
-  /** Without banks where local memory is global memory, as on CPUs; there one work item accesses it at a time. */
+  /** Has no banks where local memory is global memory, as on CPUs; there one work item accesses it at a time. */
   readonly localMemoryBanks: LocalMemoryBanks
   readonly hasDoubleSupport: boolean
   readonly computeCapability: ComputeCapability | undefined
@@ -95,7 +95,7 @@ const banksOf = (facts: OpenClFacts): LocalMemoryBanks => {
 const argumentBytes = ({ computeCapability }: OpenClFacts): number =>
   computeCapability !== undefined && !isAtLeast(computeCapability, { major: 2, minor: 0 }) ? 256 : 0
 
-/** PoCL's, up to 0.13; 0.14 has it or not. Apple's, on CPUs. */
+/** PoCL has the bug up to 0.13, and perhaps in 0.14; Apple's OpenCL has it on CPUs. */
 const hasStructArgumentCountBug = (facts: OpenClFacts): boolean | undefined => {
   if (/^apple$/i.test(facts.platformName) && facts.type === "cpu") return true
   if (!isPocl(facts)) return false
@@ -147,7 +147,7 @@ const fastInaccurateBuildOptions = (facts: OpenClFacts): ReadonlyArray<string> =
  */
 export const characterize = (facts: OpenClFacts): Characteristics => {
   const isTold = facts.warpSize !== undefined || facts.wavefrontWidth !== undefined || facts.type === "cpu"
-  // A CPU without banks has one item at a time: that is no guess.
+  // A CPU without banks has one item at a time, which is no guess.
   const areBanksTold = facts.computeCapability !== undefined || (facts.type === "cpu" && facts.isLocalMemoryGlobal)
   return {
     simdGroupSize: simdGroupSize(facts),

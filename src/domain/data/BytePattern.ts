@@ -14,7 +14,7 @@ const sizes: ReadonlySet<number> = new Set([1, 2, 4, 8, 16, 32, 64, 128])
 export interface BytePattern {
   /** How many bytes the program gave: the offset and the size of a fill are multiples of it. */
   readonly size: number
-  /** Up to 32 of 32 bits, the lowest byte first; shorter patterns are repeated into one. */
+  /** Up to 32 words of 32 bits, little-endian; a shorter pattern is repeated to fill one. */
   readonly words: ReadonlyArray<number>
 }
 

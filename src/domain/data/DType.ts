@@ -14,7 +14,7 @@ import { hasHalves } from "./HalfSupport.ts"
 export type DType = "f32" | "i32" | "u32" | "f16" | "f64"
 
 /**
- * Half-precision numbers on the host, as far as a program sees of them whose `lib` does not know `Float16Array`.
+ * The members of `Float16Array` for programs whose `lib` does not declare it.
  *
  * @category models
  * @since 0.1.0
@@ -90,7 +90,7 @@ const halfClass = (): HalfClass | undefined => (globalThis as { readonly Float16
 const rounding = (): ((value: number) => number) | undefined =>
   (Math as { readonly f16round?: (value: number) => number }).f16round
 
-/** Programs ask first whether there are any. */
+/** Programs must call {@link hostSupports} first. */
 const missing = (): never => {
   throw new TypeError(`this runtime has no Float16Array: ask DType.hostSupports("f16") first`)
 }

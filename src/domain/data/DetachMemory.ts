@@ -1,5 +1,5 @@
 /**
- * Detaching views of host memory that they must not see any more.
+ * Detaches views of host memory, so that they no longer see it.
  *
  * @internal
  */
@@ -31,13 +31,13 @@ const move = (memory: ArrayBuffer, newLength?: number): ArrayBuffer | undefined 
 }
 
 /**
- * Detaches every view of `memory`: their length becomes 0. False where that is not possible: the program has
- * transferred the memory, so that other views of it exist, or forbids the transfer.
+ * Detaches every view of `memory`: their length becomes 0. Returns false where it cannot: the program has transferred
+ * the memory, so that other views of it exist, or has marked it as untransferable.
  */
 export const detachMemory = (memory: ArrayBuffer): boolean => move(memory, 0) !== undefined
 
 /**
  * The bytes of `memory` in another ArrayBuffer, without a copy; views of the old one are detached. `undefined` where
- * {@link detachMemory} would be false.
+ * {@link detachMemory} would return false.
  */
 export const moveMemory = (memory: ArrayBuffer): ArrayBuffer | undefined => move(memory)

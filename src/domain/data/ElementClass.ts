@@ -32,12 +32,11 @@ interface ElementClass {
   readonly prototype: ArrayBufferView
 }
 
-/** On Bun a DataView says that it has elements, of 1 byte. */
+/** On Bun `DataView` has a `BYTES_PER_ELEMENT` of 1. */
 const isDataView = (type: ElementClass): boolean => (type as unknown) === DataView || type.prototype instanceof DataView
 
 /**
- * Whether a value is a class whose instances have elements of a whole number of bytes, one or more. Programs without
- * types can pass anything.
+ * Whether a value is a class whose instances have elements of a whole number of bytes, one or more.
  *
  * @internal
  */

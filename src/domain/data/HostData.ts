@@ -74,7 +74,8 @@ export const bytes = (
 }
 
 /**
- * Zeroed host memory of that many bytes, or `undefined` when the process has none left: V8 says so with a RangeError.
+ * Zeroed host memory of that many bytes, or `undefined` when the process has none left, for which V8 throws a
+ * RangeError.
  *
  * @category functions
  * @since 0.1.0

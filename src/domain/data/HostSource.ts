@@ -1,16 +1,16 @@
 /**
- * Host bodies as text, for backends that run them elsewhere: on threads of their own, in other processes. A function cannot
- * be sent there, its text can, with the values that it uses.
+ * Host bodies as text, for backends that run them in other threads or processes. A function cannot be sent there, but
+ * its text can, with the values that it uses.
  *
  * @since 0.1.0
  */
 import { formatted } from "../arguments/Format.ts"
 
-/** The texts of bodies that are more than their function's own. */
+/** Texts of bodies that differ from the text of their function. */
 const texts = new WeakMap<object, string | (() => string)>()
 
 /**
- * A body with that text, or with what the function answers when it is asked for, instead of the body's own.
+ * Gives a body a text, or a function that makes it on demand, instead of the function's own text.
  *
  * @category functions
  * @since 0.1.0
@@ -21,7 +21,7 @@ export const withText = <F extends object>(body: F, text: string | (() => string
 }
 
 /**
- * The text of an expression that gives the body.
+ * The text of an expression whose value is the body.
  *
  * @category functions
  * @since 0.1.0
@@ -67,7 +67,7 @@ export const literal = (value: unknown): string => {
   }
 }
 
-/** The names are computed ones, for `__proto__` by itself would be another thing. */
+/** The names are written as computed ones, since a plain `__proto__` would set the prototype. */
 const objectLiteral = (value: object): string => {
   if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`
   const prototype = Reflect.getPrototypeOf(value)

@@ -1,5 +1,5 @@
 /**
- * Memory of a driver, or a copy that goes back to it, as an array of the program until a mapping ends.
+ * Mapped memory that the program sees as an array: the driver's, or a copy that is written back.
  *
  * @internal
  */
@@ -14,8 +14,8 @@ const stays = { value: refuse }
 const transfers = { transfer: stays, transferToFixedLength: stays, transferToImmutable: stays }
 
 /**
- * Hides the methods that transfer the memory: a program that moved the bytes to an ArrayBuffer of its own would still see them
- * after the driver has the memory back. A program can transfer it all the same, with the methods of the prototype or a stream
- * that takes arrays. So the backend checks, before it unmaps the memory, whether the program has done that.
+ * Hides the methods that transfer the memory, since a program that moved the bytes to its own ArrayBuffer would still
+ * see them after the driver has unmapped them. A program can still transfer it with the methods of the prototype, or
+ * with a stream that takes arrays. So the backend checks for that before it unmaps the memory.
  */
 export const lend = (memory: ArrayBuffer): ArrayBuffer => Object.defineProperties(memory, transfers)

@@ -12,7 +12,7 @@
  * @since 0.1.0
  */
 export interface MemorySpan {
-  /** What stands for the allocation, compared by identity. */
+  /** The object that identifies the allocation. */
   readonly allocation: object
   readonly begin: number
   readonly end: number
@@ -57,7 +57,7 @@ const meet = (begin: number, end: number, otherBegin: number, otherEnd: number):
   Math.max(begin, otherBegin) < Math.min(end, otherEnd)
 
 /**
- * So many bytes of a span, from an offset on.
+ * A part of a span: `bytes` bytes from `offset` on.
  *
  * @category functions
  * @since 0.1.0
@@ -77,7 +77,7 @@ export const part = ({ allocation, begin }: MemorySpan, offset: number, bytes: n
 export const boxOf = ({ allocation, begin, end }: MemorySpan, box: Box): MemorySpan => ({ allocation, begin, end, box })
 
 /**
- * Spans by what they overlap. It keeps none whose allocation nobody else has.
+ * A set of spans, searched by overlap. It holds allocations weakly.
  *
  * @category models
  * @since 0.1.0

@@ -142,8 +142,8 @@ export const extentOf = (operation: string, region: Region, alignment: Alignment
 }
 
 /**
- * The placement of a region in full, in device memory of `size` requested bytes, or what is wrong with it. `name` is what
- * the caller passed it as; its bytes and pitches keep to the alignment.
+ * The placement of a region in full, in device memory of `size` requested bytes, or what is wrong with it. `name` is
+ * what the caller passed it as; its bytes and pitches must be aligned.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * Where the rows of a rectangle lie in memory. Drivers need no more than that; the checks of what programs ask for are apart.
+ * Where the rows of a rectangle lie in memory. Drivers need only this; the checks are in `Rectangle`.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * How a typed array of the host is seen as an array with axes: its shape, and strides in elements.
+ * How a typed array of the host is viewed as an array with axes: its shape, and strides in elements.
  *
  * @since 0.1.0
  */
@@ -39,7 +39,7 @@ export interface StridedShape {
   readonly packed: boolean
 }
 
-/** The axes in full, over elements of which there are `available`, or what is wrong with them. @internal */
+/** The axes with defaults filled in, over `available` elements, or what is wrong with them. @internal */
 export const resolve = (
   operation: string,
   options: ShapeOptions,

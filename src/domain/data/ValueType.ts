@@ -114,7 +114,7 @@ interface Lanes<A> {
 export type Widened<N extends NumberType> = N extends "i8" | "i16" ? "i32" : N extends "u8" | "u16" ? "u32" : N
 
 /**
- * A checked value as drivers take it: rounded to its type, and a copy that the program cannot change.
+ * A checked value as drivers take it: rounded to its type, and copied so that the program cannot change it.
  *
  * @category models
  * @since 0.1.0
@@ -145,7 +145,7 @@ const numbers: { readonly [N in NumberType]: NumberFacts } = {
 const lengths: ReadonlyArray<VectorLength> = [2, 3, 4, 8, 16]
 
 /**
- * The numbers of a value: their type and count; a single number has the length 1.
+ * The type and count of a value's numbers; a single number has the length 1.
  *
  * @category models
  * @since 0.1.0
@@ -208,8 +208,8 @@ export const holds = (type: NumberType, value: unknown): value is number | bigin
 }
 
 /**
- * A number as its type has it. Rounded here, so that all backends get the same number whatever their languages do.
- * Integers have no negative zero.
+ * Rounds a number to its type, so that all backends get the same number whatever their languages do. Integers have no
+ * negative zero.
  *
  * @category getters
  * @since 0.1.0

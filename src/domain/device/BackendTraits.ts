@@ -1,5 +1,5 @@
 /**
- * What the library and the conformance suite must know of a backend, told by itself as a plain value.
+ * What the library and the conformance suite must know of a backend, as a plain value that the backend provides.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ export interface FloatRules {
   readonly flushes: boolean
   /** It may reorder sums and products, and round fewer of their steps. */
   readonly reorders: boolean
-  /** It may simplify arithmetic as if no operand or result were infinite or no number. */
+  /** It may simplify arithmetic as if no operand or result were infinite or NaN. */
   readonly assumesFinite: boolean
 }
 
@@ -30,20 +30,20 @@ export interface FloatRules {
 export interface BackendTraits {
   /** The language of its kernels. */
   readonly language: Language
-  /** How long it takes for a kernel that is new to it: nothing to speak of, some ten milliseconds, or more. */
+  /** How long compiling a new kernel takes: no time worth mentioning, tens of milliseconds, or more. */
   readonly compiling: "none" | "fast" | "slow"
   readonly floats: FloatRules
   /** Whether a buffer can use the program's own memory: mode "use" of `MemoryObjects.fromHost`. */
   readonly usesHostMemory: boolean
-  /** Whether what the program reads of a buffer comes through staging memory: see `StagingPool`. */
+  /** Whether reads of a buffer go through staging memory: see `StagingPool`. */
   readonly readsStaged: boolean
   /** Kinds of images that its devices need not have, nor kernels write. */
   readonly optionalImages: ReadonlyArray<ImageKind>
 }
 
 /**
- * The traits of a backend: its language, and what is not as in most. Without more it compiles at once, computes floats as they are
- * written, has images of every kind, and no memory of the program's.
+ * The traits of a backend: its language, and what differs from the defaults. By default it compiles at once, computes
+ * floats exactly as written, has images of every kind, and cannot use the program's memory.
  *
  * **Example** (A backend without images over buffers)
  *

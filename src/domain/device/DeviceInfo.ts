@@ -42,7 +42,7 @@ export interface DeviceLimits {
   readonly copyAlignment: number
   /** The least `copyAlignment` that the device can be opened with: 1 on OpenCL and the host, 4 on WebGPU. */
   readonly leastCopyAlignment: number
-  /** Memory of the device, where the backend tells it. */
+  /** Memory of the device, where the backend reports it. */
   readonly memoryBytes: number | undefined
   /** The byte limit of a pool that names none, or `undefined` for no limit. */
   readonly defaultMaxBytes: number | undefined
@@ -66,7 +66,7 @@ export interface DeviceInfo {
   readonly traits: BackendTraits
   /** The driver's name for it. */
   readonly name: string
-  /** Who made it, as the driver says; may be empty. */
+  /** The vendor, as the driver reports it; may be empty. */
   readonly vendor: string
   /** The driver or platform and its version. */
   readonly driver: string
@@ -74,8 +74,8 @@ export interface DeviceInfo {
   /** Element types that kernels can use. */
   readonly dtypes: ReadonlySet<DType>
   /**
-   * What other types of elements need, as errors advise it: a sentence, for types that the device would have had if it had been
-   * opened otherwise.
+   * Advice for errors about missing element types: a sentence for each type that the device has only when it is opened
+   * with other options.
    */
   readonly missingDTypes?: ReadonlyMap<DType, string> | undefined
 }

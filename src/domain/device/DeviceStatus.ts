@@ -1,5 +1,5 @@
 /**
- * Whether a device is alive or lost. A lost device reports nothing by itself, so every owner of memory on it listens
+ * Whether a device is alive or lost. A lost device reports nothing to its memory, so every owner of memory subscribes
  * here.
  *
  * @since 0.1.0
@@ -40,12 +40,12 @@ export class DeviceStatus {
     return this.#error
   }
 
-  /** Marks the device as lost and tells every listener, once. */
+  /** Marks the device as lost and calls every listener, once. */
   lose(detail: string): GpuError {
     return this.#error ?? this.end(make(new DeviceLost({ backend: this.backend, detail })))
   }
 
-  /** The same with an error of one's own, for one queue of a device that ends before the device. @internal */
+  /** The same with another error, for a queue that ends before its device. @internal */
   end(error: GpuError): GpuError {
     if (this.#error !== undefined) return this.#error
     this.#error = error
@@ -55,7 +55,9 @@ export class DeviceStatus {
     return error
   }
 
-  /** Calls `listener` when the device is lost, at once if it already is. Returns the way to stop listening. */
+  /**
+   * Calls `listener` when the device is lost, at once if it already is. Returns a function that removes the listener.
+   */
   onLost(listener: (error: GpuError) => void): () => void {
     if (this.#error !== undefined) {
       listener(this.#error)

@@ -1,10 +1,10 @@
 /**
- * What a driver tells of an open device, for people who look at it.
+ * What a driver reports of an open device, for people to read.
  *
  * @since 0.1.0
  */
 /**
- * One answer of a driver. Names say the unit, as `localMemoryBytes`; `null` is what the driver does not tell.
+ * One answer of a driver. Names contain the unit, as `localMemoryBytes`; `null` is what the driver does not report.
  *
  * @category models
  * @since 0.1.0
@@ -12,7 +12,8 @@
 export type DriverFact = string | number | boolean | null | ReadonlyArray<string>
 
 /**
- * Answers by names of the backend's own; one name can have several answers of a kind, as `limits`, under the driver's names.
+ * Answers, under names that the backend chooses. One name can group several answers under the driver's names, as
+ * `limits` does.
  *
  * @category models
  * @since 0.1.0

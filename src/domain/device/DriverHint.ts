@@ -1,10 +1,10 @@
 /**
- * What to do next about a driver's error, or without a driver: the same words on every backend.
+ * Hints for driver errors, or for a missing driver: the same words on every backend.
  *
  * @internal
  */
 
-/** What a device is called to which memory of a device of the same name was given. */
+/** The name of a device in errors about memory of another opening of the same device. */
 export const anotherOpening = (device: string): string => `another opening of ${device}`
 
 export const openedTwice =
@@ -12,7 +12,7 @@ export const openedTwice =
   "own. Keep one in a constant and provide that everywhere, or provide the pool together with its device, as " +
   "BufferPool.layer().pipe(Layer.provideMerge(gpu))."
 
-/** For programs that run where the command does. */
+/** The hint to run the command, for programs that run where it can. */
 export const doctor =
   "`npx @effect-gpu-pool/cli doctor` says what is missing on this machine, and the commands that install it."
 

@@ -1,6 +1,6 @@
 /**
- * Counts the objects that a driver creates and releases, next to each call. Tests prove with it that no end of a
- * program leaves an object behind.
+ * Counts the objects that a driver creates and releases, next to each call. Tests use it to prove that no program
+ * leaves an object behind, however it ends.
  *
  * @since 0.1.0
  */

@@ -9,7 +9,7 @@ import { type GpuError, invalidRequest } from "../GpuError.ts"
 import * as Delay from "./Delay.ts"
 
 /**
- * Which calls a planned fault meets.
+ * Which calls a planned fault makes fail.
  *
  * @category models
  * @since 0.1.0
@@ -60,8 +60,8 @@ export class FaultPlan<Fault> {
 /**
  * The plans of one controller of faults.
  *
- * A plan that can't happen would make a test pass for a wrong reason. Its error stays with the controller: whatever uses
- * that fails with it.
+ * An impossible plan would make a test pass for the wrong reason. So the controller keeps its error, and every call
+ * under it fails with that.
  *
  * @category models
  * @since 0.1.0
@@ -69,7 +69,7 @@ export class FaultPlan<Fault> {
 export class FaultPlans {
   #problem: GpuError | undefined
 
-  /** The first plan that can't happen, until it is cleared. */
+  /** The error of the first impossible plan, until `clear`. */
   get problem(): GpuError | undefined {
     return this.#problem
   }
@@ -81,7 +81,7 @@ export class FaultPlans {
     plan.add(window ?? {}, fault)
   }
 
-  /** Keeps why a plan can't happen. */
+  /** Keeps the error of an impossible plan. */
   refuse(problem: GpuError): void {
     this.#problem ??= problem
   }
@@ -96,7 +96,7 @@ export class FaultPlans {
     return delay
   }
 
-  /** Forgets the faults of these plans that are still to come, and the plan that can't happen. */
+  /** Forgets the faults of these plans that are still to come, and the error of an impossible plan. */
   clear(...plans: ReadonlyArray<FaultPlan<unknown>>): void {
     for (const plan of plans) plan.clear()
     this.#problem = undefined

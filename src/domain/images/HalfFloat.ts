@@ -15,11 +15,12 @@ export const toBits = (value: number): number => {
   if (Number.isNaN(value)) return 0x7e00
   const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0
   const size = Math.abs(value)
-  // Half of the last step above the largest half still rounds down to it, the middle itself up.
+  // Below the middle of the step above the largest half it rounds down to that; the middle itself rounds up to
+  // infinity.
   if (size >= largest + 16) return sign | 0x7c00
   if (size < smallestNormal) return sign | roundHalfEven(size * 2 ** 24)
   const exponent = exponentOf(size)
-  // A fraction that rounds up to a whole carries into the exponent, which is what it should do.
+  // A fraction that rounds up to 1 carries into the exponent, as it must.
   return sign | (((exponent + 15) << 10) + roundHalfEven((size / 2 ** exponent - 1) * steps))
 }
 

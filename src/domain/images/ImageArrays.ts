@@ -10,7 +10,7 @@ import { type GpuError, invalidRequest } from "../GpuError.ts"
 import type { ImageArray } from "./ImageArray.ts"
 import { type ChannelType, type ImageFormat, item, type ItemType } from "./ImageFormat.ts"
 
-/** What is told of an array class. */
+/** An array class with its channel types. */
 interface ImageArrayClass {
   readonly name: string
   readonly BYTES_PER_ELEMENT: number
@@ -46,7 +46,7 @@ export const overUnsafe = (format: ImageFormat, memory: ArrayBuffer): ImageArray
   return DType.hostSupports("f16") ? DType.viewUnsafe("f16", memory, 0, memory.byteLength / 2) : new Uint16Array(memory)
 }
 
-/** The channel type for each class of array; with `normalized`, for those that can be. */
+/** The channel type for a class of array; with `normalized`, only for classes that can be normalised. */
 const typeOf = (data: ImageArray, normalized: boolean): ChannelType | undefined => {
   if (data instanceof Uint8Array) return normalized ? "unorm8" : "uint8"
   if (data instanceof Int8Array) return normalized ? "snorm8" : "sint8"

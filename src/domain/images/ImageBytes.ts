@@ -35,7 +35,7 @@ const unorm = (value: number, bits: number): number => roundHalfEven(clamped(val
 const snorm = (value: number, bits: number): number =>
   Number.isNaN(value) ? 0 : signedRound(clamped(value, -1, 1) * (2 ** (bits - 1) - 1))
 
-/** The lowest number stands for -1 too, so that 0 is a number of the scale. */
+/** The lowest number also means -1, so that 0 is represented exactly. */
 const fromSnorm = (stored: number, bits: number): number => Math.max(-1, stored / (2 ** (bits - 1) - 1))
 
 const unsigned = (value: number, bits: number): number => signedRound(clamped(value, 0, 2 ** bits - 1))
@@ -102,7 +102,7 @@ const fromSrgb = (stored: number): number => stored <= 0.04045 ? stored / 12.92 
 
 const isSrgb = (format: ImageFormat): boolean => format.order.startsWith("s")
 
-/** Colours through `curve`, alpha as it is. */
+/** Applies `curve` to the colours, not to alpha. */
 const curved = (format: ImageFormat, values: ChannelValues, curve: (value: number) => number): ChannelValues =>
   isSrgb(format)
     ? Format.channels(format).map((channel, at) => channel === "a" ? values[at]! : curve(values[at]!))

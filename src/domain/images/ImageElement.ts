@@ -11,8 +11,8 @@ import type { ImageFormat } from "./ImageFormat.ts"
 export type { ChannelValues, Rgba } from "./ImageBytes.ts"
 
 /**
- * The bytes of an element, little-endian. Values beyond what a channel can hold become the nearest that it can; half of
- * a step rounds to even. Throws a RangeError unless there is one value for each channel.
+ * The bytes of an element, little-endian. Values out of a channel's range are clamped; ties round to even. Throws a
+ * RangeError unless there is one value for each channel.
  *
  * **Example** (Orange in two bytes)
  *

@@ -83,7 +83,7 @@ export const region = (shape: ImageShape, options: RegionOptions | undefined): I
   return { origin: start, extent: lengths }
 }
 
-/** Three counts, `missing` for those that are not there; the first always is in an extent. */
+/** Three counts, with `missing` for those left out; an extent always has the first. */
 const triple = (
   name: "origin" | "extent",
   given: ReadonlyArray<number | undefined>,

@@ -34,7 +34,7 @@ const rounded = (value: number): number => value < 0 ? -roundHalfEven(-value) : 
 const addressed = (index: number, size: number, addressing: Sampler["addressing"]): number =>
   addressing === "clampToBorder" ? clamped(index, -1, size) : clamped(index, 0, size - 1)
 
-/** Where a coordinate lies among the elements of an axis, as 0 to `size` where the image is repeated. */
+/** A coordinate in elements of an axis, from 0 to `size` where the image is repeated. */
 const unnormalized = (coordinate: number, size: number, { addressing, normalizedCoordinates }: Sampler): number => {
   const place = normalizedCoordinates ? coordinate : coordinate / size
   switch (addressing) {
@@ -50,7 +50,7 @@ const unnormalized = (coordinate: number, size: number, { addressing, normalized
 /** The one element that is nearest. */
 const nearest = (coordinate: number, size: number, sampler: Sampler): number => {
   const index = Math.floor(unnormalized(coordinate, size, sampler))
-  // A coordinate a hair below a whole number is rounded up to the image's end.
+  // Floating point may round a coordinate just below the end up to the image's end.
   if (sampler.addressing === "repeat") return index > size - 1 ? index - size : index
   return addressed(index, size, sampler.addressing)
 }

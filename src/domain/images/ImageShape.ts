@@ -205,7 +205,7 @@ export const elements = (shape: ImageShape): number => {
 }
 
 /**
- * How far origins and extents can count: width, height, and slices (the depth of a volume, the layers of an array).
+ * The bounds of origins and extents: width, height, and slices (the depth of a volume, the layers of an array).
  *
  * **Example** (An array of rows has slices, but one row in each)
  *

@@ -56,7 +56,7 @@ export const copySrc = 4
 export const copyDst = 8
 
 /**
- * What an image is for that names nothing: everything but kernels' writes, which not every format allows.
+ * The usage of an image that names none: everything but kernels' writes, which not every format allows.
  *
  * **Example** (The default, with kernels' writes)
  *

@@ -11,8 +11,8 @@ import type { ImageShape } from "./ImageShape.ts"
 import type { Resolved } from "./SamplerOptions.ts"
 
 /**
- * What a host body passes to `sample`: its samplers, or these options. What samplers say of mip levels changes nothing, since
- * images have one.
+ * What a host body passes to `sample`: one of its samplers, or these options. Options for mip levels have no effect,
+ * since images have one level.
  *
  * @category models
  * @since 0.1.0

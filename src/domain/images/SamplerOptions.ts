@@ -5,9 +5,9 @@
  * @since 0.1.0
  */
 /**
- * What a coordinate outside the image reads: the edge, the border's transparent black (opaque
- * where the format has no alpha), or the image again and again, every other time mirrored. `"none"` promises that there
- * is no such coordinate. `"repeat"` and `"mirroredRepeat"` need normalised coordinates, `"clampToBorder"` and `"none"` are
+ * What a coordinate outside the image reads: the edge, the border's transparent black (opaque where the format has no
+ * alpha), or the image repeated, mirrored every other time with `"mirroredRepeat"`. `"none"` promises that there is no
+ * such coordinate. `"repeat"` and `"mirroredRepeat"` need normalised coordinates, `"clampToBorder"` and `"none"` are
  * not everywhere: see `Images.sampler`.
  *
  * @category models
@@ -16,8 +16,8 @@
 export type Addressing = "clampToEdge" | "clampToBorder" | "repeat" | "mirroredRepeat" | "none"
 
 /**
- * The options of a sampler. Images of this library have one level of detail: mip levels are chosen among in images that other
- * code has made, by kernels of a program's own.
+ * The options of a sampler. Images of this library have one level of detail. Options for mip levels matter only for
+ * images made by other code, in hand-written kernels.
  *
  * @category models
  * @since 0.1.0
@@ -25,7 +25,7 @@ export type Addressing = "clampToEdge" | "clampToBorder" | "repeat" | "mirroredR
 export interface SamplerOptions {
   /** `"clampToEdge"` without it. */
   readonly addressing?: Addressing | undefined
-  /** The nearest element, or a mean of the nearest ones by their distances; `"nearest"` without it. */
+  /** The nearest element, or the mean of the nearest ones weighted by distance; `"nearest"` without it. */
   readonly filter?: "nearest" | "linear" | undefined
   /** Whether coordinates go from 0 to 1 over the image, or count elements; `true` without it. */
   readonly normalizedCoordinates?: boolean | undefined
@@ -38,7 +38,7 @@ export interface SamplerOptions {
 }
 
 /**
- * The options of a sampler that there is: all of them.
+ * The options of an existing sampler: all of them.
  *
  * @category models
  * @since 0.1.0
@@ -70,7 +70,7 @@ export const resolve = (options: SamplerOptions | undefined): Resolved => ({
 })
 
 /**
- * Whether options say something of mip levels that does not hold for every sampler.
+ * Whether options set something about mip levels that is not the default.
  *
  * @category predicates
  * @since 0.1.0

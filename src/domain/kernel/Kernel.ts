@@ -77,11 +77,11 @@ export type Generate = (writer: LanguageWriter) => KernelSource
 export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = ReadonlyArray<KernelArgument>> {
   readonly name: string
   readonly args: Args
-  /** Those that were written by hand. */
+  /** Bodies written by hand, by language. */
   readonly body: { readonly [language: string]: KernelBody | undefined }
   /** Declarations put before the kernel, such as functions. */
   readonly preamble: { readonly [language: string]: string | undefined }
-  /** Writes it in languages for which it has no body. */
+  /** Writes the kernel in languages for which it has no body. */
   readonly generate?: Generate | undefined
   /** Items of one workgroup. */
   readonly workgroupSize: number
@@ -90,8 +90,8 @@ export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = Readonl
   /** Element types that the bodies use besides those of the arguments; the device must have them too. */
   readonly dtypes: ReadonlyArray<DType>
   /**
-   * Names of vectors of which item `i` touches element `i`, counted from the offset: a dispatch with more items than
-   * their elements is InvalidRequest.
+   * Names of the vectors in which item `i` accesses element `i`, counted from the offset: a dispatch with more items
+   * than such a vector has elements is InvalidRequest.
    */
   readonly itemwise: ReadonlyArray<string>
   /**
@@ -119,7 +119,7 @@ interface KernelOptions<Args extends ReadonlyArray<KernelArgument>> {
 
 type Taken<Args extends ReadonlyArray<KernelArgument>> = Extract<Args[number]["name"], ReservedWord | "count" | "i">
 
-/** What TypeScript refuses, as far as it knows the names: words that a language reserves, and those that a body has already. */
+/** Lets TypeScript refuse reserved words and the names that every body has, as far as it knows the names. */
 type FreeNames<Args extends ReadonlyArray<KernelArgument>> = [Taken<Args>] extends [never] ? unknown
   // of arguments without types nothing is known
   : unknown extends Taken<Args> ? unknown
@@ -160,8 +160,8 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(
 ): Kernel<Args> => define(options)
 
 /**
- * The same for a list of arguments that is a parameter of the caller's own types: their names are known only to who calls that.
- * `generate` writes the kernel in languages for which it has no body.
+ * The same for a generic list of arguments, whose names only the caller of the generic function knows. `generate`
+ * writes the kernel in languages for which it has no body.
  *
  * @category functions
  * @since 0.1.0
@@ -203,7 +203,7 @@ export const define = <const Args extends ReadonlyArray<KernelArgument>>(
 const shownKernel = showingKernel<Kernel>("Kernel")
 
 /**
- * What a host body can use besides its arguments and still be moved to another thread.
+ * Values that a host body can use besides its arguments and still be moved to another thread.
  *
  * @category models
  * @since 0.1.0
@@ -220,10 +220,10 @@ export type HostValue =
   | { readonly [name: string]: HostValue }
 
 /**
- * A host body, or a function for one, that uses `values` besides its arguments: `make` gets them and answers with the function.
- * On the host itself this is `make(values)`; a backend that runs bodies on other threads gets the values as they are now, written
- * as text. Functions among them see nothing but their own arguments and what JavaScript has everywhere,
- * unless they are made so themselves. Throws a TypeError for a value without a text, as a typed array.
+ * A host body, or a function for one, that uses `values` besides its arguments: `make` gets them and returns the
+ * function. On the host itself this is `make(values)`; a backend that runs bodies on other threads gets the values as
+ * they are now, written as text. Functions among the values see only their own arguments and JavaScript's globals,
+ * unless `hostFunction` made them too. Throws a TypeError for a value without a text, as a typed array.
  *
  * **Example** (A body that uses a number of the program's)
  *
@@ -293,7 +293,7 @@ export const fixed = (kernel: Kernel): Kernel => {
 
 const identifier = /^[A-Za-z][A-Za-z0-9_]*$/
 
-/** PoCL makes file names of kernels' names: longer ones fail to link, and from 800 on end the process. */
+/** PoCL makes file names of kernels' names: longer ones fail to link, and from 800 characters on abort the process. */
 const longestName = 128
 
 const operation = "Kernel.make"
@@ -313,7 +313,7 @@ export const check = (kernel: Kernel): GpuError | undefined =>
   kernel.problem ?? textProblem(kernel) ?? imagesProblem(kernel) ?? nameProblem(kernel) ?? itemwiseProblem(kernel) ??
     workProblem(kernel) ?? workgroupProblem(kernel)
 
-/** Compilers get these, and some end the process when one is no string. */
+/** Compilers get these texts, and some abort the process when one is no string. */
 const textProblem = ({ body, buildOptions, name, preamble }: Kernel): GpuError | undefined => {
   const texts: ReadonlyArray<readonly [what: string, value: unknown, isOptional: boolean]> = [
     ["name", name, false],

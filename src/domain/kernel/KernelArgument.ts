@@ -87,7 +87,9 @@ export interface ImageArg<Name extends string = string, A extends ImageAccess = 
   readonly access: A
   readonly kind: ImageKind
   readonly channel: ImageChannel.ImageChannel
-  /** The format that images must have; any with such channels without it. An image that is written has one. */
+  /**
+   * The format that images must have; without it any format with that kind of channel. A written image must have one.
+   */
   readonly format: Format.ImageFormat | undefined
 }
 
@@ -103,7 +105,7 @@ export interface SamplerArg<Name extends string = string> {
 }
 
 /**
- * An argument that has numbers of which expressions are made. Kernels made of expressions take only these.
+ * An argument with numbers, which expressions are made of. Kernels made of expressions take only these.
  *
  * @category models
  * @since 0.1.0
@@ -154,7 +156,7 @@ export const VectorArg = <D extends DType, Name extends string, const Options ex
   _tag: "VectorArg",
   dtype,
   name,
-  // Inside a kernel's list of arguments plain type parameters would be inferred too widely, from the list's type.
+  // Within a kernel's list of arguments TypeScript would infer plain type parameters too widely, from the list's type.
   access: (options?.access ?? "readwrite") as AccessOf<Options>,
   withOffset: (options?.withOffset ?? false) as OffsetOf<Options>
 })
@@ -201,7 +203,7 @@ export interface ImageOptions {
   readonly access?: ImageAccess | undefined
   /** `"2d"` without it. */
   readonly kind?: ImageKind | undefined
-  /** What a body reads or writes: that of the format, or `"float"` without one. */
+  /** The kind of number that a body reads or writes: that of the format, or `"float"` without one. */
   readonly channel?: ImageChannel.ImageChannel | undefined
   /** An image that is written needs it, since WGSL declares it. */
   readonly format?: Format.ImageFormat | undefined

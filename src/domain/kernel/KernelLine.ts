@@ -1,5 +1,5 @@
 /**
- * The line that shows a kernel of any kind, and a compiled one.
+ * The one-line text of a kernel of any kind, and of a compiled one.
  *
  * @since 0.1.0
  */
@@ -43,7 +43,7 @@ export const kernelLine = (kind: string, { args, name, problem }: Named, state?:
   ])
 
 /**
- * Shows kernels, which are plain data. A kernel that a program copied by spreading prints as plain data.
+ * Gives kernels, which are plain data, a one-line text. A copy by spreading prints as plain data.
  *
  * @category functions
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * A kernel in one language: as it was written by hand, or as the writer of that language writes it.
+ * A kernel in one language: written by hand, or by the writer of that language.
  *
  * @internal
  */
@@ -10,7 +10,7 @@ import type { Language } from "../language/Language.ts"
 import type { LanguageWriter } from "../language/LanguageWriter.ts"
 import type { Generate, Kernel, KernelBody, KernelSource } from "./Kernel.ts"
 
-/** What was written already, since compilers know a function by its identity. */
+/** Generated sources, cached since compilers know a function by its identity. */
 const written = new WeakMap<Generate, Map<LanguageWriter, KernelSource | GpuError>>()
 
 const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kernel.name}"`
@@ -52,13 +52,13 @@ const without = (kernel: Kernel, { id, name }: Language, backend: string): GpuEr
     `Give the kernel a body.${id}, or run it on a backend that it has a body for${others(kernel)}.`
   )
 
-/** A name that is written otherwise is seen here. */
+/** The languages that the kernel has a body in, so that a misspelled one is seen in the message. */
 const others = ({ body }: Kernel): string => {
   const ids = Object.keys(body)
   return ids.length === 0 ? "" : `, which are body.${ids.join(" and body.")}`
 }
 
-/** A writer throws the error of what its language lacks. */
+/** Catches the error that a writer throws for what its language lacks. */
 const generated = (generate: Generate, writer: LanguageWriter): KernelSource | GpuError => {
   const known = written.get(generate) ?? new Map<LanguageWriter, KernelSource | GpuError>()
   written.set(generate, known)

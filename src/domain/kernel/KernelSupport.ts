@@ -45,7 +45,7 @@ const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   const operation = operationOf(kernel)
   for (const argument of kernel.args) {
     if (!isNumeric(argument)) continue
-    // Other integers than those of elements are a matter of languages, not of devices.
+    // Integers that are no element types depend on the language, not on the device.
     const { element, length } = ValueType.partsOf(argument.dtype)
     if (!DType.isDType(element)) continue
     const user = `argument "${argument.name}"${length === 1 ? "" : `, a ${argument.dtype}`}`
@@ -78,7 +78,7 @@ export const typeProblem = (
     info.missingDTypes?.get(dtype) ?? `Use one of ${[...info.dtypes].join(", ")}${where(dtype)}.`
   )
 
-/** What has the types that not every device has. */
+/** The end of a hint: what a kernel with an optional element type needs. */
 const where = (dtype: DType.DType): string => {
   if (dtype === "f16" && !DType.hostSupports("f16")) {
     return ": f16 needs a JavaScript runtime with Float16Array and Math.f16round, as Node 24, on every backend"

@@ -1,8 +1,8 @@
 /**
- * Words that no argument of a kernel can be called: those that languages of kernels reserve, and those that generated code says
- * around a body. What one language keeps for itself is refused on every backend, so that a kernel that runs on one runs on all. A
- * body may declare some of these names itself, but a buffer, an image or a sampler with such a name would hide it from the
- * generated declarations too.
+ * Names that no argument of a kernel can have: words that kernel languages reserve, and words that the generated code
+ * around a body uses. A word that one language reserves is refused on every backend, so that a kernel that runs on one
+ * runs on all. A body may declare some of these names itself, but a buffer, an image or a sampler with such a name
+ * would hide it from the generated declarations too.
  *
  * @see https://www.w3.org/TR/WGSL/#keyword-summary
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_C.html#_keywords
@@ -276,7 +276,7 @@ const texelFormats: ReadonlyArray<string> = [
 const reserved: ReadonlySet<string> = new Set([...words, ...texelFormats])
 
 /**
- * A word that no argument of a kernel can be called.
+ * A name that no argument of a kernel can have.
  *
  * @category models
  * @since 0.1.0
@@ -286,5 +286,5 @@ export type ReservedWord =
   | typeof otherTexels[number]
   | `${"r" | "rg" | "rgba"}${typeof texelTypes[number]}`
 
-/** Whether languages of kernels, or what is generated in them, keep a word for themselves. @internal */
+/** Whether a kernel language or the generated code reserves a word. @internal */
 export const isReserved = (word: string): boolean => reserved.has(word)

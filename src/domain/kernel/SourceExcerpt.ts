@@ -1,6 +1,6 @@
 /**
- * The lines of generated source that a compiler speaks of. A program knows only a kernel's body, but the compiler got
- * the whole generated source: so an error shows the line for each line number.
+ * The lines of generated source that a compiler's log names. A program knows only a kernel's body, but the compiler
+ * gets the whole generated source, so an error shows the line for each line number.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ const longestLine = 400
 /** Lines shown where the log names no line. */
 const mostLines = 24
 
-/** As compilers write places: `kernel.cl:10:14: error`, `1:10:14: error`, `17:14 error`, and `line 10` long ago. */
+/** How compilers write places: `kernel.cl:10:14: error`, `1:10:14: error`, `17:14 error`; old ones `line 10`. */
 const places: ReadonlyArray<RegExp> = [/(\d+):\d+:?\s+(?:fatal\s+)?error\b/g, /(\d+):\d+:/g, /\bline (\d+)/g]
 
 /** The numbers of the first lines that a log names, from 1, in their order in the source. */

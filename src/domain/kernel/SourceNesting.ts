@@ -1,6 +1,6 @@
 /**
- * How deep a kernel's source nests. Compilers parse it by recursion, and some end the process when their stack is used
- * up. So a source that is too deep must not reach them.
+ * How deep a kernel's source nests. Compilers parse recursively, and some abort the process when their stack overflows.
+ * So a source that nests too deep must not reach them.
  *
  * @internal
  */
@@ -11,7 +11,7 @@ export interface NestingCosts {
   readonly bracket: number
   /** An operator between or behind operands, a label, or a subscript. */
   readonly operator: number
-  /** A statement that contains another, as `if`, whether or not there are brackets round it. */
+  /** A statement that contains another, as `if`, with or without braces around it. */
   readonly control: number
 }
 
@@ -41,15 +41,15 @@ const introduces: ReadonlySet<string> = new Set([...control, "else", "return", "
 
 /** An open pair of brackets, or the whole source. */
 interface Frame {
-  /** Whether commas part it into elements, as an initialiser. */
+  /** Whether commas separate its elements, as in an initialiser. */
   readonly isList: boolean
-  /** Whether a statement stands behind it, as behind the condition of an `if`. */
+  /** Whether a statement follows it, as after the condition of an `if`. */
   readonly isHeader: boolean
   /** The depth that the statement or element itself adds so far. */
   own: number
-  /** The most that is nested in it. */
+  /** The deepest nesting in it. */
   nested: number
-  /** The most of those that have ended. */
+  /** The deepest nesting of its parts that have ended. */
   most: number
 }
 

@@ -1,5 +1,5 @@
 /**
- * What languages write alike, most of them: operators, conditions, and how those with bodies for one item reach elements.
+ * Syntax that most languages share: operators, conditions, and how bodies for one item access elements.
  *
  * @internal
  */
@@ -25,7 +25,7 @@ export const computing: { readonly [name in Operation]?: string } = {
   bitwiseXor: "^"
 }
 
-/** What counts the rounds of a walk. */
+/** The name of the loop counter. */
 export const rounds = "round__"
 
 /** Lines within braces, as most languages write them. */

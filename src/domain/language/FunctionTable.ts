@@ -1,5 +1,5 @@
 /**
- * The functions that a text calls: languages whose operations need some of their own put those before the kernel.
+ * The library functions that a text calls, which a language puts before the kernel.
  *
  * @internal
  */

@@ -1,12 +1,12 @@
 /**
- * The languages that kernels have bodies in. A backend brings its own: {@link Language} says what others must know of it, and a
- * {@link LanguageWriter} writes kernels that are made of expressions.
+ * The languages that kernels have bodies in. A backend brings its own: {@link Language} describes it to the rest of the
+ * library, and a {@link LanguageWriter} writes kernels made of expressions in it.
  *
  * @since 0.1.0
  */
 
 /**
- * What kernels must know of a language.
+ * What the library must know of a kernel language.
  *
  * **Example** (The language of a backend of your own)
  *
@@ -22,13 +22,13 @@
  * @since 0.1.0
  */
 export interface Language {
-  /** What a kernel's `body` and `preamble` in it are called. */
+  /** Its key in a kernel's `body` and `preamble`. */
   readonly id: string
-  /** What messages call it, as `WGSL`. */
+  /** Its name in messages, as `WGSL`. */
   readonly name: string
   /**
-   * What a body is. With `"items"` it is text: statements for one item, with its index `i`, the number of items `count` and the
-   * arguments by name. With `"ranges"` it is a function of JavaScript, which works through the items from one on to another.
+   * What a body is. With `"items"` it is text: statements for one item, with its index `i`, the number of items `count`
+   * and the arguments by name. With `"ranges"` it is a JavaScript function that works through a range of items.
    */
   readonly bodies: "items" | "ranges"
   /** Whether its writer has vectors of eight numbers: see `LanguageWriter.eights`. */

@@ -1,6 +1,6 @@
 /**
- * Writes kernels that are made of expressions in one language. Everything is text; names and literals are known to be harmless
- * when they come here.
+ * Writes kernels that are made of expressions in one language. Everything is text; callers have checked that names and
+ * literals are safe to insert.
  *
  * @since 0.1.0
  */
@@ -31,7 +31,7 @@ export interface KernelSource {
 }
 
 /**
- * An operation with the types of the operand that decides (of `where`, the second) and of the result.
+ * An operation with the types of its deciding operand (of `where`, the second) and of its result.
  *
  * @category models
  * @since 0.1.0
@@ -43,7 +43,7 @@ export interface UsedOperation {
 }
 
 /**
- * What the expressions of a kernel are made of, each once.
+ * What the expressions of a kernel use, each listed once.
  *
  * @category models
  * @since 0.1.0
@@ -62,14 +62,14 @@ export interface Used {
 export interface Statements {
   readonly name: string
   readonly args: ReadonlyArray<VectorArg | ScalarArg>
-  /** Those that are alike for all items. */
+  /** Statements that are the same for all items. */
   readonly before: ReadonlyArray<string>
-  /** Those for item `i`. */
+  /** Statements for item `i`. */
   readonly inside: ReadonlyArray<string>
 }
 
 /**
- * A position that begins somewhere and moves by a step, so many times; all of them named values of type u32.
+ * A position that starts at a value and advances by a step, a number of times; all are named values of type u32.
  *
  * @category models
  * @since 0.1.0
@@ -98,7 +98,7 @@ export interface Eights {
   readonly addProduct: (sums: string, one: string, eight: string) => string
   /** Stores eight sums as elements from an index on. */
   readonly store: (sums: string, vector: string, index: string, sum: DType, to: DType) => string
-  /** Stores sums as elements from an index on, leaving out the first ones, as many as `skipped` says. */
+  /** Stores sums as elements from an index on, without the first `skipped` ones. */
   readonly storeRest: (
     sums: ReadonlyArray<string>,
     skipped: string,
@@ -110,35 +110,35 @@ export interface Eights {
 }
 
 /**
- * What a language must say so that kernels can be made of expressions. It throws a GpuError for what it cannot say, which is
- * then the answer to a dispatch.
+ * Writes kernels of expressions in a language. It throws a GpuError for what the language cannot express, and the
+ * dispatch fails with it.
  *
  * @category models
  * @since 0.1.0
  */
 export interface LanguageWriter {
   readonly language: Language
-  /** Names that no argument of a kernel can have, beyond those that no kernel's argument has. */
+  /** Names that no argument of a kernel can have in this language, beyond those reserved in all languages. */
   readonly reserved?: ReadonlySet<string> | undefined
   /** Names a value: `let t__0: f32 = value;`. */
   readonly declare: (name: string, type: ExprType, value: string) => string
-  /** A number that the type holds exactly, or a truth value. */
+  /** A literal: a number that the type holds exactly, or a truth value. */
   readonly constant: (value: number | boolean, type: ExprType) => string
   /** The element of a vector at an index that is inside it. */
   readonly load: (vector: string, index: string, dtype: DType) => string
   /** The statement that stores a value. */
   readonly store: (vector: string, index: string, value: string, dtype: DType) => string
-  /** How the scalar argument is written. */
+  /** The scalar argument with that name. */
   readonly scalar: (name: string) => string
   /** An index counted from the start of a vector's view: with an offset, `index + x_offset`. */
   readonly viewIndex: (vector: string, index: string, withOffset: boolean) => string
-  /** The same for any index, the ones beyond the last element moved to it. */
+  /** The same for any index, clamped to the last element. */
   readonly clampedIndex: (vector: string, index: string, withOffset: boolean) => string
-  /** An operation on named values. `type` is that of the operand that decides (of `where`, the second). */
+  /** An operation on named values. `type` is that of the deciding operand (of `where`, the second). */
   readonly apply: (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType) => string
   /**
-   * A value as it is, in a way that the compiler cannot look through; none where the language keeps to the operations as
-   * they are written. `zero` is a u32 of which only the program knows that it is 0.
+   * Writes a value so that the compiler cannot optimise across it; left out where the language keeps operations as
+   * written. `zero` is a u32 that is 0, which the compiler cannot know.
    */
   readonly seal?: ((value: string, zero: string, type: ExprType) => string) | undefined
   /** An index computation modulo 2^32: `a + b * c`. */
@@ -148,9 +148,9 @@ export interface LanguageWriter {
   /** Names a value that changes: `var a__0: f32 = value;`. */
   readonly variable: (name: string, type: DType, value: string) => string
   readonly assign: (name: string, value: string) => string
-  /** Repeats lines for each position. Counts the rounds, for a position near 2^32 would move round to 0 and never meet an end. */
+  /** Repeats lines for each position. It counts the rounds, since a position near 2^32 would wrap to 0 and never reach an end. */
   readonly walk: (moves: Moves, lines: ReadonlyArray<string>) => ReadonlyArray<string>
-  /** Lines for where a named truth value is true, and for where it is false. */
+  /** Lines to run if a named truth value is true, and lines to run if it is false. */
   readonly when: (
     condition: string,
     lines: ReadonlyArray<string>,

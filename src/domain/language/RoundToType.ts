@@ -2,8 +2,8 @@ import { f16round, hostSupports } from "../data/DType.ts"
 import type { ExprType } from "./Operation.ts"
 
 /**
- * The number that a type holds in the place of another: the nearest one. Where the runtime has no f16 no device does, so
- * there it does not matter which.
+ * The number of a type that is nearest to another number. Without f16 in the runtime no device has f16, so its rounding
+ * does not matter there.
  *
  * @internal
  */

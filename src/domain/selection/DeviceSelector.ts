@@ -16,12 +16,12 @@
  *                                                \" is a quote and \\ a backslash
  * ```
  *
- * White space around parts does not count. A part that is left out is any. A number is always an index, never a part of
- * a name, and a name never an index: what does not fit selects nothing.
+ * White space around parts is ignored. A part that is left out matches anything. A number is always an index, never a
+ * part of a name, and a name is never an index: a part that matches nothing selects nothing.
  *
- * Where one device is wanted, the entries are tried in their order, and within an entry its devices, each name standing
- * for all that have it in the order of the list; the first that can be opened is taken. Where all are wanted, as for
- * tests, every device that fits is, once.
+ * Where one device is wanted, the entries are tried in order, and within an entry its devices; a name stands for all
+ * devices that have it, in the order of the list. The first that can be opened is taken. Where all are wanted, as for
+ * tests, every matching device is taken once.
  *
  * @see pyopencl.create_some_context (PYOPENCL_CTX), pyopencl.tools.pytest_generate_tests_for_pyopencl (PYOPENCL_TEST)
  * @since 0.1.0
@@ -57,8 +57,8 @@ const pyOpenClContext: SelectorSyntax.Dialect = {
 }
 
 /**
- * Reads a selection in the grammar of this module. What is wrong with it comes as InvalidRequest, whose message shows
- * the place with a caret and whose `position` is its offset in the text, in UTF-16 units.
+ * Reads a selection in the grammar of this module. A mistake is an InvalidRequest, whose message marks the place with a
+ * caret and whose `position` is its offset in the text, in UTF-16 units.
  *
  * **Example** (The first GPU by a vendor, else any adapter)
  *
@@ -124,8 +124,8 @@ export const parsePyOpenClTest = (text: string, options?: SourceOptions): Result
   parsed("PYOPENCL_TEST", text, options, pyOpenClTest)
 
 /**
- * Reads the variable PYOPENCL_CTX: `platform[:device[,device]]`. A part that is left out is any, where PyOpenCL takes
- * the first; of a list, the first that can be opened is taken, where PyOpenCL opens all.
+ * Reads the variable PYOPENCL_CTX: `platform[:device[,device]]`. A part that is left out matches anything, where
+ * PyOpenCL takes the first; of a list, the first that can be opened is taken, where PyOpenCL opens all.
  *
  * **Example** (A variable that is set already)
  *
@@ -145,8 +145,8 @@ export const parsePyOpenClContext = (text: string, options?: SourceOptions): Res
   parsed("PYOPENCL_CTX", text, options, pyOpenClContext)
 
 /**
- * Reads PyCUDA's variable CUDA_DEVICE, or the first line of its file: the number of a device, here of the platforms of
- * NVIDIA in OpenCL.
+ * Reads PyCUDA's variable CUDA_DEVICE, or the first line of its file: the number of a device, here on NVIDIA's OpenCL
+ * platforms.
  *
  * **Example** (The second device of the vendor)
  *
@@ -181,7 +181,7 @@ const cudaDevice = (text: string, options: SourceOptions | undefined): DeviceSel
 }
 
 /**
- * A selection as text, which `parse` makes the same selection of. Names that could be read otherwise stand in quotes.
+ * A selection as text, which `parse` reads back as the same selection. Names that could be misread are quoted.
  *
  * **Example** (Quoting)
  *
@@ -212,7 +212,7 @@ const formatPart = (part: Part): string => {
 
 /**
  * The selection of one listed device, by its indices. A platform without a device, or a backend without a platform, is
- * selected as such.
+ * selected as that.
  *
  * **Example** (What to write for a device)
  *
@@ -260,12 +260,12 @@ export interface Miss {
   readonly backend: string
   /** The part of the selection, in its grammar. */
   readonly selector: string
-  /** What there is instead. */
+  /** Why: what the machine has instead. */
   readonly why: string
 }
 
 /**
- * What a selection comes to.
+ * The result of a selection.
  *
  * @category models
  * @since 0.1.0
@@ -273,13 +273,13 @@ export interface Miss {
 export interface Selected {
   /** Usable devices, each once, in the order of the selection. */
   readonly devices: ReadonlyArray<ListedDevice>
-  /** What of the selection fits no usable device. */
+  /** The parts of the selection that match no usable device. */
   readonly misses: ReadonlyArray<Miss>
 }
 
 /**
- * The listed devices that a selection fits. An index out of range and a name that nothing has select nothing, and so
- * does a device that is there and cannot be used: `misses` says so.
+ * The listed devices that a selection matches. An index out of range, an unknown name, and a device that cannot be used
+ * select nothing: `misses` reports them.
  *
  * **Example** (From a list of one)
  *

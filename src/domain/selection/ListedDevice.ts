@@ -1,10 +1,10 @@
 /**
- * A device of this machine as a listing tells it, before anything is opened.
+ * A device of this machine as it is listed, before anything is opened.
  *
  * @since 0.1.0
  */
 /**
- * The backends of this package, in the order in which listings have them.
+ * The backends of this package, in the order of listings.
  *
  * **Example** (Asking each backend for something)
  *
@@ -29,7 +29,7 @@ export interface Named {
   /** Its place in the list that it belongs to, from 0: a platform's in the backend, a device's on the platform. */
   readonly index: number
   readonly name: string
-  /** Who made it, as the driver says; may be empty. */
+  /** The vendor, as the driver reports it; may be empty. */
   readonly vendor: string
 }
 
@@ -42,8 +42,8 @@ export interface Named {
 export type DeviceType = "gpu" | "cpu" | "accelerator" | "other"
 
 /**
- * One device; or, where there is none, why not: a backend that cannot be loaded has no platform, and a driver without a
- * device is a platform without one.
+ * One device, or an entry that says why there is none: a backend that cannot be loaded has no platform, and a driver
+ * without devices is a platform without a device.
  *
  * @category models
  * @since 0.1.0
@@ -56,10 +56,10 @@ export interface ListedDevice {
   readonly device: Named | undefined
   /** `undefined` where there is no device. */
   readonly type: DeviceType | undefined
-  /** The driver and its version, as it says; empty where there is no device. */
+  /** The driver and its version, as it reports them; empty where there is no device. */
   readonly driver: string
-  /** All memory of the device, where the backend tells it. */
+  /** All memory of the device, where the backend reports it. */
   readonly memoryBytes: number | undefined
-  /** Why it cannot be opened, or `undefined` when nothing is known against it. */
+  /** Why it cannot be opened, or `undefined` when no reason is known. */
   readonly unusable: string | undefined
 }

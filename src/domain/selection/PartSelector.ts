@@ -1,6 +1,4 @@
-/**
- * Selectors from the parts of what a program writes.
- */
+/** Selectors from what a program passes. */
 import type { GpuError } from "../GpuError.ts"
 import type { Part, Selection } from "./Selection.ts"
 import * as SelectorSyntax from "./SelectorSyntax.ts"
@@ -22,14 +20,10 @@ export const own: SelectorSyntax.Dialect = {
   quotes: true
 }
 
-/**
- * The platforms that PyCUDA's selections mean.
- */
+/** The platform that PyCUDA's selections refer to. */
 export const nvidia: Part = "nvidia"
 
-/**
- * A selection from its text, or as it is when it is one.
- */
+/** A selection from its text; a selection is returned as it is. */
 export const from = (
   selector: string | DeviceSelector,
   source: string,

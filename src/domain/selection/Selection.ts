@@ -1,5 +1,5 @@
 /**
- * What a selection of devices is.
+ * A selection of devices, as data.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ export type Selection = readonly [Entry, ...Array<Entry>]
 export type Part = number | string | undefined
 
 /**
- * The devices of one backend: those that one of `devices` fits, on the platforms that `platform` fits.
+ * The devices of one backend that one of `devices` matches, on the platforms that `platform` matches.
  *
  * @category models
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * Which listed devices one part of a selection fits, and what there is instead where none does.
+ * Which listed devices one part of a selection matches, or why none.
  *
  * @internal
  */
@@ -49,7 +49,7 @@ const countsOf = (devices: ReadonlyArray<WithDevice>): ReadonlyMap<number | unde
 const distinct = (platforms: ReadonlyArray<Named>): ReadonlyArray<Named> =>
   platforms.filter((platform, at) => platforms.findIndex(({ index }) => index === platform.index) === at)
 
-/** `count` is how many the list has that the item is of. */
+/** Whether a part matches an item; `count` is the length of the item's list. */
 const fits = (part: Part, item: Named, count: number): boolean => {
   if (part === undefined) return true
   if (typeof part === "string") return has(item.name, part) || has(item.vendor, part)
@@ -73,7 +73,7 @@ const are = (what: "platform" | "device", items: ReadonlyArray<Named>): string =
   }`
 }
 
-/** A name in the platform's place that is a device's. */
+/** Advice for a device's name in the place of a platform. */
 const advice = (wanted: Wanted, listed: ReadonlyArray<ListedDevice>, platforms: ReadonlyArray<Named>): string => {
   const { backend, platform } = wanted
   const isDevice = typeof platform === "string" && wanted.device === undefined &&

@@ -1,5 +1,5 @@
 /**
- * From the text of a selection to its entries, with the place of whatever is wrong.
+ * Parses the text of a selection, with the place of a mistake.
  *
  * @internal
  */
@@ -15,15 +15,15 @@ export interface Dialect {
   readonly form: string
   /** The backend of every entry, where entries do not name one. */
   readonly backend: string | undefined
-  /** What stands for `:`. */
+  /** Characters that mean `:`. */
   readonly colons: string
   /** Whether `;` separates entries; else there is one. */
   readonly entries: boolean
-  /** Whether a part in quotes is a name, whatever is in it, and `*` is any. */
+  /** Whether a quoted part is a name, whatever it contains, and `*` matches anything. */
   readonly quotes: boolean
 }
 
-/** What stands between two separators. */
+/** The text between two separators. */
 interface Word {
   readonly at: number
   readonly length: number
@@ -43,16 +43,16 @@ interface Words {
   readonly marks: Array<Mark>
 }
 
-/** A text under a name that errors have. */
+/** A text, with its name in errors. */
 interface Source {
   readonly name: string
   readonly text: string
   readonly dialect: Dialect
-  /** Those that there are. */
+  /** The names of the known backends. */
   readonly backends: ReadonlyArray<string>
 }
 
-/** The entries of a text, at least one. What is wrong is an InvalidRequest of `name`, with its position. */
+/** The entries of a text, at least one. A mistake is an InvalidRequest of `name`, with its position. */
 export const parse = (
   name: string,
   text: string,
@@ -67,10 +67,10 @@ export const parse = (
     return [first!, ...others]
   })
 
-/** More than any machine has devices to name. */
+/** Longer than a selection of all devices of any machine. */
 const longestText = 4096
 
-/** What is wrong with a text that is no selection at all by its length, as a file of something else. */
+/** The error of a text too long for a selection, as of a file with something else. */
 export const lengthProblem = (name: string, text: string): GpuError | undefined =>
   text.length <= longestText ? undefined : invalidRequest(
     name,
@@ -110,7 +110,7 @@ const marked = (text: string, at: number, length: number): string => {
   return `  ${before}${part}${after}\n  ${" ".repeat(widthOf(before))}${"^".repeat(Math.max(1, widthOf(part)))}`
 }
 
-/** Escapes of line breaks, tabs and their like would move the carets. What is replaced is one unit long each. */
+/** Replaces control characters by one character each, since escapes would move the carets. */
 const onOneLine = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, " ")
 
@@ -184,7 +184,7 @@ const partOf = (source: Source, word: Word): Part => {
       (source.dialect.quotes ? ", or a part of the name in quotes" : "")
     throw problem(source, at, length, `${line(text, 40)} is no index`, hint)
   }
-  // There is no -0 in lists.
+  // -0 is the index 0.
   return index === 0 ? 0 : index
 }
 

@@ -1,6 +1,6 @@
 /**
- * Taking in buffers, images and samplers that other code has made. It means the same on every backend that can: the object is of
- * this library until the scope closes, and stays the program's unless the program hands it over.
+ * Taking in buffers, images and samplers that other code has made. It means the same on every backend that supports it:
+ * the library uses the object until the scope closes, and the program keeps owning it unless it hands it over.
  *
  * @internal
  */
@@ -12,15 +12,13 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import { validated } from "../calls/Validated.ts"
 import { logged } from "../device/ReleaseInOrder.ts"
 
-/** What every adoption may say. */
+/** The options of every adoption. */
 export interface AdoptionOptions {
   readonly takeOver?: boolean | undefined
   readonly label?: string | undefined
 }
 
-/**
- * Adopts in one step, and gives back what that made when the scope closes.
- */
+/** Adopts an object in one step, and releases what the adoption made when the scope closes. */
 export const acquire = <A, Options extends AdoptionOptions>(
   operation: string,
   status: DeviceStatus,

@@ -1,5 +1,5 @@
 /**
- * A backend as the choice of a device sees it.
+ * A backend as device selection sees it.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ import type { Services } from "./Device.ts"
 export interface OpenOptions extends Schema.Schema.Type<typeof OpenOptions> {}
 
 /**
- * Of {@link OpenOptions}.
+ * The schema of {@link OpenOptions}.
  *
  * @category models
  * @since 0.1.0
@@ -45,15 +45,18 @@ export const OpenOptions = Schema.Struct({
 export interface Backend {
   /** As `DeviceInfo.backend`, and as selections name it: small letters and digits, beginning with a letter. */
   readonly name: string
-  /** Its devices, and what it has in their place. Fails when the backend cannot be loaded. */
+  /** Its devices, and entries for those that cannot be opened. Fails when the backend cannot be loaded. */
   readonly list: Effect.Effect<ReadonlyArray<ListedDevice>, GpuError>
-  /** When a device is tried where nobody chose: the smallest number first, and not at all without a number. */
+  /**
+   * The order in which devices are tried when the program selects none: smallest number first. A device without a
+   * number is never tried.
+   */
   readonly rank: (device: ListedDevice) => number | undefined
   /** A layer that opens this very device, or fails. */
   readonly open: (device: ListedDevice, options: OpenOptions) => Layer.Layer<Services, GpuError>
   /**
-   * What the driver tells beyond `DeviceInfo`, for people: it is asked with everything that `open` provides. The command
-   * `effect-gpu-pool devices --verbose` shows it.
+   * What the driver reports beyond `DeviceInfo`, for people to read. It runs with everything that `open` provides. The
+   * command `effect-gpu-pool devices --verbose` shows it.
    */
   readonly facts?: Effect.Effect<DriverFacts, GpuError, Services> | undefined
 }

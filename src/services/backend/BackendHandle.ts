@@ -1,6 +1,7 @@
 /**
- * What a backend's own modules know of an open device, found by what the backend's service shows of it: so a service that is
- * provided elsewhere, or spread with some of its members replaced, still leads to it, and programs cannot look into it.
+ * What a backend's own modules know of an open device, looked up by an object that the backend's service exposes. So a
+ * service that is provided elsewhere, or spread with some members replaced, still leads to it, and programs cannot look
+ * into it.
  *
  * @internal
  */
@@ -8,7 +9,7 @@
 export class BackendHandle<Shown extends object, OpenedDevice> {
   readonly #opened = new WeakMap<Shown, OpenedDevice>()
 
-  /** `shown` belongs to one opening alone. */
+  /** `shown` must belong to one opening of a device. */
   add(shown: Shown, opened: OpenedDevice): void {
     this.#opened.set(shown, opened)
   }

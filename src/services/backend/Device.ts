@@ -1,6 +1,6 @@
 /**
- * All services of one open device, from what its backend gives. Every rule is checked in them, before a driver sees anything: so
- * each is written once, for all backends.
+ * All services of one open device, from what its backend gives. They check every rule before a driver is called, so
+ * each rule is written once for all backends.
  *
  * @since 0.1.0
  */
@@ -44,7 +44,7 @@ export interface Drivers {
   readonly images: ImageDriver["Service"]
   /** How the program opens further queues; a backend without it has one queue for each device. @internal */
   readonly openQueue?: FurtherQueues.OpenQueue
-  /** Who wants to know how long kernels run. @internal */
+  /** Measures how long kernels run, where a program asks for it. @internal */
   readonly kernelTimes?: KernelTimes | undefined
 }
 
@@ -79,7 +79,7 @@ export const fromDrivers = (drivers: Drivers): Context.Context<Services> =>
     Context.merge(onQueue(drivers, undefined))
   )
 
-/** The services of one queue, and those of the backend that name it. */
+/** The services of one queue, with the backend's own. */
 const onQueue = (
   drivers: Drivers,
   label: string | undefined,
@@ -142,7 +142,7 @@ const imageOperations = [
   "largest"
 ] as const
 
-/** Programs can ask the device itself for a buffer, with any values. */
+/** Programs can call the device's `createBuffer` themselves, so its arguments are checked here. */
 const checkedDevice = (device: DeviceContext["Service"]): DeviceContext["Service"] => {
   const { createFromHost, createRegionUnsafe, destroyBufferUnsafe, driverObjects, info, status } = device
   return {

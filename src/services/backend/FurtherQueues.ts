@@ -19,7 +19,7 @@ import { queueClosed } from "../device/queues/ClosedQueue.ts"
 export interface FurtherDrivers {
   readonly queue: QueueDriver["Service"]
   readonly images: ImageDriver["Service"]
-  /** Services of the backend's own that name the queue. */
+  /** Services of the backend that belong to the queue. */
   readonly own?: Context.Context<never> | undefined
 }
 
@@ -30,8 +30,8 @@ export type OpenQueue = (
 ) => Effect.Effect<FurtherDrivers, GpuError, Scope.Scope>
 
 /**
- * The same, where the queues also end with their layer, before the device does: the layer's close waits for those as well that are
- * closing already, and for those that a fiber is opening just now, which may have given way to others before it asked the driver.
+ * The same, where the queues also close with their layer, before the device does. The layer also waits for queues that
+ * are already closing, and for those that a fiber is just opening, whose driver call may not have begun.
  */
 export const within = (open: OpenQueue): Effect.Effect<OpenQueue, never, Scope.Scope> =>
   Effect.gen(function*() {
@@ -52,7 +52,7 @@ export const within = (open: OpenQueue): Effect.Effect<OpenQueue, never, Scope.S
             Effect.sync(() => queues.delete(close))
           )
         )
-        // In the step that has looked whether the layer closes, so that its close finds this one.
+        // In the step that checked `isClosing`, so that a closing layer finds this queue.
         queues.add(close)
         return Effect.gen(function*() {
           const drivers = yield* Effect.exit(Scope.provide(open(label, status), own))
@@ -73,7 +73,10 @@ const once = (effect: Effect.Effect<void>): Effect.Effect<void> => {
   })
 }
 
-/** The drivers of a new queue, which begins after everything that is recorded on the others; and the device as it sees it. */
+/**
+ * The drivers of a new queue, which begins after everything that is recorded on the others; and the device with the
+ * queue's own status.
+ */
 export const open = (
   device: DeviceContext["Service"],
   openQueue: OpenQueue,

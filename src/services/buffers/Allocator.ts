@@ -45,17 +45,18 @@ export interface AllocateOptions {
  *
  * An allocator obeys these rules, and `Conformance.allocator` of `@effect-gpu-pool/testing` checks them:
  *
- * - size: it gives at least the bytes that it was asked for, and for 0 bytes always a buffer of 0, which takes no memory;
+ * - size: it gives at least the bytes that it was asked for, and for 0 bytes always a buffer of 0, which takes no
+ * memory;
  * - usage: it gives exactly the usage that it was asked for;
- * - owner: it gives no memory again that it did not get back, and nobody else writes to that;
+ * - owner: it gives out no memory that was not freed, and nobody else writes to memory that it has given out;
  * - alive: what it gives is of its own device, and lives until `freeUnsafe` gets it back;
- * - order: commands that were recorded before `freeUnsafe` do their work;
- * - once: it gives each buffer back once, to the device or to the allocator below;
- * - return: it has given back everything when its layer has closed;
+ * - order: commands that were recorded before `freeUnsafe` still run;
+ * - once: it frees each buffer once, on the device or the allocator below;
+ * - return: it has freed everything when its layer has closed;
  * - answer: it fails with a GpuError, and neither dies nor throws.
  *
- * So it may keep buffers and give them again, give more bytes, and refuse. docs/pool.md has more of it, and an example that
- * keeps a spare.
+ * So it may keep buffers and give them out again, give more bytes, and refuse. docs/pool.md says more, with an example
+ * that keeps a spare.
  *
  * **Example** (Logging what the driver is asked for)
  *
@@ -87,14 +88,17 @@ export class Allocator extends Context.Service<Allocator, {
   readonly allocate: (bytes: number, options?: AllocateOptions) => Effect.Effect<DeviceBuffer, GpuError>
   /**
    * Frees a buffer when called, in queue order: it submits the recorded commands that use the buffer first. It returns
-   * an Exit, so that finalizers and pools can act on it in the same step.
+   * an Exit, so that finalizers and pools can act on it synchronously.
    */
   readonly freeUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
   /** Waits until the driver really has the freed memory back. */
   readonly reclaim: Effect.Effect<void, GpuError>
   /** Whether a successful `allocate` proves that the memory exists. */
   readonly immediate: boolean
-  /** The limits that its buffers count to. Pools hear of each other by them: a decorator passes them on. */
+  /**
+   * The limits that its buffers count against. Pools find the others on a shared limit through it, so a decorator must
+   * pass it on.
+   */
   readonly limits?: ReadonlyArray<object>
 }>()("effect-gpu-pool/Allocator") {}
 
@@ -139,7 +143,9 @@ const make = (immediate: boolean) =>
     })
   })
 
-/** Fresh, or a program with two devices would get the allocator of the first one for both: layers are built once. */
+/**
+ * Fresh, since a layer is built once: else a program with two devices would get the allocator of the first for both.
+ */
 const layer = (immediate: boolean) => Layer.fresh(Layer.effect(Allocator, make(immediate)))
 
 /**

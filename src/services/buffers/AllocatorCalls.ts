@@ -1,6 +1,5 @@
 /**
- * How the library calls an allocator, which may be anybody's: one that keeps buffers gives them to their next owners as they
- * are.
+ * How the library calls an allocator. It may be the program's, and may give out kept buffers again as they are.
  *
  * @internal
  */
@@ -24,8 +23,9 @@ export const freeOf = (allocator: Allocating<never>, buffer: DeviceBuffer): Exit
 }
 
 /**
- * Allocates memory that may be used. Memory that may not exist, or which others can reach, is put aside until the allocator
- * has given another one, and then freed: it would give the same again. What is put aside is in no pool's limit, so it is little.
+ * Allocates memory that is safe to lease. A buffer whose memory may not exist, or which others can reach, is kept until
+ * the allocator has given another, since it would give the same again, and freed then. Such buffers count against no
+ * limit of a pool, so there are few: at most `most`.
  */
 export const allocateFrom = <Options>(
   allocator: Allocating<Options>,

@@ -1,9 +1,9 @@
 /**
- * The one place where a buffer gives its device memory. {@link use} is the step of every recorded command: it checks that the
- * buffer can be used for that now, and answers the memory, which the driver notes as used when it records the command. What is to
- * happen before memory is used, as bringing back what was moved away, happens here.
+ * The one place that gives out the device memory of a buffer. Every recorded command calls {@link use}: it checks that
+ * the buffer can be used now, and returns its memory, which the driver notes as used when it records the command. Work
+ * that must happen before memory is used, as restoring spilled memory, belongs here.
  *
- * The check and what relies on it are in one synchronous step.
+ * Call it in the synchronous step that uses the memory.
  *
  * @internal
  */
@@ -25,8 +25,8 @@ export interface Device {
 }
 
 /**
- * For what is no command, as a handle or a mapping: the memory, nothing for a buffer of 0 bytes, or why there is none. `access` is
- * what the program itself does with it, if anything.
+ * The memory of a buffer for a use that is no command, as a handle or a mapping; `undefined` for a buffer of 0 bytes,
+ * or why it cannot be used. `access` is what the program itself does with it, if anything.
  */
 export const of = (
   operation: string,
@@ -43,8 +43,8 @@ export const some = (operation: string, buffer: BufferLike.BufferLike, device: D
   of(operation, buffer, device) ?? BufferProblems.noMemory(operation)
 
 /**
- * For a command that needs `usage`; `host` is what the program itself does with the bytes by it, if anything. Throws the error of
- * memory that cannot be used, as `valid` does.
+ * The memory of a buffer for a command that needs `usage`; `host` is the access of the program itself by that command,
+ * if any. Throws the error of memory that cannot be used, as `valid` does.
  */
 export const use = (
   operation: string,

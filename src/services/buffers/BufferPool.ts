@@ -47,7 +47,7 @@ export type { AllocateOptions } from "./Allocator.ts"
 export type { PooledBuffer } from "./PooledBuffer.ts"
 
 /**
- * What one request for a buffer may say.
+ * The options of one request for a buffer.
  *
  * @category models
  * @since 0.1.0
@@ -193,7 +193,7 @@ export const make = (
 
 type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">
 
-/** With `maxBytes` it is one of several pools on a memory. */
+/** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
 const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
     const { info } = yield* DeviceContext
@@ -341,7 +341,7 @@ export const layer = (
   Layer.provide(layerNoDeps(options), Allocator.layerImmediate)
 
 /**
- * How a pool of buffers behaves that shares a `DeviceMemory`: what concerns the blocks themselves, the memory says.
+ * How a pool of buffers on a shared `DeviceMemory` behaves: options for the blocks themselves belong to the memory.
  *
  * **Example** (Never more than half of the memory for buffers)
  *
@@ -519,9 +519,9 @@ export const stats: Accessors.OfPool<BufferPool, Pool>["stats"] = BoundAccessors
 export const freeHeld: Accessors.OfPool<BufferPool, Pool>["freeHeld"] = BoundAccessors.freeHeld(BufferPool)
 
 /**
- * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
- * used count for the first one. On a device with one queue these are all held blocks. Errors as {@link freeHeld}, and InvalidRequest
- * for a value that is no queue of the pool's device.
+ * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; blocks that
+ * no queue has used count for the first queue. On a device with one queue these are all held blocks. Errors as {@link
+ * freeHeld}, and InvalidRequest for a value that is no queue of the pool's device.
  *
  * **Example** (Giving back what a job on its own queue has left)
  *
@@ -541,8 +541,8 @@ export const freeHeld: Accessors.OfPool<BufferPool, Pool>["freeHeld"] = BoundAcc
 export const freeHeldOf: Accessors.OfPool<BufferPool, Pool>["freeHeldOf"] = BoundAccessors.freeHeldOf(BufferPool)
 
 /**
- * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
- * with InvalidRequest for a value that is no queue of the pool's device.
+ * The pool's counters for one queue of its device: held blocks, and how many leases of the queue had to wait for
+ * another queue. Fails with InvalidRequest for a value that is no queue of the pool's device.
  *
  * **Example** (How often a queue waits for the others)
  *
@@ -603,8 +603,8 @@ export const resumeHolding: Accessors.OfPool<BufferPool, Pool>["resumeHolding"] 
 
 /**
  * Gives held blocks back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
- * nothing is held; waits until the driver has them. They go in the order of the pool's `eviction`, and less than one block
- * too much. Errors as {@link freeHeld}, and InvalidRequest for what is no size.
+ * nothing is held; waits until the driver has them. It frees them in the order of the pool's `eviction`, and overshoots
+ * by less than one block. Errors as {@link freeHeld}, and InvalidRequest for an invalid size.
  *
  * **Example** (Making room for somebody else)
  *
@@ -631,8 +631,8 @@ export const trimTo: Accessors.OfPool<BufferPool, Pool>["trimTo"] = BoundAccesso
  * until enough of them have ended, the pool frees released blocks and leases no other block. Waiting requests that can
  * never fit any more fail with LimitExceeded. A higher limit serves those that fit now. `{}` is the device's default.
  *
- * Fails with InvalidRequest for a value that is no limit, Unsupported for a share of memory that the device does not
- * report, and as {@link freeHeld}.
+ * Fails with InvalidRequest for an invalid limit, Unsupported for a share of memory that the device does not report,
+ * and as {@link freeHeld}.
  *
  * **Example** (Leaving memory to a game that starts)
  *
@@ -695,14 +695,13 @@ export const holders: Accessors.OfPool<BufferPool, Pool>["holders"] = BoundAcces
  * Registers a handler until the scope closes: an effect that frees memory when it has run out, as by dropping a cache
  * or moving buffers to the host. The pool asks handlers one at a time, in the order of their registration, after
  * eviction did not help and before a request waits or fails. A handler that answers `true` has freed something, and the
- * request tries again. After `false`, or when no memory came back but what handlers took themselves, the pool asks the
+ * request tries again. After `false`, or when the handler freed only memory that it had taken itself, the pool asks the
  * next handler. When a handler fails or dies, so does the request. Whatever ends the request interrupts the handler:
  * put steps that belong together into `Effect.uninterruptible`.
  *
  * Under a budget the handler runs when that budget is exhausted.
  *
- * A request that a handler itself makes asks no handlers and does not wait. Fails with InvalidRequest for a value that
- * is no function.
+ * A request that a handler itself makes asks no handlers and does not wait.
  *
  * **Example** (A cache that gives way)
  *
@@ -750,8 +749,8 @@ export const onOutOfMemory: Accessors.OfPool<BufferPool, Pool>["onOutOfMemory"] 
 export const budget: Accessors.OfPool<BufferPool, Pool>["budget"] = BoundAccessors.budget(BufferPool)
 
 /**
- * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
- * the pool around it.
+ * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of the
+ * pool around it.
  *
  * **Details**
  *
@@ -760,7 +759,7 @@ export const budget: Accessors.OfPool<BufferPool, Pool>["budget"] = BoundAccesso
  * A budget counts the capacity of active leases and of requests under way, not of held blocks. A lease is charged to
  * its budget until it ends, also when it was transferred. A request over the budget fails with LimitExceeded if it can
  * never fit; else it waits or fails as the options say, or as the pool does. Requests wait for a budget in the budget's
- * own line, so they do not stop others from using the pool. `stats`, `setLimit`, `maxBytes`, `holders` and
+ * own wait queue, so they do not stop others from using the pool. `stats`, `setLimit`, `maxBytes`, `holders` and
  * `onOutOfMemory` under it concern the budget; `freeHeld`, `trimTo`, `stopHolding` and `resumeHolding` the pool.
  *
  * **Gotchas**
@@ -768,8 +767,8 @@ export const budget: Accessors.OfPool<BufferPool, Pool>["budget"] = BoundAccesso
  * Programs that each have a lease and wait for another one can fill a budget and wait for each other, until the pool
  * fails one of them. Let them {@link reserve} what they need, or ask for all leases at once with {@link allocateAll}.
  *
- * Fails with InvalidRequest for a value that is no limit and for a budget within 256 others, and with Unsupported for a share of
- * memory that the device does not report.
+ * Fails with InvalidRequest for an invalid limit and for a budget within 256 others, and with Unsupported for a share
+ * of memory that the device does not report.
  *
  * **Example** (A tenant with a share of its own)
  *
@@ -790,29 +789,30 @@ export const budget: Accessors.OfPool<BufferPool, Pool>["budget"] = BoundAccesso
 export const withBudget: Accessors.OfPool<BufferPool, Pool>["withBudget"] = BoundAccessors.withBudget(BufferPool)
 
 /**
- * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
- * its requests together stay within these bytes, they go past every wait queue and never wait. Bytes that its leases give
- * back are reserved for it again, until the effect ends. Leases that outlive it stay.
+ * Waits until `bytes` (or "64 MiB", or "25%") are free, reserves them for an effect, and then runs it. As long as the
+ * effect's requests together stay within these bytes, they bypass every wait queue. Bytes that its leases release are
+ * reserved for it again, until the effect ends. Leases that outlive it stay.
  *
  * A program that has one lease and waits for another can wait for a program that does the same. With a reservation it
  * waits only before it has any lease: programs whose reservations each fit the limit all end.
  *
  * **Details**
  *
- * - It waits in the pool's wait queue, and in those of the budgets around it, unless `onExhausted: "fail"` is said. `waitAtMost`
- *   bounds that time: the answer is then OutOfMemory, as for a server that turns a request away.
+ * - It waits in the pool's wait queue, and in those of the budgets around it, unless `onExhausted` is `"fail"`.
+ *   `waitAtMost` bounds that time: the request then fails with OutOfMemory, so a server can reject it.
  * - Bytes are counted as requested, each size rounded up to the device's granularity (4 on WebGPU). A larger block is
- *   taken only where nothing else is reserved for.
+ *   taken only from bytes that are not reserved.
  * - A request beyond what is left takes the rest of the reservation and asks the pool for the difference, as any other
  *   request: it may wait.
- * - It nests: in a reservation it draws from that one first, and in a budget it is charged to the budget whole.
+ * - It nests: a reservation within a reservation draws from the outer one first; within a budget all of it is charged
+ * to the budget.
  * - Where pools share a `DeviceMemory`, the effect's images and staging memory draw from it too. Their pools' own
  *   limits hold besides.
- * - It sets bytes of the limit aside, and no blocks: held blocks are evicted as they are asked for. Where the driver has
- *   less memory than the limit says, or a pool has no limit on a device that does not report its memory (WebGPU), nothing
- *   is certain: give the pool `maxBytes`.
+ * - It reserves bytes of the limit, not blocks: held blocks are evicted when the bytes are requested. Where the driver
+ *   has less memory than the limit says, or a pool has no limit on a device that does not report its memory (WebGPU),
+ *   nothing is certain: give the pool `maxBytes`.
  *
- * Fails with InvalidRequest for what is no size, LimitExceeded for more than the limit of the pool or of a budget,
+ * Fails with InvalidRequest for an invalid size, LimitExceeded for more than the limit of the pool or of a budget,
  * OutOfMemory, Released, DeviceLost.
  *
  * **Example** (Sixteen jobs that each need two buffers at the same time, in room for two jobs)
@@ -840,12 +840,12 @@ export const withBudget: Accessors.OfPool<BufferPool, Pool>["withBudget"] = Boun
 export const reserve: Accessors.OfPool<BufferPool, Pool>["reserve"] = BoundAccessors.reserve(BufferPool)
 
 /**
- * Runs an effect that does not know beforehand how much memory it needs. One such effect runs at a time on a pool, in
- * the order in which they asked. So no two of them have memory and wait for each other. Together with effects that
- * {@link reserve} what they need they all end, as long as each fits the limit beside all other leases.
+ * Runs an effect that does not know beforehand how much memory it needs. A pool runs one such effect at a time, in the
+ * order of their calls, so no two of them have memory and wait for each other. Together with effects that {@link
+ * reserve} what they need they all end, as long as each fits the limit beside all other leases.
  *
  * In a pool or budget whose requests fail instead of waiting it runs at once, and so it does inside a reservation or
- * another turn. `waitAtMost` of the pool bounds how long it waits for its turn.
+ * another exclusive section. `waitAtMost` of the pool bounds how long it waits for its section.
  *
  * Fails with OutOfMemory (when the time is over, or in a deadlock with other effects that have memory), Released,
  * DeviceLost.

@@ -23,7 +23,7 @@ import type { Allocator } from "./Allocator.ts"
 import { allocateFrom, freeOf } from "./AllocatorCalls.ts"
 import { PooledBuffer } from "./PooledBuffer.ts"
 
-/** Every usage is below it. */
+/** Greater than every usage. */
 const usages = 2 ** 16
 
 export interface BufferSourceOptions {
@@ -32,7 +32,7 @@ export interface BufferSourceOptions {
   readonly limits: DeviceLimits
   readonly sizePolicy: SizePolicy.SizePolicy
   readonly maxBytes: number
-  /** Around its memory, of the allocator. */
+  /** The limits of the allocator around the pool's memory. */
   readonly around: Around | undefined
   readonly clears: boolean
 }
@@ -47,7 +47,7 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   readonly largest: number
   readonly borrows: boolean
   readonly clears: boolean
-  /** A pool that clears its blocks fills them itself. */
+  /** Usage flags that the pool adds: one that clears its blocks fills them itself. */
   protected readonly added: BufferUsage.BufferUsage
   readonly reclaim: Effect.Effect<void, GpuError>
   blockSize: (size: number) => number
@@ -136,7 +136,7 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   }
 }
 
-/** The settings that a pool of buffers adds. */
+/** The settings of a pool of buffers, beyond those of every pool. */
 export const policyOf = (
   { sizePolicy = SizePolicy.defaultPolicy }: { readonly sizePolicy?: SizePolicy.SizePolicy | undefined }
 ): Pick<BufferSourceOptions, "sizePolicy"> => ({ sizePolicy })

@@ -5,7 +5,7 @@ import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type * as BufferLike from "./BufferLike.ts"
 import { PooledBuffer } from "./PooledBuffer.ts"
 
-/** The lease under a sub-region, for sub-regions of it. */
+/** The lease under each sub-region, for sub-regions of sub-regions. */
 export const leases = new WeakMap<DeviceBuffer, PooledBuffer>()
 
 /**

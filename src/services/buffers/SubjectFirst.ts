@@ -1,6 +1,6 @@
 /**
- * Functions made by `dual` take their subject first or last, and may leave out options at the end: as those of Effect that have options,
- * they know by its type whether a call begins with the subject.
+ * Functions made by `dual` take their subject first or last, and may leave out options at the end. So they tell by the
+ * type of the first argument whether a call begins with the subject, as Effect's functions with options do.
  *
  * @internal
  */
@@ -10,10 +10,10 @@ import { dual } from "effect/Function"
 import * as CallSite from "../calls/CallPlaces.ts"
 import { isBufferLike } from "./BufferLike.ts"
 
-/** For functions on a buffer: without it a call begins with something else. */
+/** For functions on a buffer: whether the call is data-first. */
 export const bufferFirst = (args: ArrayLike<unknown>): boolean => isBufferLike(args[0])
 
-/** For functions from one buffer to another: a call that leaves out the first one has no second one. */
+/** For functions from one buffer to another: a data-first call has two buffers. */
 export const bothBuffers = (args: ArrayLike<unknown>): boolean => isBufferLike(args[1])
 
 type Method = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknown, unknown>

@@ -5,17 +5,17 @@ import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
 import { isLibrary } from "../../domain/ErrorStack.ts"
 
-/** Whether calls in this context look where they stand. */
+/** Whether calls in this context record their place. */
 const Tracking = Context.Reference<boolean>("effect-gpu-pool/CallSite/Tracking", { defaultValue: () => false })
 
 /**
- * What looks at the stack, once the process has ever tracked. Until then a call costs the check of one variable instead of a
- * search in the fiber's context, which is a twentieth of a lease; and a bundle that never tracks has none of it.
+ * Reads the stack; set at the first `track` of the process. Until then a call checks one variable instead of searching
+ * the fiber's context, which would cost a twentieth of a lease. Bundles that never track leave the code out.
  */
 let look: ((entry: Entry) => string | undefined) | undefined
 
 /**
- * Runs an effect in which calls find out where in the program they stand. Pools and allocators keep the places: errors
+ * Runs an effect whose calls record where in the program they were made. Pools and allocators keep the places: errors
  * and `BufferPool.holders` name those of the largest holders, `TrackingAllocator.outstanding` those of what was not
  * freed. It costs microseconds per call, in this effect and the fibers that it starts, and nothing elsewhere.
  *
@@ -58,11 +58,12 @@ export interface Located {
 }
 
 /**
- * The options of a call with its place. They stay as they are while that is not tracked, when they name one, and where
- * the stack does not tell.
+ * Adds the place of the call to its options. It returns the options unchanged while calls are not tracked, when they
+ * have a `callSite`, and when the stack shows no frame of the program.
  *
- * `entry` is the function by which the caller came in. It matters only in a bundle, where files no longer tell whose code
- * a frame is; for an effect of ours that was made before it was tracked, the place is then one of ours.
+ * `entry` is the public function that the program called. It matters only in a bundle, where files do not tell the
+ * library's frames from the program's. There, for an effect of the library that was made before tracking began, the
+ * place is one of the library's.
  *
  * @internal
  */
@@ -75,7 +76,7 @@ export const locate = <Options extends Located>(
   return callSite === undefined ? options : { ...options, callSite }
 }
 
-/** The effect of a call whose errors name its place, while that is tracked, as those of a function of `Effect.fn` do. @internal */
+/** Adds the place of the call to the stacks of its errors while calls are tracked, as `Effect.fn` does. @internal */
 export const framed = <A, E, R>(effect: Effect.Effect<A, E, R>, name: string, entry: Entry): Effect.Effect<A, E, R> => {
   const callSite = isTracked() ? look?.(entry) : undefined
   if (callSite === undefined) return effect
@@ -86,7 +87,7 @@ export const framed = <A, E, R>(effect: Effect.Effect<A, E, R>, name: string, en
   )
 }
 
-/** Made when there is a place to note, since looking for a lease in vain is a thirtieth of it. */
+/** Made with the first place to note, since a lookup in an empty map costs a thirtieth of a lease. */
 let places: WeakMap<object, string> | undefined
 
 /**
@@ -100,14 +101,14 @@ export const note = (object: object, callSite: string | undefined): void => {
 }
 
 /**
- * What was noted of it.
+ * The place noted for a lease or buffer.
  *
  * @category functions
  * @since 0.1.0
  */
 export const of = (object: object): string | undefined => places?.get(object)
 
-/** As far as engines go that have these; types of browsers and of Node disagree. */
+/** The parts of V8's stack API that are used; the types of browsers and of Node disagree. */
 interface StackCapture {
   stackTraceLimit?: number
   captureStackTrace?: (target: object, below?: Entry) => void

@@ -1,5 +1,5 @@
 /**
- * A driver call that goes on when the fiber that asked for it is interrupted: pools use it for misses.
+ * A driver call that continues when the fiber that asked for it is interrupted: pools use it for misses.
  *
  * @internal
  */
@@ -9,9 +9,8 @@ import type * as Fiber from "effect/Fiber"
 
 /**
  * Runs a call on a fiber of its own, kept in `inFlight` meanwhile. `settle` is called exactly once, in the step in
- * which the call ends, and learns whether a fiber still waits for it. The fiber that asked then runs the effect that
- * `settle` returns. The call starts in this step, so nothing that the caller passes to it can get lost between two
- * steps.
+ * which the call ends; `awaited` says whether the asking fiber still waits. That fiber then runs the effect that
+ * `settle` returns. The call starts synchronously, so an interruption cannot lose what the caller passes to it.
  */
 export const onOwnFiber = <A, E, B, E2>(
   asker: Fiber.Fiber<unknown, unknown>,

@@ -12,8 +12,8 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import { validated } from "./Validated.ts"
 
 /**
- * Options of a layer from configuration: one for all, or a configuration or a value for each; or the name under which `Config` has
- * all that can be written as text, each by its own name, as `pool` of `pool_maxBytes`.
+ * Options of a layer from configuration: one `Config` for all, or a `Config` or a value for each; or a prefix, under
+ * which `Config` reads each option that can be written as text, as `pool` for `pool_maxBytes`.
  *
  * @category models
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * Parts of the library that load at their first use, so that a page does not load parts that its program never uses.
+ * Parts of the library that load at their first use, so that a page never loads parts that its program does not use.
  *
  * @since 0.1.0
  */
@@ -37,7 +37,7 @@ export class LazyModule<A> {
     return this.#found()
   }
 
-  /** Calls `next` with the part; once it is loaded, in the same step. */
+  /** Calls `next` with the part: synchronously if it is loaded, else after loading it. */
   use<B, E, R>(next: (part: A) => Effect.Effect<B, E, R>): Effect.Effect<B, E | GpuError, R> {
     const found = this.#found()
     return found === undefined ? Effect.flatMap(this.#load, next) : next(found)
@@ -53,13 +53,16 @@ export class LazyModule<A> {
     }, Effect.map(this.#load, makeOnce))
   }
 
-  /** Members of a service whose arguments other members have made, so the service is already loaded. */
+  /**
+   * Members that are called synchronously. The part must be loaded: their arguments come from members that have loaded
+   * it.
+   */
   calls<N extends keyof A>(names: ReadonlyArray<N>): Pick<A, N> {
     const member = (name: N): Call => (...args) => (this.#found()![name] as Call)(...args)
     return Object.fromEntries(names.map((name) => [name, member(name)])) as Pick<A, N>
   }
 
-  /** Members of a service whose first call loads it. */
+  /** Members that return effects: the first call loads the part. */
   effects<N extends EffectsOf<A>>(names: ReadonlyArray<N>): Pick<A, N> {
     const member = (name: N): Method => (...args) => this.use((part) => (part[name] as Method)(...args))
     return Object.fromEntries(names.map((name) => [name, member(name)])) as Pick<A, N>

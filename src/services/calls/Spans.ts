@@ -7,13 +7,13 @@ import * as Effect from "effect/Effect"
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** What is unknown is left out: a tracer would write it as text. */
+/** Leaves out undefined attributes, which a tracer would write as text. */
 const known = (attributes: Attributes): Record<string, unknown> =>
   Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
 
 /**
- * An effect in a span, where its fiber has a tracer: programs without one pay for no span that nobody sees. `ended` adds
- * attributes of what came of the effect.
+ * Runs an effect in a span if its fiber has a tracer; else there is no span to pay for. `ended` adds attributes of the
+ * result.
  */
 export const inSpan = <A, E, R>(
   effect: Effect.Effect<A, E, R>,

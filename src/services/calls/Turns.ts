@@ -1,16 +1,16 @@
 /**
- * When a backend continues work outside of fibers: at the end of this task of the event loop, or in a later task. A
- * backend without a driver takes these functions from its context. The key is that of npm `effect-schedules`, which
- * controls them while it explores the schedules of a program.
+ * When a backend continues work outside of fibers: in a microtask, or in a later task of the event loop. A backend
+ * without a driver takes these functions from its context. The key is that of npm `effect-schedules`, which controls
+ * them while it explores the schedules of a program.
  *
  * @internal
  */
 import * as Context from "effect/Context"
 
 export interface TurnsShape {
-  /** Runs the task when the current turn has nothing else to do. */
+  /** Runs `task` as a microtask. */
   readonly atEnd: (task: () => void) => void
-  /** Runs the task after other work of the event loop. */
+  /** Runs `task` in a later task of the event loop. */
   readonly next: (task: () => void) => void
 }
 

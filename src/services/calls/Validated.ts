@@ -9,7 +9,7 @@ import { attempt } from "../../domain/arguments/ArgumentProblem.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 
 /**
- * Suspends `step`, which fails with an error that it returns, or with which a check of it ends.
+ * Suspends `step`. The effect fails with the error that `step` returns, or that one of its checks throws.
  *
  * @category functions
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * What programs without types can pass for a buffer, an image or an array.
+ * The error of an argument of another kind than a buffer, an image or an array.
  *
  * @since 0.1.0
  */

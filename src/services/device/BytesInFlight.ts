@@ -1,6 +1,6 @@
 /**
- * The work under way on one queue, and how much of it there may be at most: commands, and copies of the program's data that they
- * still need. It is the same on every backend.
+ * The work in flight on one queue, and its limit: commands, and copies of the program's data that they still need. It
+ * is the same on every backend.
  *
  * @internal
  */
@@ -11,9 +11,9 @@ import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { validated } from "../calls/Validated.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
 
-/** The most of what is under way. */
+/** The most work that may be in flight. */
 export interface Bound {
-  /** Of the copies. */
+  /** Bytes of the copies. */
   readonly bytes: number
   readonly commands: number
 }
@@ -31,7 +31,7 @@ interface Recorded {
   commands: number
 }
 
-/** A write that copies so many bytes of the program's. */
+/** A write that copies `bytes` bytes of the program's data. */
 interface Write {
   readonly bytes: number
   readonly write: () => Effect.Effect<void, GpuError>
@@ -40,9 +40,9 @@ interface Write {
 type Check = (operation: string) => Write | GpuError | undefined
 
 /**
- * The work on one queue. A command for which there is no room waits in the wait queue until the device has done enough, without
- * blocking the event loop. A write that is larger than the bound goes alone. Commands wait only for the device, never for
- * another fiber, so every one is served.
+ * The work on one queue. A command for which there is no room waits in a queue until the device has done enough,
+ * without blocking the event loop. A write that is larger than the bound goes alone. Commands wait only for the device,
+ * never for another fiber, so each is served.
  */
 export class BytesInFlight {
   readonly #driver: QueueDriver["Service"]
@@ -51,7 +51,7 @@ export class BytesInFlight {
   readonly #pending: Array<Recorded> = []
   #bytes = 0
   #commands = 0
-  /** Commands in the wait queue, the first one included. */
+  /** Commands that wait, the first one included. */
   #waiting = 0
 
   private constructor(driver: QueueDriver["Service"]) {
@@ -60,7 +60,7 @@ export class BytesInFlight {
 
   static readonly #ofDrivers = new WeakMap<QueueDriver["Service"], BytesInFlight>()
 
-  /** The work on a driver, whichever services use it. */
+  /** The work on a driver: one object for all services that use it. */
   static of(driver: QueueDriver["Service"]): BytesInFlight {
     const known = BytesInFlight.#ofDrivers.get(driver)
     if (known !== undefined) return known
@@ -69,27 +69,28 @@ export class BytesInFlight {
     return work
   }
 
-  /** Changes the bound. What is recorded already stays; commands in the wait queue go by the new one when they look again. */
+  /** Changes the bound. Recorded work stays; waiting commands obey the new bound when they check again. */
   limit(most: Bound): void {
     this.#most = most
   }
 
   /**
-   * A write that is checked and done in one step: now if there is room for its copy, and later if not. Then it is checked
-   * once more, since its lease may have ended meanwhile. The check answers what is to be done, why it cannot be, or
-   * nothing where there are no bytes to write.
+   * Checks a write and does it in one step: now if there is room for its copy, else later, after checking again, since
+   * its lease may have ended meanwhile. The check returns the write, or an error, or `undefined` where there are no
+   * bytes to write.
    */
   write(operation: string, check: Check): Effect.Effect<void, GpuError> {
     return validated(operation, () => {
       const done = this.#attempt(operation, check, false)
-      // What a command begins goes on outside of the wait queue, since it may record another one, which waits in the wait queue itself.
+      // The effect that a command returns runs after it has left the wait queue, since it may record another command
+      // that waits there.
       return typeof done === "number" ? Effect.flatten(this.#inLine(this.#first(operation, check))) : done
     })
   }
 
   /**
-   * A command without a copy, checked and recorded in one step: now, or later where commands are bounded and there is no room.
-   * A step that only begins something, as a compilation before a dispatch, has recorded nothing yet.
+   * Checks and records a command without a copy in one step: now, or later where commands are bounded and there is no
+   * room. A step that returns an effect, as the compilation before a dispatch, has recorded nothing yet.
    */
   record(
     operation: string,
@@ -110,7 +111,7 @@ export class BytesInFlight {
     })
   }
 
-  /** What was done, or the bytes for which there is no room. */
+  /** Does the write and returns its effect, or returns the bytes for which there is no room. */
   #attempt(operation: string, check: Check, isFirst: boolean): Effect.Effect<void, GpuError> | number {
     const checked = check(operation)
     if (checked === undefined) return Exit.void
@@ -158,7 +159,7 @@ export class BytesInFlight {
     }
   }
 
-  /** Waits until no more than half of the bound is left, so that the device is not asked after each command. */
+  /** Waits until at most half of the bound is in flight, so that it does not wait on the driver after each command. */
   #roomFor(bytes: number): Effect.Effect<void, GpuError> {
     let leftBytes = this.#bytes
     let leftCommands = this.#commands

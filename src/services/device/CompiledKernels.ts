@@ -1,5 +1,6 @@
 /**
- * The kernels that one device has compiled: checked, compiled once whoever asks, and given back when there are too many.
+ * The compiled kernels of one device: each is checked, compiled once for all callers, and released when there are too
+ * many.
  *
  * @internal
  */
@@ -35,8 +36,8 @@ export class CompiledKernels<C extends Compiled> {
   readonly #compiler: Compiler<C>
   readonly #capacity: number
   /**
-   * Each entry has the time of its last use. Keeping the entries in that order would cost every dispatch more than the
-   * search costs.
+   * Each entry has the time of its last use. Keeping the entries sorted by it would cost every dispatch more than the
+   * search at an eviction costs.
    */
   readonly #entries = new Map<string, Entry<C>>()
   readonly #pending = new Map<string, Deferred.Deferred<C, GpuError>>()
@@ -107,7 +108,10 @@ export class CompiledKernels<C extends Compiled> {
     return entry.compiled
   }
 
-  /** Looks and starts in one step, so that every pending entry has a fiber that compiles it. */
+  /**
+   * Looks up the kernel, or starts its compilation, in one step, so that every pending entry has a fiber that compiles
+   * it.
+   */
   #share(
     key: string,
     kernel: Kernel,
@@ -128,9 +132,9 @@ export class CompiledKernels<C extends Compiled> {
   }
 
   /**
-   * Starts in this step, because a step later the scope might be closed, and nothing starts in a closed scope. The
-   * compilation belongs to the device's scope, whose close waits for it: so an interrupted fiber does not fail the
-   * others that wait. It is uninterruptible from its first step, or the close could end it before it answers them.
+   * Starts synchronously, since a step later the scope may be closed, where nothing starts. The compilation belongs to
+   * the device's scope, which waits for it when it closes, so an interrupted fiber does not fail others that wait. It
+   * is uninterruptible from its first step: else closing the scope could end it before it completes `done`.
    */
   #compile(
     key: string,
@@ -153,7 +157,7 @@ export class CompiledKernels<C extends Compiled> {
         this.#pending.delete(key)
         if (Exit.isSuccess(exit)) this.#keep(key, exit.value)
         Deferred.doneUnsafe(done, exit)
-        // The compilation that its finalizer would wait for is done.
+        // Removes the finalizer, which waits for this compilation.
         Scope.closeUnsafe(running, Exit.void)
       }))
     Effect.runForkWith(asker.context)(compile, { uninterruptible: true })

@@ -21,5 +21,5 @@ export const detachedProblem = (
     `Transfer the data only after the scope of ${maker[what]} has closed, or let it be copied.`
   )
 
-/** What makes such buffers and images. */
+/** The functions that make such buffers and images. */
 export const maker = { buffer: "MemoryObjects.fromHost", image: "Images.fromHost" } as const

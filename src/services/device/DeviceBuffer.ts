@@ -53,7 +53,7 @@ export abstract class DeviceBuffer extends DriverMemory {
   /** Bytes that can be addressed. */
   readonly size: number
   readonly usage: BufferUsage.BufferUsage
-  /** Of a sub-region the buffer under it; `undefined` for all others. */
+  /** The buffer under a sub-region; `undefined` for all others. */
   readonly parent: DeviceBuffer | undefined
   /** The first byte of a sub-region in its parent, 0 for every other. */
   readonly origin: number
@@ -99,18 +99,12 @@ export abstract class DeviceBuffer extends DriverMemory {
     else this.parent.distrust()
   }
 
-  // Updated upstream
-  //
-  /** Whether a write to the one may show in the other: all sub-regions of one buffer count as that buffer. */ sharesMemory(
-    that: DeviceBuffer
-  ): boolean {
+  /** Whether a write to the one may show in the other: all sub-regions of one buffer count as that buffer. */
+  sharesMemory(that: DeviceBuffer): boolean {
     return that instanceof DeviceBuffer && this.root.identity === that.root.identity
   }
 
-  // Stashed changes
-  [
-    Equal.symbol
-  ](that: Equal.Equal): boolean {
+  [Equal.symbol](that: Equal.Equal): boolean {
     return that instanceof DeviceBuffer && this.root.identity === that.root.identity && this.origin === that.origin &&
       this.size === that.size && (this.parent === undefined) === (that.parent === undefined)
   }

@@ -23,14 +23,14 @@ export interface DeviceMemo<in Key, out A, out E, out R> {
   readonly clear: Effect.Effect<void, never, DeviceContext>
 }
 
-/** The key of all results of all memos: one opening of a device, from one {@link clearAll} to the next. */
+/** The weak key under which all memos keep results: one opening of a device, until the next {@link clearAll}. */
 interface Age {
   readonly isAge: true
 }
 
 let ages = new WeakMap<DeviceInfo, Age>()
 
-/** Each opening of a device has a description of its own. */
+/** Each opening of a device has its own `DeviceInfo`, compared by identity. */
 const ageOf = (info: DeviceInfo): Age => {
   const known = ages.get(info)
   if (known !== undefined) return known

@@ -16,7 +16,7 @@ import type { Giver } from "../lease/Lease.ts"
 export abstract class DriverObject implements Equal.Equal {
   /** The open device that made it, compared by identity. */
   readonly owner: DeviceInfo
-  /** What errors call it: the label of its present lease, or the one that it was made with. */
+  /** Its name in errors: the label of its present lease, or the one that it was made with. */
   label: string | undefined
   /** Set by the backend when it gives the object back. */
   destroyed = false
@@ -30,7 +30,7 @@ export abstract class DriverObject implements Equal.Equal {
     this.label = label
   }
 
-  /** What stands for the driver's object: the same for two around one of them. */
+  /** Identifies the driver's object: two wrappers around one object return the same value. */
   get identity(): object {
     return this
   }
@@ -52,24 +52,26 @@ export abstract class DriverMemory extends DriverObject implements MemorySpan {
 
   /** The program's own memory that it uses, kept for as long as it lives; for all others `undefined`. @internal */
   pinned: Uint8Array<ArrayBuffer> | undefined = undefined
-  /** What ends before it. @internal */
+  /** Attachments, which end before it does. @internal */
   attached: Attachments | undefined = undefined
-  /** What gives it back, for one of a pool. */
+  /** What returns it to its pool, if a pool made it. */
   pooledBy: Giver | undefined = undefined
 
-  /** What stands for the memory that the driver frees: the same for all buffers and images in it. */
+  /** Identifies the memory that the driver frees: the same for all buffers and images in it. */
   abstract get allocation(): object
-  /** Its first byte there. */
+  /** Its first byte in the allocation. */
   abstract get begin(): number
   /** The byte after its last one. */
   abstract get end(): number
 
-  /** The memory that commands take as one with it, since WebGPU does: of a part of a buffer the whole buffer. */
+  /** The span that commands treat as one with it: for a part of a buffer the whole buffer, as in WebGPU. */
   get wholeMemory(): MemorySpan {
     return this
   }
 
-  /** No pool leases its memory again, also where it was adopted by its handle: that may be one of a pool's. @internal */
+  /**
+   * Marks its memory so that no pool leases it again, also where it was adopted by a handle of pooled memory. @internal
+   */
   distrust(): void {
     this.recyclable = false
     const { identity } = this
@@ -77,7 +79,7 @@ export abstract class DriverMemory extends DriverObject implements MemorySpan {
   }
 }
 
-/** The error of a device that is asked to use what another made. @internal */
+/** The error of using an object on a device that did not make it. @internal */
 export const foreign = (
   operation: string,
   { label, what }: { readonly label: string | undefined; readonly what?: "image" | "sampler" | undefined },

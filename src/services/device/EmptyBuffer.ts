@@ -20,7 +20,7 @@ export class EmptyBuffer extends DeviceBuffer {
     super(owner, 0, usage, label)
   }
 
-  /** Ends it as any other buffer, but without the driver. A second call does nothing. */
+  /** Releases it without the driver. A second call does nothing. */
   releaseInOrderUnsafe(device: DeviceInfo): Exit.Exit<void, GpuError> {
     if (this.owner !== device) return Exit.fail(foreign("Allocator.freeUnsafe", this, this.owner, device))
     this.destroyed = true

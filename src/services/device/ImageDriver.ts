@@ -55,8 +55,8 @@ export class ImageDriver extends Context.Service<ImageDriver, {
   /** The formats that an image of that usage and kind can have. */
   readonly formats: (usage: ImageUsage, kind: ImageKind) => ReadonlyArray<ImageFormat>
   /**
-   * What an image of a format that is not among these needs, as errors advise it: a sentence, or `undefined` where nothing helps.
-   * A driver that knows of nothing leaves it out.
+   * Advice for errors about a format that is not among these: a sentence, or `undefined`. A driver without such advice
+   * leaves it out.
    */
   readonly missing?: (format: ImageFormat, usage: ImageUsage, kind: ImageKind) => string | undefined
   /** Errors name `operation`, since a pool creates images too. */
@@ -130,8 +130,8 @@ export class ImageDriver extends Context.Service<ImageDriver, {
     region: ImageRegion
   ) => Exit.Exit<void, GpuError>
   /**
-   * Maps a region in place, of at least one element. It returns `undefined` where it cannot; `packed` asks for memory
-   * without gaps between rows and slices. The region is then copied, as with a driver that leaves this out.
+   * Maps a region in place, of at least one element. `packed` asks for memory without gaps between rows and slices.
+   * Where it returns `undefined`, the region is copied, as with a driver that leaves this out.
    */
   readonly mapUnsafe?: (
     image: DeviceImage,

@@ -43,7 +43,7 @@ import { validated } from "../calls/Validated.ts"
  */
 export abstract class CompiledKernel {
   readonly kernel: Kernel
-  /** Set when the cache gave it back to the driver. */
+  /** Set when the cache has released it. */
   released = false
 
   constructor(kernel: Kernel) {
@@ -98,7 +98,7 @@ export class KernelCache extends Context.Service<KernelCache, {
   /**
    * The compiled form of a kernel; compiles it on the first call. Concurrent calls share one compilation, also when the
    * fiber that started it is interrupted. Fails with InvalidRequest for a malformed definition, Unsupported for a
-   * missing body or element type, or images that the device has not, LimitExceeded for more vectors, images or samplers
+   * missing body or element type, or images that the device lacks, LimitExceeded for more vectors, images or samplers
    * or a larger workgroup than the device takes, DriverError with the compiler's log, or DeviceLost.
    */
   readonly get: (kernel: Kernel) => Effect.Effect<CompiledKernel, GpuError>
@@ -130,7 +130,7 @@ export interface KernelCompiler<C extends CompiledKernel> {
 
 /**
  * Builds the cache of one device. Everything is released when the scope closes; least recently used first when it is
- * full. Fails with InvalidRequest for a capacity that is no positive integer, and for an unknown option.
+ * full. Fails with InvalidRequest for a capacity that is no positive integer.
  *
  * **Example** (The cache of a backend of your own)
  *
@@ -178,7 +178,7 @@ export const make = <C extends CompiledKernel>(
     const cache = kernels.map(({ CompiledKernels }) => new CompiledKernels(compiler, capacity, options, scope))
     const stats = () => cache.value?.stats ?? { hits: 0, misses: 0, evictions: 0, size: 0, capacity }
     const clear = () => cache.value?.clear()
-    // A cache closes with its device; in the closed scope no compilation would ever start.
+    // The cache closes with its device: no compilation can start in a closed scope.
     yield* Scope.addFinalizer(
       scope,
       Effect.sync(() => {

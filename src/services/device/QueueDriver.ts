@@ -23,9 +23,9 @@ export type { Extent, Place } from "../../domain/data/Rectangle.ts"
 export type { HeldValue } from "../../domain/data/ValueType.ts"
 
 /**
- * How many recorded commands a driver submits at the latest. With more commands in a submit the device would be idle
- * for longer, and a failing submit would lose more. With fewer, the fixed cost of a submit, with its error scopes on
- * WebGPU, would come more often.
+ * How many recorded commands a driver submits at the latest. More commands per submit would leave the device idle for
+ * longer, and a failing submit would lose more. Fewer would pay the fixed cost of a submit, with WebGPU's error scopes,
+ * more often.
  *
  * @category constants
  * @since 0.1.0
@@ -62,9 +62,10 @@ export interface Dispatch {
   /** Items, 1 to 2^32 - 1. */
   readonly count: number
   /**
-   * Where it is given: to be called once, when the dispatch has run, with the seconds that the device spent on it. A finish that begins
-   * after the dispatch waits for the call. Not to be called for a dispatch that fails, nor by a device that cannot tell, or that is
-   * lost or closed before. It does not throw, and calls nothing of the driver.
+   * If given, the driver calls it once when the dispatch has run, with the seconds that the device spent on it. A
+   * finish that begins after the dispatch waits for that call. The driver does not call it for a dispatch that fails,
+   * on a device without timers, or after the device is lost or closed. It does not throw, and calls no function of the
+   * driver.
    */
   readonly timed?: ((seconds: number) => void) | undefined
 }
@@ -175,9 +176,9 @@ export interface Driver {
   /** As `readUnsafe`, of a region of rows, which come packed. */
   readonly readRectUnsafe: (extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer) => () => void
   /**
-   * Maps `bytes` bytes of a buffer. A driver that leaves it out cannot map in place, and one that gives nothing cannot map
-   * this buffer so: the mapping is then a private copy, read and written back. Staging memory has one mapping at a time,
-   * which begins at a multiple of 8 bytes.
+   * Maps `bytes` bytes of a buffer. A driver without it cannot map in place, and one that returns `undefined` cannot
+   * map this buffer in place: the mapping is then a private copy, read and written back. Staging memory has one mapping
+   * at a time, which begins at a multiple of 8 bytes.
    */
   readonly mapUnsafe?: (
     buffer: DeviceBuffer,
@@ -185,7 +186,7 @@ export interface Driver {
     bytes: number,
     access: MapAccess
   ) => Exit.Exit<DriverMapping | undefined, GpuError>
-  /** Its place among the queues of its device; a driver without it has one queue. */
+  /** Its order among the queues of its device; a driver without it has one queue. */
   readonly order?: Queue
   /** The position of the last recorded command. It only grows. */
   readonly positionUnsafe: () => number

@@ -1,5 +1,5 @@
 /**
- * Reads as programs wait for them. The check and the beginning are one step; giving up is one step too.
+ * Effects that wait for a driver's read. The check and the start are one synchronous step; so is giving up.
  *
  * @internal
  */
@@ -11,12 +11,12 @@ import * as Spans from "../calls/Spans.ts"
 import { validated } from "../calls/Validated.ts"
 import type { ReadAnswer } from "./QueueDriver.ts"
 
-/** Begins a driver's read, and returns the way to give it up. */
+/** Begins a driver's read, and returns a function that gives it up. */
 export type Begin = (answer: ReadAnswer) => () => void
 
 /**
  * Checks and begins in one step, so that no other fiber can end the source between the two, and waits for the bytes.
- * The check returns how the driver begins, or the error, or nothing where there are no bytes to read.
+ * The check returns how to begin, or an error, or `undefined` where there are no bytes to read.
  */
 export const read = (
   operation: string,
@@ -43,7 +43,10 @@ export const inSpan = (
     ({ byteLength }) => ({ "gpu.read.size": byteLength })
   )
 
-/** A read into memory of the program, where `target` finds it: before the read, and again before its bytes are changed. */
+/**
+ * A read into memory of the program. `target` finds and checks that memory before the read, and again before its bytes
+ * change.
+ */
 export const into = <Source, Target>(operation: string, { begin, copy, source, target }: {
   readonly source: (operation: string) => Source
   readonly target: (operation: string, source: Source) => Target

@@ -27,7 +27,7 @@ export const releaseInOrderUnsafe = (
   return Exit.isFailure(ended) ? ended : given
 }
 
-/** Submits what was recorded, which may name what is destroyed then; all in this step. */
+/** Submits recorded commands, which may use the object, and then destroys it, all in one step. */
 export const inOrderUnsafe = (
   status: DeviceStatus,
   driver: QueueDriver["Service"],

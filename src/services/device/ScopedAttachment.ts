@@ -1,6 +1,5 @@
 /**
- * What stands on the memory of a buffer or an image while it lasts: it ends with its scope or with that, whichever comes
- * first.
+ * An attachment to a buffer or an image: it ends with its scope or with its owner, whichever comes first.
  *
  * @internal
  */
@@ -14,7 +13,7 @@ import { logged } from "./ReleaseInOrder.ts"
 
 type Why = Released["why"]
 
-/** What stands there: a part of a buffer, an image over one, or what of either is mapped. */
+/** The kind of attachment: a sub-region, an image over a buffer, or a mapping of either. */
 type Attached = "buffer" | "image" | "mapping"
 
 /** Called once. */
@@ -37,8 +36,8 @@ export class ScopedAttachment implements Attachments.Attachment {
   }
 
   /**
-   * Registered before anything is made, since the run loop may yield between two steps. `make` then makes it, and calls
-   * {@link begin} in the step in which it was made; it is not asked when the scope is closed already.
+   * Registers the attachment in the scope before it is made, since the run loop may yield between two steps. `make`
+   * then makes it and calls {@link begin} in the same step. In a closed scope `make` is not called.
    */
   static acquire<A>(
     operation: string,
@@ -62,26 +61,23 @@ export class ScopedAttachment implements Attachments.Attachment {
     })
   }
 
-  /**
-   * Begins, in the step in which it was made; `owner` is the lease, or `undefined` where nothing can end before the
-   * scope.
-   */
+  /** Attaches it to `owner`, in the step that made it; `undefined` where no owner can end before the scope. */
   begin(owner: Attachments.Attachable | undefined, end: End): void {
     this.#owner = owner
     this.#end = end
     if (owner !== undefined) Attachments.attach(owner, this)
   }
 
-  /** How it ended, `undefined` while it has not. */
+  /** Why it ended, `undefined` while it has not. */
   get ended(): Why | undefined {
     return this.#ended
   }
 
   /** Ends it, and leaves nothing in the scope that it was registered in. A second call does nothing. */
   readonly endUnsafe = (why: Why): Exit.Exit<void, GpuError> => {
-    // A buffer or an image tells that what it is a part of has ended, a mapping how.
+    // A sub-region or image reports that its parent has ended, a mapping why.
     const ended = this.#close(this.#what === "mapping" ? why : "parentReleased")
-    // The scope's only finalizer is that of this attachment, and has nothing left to do.
+    // The scope's only finalizer is this attachment's, which does nothing now.
     Scope.closeUnsafe(this.#scope, Exit.void)
     return ended
   }

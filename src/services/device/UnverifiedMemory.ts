@@ -11,13 +11,13 @@ import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 
 /**
- * Whether a refusal may mean that the memory does not exist. A refusal for another reason, as a limit, does not.
+ * Whether a failed command may mean that the memory does not exist. A failure for another reason, as a limit, does not.
  */
 const isAboutMemory = (reason: Cause.Reason<GpuError>): boolean =>
   Cause.isFailReason(reason) &&
   (reason.error.reason._tag === "OutOfMemory" || reason.error.reason._tag === "DriverError")
 
-/** The memory of a refused command is never leased again. */
+/** Marks the memory of a failed command, so that no pool leases it again. */
 export const distrustUnverified = <A>(
   exit: Exit.Exit<A, GpuError>,
   ...memory: ReadonlyArray<DeviceBuffer | DeviceImage>

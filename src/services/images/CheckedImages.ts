@@ -139,7 +139,7 @@ export class CheckedImages implements Service {
       valid(this.#device.status.error)
       valid(ImageLike.problem(operation, image, this.#device.info))
       const view = valid(PinnedMemory.viewOf(operation, "image", ImageLike.deviceImage(image).pinned, type))
-      // Only a mapping makes the program's memory current: the driver may keep the contents elsewhere.
+      // Only a mapping updates the program's memory: the driver may keep the contents elsewhere.
       return Effect.as(Effect.scoped(this.map(image, { access: "read", layout: "driver" })), view)
     })
 

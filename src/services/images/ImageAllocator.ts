@@ -1,6 +1,6 @@
 /**
- * Images of one device without a scope: checked before the driver makes them, and given back in queue order. `Images` and the
- * image pools stand on it, and so does a backend that takes over images of other code.
+ * Images of one device without a scope: checked before the driver makes them, and given back in queue order. `Images`
+ * and image pools use it, and so does a backend that adopts images of other code.
  *
  * @internal
  */
@@ -26,10 +26,10 @@ import type { ImageOptions } from "./Images.ts"
 
 export const ofImage = { usage: true, label: true } as const
 
-/** What drivers have answered, by usage and kind: each is asked once. */
+/** The formats that each driver supports, by usage and kind, so that a driver is asked once. */
 const answers = new WeakMap<ImageDriver["Service"], Map<string, ReadonlyArray<ImageFormat.ImageFormat>>>()
 
-/** What it works with: services of one device. */
+/** The services of one device that the allocator uses. */
 export interface Parts {
   readonly device: DeviceContext["Service"]
   readonly queue: QueueDriver["Service"]
@@ -65,7 +65,7 @@ export class ImageAllocator {
       ImageProblems.usageProblem(operation, usage) ?? this.deviceProblem(operation, shape, format, usage)
   }
 
-  /** Why this device has no image of a kind, format and usage that there are, or `undefined`. */
+  /** Why this device has no such image, or `undefined`, for a valid kind, format and usage. */
   deviceProblem(
     operation: string,
     shape: ImageShape.ImageShape,
@@ -79,7 +79,7 @@ export class ImageAllocator {
     return ImageProblems.limitProblem(operation, shape, this.driver.largest(shape.kind), this.device.info)
   }
 
-  /** Checked, and uninterruptible: whoever asked sees to its `destroyUnsafe`. */
+  /** Checks the request and creates the image, uninterruptibly: the caller must call `destroyUnsafe` on it. */
   create(
     operation: string,
     shape: ImageShape.ImageShape,
@@ -136,7 +136,7 @@ export class ImageAllocator {
   }
 }
 
-/** That of the device whose services a program has. */
+/** The allocator of the device in context. */
 export const ofDevice: Effect.Effect<ImageAllocator, never, DeviceContext | QueueDriver | ImageDriver> = Effect.gen(
   function*() {
     return new ImageAllocator({ device: yield* DeviceContext, queue: yield* QueueDriver, driver: yield* ImageDriver })

@@ -19,7 +19,7 @@ import type { VectorBinding } from "../device/QueueDriver.ts"
 import * as ImageAccess from "./ImageAccess.ts"
 import * as ImageLike from "./ImageLike.ts"
 
-/** In the kernel's order, each kind for itself. */
+/** Images and samplers, each in the order in which the kernel declares them. */
 export interface BoundImages {
   readonly images: ReadonlyArray<DeviceImage>
   readonly samplers: ReadonlyArray<DeviceSampler>
@@ -74,7 +74,7 @@ const usageProblem = ({ access, name }: ImageArg, { usage }: ImageLike.ImageLike
   )
 }
 
-/** What a kernel declares of an image is compiled into it. */
+/** The kind and the format that a kernel declares are compiled into it. */
 const shapeProblem = (argument: ImageArg, { format, shape }: ImageLike.ImageLike): GpuError | undefined => {
   const { channel, format: declared, kind, name } = argument
   if (shape.kind !== kind) {

@@ -20,7 +20,7 @@ export interface AxesOptions extends StridedShape.ShapeOptions {
   readonly layout?: "packed" | "driver" | undefined
 }
 
-/** The axes, once it is known how the rows lie. */
+/** The axes of the array, of which `over` computes the strides from the pitches. */
 export interface Axes {
   /** Whether the axes fit only memory without gaps. */
   readonly packed: boolean

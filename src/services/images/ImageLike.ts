@@ -70,7 +70,7 @@ export const problem = (operation: string, image: ImageLike, owner: DeviceInfo):
 }
 
 /**
- * The device image of one that has no {@link problem}.
+ * The device image of an image that has no {@link problem}.
  *
  * **Example** (The usage that the image itself has)
  *

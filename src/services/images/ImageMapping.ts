@@ -37,7 +37,7 @@ export interface Mapper {
 
 /** A region that can be mapped now. */
 export interface Request {
-  /** The lease or image that it ends with. */
+  /** The lease or image whose end ends the mapping. */
   readonly owner: ImageLike
   readonly image: DeviceImage
   readonly region: ImageRegion
@@ -49,7 +49,7 @@ export interface Request {
   readonly axes: ImageAxes.Axes
 }
 
-/** Maps what was checked, in the same step. */
+/** Maps a checked region. Call it in the step of the check. */
 export const begin = (
   operation: string,
   mapper: Mapper,
@@ -85,8 +85,8 @@ const mapUnsafe = (mapper: Mapper, request: Request): Exit.Exit<DriverImageMappi
 }
 
 /**
- * Whether the region begins at a multiple of the array's items. Images begin at such a place, and so does an element of
- * whole items. An array over other memory would have misaligned items.
+ * Whether the region begins at a multiple of the array's items. The first byte of an image is aligned, and so is every
+ * element that consists of whole items. Elsewhere the items of the array would be misaligned.
  */
 const isAligned = ({ image: { format }, region: { origin }, type }: Request): boolean =>
   type === undefined || ImageFormat.elementBytes(format) % type.BYTES_PER_ELEMENT === 0 ||

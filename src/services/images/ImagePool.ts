@@ -3,8 +3,8 @@
  * format and usage are the same, so a pool helps programs that ask for the same images again and again.
  *
  * A hit is one synchronous step; a miss asks the driver, within a byte limit; when memory runs short the pool reclaims
- * and gives held images back, in the order of its `eviction`, before it fails. What it hands out is a {@link PooledImage} that
- * belongs to the caller's scope, and that every operation of `Images` takes.
+ * and frees held images, in the order of its `eviction`, before it fails. It leases a {@link PooledImage}, which
+ * belongs to the caller's scope, and which every operation of `Images` takes.
  *
  * @see pyopencl.tools.MemoryPool, which has buffers alone
  * @since 0.1.0
@@ -152,7 +152,7 @@ export const make = (
 ): Effect.Effect<Pool, GpuError, Scope.Scope | ImageDriver | DeviceContext | QueueDriver> =>
   openAlone("ImagePool.layer", options, PoolOptions, noneOf, openPool)
 
-/** With `maxBytes` it is one of several pools on a memory. */
+/** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
 const openPool = (memory: PoolRuntime, settings: LeasingSettings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
     const driver = yield* QueueDriver
@@ -379,9 +379,9 @@ export const stats: Accessors.OfPool<ImagePool, Pool>["stats"] = BoundAccessors.
 export const freeHeld: Accessors.OfPool<ImagePool, Pool>["freeHeld"] = BoundAccessors.freeHeld(ImagePool)
 
 /**
- * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
- * used count for the first one. On a device with one queue these are all held blocks. Errors as {@link freeHeld}, and InvalidRequest
- * for a value that is no queue of the pool's device.
+ * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; blocks that
+ * no queue has used count for the first queue. On a device with one queue these are all held blocks. Errors as {@link
+ * freeHeld}, and InvalidRequest for a value that is no queue of the pool's device.
  *
  * **Example** (Giving back what a job on its own queue has left)
  *
@@ -402,8 +402,8 @@ export const freeHeld: Accessors.OfPool<ImagePool, Pool>["freeHeld"] = BoundAcce
 export const freeHeldOf: Accessors.OfPool<ImagePool, Pool>["freeHeldOf"] = BoundAccessors.freeHeldOf(ImagePool)
 
 /**
- * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
- * with InvalidRequest for a value that is no queue of the pool's device.
+ * The pool's counters for one queue of its device: held blocks, and how many leases of the queue had to wait for
+ * another queue. Fails with InvalidRequest for a value that is no queue of the pool's device.
  *
  * **Example** (How often a queue waits for the others)
  *
@@ -464,8 +464,8 @@ export const resumeHolding: Accessors.OfPool<ImagePool, Pool>["resumeHolding"] =
 
 /**
  * Gives held images back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
- * nothing is held; waits until the driver has them. They go in the order of the pool's `eviction`, and less than one image
- * too much. Errors as {@link freeHeld}, and InvalidRequest for what is no size.
+ * nothing is held; waits until the driver has them. It frees them in the order of the pool's `eviction`, and overshoots
+ * by less than one image. Errors as {@link freeHeld}, and InvalidRequest for an invalid size.
  *
  * **Example** (Making room for somebody else)
  *
@@ -594,9 +594,9 @@ export const budget: Accessors.OfPool<ImagePool, Pool>["budget"] = BoundAccessor
 export const withBudget: Accessors.OfPool<ImagePool, Pool>["withBudget"] = BoundAccessors.withBudget(ImagePool)
 
 /**
- * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
- * its requests together stay within these bytes, they go past every wait queue and never wait. Bytes that its leases give
- * back are reserved for it again, until the effect ends. Leases that outlive it stay.
+ * Waits until `bytes` (or "64 MiB", or "25%") are free, reserves them for an effect, and then runs it. As long as the
+ * effect's requests together stay within these bytes, they bypass every wait queue. Bytes that its leases release are
+ * reserved for it again, until the effect ends. Leases that outlive it stay.
  *
  * See `BufferPool.reserve`.
  *
@@ -619,7 +619,7 @@ export const withBudget: Accessors.OfPool<ImagePool, Pool>["withBudget"] = Bound
 export const reserve: Accessors.OfPool<ImagePool, Pool>["reserve"] = BoundAccessors.reserve(ImagePool)
 
 /**
- * Runs an effect that does not know beforehand how many images it needs: one such effect runs at a time on a pool. See
+ * Runs an effect that does not know beforehand how many images it needs: a pool runs one such effect at a time. See
  * `BufferPool.exclusively`.
  *
  * **Example** (As many levels as the picture has)

@@ -117,7 +117,7 @@ export const overOne = (operation: string): GpuError =>
     "Copy through an image or a buffer with memory of its own."
   )
 
-/** The bytes of one element of that colour, or why there are none. */
+/** The bytes of one element of that colour, or why no element can have it. */
 export const elementOf = (
   operation: string,
   format: ImageFormat.ImageFormat,

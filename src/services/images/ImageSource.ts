@@ -37,7 +37,7 @@ export interface KnownImage {
   readonly size: number
 }
 
-/** Compares the fields: a program may pass other objects each time, change them, or pass no objects. */
+/** Compares the fields: a program may pass a new object each time, or change the one that it passed before. */
 const isSame = (known: KnownImage, shape: ImageShape.ImageShape, format: ImageFormat.ImageFormat): boolean => {
   const { depth, height, kind, layers, width } = shape
   const { order, type } = format
@@ -56,7 +56,7 @@ const keyOf = (
   return `${order} ${type} ${kind} ${width} ${height} ${depth} ${layers} ${usage}`
 }
 
-/** A program has few kinds of images, and asks for each again and again. */
+/** Programs use few kinds of images, and request each of them many times. */
 const mostKnown = 1024
 
 const operation = "ImagePool.allocate"
@@ -75,7 +75,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
   readonly #images: ImageAllocator
   /** By the key of the request. */
   readonly #known = new Map<string, KnownImage>()
-  /** The last request: mostly the next one is the same, and its key need not be built again. */
+  /** The last request. The next one is mostly the same, so its key need not be built again. */
   #recent: KnownImage | undefined = undefined
 
   constructor(images: ImageAllocator, reclaim: Effect.Effect<void, GpuError>, clears: boolean) {
@@ -149,7 +149,9 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
     return new PooledImage(block!, usage, label, sequence)
   }
 
-  /** A request that was made before is not checked again. Else InvalidRequest, Unsupported or LimitExceeded. */
+  /**
+   * Checks a request, or finds it among those checked before. Fails with InvalidRequest, Unsupported or LimitExceeded.
+   */
   lookUp(
     shape: ImageShape.ImageShape,
     format: ImageFormat.ImageFormat,
@@ -182,7 +184,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
     this.#known.set(asked, known)
     return known
   }
-  /** A pool that has closed says so, and not what became of its device. */
+  /** A closed pool fails with Released, also where its device is lost. */
   #closedProblem(
     problem: GpuError,
     shape: ImageShape.ImageShape,

@@ -138,16 +138,16 @@ export interface MapOptions extends RegionOptions, ShapeOptions {
   readonly access?: MapAccess | undefined
   /**
    * `"packed"` without it: row after row, without gaps, and copied where the driver's memory has gaps. `"driver"` is
-   * the driver's memory with its own pitches, which the mapping's strides and pitches tell. It takes no `shape` and no
-   * `strides`.
+   * the driver's memory with its own pitches: read them from the mapping's strides and pitches. It takes no `shape` and
+   * no `strides`.
    */
   readonly layout?: "packed" | "driver" | undefined
   /**
-   * Elements of the array along each axis, of all that are mapped in one row; without it slices, rows, columns and the items of
-   * an element, without those that there are not.
+   * Elements of the array along each axis, over all mapped items in one row. Without it the axes are slices, rows,
+   * columns and the items of an element, as far as the image has them.
    */
   readonly shape?: ReadonlyArray<number> | undefined
-  /** `"C"` without it. Without a shape, `"F"` turns the axes round: an element is found by x, y and the slice. */
+  /** `"C"` without it. Without a shape, `"F"` reverses the axes: the indices of an element are x, y and the slice. */
   readonly order?: Order | undefined
 }
 
@@ -264,7 +264,7 @@ export class Images extends Context.Service<Images, {
 
 const method = methodsOf(Images)
 
-/** As `ImageLike.isImageLike`, without the classes of images, which a program on buffers never loads. */
+/** As `ImageLike.isImageLike`, without loading the classes of images, which programs on buffers do not need. */
 const isImage = (value: unknown): boolean =>
   (value instanceof Lease || value instanceof DriverMemory) && value.what === "image"
 
@@ -309,10 +309,10 @@ export const make = (
  * **Details**
  *
  * With mode "use" (OpenCL and the host) the image keeps the data's ArrayBuffer for as long as it lives and until the
- * commands on it have ended. The data has the writes of kernels after {@link hostArray}, and the device gets the
- * program's writes through {@link map}. At other times a device with memory of its own has another copy. The data must
- * have a fixed length and begin at a multiple of 8 bytes of its ArrayBuffer, and of an element's; its rows whole
- * elements apart, its slices whole rows, and all of the last one there.
+ * commands on it have ended. {@link hostArray} makes the writes of kernels visible in the data, and {@link map} makes
+ * the program's writes visible to the device. At other times a device with memory of its own has another copy. The data
+ * must have a fixed length and begin at a multiple of 8 bytes of its ArrayBuffer, and of an element's bytes. Its row
+ * pitch is a multiple of an element, its slice pitch a multiple of a row, and the last row and slice must be complete.
  *
  * **Gotchas**
  *
@@ -320,9 +320,9 @@ export const make = (
  * commands that were recorded before may read freed memory. Data that is copied must stay until the effect has
  * completed.
  *
- * Fails with InvalidRequest for data of another length, shared, detached or, in use, resizable, or pitches that do not fit; with
- * Unsupported for mode "use" on WebGPU, which has no memory but its own, with gaps on Oclgrind and with gaps between slices
- * on NVIDIA's OpenCL driver, which take no notice of them; and otherwise as {@link make}.
+ * Fails with InvalidRequest for data of another length, shared, detached or, in use, resizable, or pitches that do not
+ * fit; with Unsupported for mode "use" on WebGPU, which has no memory but its own, with gaps on Oclgrind and with gaps
+ * between slices on NVIDIA's OpenCL driver, which ignore them; and otherwise as {@link make}.
  *
  * **Example** (Letting kernels work on a picture of the program's)
  *
@@ -352,11 +352,11 @@ export const fromHost = (
   Images.use((images) => images.fromHost(data, shape, format, options))
 
 /**
- * The data of an image made by {@link fromHost} with mode "use". It waits for recorded commands and makes the
- * device's writes visible. It is a view of all the data, gaps included, not a copy.
+ * The data of an image made by {@link fromHost} with mode "use". It waits for recorded commands and makes the device's
+ * writes visible. It is a view of all the data, gaps included, not a copy.
  *
- * Fails with InvalidRequest for an image that is not made so, is mapped to be written or lacks the usage `copySrc`, or whose
- * bytes are no whole number of elements; and as {@link map}.
+ * Fails with InvalidRequest for an image that was not made so, that is mapped to be written or lacks the usage
+ * `copySrc`, or whose bytes are no whole number of elements; and as {@link map}.
  *
  * **Example** (The rows of a picture that kernels have written)
  *
@@ -388,10 +388,10 @@ export const hostArray: {
  *
  * **Details**
  *
- * The image ends with the lease or buffer that it was made over, and is Released then. A mapping of the one counts for
- * the other. Copies between the two, and a dispatch that takes both and writes one, are InvalidRequest, as within one
- * buffer. Without a label of its own it has the buffer's. A usage of the buffer that forbids something to the program,
- * as `hostReadOnly`, forbids it on the image too.
+ * The image ends with the lease or buffer that it was made over, and is Released then. A mapping of the buffer counts
+ * as one of the image, and the reverse. Copies between the two, and a dispatch that takes both and writes one, are
+ * InvalidRequest, as within one buffer. Without a label it has the buffer's. What the buffer's usage forbids to the
+ * program, as `hostReadOnly` does, is forbidden on the image too.
  *
  * Fails with InvalidRequest for a buffer without room for an element or the width, or whose usage does not allow the
  * image's (kernels need `storage`); LimitExceeded beyond {@link largest}; Unsupported on WebGPU, which has no such

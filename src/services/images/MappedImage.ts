@@ -11,17 +11,17 @@ import { type Elements, MappedArray, mappedInOneLine } from "../buffers/mapping/
 import type { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
 
 /**
- * A mapped part of an image: the items of its elements in a typed array, which are the image's again when the scope closes.
- * Its shape has slices, rows, columns and the items of an element, the outermost first, without those that there are not; its
- * strides count items. Afterwards the array has length 0, and `getUnsafe` and `setUnsafe` throw, so a late use reads and writes nothing.
- * `Mapping.unmap` ends it before its scope closes, and fails when it cannot be given back.
+ * A mapped part of an image: the items of its elements in a typed array, until the scope closes. The axes are slices,
+ * rows, columns and the items of an element, the outermost first, as far as the image has them; strides count items.
+ * After the mapping the array has length 0, and `getUnsafe` and `setUnsafe` throw, so a late use reads and writes
+ * nothing. `Mapping.unmap` ends it before its scope closes, and fails when the driver cannot unmap it.
  *
  * Commands cannot use the image meanwhile; while it is mapped for `"read"`, they can read and copy from it.
  *
  * **Gotchas**
  *
- * With the layout `"driver"` what lies in `data` between the rows of the part may be other elements of the image, or the
- * driver's own: write none of it. `getUnsafe` and `setUnsafe` do not reach it.
+ * With the layout `"driver"` the items in `data` between the rows of the region may be other elements of the image, or
+ * the driver's own: do not write them. `getUnsafe` and `setUnsafe` never reach them.
  *
  * **Example** (Inverting one row in place)
  *

@@ -25,7 +25,7 @@ export interface OverBuffer {
   readonly label: string | undefined
 }
 
-/** The image to create, of options that must be right. */
+/** The image to create. Throws the error of invalid options, as `valid` does. */
 export const resolve = (
   operation: string,
   device: DeviceContext["Service"],

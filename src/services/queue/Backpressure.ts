@@ -49,14 +49,15 @@ const boundOf = (operation: string, limits: Backpressures, device: DeviceInfo): 
 }
 
 /**
- * Limits the recorded work of the queue in context, from now on. Beyond a limit what records commands (`CommandQueue.write`,
- * `dispatch` and the others, `Images`, arrays) waits in the wait queue, without blocking the event loop, until the device has done enough:
- * half of what is allowed, so that it is not asked after each command. The wait ends with DeviceLost when the device is lost, and
- * an interruption leaves the wait queue; Released, when a lease ended meanwhile. What waits has not been recorded, so what another fiber
- * records later may come before it. A limit that is left out is as without this.
+ * Limits the recorded work of the queue in context, from now on. Beyond a limit what records commands
+ * (`CommandQueue.write`, `dispatch` and the others, `Images`, arrays) waits in a queue, without blocking the event
+ * loop, until the device has done enough: half of what is allowed, so that the driver is not polled after each command.
+ * A waiting command fails with DeviceLost when the device is lost, and with Released when a lease of it has ended
+ * meanwhile; an interruption removes it. It is not recorded yet, so commands of other fibers may come before it. A
+ * limit that is left out is reset to its default.
  *
- * Fails with InvalidRequest for a limit that is none, and with Unsupported for a share of the memory of a device that does not
- * report it.
+ * Fails with InvalidRequest for an invalid limit, and with Unsupported for a share of the memory of a device that does
+ * not report it.
  *
  * **Example** (Little host memory for writes, during one job)
  *

@@ -31,9 +31,9 @@ export interface BoundArguments extends ImageArguments.BoundImages {
 
 const operation = "CommandQueue.dispatch"
 
-/** What a dispatch needs to know of a kernel beside its list of arguments; computed once. */
+/** What a dispatch needs to know of a kernel besides its list of arguments; computed once per kernel. */
 interface Shape {
-  /** As it was when it was first used. */
+  /** The kernel as it was at its first use. */
   readonly kernel: Kernel
   readonly vectors: ReadonlyArray<VectorArg>
   /** Indices of the itemwise vectors among {@link vectors}. */
@@ -60,8 +60,8 @@ const shapeOf = (given: Kernel): Shape => {
 }
 
 /**
- * Checks the arguments of a dispatch and puts them in order. The kernel's definition has been checked. Every dispatch runs this, so it does one loop over the arguments, and another one only
- * where some are images.
+ * Checks the arguments of a dispatch and puts them in order. The kernel's definition was checked before. Every dispatch
+ * runs this, so it loops over the arguments once, and a second time only for images.
  */
 export const bind = (
   given: Kernel,
@@ -182,7 +182,7 @@ const bindVector = (
   return originProblem(argument, bound) ?? { buffer: bound, size: buffer.size, offset }
 }
 
-/** The same problem with the argument's name, which only a dispatch that fails writes. */
+/** The same problem with the argument's name, built only when the dispatch fails. */
 const unusableProblem = (
   argument: VectorArg,
   buffer: BufferLike.BufferLike,
@@ -194,8 +194,8 @@ const unusableProblem = (
 }
 
 /**
- * Elements lie at multiples of their own bytes. Where a device aligns sub-regions to less, only this check finds a
- * wrong offset.
+ * Elements must be aligned to their own size. Where a device aligns sub-regions to less, only this check finds a wrong
+ * offset.
  */
 const originProblem = ({ dtype, name }: VectorArg, { origin }: DeviceBuffer): GpuError | undefined =>
   origin % DType.byteSize(dtype) === 0 ? undefined : invalidRequest(

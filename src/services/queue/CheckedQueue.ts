@@ -61,9 +61,9 @@ export class CheckedQueue implements Service {
     readonly cache: KernelCache["Service"]
     /** Opens a further queue, where the device can have one. */
     readonly further: FurtherQueue.Open | undefined
-    /** Who wants to know how long kernels run. */
+    /** Measures how long kernels run, where a program asks for it. */
     readonly kernelTimes: KernelTimes | undefined
-    /** What names the queue. */
+    /** The services that provide this queue to an effect. */
     readonly services: () => Context.Context<OnQueue>
   }) {
     this.info = options.device.info
@@ -189,7 +189,7 @@ export class CheckedQueue implements Service {
     host?: BufferUsageRules.HostAccess
   ): DeviceBuffer | undefined => BufferMemory.use(operation, buffer, this.#device, usage, host)
 
-  /** What a read asks for. */
+  /** Checks a read, and returns the bytes to read. */
   #asked<A extends ArrayBufferView>(
     operation: string,
     source: BufferLike.BufferLike,
@@ -204,7 +204,7 @@ export class CheckedQueue implements Service {
     return isGpuError(bytes) ? bytes : this.#part(operation, source, memory, offset, bytes)
   }
 
-  /** What to read of a source that can be used, from an offset that was checked. */
+  /** The bytes to read of a usable source, from a checked offset. */
   #part(
     operation: string,
     source: BufferLike.BufferLike,
@@ -216,7 +216,7 @@ export class CheckedQueue implements Service {
     return memory === undefined || bytes === 0 ? undefined : { memory, offset, bytes }
   }
 
-  /** Through the staging memory of a pool in context, if the device needs that and there is one. */
+  /** Reads through the staging memory of a pool in context, if the device needs staging and there is such a pool. */
   #bytes(operation: string, check: StagingLender.Check): Effect.Effect<ArrayBuffer, GpuError> {
     const direct = Reading.read(operation, () => {
       const part = check(operation)
@@ -261,7 +261,7 @@ export class CheckedQueue implements Service {
   }
 }
 
-/** How many bytes `length` elements have, or all of the `rest` without a length. */
+/** The bytes of `length` elements; without a length the `rest`. */
 const readBytes = <A extends ArrayBufferView>(
   operation: string,
   rest: number,

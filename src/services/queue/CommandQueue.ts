@@ -96,7 +96,7 @@ export interface CopyOptions {
 export interface QueueOptions {
   /** What errors and `QueueStats` call it; "queue 2" and so on without it. */
   readonly label?: string | undefined
-  /** Takes the device's one queue where it can have no other, instead of failing with Unsupported. */
+  /** Returns the device's only queue where it cannot have another, instead of failing with Unsupported. */
   readonly share?: boolean | undefined
 }
 
@@ -327,19 +327,19 @@ export const readInto: {
 
 /**
  * Lends the bytes of a buffer to `f` as a typed array, after everything recorded before: in the memory that the device
- * gives the program, without a copy by the program. `offset` is bytes, a multiple of an element's, and `length` elements.
- * When `f` ends, or the buffer's lease before, the view is detached: its length is 0. What `f` stores into it goes nowhere,
- * or into the buffer: do not. To keep the bytes, copy them with `slice()`: where a view is the driver's memory, one that `f` has
- * transferred fails the read with InvalidRequest.
+ * gives the program, without a copy by the program. `offset` is bytes, a multiple of an element's, and `length`
+ * elements. When `f` ends, or the buffer's lease before it, the view is detached: its length is 0. Do not store into
+ * it: a store may or may not reach the buffer. To keep the bytes, copy them with `slice()`: where the view is the
+ * driver's memory, transferring it fails the read with InvalidRequest.
  *
  * Meanwhile the bytes are mapped for reading: commands can read and copy from the buffer, and not change it.
  *
- * On WebGPU the device copies to staging memory first: of the `StagingPool` in context, or else made for this one read. On
- * OpenCL the driver maps the buffer; the host lends a copy.
+ * On WebGPU the device copies to staging memory first: of the `StagingPool` in context, or else made for this one read.
+ * On OpenCL the driver maps the buffer; the host lends a copy.
  *
  * Fails with Released, ForeignDevice, DeviceLost, OutOfMemory; with InvalidRequest for bounds and alignment (as of
- * {@link read}), for bytes that are mapped to be written, or without the usage `copySrc`; with DriverError, also for the
- * failures of recorded work.
+ * {@link read}), for bytes that are mapped to be written, or without the usage `copySrc`; with DriverError, also for
+ * the failures of recorded work.
  *
  * **Example** (The sum of a buffer, without an array of its own)
  *
@@ -499,8 +499,8 @@ export const dispatch = <const Args extends ReadonlyArray<KernelArgument>>(
 export const flush: Effect.Effect<void, GpuError, CommandQueue> = CommandQueue.use((queue) => queue.flush)
 
 /**
- * Waits until everything recorded before has run, without blocking the event loop, and fails with its errors.
- * They are a DriverError with the labels of the commands, told once, or DeviceLost.
+ * Waits until everything recorded before has run, without blocking the event loop, and fails with its errors. The error
+ * is a DriverError with the labels of the commands, reported once, or DeviceLost.
  *
  * **Example** (Waiting for the device, and hearing of failures)
  *
@@ -692,17 +692,19 @@ export const readRectInto: {
 export const event: Effect.Effect<QueueEvent.QueueEvent, never, CommandQueue> = CommandQueue.use((queue) => queue.event)
 
 /**
- * Opens a further queue of the device, which ends with the scope: with commands that run beside those of the others. It begins
- * after everything that they have recorded. Use the queue itself, or run an effect on it with {@link on}.
+ * Opens a further queue of the device, which closes with the scope. Its commands run concurrently with those of the
+ * other queues, but after everything that these have recorded so far. Use the queue itself, or run an effect on it with
+ * {@link on}.
  *
- * Commands of two queues have no order, unless {@link after} makes one. Memory is safe all the same: when a pool leases a block
- * again, the first command of the new owner waits, on the device, for what the last owner has recorded on other queues. Which
- * blocks a pool prefers then, its option `reuse` says.
+ * Commands of two queues have no order, unless {@link after} makes one. Memory is safe all the same: when a pool leases
+ * a block again, the first command of the new owner waits, on the device, for what the last owner has recorded on other
+ * queues. The pool's option `reuse` says which blocks it prefers.
  *
- * When the scope closes, the commands of the queue have run; reads under way fail with Released, as every later use does.
+ * When the scope closes, the commands of the queue have run; reads under way fail with Released, as every later use
+ * does.
  *
- * Fails with Unsupported where a device has one queue, as on WebGPU, unless `share` is set; with InvalidRequest for wrong
- * options; with DeviceLost or DriverError.
+ * Fails with Unsupported where a device has one queue, as on WebGPU, unless `share` is set; with InvalidRequest for
+ * wrong options; with DeviceLost or DriverError.
  *
  * **Example** (Uploads beside the work of the first queue)
  *
@@ -727,8 +729,8 @@ export const make = (
 ): Effect.Effect<Queue, GpuError, CommandQueue | Scope.Scope> => CommandQueue.use((queue) => queue.open(options))
 
 /**
- * Runs an effect on a queue: `CommandQueue`, `Images`, arrays and everything else that records commands use it, and pools lease
- * for it. Fails with InvalidRequest for a value that is no queue.
+ * Runs an effect on a queue: `CommandQueue`, `Images`, arrays and everything else that records commands use it, and
+ * pools lease for it.
  *
  * **Example** (A job on a queue of its own)
  *
@@ -786,12 +788,12 @@ export const withEvent = <A, E, R>(
   Effect.flatMap(effect, (result) => Effect.map(event, (event) => [event, result]))
 
 /**
- * Runs an effect when these events are done. A queue runs in order, so events of the effect's own queue need no
- * wait. For events of other queues of the device the device waits: what the effect records runs after them. For those
- * of other devices the fiber waits, without blocking.
+ * Runs an effect when these events are done. A queue runs in order, so events of the effect's own queue need no wait.
+ * For events of other queues of the device the device waits: what the effect records runs after them. For those of
+ * other devices the fiber waits, without blocking.
  *
- * When commands of another device failed, it fails with their errors and does not run the effect. Those of another queue of
- * the same device are told by that queue alone.
+ * When commands of another device failed, it fails with their errors and does not run the effect. Errors of another
+ * queue of the same device are reported by that queue alone.
  *
  * **Example** (Work of one device after that of another)
  *

@@ -1,6 +1,6 @@
 /**
- * What a queue loads at the first dispatch, rectangle or view, or with a second queue. It is one piece, since bundlers make a file of whatever several pieces
- * share.
+ * What a queue loads at the first dispatch, rectangle or view, or with a second queue. It is one module, since bundlers
+ * make a file of its own of what several modules share.
  *
  * @internal
  */

@@ -54,14 +54,15 @@ export interface FromHostOptions {
 }
 
 /**
- * A buffer without a pool that begins with the bytes of `data`, or with the first `size` of them, until the scope closes.
+ * A buffer without a pool that begins with the bytes of `data`, or with the first `size` of them, until the scope
+ * closes.
  *
  * **Details**
  *
  * With mode "use" (OpenCL and the host) the buffer keeps the data's ArrayBuffer for as long as it and its sub-regions
- * live and until the commands on it have ended. The data has the writes of kernels after {@link hostArray}, and the
- * device gets the program's writes through `Mapping.map`. At other times a device with memory of its own has another
- * copy. The data must have a fixed length and begin at a multiple of 8 bytes of its ArrayBuffer.
+ * live and until the commands on it have ended. {@link hostArray} makes the writes of kernels visible in the data, and
+ * `Mapping.map` makes the program's writes visible to the device. At other times a device with memory of its own has
+ * another copy. The data must have a fixed length and begin at a multiple of 8 bytes of its ArrayBuffer.
  *
  * **Gotchas**
  *
@@ -71,9 +72,9 @@ export interface FromHostOptions {
  *
  * A copy of 0 bytes is an empty buffer, as of `Allocator.allocate`; mode "use" needs at least one byte.
  *
- * Fails with InvalidRequest for a size above the data's, for data that is shared, detached or, in use, resizable or without
- * bytes; with LimitExceeded above `maxBufferSize`; with Unsupported for mode "use" on WebGPU, which has no memory but its
- * own; and with OutOfMemory, DeviceLost or DriverError.
+ * Fails with InvalidRequest for a size above the data's, for data that is shared, detached or, in use, resizable or
+ * without bytes; with LimitExceeded above `maxBufferSize`; with Unsupported for mode "use" on WebGPU, which has no
+ * memory but its own; and with OutOfMemory, DeviceLost or DriverError.
  *
  * **Example** (A table that kernels read)
  *
@@ -118,11 +119,11 @@ export const fromHost = (
       )))
 
 /**
- * The data of a buffer made with mode "use". It waits for recorded commands and makes the device's writes visible.
- * It is a view of the data, not a copy.
+ * The data of a buffer made with mode "use". It waits for recorded commands and makes the device's writes visible. It
+ * is a view of the data, not a copy.
  *
- * Fails with InvalidRequest for a buffer that is not made so, is mapped to be written or lacks the usage `copySrc`, or
- * whose bytes are no whole number of elements; and as `Mapping.map`.
+ * Fails with InvalidRequest for a buffer that was not made so, that is mapped to be written or lacks the usage
+ * `copySrc`, or whose bytes are no whole number of elements; and as `Mapping.map`.
  *
  * **Example** (Letting kernels work on memory of the program)
  *
@@ -165,7 +166,7 @@ export const hostArray: {
       validated("MemoryObjects.hostArray", (operation) => {
         const { origin, root, size }: Partial<DeviceBuffer> = valid(BufferMemory.of(operation, buffer, device)) ?? {}
         const view = valid(PinnedMemory.viewOf(operation, "buffer", root?.pinned, type, origin, size))
-        // Mapping is what makes the memory current, wherever the driver keeps it meanwhile.
+        // Mapping updates the memory, wherever the driver keeps the contents meanwhile.
         return Effect.as(Effect.scoped(Mapping.map(buffer, type, { access: "read" })), view)
       }))
 )
@@ -185,8 +186,8 @@ export interface MigrateOptions {
 
 /**
  * Moves the memory of buffers and images to the device, or to the host, ahead of their use, in queue order. It changes
- * only when the data moves. A sub-region moves with the whole buffer that it is a part of, and stays where the contents need not
- * move. On the host backend, where both places are the same, it does nothing.
+ * only when the data moves, not what commands do. A sub-region moves with the whole buffer that it is a part of, and
+ * stays where the contents need not move. On the host backend, where both places are the same, it does nothing.
  *
  * Fails with Unsupported on WebGPU, which places memory itself, and on OpenCL before version 1.2; with InvalidRequest
  * for memory that is mapped, or that lacks `copyDst` while its contents need not move; and with Released,
@@ -243,7 +244,7 @@ const movableImage = (
   valid(ImageLike.problem(operation, image, info))
   if (contentUndefined) valid(ImageUsageRules.lackProblem(operation, image.usage, ImageUsage.copyDst))
   const own = ImageLike.deviceImage(image)
-  // An image over a buffer has the buffer's memory.
+  // An image over a buffer has no memory of its own: migrate the buffer.
   return ImageAccess.mappedProblem(operation, own, false) ?? own.beneath ?? own
 }
 

@@ -48,7 +48,7 @@ export const readView = <A extends Elements, B, E, R>(
   })
 }
 
-/** One read, and whom its bytes are lent to. */
+/** One read, and the function that its bytes are lent to. */
 class View<A extends Elements, B, E, R> {
   readonly #source: BufferLike
   readonly #type: ViewType<A>
@@ -62,7 +62,7 @@ class View<A extends Elements, B, E, R> {
     this.#asked = asked
   }
 
-  /** Drivers map memory as it lies, and typed arrays need theirs aligned. */
+  /** The offset must be a multiple of an element: drivers map memory in place, and typed arrays need alignment. */
   readonly check: Check = (operation) => {
     const part = this.#asked(operation)
     const { BYTES_PER_ELEMENT, name } = this.#type
@@ -77,8 +77,8 @@ class View<A extends Elements, B, E, R> {
   readonly empty: Effect.Effect<B, E, R> = Effect.suspend(() => this.#f(new this.#type(new ArrayBuffer(0))))
 
   /**
-   * Lends what `map` maps, and claims the bytes of the source meanwhile. It fails where the program has transferred the view; a
-   * scope alone could only log that.
+   * Lends what `map` maps, and claims the bytes of the source meanwhile. It fails if the program has transferred the
+   * view, which a finalizer could only log.
    */
   lend(map: (part: Part) => Exit.Exit<DriverMapping, GpuError>): Effect.Effect<B, E | GpuError, R> {
     return Effect.scopedWith((scope) => {

@@ -1,5 +1,5 @@
 /**
- * How long transfers take on the open device: measured, since no driver tells.
+ * How long transfers take on the open device: measured, since no driver reports it.
  *
  * @see pyopencl.characterize.performance
  * @since 0.1.0
@@ -77,9 +77,9 @@ const transferOf = (
 }
 
 /**
- * Measures one kind of transfer of so many bytes, written as pools take their limits, with two leases of the program's pool: some transfers first that
- * are not counted, then rounds of more and more until one takes long enough. InvalidRequest for less than one byte; else as
- * leases and transfers fail.
+ * Measures transfers of `bytes` bytes (or `"1 MiB"`), with two leases of the program's pool: first some transfers that
+ * are not counted, then rounds of more and more until one takes long enough. Fails with InvalidRequest for less than
+ * one byte, and as leases and transfers do.
  *
  * **Example** (What a read of a mebibyte takes)
  *
@@ -138,7 +138,7 @@ const speed = (direction: Direction, bytes: number, runs: number, nanos: bigint)
 })
 
 /**
- * What a transfer takes at the least: that of 4 bytes, the smallest that every backend does by itself.
+ * The least time that a transfer takes: one of 4 bytes, the smallest that every backend supports.
  *
  * **Example** (Whether it pays to read more at once)
  *

@@ -12,8 +12,8 @@ import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../do
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
- * Bytes of a stream, in one part or several. They are valid until the next chunk is asked for: a stream may use the memory of its
- * pieces again for the next ones, and so does what is kept here of pieces before.
+ * Bytes of a stream, in one part or several. They are valid until the next chunk is pulled: a stream may reuse the
+ * memory of its pieces, and the bytes kept from earlier pieces are reused too.
  */
 export class Chunk {
   readonly #parts: ReadonlyArray<readonly [part: Bytes, length: number]>
@@ -47,7 +47,10 @@ const changed = (operation: string): GpuError =>
     "Leave the memory of a piece alone until the stream is asked for the next one."
   )
 
-/** What a piece does not fill a chunk with is kept for the next piece: all else is copied from the piece itself. */
+/**
+ * Cuts pieces into chunks. The rest of a piece that fills no chunk is kept for the next piece; all else is copied from
+ * the piece itself.
+ */
 class Chunks {
   readonly #operation: string
   readonly #chunkBytes: number
@@ -69,7 +72,7 @@ class Chunks {
       const part = bytes.subarray(at, at + this.#chunkBytes - this.#keptBytes)
       at += part.length
       yield this.#take(part)
-      // The program had the processor meanwhile, and may have shrunk the memory or transferred it.
+      // The program ran meanwhile, and may have resized the memory or transferred it.
       if (bytes.length !== length) throw changed(this.#operation)
     }
     this.#keep(bytes.subarray(at))

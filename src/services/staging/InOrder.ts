@@ -1,9 +1,9 @@
 /**
- * Work that a producer hands out: each on a fiber of its own, at most so many at a time, with their results in order. All of it
- * ends with a scope.
+ * Runs work of a producer concurrently: each piece on its own fiber, at most `most` at a time, with the results in
+ * order. All of it ends with a scope.
  *
- * Effect's `Stream.mapEffect` does this too. It hangs when it is interrupted at certain steps (Effect 4.1), takes the next
- * element of a stream before the work on the last one could copy it, and does not hear of a lost device.
+ * Effect's `Stream.mapEffect` does this too. But it hangs when it is interrupted at certain steps (Effect 4.1), pulls
+ * the next element of a stream before the work on the last one could copy it, and does not end when the device is lost.
  *
  * @internal
  */
@@ -19,12 +19,12 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import { type AnyFiber, CurrentOperation, type Operation } from "../pool/Operation.ts"
 
 interface Terms {
-  /** So many are under way at a time. */
+  /** How many pieces of work run at a time. */
   readonly most: number
-  /** Ends all of it. */
+  /** The scope that ends all fibers. */
   readonly scope: Scope.Scope
   readonly status: DeviceStatus
-  /** The memory that all of it uses. */
+  /** The memory that all the work uses. */
   readonly uses: ReadonlyArray<object>
 }
 
@@ -33,17 +33,17 @@ interface Handed<A, E> {
   exit: Exit.Exit<A, E> | undefined
 }
 
-/** Where one fiber waits at a time, until something holds that other fibers change. */
+/** Lets one fiber at a time wait for a condition that other fibers change. */
 class WaitingPlace {
   #look = constVoid
   /** The fiber that waits here now. */
   fiber: AnyFiber | undefined = undefined
 
-  /** Whoever changes something calls this. */
+  /** Call it after a change of the condition. */
   readonly wake = (): void => this.#look()
 
   until(holds: () => boolean): Effect.Effect<void> {
-    // It looks again in the step in which it begins to wait: another fiber may have run before that.
+    // Checks again in the step in which it begins to wait, since another fiber may have run before.
     return Effect.withFiber((fiber) =>
       holds() ? Exit.void : Effect.callback<void>((resume) => {
         const leave = (): void => {
@@ -72,7 +72,7 @@ export class InOrder<A, E> implements Operation {
   readonly #consumer = new WaitingPlace()
   /** What was handed out and not taken yet, oldest first. */
   readonly #handed: Array<Handed<A, E>> = []
-  /** How the results end. */
+  /** How the producer ended. */
   #end: Exit.Exit<never, E | Cause.Done> | undefined
   #lost: Exit.Exit<never, GpuError> | undefined
 
@@ -82,7 +82,7 @@ export class InOrder<A, E> implements Operation {
     this.using = () => uses
   }
 
-  /** The producer and the work. */
+  /** The ids of the fibers of the producer and the work. */
   readonly #own = new Set<number>()
 
   readonly runsOn = (fiberId: number): boolean => this.#own.has(fiberId)
@@ -91,8 +91,8 @@ export class InOrder<A, E> implements Operation {
     [this.#consumer.fiber, this.#producer.fiber].filter((fiber) => fiber !== undefined)
 
   /**
-   * Runs a producer, which hands out work. The pull gives the results in order, then fails as the producer did. The first work
-   * that failed ends it, or else the loss of the device.
+   * Runs a producer, which hands out work. The pull yields the results in order, then ends as the producer did. It
+   * fails with the first failed work, or when the device is lost.
    */
   static begin<A, E, R>(
     produce: (hand: InOrder<A, E>) => Effect.Effect<void, E, R>,
@@ -110,7 +110,7 @@ export class InOrder<A, E> implements Operation {
           }))
         )
       )
-      // The work inherits it.
+      // Fibers of the work inherit the operation.
       const produced = Effect.provideService(Effect.suspend(() => produce(self)), CurrentOperation, self)
       const producer = Effect.forkIn(produced, scope, { startImmediately: true })
       return Effect.map(Effect.andThen(listening, producer), (fiber) => {

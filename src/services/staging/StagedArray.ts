@@ -32,10 +32,13 @@ import { LeaseHolder } from "../lease/LeaseHolder.ts"
  */
 export type Direction = "upload" | "download"
 
-/** The device whose memory it is. @internal */
+/** The services of the device whose memory it is. @internal */
 export type Services = Context.Context<DeviceContext | QueueDriver>
 
-/** Zeros of the program, for an array that no download has filled yet. They end with the lease, as a mapping does. */
+/**
+ * Zeros in memory of the program, for an array that no download has filled yet. They end with the lease, as a mapping
+ * does.
+ */
 class FirstElements implements LiveMapping {
   readonly memory: ArrayBuffer
   readonly #lease: PooledBuffer
@@ -101,7 +104,7 @@ const released = (operation: string, { label, size }: PooledBuffer, why: Release
  * @since 0.1.0
  */
 export class StagedArray<A extends Elements> implements LeaseHolder {
-  /** `Lease.release` and the like take it; and commands do while the array has no elements. */
+  /** The lease, for `Lease.release` and the like. Commands can use it while the array has no elements. */
   readonly lease: PooledBuffer
   readonly direction: Direction
   /** Elements along each axis. */
@@ -113,10 +116,10 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
   /** @internal */
   readonly type: ViewType<A>
   readonly #services: Services
-  /** Of its mappings, each of which ends with the lease at the latest. */
+  /** The scope of its mappings, each of which ends with the lease at the latest. */
   readonly #scope: Scope.Scope = Scope.makeUnsafe()
   #mapped: MappedArray<A> | undefined = undefined
-  /** What it has before the first download. */
+  /** Its elements before the first download. */
   #first: { readonly array: MappedArray<A>; readonly elements: FirstElements } | undefined = undefined
   readonly #layout: StridedShape
 
@@ -166,7 +169,7 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
     return this.#mapped !== undefined && this.#mapped.mapping.ended === undefined
   }
 
-  /** Shows the staging memory as its elements: waits until the device no longer uses it. @internal */
+  /** Maps the staging memory as its elements: waits until the device no longer uses it. @internal */
   map(): Effect.Effect<void, GpuError> {
     const { lease, shape, strides } = this
     const access = this.direction === "upload" ? "write" : "read"
@@ -192,7 +195,7 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
     return this.#mapped ?? (this.#first ??= this.#begin()).array
   }
 
-  /** For a lease that has ended they end in this step: the array has no elements, as one whose mapping has ended. */
+  /** If the lease has ended, they end at once: the array has no elements, as after a mapping. */
   #begin() {
     const elements = new FirstElements(this.lease, this.size)
     const array = new MappedArray(new this.type(elements.memory, 0, this.#layout.span), this.#layout, elements)
@@ -206,7 +209,7 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
     throw this.problem(operation)
   }
 
-  /** The error of using its elements while it has none. @internal */
+  /** The error of an access while it has no elements. @internal */
   problem(operation: string): GpuError {
     const { block, ended = "released" } = this.lease
     const isTaken = block !== undefined && MappedMemory.isTaken(block.value)

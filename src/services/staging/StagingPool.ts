@@ -78,7 +78,7 @@ export { type Direction, StagedArray } from "./StagedArray.ts"
 export interface StagingPoolOptions extends Schema.Schema.Type<typeof BlockOptions> {}
 
 /**
- * What one request for a staged array may say.
+ * The options of one request for a staged array.
  *
  * @category models
  * @since 0.1.0
@@ -157,7 +157,7 @@ type StagingRequests = PoolRequests<BufferUsage.BufferUsage, DeviceBuffer, Poole
 
 type Settings = LeasingSettings & { readonly sizePolicy: SizePolicy.SizePolicy }
 
-/** With `maxBytes` it is one of several pools on a memory. */
+/** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
 const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
@@ -177,17 +177,17 @@ const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | un
     return contextOf(poolOf(new Staging(device, driver, settings.clears))(requests))
   })
 
-/** What reads use of each pool, and of the budgets and reservations within it. */
+/** The lender of each pool, and of the budgets and reservations within it, for reads. */
 const lenders = new WeakMap<Pool, Lender>()
 
-/** A pool, and reads that use it. */
+/** A context with a pool whose memory reads use. */
 const contextOf = (pool: Pool): Context.Context<StagingPool> => {
   const context = Context.make(StagingPool, pool)
   const lender = lenders.get(pool)
   return lender === undefined ? context : Context.add(context, CurrentLender, lender)
 }
 
-/** Reads in an effect use a budget or a reservation, where they would use the pool around it. */
+/** Makes reads in an effect use the budget or reservation `inner`, if they would use the pool `outer`. */
 const reading = <A, E, R>(effect: Effect.Effect<A, E, R>, outer: Pool, inner: Pool): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const around = lenders.get(outer)
@@ -203,7 +203,7 @@ const provide = <A, E, R>(
 ): Effect.Effect<A, E, Exclude<R, StagingPool>> =>
   reading(Effect.provideService(effect, StagingPool, inner), outer, inner)
 
-/** What a read needs that the pool does not have, it makes for itself: as without a pool. */
+/** Lends memory of the pool; where that fails, the read makes memory for itself, as without a pool. */
 const lendOf = (requests: StagingRequests, fresh: Lend): Lend => (bytes, f) =>
   Effect.suspend(() => lendOne(requests, fresh, bytes, f))
 
@@ -302,7 +302,7 @@ class Staging {
     if (direction === "download") return Effect.succeed(array)
     return Effect.map(array.map(), () => {
       const { data } = array
-      // It has no elements any more where the pool has closed since.
+      // The array has no elements if the pool has closed since.
       if (this.#clears && data.length > 0) new Uint8Array(data.buffer, data.byteOffset, data.byteLength).fill(0)
       return array
     })
@@ -465,11 +465,10 @@ export const layerConfig = (
   layerOfConfig("StagingPool.layerConfig", config, BlockOptions, layer)
 
 /**
- * A typed array in staging memory, until the caller's scope closes. Its memory goes to the next owner only when the device no
- * longer uses it.
+ * A typed array in staging memory, until the caller's scope closes. Its memory goes to the next owner only when the
+ * device no longer uses it.
  *
- * Fails as `BufferPool.allocate`; with InvalidRequest for a shape that is none, an order or a direction that there is not,
- * and what is no typed array class.
+ * Fails as `BufferPool.allocate`, and with InvalidRequest for an invalid shape, order, direction or class.
  *
  * **Example** (Uploading rows)
  *
@@ -656,7 +655,7 @@ export const download: {
       validated("StagingPool.download", (operation) => {
         valid(directionProblem(operation, staged, "download"))
         const copy = queue.copy(source, staged.lease, { sourceOffset: options?.offset, size: staged.size })
-        // A download that is refused leaves the elements that there were.
+        // A failed download leaves the old elements in place.
         const { isMapped } = staged
         return Effect.andThen(
           staged.unmap(),
@@ -782,9 +781,9 @@ export const trimTo: Accessors.OfPool<StagingPool, Pool>["trimTo"] = BoundAccess
 export const freeHeld: Accessors.OfPool<StagingPool, Pool>["freeHeld"] = BoundAccessors.freeHeld(StagingPool)
 
 /**
- * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; those that no queue has
- * used count for the first one. On a device with one queue these are all held blocks. Errors as {@link freeHeld}, and InvalidRequest
- * for a value that is no queue of the pool's device.
+ * Frees the held blocks that a queue of the device used last, and waits until the driver has their memory; blocks that
+ * no queue has used count for the first queue. On a device with one queue these are all held blocks. Errors as {@link
+ * freeHeld}, and InvalidRequest for a value that is no queue of the pool's device.
  *
  * **Example** (Giving back what a job on its own queue has left)
  *
@@ -804,8 +803,8 @@ export const freeHeld: Accessors.OfPool<StagingPool, Pool>["freeHeld"] = BoundAc
 export const freeHeldOf: Accessors.OfPool<StagingPool, Pool>["freeHeldOf"] = BoundAccessors.freeHeldOf(StagingPool)
 
 /**
- * What the pool has for one queue of its device: held blocks, and how many leases of the queue had to wait for another one. Fails
- * with InvalidRequest for a value that is no queue of the pool's device.
+ * The pool's counters for one queue of its device: held blocks, and how many leases of the queue had to wait for
+ * another queue. Fails with InvalidRequest for a value that is no queue of the pool's device.
  *
  * **Example** (How often a queue waits for the others)
  *
@@ -898,11 +897,11 @@ export const onOutOfMemory: Accessors.OfPool<StagingPool, Pool>["onOutOfMemory"]
 export const budget: Accessors.OfPool<StagingPool, Pool>["budget"] = BoundAccessors.budget(StagingPool)
 
 /**
- * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of
- * the pool around it.
+ * Runs an effect with a pool that leases at most `limit` bytes (or "64 MiB", or "25%") at a time, on the memory of the
+ * pool around it.
  *
- * Reads in the effect use the budget too; what it has no room for, a read makes for itself, or waits for where the pool's requests wait.
- * See `BufferPool.withBudget`.
+ * Reads in the effect use the budget too. A read for which it has no room makes memory for itself, or waits where the
+ * pool's requests wait. See `BufferPool.withBudget`.
  *
  * **Example** (Uploads that leave staging memory to others)
  *
@@ -927,9 +926,9 @@ export const withBudget: Accessors.OfPool<StagingPool, Pool>["withBudget"] = Bou
 )
 
 /**
- * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
- * its requests together stay within these bytes, they go past every wait queue and never wait. Bytes that its leases give
- * back are reserved for it again, until the effect ends. Leases that outlive it stay.
+ * Waits until `bytes` (or "64 MiB", or "25%") are free, reserves them for an effect, and then runs it. As long as the
+ * effect's requests together stay within these bytes, they bypass every wait queue. Bytes that its leases release are
+ * reserved for it again, until the effect ends. Leases that outlive it stay.
  *
  * Reads in the effect draw from it too, so their bytes count among these. See `BufferPool.reserve`.
  *
@@ -958,8 +957,8 @@ export const withBudget: Accessors.OfPool<StagingPool, Pool>["withBudget"] = Bou
 export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = BoundAccessors.reserve(StagingPool)
 
 /**
- * Runs an effect that does not know beforehand how much staging memory it needs: one such effect runs at a time on a
- * pool. See `BufferPool.exclusively`.
+ * Runs an effect that does not know beforehand how much staging memory it needs: a pool runs one such effect at a time.
+ * See `BufferPool.exclusively`.
  *
  * **Example** (As many rows as the data have)
  *

@@ -14,7 +14,7 @@ import * as KnownQueues from "../device/queues/KnownQueues.ts"
 export class StagingSource extends BufferSource {
   override readonly service = "StagingPool"
 
-  /** Flags besides those of its direction would make it other memory. */
+  /** No flags: more than those of its direction would make it another kind of memory. */
   protected override readonly added = 0
 
   override isUsual(): boolean {

@@ -57,9 +57,9 @@ export interface DownloadOptions extends TransferOptions {
  */
 export interface ThroughOptions extends ChunkOptions {
   /**
-   * The most bytes that one chunk has of the pool at one time: its own, and what the function allocates. A chunk begins when
-   * these are reserved (`BufferPool.reserve`), so chunks never have memory and wait for each other. Without it a chunk begins
-   * when there is memory for itself.
+   * The most bytes of the pool that one chunk uses at a time: its own, and what the function allocates. A chunk begins
+   * when these are reserved (`BufferPool.reserve`), so chunks cannot deadlock. Without it a chunk begins when its own
+   * bytes are allocated.
    */
   readonly reserve?: MemoryLimit.ByteAmount | undefined
 }
@@ -97,22 +97,22 @@ export interface Plan extends Cut {
 }
 
 /**
- * Through what a stream goes.
+ * The device and pools that a stream passes through.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Means {
   readonly device: DeviceInfo
-  /** So many bytes the pools have at a time, for all chunks under way. */
+  /** The most bytes that the pools can have at a time, for all chunks under way. */
   readonly most: number
 }
 
-/** Of a chunk. */
+/** The default bytes of a chunk. */
 const usualBytes = 4 * 2 ** 20
 
 /**
- * For code that `attempt` runs, as the others here.
+ * The checked options of chunks; throws their error, as `valid` does. Call it within `attempt`.
  *
  * @category getters
  * @since 0.1.0

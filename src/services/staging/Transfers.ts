@@ -94,7 +94,8 @@ export const upload: {
     target: BufferLike.BufferLike,
     options?: TransferOptions
   ): Effect.Effect<number, E | GpuError, R | Services> =>
-    // Not by the sink: Effect takes the failure of a stream through a sink as a defect, and the fiber that pulls would die of it.
+    // Without the sink: Effect turns the failure of a stream that runs through a sink into a defect, which would end
+    // the pulling fiber.
     Effect.scopedWith((ofStream) =>
       Effect.flatMap(
         Scope.provide(Stream.toPull(stream), ofStream),
@@ -170,11 +171,11 @@ const sendAll = <E, R>(
     })
   )
 
-/** What a stream goes through: a device, and pools that have each chunk at a time. */
+/** The device in context, and the most bytes that the pools can have for chunks. */
 const meansOf = (pools: ReadonlyArray<object>) =>
   DeviceContext.useSync(({ info, status }) => ({ device: info, most: mostTogether(pools), status }))
 
-/** What no lease of the buffer gives back while a transfer uses it. */
+/** The allocation of the buffer, which is not freed while a transfer uses it. */
 const memoryOf = (buffer: BufferLike.BufferLike): ReadonlyArray<object> => {
   const memory = BufferLike.deviceBuffer(buffer)
   return memory === undefined ? [] : [memory.allocation]
@@ -189,7 +190,10 @@ const tooLong = (operation: string, { label, size }: BufferLike.BufferLike, { of
     "Allocate more, or take less of the stream."
   )
 
-/** Writes a chunk into a buffer, through staging memory. Its bytes are not used any more once it has called `taken`. */
+/**
+ * Writes a chunk into a buffer, through staging memory. It calls `taken` once it no longer needs the bytes of the
+ * chunk.
+ */
 const send = (
   operation: string,
   chunk: Chunks.Chunk,
@@ -207,11 +211,12 @@ const send = (
   }, { onExhausted: "wait", label: "upload" })
 
 /**
- * The bytes of a buffer as a stream of chunks, in order. The next chunks are read while a consumer works on one; a slow consumer
- * stops the reads. Each chunk has what was recorded before its read begins: change the buffer after the stream has ended.
+ * The bytes of a buffer as a stream of chunks, in order. The next chunks are read while a consumer works on one; a slow
+ * consumer stops the reads. A chunk has the buffer's contents when its read begins, so change the buffer only after the
+ * stream has ended.
  *
- * Fails with InvalidRequest for bounds and alignment (as of `CommandQueue.read`), Released, ForeignDevice, DeviceLost, OutOfMemory
- * or DriverError.
+ * Fails with InvalidRequest for bounds and alignment (as of `CommandQueue.read`), Released, ForeignDevice, DeviceLost,
+ * OutOfMemory or DriverError.
  *
  * **Example** (Chunks of 8 bytes)
  *
@@ -287,17 +292,18 @@ const readBytes = (
   CommandQueue.use((queue) => queue.read<Uint8Array<ArrayBuffer>>(source, Uint8Array, range))
 
 /**
- * A stream of bytes through device memory: each chunk goes into a buffer of the pool, `f` does something with it there, and its
- * bytes come back, in order. These are the bytes of the buffer that `f` returns, or of the chunk's own. While a consumer works
- * on one chunk, the next are on their way. Only the last chunk may be short, and may have any number of bytes.
+ * A stream of bytes through device memory: each chunk goes into a buffer of the pool, `f` does something with it there,
+ * and its bytes come back, in order. These are the bytes of the buffer that `f` returns, or of the chunk's own. While a
+ * consumer works on one chunk, the next are on their way. Only the last chunk may be short, and may have any number of
+ * bytes.
  *
- * `f` gets the chunk and how many bytes of the stream were before it. What it allocates ends when the chunk has come back. With
- * `inFlight` chunks under way the pool needs memory for as many; a chunk waits for its own. Where `f` allocates in a pool whose
- * requests wait, say with `reserve` how much a chunk needs in all.
+ * `f` gets the chunk and how many bytes of the stream were before it. What it allocates ends when the chunk has come
+ * back. With `inFlight` chunks under way the pool needs memory for as many; a chunk waits for its own. Where `f`
+ * allocates in a pool whose requests wait, set `reserve` to the bytes that a chunk needs in all.
  *
- * Fails as the stream and `f` do; with InvalidRequest for options that are none, and for a piece that is no bytes; with
- * LimitExceeded for chunks larger than the pool or the staging pool; and with Released, DeviceLost, OutOfMemory or DriverError.
- * What comes before a failure is in the stream.
+ * Fails as the stream and `f` do; with InvalidRequest for invalid options, and for a piece that is no bytes; with
+ * LimitExceeded for chunks larger than the pool or the staging pool; and with Released, DeviceLost, OutOfMemory or
+ * DriverError. Bytes before a failure are emitted.
  *
  * **Example** (Numbers doubled by a kernel, four at a time)
  *
@@ -367,7 +373,7 @@ export const through: {
     }))
 )
 
-/** A chunk has its buffer while it asks for staging memory. */
+/** Reserves the chunk's bytes, since a chunk has its buffer while it waits for staging memory. */
 const reserving = <A, E, R>(
   operation: string,
   size: number,
@@ -389,7 +395,7 @@ type Use<E, R> = (chunk: PooledBuffer, offset: number) => Effect.Effect<BufferLi
 type UseServices<R> = Exclude<R, Scope.Scope> | Services | BufferPool.BufferPool
 
 /**
- * What {@link through} makes of a stream and a function.
+ * The result of {@link through}.
  *
  * @category models
  * @since 0.1.0

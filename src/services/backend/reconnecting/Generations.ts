@@ -1,7 +1,7 @@
 /**
- * One device after another, each with everything that stands on it. A service is a fixed value, and a pool is built on one
- * device: so nothing of a lost device can be replaced by itself. All of it together is a generation, and the next one is built
- * anew.
+ * One device after another, each with everything that is built on it. Services are fixed values, and a pool is built on
+ * one device, so the services of a lost device cannot be replaced one by one. Together they are a generation, and the
+ * next one is built anew.
  *
  * @internal
  */
@@ -14,17 +14,17 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { DeviceUnavailable, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
 
-/** What was opened, and how to hear of its loss. */
+/** An opened device, and how to subscribe to its loss. */
 export interface OpenedDevice<I> {
   readonly context: Context.Context<I>
-  /** Calls the listener at the loss, at once if it has happened. Returns the way to stop listening. */
+  /** Calls the listener at the loss, at once if it has happened. Returns a function that removes the listener. */
   readonly onLost: (listener: (error: GpuError) => void) => () => void
 }
 
-/** Interruption as it was outside of an uninterruptible region. */
+/** Restores the interruptibility from outside of an uninterruptible region. */
 export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** No loss, so that no program tries again for ever. */
+/** The error is not DeviceLost, so that programs that retry after losses stop. */
 export const closedError = (operation: string): GpuError =>
   makeError(
     new DeviceUnavailable({
@@ -33,9 +33,9 @@ export const closedError = (operation: string): GpuError =>
     })
   )
 
-/** How generations are opened, and who hears of a loss. Both run in the context of the layer. */
+/** How generations are opened, and what runs after a loss. Both run in the context of the layer. */
 export interface Plan<I, E> {
-  /** As errors name it. */
+  /** The name of the operation in errors. */
   readonly operation: string
   /** Opens a device in a scope, or fails and leaves nothing in it. */
   readonly open: (scope: Scope.Scope) => Effect.Effect<OpenedDevice<I>, E | GpuError>
@@ -45,17 +45,20 @@ export interface Plan<I, E> {
 class Generation<I, E> {
   readonly scope = Scope.makeUnsafe()
   readonly context = Deferred.makeUnsafe<Context.Context<I>, E | GpuError>()
-  /** Effects that run on it or wait for it, and scopes that keep it. Whoever starts it is the first. */
+  /**
+   * Counts the effects that run on it or wait for it, and the scopes that keep it. The one that starts it is counted
+   * from the beginning.
+   */
   users = 1
-  /** What `context` gives, when it is open. */
+  /** The result of `context`, once it is open. */
   opened: Context.Context<I> | undefined = undefined
   isClosing = false
-  /** Opens it. */
+  /** The fiber that opens it. */
   opening: Fiber.Fiber<unknown, unknown> | undefined
   stopListening = (): void => {}
   readonly #closed = Deferred.makeUnsafe<void>()
 
-  /** Closes it once; whoever else closes it waits for that. */
+  /** Closes it once; further calls wait for that. */
   readonly close: Effect.Effect<void> = Effect.uninterruptible(Effect.suspend(() => {
     if (this.isClosing) return Deferred.await(this.#closed)
     this.isClosing = true
@@ -66,46 +69,51 @@ class Generation<I, E> {
     )
   }))
 
-  /** A driver that is asked for a device answers first, and what it gives is in the scope then. */
+  /** Interrupts the opening. A driver call under way ends first, so the device that it opens is in the scope. */
   get #stopOpening(): Effect.Effect<void> {
     return this.opening === undefined ? Effect.void : Fiber.interrupt(this.opening)
   }
 }
 
 /**
- * The generations of one layer. At most one of them takes new users: the current one. It changes in the very step in which a
- * device is lost, so no effect begins on a device that is known to be lost.
+ * The generations of one layer. At most one of them takes new users: the current one. It changes in the step in which
+ * the loss is known, so no effect begins on a lost device.
  */
 export class Generations<I, E> {
   readonly #plan: Plan<I, E>
   readonly #context: Context.Context<never>
   readonly #scope: Scope.Scope
-  /** Those that are not closed: the current one, and earlier ones that effects still run on. */
+  /** Generations that are not closed: the current one, and earlier ones that effects still run on. */
   readonly #live = new Set<Generation<I, E>>()
-  /** What follows losses, and has not ended. An observer has only begun. */
+  /** Fibers that close generations and start observers of losses. They do not wait for the observers. */
   readonly #following = new Set<Fiber.Fiber<void>>()
   #current: Generation<I, E> | undefined
   #opened = 0
   #isClosed = false
 
-  /** The context and the scope are those of the layer. Its scope must close what is left with {@link close}. */
+  /**
+   * The context and the scope are those of the layer. The caller must register {@link close} as a finalizer of that
+   * scope.
+   */
   constructor(plan: Plan<I, E>, context: Context.Context<never>, scope: Scope.Scope) {
     this.#plan = plan
     this.#context = context
     this.#scope = scope
   }
 
-  /** How many were opened. */
+  /** How many generations were opened. */
   get opened(): number {
     return this.#opened
   }
 
-  /** What the current generation has, where one is open. */
+  /** The services of the current generation, or `undefined` where none is open. */
   get current(): Context.Context<I> | undefined {
     return this.#current?.opened
   }
 
-  /** Runs an effect on the current generation. Where there is none, the first effect that comes opens one for all. */
+  /**
+   * Runs an effect on the current generation. Where there is none, the first effect opens one, and later ones share it.
+   */
   provide<A, E2, R>(effect: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2 | GpuError, Exclude<R, I>> {
     return Effect.uninterruptibleMask((restore) =>
       Effect.suspend((): Effect.Effect<A, E | E2 | GpuError, Exclude<R, I>> => {
@@ -121,16 +129,16 @@ export class Generations<I, E> {
   }
 
   /**
-   * The current generation, which then stays open until the scope closes: for callers that cannot be interrupted, and wait
-   * through `restore`. Where there is none, it opens one for all.
+   * The current generation, which then stays open until the scope closes; opens one where there is none. Call it in an
+   * uninterruptible region: it waits through `restore`.
    */
   keep(scope: Scope.Scope, restore: Restore): Effect.Effect<Context.Context<I>, E | GpuError> {
     return Effect.suspend(() => this.#isClosed ? this.#closedError : this.#kept(this.#join(), scope, restore))
   }
 
   /**
-   * The same for an open generation, also a lost one that is still used. `undefined` where none is the right one: then nothing
-   * is opened. For one synchronous step.
+   * The same for the open generation that `isRight` accepts, also a lost one that is still used. Opens nothing:
+   * `undefined` where there is none. Looks it up and counts the user in one synchronous step.
    */
   keepOpen(
     isRight: (context: Context.Context<I>) => boolean,
@@ -143,7 +151,7 @@ export class Generations<I, E> {
     return this.#kept(generation, scope, restore)
   }
 
-  /** Whether {@link keepOpen} finds one. */
+  /** Whether {@link keepOpen} finds a generation. */
   has(isRight: (context: Context.Context<I>) => boolean): boolean {
     return this.#find(isRight) !== undefined
   }
@@ -152,7 +160,7 @@ export class Generations<I, E> {
     return Array.from(this.#live).find(({ isClosing, opened }) => opened !== undefined && !isClosing && isRight(opened))
   }
 
-  /** Effects that still run find a lost device, and later ones none. */
+  /** Closes all generations. Running effects find a lost device, and later ones fail. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.#isClosed = true
     this.#current = undefined
@@ -183,7 +191,7 @@ export class Generations<I, E> {
     })
     return Effect.flatMap(
       Scope.addFinalizer(scope, leave),
-      // A closed scope has run it already.
+      // A closed scope has run the finalizer already.
       () => hasLeft ? Effect.interrupt : restore(Deferred.await(generation.context))
     )
   }
@@ -192,7 +200,7 @@ export class Generations<I, E> {
     const generation = new Generation<I, E>()
     this.#live.add(generation)
     this.#current = generation
-    // On a fiber of its own: others may wait for it when the effect that asked first is interrupted.
+    // On a fiber of its own, since other effects may wait for it when the first one is interrupted.
     const opening = Effect.runForkWith(this.#context)(
       Effect.flatMap(
         this.#plan.open(generation.scope),
@@ -207,7 +215,7 @@ export class Generations<I, E> {
   }
 
   #begin(generation: Generation<I, E>, { context, onLost }: OpenedDevice<I>): Effect.Effect<void> {
-    // What is closed meanwhile is refused, to whoever waits for it.
+    // The generation was closed meanwhile: its waiters must fail.
     if (generation.isClosing) return Effect.interrupt
     this.#opened++
     const number = this.#opened
@@ -217,7 +225,7 @@ export class Generations<I, E> {
     return Effect.void
   }
 
-  /** Whoever tries again starts the next one. */
+  /** A retry starts the next generation. */
   #refuse(generation: Generation<I, E>, cause: Cause.Cause<E | GpuError>): void {
     this.#retire(generation)
     Deferred.doneUnsafe(generation.context, this.#isClosed ? this.#closedError : Exit.failCause(cause))
@@ -227,12 +235,12 @@ export class Generations<I, E> {
     this.#retire(generation)
     this.#later(Effect.suspend(() => {
       Fiber.runIn(Effect.runForkWith(this.#context)(this.#plan.onLost(error, number)), this.#scope)
-      // Effects that run on it close it when they leave.
+      // Else the last effect that leaves closes it.
       return generation.users === 0 ? this.#close(generation) : Effect.void
     }))
   }
 
-  /** In a later step: a driver may be in the middle of a call, and others not know of a loss yet. */
+  /** Runs an effect in a later step, since a driver call may be under way and other listeners not called yet. */
   #later(effect: Effect.Effect<void>): void {
     const following = Effect.runForkWith(this.#context)(
       Effect.andThen(Effect.yieldNow, effect),
@@ -246,16 +254,16 @@ export class Generations<I, E> {
     if (this.#current === generation) this.#current = undefined
   }
 
-  /** The last one to leave closes what takes no new users. */
+  /** The last user closes a generation that takes no new ones. */
   #leave(generation: Generation<I, E>): Effect.Effect<void> {
     generation.users--
     if (generation.users > 0 || (generation.opened !== undefined && this.#current === generation)) return Effect.void
     if (generation.opened === undefined) {
-      // Refused, or nobody wants it any more.
+      // Its opening failed, or every effect that waited for it was interrupted.
       this.#retire(generation)
       return this.#close(generation)
     }
-    // The driver of a lost device may take its time, and whoever hears of the loss goes on at once.
+    // Closing a lost device may take long. The effect that saw the loss need not wait for it.
     return Effect.sync(() => this.#later(this.#close(generation)))
   }
 

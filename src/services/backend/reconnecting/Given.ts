@@ -1,11 +1,11 @@
 /**
- * The program's observer of losses.
+ * The program's `onLost` handler.
  *
  * @internal
  */
 import * as Effect from "effect/Effect"
 
-/** What a program does when it hears of the loss of a device fails nobody else. */
+/** Runs `onLost`; its failure is logged and affects nothing else. */
 export const observed = <R>(
   operation: string,
   device: string,

@@ -1,5 +1,5 @@
 /**
- * Opening a device and what stands on it, in one attempt after another.
+ * Opening a device and what is built on it, with retries.
  *
  * @internal
  */
@@ -13,7 +13,7 @@ import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuEr
 import { DeviceContext } from "../../device/DeviceContext.ts"
 import type { OpenedDevice } from "./Generations.ts"
 
-/** Opens what the layer makes, on a device that was not lost meanwhile. The schedule comes between attempts. */
+/** Builds the layer, and fails if its device was lost meanwhile. The schedule sets the delays between attempts. */
 export const open = <I, E, R, R2>(
   operation: string,
   layer: Layer.Layer<I, E, R>,
@@ -25,7 +25,7 @@ export const open = <I, E, R, R2>(
   return Effect.withSpan(opening, "Reconnecting.open", { attributes: { "gpu.operation": operation } })
 }
 
-/** Whatever ends the attempt, a failed one leaves nothing in the scope. */
+/** A failed or interrupted attempt leaves nothing in the scope. */
 const attempt = <I, E, R>(
   operation: string,
   layer: Layer.Layer<I, E, R>,
@@ -40,7 +40,7 @@ const attempt = <I, E, R>(
     })
   )
 
-/** The device that a layer has opened, or the error of one that opens none. */
+/** The device that a layer has opened, or the error of a layer that opens none. */
 export const deviceOf = <I>(operation: string, context: Context.Context<I>): DeviceContext["Service"] | GpuError =>
   Context.getOrUndefined(context as Context.Context<unknown>, DeviceContext) ??
     invalidRequest(operation, "the layer provides no device", "Pass a layer with that of a backend in it.")
@@ -52,6 +52,6 @@ const opened = <I>(operation: string, context: Context.Context<I>): Effect.Effec
   return status.error ?? Effect.succeed({ context, onLost: (listener) => status.onLost(listener) })
 }
 
-/** A driver that starts anew has no device for a while. What else goes wrong goes wrong again. */
+/** A driver that restarts has no device for a while, so these errors may pass. Others would come again. */
 const mayPass = (error: unknown): boolean =>
   isGpuError(error) && ["DeviceUnavailable", "DeviceLost"].includes(error.reason._tag)

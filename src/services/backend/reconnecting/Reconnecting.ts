@@ -1,12 +1,12 @@
 /**
- * Programs that go on when a device is lost: the next effect runs on a fresh one.
+ * Programs that survive the loss of a device: the next effect runs on a fresh one.
  *
  * **Details**
  *
- * A lost device takes everything with it that was made on it: leases, pools, compiled kernels. The services of a device are
- * fixed values, so nothing of it can be replaced by itself. Here all of it is a generation, a layer that is built again as a
- * whole. `provide` runs an effect on the current generation and opens one where there is none: at the first use, and at the
- * first use after a loss.
+ * Everything made on a device is lost with it: leases, pools, compiled kernels. The services of a device are fixed
+ * values, so they cannot be replaced one by one. Together they are a generation, a layer that is built again as a
+ * whole. `provide` runs an effect on the current generation and opens one where there is none: at the first use, and at
+ * the first use after a loss.
  *
  * @since 0.1.0
  */
@@ -34,12 +34,12 @@ import { open } from "./Opening.ts"
  */
 export interface Generations<I, E = never> {
   /**
-   * Runs an effect on the current generation. It keeps that generation to its end: when the device is lost, what it calls on it
-   * fails with DeviceLost. It is not run again by itself.
+   * Runs an effect on the current generation. The effect keeps that generation until it ends: when the device is lost,
+   * its calls fail with DeviceLost. It is not retried automatically.
    *
-   * Opens a generation where there is none. Effects that come meanwhile wait for the same one, whichever of them is interrupted.
-   * Fails as the layer of the generation when the schedule gives up, with InvalidRequest for what is no effect, and with
-   * DeviceUnavailable when the layer of this service is closed.
+   * Opens a generation where there is none. Effects that come meanwhile wait for the same one, whichever of them is
+   * interrupted. Fails as the layer of the generation when the schedule gives up, and with DeviceUnavailable when the
+   * layer of this service is closed.
    */
   readonly provide: <A, E2, R>(effect: Effect.Effect<A, E2, R>) => Effect.Effect<A, E | E2 | GpuError, Exclude<R, I>>
   /** How many generations have been opened: the number of the last one, and 0 before the first. */
@@ -59,8 +59,9 @@ export interface Options<E = GpuError, R = never> {
    */
   readonly schedule?: Schedule.Schedule<unknown, E | GpuError, never, R> | undefined
   /**
-   * Is told each loss: its error, and the number of the generation, from 1. It runs on a fiber of its own, and nothing waits for
-   * it. When it fails, that is logged; when the layer closes, it is interrupted. A device that its layer closes is not lost.
+   * Called at each loss with its error and the number of the generation, from 1. It runs on a fiber of its own, and
+   * nothing waits for it. A failure of it is logged; when the layer closes, it is interrupted. Closing the layer of a
+   * device is no loss.
    */
   readonly onLost?: ((error: GpuError, generation: number) => Effect.Effect<unknown, unknown, R>) | undefined
 }
@@ -72,7 +73,7 @@ export interface Options<E = GpuError, R = never> {
  * @since 0.1.0
  */
 export interface ServiceOptions<I, E, R> extends Options<E, R> {
-  /** A device, and everything that stands on it. Each generation builds it anew. */
+  /** A device, and everything that is built on it. Each generation builds it anew. */
   readonly layer: Layer.Layer<I | DeviceContext, E, R>
 }
 
@@ -85,7 +86,10 @@ export interface ServiceOptions<I, E, R> extends Options<E, R> {
 export interface ServiceClass<in out Self, in out Id extends string, I, E, R>
   extends Context.ServiceClass<Self, Id, Generations<I, E>>
 {
-  /** Fails with InvalidRequest for options that are none. Opens no device. Closes the current one when it is closed. */
+  /**
+   * Fails with InvalidRequest for invalid options. Opens no device. When the layer closes, it closes the current
+   * device.
+   */
   readonly layer: Layer.Layer<Self, GpuError, R>
   /** See {@link Generations}. */
   readonly provide: <A, E2, R2>(
@@ -96,13 +100,14 @@ export interface ServiceClass<in out Self, in out Id extends string, I, E, R>
 }
 
 /**
- * A service for generations of your own: whatever the layer provides is opened together, and lost together. The layer must
- * have a device in it, and each generation builds all of it anew.
+ * A service for generations of your own: whatever the layer provides is opened together, and lost together. The layer
+ * must have a device in it, and each generation builds all of it anew.
  *
  * **Gotchas**
  *
- * What an effect has made on one generation is of no use on the next one: upload anew. A lost generation closes when the last
- * effect on it has ended, so an effect that never notices a loss keeps its memory. `DeviceContext.lost` tells it.
+ * What an effect has made on one generation is of no use on the next one: upload anew. A lost generation closes when
+ * the last effect on it has ended, so an effect that never notices a loss keeps its memory. `DeviceContext.lost`
+ * completes at the loss.
  *
  * **Example** (Two pools, and a job that is done again on a fresh device)
  *
@@ -179,12 +184,12 @@ export class Reconnecting
 {}
 
 /**
- * Runs an effect on the current device, with its pool. It keeps that device to its end: when the device is lost, what it calls
- * on it fails with DeviceLost. It is not run again by itself: `Effect.retry` around it does that.
+ * Runs an effect on the current device, with its pool. The effect keeps that device until it ends: when the device is
+ * lost, its calls fail with DeviceLost. It is not retried automatically: use `Effect.retry` around `provide`.
  *
- * Opens a device where there is none, at the first use and after a loss. Effects that come meanwhile wait for the same one,
- * whichever of them is interrupted. Fails as the layer of the backend when the schedule gives up, with InvalidRequest for what
- * is no effect, and with DeviceUnavailable when the layer is closed.
+ * Opens a device where there is none, at the first use and after a loss. Effects that come meanwhile wait for the same
+ * one, whichever of them is interrupted. Fails as the layer of the backend when the schedule gives up, and with
+ * DeviceUnavailable when the layer is closed.
  *
  * **Example** (A job that is done again on a fresh device)
  *
@@ -266,9 +271,9 @@ export interface PooledOptions<R = never> extends Options<GpuError, R> {
 }
 
 /**
- * The service {@link Reconnecting} over the layer of any backend, or over any other that opens a device: it opens one, with a pool
- * of buffers, at the first use, and again at the first use after it was lost. Fails with InvalidRequest for options that are none;
- * a device that cannot be opened fails {@link provide}.
+ * The service {@link Reconnecting} over the layer of any backend, or over any other that opens a device: it opens one,
+ * with a pool of buffers, at the first use, and again at the first use after it was lost. Fails with InvalidRequest for
+ * invalid options; a device that cannot be opened fails {@link provide}.
  *
  * **Example** (A page whose device may be taken from it, and the device that the user chose)
  *

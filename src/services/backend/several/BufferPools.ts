@@ -118,22 +118,23 @@ const placeFirst = <F>(run: (pools: Pools, place: never, effect: AnyEffect) => A
 }
 
 /**
- * Runs an effect on a device, with everything that a program on that device alone would have: its queue, kernels and images, its
- * pool of buffers and its staging memory. The device is opened at its first use, for all who use it. It stays open while the
- * effect runs, and while something that the effect made is in the scope around it: leases, fibers, whatever has a finalizer there.
+ * Runs an effect on a device, with everything that a program on that device alone would have: its queue, kernels and
+ * images, its pool of buffers and its staging memory. The device is opened at its first use, for all who use it. It
+ * stays open while the effect runs, and while something that the effect made is in the scope around it: leases, fibers,
+ * whatever has a finalizer there.
  *
  * **Details**
  *
- * - When nobody uses it any more, it stays open for `idleTimeToLive` with its held memory, and is closed then. The next use opens
- *   it anew.
- * - When the device is lost, what the effect calls on it fails with DeviceLost, and the next `on` opens a fresh one. The effect is
- *   not run again by itself: `Effect.retry` with `Reconnecting.isDeviceLost` around `on` does that.
- * - `on` nests: the innermost device counts. Different devices work at the same time. Inside of an `on` of the same device it
- *   changes nothing: a budget or a further queue that the program has there stays.
+ * - When nobody uses it any more, it stays open for `idleTimeToLive` with its held memory, and is closed then. The next
+ *   use opens it anew.
+ * - When the device is lost, what the effect calls on it fails with DeviceLost, and the next `on` opens a fresh one.
+ *   The effect is not run again by itself: `Effect.retry` with `Reconnecting.isDeviceLost` around `on` does that.
+ * - `on` nests: the innermost device counts. Different devices work at the same time. Inside of an `on` of the same
+ *   device it changes nothing: a budget or a further queue that the program has there stays.
  * - A lease that is transferred to another scope does not keep the device open there: {@link open} does.
  *
- * Fails as the effect; as the layer of the device when it cannot be opened, and the next use tries again; with InvalidRequest for
- * what is no name or no effect; with DeviceUnavailable when the layer of this service is closed.
+ * Fails as the effect; as the layer of the device when it cannot be opened, and the next use tries again; with
+ * InvalidRequest for an invalid name; with DeviceUnavailable when the layer of this service is closed.
  *
  * **Example** (The same job on two devices at the same time)
  *
@@ -209,19 +210,20 @@ export const onDeviceOf: {
 } = placeFirst((pools, located: Located, effect) => pools.onDeviceOf(located, effect))
 
 /**
- * Copies bytes from one buffer to another, on whichever open devices they are, and waits until the target's device has them.
+ * Copies bytes from one buffer to another, on whichever open devices they are, and waits until the target's device has
+ * them.
  *
  * **Details**
  *
- * On one device it is a command of its queue. Between two the bytes go through the memory of the program: chunk by chunk they are
- * read on one device, and go through the staging memory of the other. Few chunks are under way at a time, so that any size passes.
- * Each chunk has what was recorded before it is read, on the queue in context if that is one of the source's device, and else on
- * its first queue: change neither buffer until the copy has ended. Chunks that went before a
- * failure stay in the target.
+ * On one device it is a command of its queue. Between two the bytes go through the memory of the program: chunk by
+ * chunk they are read on one device, and go through the staging memory of the other. Few chunks are under way at a
+ * time, so the buffers may have any size. A chunk is read after everything that was recorded before, on the queue in
+ * context if it is one of the source's device, else on the first queue of that device: change neither buffer until the
+ * copy has ended. Chunks copied before a failure stay in the target.
  *
- * Fails with InvalidRequest for bounds and alignment: offsets and sizes are multiples of 4, except that a copy may end where both
- * buffers do; for a buffer on no device that is open here; and for chunks that are none. With LimitExceeded for chunks larger than
- * the staging pool; and with Released, DeviceLost, OutOfMemory or DriverError.
+ * Fails with InvalidRequest for bounds and alignment: offsets and sizes are multiples of 4, except that a copy may end
+ * where both buffers do; for a buffer on no device that is open here; and for invalid chunk options. With LimitExceeded
+ * for chunks larger than the staging pool; and with Released, DeviceLost, OutOfMemory or DriverError.
  *
  * **Example** (From device to device)
  *
@@ -263,10 +265,11 @@ export const copy: {
 )
 
 /**
- * Frees the held blocks of both pools of a device, or of all open devices, and waits until the drivers have the memory. Active
- * leases stay. It opens no device; where the device is not open there is nothing to free.
+ * Frees the held blocks of both pools of a device, or of all open devices, and waits until the drivers have the memory.
+ * Active leases stay. It opens no device, and does nothing for a device that is not open.
  *
- * Fails with InvalidRequest for what is no name, and as `BufferPool.freeHeld`, after all other devices have freed theirs.
+ * Fails with InvalidRequest for an invalid name, and as `BufferPool.freeHeld`, after all other devices have freed their
+ * blocks.
  *
  * **Example** (Before another program needs the memory)
  *

@@ -34,7 +34,7 @@ export const copied = <I>(
 ): Effect.Effect<void, GpuError> => {
   const [from, to] = [placeOf(operation, source), placeOf(operation, target)]
   return Effect.scoped(Effect.gen(function*() {
-    // A further queue of one of them counts, where the program has chosen one.
+    // Where the program runs on a further queue of one of the two devices, the copy uses that queue.
     const ambient = yield* Effect.context<never>()
     const ofSource = nearest(yield* devices.contextOfOwner(from.device, from.missing), ambient)
     const ofTarget = nearest(yield* devices.contextOfOwner(to.device, to.missing), ambient)
@@ -44,8 +44,7 @@ export const copied = <I>(
     if (from.device === to.device) {
       return yield* Context.get(ofSource, CommandQueue).copy(source, target, { sourceOffset, targetOffset, size })
     }
-    // A chunk is read before it asks for staging memory of the target: copies in both directions could otherwise wait for each
-    // other for ever.
+    // Read a chunk before requesting staging memory of the target: else two copies in opposite directions can deadlock.
     const chunks = { chunkSize: given?.chunkSize, inFlight: given?.inFlight }
     const read = Stream.provideContext(Transfers.download(source, { offset: sourceOffset, size, ...chunks }), ofSource)
     const written = Transfers.upload(read, target, { offset: targetOffset, ...chunks })
@@ -55,7 +54,7 @@ export const copied = <I>(
 
 type Side = Place & { readonly buffer: BufferLike.BufferLike }
 
-/** The rules that hold on every device, whichever these two are. */
+/** Checks the rules that hold for all pairs of devices. */
 const planOf = (operation: string, source: Side, target: Side, options: CopyOptions | undefined) => {
   valid(BufferLike.problem(operation, source.buffer, source.device))
   valid(BufferLike.problem(operation, target.buffer, target.device))

@@ -13,17 +13,20 @@ export class LastingScope {
   readonly scope: Scope.Closeable
   readonly #lasting: Scope.Closeable
   readonly #device: Scope.Closeable
-  /** The effect that runs, and the outer scope while something of the effect is in it. The last one to end lets the device go. */
+  /**
+   * The running effect, and the outer scope while something of the effect is in it. The last of them to end releases
+   * the device.
+   */
   #users = 2
 
-  /** `device` lets the device go when it closes. */
+  /** Closing `device` releases the device. */
   constructor(outer: Scope.Scope, device: Scope.Closeable) {
     this.#lasting = Scope.forkUnsafe(outer)
     this.#device = device
     this.scope = Scope.makeUnsafe()
   }
 
-  /** Comes first. The outer scope may be closed already, or close at any time. */
+  /** Call it before the effect runs. The outer scope may be closed already, or close at any time. */
   readonly begin: Effect.Effect<void> = Effect.suspend(() =>
     Scope.addFinalizerExit(
       this.#lasting,
@@ -31,7 +34,7 @@ export class LastingScope {
     )
   )
 
-  /** The effect has ended. A long scope does not fill up with effects that left nothing in it. */
+  /** Call it when the effect has ended: an effect that left nothing behind is removed from the outer scope. */
   end(exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> {
     return Effect.suspend(() => {
       const leftNothing = this.scope.state._tag === "Empty"

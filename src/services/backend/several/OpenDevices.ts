@@ -1,8 +1,10 @@
 /**
- * Devices by name: each is opened at its first use, shared by all who use it, and closed when nobody has used it for a while.
+ * Devices by name: each is opened at its first use, shared by all who use it, and closed when nobody has used it for a
+ * while.
  *
- * Effect's RcMap counts who uses a name, and knows when that is over. It would keep a failed opening, and a lost device, as
- * long as somebody uses the name. So what it has for a name is a series of generations, which opens nothing by itself.
+ * Effect's RcMap counts the users of a name, and closes its entry when there are none. But it would keep a failed
+ * opening, or a lost device, as long as the name has users. So its entry for a name is a series of generations, which
+ * opens nothing by itself.
  *
  * @internal
  */
@@ -19,9 +21,9 @@ import { DeviceContext } from "../../device/DeviceContext.ts"
 import { closedError, Generations, type OpenedDevice, type Restore } from "../reconnecting/Generations.ts"
 import { LastingScope } from "./LastingScope.ts"
 
-/** How a device is opened, and who hears of its loss. Both run in the context of the layer. */
+/** How a device is opened, and what runs when it is lost. Both run in the context of the layer. */
 export interface Plan<I> {
-  /** As errors name it. */
+  /** The name of the operation in errors. */
   readonly operation: string
   readonly idleTimeToLive: Duration.Duration
   /** Opens a device in a scope, or fails and leaves nothing in it. */
@@ -40,7 +42,7 @@ type Keep<I> = (scope: Scope.Scope, restore: Restore) => Effect.Effect<Context.C
 export class OpenDevices<I> {
   readonly #plan: Plan<I>
   readonly #map: RcMap.RcMap<string, Named<I>>
-  /** Those of the map, which has no synchronous way to look at them. */
+  /** The entries of the map, which cannot be read synchronously. */
   readonly #named: Map<string, Named<I>>
   #isClosed = false
 
@@ -59,7 +61,7 @@ export class OpenDevices<I> {
         idleTimeToLive: plan.idleTimeToLive
       })
       const devices = new OpenDevices(plan, map, named)
-      // Before the map closes: it would interrupt whoever comes later, where an error says what is wrong.
+      // Runs before the map closes: a closed map interrupts later callers, who should get an error instead.
       yield* Effect.addFinalizer(() =>
         Effect.sync(() => {
           devices.#isClosed = true
@@ -68,7 +70,7 @@ export class OpenDevices<I> {
       return devices
     })
 
-  /** Those that are open now, and not lost, in the order in which they were first used. */
+  /** The devices that are open and not lost, in the order in which they were first used. */
   get open(): ReadonlyMap<string, Context.Context<I>> {
     const found = new Map<string, Context.Context<I>>()
     for (const { generations, name } of this.#named.values()) {
@@ -123,7 +125,7 @@ export class OpenDevices<I> {
     return (scope, restore) =>
       Effect.suspend(() => {
         if (this.#isClosed) return this.#closed
-        // No part of it waits for a driver. Only the end of the map interrupts it.
+        // The lookup does not wait for a driver. Only the closing of the map interrupts it.
         const found = Scope.provide(RcMap.get(this.#map, name), scope)
         return Effect.matchCauseEffect(found, {
           onFailure: () => this.#closed,
@@ -143,7 +145,7 @@ export class OpenDevices<I> {
       })
   }
 
-  /** What the map has for a name, which then stays there until the scope closes. */
+  /** The map's entry for a name, kept there until the scope closes. */
   #ofMap(name: string, scope: Scope.Scope): Effect.Effect<Named<I> | undefined> {
     return Effect.matchCause(Scope.provide(RcMap.getOption(this.#map, name), scope), {
       onFailure: () => undefined,
@@ -187,8 +189,8 @@ const infoOf = <I>(context: Context.Context<I>): DeviceInfo | undefined =>
   Context.getOrUndefined(context as Context.Context<unknown>, DeviceContext)?.info
 
 /**
- * Provides a device. What the program has put in the place of services of this very device stays: a budget, a further queue, as
- * inside of an `on` of the same device.
+ * Provides a device. Services that the program has replaced on this same device stay, as a budget or a further queue,
+ * like inside an `on` of the same device.
  */
 const placed = <I, A, E, R>(
   context: Context.Context<I>,
@@ -196,7 +198,7 @@ const placed = <I, A, E, R>(
 ): Effect.Effect<A, E, Exclude<R, I>> =>
   Effect.withFiber((fiber) => Effect.provideContext(effect, nearest(context, fiber.context)))
 
-/** The services of a device, as they are in an ambient context if that is on the same device. */
+/** The services of a device: those of the ambient context where that is on the same device. */
 export const nearest = <I>(context: Context.Context<I>, ambient: Context.Context<never>): Context.Context<I> =>
   infoOf(ambient) === infoOf(context) ? Context.merge(context, ambient) : context
 

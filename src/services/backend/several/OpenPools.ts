@@ -57,7 +57,9 @@ export interface DeviceStats {
  */
 export interface Stats {
   readonly devices: ReadonlyMap<string, DeviceStats>
-  /** Of the open devices. Its peaks are the sums of the devices' own, which each may have had at another time. */
+  /**
+   * Sums over the open devices. A peak is the sum of the devices' peaks, which they may have had at different times.
+   */
   readonly total: DeviceStats
 }
 
@@ -171,8 +173,8 @@ export interface Options<R = never> {
    */
   readonly schedule?: Schedule.Schedule<unknown, GpuError, never, R> | undefined
   /**
-   * Is told each loss: its error, the device, and how often that was opened since it was last idle, from 1. It runs on a fiber of
-   * its own, and nothing waits for it. When it fails, that is logged.
+   * Called at each loss with its error, the device, and how often the device was opened since it was last idle, from 1.
+   * It runs on a fiber of its own, and nothing waits for it. A failure of it is logged.
    */
   readonly onLost?:
     | ((error: GpuError, device: string, generation: number) => Effect.Effect<unknown, unknown, R>)
@@ -189,20 +191,20 @@ export const optionsOf = <R>() =>
     onLost: LayerOptions.callback<NonNullable<Options<R>["onLost"]>>()
   })
 
-/** How the program says which device it means, and how that is opened. */
+/** How device names are resolved, and how a device is opened. */
 export interface Opener<I, R> {
   readonly operation: string
-  /** The one name of a device, of which a program may write several; or what is wrong with it. */
+  /** The canonical name of a device, or why the name is invalid. */
   readonly nameOf: (operation: string, device: string) => string | GpuError
   readonly open: (device: string) => Layer.Layer<I | Device.Services, GpuError, R>
 }
 
 /**
- * The service over layers that open one device each. `open` gives the layer for the name of a device, which is any text: two
- * names are two devices here, also where they lead to one piece of hardware. `Devices.layerPools` opens devices by the selections
- * that `GPU_POOL_DEVICE` takes.
+ * The service over layers that open one device each. `open` gives the layer for the name of a device, which is any
+ * text: two names are two devices here, also where both name the same hardware. `Devices.layerPools` opens devices by
+ * the selections that `GPU_POOL_DEVICE` takes.
  *
- * Fails with InvalidRequest for options that are none; opens no device. A device that cannot be opened fails the effect that
+ * Fails with InvalidRequest for invalid options; opens no device. A device that cannot be opened fails the effect that
  * asked for it, and is tried anew by the next one.
  *
  * **Example** (The devices of OpenCL's first platform, by their indices)
@@ -315,7 +317,7 @@ const poolsOf = <I, R>(devices: OpenDevices<I | Services>, { nameOf }: Opener<I,
       freeHeld: (device) =>
         validated("BufferPools.freeHeld", (operation) => {
           const names = device === undefined ? Array.from(devices.open.keys()) : [valid(nameOf(operation, device))]
-          // One that fails leaves the others to free theirs.
+          // A failure on one device does not stop the others.
           const exits = Effect.forEach(names, (name) => Effect.exit(devices.whileOpen(name, freed)), unbounded)
           return Effect.flatMap(exits, Exit.asVoidAll)
         })
@@ -350,8 +352,8 @@ const freed = (context: Context.Context<Services>): Effect.Effect<void, GpuError
   )
 
 /**
- * The services of a device, which stays open until the caller's scope closes, whatever is left on it. For leases that are
- * transferred from scope to scope, and for programs that keep a device open on purpose. Errors as {@link on}.
+ * The services of a device, which stays open until the caller's scope closes. For leases that are transferred from
+ * scope to scope, and for programs that keep a device open on purpose. Errors as {@link on}.
  *
  * **Example** (A device that is opened at the start, and no more closed)
  *
@@ -377,7 +379,8 @@ export const open = (
   BufferPools.use((pools) => pools.open(device))
 
 /**
- * The names of the open devices, in the order in which they were first used. One that opens or is lost is not among them.
+ * The names of the open devices, in the order in which they were first used. A device that is being opened or is lost
+ * is not among them.
  *
  * **Example** (Devices are opened at their first use)
  *

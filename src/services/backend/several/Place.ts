@@ -14,7 +14,7 @@ import * as LeaseHolder from "../../lease/LeaseHolder.ts"
 import { releasedError } from "../../lease/ReleasedLease.ts"
 
 /**
- * What has a device: a buffer, a lease, or a value with leases, as a device array.
+ * What is on a device: a buffer, a lease, or a value with leases, as a device array.
  *
  * @category models
  * @since 0.1.0

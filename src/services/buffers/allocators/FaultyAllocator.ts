@@ -38,9 +38,9 @@ export type AllocationFault = "OutOfMemory" | "LimitExceeded" | "DriverError"
  * The planned failures and the counts of calls, shared between a test and the allocators that it builds. The counts and
  * plans belong to the test, so they stay readable after an allocator is closed and carry over to the next one.
  *
- * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. A plan that can't
- * happen, with a position that is no positive integer or a delay that is no duration, would make a test pass for the
- * wrong reason: every call of the allocators fails with InvalidRequest, until `clear`.
+ * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. An impossible plan,
+ * with a position that is no positive integer or an invalid delay, would make a test pass for the wrong reason. So
+ * every call of the allocators then fails with InvalidRequest, until `clear`.
  *
  * **Example** (A driver that can't take the second buffer back)
  *
@@ -268,7 +268,7 @@ const decorate = (inner: Allocator["Service"], faults: Faults): Allocator["Servi
     const create = Effect.suspend(() => faults.nextAllocation(bytes) ?? inner.allocate(bytes, located))
     return Effect.uninterruptible(Effect.suspend(() => {
       const delay = faults.allocationDelay
-      // Before the driver is asked, an interruption can lose nothing.
+      // The delay comes before the driver call, where an interruption loses nothing.
       return delay === undefined ? create : Effect.andThen(Effect.interruptible(Effect.sleep(delay)), create)
     }))
   }

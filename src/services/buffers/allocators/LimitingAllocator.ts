@@ -33,7 +33,7 @@ export interface LimitingOptions extends Schema.Schema.Type<typeof limitingOptio
 const limitingOptions = Schema.Struct({
   /** The most bytes that may be allocated and not freed. `Infinity` is no limit. */
   maxBytes: MemoryLimit.amount,
-  /** The same as a share of the device's memory, from 0 to 1, where the device tells it. */
+  /** The same as a share of the device's memory, from 0 to 1, where the device reports it. */
   maxFraction: MemoryLimit.fraction
 })
 
@@ -44,19 +44,19 @@ const operation = "Allocator.allocate"
  * Limits the bytes that are allocated and not freed through the Allocator in context. What does not fit fails before
  * the driver is asked: with LimitExceeded when it is over the limit by itself, else with a retryable OutOfMemory.
  *
- * To the pools on it this is one more limit beside `maxBytes`. What they lease, hold, reserve and ask the driver for counts together, so
- * a request waits, if its pool waits, until enough has come back to any of them, and `allocateAll` and `reserve` have their bytes under
- * this limit too. A request first evicts what its own pool holds, and then what others hold, if that makes enough room; where the driver has
- * no memory, it evicts whatever they hold. Each pool has a wait queue of its own: where they should share one, give them one `DeviceMemory`
- * instead. A decorator above it passes on the members of the allocator that it does not change
- * (`{ ...inner, allocate }`), or pools know nothing of the limit, and its OutOfMemory is to them what their driver's is.
- * A `freeUnsafe` of its own frees in that step.
+ * To the pools on it this is one more limit besides `maxBytes`. Their active, held, reserved and pending bytes count
+ * together, so a request waits, if its pool waits, until any of them has released enough, and `allocateAll` and
+ * `reserve` have their bytes under this limit too. A request first evicts held blocks of its own pool, and then those
+ * of other pools, if that makes enough room; where the driver has no memory, it evicts all of theirs. Each pool has a
+ * wait queue of its own: to share one, give the pools one `DeviceMemory` instead. A decorator above it passes on the
+ * members of the allocator that it does not change (`{ ...inner, allocate }`), or pools do not know the limit, and take
+ * its OutOfMemory for one of the driver. A decorator's own `freeUnsafe` must free synchronously.
  *
  * It counts requested bytes. They count from before the driver is asked, so that requests under way stay within the
  * limit too, until `freeUnsafe` is called, also where the driver fails to free them.
  *
  * Building it fails with InvalidRequest for options that name no limit or two, and with Unsupported for a share of
- * memory that the device does not tell.
+ * memory that the device does not report.
  *
  * **Example** (Two pools that share one limit)
  *
@@ -133,7 +133,7 @@ const noLimit = (): GpuError =>
 
 const owner: LimitOwner = { kind: "allocator" }
 
-/** What of a buffer's bytes a pool counts, and what this allocator counts itself: those of a program without a pool, or of a decorator between. */
+/** A buffer's bytes: `ofPool` are counted by the pool above, the rest by this allocator, for programs without a pool or a decorator in between. */
 interface Live {
   readonly bytes: number
   readonly ofPool: number
@@ -156,7 +156,7 @@ const limited = (inner: Allocator["Service"], maxBytes: number): Allocator["Serv
     })
 
   const giveBack = ({ bytes, counted, ofPool }: Live): void => {
-    // The pool may ask for them again in the same call.
+    // The pool may request these bytes again in the same call.
     if (ofPool > 0) counted!.left.set(limit, counted!.left.get(limit)! + ofPool)
     limit.giveBack(bytes - ofPool, counted?.member)
   }
@@ -172,9 +172,10 @@ const limited = (inner: Allocator["Service"], maxBytes: number): Allocator["Serv
     if (ofPool > 0) counted!.left.set(limit, left - ofPool)
     const call = Effect.suspend(() => inner.allocate(bytes, options))
     const ask = (taken: "evicted" | "free"): Effect.Effect<DeviceBuffer, GpuError> =>
-      // Real memory would grow beyond the limit if the driver did not have back what was evicted.
+      // After an eviction, reclaim first: else real memory could grow beyond the limit.
       Effect.catch(taken === "free" ? call : Effect.andThen(inner.reclaim, call), again)
-    // Where the driver has no memory for one without a pool, all held blocks give way, until it has. A pool evicts for itself.
+    // Where the driver has no memory for a request without a pool, evict held blocks until it has. A pool evicts by
+    // itself.
     const again = (error: GpuError) => {
       const target = limit.usedBut(undefined) - bytes
       const hasMore = error.reason._tag === "OutOfMemory" && counted === undefined &&

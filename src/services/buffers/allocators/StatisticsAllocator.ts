@@ -85,7 +85,7 @@ export const layer: Layer.Layer<Allocator | AllocatorStatistics, never, Allocato
   }))
 )
 
-/** All counters that count now: the top of the stack, and those of the effects that are measured. */
+/** The counters that count now: the top of the stack, and those of measured effects. */
 class Counting {
   top = new AllocationCounters()
   /** The counters below the top: they do not count until those above them are popped. */
@@ -158,7 +158,7 @@ const measured = <A, E, R>(
 ): Effect.Effect<[counters: Counters, result: A], E, R> =>
   Effect.suspend(() => {
     const counters = new AllocationCounters()
-    // Counting begins inside, when its end is on the fiber's stack already.
+    // Counting begins when the finalizer that ends it is already on the fiber's stack.
     const run = Effect.suspend(() => {
       measured.add(counters)
       return Effect.map(effect, (result): [Counters, A] => [counters.now(), result])

@@ -37,15 +37,15 @@ const dtypes: Readonly<Record<string, DType>> = {
  *
  * **Details**
  *
- * It is valid until the mapping ends. Then `data` is detached (its length is 0, and what is stored into it goes nowhere),
- * and `getUnsafe` and `setUnsafe` throw a `GpuError` with the reason Released. They throw InvalidRequest for an index outside the
- * shape.
+ * It is valid until the mapping ends. Then `data` is detached (its length is 0, and what is stored into it goes
+ * nowhere), and `getUnsafe` and `setUnsafe` throw a `GpuError` with the reason Released. They throw InvalidRequest for
+ * an index outside the shape.
  *
  * **Gotchas**
  *
- * Do not transfer the ArrayBuffer of `data`: its own methods refuse, and after any other way the end of the mapping fails with
- * InvalidRequest, unless it was a copy to read. Where it is the driver's memory, as on OpenCL, that memory is never used or freed
- * again. Copy with `slice()`, and transfer the copy.
+ * Do not transfer the ArrayBuffer of `data`: its own methods refuse, and if it is transferred in another way, unmapping
+ * fails with InvalidRequest, unless it was a copy to read. Where it is the driver's memory, as on OpenCL, that memory
+ * is never used or freed again. Copy with `slice()`, and transfer the copy.
  *
  * **Example** (Rows and columns)
  *
@@ -114,7 +114,7 @@ export class MappedArray<A extends Elements> {
 }
 
 /**
- * The line that shows a mapping; `place` adds where it is.
+ * The one-line text of a mapping; `place` adds where it is.
  *
  * @internal
  */

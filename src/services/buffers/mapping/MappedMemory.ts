@@ -1,7 +1,7 @@
 /**
- * What of each buffer's memory and of each image is mapped, whichever objects of the program stand for it: regions, and
- * what was adopted by its handle. The rules are the same for both, on every backend: OpenCL's, which leaves undefined what a
- * command does to memory that is mapped for writing, and what writes to memory that is mapped for reading.
+ * The mapped spans of all buffers and images, whichever objects refer to the memory: sub-regions, or objects adopted by
+ * their handle. The rules are the same for both, on every backend: OpenCL's, which leaves undefined what a command does
+ * to memory that is mapped for writing, and what writes to memory that is mapped for reading.
  *
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#accessing-mapped-regions
  * @internal
@@ -9,20 +9,20 @@
 import { type MemorySpan, SpanSet } from "../../../domain/data/MemorySpan.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 
-/** A span that is mapped, or about to be. Two of them are the same only when they are one object. */
+/** A span that is mapped, or about to be. Compared by identity. */
 export interface MappedSpan extends MemorySpan {
   /** Whether the program may write there. */
   readonly writes: boolean
 }
 
-/** Memory of a driver, with what commands take as one with it. */
+/** Memory of a driver. `wholeMemory` is the span that commands treat as one. */
 interface Memory {
   readonly wholeMemory: MemorySpan
 }
 
 const mapped = new SpanSet<MappedSpan>()
 
-/** Most programs never map anything: then no command checks more than this. */
+/** Most programs never map anything, and then every command checks only this. */
 let isUsed = false
 
 export const add = (span: MappedSpan): void => {
@@ -37,7 +37,7 @@ export const remove = (span: MappedSpan): void => mapped.delete(span)
 export const conflicts = (span: MappedSpan): boolean =>
   mapped.overlapping(span).some(({ writes }) => writes || span.writes)
 
-/** Those whose mapped memory a program has transferred: they are never unmapped, and never freed. */
+/** Memory that a program has transferred while it was mapped: it is never unmapped, and never freed. */
 const taken = new SpanSet()
 
 export const take = ({ wholeMemory }: Memory): void => {
@@ -56,8 +56,8 @@ export const takenProblem = (operation: string, name: string): GpuError =>
   )
 
 /**
- * Why a command cannot use memory as it is mapped now, or `undefined`. `reads` says that it does nothing but read or copy from
- * it, and `name` what messages call it.
+ * Why a command cannot use memory as it is mapped now, or `undefined`. `reads` says that the command only reads or
+ * copies from it; `name` is its name in messages.
  */
 export const problem = (
   operation: string,

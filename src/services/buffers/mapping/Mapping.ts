@@ -46,9 +46,9 @@ export { type Elements, MappedArray } from "./MappedArray.ts"
  */
 export interface MapOptions extends StridedShape.ShapeOptions {
   /**
-   * What the program does: `"readwrite"` without it, and of staging memory all that it may. With `"write"` the elements are not read first: the array begins
-   * with unspecified numbers (zeros, or the old ones), and all of them are written back. Elements that the strides
-   * leave out keep their contents.
+   * What the program does: `"readwrite"` without it, and for staging memory the one access that it allows. With
+   * `"write"` the elements are not read first: the array begins with unspecified numbers (zeros, or the old ones), and
+   * all of them are written back. Elements that the strides leave out keep their contents.
    */
   readonly access?: MapAccess | undefined
   /** Where to start, in bytes: a multiple of 4 and of an element's bytes; 0 without it. */
@@ -62,9 +62,9 @@ export interface MapOptions extends StridedShape.ShapeOptions {
  * Do not store into an array that was mapped for `"read"`: it may or may not reach the buffer.
  *
  * While a buffer is mapped, commands cannot use it; while it is mapped for `"read"`, they can read and copy from it.
- * The same bytes cannot be mapped twice where one of the two mappings may write. Staging memory (`BufferUsage.download` and
- * `BufferUsage.upload`) has one mapping at a time, from a multiple of 8 bytes on, for what its name says; no command can use
- * it meanwhile.
+ * The same bytes cannot be mapped twice where one of the two mappings may write. Staging memory (`BufferUsage.download`
+ * and `BufferUsage.upload`) has one mapping at a time, from a multiple of 8 bytes on, to be read or written as its name
+ * says; no command can use it meanwhile.
  *
  * Fails with Released, ForeignDevice, DeviceLost, OutOfMemory; with InvalidRequest for a part that is mapped already,
  * bounds and alignment (as of `CommandQueue.read`), or a missing usage: `copySrc` to read, `copyDst` to write; with
@@ -150,7 +150,7 @@ export const unmap = <A extends Elements>(mapped: MappedArray<A>): Effect.Effect
     return mapped.mapping.problem(operation) ?? mapped.mapping.endUnsafe("released")
   })
 
-/** The alignment of typed arrays over memory that a driver maps in place. They need it also where commands do not. */
+/** The alignment of typed arrays over memory that a driver maps in place, needed also where commands need none. */
 const portableAlignment = BufferRange.portableAlignment
 
 /** WebGPU's, for what it maps in place. https://www.w3.org/TR/webgpu/#dom-gpubuffer-mapasync */
@@ -177,7 +177,7 @@ const begin = <A extends Elements>(
   const memory = valid(BufferMemory.of(operation, buffer, device))
   const request = valid(requestOf(buffer, type, options))
   const { bytes, layout, offset } = request
-  // WebGPU maps multiples of 4 bytes.
+  // WebGPU maps multiples of 4 bytes, so the memory may be longer than the array.
   const show = (memory: ArrayBuffer) =>
     new MappedArray(new type(memory, 0, bytes / type.BYTES_PER_ELEMENT), layout, mapping)
   if (memory === undefined || bytes === 0) return Effect.succeed(show(new ArrayBuffer(0)))
@@ -223,7 +223,7 @@ const requestOf = <A extends Elements>(
     { layout, offset, bytes, access: needed }
 }
 
-/** What a program does that does not say it: of staging memory all that it may. */
+/** The access of a mapping that names none: for staging memory the one that it allows. */
 const accessOf = (usage: BufferUsage.BufferUsage): MapAccess =>
   usage === BufferUsage.download ? "read" : usage === BufferUsage.upload ? "write" : "readwrite"
 

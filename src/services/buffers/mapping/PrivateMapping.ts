@@ -33,7 +33,7 @@ export class PrivateMapping implements DriverMapping {
   #copy: ArrayBuffer | undefined = undefined
   #ended = false
 
-  /** Create it in the step that has checked the range: it is read then. */
+  /** Create it in the step that has checked the range: the read begins at once. */
   constructor(status: DeviceStatus, part: CopiedPart, access: MapAccess) {
     this.#status = status
     this.#part = part
@@ -67,7 +67,7 @@ export class PrivateMapping implements DriverMapping {
     return written
   }
 
-  /** The program may have transferred the copy, as to a worker: then it is the program's own, and its memory nobody else's. */
+  /** The program may have transferred the copy, as to a worker: then it belongs to the program. */
   #writeBack(copy: ArrayBuffer): Exit.Exit<void, GpuError> {
     return copy.byteLength > 0 ? this.#part.writeUnsafe(new Uint8Array(copy)) : Exit.fail(
       invalidRequest(

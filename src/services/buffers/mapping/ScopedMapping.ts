@@ -1,6 +1,6 @@
 /**
- * One mapping while it lasts: it ends with its scope, with the lease, buffer or image that is mapped, or when it is asked
- * to, whichever comes first.
+ * A live mapping: it ends with its scope, with the mapped lease, buffer or image, or by `endUnsafe`, whichever comes
+ * first.
  *
  * @internal
  */
@@ -16,12 +16,12 @@ import * as MappedMemory from "./MappedMemory.ts"
 
 /** What is mapped. */
 export interface Mapped {
-  /** Of the memory that is mapped, for the errors of a late use. */
+  /** The label of the mapped memory, for errors of a late use. */
   readonly label: string | undefined
   /** Bytes. */
   readonly size: number
   readonly owner: Attachable
-  /** What nobody else may use meanwhile: nothing where the memory may be used while it is mapped. */
+  /** The span that is claimed while it is mapped; `undefined` where the memory may be used meanwhile. */
   readonly claim?: MappedMemory.MappedSpan | undefined
   /** What messages call the part. */
   readonly name: string
@@ -42,7 +42,7 @@ export class ScopedMapping {
   ): Effect.Effect<A, GpuError, Scope.Scope> =>
     ScopedAttachment.acquire(operation, "mapping", (attachment) => make(new ScopedMapping(attachment)))
 
-  /** MappedRanges, maps and attaches in one step; then waits for the memory, and shows it. */
+  /** Claims, maps and attaches in one step; then waits for the memory, and passes it to `show`. */
   begin<A, M extends DriverMapping>(
     operation: string,
     { claim, label, name, owner, size }: Mapped,
@@ -67,8 +67,8 @@ export class ScopedMapping {
       return unmapUnsafe()
     })
     return Effect.flatMap(memory, (contents) => {
-      // What is mapped may have ended while the device was busy. A GPUDevice that was destroyed detaches what it has mapped, and
-      // tells that it is lost later.
+      // The mapping may have ended while the device was busy. A GPUDevice that was destroyed detaches mapped memory
+      // before it reports its loss.
       const why = this.ended ?? (isDetached(contents) ? "released" : undefined)
       return why === undefined ? Effect.succeed(show(contents, mapped.value)) : this.#released(operation, why)
     })
@@ -79,7 +79,7 @@ export class ScopedMapping {
     return this.#part.label
   }
 
-  /** How it ended, `undefined` while it has not. */
+  /** Why it ended, `undefined` while it has not. */
   get ended(): Released["why"] | undefined {
     return this.#attachment.ended
   }

@@ -19,14 +19,14 @@ import { using } from "../../pool/Operation.ts"
 import type { Check, Lend, Part } from "./StagingLender.ts"
 
 /**
- * Copies a part to the staging memory that is lent, and begins to map that; all in this step, in which the caller has checked the
- * part.
+ * Copies a part to the lent staging memory and begins to map it, synchronously. Call it in the step that has checked
+ * the part.
  */
 type StageUnsafe = (part: Part | undefined) => Exit.Exit<DriverMapping, GpuError>
 
 /**
- * Lends staging memory for the bytes that `check` finds, and runs `f`, which checks again in the step in which it stages: another
- * fiber may have ended the source since.
+ * Lends staging memory for the bytes that `check` finds, and runs `f`. `f` must check again in the step in which it
+ * stages, since another fiber may have released the source.
  */
 export const through = <A, E, R>(
   driver: QueueDriver["Service"],
@@ -80,7 +80,7 @@ export const read = (
 ): Effect.Effect<ArrayBuffer, GpuError> => {
   const bytes = through(driver, lend, operation, check, Effect.sync(() => new ArrayBuffer(0)), (stageUnsafe) => {
     let mapping: DriverMapping | undefined
-    // It begins inside, after the finalizer is on the fiber's stack, so that no interruption can lose the mapping.
+    // The mapping begins when the finalizer is already on the fiber's stack, so that no interruption can lose it.
     const staged = validated(operation, () => {
       const part = check(operation)
       if (isGpuError(part)) return part

@@ -1,5 +1,5 @@
 /**
- * What reads know of a pool of staging memory. It stands below the queue, and the pool above.
+ * The interface by which reads use a pool of staging memory: the queue depends on it, and the pool implements it.
  *
  * @internal
  */
@@ -20,7 +20,7 @@ export interface Part {
 /** Checks a read, and finds its bytes; nothing where there are none. */
 export type Check = (operation: string) => Part | GpuError | undefined
 
-/** Lends staging memory of so many bytes to `f`: of a pool, or made for it where the pool has none. */
+/** Lends staging memory of `bytes` bytes to `f`: from a pool, or made for this call where the pool has no room. */
 export type Lend = <A, E, R>(
   bytes: number,
   f: (staging: DeviceBuffer) => Effect.Effect<A, E, R>

@@ -5,6 +5,6 @@
  */
 import { type GpuError, make as makeError, Released } from "../../../domain/GpuError.ts"
 
-/** What its operations answer then. */
+/** The error of operations on a closed queue. */
 export const queueClosed = (label: string): GpuError =>
   makeError(new Released({ operation: "CommandQueue.make", label, size: 0, why: "scopeClosed", what: "queue" }))

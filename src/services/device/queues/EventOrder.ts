@@ -1,6 +1,4 @@
-/**
- * The orders that events and queues stand for.
- */
+/** Resolving events and queues to positions in the order of a device. */
 import * as Effect from "effect/Effect"
 import { formatted } from "../../../domain/arguments/Format.ts"
 import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
@@ -64,7 +62,8 @@ export interface QueueLike {
 }
 
 /**
- * The place of a queue among those of a device, or `undefined` for one that is alone there.
+ * The order of a queue of `device`, or `undefined` where that device has one queue; InvalidRequest for a queue of
+ * another device.
  */
 export const orderOf = (
   operation: string,
@@ -78,8 +77,8 @@ export const orderOf = (
   )
 
 /**
- * Makes the commands that the queue of `own` records from now on run after the event, on the device; `undefined` where no device
- * can do that: both must be of one device with several queues.
+ * Orders later commands of `own`'s queue after the event, on the device; `undefined` where the device cannot do that:
+ * both queues must be of one device with several queues.
  */
 export const order = (
   operation: string,

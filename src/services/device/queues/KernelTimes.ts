@@ -1,6 +1,7 @@
 /**
- * How long kernels run on a device. Whoever wants to know is provided to the layer of the device: the others load and run nothing of
- * it. There is one way for all backends: a dispatch that is to be timed says so, and the backend's driver tells what its device tells.
+ * How long kernels run on a device. Provide {@link CurrentKernelTimes} to the layer of the device; other programs load
+ * and run none of this. It works the same on all backends: a dispatch carries a callback, which the driver calls with
+ * the time that the device reports.
  *
  * @since 0.1.0
  */
@@ -17,7 +18,7 @@ import type { QueueDriver } from "../QueueDriver.ts"
 export type Dispatcher = Pick<QueueDriver["Service"], "dispatchUnsafe">
 
 /**
- * The same for a queue of a device, with dispatches that are to be timed.
+ * Wraps the dispatching driver of a queue, adding the callback to its dispatches.
  *
  * @category models
  * @since 0.1.0
@@ -25,7 +26,7 @@ export type Dispatcher = Pick<QueueDriver["Service"], "dispatchUnsafe">
 export type KernelTimes = (driver: Dispatcher, info: DeviceInfo) => Dispatcher
 
 /**
- * Read where a device is opened: OpenCL decides then whether a queue is profiled.
+ * Read when a device is opened, since OpenCL decides then whether a queue is profiled.
  *
  * @category functions
  * @since 0.1.0

@@ -1,6 +1,6 @@
 /**
- * How pools find the queues of their device. A device that can have no second queue has none here, so that programs on it load
- * nothing of the order between queues.
+ * How pools find the queues of their device. A device with a single queue has no entry, so its programs never load the
+ * code that orders queues.
  *
  * @internal
  */
@@ -14,14 +14,14 @@ import type { OpenQueues, Queue } from "./Queue.ts"
 
 /** The queues of one device, as pools see them. */
 export interface Queues extends OpenQueues {
-  /** Calls `listener` when that changes. Returns the way to stop listening. */
+  /** Calls `listener` when `several` changes. Returns a function that removes it. */
   onSeveral(listener: (several: boolean) => void): () => void
   usesOf(memory: UsedMemory): ReadonlyArray<MemoryUses>
   /** The memory gets another owner. */
   handOver(memory: UsedMemory): void
-  /** Commands on the memory run in the order in which they are recorded, on whatever queues. */
+  /** From now on commands on the memory run in the order in which they are recorded, whichever queues record them. */
   serialise(memory: UsedMemory): void
-  /** What the queues are to one pool. */
+  /** How one pool reuses blocks among the queues. */
   reuse(policy: ReusePolicy | undefined): Reuse
 }
 

@@ -7,7 +7,7 @@ import type { MemorySpan } from "../../../domain/data/MemorySpan.ts"
 import type { Queue } from "./Queue.ts"
 
 export interface UsedMemory {
-  /** The memory that commands take as one with it. */
+  /** The span that commands treat as one with it. */
   readonly wholeMemory: MemorySpan
 }
 
@@ -37,18 +37,18 @@ export class MemoryUses implements MemorySpan {
     this.end = end
   }
 
-  /** By owners before the present one. */
+  /** The last uses by earlier owners. */
   get former(): ReadonlyMap<Queue, number> {
     return this.#former
   }
 
-  /** By the present one. */
+  /** The last uses by the present owner. */
   get present(): ReadonlyMap<Queue, number> {
     return this.#present
   }
 
   note(queue: Queue, position: number): void {
-    // Or memory that one owner has for long would remember every queue that ever came by.
+    // Else memory with one long-lived owner would remember every queue that ever used it.
     if (!this.#present.has(queue)) this.#forgetEnded()
     this.#present.set(queue, position)
     this.last = queue
@@ -66,12 +66,12 @@ export class MemoryUses implements MemorySpan {
     }
   }
 
-  /** Whether queues other than this one may still run commands of owners before. */
+  /** Whether other queues may still run commands of earlier owners. */
   isFormerlyUsedBeside(queue: Queue): boolean {
     return isUnderWay(this.#former, queue)
   }
 
-  /** Whether queues other than this one may still run commands on the memory. */
+  /** Whether other queues may still run commands on the memory. */
   isUsedBeside(queue: Queue): boolean {
     return isUnderWay(this.#former, queue) || isUnderWay(this.#present, queue)
   }

@@ -1,5 +1,5 @@
 /**
- * One of the queues of a device, as those see it that work below the command queue.
+ * One queue of a device, as seen by what works below the command queue.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,7 @@ import type * as Exit from "effect/Exit"
 import type { GpuError } from "../../../domain/GpuError.ts"
 
 /**
- * A queue as the queues of its device know it.
+ * A queue among the queues of its device.
  *
  * @category models
  * @since 0.1.0
@@ -21,7 +21,7 @@ export interface Queue {
   hasEnded(position: number): boolean
   /** Its commands recorded from now on run after those of another queue of the device up to a position. */
   after(other: Queue, position: number): Exit.Exit<void, GpuError>
-  /** The same for everything that is recorded now on the other queues. */
+  /** The same for everything recorded so far on the other queues. */
   afterAll(): Exit.Exit<void, GpuError>
 }
 

@@ -21,7 +21,10 @@ export interface OrderedQueue {
   readonly positionUnsafe: () => number
   readonly endedUnsafe: () => number
   readonly flushUnsafe: () => Exit.Exit<void, GpuError>
-  /** Records a command that ends after all that was enqueued before, by whomever. It does nothing on a lost device. */
+  /**
+   * Records a marker that ends after everything enqueued before, by the library or the program. It does nothing on a
+   * lost device.
+   */
   readonly markUnsafe: () => void
   /** Makes its later commands wait, on the device, until another queue of the device has passed a position. */
   readonly waitForUnsafe: (other: OrderedQueue, position: number) => Exit.Exit<void, GpuError>
@@ -34,12 +37,12 @@ export class DeviceQueues implements KnownQueues.Queues {
   #first: QueueOrder | undefined
   #opened = 0
   #uses = new SpanSet<MemoryUses>()
-  /** Memory whose handle the program has: nobody knows on which queue it uses that. */
+  /** Memory whose handle the program has, and may use on any queue. */
   readonly #handles = new SpanSet()
   #hasLentHandles = false
-  /** Memory on which the commands of all queues have one order. */
+  /** Memory on which the commands of all queues run in the order of recording. */
   readonly #serial = new SpanSet()
-  /** Whether the device has more than one. */
+  /** Whether the device has more than one open queue. */
   several = false
 
   constructor(info: DeviceInfo) {
@@ -55,7 +58,10 @@ export class DeviceQueues implements KnownQueues.Queues {
     return this.#open
   }
 
-  /** Adds a queue. After the first it must begin with {@link QueueOrder.afterAll}: what used memory before was not noted. */
+  /**
+   * Adds a queue. A further queue must begin with {@link QueueOrder.afterAll}, since earlier uses of memory were not
+   * noted.
+   */
   add(queue: OrderedQueue, label: string | undefined): QueueOrder {
     this.#opened += 1
     const order = new QueueOrder(this, queue, label ?? `queue ${this.#opened}`)
@@ -70,7 +76,7 @@ export class DeviceQueues implements KnownQueues.Queues {
     order.closed = true
     this.#open.delete(order)
     this.#tell()
-    // What is recorded from now on is in the order of the one queue, and another one begins after that.
+    // With one queue left, its own order is enough; a later queue begins after everything.
     if (!this.several) this.#uses = new SpanSet()
   }
 
@@ -110,7 +116,7 @@ export class DeviceQueues implements KnownQueues.Queues {
     return this.usesOf(memory).flatMap(({ former, present }) => isSerial ? [...former, ...present] : [...former])
   }
 
-  /** The memory gets another owner: all commands on it so far are those of owners before. */
+  /** The memory gets another owner: all commands on it so far become those of earlier owners. */
   handOver(memory: UsedMemory): void {
     const handles = this.#handles.overlapping(memory.wholeMemory)
     for (const handle of handles) this.#handles.delete(handle)
@@ -120,7 +126,7 @@ export class DeviceQueues implements KnownQueues.Queues {
     for (const uses of this.usesOf(memory)) uses.handOver()
   }
 
-  /** The position of a queue after which all is over that is on it now, also what the program itself has enqueued there. */
+  /** The position at which everything on the queue now will have ended, also what the program itself has enqueued. */
   endOf({ queue }: QueueOrder): number {
     if (this.#hasLentHandles) queue.markUnsafe()
     return queue.positionUnsafe()
@@ -151,9 +157,9 @@ export class QueueOrder implements Queue {
   readonly queues: DeviceQueues
   readonly queue: OrderedQueue
   readonly label: string
-  /** Up to where its commands wait for those of the others, or have waited. */
+  /** The position in each other queue that its commands wait for, or have waited for. */
   readonly #passed = new WeakMap<Queue, number>()
-  /** It has ended, with all of its commands. */
+  /** Whether the queue has ended, with all of its commands. */
   closed = false
 
   constructor(queues: DeviceQueues, queue: OrderedQueue, label: string) {
@@ -174,7 +180,7 @@ export class QueueOrder implements Queue {
     return waiting
   }
 
-  /** The same for everything that is recorded now on the other queues. */
+  /** The same for everything recorded so far on the other queues. */
   afterAll(): Exit.Exit<void, GpuError> {
     for (const other of this.queues.open) {
       if (other === this) continue
@@ -184,7 +190,7 @@ export class QueueOrder implements Queue {
     return Exit.void
   }
 
-  /** Before a command is recorded: it runs after those of owners before on the memory that it uses. */
+  /** Call it before recording a command, which then runs after the commands of earlier owners of its memory. */
   before(command: CommandMemory): Exit.Exit<void, GpuError> {
     for (const memory of memoryOf(command)) {
       for (const [order, position] of this.queues.earlierUses(memory)) {
@@ -195,7 +201,7 @@ export class QueueOrder implements Queue {
     return Exit.void
   }
 
-  /** A command was recorded, which gave the queue this position. */
+  /** Call it after recording a command, with the position that the queue then has. */
   recorded(command: CommandMemory, position: number): void {
     for (const memory of memoryOf(command)) this.queues.note(memory, this, position)
   }

@@ -12,10 +12,10 @@ import type { Queues, Reuse } from "./KnownQueues.ts"
 import type { UsedMemory } from "./MemoryUses.ts"
 import type { Queue } from "./Queue.ts"
 
-/** Of the blocks that came back last, so many are looked at for one that needs no wait. */
+/** How many of the last released blocks are searched for one that needs no wait. */
 const preferredAmong = 8
 
-/** What the queues of a device are to one pool. */
+/** How one pool reuses its held blocks among the queues of a device. */
 export class QueueReuse implements Reuse {
   readonly #queues: Queues
   readonly #policy: ReusePolicy.ReusePolicy["ofOtherQueues"]
@@ -80,7 +80,7 @@ export class QueueReuse implements Reuse {
     return block
   }
 
-  /** That of the program's queue, if it is of this device. */
+  /** The queue in context, if it is one of this device; else the first one. */
   #queueOf(context: Context.Context<never>): Queue {
     const order = Context.getOrUndefined(context, QueueDriver)?.order
     return order?.queues === this.#queues ? order : this.#queues.first
@@ -90,7 +90,9 @@ export class QueueReuse implements Reuse {
     return this.#queues.usesOf(memory).some((uses) => uses.isUsedBeside(queue))
   }
 
-  /** What no queue has used since there are several belongs to nobody, and counts as of the first. */
+  /**
+   * The queue that used the memory last. Memory that was not used since there are several queues counts for the first.
+   */
   #lastOf(memory: UsedMemory): Queue {
     return this.#queues.usesOf(memory).at(-1)?.last ?? this.#queues.first
   }
