@@ -74,18 +74,6 @@ describe("transfers", () => {
       assert.strictEqual(error.reason._tag, "InvalidRequest")
     }).pipe(Effect.provide(host)))
 
-  it.effect("in no direction that there is are none", () =>
-    Effect.gen(function*() {
-      const measured: ReturnType<typeof TransferSpeed.measure> = Reflect.apply(TransferSpeed.measure, undefined, [
-        "sideways",
-        4
-      ])
-      const error = yield* Effect.flip(measured)
-      assert.match(error.message, /there is no direction "sideways"/)
-      const ofSymbol: typeof measured = Reflect.apply(TransferSpeed.measure, undefined, ["hostToDevice", Symbol("4")])
-      assert.strictEqual((yield* Effect.flip(ofSymbol)).reason._tag, "InvalidRequest")
-    }).pipe(Effect.provide(host)))
-
   it.effect.each(["hostToDevice", "deviceToHost", "deviceToDevice"] as const)(
     "%s end with the device that is lost, and their leases with them",
     (direction) =>
