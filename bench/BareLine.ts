@@ -1,11 +1,11 @@
-/** The least that a fiber's waiting can cost: a queue of parked fibers and a count, which knows of nothing else. */
+/** The least that a waiting fiber can cost: a queue of parked fibers and a count, and nothing else. */
 import { Effect } from "effect"
 
 type Resume = (answer: Effect.Effect<void>) => void
 
 /**
- * What runs an effect while it has one of so many permits. Whoever waits is resumed in order, by a task of its own, as in
- * a pool; no interruption is thought of.
+ * Runs an effect while it has one of `permits` permits. Waiting fibers are resumed in order, in a later task of the
+ * event loop, as in a pool; interruption is not handled.
  */
 export const make = (permits: number) => {
   let free = permits

@@ -1,6 +1,6 @@
-/** Who was passed in a waiting line, told from the order of arrival and the order of service. */
+/** How often a wait queue bypassed its requests, from the orders of arrival and of service. */
 
-/** Counts of things at places, with sums of what stands before a place: a Fenwick tree. */
+/** Counts by index, with the sum of the counts before an index: a Fenwick tree. */
 class Counts {
   readonly #sums: Int32Array
 
@@ -12,7 +12,7 @@ class Counts {
     for (let index = place + 1; index < this.#sums.length; index += index & -index) this.#sums[index]!++
   }
 
-  /** How many stand at places below this one. */
+  /** The sum of the counts below this index. */
   below(place: number): number {
     let sum = 0
     for (let index = place; index > 0; index -= index & -index) sum += this.#sums[index]!
@@ -21,10 +21,10 @@ class Counts {
 }
 
 /**
- * The most that any request was passed by later ones while it was in the wait queue. `served` names the requests, numbered from 0 in
- * order of arrival, in the order in which they ran. Memory is given in one step and the fiber resumed in another, so one that
- * runs later need not have been passed: `certain` are the counts of served requests, ascending from 0, at which everybody
- * else that had come was in the wait queue.
+ * The most times that later requests bypassed a request in the wait queue. `served` has the requests, numbered from 0
+ * in order of arrival, in the order in which they ran. A pool grants memory in one step and resumes the fiber in
+ * another, so a request that runs later need not have been bypassed. So `certain` has the counts of served requests,
+ * ascending from 0, at which all other arrived requests were in the wait queue.
  */
 export const most = (served: ReadonlyArray<number>, certain: ReadonlyArray<number>): number => {
   const before = new Counts(served.length)

@@ -1,13 +1,13 @@
 /**
- * Programs that measure in a process of their own, so that nothing that ran before (heap, compiled code, driver state) has a
- * share in their figures. They answer with one marked line on standard output.
+ * Programs that measure in a process of their own, so that nothing that ran before (heap, compiled code, driver state)
+ * affects their figures. They print their answer as one marked line on standard output.
  */
 import { Data, Effect, Schema, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 
 const marker = "effect-gpu-pool:bench "
 
-/** What it needs is not on this machine. */
+/** This machine lacks what the program needs. */
 export class Missing extends Data.TaggedError("Missing")<{ readonly why: string }> {
   override get message(): string {
     return this.why

@@ -15,7 +15,7 @@ const figures = ({ sections }: Report.Report): ReadonlyMap<string, Measure.Measu
     ...checks.map(({ figure, name: check }): [string, Measure.Measure] => [`${name}: ${check}`, figure])
   ]))
 
-/** Samples that do not even touch are worth a look; others may be the machine's mood. */
+/** A difference counts only where the samples do not overlap; any other may be noise. */
 const verdict = (before: Measure.Measure, after: Measure.Measure): string =>
   Measure.most(before) < Measure.least(after) ? "more" : Measure.most(after) < Measure.least(before) ? "less" : ""
 

@@ -12,7 +12,7 @@ export interface Contender<Input, Figures> {
   readonly input: Schema.Codec<Input, unknown>
   readonly figures: Schema.Codec<Figures, unknown>
   readonly measure: (input: Input) => Effect.Effect<Figures, GpuError.GpuError>
-  /** What its process is started with besides what all are. */
+  /** Options of its process, beside those of every contender's. */
   readonly process?:
     | { readonly args: ReadonlyArray<string>; readonly env: Readonly<Record<string, string>> }
     | undefined

@@ -1,4 +1,4 @@
-/** What a process has in memory, without what can go and without what is kept for later. */
+/** The memory that a process uses, without garbage and without what is cached. */
 import { Effect } from "effect"
 import { GCProfiler } from "node:v8"
 
@@ -10,7 +10,7 @@ export const bytes: Effect.Effect<number> = Effect.sync(() => {
   return heapUsed + external
 })
 
-/** What an effect allocated in bytes, and for how many milliseconds the garbage collector kept it waiting. */
+/** The bytes that an effect allocated, and the milliseconds for which the garbage collector paused it. */
 export const watched = <A, E, R>(
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<{ readonly result: A; readonly allocated: number; readonly collecting: number }, E, R> =>
@@ -31,7 +31,7 @@ export const watched = <A, E, R>(
     })
   })
 
-/** A process whose resident memory tells what is in use, rather than what V8 and the C library keep for later. */
+/** Options of a process whose resident memory is what it uses, not what V8 and the C library cache. */
 export const keepingLittle = {
   args: ["--min-semi-space-size=8", "--max-semi-space-size=8"],
   env: { MALLOC_MMAP_THRESHOLD_: "65536" }

@@ -12,7 +12,7 @@ export interface Played {
   readonly stats: PoolStats.PoolStats
 }
 
-/** The managed bytes and those that leases ask for are looked at after so many steps, which are a whole one of a growing cache. */
+/** The steps between two readings of the managed and the leased bytes: one step of a growing cache. */
 const stepsPerLook = 96
 
 const playOn = Effect.fnUntraced(function*(pool: BufferPool.BufferPool["Service"], steps: ReadonlyArray<Step>) {

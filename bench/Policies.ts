@@ -1,4 +1,4 @@
-/** The policies that are held against each other. */
+/** The policies that are compared. */
 import { EvictionPolicy, SizePolicy } from "effect-gpu-pool"
 
 const bits = [2, 3, 4, 5]
@@ -11,7 +11,7 @@ export const all: ReadonlyArray<SizePolicy.SizePolicy> = [
   ...bits.flatMap((bits) => borrows.map((borrow) => SizePolicy.sizeClasses(bits, { borrow })))
 ]
 
-/** Those whose time on a device is worth a look: along both axes through the default, and what others use. */
+/** The policies that are timed on a device: along both axes through the default, and those of other libraries. */
 export const timed: ReadonlyArray<SizePolicy.SizePolicy> = [
   SizePolicy.defaultPolicy,
   ...borrows.filter((borrow) => borrow !== 1).map((borrow) => SizePolicy.sizeClasses(4, { borrow })),

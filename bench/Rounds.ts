@@ -1,6 +1,6 @@
 /**
- * Timing effects turn by turn on one fiber. Turns are short and there are many, so that whatever else the machine does meets
- * all contenders alike.
+ * Times effects in alternation on one fiber. Each has many short turns, so that other load on the machine affects all
+ * contenders alike.
  */
 import { Effect, Schema } from "effect"
 import { constVoid } from "effect/Function"
@@ -10,7 +10,7 @@ export interface Timed<E, R> {
   readonly effect: Effect.Effect<unknown, E, R>
   /** How often it runs in a turn. */
   readonly calls: number
-  /** What one call counts for: 10 for an effect that does a thing ten times. */
+  /** How many operations one call counts as: 10 for an effect that does its operation ten times. */
   readonly each?: number | undefined
 }
 
@@ -53,7 +53,7 @@ export const interleave = Effect.fnUntraced(function*<E, R>(
   return Object.fromEntries(nanos.map(({ name, samples }) => [name, samples]))
 })
 
-/** The contender that tells what running an effect in the loop costs by itself. */
+/** The contender that measures the cost of the loop itself. */
 export const loop = "the loop itself (Effect.void)"
 
 const loopNanos = (nanos: Nanos): number => median([...nanos[loop]!])

@@ -1,4 +1,4 @@
-/** A part of the benchmarks that can be run by itself, and what its findings are put together from. */
+/** A part of the benchmarks that can be run by itself, and the parts of its findings. */
 import { Effect } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
 import type { ChildFailed, Missing } from "./ChildProgram.ts"
@@ -23,7 +23,7 @@ export const findings = (some: Partial<Report.Findings>): Report.Findings => ({
 
 const notHere = ({ why }: Missing): string => `not here: ${why}`
 
-/** Where a part cannot be measured, the line that says why takes the place of its figures; the other parts go on. */
+/** Where a part cannot be measured, its findings are a line that says why; the other parts still run. */
 export const orReason = (part: Part<Report.Findings, Missing | ChildFailed>): Part<Report.Findings, never> =>
   Effect.catchTags(part, {
     Missing: (missing) => Effect.succeed(findings({ remarks: [notHere(missing)] })),
@@ -36,7 +36,7 @@ export interface Optional<A> {
   readonly remarks: ReadonlyArray<string>
 }
 
-/** One contender among others, which can be missing without them. */
+/** One contender among several; the others are measured where it is missing. */
 export const optional = <A>(part: Part<A, Missing | ChildFailed>): Part<Optional<A>, ChildFailed> =>
   part.pipe(
     Effect.map((figures): Optional<A> => ({ figures, remarks: [] })),

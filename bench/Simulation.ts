@@ -3,17 +3,17 @@ import { type EvictionPolicy, SizePolicy } from "effect-gpu-pool"
 import { PoolCore } from "effect-gpu-pool/backend"
 import type { Step } from "./Traces.ts"
 
-/** The driver's counts are the core's; what is asked for and what is wasted are told here. */
+/** The core counts calls of the driver; requested and wasted bytes are counted here. */
 export interface Outcome {
   readonly leases: number
   readonly hits: number
   readonly peakManagedBytes: number
   readonly peakLiveBytes: number
-  /** Bytes of live blocks that nobody asked for, over the bytes that were asked for: both summed over all steps. */
+  /** Bytes of live blocks beyond the requested ones, over the requested bytes: both summed over all steps. */
   readonly waste: number
-  /** What is held at the end of the last phase, its buffers still live. */
+  /** Held bytes at the end of the last phase, while its buffers are live. */
   readonly heldBytes: number
-  /** The most bytes that were asked for at one time in the last phase. */
+  /** The most bytes that were requested at one time in the last phase. */
   readonly lastPeakLiveBytes: number
   /** Requests for which there was no room within the limit. */
   readonly failures: number
@@ -24,22 +24,25 @@ type Block = PoolCore.PoolBlock<undefined>
 const family = 0
 const granularity = 4
 
-/** How a simulated pool keeps its memory together. */
+/** How a simulated pool limits its memory. */
 export interface Thrift {
   /** The most bytes that it manages. */
   readonly maxBytes?: number | undefined
   /** The most bytes that it holds. Without it a pool whose policy borrows frees what the program has outgrown. */
   readonly maxHeldBytes?: number | undefined
-  /** After so many steps of a trace an idle block is gone. */
+  /** How many steps of a trace an idle block is kept. */
   readonly idleSteps?: number | undefined
-  /** What goes where the limit leaves no room. */
+  /** Which held blocks are evicted where the limit leaves no room. */
   readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
 }
 
-/** How often idle blocks are looked at within their time. */
+/** How often a pool looks for idle blocks within that time. */
 const ticks = 4
 
-/** A pool as the buffer pool works it: own bin, larger bins, the driver, eviction by need, and the exact size near a limit. */
+/**
+ * A pool with the fallback of the buffer pool: own bin, larger bins, the driver, eviction by need, and the exact size
+ * near a limit.
+ */
 class SimulatedPool {
   readonly core: PoolCore.PoolCore<undefined>
   failures = 0
@@ -78,7 +81,7 @@ class SimulatedPool {
     while (this.core.excessHeld) this.core.freed(this.core.evictOldest()!)
   }
 
-  /** A tick of the time after which idle blocks go. */
+  /** One tick of the time after which idle blocks are freed. */
   tick(): void {
     this.core.tick()
     for (let block = this.core.evictIdle(); block !== undefined; block = this.core.evictIdle()) this.core.freed(block)

@@ -1,13 +1,13 @@
-/** What programs ask of a pool, as steps in one or two phases: the same for every policy, and other ones for each seed. */
+/** The requests of programs, as steps in one or two phases: the same for every policy, and others for each seed. */
 import * as Random from "./Random.ts"
 import * as Workload from "./Workload.ts"
 
-/** The buffer in a slot gives way to one of `size` bytes; to none when the size is 0. */
+/** Replaces the buffer in a slot by one of `size` bytes, or by none when the size is 0. */
 export type Step = Workload.Step
 
 export interface Trace {
   readonly name: string
-  /** What follows one another; a phase begins with empty slots. */
+  /** The phases in order; each begins with empty slots. */
   readonly phases: (seed: number) => ReadonlyArray<ReadonlyArray<Step>>
 }
 
@@ -17,7 +17,10 @@ const mebibyte = 1024 * kibibyte
 const iterations = 300
 const buffers = 32
 
-/** As a network's forward and backward pass: buffers come one after the other, and go in the reverse order. */
+/**
+ * Like a network's forward and backward pass: buffers are allocated one after the other, and freed in the reverse
+ * order.
+ */
 const pass = (sizes: ReadonlyArray<number>): ReadonlyArray<Step> => [
   ...sizes.map((size, slot) => ({ slot, size })),
   ...sizes.map((_, index) => ({ slot: sizes.length - 1 - index, size: 0 }))
@@ -35,7 +38,7 @@ const repeated = (next: () => number): ReadonlyArray<Step> => {
   return passes(() => sizes)
 }
 
-/** The same sizes in each iteration, and after them a few that never come again. */
+/** The same sizes in each iteration, and after them a few that are never used again. */
 const mixed = (next: () => number): ReadonlyArray<Step> => {
   const again = sizesBetween(next, mebibyte, 4 * mebibyte).slice(0, buffers / 2)
   return Array.from({ length: iterations }, () => [
@@ -69,8 +72,8 @@ const seeded = (
 ): Trace => ({ name, phases: (seed) => phases(Random.make(seed)) })
 
 /**
- * Tensors of a cache that each grow by as many bytes in each step; the new one is made, and filled from the old one, before the old one
- * goes.
+ * Tensors of a cache, each of which grows by `bytes` bytes in each step: the new one is allocated, and filled from the
+ * old one, before the old one is freed.
  */
 const grown = (tensors: number, bytes: number, steps: number): ReadonlyArray<Step> =>
   Array.from({ length: steps }, (_, step) =>
@@ -79,7 +82,7 @@ const grown = (tensors: number, bytes: number, steps: number): ReadonlyArray<Ste
       { slot: 2 * tensor + (step + 1) % 2, size: 0 }
     ]).flat()).flat()
 
-/** Sizes that never come again. */
+/** Sizes that are never used again. */
 export const growing: Trace = {
   name: "a cache of 48 tensors that grow",
   phases: () => [grown(48, 8 * kibibyte, 256)]
@@ -100,5 +103,5 @@ export const all: ReadonlyArray<Trace> = [
   ...twoPhases
 ]
 
-/** Besides those, one in which it matters what goes where a limit is in the way. */
+/** All of those, and one in which the choice of evicted blocks matters. */
 export const underLimits: ReadonlyArray<Trace> = [...all, seeded("some again, others once", (next) => [mixed(next)])]

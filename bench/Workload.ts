@@ -28,7 +28,7 @@ export const plan = (run: number): ReadonlyArray<Step> => {
   }))
 }
 
-/** The most bytes that are asked for at one time. */
+/** The most bytes that are requested at one time. */
 export const peakLiveBytes = (plan: ReadonlyArray<Step>): number => {
   const live = new Float64Array(slots)
   let bytes = 0
@@ -55,7 +55,7 @@ export const Figures = Schema.Struct({
 
 export type Figures = typeof Figures.Type
 
-/** What comes of one run. */
+/** The results of one run. */
 export interface Run {
   readonly millis: number
   readonly peakLiveBytes: number

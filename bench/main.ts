@@ -22,7 +22,7 @@ const machine = (): Report.Report["machine"] => {
   }
 }
 
-/** Something could not be measured, or a soak went wrong; everything was told. */
+/** Something could not be measured, or a soak failed; the report has already been printed. */
 class BenchFailed extends Data.TaggedError("BenchFailed")<{ readonly failures: ReadonlyArray<string> }> {
   override get message(): string {
     return this.failures.join("\n")

@@ -17,7 +17,7 @@ import type { Watch } from "../soak/Watch.ts"
 import { type Bytes, changing, checkBuffer, compare, type OwnedBuffer, withBytes } from "./Owned.ts"
 import type { Action } from "./World.ts"
 
-/** One on one buffer. Its size is a multiple of 4, and at least 4. */
+/** An action on one buffer, whose size is a multiple of 4 and at least 4. */
 type OnBuffer = (owned: OwnedBuffer, watch: Watch, next: () => number) => Action
 
 export const randomBytes = (next: () => number, length: number): Bytes => {
@@ -71,7 +71,7 @@ const readView: OnBuffer = (owned, watch) =>
   CommandQueue.readView(owned.lease, Uint8Array, (view) =>
     Effect.andThen(
       Effect.yieldNow,
-      // It ends with the lease.
+      // The view ends with the lease: compare only while it has bytes.
       Effect.sync(() => view.length > 0 && compare(watch, "readView", view, owned.bytes))
     )).pipe(Effect.asVoid)
 
@@ -149,7 +149,7 @@ const event: OnBuffer = (owned, _, next) => {
   )
 }
 
-/** Where the driver does not move memory by itself. */
+/** Migrates the memory, where the driver does not move it by itself. */
 const migrate: OnBuffer = ({ lease }) =>
   MemoryObjects.migrate([lease]).pipe(Effect.catchReason("GpuError", "Unsupported", () => Effect.void))
 
@@ -217,7 +217,7 @@ export const onOne: Readonly<Record<string, OnBuffer>> = {
   staged
 }
 
-/** On two of the same fiber. */
+/** An action on two buffers of the same fiber. */
 type OnTwo = (from: OwnedBuffer, to: OwnedBuffer, next: () => number) => Action
 
 const copy: OnTwo = (from, to, next) => {

@@ -13,13 +13,13 @@ import type { Action, Services } from "./World.ts"
 export interface Ground {
   readonly watch: Watch
   readonly next: () => number
-  /** Jobs may have queues of their own in this life. */
+  /** Whether jobs may have queues of their own in this life. */
   readonly severalQueues: boolean
 }
 
 const largest = 8 * 1024
 
-/** Of a chunk of a transfer, and a read. */
+/** Bytes of a chunk of a transfer, and of a read. */
 const stagingBytes = largest
 
 const size = (next: () => number): number => Random.logUniform(next, 4, largest)
@@ -125,7 +125,7 @@ const extracted: Job = (ground) =>
     (lease) => used(ground, [buffer(lease)])
   ))
 
-/** What one fiber has written another one gets, and finds as it was. */
+/** Hands a buffer to another fiber, which finds what the first one has written. */
 const handedOver: Job = (ground) =>
   Effect.scoped(Effect.gen(function*() {
     const { next, watch } = ground
@@ -139,7 +139,7 @@ const handedOver: Job = (ground) =>
       yield* used(ground, [owned])
     })))
     yield* Effect.raceFirst(Deferred.await(handed), Fiber.await(heir))
-    // It has nothing while it waits: nobody could tell that the heir waits for its memory.
+    // This fiber has no lease while it waits here: the pool could not see that it waits for the heir's memory.
     yield* BufferPool.use(size(next), (lease) => usedOnce(ground, [buffer(lease)]))
     yield* Fiber.join(heir)
   }))
@@ -154,7 +154,7 @@ const staging: Job = ({ next, watch }) =>
     if (array.getUnsafe(0, 0) !== 7) watch.problem("a staged element lost its value")
   }))
 
-/** What is not this job's own, and may be asked for at any time. */
+/** Calls that only read facts of pools, and are allowed at any time. */
 const looked: Job = () =>
   Effect.gen(function*() {
     yield* BufferPool.stats
@@ -212,7 +212,10 @@ const around: Readonly<Record<string, Around>> = {
     })
 }
 
-/** Every job and every way has worked out now and then: a chaos in which all is refused would tell nothing. */
+/**
+ * Checks that every job and every way of running one has succeeded: a chaos in which everything fails would prove
+ * nothing.
+ */
 export const demandSuccesses = (watch: Watch): void => {
   const done = Object.keys(watch.counts)
   for (const name of Object.keys(jobs)) {
@@ -224,7 +227,7 @@ export const demandSuccesses = (watch: Watch): void => {
   for (const what of ["compared", "replayed"]) if (!done.includes(what)) watch.problem(`nothing was ${what}`)
 }
 
-/** How often a job begins anew that waited for others which waited for it. */
+/** How often a job is retried after a deadlock. */
 const mostTries = 5
 
 /** Job after job, until the life is over. */

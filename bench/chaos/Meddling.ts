@@ -1,4 +1,4 @@
-/** What comes between the fibers of the chaos: limits that change, memory that is given back, handlers. */
+/** What disturbs the fibers of the chaos: limits that change, held memory that is freed, handlers. */
 import { Effect } from "effect"
 import { BufferPool, DeviceMemory, type GpuError, StagingPool } from "effect-gpu-pool"
 import { ImagePool } from "effect-gpu-pool/images"
@@ -28,7 +28,7 @@ const deeds: Readonly<Record<string, Deed>> = {
   }
 }
 
-/** One deed after the other, until it is interrupted. */
+/** One disturbance after the other, until interrupted. */
 export const meddle = (watch: Watch, next: () => number): Effect.Effect<never, never, Services> =>
   Effect.forever(Effect.suspend(() => {
     const name = Random.pick(next, Object.keys(deeds))

@@ -24,13 +24,13 @@ export type Services =
   | StagingPool.StagingPool
   | DeviceMemory.DeviceMemory
 
-/** Under which all pools stand: a few of the largest requests, for many fibers. */
+/** The shared limit of all pools: room for a few of the largest requests of many fibers. */
 export const limitBytes = 256 * 1024
 
 /** How long the load of a life lasts, in milliseconds, where nothing ends it before. */
 const loadMillis = 1000
 
-/** How a life may end: when all have done what they do, or in the midst of it. */
+/** How a life may end: when all jobs have ended, or while they run. */
 const endings = ["quietly", "quietly", "pools", "device", "loss"] as const
 type Ending = (typeof endings)[number]
 
@@ -42,10 +42,10 @@ const causes: Readonly<Record<Ending, ReadonlyArray<GpuError.GpuError["reason"][
   loss: ["Released", "DeviceLost"]
 }
 
-/** Whatever does not end within this hangs. */
+/** A fiber that has not ended within this time hangs. */
 const waitPolicy = "30 seconds"
 
-/** Of one life: more would take long to replay. */
+/** The most recorded events of one life: more would take long to replay. */
 const mostEvents = 300_000
 
 const pools = (
@@ -75,10 +75,10 @@ const isIdle = ({ activeBlocks, pendingBytes, reservedBytes, waiters }: PoolFigu
 
 type PoolFigures = Effect.Success<typeof DeviceMemory.stats>
 
-/** How often a memory is looked at that still has to finish what nobody waits for any more. */
+/** How often to look whether driver calls of interrupted requests have ended. */
 const looks = 200
 
-/** Nothing is in use when all fibers have ended, and their driver calls. */
+/** Checks that no memory is in use when all fibers and their driver calls have ended. */
 const expectIdle = Effect.fnUntraced(function*(watch: Watch, memory: DeviceMemory.DeviceMemory["Service"]) {
   for (let left = looks; left > 0; left--) {
     const stats = yield* memory.stats
@@ -104,7 +104,7 @@ export interface Life {
 /** One life; its recording is what the pools did. */
 export const live = Effect.fnUntraced(function*({ device, load, seed }: Life) {
   const next = Random.make(seed)
-  // Those of seeds that follow each other are alike.
+  // The first numbers of consecutive seeds are alike.
   for (let skipped = 0; skipped < 10; skipped++) next()
   const ending = Random.pick(next, endings)
   const watch = new Watch(causes[ending])
@@ -134,7 +134,7 @@ export const live = Effect.fnUntraced(function*({ device, load, seed }: Life) {
     if (ending === "pools") yield* closePools
     if (ending === "device") yield* closeDevice
     if (ending === "loss") device.lose()
-    // Those who did not hear of it go on for a while.
+    // Fibers that did not notice the ending continue for a while.
     yield* Effect.sleep(10)
     hasEnded = true
   }

@@ -1,6 +1,7 @@
 /**
- * Chaos: 64 fibers use every kind of memory under one limit, by all operations, while limits change, fibers are interrupted, pools
- * close and devices are lost. What they find is compared with a model, nothing may be left, and what was recorded is replayed.
+ * Chaos: 64 fibers use every kind of memory under one limit, by all operations, while limits change, fibers are
+ * interrupted, pools close and devices are lost. The bytes that they read are compared with a model, nothing may be
+ * left over, and the recording is replayed.
  */
 import { Replay } from "@effect-gpu-pool/observability"
 import { Effect, Fiber, Logger, Scheduler, Schema } from "effect"
@@ -19,7 +20,7 @@ const fibers = 64
 
 const Input = Schema.Struct({ backend: Backend.Name, seconds: Schema.Finite, seed: Schema.Int })
 
-/** Every third fiber gives way at any step, so that others act where it would go on by itself. */
+/** Makes every third fiber yield at random steps, so that others run where it would continue. */
 const oddly = <A, E, R>(effect: Effect.Effect<A, E, R>, seed: number): Effect.Effect<A, E, R> => {
   if (seed % 3 !== 0) return effect
   const next = Random.make(seed)

@@ -13,7 +13,7 @@ const warmUpRounds = 20
 
 const holding = () => Effect.yieldNow
 
-/** The contender that tells what so many parked fibers cost by themselves. */
+/** The contender that measures the cost of parked fibers alone. */
 export const bareLine = "a bare line (Effect.callback)"
 
 const pairs = Effect.gen(function*() {
@@ -28,11 +28,11 @@ const pairs = Effect.gen(function*() {
   }
 })
 
-/** So long at least crowds of one kind follow one another; a sample is their mean. */
+/** For at least this long crowds of one kind run in a row; a sample is their mean. */
 const sampleMillis = 500
 
 const meanNanos = Effect.fnUntraced(function*(crowd: Effect.Effect<number, GpuError.GpuError>) {
-  // What others left behind is to be collected now, not meanwhile.
+  // Collect the garbage of other contenders now, not while this one is measured.
   globalThis.gc?.()
   const until = performance.now() + sampleMillis
   const nanos: Array<number> = []

@@ -5,7 +5,7 @@ import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Contender from "../Contender.ts"
 import * as Rounds from "../Rounds.ts"
 
-/** Of one submit. */
+/** Copies in one submit. */
 const copies = 64
 const submits = 100
 const size = 4096

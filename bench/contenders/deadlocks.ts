@@ -1,4 +1,7 @@
-/** Programs that have memory and wait for more, retried as a whole: how long until all have ended, and how often they failed. */
+/**
+ * Programs that have memory and wait for more, each retried as a whole: how long until all have ended, and how often
+ * they failed.
+ */
 import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect, Layer, Schema } from "effect"
 import { BufferPool, type CommandQueue, type GpuError } from "effect-gpu-pool"
@@ -24,7 +27,7 @@ const twoLeases = Effect.scoped(Effect.gen(function*() {
   yield* BufferPool.allocate(leaseBytes)
 }))
 
-/** Of 1 MiB. */
+/** Elements of an array of 1 MiB. */
 const elements = 1 << 18
 
 /** Has up to five arrays at a time. */

@@ -12,7 +12,7 @@ const Input = Schema.Struct({
   pooled: Schema.Boolean,
   /** Bytes of each array. */
   bytes: Schema.Int,
-  /** How long the expression is computed before, once at least: compiled code and blocks are there then. */
+  /** How long to compute the expression to warm up, at least once: then code is compiled and blocks exist. */
   warmUpMillis: Schema.Int,
   /** How often it is computed after that. */
   runs: Schema.Int

@@ -1,4 +1,7 @@
-/** How often a waiting request is passed by later ones: told from what any program sees, arrivals, grants and the number of waiters. */
+/**
+ * How often later requests bypass a waiting one, measured as any program can: by arrivals, grants and the number of
+ * waiters.
+ */
 import { Effect, Schema } from "effect"
 import { BufferPool } from "effect-gpu-pool"
 import { Host } from "effect-gpu-pool/host"
@@ -7,7 +10,7 @@ import * as Contender from "../Contender.ts"
 import * as Crowd from "../Crowd.ts"
 import * as Random from "../Random.ts"
 
-/** Mostly one to eight blocks, and every sixteenth time half of all there are: what others would rather pass. */
+/** Mostly one to eight blocks, and every sixteenth time half of all blocks, which small requests tend to bypass. */
 const mixedSize = (next: () => number): number =>
   Crowd.blockSize * (next() < 1 / 16 ? Crowd.blocks / 2 : 1 + Math.floor(next() * 8))
 
@@ -34,7 +37,8 @@ const crowd = Effect.fnUntraced(function*({ fibers, sizes }: typeof Input.Type, 
       return Effect.yieldNow
     })
   })
-  // After a yield a fiber has its whole turn before it, so nobody comes between its number and its place in the wait queue.
+  // After a yield a fiber has a whole slice of the scheduler, so no other runs between its number and its place in the
+  // wait queue.
   yield* Crowd.nanosPerPair(fibers, Effect.andThen(Effect.yieldNow, arrive), pairsEach)
   return Bypassing.most(served, certain)
 })
@@ -53,7 +57,7 @@ const measure = (input: typeof Input.Type) =>
 export const contender = Contender.make({
   module: import.meta.url,
   input: Input,
-  /** The most that any request was passed, by seed. */
+  /** The most bypasses of any request, by seed. */
   figures: Schema.Array(Schema.Int),
   measure
 })

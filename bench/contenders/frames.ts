@@ -9,7 +9,7 @@ import { type Browser, chromium, type Page } from "playwright-core"
 import { quantile } from "simple-statistics"
 import * as Contender from "../Contender.ts"
 
-/** What the page tells. */
+/** The facts that the page reports. */
 interface Shown {
   readonly shown: () => { readonly frames: ReadonlyArray<number> }
 }
@@ -69,9 +69,9 @@ const events = function*(count: number): Generator<PoolEvent.PoolEvent> {
   }
 }
 
-/** What a round tells, in milliseconds. */
+/** The figures of a round, in milliseconds. */
 const Round = Schema.Struct({
-  /** The script of a frame: the median, and what one of a hundred frames takes more than. */
+  /** The script of a frame: the median and the 99th percentile. */
   script: Schema.Finite,
   slowScript: Schema.Finite,
   /** From a frame to the next one. */

@@ -17,7 +17,7 @@ const measure = Effect.fnUntraced(
     yield* hold(pool, held)
     const effectPool = yield* Pool.make({ acquire: Effect.sync(() => ({})), size: 4 })
     const size = heldSize(0)
-    // What filling the pool left behind is to be collected now, not during a round.
+    // Collect the garbage of filling the pool now, not during a round.
     globalThis.gc?.()
     return yield* Rounds.interleave({
       [Rounds.loop]: once(Effect.void),

@@ -19,7 +19,7 @@ const kinds = {
   "acquireRelease": Effect.succeed(resource)
 }
 
-/** Nothing warms up and nothing is collected before: that is how a program meets it. */
+/** Without a warm-up or a collection before, as in a program. */
 const measure = Effect.fnUntraced(
   function*(kind: keyof typeof kinds) {
     const lease = Effect.scoped(yield* kinds[kind])

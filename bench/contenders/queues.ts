@@ -28,7 +28,7 @@ const turn = Effect.fnUntraced(function*(way: Way, queues: readonly [CommandQueu
   const from = performance.now()
   for (let call = 0; call < calls; call++) {
     const queue = queues[call % 2]!
-    // What a program does that has no other way to know that the block is free.
+    // The wait of a program that cannot know otherwise that the block is free.
     if (way === "program") yield* queues[(call + 1) % 2]!.finish
     yield* queue.on(pool.use(bytes, (lease) => queue.fill(lease, call)))
   }

@@ -20,7 +20,7 @@ const job = (at: number) =>
     yield* Effect.yieldNow
   }))
 
-/** The events of four jobs at a time: hits and the ends of leases, but for the first misses and some evictions. */
+/** The events of four jobs at a time: hits and releases, apart from the first misses and some evictions. */
 const recorded = Effect.gen(function*() {
   const jobs = Array.from({ length: events / leasesOfJob / 2 }, (_, at) => at)
   yield* Effect.forEach(jobs, job, { concurrency: 4, discard: true })

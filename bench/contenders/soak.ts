@@ -1,6 +1,6 @@
 /**
- * Random load on pools of one device, for as long as it is told: one pool after the other, each with options of its own, in
- * rounds. After each round nothing may be left, and then the process's memory is looked at.
+ * Random load on pools of one device for a given time: one pool after the other, each with options of its own, in
+ * rounds. After each round nothing may be left over, and the process's memory is measured.
  */
 import { Context, Effect, Fiber, Layer, Logger, Option, Scheduler, Schema } from "effect"
 import { Allocator, BufferPool, CommandQueue, DeviceContext, SizePolicy } from "effect-gpu-pool"
@@ -19,12 +19,12 @@ import { Watch } from "../soak/Watch.ts"
 /** Pools of a soak, one after the other; the first one warms up. */
 const pools = 11
 
-/** About a second each and more; looking around takes its time too. */
+/** Each takes a second or more; the checks in between take time too. */
 const roundsPerPool = (seconds: number): number => Math.min(10, Math.max(2, Math.round(seconds / pools)))
 
 const fibers = 32
 
-/** Whatever does not end within this hangs. */
+/** A fiber that has not ended within this time hangs. */
 const waitPolicy = "30 seconds"
 
 const Input = Schema.Struct({ backend: Backend.Name, seconds: Schema.Finite, seed: Schema.Int })
@@ -54,10 +54,10 @@ const openPool = Effect.fnUntraced(function*(options: BufferPool.BufferPoolOptio
   return Context.get(yield* Layer.build(layer), BufferPool.BufferPool)
 })
 
-/** How often a pool is looked at that still has to finish what nobody waits for any more. */
+/** How often to look whether driver calls of interrupted requests have ended. */
 const looks = 200
 
-/** Waits for the creations that interrupted requests left behind, and gives back what is held. */
+/** Waits for the creations of interrupted requests, and frees the held blocks. Returns what is left, if anything. */
 const isEmptied = Effect.fnUntraced(function*(
   pool: BufferPool.Pool,
   device: DeviceContext.DeviceContext["Service"]
@@ -72,7 +72,7 @@ const isEmptied = Effect.fnUntraced(function*(
   }
 })
 
-/** Every third fiber gives way at any step, so that others act where it would go on by itself. */
+/** Makes every third fiber yield at random steps, so that others run where it would continue. */
 const oddly = <A, E, R>(effect: Effect.Effect<A, E, R>, seed: number): Effect.Effect<A, E, R> => {
   if (seed % 3 !== 0) return effect
   const next = Random.make(seed)
@@ -88,7 +88,7 @@ const runAll = (means: Meddling.Means, seed: number, millis: number) =>
     const until = performance.now() + millis
     const workers = Array.from({ length: fibers }, (_, index) =>
       oddly(Actions.worker(means, Random.make(seed + 2 + index), until), seed + 2 + index))
-    // Before they are interrupted, or nobody would wait any more.
+    // Read the stats before the interruption, which ends all waits.
     const hang = Effect.gen(function*() {
       const [stats, holders] = yield* Effect.all([means.pool.stats, means.pool.holders(5)])
       means.watch.problem(`fibers hang: ${JSON.stringify({ ...stats, holders })}`)
@@ -99,7 +99,7 @@ const runAll = (means: Meddling.Means, seed: number, millis: number) =>
     )
   }).pipe(Effect.scoped)
 
-/** Load for a while; then everything is given back, and looked for. */
+/** Load for a while; then checks that everything has been released. */
 const round = Effect.fnUntraced(function*(
   means: Meddling.Means,
   device: DeviceContext.DeviceContext["Service"],

@@ -6,7 +6,7 @@ import * as Contender from "../Contender.ts"
 
 const rounds = { warmUp: 3, measured: 15 }
 
-/** The last element is looked at, so that a view that shows nothing would be seen. */
+/** Reads the last element, so that an empty view would be noticed. */
 const look = (data: Uint32Array) =>
   Effect.sync(() => {
     if (data[data.length - 1] !== 7) throw new Error("the read has not what was written")

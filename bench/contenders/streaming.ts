@@ -29,7 +29,7 @@ const pieces = ({ bytes, chunkBytes }: Input) => {
   return Stream.map(Stream.range(1, bytes / chunkBytes, 1), () => piece)
 }
 
-/** Marks each chunk, so that one that was never there would be seen. */
+/** Marks each chunk, so that a missing one would be noticed. */
 const mark = (chunk: BufferPool.PooledBuffer, offset: number) => CommandQueue.fill(chunk, offset, { size: 4 })
 
 const streamedThrough = (input: Input) =>
@@ -41,7 +41,7 @@ const streamedThrough = (input: Input) =>
     })
   )
 
-/** Transfers of all bytes need a buffer of as many. */
+/** Compares the rates: a single transfer needs a buffer of all bytes. */
 const rates = Effect.fnUntraced(function*(input: Input) {
   const { bytes, chunkBytes: chunkSize, inFlight } = input
   const x = yield* BufferPool.allocate(bytes)
@@ -98,7 +98,7 @@ export const contender = Contender.make({
   }),
   measure: ({ backend, ...input }) =>
     Effect.gen(function*() {
-      // First, as the process has had none of the large arrays then.
+      // First, while the process has not yet had the large arrays.
       const highest = yield* peak(input)
       const staging = StagingPool.layer({ maxBytes: input.limit, onExhausted: "wait" })
       const measured = yield* Effect.scoped(rates(input)).pipe(Effect.provide(Layer.merge(BufferPool.layer(), staging)))

@@ -1,6 +1,7 @@
 /**
- * What an operation on a tiny array costs the program: until it is submitted, without waiting for the device. On a CPU the
- * device's threads take their share of the machine meanwhile, so the time of the program's own thread is told as well.
+ * What an operation on a tiny array costs the program: until it is submitted, without waiting for the device. On a CPU
+ * the device's threads compete for the machine meanwhile, so the processor time of the program's own thread is measured
+ * as well.
  */
 import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect, Schema } from "effect"

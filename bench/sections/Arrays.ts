@@ -17,7 +17,7 @@ const mebibyte = 1024 * kibibyte
 
 const backends: ReadonlyArray<Backend.Name> = ["host", "webgpu", "opencl"]
 
-/** Many runs where one is short; the first ones, with their misses, count where a program has few of them. */
+/** The shorter a run, the more runs. The first runs, with their misses, count where a program has few runs. */
 const sizes = [
   { name: "4 KiB", bytes: 4 * kibibyte, runs: 100 },
   { name: "1 MiB", bytes: mebibyte, runs: 10 },
@@ -93,8 +93,8 @@ const pooling = (backend: Backend.Name) =>
   })
 
 /**
- * A GPU computes 16 MiB in less time than the host takes to record the operations, all the more while its code is cold. What the
- * host takes is the same for both forms; they differ in what the device has to do.
+ * A GPU computes 16 MiB in less time than the host takes to record the operations, all the more while its code is cold.
+ * The host's time is the same for both forms, which differ in the work of the device.
  */
 const fusionSizes: { readonly [B in Backend.Name]: Size } = { host: sizes[2]!, webgpu: sizes[3]!, opencl: sizes[3]! }
 const fusionRuns = 3

@@ -13,10 +13,10 @@ const processes = 3
 const leases = ["pool.use", "scoped(pool.allocate)"]
 const rival = "Semaphore.withPermit"
 
-/** What fibers cost that only yield, what those cost that are parked and resumed, and what waits for a pool. */
+/** Fibers that only yield, fibers that are parked and resumed, and fibers that wait for a pool. */
 const waiting = [Rounds.loop, Contention.bareLine, ...leases]
 
-/** The crowd in which pool and semaphore are held against each other: a round of the semaphore takes seconds. */
+/** The crowd in which pool and semaphore are compared: a round of the semaphore takes seconds. */
 const rivalry = { contenders: [Rounds.loop, ...leases, rival], crowds: [10_000], pairsEach: 2, rounds: 1 }
 
 const pooled = (runs: ReadonlyArray<Rounds.Nanos>, name: string): ReadonlyArray<number> =>
@@ -61,7 +61,7 @@ const [fewest, ...others] = Crowd.counts
 const growth = (few: ReadonlyArray<Rounds.Nanos>, many: ReadonlyArray<Rounds.Nanos>, name: string): Measure.Measure =>
   ratio(pooled(many, name), pooled(few, name))
 
-/** The same over what parked fibers grow by without a pool: the memory that they take is the runtime's. */
+/** The same growth, relative to that of parked fibers without a pool, whose memory is the runtime's. */
 const ownGrowth = (
   few: ReadonlyArray<Rounds.Nanos>,
   many: ReadonlyArray<Rounds.Nanos>,

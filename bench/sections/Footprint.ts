@@ -1,4 +1,6 @@
-/** How much memory a pool needs: the smallest limit that a program passes under, and what is kept where sizes grow. */
+/**
+ * How much memory a pool needs: the smallest limit under which a program succeeds, and what is kept where sizes grow.
+ */
 import { Effect } from "effect"
 import { PoolStats } from "effect-gpu-pool"
 import * as HostPool from "../HostPool.ts"
@@ -11,13 +13,13 @@ import * as Workload from "../Workload.ts"
 /** Limits in shares of the live peak. */
 const shares = [1.05, 1.1, 1.25, 1.5, 2]
 
-/** The one under which nothing may be refused. */
+/** The limit under which no request may fail. */
 const tight = 1.1
 
 /** The driver's allocations of a pool that keeps everything. */
 const allocationsWithoutBound = 3217
 
-/** In shares of what a row's program has live at most. */
+/** Limits in shares of the peak of each row's live bytes. */
 const underLimits = Effect.gen(function*() {
   const plan = Workload.plan(0)
   const live = Workload.peakLiveBytes(plan)

@@ -85,7 +85,7 @@ const heldLeases = [
   { name: "pool.use", control: used }
 ]
 
-/** In shares of the controls, since processes that follow one another may meet a busier or a quieter machine. */
+/** As ratios to the controls, since the machine may be busier or quieter for a later process. */
 const flatness = (byHeld: ReadonlyArray<{ readonly held: number; readonly runs: ReadonlyArray<Rounds.Nanos> }>) => {
   const [fewest, ...others] = byHeld
   return heldLeases.flatMap(({ control, name }) =>
@@ -98,7 +98,7 @@ const flatness = (byHeld: ReadonlyArray<{ readonly held: number; readonly runs: 
   )
 }
 
-/** Round by round through the counts, so that each meets the same machine. */
+/** Each round goes through all counts, so that changes of the machine's load affect all alike. */
 const held = Effect.gen(function*() {
   const all = yield* Effect.replicateEffect(
     Effect.forEach(HeldBlocks.counts, (held) => Contender.run(Held.contender, { held })),

@@ -1,4 +1,4 @@
-/** Which size policy should be the default, how far it should borrow, and what should go where a limit is in the way. */
+/** Which size policy should be the default, how far it should borrow, and which blocks to evict at a limit. */
 import { Effect } from "effect"
 import { type EvictionPolicy, SizePolicy } from "effect-gpu-pool"
 import { mean } from "simple-statistics"
@@ -127,7 +127,9 @@ const simulations = Effect.map(Effect.forEach(Traces.all, simulated), (traces) =
   })
 })
 
-/** What a program can do about memory that a past phase left. The limit is in shares of that phase's live peak. */
+/**
+ * What a program can do about memory that is held from a past phase. The limit is in shares of that phase's live peak.
+ */
 const thrifts = [
   { name: "nothing", thrift: () => ({}) },
   { name: "maxHeldBytes, half the live peak", thrift: (live: number) => ({ maxHeldBytes: Math.ceil(live / 2) }) },
@@ -162,7 +164,9 @@ const leftovers = (trace: Traces.Trace) =>
     })
   })
 
-/** A size policy that borrows, so that most of what is held serves most requests, and one whose blocks each serve one size. */
+/**
+ * A size policy that borrows, so that most held blocks serve most requests, and one whose blocks serve one size each.
+ */
 const reuses = [SizePolicy.defaultPolicy, SizePolicy.exact]
 
 const limits = [roomy, tight]

@@ -1,4 +1,4 @@
-/** What a second queue costs, and what it saves that the device waits in place of the program. */
+/** The cost of a second queue, and the gain when the device waits instead of the program. */
 import { Effect } from "effect"
 import * as Contender from "../Contender.ts"
 import { contender, type Policy, type Way } from "../contenders/queues.ts"

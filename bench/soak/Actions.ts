@@ -1,6 +1,6 @@
 /**
- * What the fibers of a soak do with a pool. One that holds leases waits for more for a time, or with what it reserved, or for
- * as long as the pool lets it.
+ * What the fibers of a soak do with a pool. A fiber that has leases waits for more with a time limit, within a
+ * reservation, or for as long as the pool lets it.
  */
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { BufferPool, type GpuError, Lease, LeaseHolder } from "effect-gpu-pool"
@@ -63,7 +63,7 @@ const extract: Action = ({ pool }, next) =>
 /** Larger ones would make it a test of the driver's copies. */
 const mostCheckedBytes = 64 * 1024
 
-/** What was written is there until the lease ends, whatever the others do; and a pool that clears shows nothing else before. */
+/** Checks that what was written stays until the lease ends, and that a pool that clears leases zeros. */
 const check = Effect.fnUntraced(function*({ clears, pool, queue, watch }: Ground, next: () => number) {
   const bytes = Random.logUniform(next, 4, mostCheckedBytes)
   const lease = yield* pool.allocate(bytes, { ...briefly(next), label: "check" })
@@ -138,7 +138,7 @@ const all: Readonly<Record<string, Action>> = {
 
 const names = Object.keys(all)
 
-/** One fiber in five is interrupted at whatever it is doing. */
+/** Runs an action; one in five is interrupted at a random moment. */
 const act = Effect.fnUntraced(function*(ground: Ground, next: () => number) {
   const name = Random.pick(next, names)
   const action = ground.watch.settle(name, all[name]!(ground, next))

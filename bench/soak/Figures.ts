@@ -1,13 +1,13 @@
-/** What a soak tells at its end. */
+/** The figures that a soak reports at its end. */
 import { Schema } from "effect"
 
 export const Figures = Schema.Struct({
-  /** How often things ended so, or happened. */
+  /** How often each kind of end or event occurred. */
   counts: Schema.Record(Schema.String, Schema.Int),
-  /** The first of what should not be, and how much of it there was. */
+  /** The first problems, and their number. */
   problems: Schema.Array(Schema.String),
   problemCount: Schema.Int,
-  /** The most that a pool had beyond its limit. */
+  /** The most bytes by which a pool exceeded its limit. */
   excessBytes: Schema.Finite,
   /** After each round but the first ones: the heap after collection, and the resident memory. */
   heapBytes: Schema.Array(Schema.Finite),

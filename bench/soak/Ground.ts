@@ -25,13 +25,13 @@ const mostBytes = 4 * mebibyte
 /** Many small requests, few large ones. */
 export const size = (next: () => number): number => Random.logUniform(next, leastBytes, mostBytes)
 
-/** Some turns of the event loop, or some milliseconds. */
+/** Some rounds of the event loop, or some milliseconds. */
 export const pause = (next: () => number): Effect.Effect<void> =>
   next() < 0.8
     ? Effect.replicateEffect(Effect.yieldNow, Random.integer(next, 0, 3), { discard: true })
     : Effect.sleep(Random.integer(next, 0, 5))
 
-/** A pool whose bytes are looked at whenever it has given something out, and when asked for. */
+/** A pool whose bytes are checked at each lease, and on demand. */
 export const watched = (
   pool: BufferPool.Pool,
   watch: Watch

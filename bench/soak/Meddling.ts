@@ -1,4 +1,6 @@
-/** What comes between the fibers of a soak: other limits, trims, faults, and a cache that is dropped when memory is short. */
+/**
+ * What disturbs the fibers of a soak: other limits, trims, faults, and a cache that is dropped when memory is short.
+ */
 import { Effect, Exit, Scope } from "effect"
 import type { GpuError } from "effect-gpu-pool"
 import type { FaultyAllocator } from "effect-gpu-pool/allocators"
@@ -8,7 +10,7 @@ import { plannedFault } from "./Watch.ts"
 
 export interface Means extends Ground {
   readonly faults: FaultyAllocator.Faults
-  /** Where the device tells its memory, limits are given in shares of it too. */
+  /** Where the device reports its memory, limits are set as shares of it too. */
   readonly memoryBytes: number | undefined
 }
 
@@ -56,7 +58,7 @@ const deeds: Readonly<Record<string, Deed>> = {
 
 const names = Object.keys(deeds)
 
-/** One deed after the other, for ever. */
+/** One disturbance after the other, forever. */
 export const meddle = (means: Means, next: () => number): Effect.Effect<never> =>
   Effect.forever(Effect.suspend(() => {
     const name = Random.pick(next, names)
@@ -69,7 +71,8 @@ export const meddle = (means: Means, next: () => number): Effect.Effect<never> =
 /** Leases that nobody needs at the moment, until memory is short: then the pool's handler drops them. */
 export const cache = Effect.fnUntraced(function*({ pool, watch }: Ground, next: () => number) {
   let kept: Scope.Closeable | undefined
-  // The request that asks may be interrupted at any step: also between the two steps of this, and then nobody would close it.
+  // The request that calls the handler may be interrupted at any step: between these two steps, the scope would never
+  // be closed.
   const drop = Effect.uninterruptible(Effect.suspend(() => {
     const dropped = kept
     kept = undefined

@@ -36,16 +36,19 @@ export interface SoakOptions {
   readonly loads: ReadonlyArray<Load>
 }
 
-/** What the last tenth may have over the first; a leak of a hundred bytes in each lease would be far above. */
+/**
+ * The ratio that the heap of the last tenth may have to that of the first; a leak of a hundred bytes per lease would be
+ * far above it.
+ */
 const mostHeapGrowth = 1.1
 
 /**
- * What a tenth may typically have over the one before, in percent. A driver keeps what it needed in its worst moment, so
- * resident memory may rise at any time; what leaks rises all the time.
+ * The typical growth of resident memory from one tenth to the next that is allowed, in percent. A driver keeps the
+ * memory of its peak, so resident memory may rise at any time; a leak rises all the time.
  */
 const mostResidentSteps = 1
 
-/** What opening, closing and looking around may take on top, in minutes. */
+/** Minutes that opening, closing and the checks may take in addition. */
 const graceMinutes = 3
 
 interface Soaked {
@@ -94,7 +97,7 @@ const memoryTable = (soaked: ReadonlyArray<Soaked>): Report.Table => ({
   ])
 })
 
-/** What happened how often: a soak that met no hardship proves nothing. */
+/** How often each event occurred: a soak without any failure of a request proves nothing. */
 const countsTable = (soaked: ReadonlyArray<Soaked>): Report.Table => ({
   title: "what happened",
   columns: soaked.map(({ backend }) => backend),

@@ -1,16 +1,16 @@
-/** What a soak keeps an eye on while everything happens at once: the limit, how things end, and what should not be. */
+/** What a soak checks while its fibers run: the limit, how operations end, and problems. */
 import { Cause, Effect } from "effect"
 import { GpuError } from "effect-gpu-pool"
 
 /** In the message of every fault that was planned, so that a driver's own errors stand out. */
 export const plannedFault = "a planned fault"
 
-/** More would tell nothing new. */
+/** The most problems that are kept. */
 const mostProblems = 20
 
 type ReasonTag = GpuError.GpuError["reason"]["_tag"]
 
-/** How requests end that come at a bad moment. */
+/** The errors of requests that find no memory at the moment. */
 const hardship: ReadonlyArray<ReasonTag> = ["OutOfMemory", "LimitExceeded"]
 
 export class Watch {
@@ -19,13 +19,13 @@ export class Watch {
   /** The most bytes by which a pool was larger than it may be. */
   excessBytes = 0
   readonly #expected: ReadonlySet<ReasonTag>
-  /** One of each kind: those that differ in numbers alone are told once. */
+  /** One problem of each kind: those that differ only in numbers count as the same. */
   readonly #problems = new Map<string, { readonly problem: string; times: number }>()
   #limit = Infinity
-  /** What a pool may have: its limit, or what it had when the limit was lowered and can't give back yet. */
+  /** The bytes that a pool may have: its limit, or what it had when the limit was lowered and cannot free yet. */
   #allowed = Infinity
 
-  /** `expected`: how else something may end here. */
+  /** `expected`: further errors that an operation may end with. */
   constructor(expected: ReadonlyArray<ReasonTag> = []) {
     this.#expected = new Set([...hardship, ...expected])
   }
@@ -47,7 +47,7 @@ export class Watch {
     else if (this.#problems.size < mostProblems) this.#problems.set(kind, { problem: what, times })
   }
 
-  /** Another watch's findings are this one's too. */
+  /** Adds the findings of another watch. */
   include(other: Watch): void {
     for (const [what, times] of Object.entries(other.counts)) this.counts[what] = (this.counts[what] ?? 0) + times
     for (const { problem, times } of other.#problems.values()) this.problem(problem, times)
@@ -65,13 +65,13 @@ export class Watch {
     this.#allowed = Math.max(bytes, used)
   }
 
-  /** Managed and reserved bytes now. */
+  /** Checks the managed and pending bytes now. */
   look(used: number): void {
     this.excessBytes = Math.max(this.excessBytes, used - this.#allowed)
     this.#allowed = Math.max(this.#limit, Math.min(this.#allowed, used))
   }
 
-  /** Counts how something ended. An ending that has no place here is a problem; nothing fails. */
+  /** Counts how an effect ended. An unexpected end is a problem; the returned effect never fails. */
   settle<A, E, R>(what: string, effect: Effect.Effect<A, E, R>): Effect.Effect<void, never, R> {
     return Effect.matchCause(effect, {
       onSuccess: () => this.count(what),

@@ -1,4 +1,4 @@
-/** The backends that the job is run on. To a program each is a layer, and nothing else of it matters. */
+/** The backends that the job runs on. To a program each of them is just a layer. */
 import { Effect, Layer } from "effect"
 import { GpuError } from "effect-gpu-pool"
 import type { Device } from "effect-gpu-pool/backend"
@@ -15,12 +15,12 @@ export const choices = ["host", "webgpu", "opencl", "oclgrind"] as const
 
 export type Choice = typeof choices[number]
 
-/** Oclgrind has to be asked for. */
+/** Oclgrind runs only when it is chosen. */
 export const defaultChoices: ReadonlyArray<Choice> = ["host", "webgpu", "opencl"]
 
 const isOclgrind = ({ name }: { readonly name: string }): boolean => name === "Oclgrind"
 
-/** Named after its platform where there is a choice. */
+/** An OpenCL backend, named after its platform where there are several. */
 const platform = (
   { index, name }: OpenCl.OpenClPlatform,
   _: number,
@@ -30,7 +30,7 @@ const platform = (
   layer: OpenCl.layer({ platform: index })
 })
 
-/** Every platform but Oclgrind. Where there is none, or they cannot be listed, the layer says why as soon as it is built. */
+/** Every platform but Oclgrind. Where there is none, or listing fails, building the layer fails with the reason. */
 const openCl: Effect.Effect<ReadonlyArray<Backend>> = OpenCl.devices.pipe(
   Effect.orElseSucceed((): ReadonlyArray<OpenCl.OpenClPlatform> => []),
   Effect.map((platforms) => {

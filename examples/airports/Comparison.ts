@@ -12,8 +12,8 @@ import * as Reference from "./Reference.ts"
 const pooled = BufferPool.layer()
 
 /**
- * The same pool, except that it keeps nothing and rounds nothing up: a lease is a buffer fresh from the driver, and its end
- * gives the buffer back. The job need not know.
+ * The same pool, except that it keeps nothing and rounds nothing up: a lease is a buffer fresh from the driver, and its
+ * end frees that. The job need not know.
  */
 const unpooled = Layer.tap(
   BufferPool.layer({ sizePolicy: SizePolicy.exact }),
@@ -41,7 +41,7 @@ export interface Measurement {
   readonly errorMeters: number
 }
 
-/** The backend ran the job. */
+/** The results of a backend that ran the job. */
 export interface Measured {
   readonly _tag: "Measured"
   readonly backend: string
@@ -59,7 +59,7 @@ export interface Missing {
   readonly hint: string
 }
 
-/** The device is there, but the job did not end well. */
+/** The device is there, but the job failed. */
 export interface Failed {
   readonly _tag: "Failed"
   readonly backend: string
@@ -111,7 +111,7 @@ const measure = Effect.fn("Comparison.measure")(function*(
         // One tile, so that compiling the kernels counts nowhere.
         const few = airports.slice(0, Math.max(2, rowsPerTile))
         yield* Effect.forEach(ways, (way) => job(few, way, { rowsPerTile, onRows: () => Effect.void }))
-        // Turn by turn, so that whatever else the machine does meets all alike.
+        // In alternation, so that other load on the machine affects all ways alike.
         const turn = Effect.forEach(ways, (way) => timed(airports, way, reference, { rowsPerTile, onRows }))
         const runs = (yield* Effect.replicateEffect(turn, rounds)).flat()
         const outcome: Outcome = {
@@ -128,7 +128,7 @@ const measure = Effect.fn("Comparison.measure")(function*(
 
 type Watched = Omit<NearestNeighbours.JobOptions, "form">
 
-/** Runs the job one way, and tells what the pool counted. */
+/** Runs the job one way, and returns what the pool counted. */
 const job = (airports: ReadonlyArray<Airport>, { form, pool }: Way, options: Watched) =>
   Effect.gen(function*() {
     const [duration, neighbours] = yield* Effect.timed(NearestNeighbours.run(airports, { ...options, form }))
@@ -146,7 +146,7 @@ const timed = (airports: ReadonlyArray<Airport>, way: Way, reference: Reference.
     errorMeters: Reference.largestError(reference, run.neighbours)
   }))
 
-/** Of the runs in one way. */
+/** The run of median time of one way, with the largest error of all its runs. */
 const summary = (runs: ReadonlyArray<Run>): Measurement => {
   const sorted = [...runs].sort((a, b) => a.millis - b.millis)
   const { millis, stats, way } = sorted[Math.floor(sorted.length / 2)]!

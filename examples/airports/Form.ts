@@ -13,5 +13,5 @@ export const eager: Form = (expression) => expression
 /** The same kernels, but as soon as an expression has its result, its other arrays go back to the pool. */
 export const scoped: Form = DeviceArray.scoped
 
-/** An expression is one kernel, which has its intermediate values in registers: there are no other arrays. */
+/** An expression is one kernel with its intermediate values in registers, so there are no other arrays. */
 export const fused: Form = DeviceArray.lazy

@@ -1,7 +1,7 @@
 /**
- * The job, written once for every backend: the distance of every airport to every other, tile of rows by tile of rows, and
- * of each row its nearest neighbour and its mean. Which device it runs on, and whether its memory is pooled, is for the
- * layers to say; in which form its expressions run, for the caller.
+ * The job, written once for every backend: the distance of every airport to every other, tile of rows by tile of rows,
+ * and of each row its nearest neighbour and its mean. The layers decide which device it runs on, and whether its memory
+ * is pooled; the caller, in which form its expressions run.
  */
 import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect } from "effect"
@@ -23,7 +23,7 @@ export interface JobOptions {
   readonly form: Form
   /** How many rows of the distance matrix are on the device at one time. */
   readonly rowsPerTile: number
-  /** Told how many rows have been finished. */
+  /** Called with the number of rows that were finished. */
   readonly onRows: (rows: number) => Effect.Effect<void>
 }
 
@@ -109,7 +109,7 @@ const haversines = Effect.fn("NearestNeighbours.haversines")(function*({ x, y, z
   const north = yield* squaredDifferences(y, tile)
   const up = yield* squaredDifferences(z, tile)
   const sum = yield* DeviceArray.add(yield* DeviceArray.add(east, north), up)
-  // Rounding may have pushed one over 1, which is no sine's square.
+  // Rounding may have pushed a square of a sine over 1.
   return yield* DeviceArray.minimum(sum, 1)
 })
 

@@ -3,7 +3,7 @@ import { SingleBar } from "cli-progress"
 import { Context, Effect, Layer } from "effect"
 
 export class Progress extends Context.Service<Progress, {
-  /** Shows `body` on its way through `total` steps; `body` is given the effect that counts some as done. */
+  /** Shows the progress of `body` through `total` steps; `body` gets a function that counts some steps as done. */
   readonly track: <A, E, R>(
     label: string,
     total: number,

@@ -75,8 +75,9 @@ export const run = Effect.fn("Reference.run")(function*(
 export const toleranceMeters = 15
 
 /**
- * The largest error in metres: of the distances to the nearest airports, of the mean distances, and of what a chosen
- * neighbour is farther away than the nearest one. Two airports may be equally near, so the choice itself is not compared.
+ * The largest error in metres: of the distances to the nearest airports, of the mean distances, and of the distance by
+ * which a chosen neighbour is farther away than the nearest one. Two airports may be equally near, so the choice itself
+ * is not compared.
  */
 export const largestError = (reference: Reference, found: Neighbours): number => {
   let largest = 0

@@ -5,10 +5,12 @@ import type { Task, Vector } from "./Task.ts"
 import type { WorkersBuffer } from "./WorkersBuffer.ts"
 import type { WorkersKernel } from "./WorkersKernel.ts"
 
-/** So many parts for each thread, which are dealt out in turn: items next to each other often take equally long. */
+/**
+ * Parts for each thread. The threads get them in rotation, because items next to each other often take equally long.
+ */
 const partsOfAThread = 8
 
-/** Less than this many elements are done by one thread sooner than by several. */
+/** Fewer elements than this are faster on one thread than on several. */
 const elementsWorthAPart = 4096
 
 export const dispatchTasks = (dispatch: QueueDriver.Dispatch, threads: number): ReadonlyArray<Task> => {
@@ -21,7 +23,7 @@ export const dispatchTasks = (dispatch: QueueDriver.Dispatch, threads: number): 
   return ranges.slice(1).map((to, part) => ({ _tag: "run", kernel: id, from: ranges[part]!, to, ...given }))
 }
 
-/** What the body gets by name. */
+/** The arguments of the body, by name. */
 const argumentsOf = (
   args: ReadonlyArray<KernelArgument.KernelArgument>,
   dispatch: QueueDriver.Dispatch

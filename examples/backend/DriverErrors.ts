@@ -1,4 +1,4 @@
-/** What threads could not do, as the library's error. */
+/** Failures of threads as the library's error. */
 import { GpuError } from "effect-gpu-pool"
 
 export const backend = "workers"

@@ -2,7 +2,7 @@
 import { Duration, Effect } from "effect"
 import { BufferPool, CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
 
-/** Everything that a body uses is among its arguments: it runs in threads that have nothing of this program. */
+/** The body uses only its arguments: it runs in threads that have nothing else of this program. */
 const mandelbrot = Kernel.make({
   name: "mandelbrot",
   args: [
@@ -44,7 +44,7 @@ export const measure = Effect.fnUntraced(function*({ most, rounds, size }: Optio
     CommandQueue.dispatch(mandelbrot, { steps, size, most }, size ** 2),
     CommandQueue.finish
   )
-  // The first time the kernel is compiled, and by JavaScript's engine as well.
+  // The first run includes compiling the kernel, also by JavaScript's engine.
   yield* compute
   const times = yield* Effect.replicateEffect(Effect.timed(compute), rounds)
   const millis = Math.min(...times.map(([duration]) => Duration.toMillis(duration)))

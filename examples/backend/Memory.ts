@@ -7,8 +7,8 @@ const attempt = <A>(make: () => A): A | undefined => {
   }
 }
 
-/** What a buffer is made of: all threads see it. */
+/** Memory of a buffer, which all threads see. */
 export const shared = (bytes: number): SharedArrayBuffer | undefined => attempt(() => new SharedArrayBuffer(bytes))
 
-/** What a read answers. */
+/** Memory for the result of a read. */
 export const unshared = (bytes: number): ArrayBuffer | undefined => attempt(() => new ArrayBuffer(bytes))

@@ -1,4 +1,7 @@
-/** The images of a device that has none: it lists no formats, so nothing else is asked for but samplers. */
+/**
+ * The images of a device that has none: it lists no formats, so the library calls nothing else of it, except for
+ * samplers.
+ */
 import { Exit } from "effect"
 import { GpuError } from "effect-gpu-pool"
 import type { ImageDriver } from "effect-gpu-pool/backend"

@@ -5,7 +5,7 @@ import type { Answer, Task } from "./Task.ts"
 import type { Threads } from "./Threads.ts"
 
 export interface Job {
-  /** Asked for when its turn has come. A job without tasks is done then. */
+  /** Called when the jobs before have ended. A job without tasks then ends at once. */
   readonly tasks: () => ReadonlyArray<Task>
   /** Called once, in order: with the answers, or with the error of the lost device. */
   readonly done: (answers: ReadonlyArray<Answer> | GpuError.GpuError) => void
@@ -27,7 +27,7 @@ export class Pipeline {
     this.#next()
   }
 
-  /** Goes on until a job has to be waited for; its answer calls again. */
+  /** Runs jobs until one has to wait for threads; their answer calls this again. */
   #next(): void {
     while (!this.#busy && this.#jobs.length > 0) {
       this.#busy = true

@@ -1,4 +1,4 @@
-/** What threads are asked to do, and what they answer: plain data, which crosses to them by a message. */
+/** The tasks of threads and their answers: plain data, which is sent in messages. */
 
 /** A region of rows in a piece of memory. Memory that is not shared moves with the message, and back with the answer. */
 export interface Rows {
@@ -22,7 +22,7 @@ export interface Vector {
 }
 
 export type Task =
-  /** Makes a kernel's body of its text. */
+  /** Makes a kernel's body from its text. */
   | { readonly _tag: "define"; readonly kernel: number; readonly source: string }
   | { readonly _tag: "forget"; readonly kernel: number }
   /** Runs the items `from` to `to`, the last not included. */
@@ -40,7 +40,7 @@ export type Task =
     readonly from: Rows
     readonly to: Rows
   }
-  /** Repeats a pattern, the last one cut. */
+  /** Repeats a pattern, whose last copy may be cut off. */
   | {
     readonly _tag: "fill"
     readonly memory: SharedArrayBuffer
@@ -49,7 +49,7 @@ export type Task =
     readonly pattern: Uint8Array
   }
 
-/** What became of a task: what it threw, if it did, and the memory that came with it. */
+/** The outcome of a task: what it threw, if anything, and the memory that came with it. */
 export interface Answer {
   readonly problem: string | undefined
   readonly memory: ArrayBuffer | undefined

@@ -4,7 +4,7 @@ import type { Answer, Task } from "./Task.ts"
 
 export type Answered = (answer: Answer) => void
 
-/** The memory of a task that moves to the thread instead of being shared with it. */
+/** The memory of a task that is transferred to the thread instead of being shared with it. */
 const movedWith = (task: Task): Array<ArrayBuffer> =>
   task._tag === "copy"
     ? [task.from.memory, task.to.memory].filter((memory): memory is ArrayBuffer => memory instanceof ArrayBuffer)
@@ -12,18 +12,18 @@ const movedWith = (task: Task): Array<ArrayBuffer> =>
 
 export class Thread {
   readonly #worker = new Worker(new URL("./threadMain.ts", import.meta.url))
-  /** Who waits for the answers to come, in their order. The first answer says that the thread is there. */
+  /** The callbacks of the answers, in their order. The first answer says that the thread has started. */
   readonly #waiting: Array<Answered>
   #problem: string | undefined
 
-  /** Calls `started` when the thread can take tasks, or could not start, and `ended` when it is gone. */
+  /** Calls `started` when the thread can take tasks, or could not start, and `ended` when it has ended. */
   constructor(started: Answered, ended: (why: string) => void) {
     this.#waiting = [started]
     this.#worker.on("message", (answer: Answer) => this.#waiting.shift()!(answer))
     this.#worker.on("error", (cause: unknown) => {
       this.#problem = cause instanceof Error ? cause.message : String(cause)
     })
-    // Follows an error too. Nobody waits for a thread that is gone.
+    // Node emits this after an error too. No callback may wait for a thread that has ended.
     this.#worker.on("exit", (code: number) => {
       this.#problem ??= `it ended with exit code ${code}`
       ended(this.#problem)
@@ -37,7 +37,7 @@ export class Thread {
     this.#worker.postMessage(task, movedWith(task))
   }
 
-  /** Ends it, in whatever it is doing. */
+  /** Ends the thread, also in the middle of a task. */
   end(): Promise<unknown> {
     return this.#worker.terminate()
   }

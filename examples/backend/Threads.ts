@@ -13,7 +13,7 @@ interface Device {
 export class Threads {
   readonly #threads: ReadonlyArray<Thread>
 
-  /** Without one of them nothing can be finished any more, so the others need not go on. */
+  /** When one thread ends, the device is lost, and the other threads are ended too. */
   private constructor(count: number, { driverObjects, status }: Device, started: (answer: Answer) => void) {
     const ended = (why: string): void => {
       driverObjects.remove("thread")
@@ -42,7 +42,7 @@ export class Threads {
     return this.#threads.length
   }
 
-  /** Deals the tasks out to the threads in turn, and answers when all are done. */
+  /** Gives the tasks to the threads in rotation, and calls `done` when all have ended. */
   run(tasks: ReadonlyArray<Task>, done: (answers: ReadonlyArray<Answer>) => void): void {
     const answers: Array<Answer> = []
     let missing = tasks.length
@@ -54,7 +54,7 @@ export class Threads {
     )
   }
 
-  /** The same task for every thread. */
+  /** Gives the same task to every thread. */
   runOnAll(task: Task, done: (answers: ReadonlyArray<Answer>) => void): void {
     this.run(this.#threads.map(() => task), done)
   }

@@ -12,9 +12,9 @@ import { compiler, javaScript, type ThreadLanguage } from "./WorkersKernel.ts"
 import { WorkersQueue } from "./WorkersQueue.ts"
 
 export interface WorkersOptions {
-  /** As many as the machine can run at a time, without it. */
+  /** As many as the machine can run at a time, when left out. */
   readonly threads?: number | undefined
-  /** The language of kernels: JavaScript without it. */
+  /** The language of kernels: JavaScript when left out. */
   readonly language?: ThreadLanguage | undefined
 }
 
@@ -22,8 +22,8 @@ export interface WorkersOptions {
 export class Workers extends Context.Service<Workers, {
   readonly threads: number
   /**
-   * The memory of a lease or a buffer, which the program can share with threads of its own. Finish first: recorded work is not
-   * in it yet. It is the next owner's when the lease ends.
+   * The memory of a lease or a buffer, which the program can share with threads of its own. Finish first: recorded work
+   * is not in it yet. When the lease ends, the memory goes to the next owner.
    */
   readonly memory: (buffer: BufferLike.BufferLike) => Effect.Effect<Uint8Array<SharedArrayBuffer>, GpuError.GpuError>
 }>()("examples/backend/Workers") {}
@@ -32,7 +32,7 @@ const memory = ({ info, status }: WorkersDevice, buffer: BufferLike.BufferLike) 
   Effect.suspend(() => {
     const problem = status.error ?? BufferLike.problem("Workers.memory", buffer, info)
     if (problem !== undefined) return problem
-    // A buffer of no bytes has none.
+    // A buffer of no bytes has no memory.
     const own = BufferLike.deviceBuffer(buffer) as WorkersBuffer | undefined
     return Effect.succeed(new Uint8Array(own?.memory ?? new SharedArrayBuffer(0), own?.origin ?? 0, buffer.size))
   })

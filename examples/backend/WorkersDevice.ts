@@ -19,7 +19,7 @@ const dtypes: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f16", "f64"]
 
 const describe = (threads: number, language: Language.Language): DeviceInfo.DeviceInfo => ({
   backend,
-  // Floats as JavaScript has them, and kernels that need no compiler. Threads share only memory that is made for it.
+  // Floats are JavaScript's, and kernels need no compiler. Threads can share only memory that was created as shared.
   traits: BackendTraits.make({ language }),
   name: `${threads} threads`,
   vendor: "effect-gpu-pool",
@@ -60,7 +60,7 @@ export class WorkersDevice implements Service {
   readonly createFromHost: Service["createFromHost"] = (data, mode, usage, label) => {
     const { byteLength } = data
     return mode === "use" ? notShared : Effect.suspend(() => {
-      // The program may have transferred it elsewhere since it was checked.
+      // The program may have transferred the data since the check.
       if (data.byteLength !== byteLength) return driverError("createFromHost", "the data is gone", [])
       return Exit.map(this.#create(byteLength, usage, label), (buffer) => {
         new Uint8Array(buffer.memory).set(data)
@@ -75,7 +75,7 @@ export class WorkersDevice implements Service {
     return Exit.succeed(this.#add(new WorkersBuffer(this.info, memory, size, usage, label, part)))
   }
 
-  /** The memory goes when nothing uses it any more, recorded commands included: that is what a garbage collector is for. */
+  /** The garbage collector frees the memory when nothing uses it any more, recorded commands included. */
   readonly destroyBufferUnsafe: Service["destroyBufferUnsafe"] = (buffer) => {
     if (!(buffer instanceof WorkersBuffer) || buffer.owner !== this.info) {
       return Exit.fail(foreign("DeviceContext.destroyBufferUnsafe", buffer))
@@ -85,7 +85,7 @@ export class WorkersDevice implements Service {
     return Exit.void
   }
 
-  /** Whoever comes late finds a lost device; then everything goes, in use or not. */
+  /** Later calls find a lost device. Then everything is released, in use or not. */
   close(): void {
     this.status.lose("its layer is closed")
     for (const buffer of this.#live) this.destroyBufferUnsafe(buffer)

@@ -1,4 +1,4 @@
-/** Kernels: the text of a function, of which every thread makes the function. */
+/** Kernels: the text of a function, from which every thread makes the function. */
 import { Effect } from "effect"
 import { type DeviceContext, GpuError, type Kernel } from "effect-gpu-pool"
 import { KernelCache, type LanguageWriter } from "effect-gpu-pool/backend"
@@ -10,18 +10,18 @@ import type { Threads } from "./Threads.ts"
 /** A language in which the threads' kernels are written. */
 export interface ThreadLanguage {
   readonly writer: LanguageWriter.LanguageWriter
-  /** The function of a range of items as text. Throws what is wrong with the body. */
+  /** The text of the function of a range of items. Throws the error of a wrong body. */
   readonly functionText: (kernel: Kernel.Kernel, source: Kernel.KernelSource) => string
 }
 
-/** Functions, as the host has them. */
+/** Functions, as on the host. */
 export const javaScript: ThreadLanguage = {
   writer: JavaScript.writer,
   functionText: (_, { body }) => JavaScript.textOf(body)
 }
 
 export class WorkersKernel extends KernelCache.CompiledKernel {
-  /** What the threads know it by. */
+  /** Its number in the threads. */
   readonly id: number
 
   constructor(kernel: Kernel.Kernel, id: number) {
@@ -30,7 +30,7 @@ export class WorkersKernel extends KernelCache.CompiledKernel {
   }
 }
 
-/** Compiles at once, apart from the queue; forgets in its order, after the dispatches that are still to run. */
+/** Compiles at once, outside the queue. Forgets a kernel in queue order, after the dispatches that are still to run. */
 export const compiler = (
   threads: Threads,
   pipeline: Pipeline,

@@ -30,10 +30,10 @@ export class WorkersQueue implements Driver {
   readonly #device: WorkersDevice
   readonly #pipeline: Pipeline
   readonly #threads: number
-  /** Commands that were recorded, and of them those that have ended. */
+  /** How many commands were recorded, and how many of those have ended. */
   #recorded = 0
   #ended = 0
-  /** Failures of commands, until somebody asks. */
+  /** Failures of commands, until a finish or read takes them. */
   #failures: Array<Failure> = []
   readonly #waiters = new Set<Waiter>()
 
@@ -71,7 +71,7 @@ export class WorkersQueue implements Driver {
     return this.#record(`dispatch ${dispatch.compiled.kernel.name} (${dispatch.count} items)`, () => tasks)
   }
 
-  /** What is recorded is on its way already. */
+  /** Nothing to flush: a command is submitted when it is recorded. */
   readonly flushUnsafe: Driver["flushUnsafe"] = () => this.#alive()
 
   readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) =>
@@ -108,7 +108,7 @@ export class WorkersQueue implements Driver {
 
   readonly finish: Driver["finish"] = Effect.suspend(() => this.awaitPosition(this.#recorded))
 
-  /** Creation has taken the memory already. */
+  /** The creation has allocated the memory already. */
   readonly touch: Driver["touch"] = () => Effect.suspend(() => this.#alive())
 
   readonly reclaim: Driver["reclaim"] = Effect.suspend(() => this.awaitEnded(this.#recorded))
@@ -129,7 +129,7 @@ export class WorkersQueue implements Driver {
     return this.#record(`copy ${sizeOf(extent)} ${named(source)} -> ${named(target)}`, () => [task])
   }
 
-  /** Who gives up takes nobody's failures away. */
+  /** A read that is given up leaves the failures to others. */
   #read(
     extent: QueueDriver.Extent,
     source: DeviceBuffer.DeviceBuffer,
@@ -153,7 +153,7 @@ export class WorkersQueue implements Driver {
     }
   }
 
-  /** `data` is the queue's own: it moves to the thread that writes it. */
+  /** `data` belongs to the queue: it is transferred to the thread that writes it. */
   #write(
     extent: QueueDriver.Extent,
     target: DeviceBuffer.DeviceBuffer,
@@ -172,7 +172,7 @@ export class WorkersQueue implements Driver {
     return Exit.void
   }
 
-  /** The loss of the device is told by its status. */
+  /** A loss of the device needs nothing here: its status reports it. */
   #commandEnded(command: string, answers: ReadonlyArray<Answer> | GpuError.GpuError): void {
     if (GpuError.isGpuError(answers)) return
     const problem = answers.find((answer) => answer.problem !== undefined)?.problem
@@ -185,7 +185,7 @@ export class WorkersQueue implements Driver {
     }
   }
 
-  /** All failures since somebody last asked, as one error: each is told once. */
+  /** All failures since the last call, as one error: each is reported once. */
   #takeFailures(): GpuError.GpuError | undefined {
     const failures = this.#failures
     this.#failures = []
@@ -194,7 +194,7 @@ export class WorkersQueue implements Driver {
   }
 }
 
-/** What arrives here is checked: it is a buffer of this device. */
+/** The library has checked that it is a buffer of this device. */
 const own = (buffer: DeviceBuffer.DeviceBuffer): WorkersBuffer => buffer as WorkersBuffer
 
 const named = ({ label }: DeviceBuffer.DeviceBuffer): string => label ?? "(no label)"
@@ -223,7 +223,7 @@ const packed = ([bytes, rows]: QueueDriver.Extent, memory: ArrayBuffer): Rows =>
   slicePitch: bytes * rows
 })
 
-/** Without memory for them nothing was asked, and so nothing answered. */
+/** Without memory for the bytes there was no task, and so there is no answer. */
 const bytesRead = (bytes: number, [answer]: ReadonlyArray<Answer>): Exit.Exit<ArrayBuffer, GpuError.GpuError> => {
   if (answer === undefined) return Exit.fail(GpuError.outOfMemory(bytes))
   const { memory, problem = "nothing came back" } = answer

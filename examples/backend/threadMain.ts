@@ -1,6 +1,6 @@
 /**
- * What each thread runs: it does one task after the other and answers each. It loads nothing of the library, so that threads start
- * quickly.
+ * What each thread runs: it runs one task after the other and answers each. It imports nothing of the library, so that
+ * threads start quickly.
  */
 import { parentPort } from "node:worker_threads"
 import type { Answer, Element, Rows, Task, Vector } from "./Task.ts"
@@ -14,7 +14,7 @@ const typedArrays: Readonly<Record<Element, TypedArray>> = {
   i32: Int32Array,
   u32: Uint32Array,
   f64: Float64Array,
-  // Newer than the types of this program.
+  // `Float16Array` is newer than the types of this program.
   f16: (globalThis as unknown as { readonly Float16Array: TypedArray }).Float16Array
 }
 
@@ -36,7 +36,7 @@ const copy = ([bytes, rows, slices]: readonly [number, number, number], from: Ro
   }
 }
 
-/** Doubles what is there already, which costs less than a step for each pattern. */
+/** Doubles the filled part, which costs less than a step for each pattern. */
 const fill = (target: Uint8Array, pattern: Uint8Array): void => {
   target.set(pattern.subarray(0, target.length))
   for (let done = pattern.length; done < target.length; done *= 2) target.copyWithin(done, 0, done)
@@ -79,5 +79,5 @@ const answer = (problem: string | undefined, task?: Task): void => {
 
 port.on("message", (task: Task) => answer(problemOf(task), task))
 
-// The first answer, before any task: the thread is there.
+// The first answer, before any task, says that the thread has started.
 answer(undefined)

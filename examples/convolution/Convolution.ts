@@ -88,7 +88,7 @@ export const apply = Effect.fn("Convolution.apply")(function*(
     label: "result"
   })
   const weights = yield* BufferPool.allocate(filter.weights.byteLength, { label: "weights" })
-  // Between two pixels their mean, and beyond the border of the picture the nearest pixel of it.
+  // Interpolates between pixels; beyond the border it reads the nearest pixel of the picture.
   const between_pixels = yield* Images.sampler({ addressing: "clampToEdge", filter: "linear" })
   yield* Images.write(source, picture.rgba)
   yield* CommandQueue.write(weights, filter.weights)

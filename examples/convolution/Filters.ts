@@ -17,8 +17,8 @@ export const blur = (radius: number): Filter => {
   return { radius, weights: Float32Array.from(weights) }
 }
 
-/** How much a pixel differs from the mean of its eight neighbours: black in a plain, bright along edges. */
+/** How much a pixel differs from the mean of its eight neighbours: black in even areas, bright along edges. */
 export const edges: Filter = { radius: 1, weights: Float32Array.of(-1, -1, -1, -1, 8, -1, -1, -1, -1) }
 
-/** A pixel, and once more how much it differs from its four neighbours. */
+/** A pixel plus its difference from its four neighbours. */
 export const sharpen: Filter = { radius: 1, weights: Float32Array.of(0, -1, 0, -1, 5, -1, 0, -1, 0) }

@@ -58,7 +58,7 @@ export const drawn = (width: number, height: number): Picture => {
   return { width, height, rgba }
 }
 
-/** Of a place in the picture, whose width is 1. */
+/** The colour at a place in the picture, whose width is 1. */
 const colorAt = (x: number, y: number): ReadonlyArray<number> => {
   if (Math.hypot(x - 0.7, y - 0.25) < 0.12) return [230, 60, 40, 255]
   if (y > 0.65) return [255 * x, 255 * (1 - x), 128, 255]

@@ -1,6 +1,6 @@
 /**
- * A service that turns pictures into previews, and keeps previews so that it need not make them twice. Its first version has no
- * bound on how many it keeps: some time it has no memory left for the next picture.
+ * A service that turns pictures into previews, and keeps previews so that it need not make them twice. Its first
+ * version has no bound on how many it keeps: sooner or later there is no memory for the next picture.
  */
 import { Effect, Exit, Random, Scope } from "effect"
 import { BufferPool, type GpuError } from "effect-gpu-pool"
@@ -13,7 +13,7 @@ interface Picture {
   readonly bytes: number
 }
 
-/** Keeps the previews of the last pictures: so many of them, or all. */
+/** Keeps the previews of the last `most` pictures, or of all. */
 export class Previews {
   readonly #kept = new Map<string, Scope.Closeable>()
   readonly #most: number
@@ -35,7 +35,7 @@ export class Previews {
     })
   }
 
-  /** Gives back all of them. */
+  /** Releases all previews. */
   close(): Effect.Effect<void> {
     return Effect.forEach([...this.#kept.values()], (scope) => Scope.close(scope, Exit.void), { discard: true })
   }

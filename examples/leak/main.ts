@@ -1,6 +1,6 @@
 /**
- * A program that runs out of memory, and the page from which one sees why: `npm run leak` writes `leak.html`. With a second
- * run beside it, which keeps no more than 32 previews, it shows what that changes.
+ * A program that runs out of memory, and the page that shows why: `npm run leak` writes `leak.html`. With a second run
+ * beside it, which keeps no more than 32 previews, it shows what that changes.
  */
 import { PoolEvents, Recording, Viewer } from "@effect-gpu-pool/observability"
 import { NodeRuntime } from "@effect/platform-node"
@@ -10,7 +10,7 @@ import { Host } from "effect-gpu-pool/host"
 import { writeFileSync } from "node:fs"
 import { Previews, serve } from "./Previews.ts"
 
-/** A pool of its own, and a recorder that hears of that pool alone. */
+/** A pool of its own, and a recorder of that pool's events alone. */
 const layer = () =>
   BufferPool.layer({ maxBytes: "32 MiB" }).pipe(
     Layer.provideMerge(Host.layer()),
@@ -18,7 +18,7 @@ const layer = () =>
     Layer.provideMerge(PoolEvents.layer)
   )
 
-/** Runs the service, and answers what happened to its memory. */
+/** Runs the service, and returns the recording of its memory. */
 export const recorded = (pictures: number, keep: number) =>
   Effect.gen(function*() {
     const ended = yield* Effect.result(serve(pictures, new Previews(keep)))

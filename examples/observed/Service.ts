@@ -1,4 +1,7 @@
-/** The service: `GET /wave?samples=4096&periods=3` computes, `GET /metrics` tells Prometheus how pool and kernels are. */
+/**
+ * The service: `GET /wave?samples=4096&periods=3` computes, `GET /metrics` serves Prometheus the metrics of pool and
+ * kernels.
+ */
 import { KernelMetrics, PoolMetrics } from "@effect-gpu-pool/observability"
 import { Effect, Layer, Schema } from "effect"
 import { BufferPool, type GpuError } from "effect-gpu-pool"
@@ -23,7 +26,7 @@ const wave = Effect.gen(function*() {
 }).pipe(
   Effect.catchTags({
     SchemaError: (error) => failed(400, error),
-    // Requests wait for memory; one that waits for too long gives way.
+    // Requests wait for memory; one that waits for too long fails.
     GpuError: (error) => failed(503, error)
   })
 )
@@ -38,7 +41,10 @@ export interface ServiceOptions {
   readonly collector: string | undefined
 }
 
-/** Pool and device, below them what observes them, and over all what exports: it closes first, so that it sends the last numbers. */
+/**
+ * Pool and device, their observers below them, and the exporter on top: it closes first, so that it sends the last
+ * numbers.
+ */
 const observed = ({ collector, device, maxBytes }: ServiceOptions) => {
   const pool = BufferPool.layer({ label: "waves", maxBytes, onExhausted: "wait", waitAtMost: "10 seconds" }).pipe(
     Layer.provideMerge(device),

@@ -18,7 +18,7 @@ const brightest = 1.15
 
 const radians = (degrees: number): number => degrees * (Math.PI / 180)
 
-/** The brightness of slopes: the cosine of the angle between the light and what sticks straight out of the slope. */
+/** The brightness of slopes: the cosine of the angle between the light and the slope's normal. */
 export const brightness = Effect.fn("Light.brightness")(function*(
   slopes: Slopes,
   { altitude, azimuth }: LightOptions

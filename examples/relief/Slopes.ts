@@ -8,12 +8,12 @@ export interface Slopes {
   readonly down: DeviceArray.DeviceArray<"f32">
 }
 
-/** Of the points along an axis all but the first and the last one, and for each of them the one before and the one after. */
+/** All points along an axis but the first and the last, and for each of these its neighbours before and after. */
 export const inner = { start: 1, stop: -1 }
 const before = { stop: -2 }
 const after = { start: 2 }
 
-/** The slopes of the inner points of a surface, whose points are so many metres apart. */
+/** The slopes of the inner points of a surface whose points are `spacingMeters` metres apart. */
 export const slopes = Effect.fn("Slopes.slopes")(function*(
   heights: DeviceArray.DeviceArray<"f32">,
   spacingMeters: number

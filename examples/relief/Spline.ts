@@ -2,8 +2,8 @@
  * Interpolation as a matrix: `matrix · values` are the values of a smooth curve between samples. For a grid,
  * `rowMatrix · grid · columnMatrixᵀ` is a smooth surface, so all the work is two products on the device.
  *
- * The curve is a uniform cubic B-spline. It has no kinks that light would show, and smooths away that the heights are whole
- * metres.
+ * The curve is a uniform cubic B-spline. It has no kinks that light would show, and smooths away the rounding of the
+ * heights to whole metres.
  */
 
 /** How much the samples at -1, 0, 1 and 2 count for a point at `t`, between the samples at 0 and 1. */

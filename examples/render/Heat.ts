@@ -24,7 +24,7 @@ export interface AnimationOptions {
 export interface Animation {
   readonly picture: Float32Array
   readonly frames: number
-  /** How many devices it took. */
+  /** How many devices were used. */
   readonly devices: number
 }
 
@@ -55,11 +55,11 @@ const firstPicture = (size: number): Float32Array =>
     return isInside(Math.floor(i / size)) && isInside(i % size) ? 1 : 0
   })
 
-/** What a driver, or a browser, does to a page that nobody looks at. */
+/** What a driver may do at any time, and a browser to a page in the background. */
 const loseDevice = WebGpu.WebGpu.useSync(({ device }) => device.destroy())
 
 export const animate = Effect.fn("Heat.animate")(function*({ frames, loseAt, size }: AnimationOptions) {
-  // A loss does not take this.
+  // The program's own copy, which survives a loss.
   let picture = firstPicture(size)
   let frame = 0
   let isToLose = loseAt !== undefined

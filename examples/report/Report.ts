@@ -1,4 +1,4 @@
-/** What a program would like to know of a device before it is tuned to it: told by the driver, and measured. */
+/** What a program needs to know of a device to be tuned to it: facts from the driver, and measurements. */
 import { Duration, Effect, Layer } from "effect"
 import { BufferPool, DeviceContext, type GpuError } from "effect-gpu-pool"
 import { Devices, DeviceSelector, type ListedDevice, TransferSpeed } from "effect-gpu-pool/devices"
@@ -114,7 +114,7 @@ export const of = (
   }
 }
 
-/** The adapters of Node's WebGPU are told apart by how they are asked for: fast, in software, frugal. */
+/** The layer of a listed adapter of Node's WebGPU, by the request that it answers: fast, software or frugal. */
 const webGpu = ({ device, type }: ListedDevice.ListedDevice) =>
   WebGpu.layer(
     device?.index === 0

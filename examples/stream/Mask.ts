@@ -1,6 +1,7 @@
 /**
- * Masks a file: each word of it is combined with a number that depends on its place and on a key. To do it again gives the file
- * back. The file may be far larger than the memory of the pools, as few chunks of it are on the device at a time.
+ * Masks a file: each word of it is combined with a number that depends on its place and on a key. Masking it again
+ * restores the file. The file may be far larger than the memory of the pools, since only a few chunks of it are on the
+ * device at a time.
  */
 import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
 import { Data, Effect, FileSystem, Stream } from "effect"
@@ -80,7 +81,7 @@ const checksumOf = Effect.fnUntraced(function*(file: string, chunkSize: number) 
   return hash.digest("hex")
 })
 
-/** Adds the pieces of a stream to a checksum as they should become. */
+/** Adds the expected result of each piece of a stream to a checksum. */
 const expecting = (hash: Hash, key: number, end: number) => {
   let place = 0
   return (piece: Uint8Array) =>
@@ -91,8 +92,8 @@ const expecting = (hash: Hash, key: number, end: number) => {
 }
 
 /**
- * Masks a file, and returns the checksum of what it has written, after it has read that again and found it right. `advance` is
- * told of the bytes that are done.
+ * Masks a file, reads the result again to verify it, and returns its checksum. `advance` is called with the number of
+ * bytes that are done.
  */
 export const mask = Effect.fn("Mask.mask")(function*(
   { chunkSize, from, inFlight, key, to }: MaskOptions,

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { BufferPool, CommandQueue, Kernel, KernelArgument, Mapping } from "effect-gpu-pool"
 import { Svm } from "effect-gpu-pool/opencl"
 
-/** What the cells are in; `"buffers"` are no shared memory: there a device may have to copy when they are mapped. */
+/** The memory of the cells. `"buffers"` is not shared memory: a device may have to copy when it is mapped. */
 export type Memory = Svm.Grain | "buffers"
 
 export interface LifeOptions {
@@ -45,7 +45,7 @@ const step = Kernel.make({
 /** Five cells that take more than a thousand generations to settle, where there is room. */
 const rPentomino: ReadonlyArray<readonly [row: number, column: number]> = [[0, 1], [0, 2], [1, 0], [1, 1], [2, 1]]
 
-/** Where the program sees the cells, until the scope closes. */
+/** The cells as the program sees them, until the scope closes. */
 const show = (lease: BufferPool.PooledBuffer, { memory, size }: LifeOptions) => {
   const shape = [size, size]
   switch (memory) {

@@ -23,7 +23,7 @@ const flags = {
   )
 }
 
-/** What a picture may have in a row, to fit a terminal. */
+/** The most characters in a row of a picture, to fit a terminal. */
 const widest = 120
 
 /** The only thing that depends on the memory is the layer. */

@@ -29,7 +29,7 @@ const js = JavaScript.writer
 type Type = Parameters<LanguageWriter.LanguageWriter["constant"]>[1]
 type Operation = LanguageWriter.UsedOperation["operation"]
 
-/** Writes what a text says in JavaScript. */
+/** Translates a text to JavaScript. */
 class Translation {
   readonly #scalars: ReadonlySet<string>
 

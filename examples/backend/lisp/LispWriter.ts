@@ -1,4 +1,4 @@
-/** A language of one's own, with a parenthesis for everything: what writes kernels of expressions in it. */
+/** A language of your own, with parentheses around everything, and the writer of kernels of expressions in it. */
 import type { Language, LanguageWriter } from "effect-gpu-pool/backend"
 
 export const language: Language.Language = { id: "lisp", name: "Lisp", bodies: "items", hasEights: false }

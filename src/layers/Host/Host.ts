@@ -60,7 +60,7 @@ export { type Delays, Faults, type FaultWindow, makeFaults } from "./Faults.ts"
  */
 export interface HostOptions extends Schema.Schema.Type<typeof hostOptions> {}
 
-/** Programs without types can pass anything. */
+/** The error for an object that is not of this module's class, or `undefined`. */
 const faultsProblem = (operation: string, faults: unknown): GpuError | undefined =>
   faults === undefined || faults instanceof Faults
     ? undefined

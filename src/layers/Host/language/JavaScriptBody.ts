@@ -68,7 +68,7 @@ export const makeBody = (
   )
 }
 
-/** Names become code, so they must be names, also in a program without types that calls a body by itself. */
+/** Names become code, so anything that is no identifier is refused here. */
 const identifier = /^[A-Za-z]\w*$/
 
 const sourceOf = (name: string, args: Args, lines: ReadonlyArray<string>): string => {

@@ -1,6 +1,4 @@
-/**
- * What OpenCL tells of an image and a sampler.
- */
+/** OpenCL's queries about an image and a sampler. */
 import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import * as InfoQuery from "../InfoQuery.ts"

@@ -103,7 +103,7 @@ interface SourceOptions {
   readonly preamble: string
   /** Makes the workgroup size part of the program; without it the driver takes any. */
   readonly workgroupSize: number | undefined
-  /** Declares images over buffers as 1-D images, for a driver that does not tell the two apart. */
+  /** Declares images over buffers as 1-D images, for a driver that takes either kind. */
   readonly rowsForBuffers?: boolean | undefined
 }
 

@@ -76,7 +76,7 @@ export const versionNumber = (device: OpenClDevice): number =>
   Number(/^OpenCL (\d+\.\d+)/.exec(device.version)?.[1] ?? 0)
 
 /**
- * Whether it is PoCL, for facts that PoCL does not tell.
+ * Whether it is PoCL, for facts that its queries do not report.
  *
  * @internal
  */
@@ -179,7 +179,7 @@ const firstDimension = ({ clGetDeviceInfo }: OpenClApi, id: bigint): number =>
 const deviceType = (flags: number): OpenClDevice["type"] =>
   (flags & 4) !== 0 ? "gpu" : (flags & 8) !== 0 ? "accelerator" : (flags & 2) !== 0 ? "cpu" : "other"
 
-/** From bits to bytes; a device that does not tell gets what suits its largest type, of 128 bytes. */
+/** From bits to bytes. A device that does not report it gets 128 bytes, which suits its largest type. */
 const alignmentOf = (bits: number): number => bits === 0 ? 128 : Math.max(4, bits / 8)
 
 const is = ({ clGetDeviceInfo }: OpenClApi, id: bigint, what: number): boolean =>

@@ -1,6 +1,6 @@
 /**
- * Command queues that other code has made: the checks before they are used. A number that is no address of a queue crashes the
- * process, since no driver can tell.
+ * Command queues that other code has made: the checks before they are used. A number that is no address of a queue
+ * crashes the process, since no driver can detect it.
  *
  * @internal
  */
@@ -17,10 +17,10 @@ const CL_QUEUE_PROPERTIES = 0x1093
 const CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE = 1n
 const CL_INVALID_COMMAND_QUEUE = -36
 
-/** To what a queue must belong. */
+/** The context and device that a queue must belong to. */
 export interface Owner {
   readonly context: bigint
-  /** Any of the context without it. */
+  /** When left out, any device of the context will do. */
   readonly device?: bigint | undefined
 }
 

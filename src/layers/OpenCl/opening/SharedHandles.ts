@@ -1,6 +1,6 @@
 /**
- * A context and a queue that other code has made, and goes on using: they are retained while the library has them, and given back
- * as they were.
+ * A context and a queue that other code has made, and goes on using: the library retains them while its layer is open,
+ * and leaves them unchanged.
  *
  * @since 0.1.0
  */
@@ -55,7 +55,9 @@ export const HandleOptions = Schema.Struct({
   kernelCacheCapacity,
   hostMemory,
   byteGranular,
-  /** The functions of the loader that gave the handles, or a double for tests; those of `OpenCl.load()` without it. */
+  /**
+   * The functions of the loader that gave the handles, or a double for tests; those of `OpenCl.load()` when left out.
+   */
   api: LayerOptions.any<OpenClApi>()
 })
 

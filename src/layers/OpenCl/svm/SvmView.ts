@@ -31,13 +31,13 @@ import { type SvmTarget, targetOf } from "./SvmTarget.ts"
  * @since 0.1.0
  */
 export interface ViewOptions extends StridedShape.ShapeOptions {
-  /** Where to start, in bytes: a multiple of an element's bytes; 0 without it. */
+  /** Where to start, in bytes: a multiple of an element's bytes; 0 when left out. */
   readonly offset?: number | undefined
 }
 
 /**
  * The memory of a buffer of fine grain as a typed array with a shape, in place and without a copy: `data` has all the
- * elements, `getUnsafe` and `setUnsafe` find one by its indices. Commands go on using the buffer meanwhile.
+ * elements, `getUnsafe` and `setUnsafe` find one by its indices. Commands may use the buffer meanwhile.
  *
  * **Details**
  *
