@@ -1,10 +1,10 @@
 /**
- * Places in ascending lists of numbers.
+ * Binary search in ascending lists of numbers.
  *
  * @internal
  */
 
-/** The first place from 0 to `length` that `isBefore` is false of, where it is true of all before. */
+/** The first index from 0 to `length` for which `isBefore` is false, if it is true for all before. */
 export const firstNot = (length: number, isBefore: (at: number) => boolean): number => {
   let from = 0
   let to = length
@@ -16,10 +16,10 @@ export const firstNot = (length: number, isBefore: (at: number) => boolean): num
   return from
 }
 
-/** The first place of an ascending list whose value is greater. */
+/** The first index of an ascending list whose value is greater. */
 export const above = (values: ArrayLike<number>, value: number): number =>
   firstNot(values.length, (at) => values[at]! <= value)
 
-/** The first place of an ascending list whose value is not less. */
+/** The first index of an ascending list whose value is not less. */
 export const notBelow = (values: ArrayLike<number>, value: number): number =>
   firstNot(values.length, (at) => values[at]! < value)

@@ -1,5 +1,5 @@
 /**
- * Seeing memory: what pools do, as it happens.
+ * Observability of memory: events, recordings, metrics, a viewer, replay and plans.
  *
  * @since 0.1.0
  */
@@ -29,7 +29,7 @@ export * as PoolEvents from "./events/PoolEvents.ts"
 export * as MemoryHook from "./events/MemoryHook.ts"
 
 /**
- * What happened to the memory of a program, kept.
+ * Recordings of what happened to the memory of a program.
  *
  * @category recordings
  * @since 0.1.0
@@ -53,7 +53,7 @@ export * as PoolMetrics from "./metrics/PoolMetrics.ts"
 export * as KernelMetrics from "./metrics/KernelMetrics.ts"
 
 /**
- * A recording as a page to look at.
+ * A recording as a web page.
  *
  * @category viewing
  * @since 0.1.0
@@ -93,7 +93,7 @@ export * as TorchSnapshot from "./formats/TorchSnapshot.ts"
 export * as ChromeTrace from "./formats/ChromeTrace.ts"
 
 /**
- * The requests of a recording, made again under other policies.
+ * Replays of a recording's requests under other policies.
  *
  * @category recordings
  * @since 0.1.0

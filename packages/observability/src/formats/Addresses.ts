@@ -1,5 +1,5 @@
 /**
- * Addresses for the blocks of a recording, for files that tell blocks by their addresses: blocks that exist at the same time
+ * Addresses for the blocks of a recording, for files that identify blocks by address: blocks that exist at the same time
  * never overlap.
  *
  * @internal
@@ -8,7 +8,7 @@ import { valid } from "effect-gpu-pool/ArgumentProblem"
 import { invalidRequest } from "effect-gpu-pool/GpuError"
 import type { LedgerBlock } from "../recording/BlockLedger.ts"
 
-/** Where the first block is: no reader takes it for a null pointer. */
+/** The address of the first block; not 0, which readers would take for a null pointer. */
 const first = 0x1000
 
 type Block = Pick<LedgerBlock, "place" | "capacity">
@@ -16,7 +16,7 @@ type Block = Pick<LedgerBlock, "place" | "capacity">
 export class Addresses {
   readonly #operation: string
   readonly #addresses = new Map<number, number>()
-  /** The addresses that are free again, by capacity. */
+  /** The addresses of ended blocks, by capacity. */
   readonly #free = new Map<number, Array<number>>()
   #next = first
 
@@ -24,7 +24,7 @@ export class Addresses {
     this.#operation = operation
   }
 
-  /** The address of a block, which gets one when it has none. */
+  /** The address of a block, assigned at the first call. */
   of({ capacity, place }: Block): number {
     const known = this.#addresses.get(place)
     if (known !== undefined) return known
@@ -33,7 +33,7 @@ export class Addresses {
     return address
   }
 
-  /** A block has ended. */
+  /** Frees the address of a block that has ended. */
   end({ capacity, place }: Block): void {
     const address = this.#addresses.get(place)
     if (address === undefined) return

@@ -1,43 +1,43 @@
 /**
- * The log of another program's allocator: what the imports read, whatever the file. {@link LogRecorder} makes a recording of it.
+ * The log of another program's allocator, the common form of all imports. {@link LogRecorder} makes a recording of it.
  *
  * @internal
  */
 import * as Effect from "effect/Effect"
 
 /**
- * What an allocator does: it leases bytes and gets them back, gets a segment from the driver and frees it, or has no memory left.
+ * The actions of an allocator: it leases bytes and gets them back, gets a segment from the driver and frees it, or has no memory left.
  */
 export type Action = "alloc" | "free" | "segmentAlloc" | "segmentFree" | "failure"
 
 /** One line of the log. */
 export interface LogEntry {
   readonly action: Action
-  /** The device, as messages name it. */
+  /** The name of the device in messages. */
   readonly device: string
   /** The service that the entry names, if any. */
   readonly pool: string
   /** Milliseconds. */
   readonly at: number
-  /** Tells which bytes, among those of the device. */
+  /** The address on the device. */
   readonly address: number
-  /** The bytes that were asked for; of a segment, all it has. */
+  /** The bytes that were requested; for a segment, all of its bytes. */
   readonly size: number
-  /** The bytes that this takes in its segment; NaN where the log does not tell. */
+  /** The bytes that the lease takes in its segment; NaN where the log does not say. */
   readonly capacity: number
   readonly queue?: string | undefined
   readonly label?: string | undefined
   readonly callSite?: string | undefined
-  /** Where the file says it, as "line 7". */
+  /** The position in the file, such as "line 7". */
   readonly where: string
 }
 
-/** A lease that was there when the log ended. */
+/** A lease that existed when the log ended. */
 export interface LastLease
   extends Pick<LogEntry, "device" | "pool" | "address" | "size" | "capacity" | "label" | "callSite">
 {}
 
-/** A segment that was there when the log ended. */
+/** A segment that existed when the log ended. */
 export interface LastSegment extends Pick<LogEntry, "device" | "address" | "size"> {}
 
 export class AllocatorLog {
@@ -45,7 +45,7 @@ export class AllocatorLog {
   readonly #texts = new Map<string, string>()
   readonly #leftOut = new Map<string, { count: number; readonly first: string }>()
   readonly entries: Array<LogEntry> = []
-  /** What was there in the end, where the file tells. */
+  /** What existed at the end, where the file says. */
   readonly lastLeases: Array<LastLease> = []
   readonly lastSegments: Array<LastSegment> = []
 
@@ -65,7 +65,7 @@ export class AllocatorLog {
     })
   }
 
-  /** The same text, in memory once: a log says it in many entries, and a part of a long text keeps all of that in memory. */
+  /** Interns a text: many entries have it, and as a slice it would keep the long text it comes from in memory. */
   #once<T extends string | undefined>(text: T): T {
     if (text === undefined) return text
     const known = this.#texts.get(text) ?? text
@@ -86,14 +86,14 @@ export class AllocatorLog {
     )
   }
 
-  /** What a recording cannot keep, and where the file says it. */
+  /** Notes what a recording cannot keep, and where the file has it. */
   leaveOut(what: string, where: string): void {
     const known = this.#leftOut.get(what)
     if (known === undefined) this.#leftOut.set(what, { count: 1, first: where })
     else known.count++
   }
 
-  /** Tells of all that was left out, with the first place of each. */
+  /** Logs what was left out, with the first position of each. */
   get warning(): Effect.Effect<void> {
     if (this.#leftOut.size === 0) return Effect.void
     const all = Array.from(this.#leftOut, ([what, { count, first }]) => `${what}: ${count} times, first in ${first}`)

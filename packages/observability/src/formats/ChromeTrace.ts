@@ -1,5 +1,5 @@
 /**
- * Recordings in the Trace Event Format, which Perfetto (https://ui.perfetto.dev) and chrome://tracing show.
+ * Writes recordings in the Trace Event Format, which Perfetto (https://ui.perfetto.dev) and chrome://tracing show.
  *
  * @see Trace Event Format, https://github.com/google/perfetto
  * @since 0.1.0
@@ -15,13 +15,13 @@ import { textOf } from "./TextOutput.ts"
  * chrome://tracing. Each memory is a process. It has
  *
  * - counters, in bytes: `bytes in use`, of which some are active and some held, `managed bytes`, and the `limit` where there is one;
- * - slices, which may overlap: each lease under its label, and what requests wait for: `waiting` in the wait queue, `reservation` and `driver`, from
- *   `DriverAsked` to its answer;
- * - instants: `RanOut`, `Refused`, `HandlersAsked`, `LimitChanged`, `Lost`, `Closed`, and `GaveUp` of a request that is larger than a limit, with what they say.
+ * - slices, which may overlap: each lease under its label, and what requests wait for: `waiting` in the wait queue, `reservation`, and
+ *   `driver`, from `DriverAsked` to its answer;
+ * - instants, with the members of the event: `RanOut`, `Refused`, `HandlersAsked`, `LimitChanged`, `Lost`, `Closed`, and `GaveUp` for a
+ *   request that is larger than a limit.
  *
- * A slice that has no end was not over when the recording was taken; a lease from before the first event begins with it. Times are
- * microseconds since 1970. A trace has some 250 bytes for each event: above about 256 MB, Perfetto's page has
- * trouble.
+ * A slice without an end was not over when the recording was taken; a lease from before the first event begins with that event. Times
+ * are microseconds since 1970. A trace has some 250 bytes for each event. Perfetto's page has trouble above about 256 MB.
  *
  * The stream fails with InvalidRequest for what is no recording.
  *

@@ -1,6 +1,6 @@
 /**
- * Writes a recording in the Trace Event Format. The slices of leases overlap, so they are asynchronous ones, each with a number
- * of its own.
+ * Writes a recording in the Trace Event Format. The slices of leases overlap, so they are asynchronous slices, each with an id of its
+ * own.
  *
  * @internal
  */
@@ -13,10 +13,10 @@ import { JsonTexts, TextBuffer } from "./TextOutput.ts"
 
 type Value = string | number | boolean | undefined
 
-/** Readers take a slice without a name for one without an end. */
+/** Readers treat a slice without a name as one without an end. */
 const nameOf = (label: string | undefined, other: string): string => label === undefined || label === "" ? other : label
 
-/** What a request says of itself. */
+/** The attributes of a request. */
 const requestArgs = (event: OfRequest): Readonly<Record<string, Value>> => ({
   request: event.request,
   pool: event.pool,
@@ -30,10 +30,10 @@ const requestArgs = (event: OfRequest): Readonly<Record<string, Value>> => ({
   "under request": event.under
 })
 
-/** The kinds of slices: a reader tells those of one number apart by them. */
+/** The categories of slices: a reader distinguishes slices of equal id by them. */
 type Category = "lease" | "waiting" | "reservation" | "driver"
 
-/** Threads of services have numbers apart from those of the processes, whose first threads have theirs. */
+/** The ids of services' threads begin here: the first thread of each process has the id of the process. */
 const firstThread = 1_000_001
 
 /** A slice that has not ended. */
@@ -177,7 +177,7 @@ class Writer {
 
   #waited(event: Extract<PoolEvent, { readonly _tag: "Waited" }>): void {
     const { at, served, waitedMillis } = event
-    // Its beginning may have been before the first event.
+    // It may have begun before the first event.
     if (!this.#open.has(`waiting ${event.request}`)) this.#begin("waiting", event, at - waitedMillis, {})
     this.#end("waiting", event, { served })
   }
@@ -190,7 +190,7 @@ class Writer {
 
   #begin(category: Category, event: OfRequest, at: number, more: Readonly<Record<string, Value>>): void {
     const slice = { category, name: `${category}: ${nameOf(event.label, "request")}`, id: ++this.#lastSlice }
-    // The one before has no end then: the recording lacks it.
+    // If there is an open one already, the recording lacks its end.
     this.#open.set(`${category} ${event.request}`, slice)
     const thread = this.#thread(event.memoryNumber, event.pool)
     this.#slice("b", slice, at, event.memoryNumber, thread, { ...requestArgs(event), ...more })
@@ -229,7 +229,7 @@ class Writer {
     for (const name in args) {
       const value = args[name]
       if (value === undefined) continue
-      // JSON has no numbers that are not finite.
+      // JSON has finite numbers only.
       const json = typeof value === "string" || (typeof value === "number" && !Number.isFinite(value))
         ? this.#texts.of(String(value))
         : String(value)

@@ -1,5 +1,5 @@
 /**
- * The lines of CuPy's `DebugPrintHook`, and those of `MemoryHook.debugPrint`, as recordings.
+ * Reads the lines of CuPy's `DebugPrintHook`, and those of `MemoryHook.debugPrint`.
  *
  * @see cupy.cuda.memory_hooks.DebugPrintHook, https://github.com/cupy/cupy
  * @since 0.1.0
@@ -22,7 +22,7 @@ const malformed = (line: number, problem: string, hint: string): GpuError =>
 
 const actions = new Map<unknown, Action>([["alloc", "segmentAlloc"], ["malloc", "alloc"], ["free", "free"]])
 
-/** What a recording does with: CuPy writes `mem_ptr`, `MemoryHook.debugPrint` `pool` and `block`. */
+/** The members that a recording uses: CuPy writes `mem_ptr`, `MemoryHook.debugPrint` `pool` and `block`. */
 const known = new Set(["hook", "device_id", "size", "mem_size", "mem_ptr", "pmem_id", "pool", "block"])
 
 const hint = "Pass the lines of DebugPrintHook or MemoryHook.debugPrint alone: what else the program printed has to go."
@@ -88,7 +88,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
     })
   }
 
-  /** Blocks that are told by number never overlap. One that no line has made was there before the lines. */
+  /** An address for a numbered block; numbered blocks never overlap. A block that no line made existed before the lines. */
   #addressOf(block: number, device: string, capacity: number, action: Action): number {
     const address = this.#addresses.of({ place: block, capacity })
     if (!this.#blocks.has(block) && action !== "segmentAlloc") {
@@ -102,13 +102,13 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
 /**
  * A recording of the lines that CuPy's `DebugPrintHook` printed, or `MemoryHook.debugPrint`. The text is a string, or a stream of
  * its pieces, cut anywhere. `alloc` is a block of the driver, `malloc` a lease and `free` its end; a `malloc` right after its `alloc` is
- * a miss, one of a block that was there a hit. Where CuPy has divided a block, each part is a block of its own, made for its lease.
+ * a miss, and one of an existing block a hit. Where CuPy has divided a block, each part is a block of its own, made for its lease.
  *
- * The lines have no times: each is one millisecond after the one before, from 1970-01-01 on. They do not tell when the driver gets
- * memory back, so that held bytes only grow, but for blocks in whose place there is a new one.
+ * The lines have no times: each is one millisecond after the one before, from 1970-01-01 on. They do not say when the driver gets
+ * memory back, so held bytes only grow, except where a new block replaces an old one.
  *
- * Members and hooks that it does not know, and frees of what was not allocated, are left out, and one warning tells of them. Fails with
- * InvalidRequest for a line that is malformed, with its number, and with the errors of the stream.
+ * Unknown members and hooks, and frees of what was not allocated, are left out, and one warning lists them. Fails with
+ * InvalidRequest for a malformed line, with its number, and with the errors of the stream.
  *
  * **Example** (A miss, then a hit)
  *

@@ -1,5 +1,5 @@
 /**
- * Reads the objects in lists of a large JSON object one by one, without the rest in memory.
+ * Reads the objects in lists of a large JSON object one by one, without having the rest in memory.
  *
  * @internal
  */
@@ -8,17 +8,17 @@ import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { parsedJson } from "./TextInput.ts"
 
-/** How deep the objects of a member are: 1 in `{"name": [{}]}`, 2 in `{"name": [[{}]]}`. */
+/** The depth of the objects of a member: 1 in `{"name": [{}]}`, 2 in `{"name": [[{}]]}`. */
 export type Depths = ReadonlyMap<string, number>
 
-/** Where an object is: in which member, in which list of it, and at which place there. */
+/** Where an object is: in which member, in which of its lists, and at which index. */
 export interface ElementPlace {
   readonly member: string
   readonly list: number
   readonly index: number
 }
 
-/** Texts whole, each sign, and what stands between signs; a quotation mark alone begins a text that goes on in the next piece. */
+/** A complete string, a punctuation mark, or what is between those; a lone quotation mark begins a string that continues in the next piece. */
 const tokens = /"[^"\\]*(?:\\[^][^"\\]*)*"|[{}[\]:,]|[^\s"{}[\]:,]+|"/g
 
 const closings: Readonly<Record<string, string>> = { "{": "}", "[": "]" }
@@ -29,11 +29,11 @@ export class JsonElements {
   readonly #operation: string
   readonly #depths: Depths
   readonly #each: (value: Readonly<Record<string, unknown>>, place: ElementPlace) => void
-  /** The members that were there. */
+  /** The members that occurred. */
   readonly found = new Set<string>()
-  /** What closes the objects and lists around this place. */
+  /** The brackets that close the objects and lists that are open. */
   readonly #open: Array<string> = []
-  /** The text that is not read yet, after that of the object that is being read; where that begins, and how much is read. */
+  /** The text in memory: from the object that is being read on. Then where that object begins in it, and how much of it is read. */
   #text = ""
   #begin: number | undefined
   #read = 0
@@ -89,7 +89,7 @@ export class JsonElements {
     }
   }
 
-  /** Whether it is where the objects are that are wanted of this member. */
+  /** Whether it is at the depth of the member's objects. */
   get #isAmongElements(): boolean {
     return this.#open.length === 1 + (this.#depths.get(this.#member) ?? Number.NaN)
   }

@@ -1,7 +1,7 @@
 /**
- * Makes a recording of another allocator's log: each allocation becomes a lease, and what was there before the log a block.
- * A segment that was never divided is one block, which the allocator keeps for reuse; parts of a divided one are blocks of their
- * own, each made for its lease and freed after it.
+ * Makes a recording from another allocator's log: each allocation becomes a lease, and what existed before the log becomes an early
+ * block. A segment that was never divided is one block, which the allocator keeps for reuse; each part of a divided one is a block of
+ * its own, made for its lease and freed after it.
  *
  * @internal
  */
@@ -12,7 +12,7 @@ import { RecordingBuilder } from "../recording/RecordingBuilder.ts"
 import type { AllocatorLog, LastLease, LogEntry } from "./AllocatorLog.ts"
 import { type Segment, Segments } from "./Segments.ts"
 
-/** Other tools log no usage: all blocks of an import are of one family, so that a request can get each that is large enough. */
+/** Other tools log no usage: all blocks of an import are of one family, so a request can get any that is large enough. */
 const family = "imported"
 
 /** A block with a lease. */
@@ -80,7 +80,7 @@ class LogRecorder {
     this.#segments = new Segments(log, this.#entries)
   }
 
-  /** The recording of all of it. The recorder is not used any more then. */
+  /** The recording of the whole log. The recorder must not be used afterwards. */
   record(source: string): Recording {
     this.#before()
     for (const [place, entry] of this.#entries.entries()) {
@@ -210,7 +210,7 @@ class LogRecorder {
     this.#builder.add({ _tag: "Kept", ...this.#request(memory, entry), block, capacity: segment.size })
   }
 
-  /** Whether the next thing that the log says of the device is a lease of this segment, so that it was made for that. */
+  /** Whether the device's next entry is a lease of this segment: then the segment was made for it. */
   #isLeasedNext(segment: Segment, device: string, place: number): boolean {
     for (let at = place + 1; at < this.#entries.length; at++) {
       const next = this.#entries[at]!
@@ -237,16 +237,16 @@ class LogRecorder {
   }
 }
 
-/** The pool of blocks of which a log tells none. */
+/** The pool of blocks for which a log names none. */
 export const defaultPool = "BufferPool"
 
-/** A segment that is a block. */
+/** The segment if it is a block, undefined if it is divided. */
 const wholeOf = (segment: Segment | undefined): Segment | undefined => segment?.divided === true ? undefined : segment
 
 const capacityOf = ({ capacity, size }: LastLease, segment: Segment | undefined): number =>
   segment?.size ?? (Number.isNaN(capacity) ? size : capacity)
 
-/** The recording of a log. A warning tells what it leaves out. */
+/** The recording of a log. A warning lists what it leaves out. */
 export const recordingOf = (log: AllocatorLog, source: string): Effect.Effect<Recording> => {
   const recording = new LogRecorder(log).record(source)
   return Effect.as(log.warning, recording)

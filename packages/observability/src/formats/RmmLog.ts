@@ -1,5 +1,5 @@
 /**
- * The CSV logs of RMM's `logging_resource_adaptor`, as recordings and of recordings.
+ * Reads and writes the CSV logs of RMM's `logging_resource_adaptor`.
  *
  * @see rmm::mr::logging_resource_adaptor, https://github.com/rapidsai/rmm
  * @since 0.1.0
@@ -24,7 +24,7 @@ const columns = ["Thread", "Time", "Action", "Pointer", "Size", "Stream"] as con
 
 type Column = typeof columns[number]
 
-/** A file without these says nothing that a recording keeps. */
+/** A file without these columns has nothing that a recording keeps. */
 const needed: ReadonlyArray<Column> = ["Action", "Pointer", "Size"]
 
 const actions = new Map<string, Action>([["allocate", "alloc"], ["free", "free"], ["allocate failure", "failure"]])
@@ -36,7 +36,7 @@ const malformed = (line: number, problem: string, hint: string): GpuError =>
 
 const dayMillis = 86_400_000
 
-/** Times of day as milliseconds since the first midnight: when they begin anew, a day has passed. */
+/** Converts times of day to milliseconds since the first midnight: a time before the last one means a new day. */
 class Days {
   #last = 0
   #days = 0
@@ -61,7 +61,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
   readonly #lines = new Lines((line, number) => this.#line(line, number))
   readonly #log = new AllocatorLog(importing)
   readonly #days = new Days()
-  /** Pointers that no number holds, by their texts. */
+  /** Pointers too large for a number, by their texts. */
   readonly #longPointers = new Texts()
   #places: ReadonlyMap<string, number> | undefined
   #width = 0
@@ -150,7 +150,7 @@ const sizeOf = (line: number, text: string): number => {
   return size
 }
 
-/** The default stream is none. */
+/** The default stream becomes no queue. */
 const streamOf = (text: string): string | undefined => /^(0x0*|0*|\(nil\))$/.test(text) ? undefined : text
 
 /**
@@ -158,8 +158,8 @@ const streamOf = (text: string): string | undefined => /^(0x0*|0*|\(nil\))$/.tes
  * Each `allocate` is a lease of a block that the driver made for it, `free` ends it and frees the block, and `allocate failure` is
  * a `RanOut`. Streams become queues. RMM tells no dates: times count from the midnight of 1970-01-01.
  *
- * Columns and actions that it does not know, rows of 0 bytes and frees of what was not allocated are left out, and one warning
- * tells of them. Fails with InvalidRequest for a row that is malformed, with its line, and with the errors of the stream.
+ * Unknown columns and actions, rows of 0 bytes and frees of what was not allocated are left out, and one warning
+ * lists them. Fails with InvalidRequest for a malformed row, with its line, and with the errors of the stream.
  *
  * **Example** (What a log has at its peak)
  *
@@ -193,7 +193,7 @@ const timeOfDay = (at: number): string => {
   return `${clock}.${pad(micros % 1_000_000, 6)}`
 }
 
-/** RMM's own reader takes streams as numbers: texts that are none get the next number that is free. */
+/** RMM's own reader only takes numbers for streams: a queue whose name is none gets the next free number. */
 class Streams {
   readonly #numbers = new Map<string, string>()
   readonly #taken = new Set<string>(["0"])
@@ -229,7 +229,7 @@ class Writer {
   *of(recording: Recording): Generator<string> {
     yield `${columns.join(",")}\n`
     this.#at = startOf(recording)
-    // RMM has no word for what was there before its log: it is allocated at its beginning.
+    // RMM cannot say that a lease existed before its log, so the lease is allocated at the log's beginning.
     const ledger = new BlockLedger(recording, {
       leased: (block) => this.#row("allocate", this.#pointer(block), block.memory, block),
       released: (block) => this.#row("free", this.#pointer(block), block.memory, block),
@@ -251,9 +251,9 @@ class Writer {
 
 /**
  * A recording as a log of RMM's `logging_resource_adaptor`, in pieces: `allocate` for each lease, `free` for its end, `allocate failure`
- * for each request that ran out or was larger than a limit. RMM's own replay reads it. The thread is the number of the memory; a queue keeps its name where that is
- * a number, and has a number of its own else; an address tells the block. What was leased before the first event is allocated at its
- * time. Labels, call sites, waits, held blocks and the date are lost.
+ * for each request that ran out or was larger than a limit. RMM's own replay reads it. The thread is the number of the memory; a queue
+ * keeps its name if that is a number, and otherwise gets a number; the address identifies the block. Leases from before the first event
+ * are allocated at its time. Labels, call sites, waits, held blocks and the date are lost.
  *
  * The stream fails with InvalidRequest for what is no recording.
  *

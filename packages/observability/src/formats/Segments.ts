@@ -1,5 +1,5 @@
 /**
- * Which segments of an allocator's log are blocks: those that were never divided. A pool of this library leases whole blocks;
+ * Decides which segments of an allocator's log are blocks: those that were never divided. A pool of this library leases whole blocks;
  * other allocators divide what they get from the driver.
  *
  * @internal
@@ -29,7 +29,7 @@ class SegmentIndex {
     return segment !== undefined && address < segment.address + Math.max(1, segment.size) ? segment : undefined
   }
 
-  /** Adds a segment, and answers with those that it lies over: they must have ended, though the log does not say so. */
+  /** Adds a segment. Returns those that it overlaps: they must have ended, though the log does not say so. */
   add(segment: Segment): ReadonlyArray<Segment> {
     const end = segment.address + Math.max(1, segment.size)
     const before = above(this.#addresses, segment.address)
@@ -47,11 +47,11 @@ class SegmentIndex {
   }
 }
 
-/** What was there before the first entry: the log ends it, or has it in the end, and has not begun it. */
+/** What existed before the first entry: the log ends it, or has it at its end, without a beginning. */
 interface Before {
   readonly segments: ReadonlyArray<Segment>
   readonly leases: ReadonlyArray<LastLease>
-  /** The frees of what was not there. */
+  /** The frees of what did not exist. */
   readonly unknown: ReadonlySet<LogEntry>
 }
 
@@ -60,10 +60,10 @@ interface Place {
   readonly address: number
 }
 
-/** What is there at some place in the log, of leases or of segments. */
+/** Which leases or segments exist at a point in the log. */
 class Present {
   readonly #devices = new Map<string, Map<number, boolean>>()
-  /** The entries that ended what was there before the log. */
+  /** The entries that end what existed before the log. */
   readonly before: Array<LogEntry> = []
 
   #of(device: string): Map<number, boolean> {
@@ -78,7 +78,7 @@ class Present {
     this.#of(device).set(address, true)
   }
 
-  /** Answers whether it was there, or may have been there from before the log. */
+  /** Ends it. Returns whether it existed, or may have since before the log. */
   end(entry: LogEntry): boolean {
     const present = this.#of(entry.device)
     const was = present.get(entry.address)
@@ -87,7 +87,7 @@ class Present {
     return was !== false
   }
 
-  /** Whether the log tells nothing of it. */
+  /** Whether the log has no entry of it. */
   tellsNothingOf({ address, device }: Place): boolean {
     return !this.#of(device).has(address)
   }
@@ -148,7 +148,7 @@ export class Segments {
     return this.#ofLeasesBefore.get(lease)
   }
 
-  /** The segments that must have ended when the one of this entry began. */
+  /** The segments that must have ended when the segment of this entry began. */
   endedAt(entry: LogEntry): ReadonlyArray<Segment> {
     return this.#ended.get(entry) ?? []
   }
@@ -159,7 +159,7 @@ export class Segments {
     return index
   }
 
-  /** The segment that bytes lie in; it is divided when they are not all of it, as far as the log tells. */
+  /** The segment that contains a lease; marked as divided if the lease does not fill it, as far as the log says. */
   #divide({ address, capacity, device, size }: LastLease): Segment | undefined {
     const segment = this.#indexes.get(device)?.at(address)
     if (segment === undefined) return undefined

@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 /** All of a text, or a stream of its pieces, which may be cut anywhere. */
 type Text<E = never, R = never> = string | Stream.Stream<string, E, R>
 
-/** So many characters are read in one step; other fibers run in between. */
+/** How many characters are read at a time; other fibers run in between. */
 const pieceLength = 1_048_576
 
 function* piecesOf(text: string): Generator<string> {
@@ -37,10 +37,10 @@ const pieceProblem = (operation: string, piece: unknown): GpuError | undefined =
     "Pass a stream of strings: of a stream of bytes, Stream.decodeText makes one."
   )
 
-/** What takes the pieces of a text; it ends by a GpuError that it throws by `valid`. */
+/** Takes the pieces of a text. It fails by throwing a GpuError with `valid`. */
 export interface TextReader<A> {
   take(piece: string): void
-  /** After the last piece. */
+  /** Is called after the last piece. Returns the result. */
   end(): A
 }
 
@@ -49,7 +49,7 @@ const step = <A>(f: () => A): Effect.Effect<A, GpuError> => {
   return isGpuError(answer) ? Effect.fail(answer) : Effect.succeed(answer)
 }
 
-/** Gives all of a text to a reader, which `begin` makes, and answers with what it makes of it. */
+/** Gives a text to the reader that `begin` makes, and returns the reader's result. */
 export const readText = <A, E, R>(
   operation: string,
   input: Text<E, R>,
@@ -68,7 +68,7 @@ export const readText = <A, E, R>(
     return Effect.andThen(taken, Effect.suspend(() => step(() => reader.end())))
   })
 
-/** Cuts pieces into lines, without their ends, and without a byte order mark. Lines with nothing in them are left out. */
+/** Cuts pieces into lines, without line ends, empty lines and a byte order mark. */
 export class Lines {
   readonly #each: (line: string, number: number) => void
   #rest = ""
@@ -100,7 +100,7 @@ export class Lines {
   }
 }
 
-/** The value of a text in JSON; undefined of what is none. */
+/** The value of a text in JSON; undefined for invalid JSON. */
 export const parsedJson = (text: string): unknown => {
   try {
     return JSON.parse(text)

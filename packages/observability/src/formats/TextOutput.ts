@@ -10,10 +10,10 @@ import type * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
 import { type Recording, recordingProblem } from "../recording/RecordingModel.ts"
 
-/** A piece has at least so many characters, but for the last one. */
+/** The least characters of each piece but the last. */
 const pieceLength = 65_536
 
-/** Joins short texts to pieces: flat ones, since what `+` makes refers to all of its parts as long as nobody reads it. */
+/** Joins short texts to pieces. `join` makes flat strings, while one made by `+` refers to its parts until it is read. */
 function* joined(texts: Iterable<string>): Generator<string> {
   let parts: Array<string> = []
   let length = 0
@@ -28,7 +28,7 @@ function* joined(texts: Iterable<string>): Generator<string> {
   if (length > 0) yield parts.join("")
 }
 
-/** The next piece; what the texts throw by `valid` is the error of the stream. */
+/** The next piece; an error thrown by `valid` becomes the error of the stream. */
 const next = (pieces: Iterator<string>): IteratorResult<string> | GpuError => {
   try {
     return pieces.next()
@@ -55,7 +55,7 @@ export const textOf = (
     }))
   }))
 
-/** Text that is added to, and taken away from time to time. */
+/** Collects text until it is taken. */
 export class TextBuffer {
   #text = ""
 
@@ -72,13 +72,13 @@ export class TextBuffer {
 
 const loneSurrogates = /[\ud800-\udfff]/gu
 
-/** Texts as JSON. Most come again and again: so many are known by heart. */
+/** How many texts are cached as JSON, since most occur many times. */
 const mostKnown = 4096
 
 export class JsonTexts {
   readonly #known = new Map<string, string>()
 
-  /** A text as JSON that every reader takes: half a surrogate pair, which is no character, becomes U+FFFD. */
+  /** A text as JSON that every reader accepts: a lone surrogate becomes U+FFFD. */
   of(text: string): string {
     const known = this.#known.get(text)
     if (known !== undefined) return known

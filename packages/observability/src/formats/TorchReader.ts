@@ -14,7 +14,7 @@ import type { TextReader } from "./TextInput.ts"
 
 const operation = "TorchSnapshot.fromText"
 
-/** What a recording says of it: PyTorch has more kinds of them, which say nothing of leases. */
+/** PyTorch's actions that a recording keeps. */
 const actions = new Map<unknown, Action>([
   ["alloc", "alloc"],
   ["free_completed", "free"],
@@ -23,7 +23,7 @@ const actions = new Map<unknown, Action>([
   ["oom", "failure"]
 ])
 
-/** Known, and without anything that a recording keeps. */
+/** Known actions that a recording does not keep. */
 const passedOver = new Set<unknown>(["free_requested", "snapshot"])
 
 const hint = "Pass the snapshot as PyTorch made it, written by Python's json.dump."
@@ -82,7 +82,7 @@ export class TorchReader implements TextReader<Effect.Effect<Recording>> {
       device: deviceOf(list),
       pool: defaultPool,
       at: typeof time === "number" && Number.isFinite(time) ? time / 1000 : index,
-      // Running out is at no address.
+      // An `oom` has no address.
       address: action === "failure" ? 0 : this.#number(value, "addr", where),
       size: this.#number(value, "size", where),
       capacity: Number.NaN,
@@ -96,7 +96,7 @@ export class TorchReader implements TextReader<Effect.Effect<Recording>> {
     const device = deviceOf(value["device"] === undefined ? 0 : this.#number(value, "device", where))
     const address = this.#number(value, "address", where)
     const size = this.#number(value, "total_size", where)
-    // One that grows and shrinks is divided, as a rule.
+    // An expandable segment is nearly always divided.
     if (value["is_expandable"] !== true) this.#log.lastSegments.push({ device, address, size })
     let next = address
     for (const block of this.#blocks(value, where)) {
@@ -137,7 +137,7 @@ const deviceOf = (index: number): string => `CUDA device ${index}`
 const queueOf = (stream: unknown): string | undefined =>
   stream === undefined || stream === null || stream === 0 ? undefined : String(stream)
 
-/** Where the program asked for it: the innermost frame that has a line. Python's function is the label where there is none. */
+/** The innermost frame that has a line as call site; its function is the label. Where no frame has a line, a function alone is. */
 const placeOf = (value: Json): { readonly label: string | undefined; readonly callSite: string | undefined } => {
   const frames: ReadonlyArray<unknown> = Array.isArray(value["frames"]) ? value["frames"] : []
   const frame = frames.find((frame): frame is Json => typeof frame === "object" && frame !== null)

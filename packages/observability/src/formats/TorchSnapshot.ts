@@ -1,5 +1,5 @@
 /**
- * Snapshots of PyTorch's memory, as its viewer on https://pytorch.org/memory_viz shows them: as recordings and of recordings.
+ * Reads and writes snapshots of PyTorch's memory, as its viewer on https://pytorch.org/memory_viz shows them.
  *
  * @see torch.cuda.memory._snapshot, https://github.com/pytorch/pytorch
  * @since 0.1.0
@@ -20,11 +20,11 @@ import { writeSnapshot } from "./TorchWriter.ts"
  *
  * Each allocation is a lease, from `alloc` to `free_completed`; `oom` is a `RanOut`; the innermost frame is the call site, and its function
  * the label; streams become queues, and each device a memory. A segment that PyTorch has not divided is a block, which it holds between
- * leases. Of a divided one, each part is a block of its own, made for its lease; what lies between the parts is lost. What was there
+ * leases. Each part of a divided segment is a block of its own, made for its lease; what lies between the parts is lost. What existed
  * before the trace begins is among the `blocks` of the recording. Without `time_us`, entries are one millisecond apart.
  *
- * Actions that it does not know, and frees of what was not allocated, are left out, and one warning tells of them. Fails with
- * InvalidRequest for what is malformed, with its line and place, and with the errors of the stream.
+ * Unknown actions, and frees of what was not allocated, are left out, and one warning lists them. Fails with
+ * InvalidRequest for malformed entries, with line and index, and with the errors of the stream.
  *
  * **Example** (What was allocated before the trace)
  *
@@ -54,10 +54,11 @@ export const fromText = <E = never, R = never>(
 /**
  * A recording as a snapshot of PyTorch's memory, JSON in pieces: drop the file on https://pytorch.org/memory_viz, which uploads
  * nothing. Each block is a segment, and its lease the one block in that: `segment_alloc` and `segment_free` when the driver makes
- * and frees it, `alloc`, `free_requested` and `free_completed` for the lease, `oom` for a request that ran out or was larger than a limit. The call site is the frame, and the label
- * its function and the `user_metadata`; queues become streams, and times microseconds. Memories of one device share its trace.
+ * and frees it, `alloc`, `free_requested` and `free_completed` for the lease, `oom` for a request that ran out or was larger than a
+ * limit. The call site is the frame, and the label its function and the `user_metadata`; queues become streams, and times microseconds.
+ * Memories of one device share its trace.
  *
- * Waits, refusals of the driver, reservations, limits, and which pool it was, are lost. The viewer is slow from some 15,000 leases on.
+ * Waits, refusals of the driver, reservations, limits and pools are lost. The viewer is slow from some 15,000 leases on.
  *
  * The stream fails with InvalidRequest for what is no recording, and where the blocks have more bytes than there are addresses
  * (8 PiB).

@@ -10,13 +10,13 @@ import { events as eventsOf, type RecordedMemory, type Recording } from "../reco
 import { Addresses } from "./Addresses.ts"
 import { JsonTexts, TextBuffer } from "./TextOutput.ts"
 
-/** The place of each memory's device among all devices. */
+/** The index of each memory's device among all devices. */
 const devicesOf = ({ memories }: Recording): ReadonlyMap<number, number> => {
   const names = Array.from(new Set(memories.map(({ device }) => device)))
   return new Map(memories.map(({ device, number }) => [number, names.indexOf(device)]))
 }
 
-/** Queues by number, in the order in which they come; 0 is that of a device with one. */
+/** Numbers queues in the order in which they occur; 0 is the queue of a device with only one. */
 class Queues {
   readonly #numbers = new Map<string | undefined, number>([[undefined, 0]])
 
@@ -29,13 +29,13 @@ class Queues {
   }
 }
 
-/** The file, line and the rest of a call site: "file:line:column", or "file:line". */
+/** The file and line of a call site, which is "file:line:column" or "file:line". */
 const placeOf = (callSite: string): { readonly filename: string; readonly line: number } => {
   const parts = /^(.*?):(\d+)(?::\d+)?$/s.exec(callSite)
   return parts === null ? { filename: callSite, line: 0 } : { filename: parts[1]!, line: Number(parts[2]) }
 }
 
-/** What every entry of a request says beside its kind and its bytes. */
+/** What every entry of a request has besides its kind and its bytes. */
 interface Asked {
   readonly pool: string
   readonly label: string | undefined
@@ -43,10 +43,10 @@ interface Asked {
   readonly queue: string | undefined
 }
 
-/** Of a block that no request has. */
+/** The attributes of a block that no request has. */
 const unasked = ({ pool }: LedgerBlock): Asked => ({ pool, label: undefined, callSite: undefined, queue: undefined })
 
-/** The bytes that the device may have left, as far as the recording tells. */
+/** The bytes that the device may have left, as far as the recording says. */
 const freeBytes = (
   { activeBytes, heldBytes }: Pick<RanOut, "activeBytes" | "heldBytes">,
   memory: RecordedMemory | undefined
@@ -69,7 +69,7 @@ class Snapshot {
     this.memories = new Map(recording.memories.map((memory) => [memory.number, memory]))
   }
 
-  /** The viewer takes an entry without frames for one from before it began: each has one. */
+  /** Each entry gets a frame: the viewer treats one without as older than the trace. */
   framesOf({ callSite, label, pool }: Asked): string {
     const { filename, line } = callSite === undefined ? { filename: pool, line: 0 } : placeOf(callSite)
     const name = this.#texts.of(label ?? pool)
@@ -77,7 +77,7 @@ class Snapshot {
     return `"frames":[{"name":${name},"filename":${this.#texts.of(filename)},"line":${line}}]${metadata}`
   }
 
-  /** Events of a memory that the recording does not describe are those of the first device. */
+  /** The device of a memory; the first one for a memory that the recording does not describe. */
   deviceOf(memory: number): number {
     return this.devices.get(memory) ?? 0
   }
@@ -112,7 +112,7 @@ class DeviceWriter {
   }
 
   *trace(): Generator<string> {
-    // What was there before the first event is not part of the trace.
+    // What existed before the first event is not part of the trace.
     this.#text.take()
     this.#separator = ""
     yield "["
@@ -165,7 +165,7 @@ class DeviceWriter {
   }
 }
 
-/** The traces come first: only at their end it is known what is there. */
+/** Writes the traces first: what exists is only known at their end. */
 export function* writeSnapshot(recording: Recording): Generator<string> {
   const snapshot = new Snapshot(recording)
   const count = Math.max(1, ...Array.from(snapshot.devices.values(), (device) => device + 1))

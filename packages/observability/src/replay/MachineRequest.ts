@@ -1,5 +1,5 @@
 /**
- * A request of a replay, as the recording and as the machine knows it.
+ * A request of a replay: in the recording, and in the machine.
  *
  * @internal
  */
@@ -8,9 +8,9 @@ import { type Answer, type Asked, Request, type RequestOwner } from "effect-gpu-
 import * as Exit from "effect/Exit"
 import type { ReplayedLease, ReplayedSource } from "./ReplayedSource.ts"
 
-/** A request of the recording. It is its own owner: which requests have one scope is of no interest, but whether that has closed. */
+/** A request of the recording. It is its own owner: a replay needs no scopes, only whether the request's scope has closed. */
 export class ReplayedRequest implements RequestOwner {
-  /** As its first row tells it. */
+  /** Its facts in its first row. */
   readonly asked: OfRequest
   /** Whether a handler makes it. */
   inHandler = false
@@ -30,7 +30,7 @@ export class ReplayedRequest implements RequestOwner {
   }
 }
 
-/** Whose job it is is not recorded. */
+/** The machine's request. It belongs to no job, since jobs are not recorded. */
 export class MachineRequest<T extends ReplayedRequest = ReplayedRequest> extends Request {
   declare readonly source: ReplayedSource
   declare granted: ReplayedLease | undefined
@@ -47,7 +47,7 @@ export class MachineRequest<T extends ReplayedRequest = ReplayedRequest> extends
     return this.replayed.inHandler
   }
 
-  /** It sees for itself how it goes on. */
+  /** Unused: the replay itself acts on the machine's outputs. */
   override get answer(): Answer {
     return Exit.void
   }

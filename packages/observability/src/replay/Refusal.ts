@@ -1,5 +1,5 @@
 /**
- * Why requests of a replay fail, as far as a recording knows it.
+ * Converts between errors and the reasons that a recording has for them.
  *
  * @internal
  */
@@ -14,13 +14,13 @@ import {
 import type { Request } from "effect-gpu-pool/Request"
 import type { Reason } from "./ReplayReport.ts"
 
-/** Of a request that has failed; undefined of others, and where the driver call was interrupted. */
+/** The reason of a failed request; undefined for other requests, and where the driver call was interrupted. */
 export const reasonOf = ({ failure, state }: Request): Reason | undefined => {
   const error = state === "failed" ? failure?.() : undefined
   return error !== undefined && "reason" in error ? error.reason._tag : undefined
 }
 
-/** What a driver call failed with, which a recording knows the reason of. */
+/** An error of a driver call, made from the recorded reason. */
 export const refusal = (why: string, capacity: number): GpuError => {
   if (why === "OutOfMemory") return outOfMemory(capacity)
   if (why === "DeviceLost") return makeError(new DeviceLost({ backend: "recorded", detail: "as recorded" }))

@@ -1,6 +1,6 @@
 /**
- * What would have become of a program's requests under another policy: they are made again, by the pool's own code, on a device that has
- * no memory at all, so that what took 80 GB is replayed on a laptop.
+ * Replays a program's requests under another policy: the pool's own code serves them on a device that has no memory at all, so that
+ * what took 80 GB is replayed on a laptop.
  *
  * @since 0.1.0
  */
@@ -22,7 +22,7 @@ export type { ReplayOptions } from "./ReplayOptions.ts"
 export type { FailedRequest, ReplayReport } from "./ReplayReport.ts"
 export type { SmallestLimit, SmallestLimitOptions } from "./SmallestLimit.ts"
 
-/** Alone, what is neither a recording nor options is meant for a recording. */
+/** Whether the data-first form was called: a single argument that is neither a recording nor options counts as a wrong recording. */
 const hasRecording = ({ 0: first, length }: IArguments): boolean =>
   length > 1 || (first !== undefined && (!Predicate.isObject(first) || "chunks" in first))
 
@@ -47,7 +47,7 @@ const replay = (
   return reportOf(simulator, replayed, plan.isSame ? differsAt(recording, replayed) : undefined)
 }
 
-/** What a recording says of each request is looked for when it is needed first. */
+/** The trace of a recording, made at the first use. */
 const traceOf = (recording: Recording): () => Trace => {
   let trace: Trace | undefined
   return () => trace ??= new Trace(recording)
@@ -59,10 +59,11 @@ const traceOf = (recording: Recording): () => Trace => {
  * InvalidRequest for wrong options, for more than 16,384 memories at one time, and for blocks of more than 2^53−1 bytes before the first
  * event; a request that fails is part of the report.
  *
- * Under another policy a request is made when it was made in the recording. A lease lasts as long as it did there, from its own beginning:
- * one that begins later, since its request waited, ends later. A request that failed in the recording and does not fail here has its lease
- * only until then; one that was larger than a limit has it for no time. The driver takes as long for a request as it did, no time for
- * requests that did not need it, and it has as much memory as its refusals tell. See [Replay](../docs/observability.md#replay).
+ * Under another policy a request is made when it was made in the recording. A lease lasts as long as it did there:
+ * one that begins later, because its request waited, ends later. A request that failed in the recording and is served here has its lease
+ * until the time of that failure; one that was larger than a limit has it for no time. The driver takes as long for a request as it did,
+ * no time for requests that did not need it, and has as much memory as its refusals imply. See
+ * [Replay](../docs/observability.md#replay).
  *
  * **Example** (The same requests with half the memory)
  *

@@ -14,8 +14,8 @@ import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import type { RecordedMemory, Recording } from "../recording/Recording.ts"
 
 /**
- * What is other than it was recorded. An option that is left out is as it was. Sizes are bytes, or texts as `"512 MiB"`, or shares
- * of the recorded device's memory as `"50%"` where the recording tells that.
+ * What differs from the recording. An option that is left out is as recorded. Sizes are bytes, or texts as `"512 MiB"`, or shares
+ * of the recorded device's memory as `"50%"`, where the recording has its size.
  *
  * **Example** (The same requests under another order of eviction and half the memory)
  *
@@ -42,9 +42,9 @@ export interface ReplayOptions extends
     | "maxBypasses"
   >
 {
-  /** From requested size to block size, of buffers; images have the blocks that they need. */
+  /** From requested size to block size, for buffers; the blocks of images keep their sizes. */
   readonly sizePolicy?: SizePolicy.SizePolicy | undefined
-  /** The label or the number of the memory that all this is for. Default: each memory of the recording. */
+  /** The label or the number of the memory that these options are for. Default: every memory of the recording. */
   readonly memory?: string | number | undefined
 }
 
@@ -61,7 +61,7 @@ const known = KnownOptions.of<ReplayOptions>({
   memory: true
 })
 
-/** The recorded device, as far as limits ask for it. @internal */
+/** The recorded device, as far as limits depend on it. @internal */
 export const deviceOf = ({ device, deviceBytes, maxBufferSize = Infinity }: RecordedMemory): DeviceInfo => ({
   backend: "recorded",
   traits: BackendTraits.make({
@@ -91,11 +91,11 @@ export interface MemoryPlan {
   readonly memory: RecordedMemory
   readonly settings: MemorySettings
   readonly sizePolicy: SizePolicy.SizePolicy | undefined
-  /** Whether the limit is another one than was recorded: changes of the recorded one then say nothing. */
+  /** Whether the limit differs from the recorded one: then recorded changes of it do not apply. */
   readonly hasOwnLimit: boolean
 }
 
-/** The memory as it is replayed, for the recording of the replay. @internal */
+/** The facts of the replayed memory, for the recording of the replay. @internal */
 export const memoryUnder = ({ memory, settings }: MemoryPlan): RecordedMemory => ({
   ...memory,
   ...settings,
@@ -104,21 +104,21 @@ export const memoryUnder = ({ memory, settings }: MemoryPlan): RecordedMemory =>
 
 /** How a recording is replayed. @internal */
 export interface ReplayPlan {
-  /** Nothing is other than it was recorded. */
+  /** Whether nothing differs from the recording. */
   readonly isSame: boolean
   readonly memories: ReadonlyArray<MemoryPlan>
 }
 
 const recordedSettings = (memory: RecordedMemory): MemorySettings => {
   const { eviction, idle, label, outgrown, reuse } = memory
-  // Who waits for whom is not recorded: the recording says when a deadlock was ended.
+  // A recording does not say who waits for whom: a replay ends deadlocks when the recording does.
   return { ...memory, eviction, idle, label, outgrown, reuse, deadlockTimeoutMillis: Infinity }
 }
 
 const isMeant = ({ label, number }: RecordedMemory, memory: string | number | undefined): boolean =>
   memory === undefined || memory === label || memory === number
 
-/** The settings as recorded, but for what is given. */
+/** The recorded settings, overridden by the options. */
 const settingsOf = (
   operation: string,
   memory: RecordedMemory,
@@ -139,7 +139,7 @@ const settingsOf = (
   }
 }
 
-/** No counter of a pool counts more bytes exactly than 2^53−1. */
+/** Counters of a pool are exact up to 2^53−1 bytes only. */
 const blocksProblem = (operation: string, { blocks }: Recording): GpuError | undefined => {
   const bytes = new Map<number, number>()
   for (const { capacity, memory } of blocks) {

@@ -23,32 +23,32 @@ export interface FailedRequest {
   /** When it was made in the recording, and when it failed in the replay, in milliseconds since 1970. */
   readonly madeAt: number
   readonly failedAt: number
-  /** The reason of its error, as `"OutOfMemory"` or `"LimitExceeded"`; `"NeverServed"` of one that was served in the recording, and still waits at its end. */
+  /** The reason of its error, such as `"OutOfMemory"`; `"NeverServed"` if it was served in the recording but still waits at the replay's end. */
   readonly why: string
 }
 
 /**
- * What a replay came to. Sizes are bytes, over all memories of the recording; times are milliseconds.
+ * The result of a replay. Sizes are bytes, over all memories of the recording; times are milliseconds.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ReplayReport {
-  /** Leases that were granted, and how: of held blocks (hits), of larger ones among them (borrows), of the driver (misses). */
+  /** Leases that were granted; by held blocks (hits), by blocks of other bins among those (borrows), and by the driver (misses). */
   readonly leases: number
   readonly hits: number
   readonly borrows: number
   readonly misses: number
   /** Hits among the leases, from 0 to 1; 1 where there are none. */
   readonly hitRate: number
-  /** Held blocks that were freed since other requests needed their bytes. */
+  /** Held blocks that were freed because other requests needed their bytes. */
   readonly evictions: number
   readonly evictedBytes: number
   readonly driverAllocations: number
   readonly driverFrees: number
-  /** Calls that the driver refused. */
+  /** Allocations that the driver refused. */
   readonly refusals: number
-  /** The most bytes that leases asked for together, and when that was first so. */
+  /** The most bytes that leases asked for at one time, and when that was first so. */
   readonly peakActiveBytes: number
   readonly peakActiveAt: number
   /** The most bytes of blocks, leased and held, and when that was first so. */
@@ -63,11 +63,11 @@ export interface ReplayReport {
   readonly waits: number
   readonly waitedMillis: number
   readonly longestWaitMillis: number
-  /** The requests that got nothing, in the order in which that was clear. */
+  /** The requests that failed, in the order of their failures. */
   readonly failed: ReadonlyArray<FailedRequest>
   /**
-   * Under the recorded policy: how many events of the replay are as recorded before one that is not, or undefined where all are.
-   * All that an event says is compared; blocks have numbers of their own, and must be the same ones. Undefined under another policy.
+   * Under the recorded policy: how many events are as recorded before the first that differs, or undefined where none differs.
+   * All members of events are compared; blocks have other numbers, but must correspond. Undefined under another policy.
    */
   readonly differsAt: number | undefined
   /**
@@ -80,7 +80,7 @@ export interface ReplayReport {
 /** @internal */
 export type Reason = GpuError["reason"]["_tag"]
 
-/** A request that got nothing in the replay. @internal */
+/** A request that failed in the replay. @internal */
 export interface Failed {
   readonly asked: OfRequest
   /** The reason of its error, or that the recording ends before it was served. */
@@ -94,7 +94,7 @@ export const failedRequest = ({ asked, at, why }: Failed): FailedRequest => {
   return { request, size, pool, label, callSite, madeAt: asked.at, failedAt: at, why }
 }
 
-/** What a report says besides. @internal */
+/** The counts of a report. @internal */
 export type Counts = Omit<ReplayReport, "differsAt" | "failed" | "recording">
 
 /** @internal */

@@ -1,6 +1,6 @@
 /**
- * The memories of a recording while it is replayed. One takes 25 kB, and a recording may have very many, one after the other: each is made
- * for its first event, and forgotten after its last.
+ * The memories of a recording while it is replayed. A memory takes 25 kB, and a recording may have very many, one after the other: each
+ * is made at its first event, and forgotten after its last.
  *
  * @internal
  */
@@ -10,7 +10,6 @@ import { type MemoryPlan, memoryUnder, type ReplayPlan } from "./ReplayOptions.t
 import { RowPublisher, type Rows } from "./RowPublisher.ts"
 import type { Tally } from "./Tally.ts"
 
-/** Whatever makes its requests. */
 type AnyMemory = ReplayedMemory<ReplayedRequest>
 
 export interface ReplayedMemoriesOptions<M> {
@@ -19,36 +18,36 @@ export interface ReplayedMemoriesOptions<M> {
   readonly make: (plan: MemoryPlan, content: MemoryContent) => M
   readonly tally: Tally
   readonly now: () => number
-  /** Gets what they do. */
+  /** Receives what the memories publish. */
   readonly rows: Rows
 }
 
 type Facts = AnyMemory["facts"]
 
-/** So many there may be at one time. */
+/** The most memories that may exist at one time. */
 export const mostMemories = 16_384
 
 export class ReplayedMemories<M extends AnyMemory> {
   readonly #options: ReplayedMemoriesOptions<M>
   readonly #plans: ReadonlyMap<number, MemoryPlan>
   readonly #there = new Map<number, M>()
-  /** What the recording of the replay states of those that were forgotten. */
+  /** The facts of forgotten memories, for the recording of the replay. */
   readonly #forgotten = new Map<number, Facts>()
 
   constructor(options: ReplayedMemoriesOptions<M>) {
     const { contentOf, plan: { memories } } = options
     this.#options = options
     this.#plans = new Map(memories.map((plan) => [plan.memory.number, plan]))
-    // What has blocks before the first event counts from there on.
+    // A memory with blocks before the first event exists from the beginning.
     for (const number of this.#plans.keys()) if (contentOf(number).blocks.length > 0) this.of(number)
   }
 
-  /** Whether there are more at one time than may be. */
+  /** Whether more memories exist at one time than may. */
   get areTooMany(): boolean {
     return this.#there.size > mostMemories
   }
 
-  /** The memory with a number, which begins with its first event. */
+  /** The memory with a number, made at its first event. */
   of(number: number): M | undefined {
     const known = this.#there.get(number)
     if (known !== undefined) return known
@@ -69,7 +68,7 @@ export class ReplayedMemories<M extends AnyMemory> {
     return memory
   }
 
-  /** No more is told of a memory: it is forgotten, unless something of it goes on. */
+  /** The recording has no more events of a memory: forgets it, unless it has open requests or leases. */
   forget(number: number): void {
     const memory = this.#there.get(number)
     if (memory?.isIdle !== true) return

@@ -1,5 +1,5 @@
 /**
- * A recorded memory, made again: the pool's own machine on blocks that are numbers alone.
+ * A replayed memory: the pool's own machine on blocks without device memory.
  *
  * @internal
  */
@@ -29,7 +29,7 @@ import {
 } from "./ReplayedSource.ts"
 import { deviceOf, type MemoryPlan, memoryUnder } from "./ReplayOptions.ts"
 
-/** What the events of pools call the queue that a device opens with. */
+/** The name that events have for the first queue of a device. */
 export const firstQueue = "queue 1"
 
 /** A block that existed before the first event, and its lease. */
@@ -42,7 +42,7 @@ interface Restored {
 export interface MemoryContent {
   readonly families: ReadonlyArray<RecordedFamily>
   readonly budgets: ReadonlyArray<RecordedBudget>
-  /** Those before the first event. */
+  /** The blocks before the first event. */
   readonly blocks: ReadonlyArray<RecordedBlock>
 }
 
@@ -64,9 +64,9 @@ export const contentsOf = (
   return (memory) => contents.get(memory) ?? nothing
 }
 
-/** Called of what a memory tells: hits and ends of leases pass its machine by. */
+/** Observes a memory: its machine, and also hits and ends of leases, which bypass the machine. */
 export interface MemoryObserver extends PoolObserver {
-  /** What takes the place of the inputs of the machine, for one that hears of them too. */
+  /** Wraps the inputs of the machine, to observe them too. */
   inputsOf(inputs: PoolInputs): PoolInputs
   hit(replayed: ReplayedRequest, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void
   released(lease: ReplayedLease, block: ReplayedBlock, why: Released["why"]): void
@@ -78,7 +78,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
   readonly label: string | undefined
   readonly device: string
   readonly machine: PoolMachine<Placeholder>
-  /** The machine as it is given what happens. */
+  /** The inputs of the machine, perhaps wrapped by an observer. */
   inputs: PoolInputs
   readonly core: PoolCore<Placeholder, Family>
   /** Why its device is lost. */
@@ -86,10 +86,10 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
   abstract readonly hasSeveralQueues: boolean
   /** Whether its device has several queues now, so that events name them. */
   namesQueues = false
-  /** Those of blocks that existed before the first event, by their recorded numbers. */
+  /** The leases of blocks that existed before the first event, by the recorded numbers of the blocks. */
   readonly earlyLeases = new Map<number, ReplayedLease>()
   protected observer: MemoryObserver | undefined = undefined
-  /** The budgets by the numbers that they have here, with those of the recording. */
+  /** The recorded number of each budget, by its number here. */
   readonly recordedBudgets = new Map<number, number>()
   readonly #limits: DeviceLimits
   /** The live leases, by their blocks. */
@@ -97,7 +97,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
   /** The blocks before the first event, with the numbers that they have here. */
   #earlyBlocks: ReadonlyArray<RecordedBlock> = []
   readonly #blocksBefore: ReadonlyArray<RecordedBlock>
-  /** The limits that were made so far, by the numbers of the recording. */
+  /** The limits made so far, by recorded number. */
   readonly #budgets = new Map<number, Budget>()
   readonly #recorded: ReadonlyMap<number, RecordedBudget>
   readonly #families: ReadonlyMap<string, RecordedFamily>
@@ -119,7 +119,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     this.machine = new PoolMachine(
       {
         ...settings,
-        // What existed before has no limit to pass.
+        // No limit applies to the blocks that existed before.
         maxBytes: Infinity,
         limits: this.#limits,
         owner: { kind: settings.kind, name: settings.label },
@@ -133,11 +133,11 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     this.#blocksBefore = blocks
   }
 
-  /** Makes what existed before the first event. */
+  /** Makes the blocks and leases that existed before the first event. */
   begin(): void {
     const { machine, plan: { settings } } = this
     machine.listen(false)
-    // One of no bytes is none.
+    // A pool has no block of 0 bytes.
     const restored = this.#blocksBefore
       .filter(({ capacity }) => capacity > 0)
       .map((recorded) => ({ recorded, ...this.#restore(recorded) }))
@@ -165,15 +165,15 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     }
   }
 
-  /** A block that existed before the first event has this number here, and that one in the recording. */
+  /** Is called for each block that existed before the first event, with its number here and in the recording. */
   protected abstract restored(own: number, recorded: number): void
 
-  /** Those of the recording that were made so far. */
+  /** The budgets of the recording that were made so far. */
   get budgets(): ReadonlyArray<Budget> {
     return Array.from(this.#budgets.values())
   }
 
-  /** The held blocks to free until so many bytes are managed, or all of them, or those that were leased on one queue last. */
+  /** The held blocks to free: until only `to` bytes are managed, or all, or those that were last leased on one queue. */
   trimmed(to: number | undefined, queue: string | undefined): Iterable<ReplayedBlock> {
     const { core } = this
     if (to !== undefined) return core.trim(to)
@@ -184,7 +184,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     return queue === name
   }
 
-  /** One of several pools on the memory, by its service and the number of its limit. */
+  /** One of several pools on the memory, by its service and its limit's number. */
   poolOf(
     name: string,
     budget: number | undefined
@@ -195,7 +195,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     return { limit, source }
   }
 
-  /** Blocks that the limit has no room for are not held. */
+  /** Sets the limit, and frees the held blocks that it has no room for. */
   #limitTo(maxBytes: number): void {
     const { core, machine } = this
     core.setMaxBytes(maxBytes)
@@ -231,13 +231,13 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     return lease
   }
 
-  /** What ends with a free names no family: it has that of its pool, if there is one alone. */
+  /** A block whose only event is a free names no family: it gets that of its pool, if the pool has only one. */
   #onlyFamilyOf(pool: string): string | undefined {
     const [only, ...others] = Array.from(this.#families.values()).filter((family) => family.pool === pool)
     return others.length === 0 ? only?.family : undefined
   }
 
-  /** The limit that a number of the recording names; the budgets around it are made first. */
+  /** The limit with a recorded number; the budgets around it are made first. */
   budgetOf(number: number | undefined): Budget | undefined {
     if (number === undefined) return undefined
     const known = this.#budgets.get(number)
@@ -293,7 +293,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     return this.core.heldBytes
   }
 
-  /** A request of the recording, as the machine gets it: for a lease, for a reservation, or for an exclusive section. */
+  /** The machine's request for a recorded one: for a lease, for a reservation, or for an exclusive section. */
   requestOf(
     replayed: T,
     what: "lease" | "reservation" | "section",
@@ -336,13 +336,13 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     return lease
   }
 
-  /** From now on it tells what it does. */
+  /** Publishes to `observer` from now on. */
   observe(observer: MemoryObserver): void {
     this.observer = observer
     this.machine.state.observer = observer
   }
 
-  /** It has closed, and says so when all that belongs to that has happened. */
+  /** Publishes that it has closed, after everything else that closing does. */
   tellClosed(): void {
     this.observer?.closed()
   }
@@ -357,18 +357,18 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     this.machine.released(block, size, account)
   }
 
-  /** Whether requests wait that others may meet when they come. */
+  /** Whether requests wait in its queues. */
   get hasWaiters(): boolean {
     return this.machine.state.queues.size > 0
   }
 
-  /** Whether no request and no lease goes on. */
+  /** Whether it has no open request and no lease. */
   get isIdle(): boolean {
     const { core, machine: { state } } = this
     return core.activeBlocks === 0 && core.pendingBytes === 0 && state.reservations.size === 0 && !this.hasWaiters
   }
 
-  // What the machine does in the same step.
+  // What the machine calls synchronously.
 
   free(): boolean {
     return false
@@ -384,7 +384,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
   }
 
   handOver(): void {
-    // Which commands are under way is not known.
+    // A recording does not say which commands are under way.
   }
 
   queueing(): void {
@@ -395,7 +395,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     for (const pool of this.pools.values()) pool.closed = true
   }
 
-  /** Nobody reads the errors of a replay, and it may have as many as leases. */
+  /** None: nobody reads the errors of a replay, and it may have as many errors as leases. */
   evidence(_budget: ChargedBudget | undefined): Evidence {
     return noEvidence
   }

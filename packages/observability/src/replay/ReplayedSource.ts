@@ -1,5 +1,5 @@
 /**
- * What a replayed memory leases: blocks that are numbers alone, since no device has memory for them.
+ * What a replayed memory leases: blocks without device memory.
  *
  * @internal
  */
@@ -12,7 +12,7 @@ import type { Family, RequestSource } from "effect-gpu-pool/Request"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import type { RecordedFamily } from "../recording/Recording.ts"
 
-/** What stands for the memory of a block. */
+/** Stands for the device memory of a block. */
 export class Placeholder {
   recyclable = true
   readonly pooledBy: ReplayedSource
@@ -29,9 +29,9 @@ export type ReplayedBlock = PoolBlock<Placeholder, Family>
 export class ReplayedLease {
   readonly label: string | undefined
   readonly size: number
-  /** What it is charged to. */
+  /** The account that it is charged to. */
   readonly account: LeaseCharge | undefined
-  /** While it is live. */
+  /** Its block while it is live. */
   block: ReplayedBlock | undefined
 
   constructor(
@@ -57,14 +57,14 @@ const granularityOf = ({ sizes }: RecordedFamily): number => {
   return granularity
 }
 
-/** From the requested sizes of a family to those of blocks: those that were recorded, or those of another policy. */
+/** Maps the requested sizes of a family to sizes of blocks: recorded ones, or those of another policy. */
 export class FamilySizes {
   readonly borrows: boolean
   readonly #policy: SizePolicy.SizePolicy | undefined
   readonly #granularity: number
   readonly #noted = new Map<number, NotedSizes>()
   readonly #mostBorrowed = new Map<number, number>()
-  /** By how much of itself a request may borrow more, as far as the recorded sizes tell. */
+  /** The share of its block size by which a request may borrow more, as far as the recorded sizes say. */
   #share = 0
 
   constructor(family: RecordedFamily, policy: SizePolicy.SizePolicy | undefined) {
@@ -75,14 +75,14 @@ export class FamilySizes {
         this.#of(size)
         continue
       }
-      // Whatever a file says: a block is as large as its request at least.
+      // Even if a file says otherwise, a block is at least as large as its request.
       const least = Math.max(size, exactSize)
       this.#note([size, least, Math.max(least, blockSize), mostBorrowed])
     }
     this.borrows = policy === undefined ? this.#share > 0 : policy.borrow > 0
   }
 
-  /** As a recording states them. */
+  /** The sizes as a recording has them. */
   get noted(): ReadonlyArray<NotedSizes> {
     return Array.from(this.#noted.values())
   }
@@ -91,7 +91,7 @@ export class FamilySizes {
     return this.#of(size)?.[1] ?? size
   }
 
-  /** The policy's block, or the request's own size where that block is larger than the limit or than the device makes. */
+  /** The policy's block size, or the request's own size where that exceeds the limit or the device's largest buffer. */
   blockSize(size: number, maxBytes: number): number {
     const noted = this.#of(size)
     if (noted === undefined) return size
@@ -112,7 +112,7 @@ export class FamilySizes {
     return noted
   }
 
-  /** Undefined of a size that the recording does not state. */
+  /** Undefined for a size that the recording does not have. */
   #of(size: number): NotedSizes | undefined {
     const policy = this.#policy
     const known = this.#noted.get(size)
@@ -124,13 +124,13 @@ export class FamilySizes {
   }
 }
 
-/** One of the pools on a memory: its families have one limit, and close together. */
+/** One of the pools on a memory: its families share one limit, and close together. */
 export class ReplayedPool {
   closed = false
   readonly memory: Pick<PoolCore<unknown>, "maxBytes">
   readonly families = new Set<string>()
   readonly sources: Array<ReplayedSource> = []
-  /** What ends its calls of the driver early, when nobody needs them any more. */
+  /** Functions that interrupt its driver calls when the pool closes. */
   readonly calls = new Set<() => void>()
 
   constructor(memory: Pick<PoolCore<unknown>, "maxBytes">) {
@@ -183,7 +183,7 @@ export class ReplayedSource implements RequestSource {
     return this.sizes.mostBorrowed(blockSize)
   }
 
-  /** Whether a family is one of its pool. */
+  /** Whether a family belongs to its pool. */
   owns(family: Family): boolean {
     return this.pool.families.has(String(family))
   }

@@ -1,6 +1,6 @@
 /**
- * Writes what a replayed memory tells as rows, under the numbers and names of the recording. Hits and the ends of leases, which happen
- * the most, make no event on the way.
+ * Writes what a replayed memory publishes as rows, with the numbers and names of the recording. Hits and ends of leases, which are
+ * the most frequent, are written without an event object.
  *
  * @internal
  */
@@ -17,18 +17,18 @@ import type { MachineRequest, ReplayedRequest } from "./MachineRequest.ts"
 import type { MemoryObserver } from "./ReplayedMemory.ts"
 import type { ReplayedBlock, ReplayedLease } from "./ReplayedSource.ts"
 
-/** What rows are written of. */
+/** Where rows are written. */
 export interface Rows {
   readonly row: EventRow
-  /** Adds the event that the row is now. */
+  /** Adds the row's current event. */
   readonly add: () => void
   /** Whether inputs of the machine are wanted too. */
   readonly withInputs: boolean
 }
 
-/** The memory that tells. */
+/** The memory that publishes. */
 export interface Telling extends Outside, EventMemory {
-  /** Budgets have numbers of their own in a replay: those of the recording. */
+  /** The recorded number of each budget, by its number in the replay. */
   readonly recordedBudgets: ReadonlyMap<number, number>
   /** Whether its device has several queues. */
   readonly namesQueues: boolean

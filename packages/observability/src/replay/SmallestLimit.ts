@@ -14,7 +14,7 @@ import { Simulator } from "./simulated/Simulator.ts"
 import { Trace } from "./simulated/Trace.ts"
 
 /**
- * For which limit is looked, and under which policies.
+ * Which limit to search for, and under which policies.
  *
  * @category models
  * @since 0.1.0
@@ -22,12 +22,12 @@ import { Trace } from "./simulated/Trace.ts"
 export interface SmallestLimitOptions extends Omit<ReplayOptions, "maxBytes"> {
   /** Whether requests may wait in the wait queue under it, as long as each is served at last. Default: true. */
   readonly mayWait?: boolean | undefined
-  /** How near to the smallest limit it is at least, in bytes. Default 1: it is that. */
+  /** How far above the smallest limit the result may be: less than this, in bytes. Default: 1, which is exact. */
   readonly within?: number | undefined
 }
 
 /**
- * A limit under which all requests pass, and that a smaller one does not do.
+ * A limit under which all requests pass, and a smaller one under which they do not.
  *
  * @category models
  * @since 0.1.0
@@ -36,15 +36,15 @@ export interface SmallestLimit {
   /** Bytes. */
   readonly maxBytes: number
   /**
-   * The largest limit below it that was tried, with which a request failed or waited: `within` bytes less, or 0. It is further below in a
+   * The largest limit tried below it, under which a request failed or waited: `within` bytes less, or 0. It is further below in a
    * plan whose search took too long.
    */
   readonly failsAt: number
-  /** The first request that fails there; undefined where one only waits, or where a program fails by something else. */
+  /** The first request that fails under `failsAt`; undefined where one only waits, or where a program fails for another reason. */
   readonly failed: FailedRequest | undefined
   /** How often the recording was replayed, or the program run. */
   readonly tries: number
-  /** Whether no limit that was tried failed above one that passed. */
+  /** Whether no limit failed above one that passed, among those tried. */
   readonly isMonotonic: boolean
 }
 
@@ -55,12 +55,11 @@ export interface Try {
   readonly peakBytes: number
 }
 
-/** What tries a limit. */
 type Attempt<E, R> = (maxBytes: number) => Effect.Effect<Try, E, R>
 
 const mostDoublings = 53
 
-/** So often the search goes on above a limit that fails, which each doubling may find anew. */
+/** How many times the search continues above a limit that fails. */
 const mostRounds = 64
 
 /** One search for a limit: {@link run} or {@link near}. @internal */
@@ -70,7 +69,7 @@ export class Search<E, R> {
   readonly #try: Attempt<E, R>
   readonly #within: number
   readonly #mayTry: (tries: number) => boolean
-  /** The smallest that passed, and the largest below it that failed. */
+  /** The smallest limit that passed, and the largest below it that failed. */
   #passes = Infinity
   #fails = 0
   #failed: FailedRequest | undefined
@@ -81,13 +80,13 @@ export class Search<E, R> {
     this.#mayTry = mayTry
   }
 
-  /** Among all limits. */
+  /** Searches all limits. */
   run(): Effect.Effect<SmallestLimit | undefined, E, R> {
     return Effect.gen({ self: this }, function*() {
       const unlimited = yield* this.#look(Infinity)
       if (!unlimited.passes) return undefined
       let most = Math.max(1, unlimited.peakBytes)
-      // As much as was needed without a limit may be too little with one: blocks under way are counted too.
+      // The peak without a limit may be too small as a limit, which pending bytes count against too.
       for (let doublings = 0; doublings < mostDoublings; doublings++) {
         if ((yield* this.#look(most)).passes) break
         most *= 2
@@ -107,7 +106,7 @@ export class Search<E, R> {
   }
 
   /**
-   * The same from a guess on, with few tries where it is near: the smallest that was found when no more may be tried. A limit of `least`
+   * Searches from a guess on, with few tries if it is close. Returns the smallest limit found so far when no more may be tried. A limit of `least`
    * bytes is known to be too small.
    */
   near({ failed, maxBytes }: SmallestLimit, least: number): Effect.Effect<SmallestLimit | undefined, E, R> {
@@ -140,7 +139,7 @@ export class Search<E, R> {
     return this.#try(maxBytes)
   }
 
-  /** Tries a limit between the one that failed and the one that passed. */
+  /** Tries a limit, and moves the bound that failed or the one that passed to it. */
   #narrow(maxBytes: number): Effect.Effect<void, E, R> {
     return Effect.map(this.#look(maxBytes), ({ failed, passes }) => {
       if (passes) {
@@ -160,7 +159,7 @@ export class Search<E, R> {
     })
   }
 
-  /** The largest of some limits above, each twice as far as the one before, that does not pass. */
+  /** The largest limit that fails among some above the result, each twice as far above as the one before. */
   #failureAbove(most: number): Effect.Effect<number | undefined, E, R> {
     return Effect.gen({ self: this }, function*() {
       let found: number | undefined

@@ -1,5 +1,5 @@
 /**
- * What a replay counts: a fold over its events.
+ * The counts of a replay: a fold over its events.
  *
  * @internal
  */
@@ -30,12 +30,12 @@ export class Tally {
   }
   #activeBytes = 0
   #managedBytes = 0
-  /** What was leased at the peak of managed bytes. */
+  /** The active bytes at the peak of managed bytes. */
   #activeAtPeak = 0
-  /** The requests that have said that they wait, and not that they do no more. */
+  /** The requests that wait now. */
   readonly #waiting = new Set<number>()
 
-  /** The next event of the replay. */
+  /** Counts the next event of the replay. */
   take(row: EventRow): void {
     const { totals } = this
     const { at, kind, values } = row
@@ -95,7 +95,7 @@ export class Tally {
     totals.evictedBytes += capacity
   }
 
-  /** Leases have so many bytes more. */
+  /** Adds to the active bytes. */
   activate(at: number, size: number): void {
     const { totals } = this
     this.#activeBytes += size
@@ -104,7 +104,7 @@ export class Tally {
     totals.peakActiveAt = at
   }
 
-  /** Blocks have so many bytes more. */
+  /** Adds to the managed bytes. */
   manage(at: number, capacity: number): void {
     const { totals } = this
     this.#managedBytes += capacity
@@ -114,7 +114,7 @@ export class Tally {
     this.#activeAtPeak = this.#activeBytes
   }
 
-  /** As a report has it. */
+  /** The counts for a report. */
   get counts(): Counts {
     const { totals, totals: { hits, leases, peakManagedBytes } } = this
     return {

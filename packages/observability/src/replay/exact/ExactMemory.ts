@@ -1,5 +1,5 @@
 /**
- * A recorded memory whose machine finds outside of itself what it found there when it was recorded.
+ * A recorded memory whose machine reads from outside of itself what it read when it was recorded.
  *
  * @internal
  */
@@ -18,10 +18,10 @@ import type { ExactRequest } from "./ExactRequest.ts"
 import { demand, type Journal, known } from "./Journal.ts"
 
 export class ExactMemory extends ReplayedMemory<ExactRequest> implements AdmittedJobs {
-  /** Which requests jobs keep back is recorded. */
+  /** True, since the recording has each answer about jobs. */
   readonly countsReservations = true
   answered = undefined
-  /** What the machine has found of the limits around it. */
+  /** The limits around it, as last recorded. */
   readonly outer: OuterLimits = { ...noOuterLimits }
   readonly #journal: Journal
   readonly #untilDone: (memory: number) => number
@@ -34,7 +34,7 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
   }
 
   protected override granted(): void {
-    // Whose lease ends when is recorded.
+    // The recording says when leases end.
   }
 
   protected override restored(own: number, recorded: number): void {
@@ -47,7 +47,7 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     return block === undefined ? undefined : this.leases.get(block)
   }
 
-  // What inputs are called with.
+  // The arguments of inputs.
 
   /** A budget, or the memory itself, or its exclusive sections. */
   accountOf({ budgetNumber, value2 }: Input): Account {
@@ -69,14 +69,14 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     return refusal(why, capacity)
   }
 
-  /** Others act within a step of the machine, until the recording says that it goes on. */
+  /** Replays what others did within a step of the machine, until the recording says that the step continues. */
   untilDone(): number {
     return this.#untilDone(this.number)
   }
 
-  // What the machine finds.
+  // What the machine reads from outside.
 
-  /** From here on the machine finds this outside of itself. */
+  /** Sets what the machine reads from outside of itself from now on. */
   find({ value2, value3, value, what }: Input): void {
     switch (what) {
       case "lost":
@@ -99,7 +99,7 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     }
   }
 
-  /** Only where the device has several queues does it look for a block of one. */
+  /** Whether the next row is the block that was found for a queue: only a device with several queues has such rows. */
   get hasSeveralQueues(): boolean {
     return this.#journal.findsNext(this.number, "acquired")
   }
@@ -152,7 +152,7 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     return this.error
   }
 
-  // What others do within a step of the machine.
+  // Calls in which others act within a step of the machine.
 
   endLeases(_why: Released["why"]): void {
     this.untilDone()
@@ -171,7 +171,7 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     this.untilDone()
   }
 
-  // The recording says when those act that wait.
+  // The recording says when waiting requests act.
 
   schedule(): void {}
 

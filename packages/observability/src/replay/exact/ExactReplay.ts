@@ -1,8 +1,8 @@
 /**
- * Gives the machine again what it was given, in the order of a recording. What it does must then be what the recording has.
+ * Gives the machine its recorded inputs again, in their order. The machine must then do what the recording has.
  *
- * A hit and the end of a lease are inputs by themselves: their events say all of them. Of each other input a recording has a row, but for
- * what was given before its first event. One of another program, or of another version of the pool, is not replayed exactly.
+ * The events of hits and ends of leases are inputs themselves. A recording has a row for every other input since its first event. A
+ * recording of another program, or of another version of the pool, is not replayed exactly.
  *
  * @internal
  */
@@ -24,13 +24,13 @@ import { demand, Difference, Journal, known } from "./Journal.ts"
 
 const has = (sum: number, bit: number): boolean => (sum & bit) !== 0
 
-/** An input, whatever it is called with. */
+/** An input with any arguments. */
 type AnyInput = (...args: ReadonlyArray<unknown>) => unknown
 
-/** Of so many memories that have closed more may be told. */
+/** How many closed memories may have further events. */
 const mostClosed = 256
 
-/** Others act within a step of the machine, and these within a step of their own, but not deeper. */
+/** A bound on how deep steps may be nested, when others act within a step of the machine. */
 const deepest = 8
 
 export class ExactReplay {
@@ -42,7 +42,7 @@ export class ExactReplay {
   readonly #requests = new Map<number, ExactRequest>()
   /** The last memories that have closed: fibers of some may still end their requests. */
   readonly #closed: Array<number> = []
-  /** A request may outlive the reservation that it is made under. */
+  /** Reservations by the numbers of their requests; kept, since requests made under one may outlive it. */
   readonly #reservations = new Map<number, Reservation>()
   #now = 0
   #depth = 0
@@ -68,24 +68,24 @@ export class ExactReplay {
     })
   }
 
-  /** The time of the next row, or of the last one: the machine does now what that says. */
+  /** The time of the next row, which the machine produces now, or else of the last one. */
   #timeNow(): number {
     return this.#now = this.#journal.row?.at ?? this.#now
   }
 
-  /** How many events it has done as recorded. */
+  /** How many events were as recorded. */
   get passed(): number {
     return this.#journal.passed
   }
 
-  /** Replays all events. Whether it does what the recording has, event by event. */
+  /** Replays all events. Returns whether all were as recorded. */
   run(): boolean {
     try {
       while (this.#journal.row !== undefined) this.#step()
     } catch (error) {
       if (!(error instanceof Difference)) throw error
     }
-    // A recording may end within a step, and before the fiber of one that has failed hears of it.
+    // A recording may end within a step, before the fiber of a failed request has resumed.
     for (const { asked, request } of this.#requests.values()) {
       const why = reasonOf(request!)
       if (why !== undefined) this.failures.push({ asked, why, at: this.#now })
@@ -93,7 +93,7 @@ export class ExactReplay {
     return this.#journal.isAtEnd
   }
 
-  /** What others have said when the machine goes on. */
+  /** Replays rows of others until the machine's step continues, and returns the value that it continues with. */
   #untilDone(memory: number): number {
     demand(++this.#depth < deepest)
     while (!this.#journal.findsNext(memory, "done")) {
@@ -166,7 +166,7 @@ export class ExactReplay {
     return exact
   }
 
-  /** Nothing more is told of it. */
+  /** Forgets a request of which no more rows follow. */
   #forget({ asked, request }: ExactRequest, why: Reason | undefined): void {
     if (why !== undefined) this.failures.push({ asked, why, at: this.#now })
     if (request!.state !== "abandoned") this.#requests.delete(asked.request)
@@ -195,7 +195,7 @@ export class ExactReplay {
     if (next === "Said") exact.expected = output as PoolOutput
     else if (next === "Over") this.#forget(exact, why)
     else if (next !== undefined) exact.expected = next
-    // One whose fiber is gone has nothing to do with its answer.
+    // No fiber waits for the answer of a request that is over.
     if (next === "Answered" && request.isOver) this.#forget(exact, undefined)
   }
 }

@@ -1,5 +1,5 @@
 /**
- * A request of a recording that is replayed exactly: what the machine is given of it next, and by whom, the recording says.
+ * A request of an exact replay: the recording has each of its inputs to the machine.
  *
  * @internal
  */
@@ -10,7 +10,7 @@ export class ExactRequest extends ReplayedRequest {
   request: MachineRequest<ExactRequest> | undefined = undefined
   expected: Expected = "Asked"
 
-  /** What its last row tells besides. */
+  /** Sets the state that the `how` of its last row has. */
   hear(how: number): void {
     this.inHandler = (how & inHandler) !== 0
     this.closed = (how & ownerClosed) !== 0

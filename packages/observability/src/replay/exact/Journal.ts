@@ -1,5 +1,5 @@
 /**
- * What a recording has, row by row: the events, and the inputs of the machine. It tells whether what a replay does is the same.
+ * The rows of a recording, events and inputs of the machine, with which a replay is compared.
  *
  * @internal
  */
@@ -11,17 +11,17 @@ import type { Recording } from "../../recording/Recording.ts"
 
 const inputKind = placeOf("Input")!
 
-/** The replay does something else than its recording has. */
+/** Thrown when the replay differs from its recording. */
 export class Difference extends Error {
   override readonly name = "Difference"
 }
 
-/** What must be so, if the replay does what the recording has. */
+/** Throws a {@link Difference} unless the condition holds. */
 export function demand(holds: boolean): asserts holds {
   if (!holds) throw new Difference()
 }
 
-/** What must be there. */
+/** Throws a {@link Difference} for undefined. */
 export const known = <A>(one: A | undefined): A => {
   demand(one !== undefined)
   return one
@@ -31,10 +31,10 @@ export class Journal {
   readonly #reader: EventReader
   readonly #length: number
   #hasNext: boolean
-  /** The blocks of the replay for those of the recording, and the other way round. */
+  /** From blocks of the recording to those of the replay, and back. */
   readonly #blocks = new Map<number, number>()
   readonly #recordedBlocks = new Map<number, number>()
-  /** How many events have passed. */
+  /** How many events were replayed. */
   passed = 0
 
   constructor(recording: Recording, withInputs: boolean) {
@@ -43,7 +43,7 @@ export class Journal {
     this.#hasNext = this.#reader.next()
   }
 
-  /** The next row; undefined behind the last one, and then no event is left. */
+  /** The next row; undefined after the last one. */
   get row(): EventRow | undefined {
     return this.#hasNext ? this.#reader.row : undefined
   }
@@ -57,7 +57,7 @@ export class Journal {
     this.#hasNext = this.#reader.next()
   }
 
-  /** Takes the next event of the replay. False if it is not the next one of the recording, which has passed else. */
+  /** Compares the next event of the replay with the next one of the recording, and passes that if they are alike. */
   take(event: EventRow): boolean {
     const { row } = this
     const isLike = row !== undefined && this.#isLike(event, row)
@@ -65,13 +65,13 @@ export class Journal {
     return isLike
   }
 
-  /** Whether the machine of a memory finds this next. */
+  /** Whether the next row is this finding of a memory's machine. */
   findsNext(memory: number, what: Finding): boolean {
     const { row } = this
     return row?.kind === inputKind && row.memory === memory && row.text(columns.detail) === what
   }
 
-  /** What it finds, which must be this. */
+  /** The value of the next row, which must be this finding. */
   find(memory: number, what: Finding): number {
     demand(this.findsNext(memory, what))
     const value = this.#reader.row.values[columns.capacity]!
@@ -84,7 +84,7 @@ export class Journal {
     return this.#blocks.get(recorded)
   }
 
-  /** A block of the replay is one that the recording knows from before its first event. */
+  /** Pairs a block of the replay with a block of the recording. */
   restored(own: number, recorded: number): void {
     this.#blocks.set(recorded, own)
     this.#recordedBlocks.set(own, recorded)
@@ -110,7 +110,7 @@ export class Journal {
   }
 }
 
-/** How many events are as in the recording before one that is not; undefined where all are. */
+/** How many events are as in the recording before the first that differs; undefined where none does. */
 export const differsAt = (recording: Recording, replayed: Recording): number | undefined => {
   const journal = new Journal(recording, false)
   for (const reader = new EventReader(replayed); reader.next();) if (!journal.take(reader.row)) return journal.passed

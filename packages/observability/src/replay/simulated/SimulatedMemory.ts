@@ -1,5 +1,5 @@
 /**
- * A recorded memory under a policy of its own: what the driver, the handlers and the clock do follows from the times of the recording.
+ * A recorded memory under a policy of its own: the driver, the handlers and the clock follow the times of the recording.
  *
  * @internal
  */
@@ -20,20 +20,20 @@ import type { VirtualTime } from "./VirtualTime.ts"
 export interface Simulation<T extends ReplayedRequest> {
   readonly time: VirtualTime
   granted(replayed: T, block: ReplayedBlock): void
-  /** Nobody waits for the handlers of a pool any more, or of any. */
+  /** Ends the waits for the handlers of a pool, or of all pools. */
   handlersOver(memory: SimulatedMemory<T>, pool: ReplayedPool | undefined): void
 }
 
 export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T> {
   readonly trace: MemoryTrace
   readonly hasSeveralQueues: boolean
-  /** The requests that have the blocks of the recording, by the numbers of these. */
+  /** The request that has each block of the recording, by the number of the block. */
   readonly holders = new Map<number, number>()
-  /** A trim that was asked for with a limit or the end of holding follows. */
+  /** Whether the next trim is a consequence of a new limit or of the end of holding. */
   trimFollows = false
-  /** The requests that ask handlers, in the order in which they began to. */
+  /** The requests that are asking handlers, in the order in which they began to. */
   readonly asking = new Set<T>()
-  /** No memory of a simulation knows of others under one limit. */
+  /** A simulation ignores limits that memories share. */
   readonly outer = noOuterLimits
   readonly #simulation: Simulation<T>
   readonly #idle: IdleSchedule
@@ -58,10 +58,10 @@ export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T
   }
 
   protected override restored(): void {
-    // The recording names it by its own number.
+    // Events of the recording have the recorded number.
   }
 
-  /** Handlers are there from the first request on that asked them, until they were asked for the last time. */
+  /** Registers handlers from the first request that asked them until the last time they were asked. */
   handlersAt(place: number): void {
     const { firstHandlers, lastHandlers } = this.trace
     const some = firstHandlers <= place && place <= lastHandlers
@@ -75,12 +75,12 @@ export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T
     return budget
   }
 
-  /** Memory that was freed is back at once. */
+  /** Reclaims freed memory at once. */
   reclaim(): void {
     if (this.error === undefined) this.inputs.reclaimed(this.core.driverFrees)
   }
 
-  /** Frees held blocks until so many bytes are managed, or all of them, or those that were leased on one queue last. */
+  /** Frees held blocks: until only `to` bytes are managed, or all, or those that were last leased on one queue. */
   trim(to: number | undefined, queue: string | undefined): void {
     const queueHere = this.hasSeveralQueues ? queue : undefined
     this.inputs.trim(this.trimmed(to, queueHere), to, to === undefined ? queueHere : undefined)
@@ -96,14 +96,13 @@ export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T
     if (this.inputs.setMaxBytes(bytes)) this.trim(Math.max(0, bytes - this.core.pendingBytes), undefined)
   }
 
-  /** Its device is lost. */
   lose(): void {
     if (this.error !== undefined) return
     this.error = refusal("DeviceLost", 0)
     this.inputs.loseDevice()
   }
 
-  /** One of several pools closes, or the whole memory. */
+  /** Closes one of several pools, or the whole memory. */
   close(name: string | undefined, budget: number | undefined): void {
     if (name === undefined) {
       this.inputs.close()
@@ -152,7 +151,7 @@ export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T
   }
 
   watch(): void {
-    // Whose job a request is is not recorded, and so no deadlock is found.
+    // Jobs are not recorded, so no deadlock is found.
   }
 
   startIdleClock(): void {

@@ -1,6 +1,6 @@
 /**
- * The requests of a simulation: each does what the machine says, until it has to wait for the driver, for handlers, or to be served. When it
- * is made, how long the driver takes and how long it has its lease follows from the recording.
+ * The requests of a simulation: each acts on the machine's outputs, until it has to wait for the driver, for handlers, or to be served. The
+ * recording says when it is made, how long the driver takes, and how long it has its lease.
  *
  * @internal
  */
@@ -21,34 +21,34 @@ import type { Timer, VirtualTime } from "./VirtualTime.ts"
 
 const succeeded = { isFailure: false, isInterrupted: false, reason: undefined }
 
-/** No scope of a simulation closes, and it does not know which handlers make requests. */
+/** A request of a simulation: its scope never closes, and no handler makes it. */
 export class SimulatedRequest extends ReplayedRequest {
   readonly memory: SimulatedMemory<SimulatedRequest>
   readonly outcome: Outcome
-  /** The handlers' answer, while they are asked for it. */
+  /** Gives it the handlers' answer; undefined while it asks none. */
   answerHandlers: ((freed: boolean) => void) | undefined = undefined
   readonly #all: SimulatedRequests
-  /** Known if it does not hit at once. */
+  /** Undefined if it hits at once. */
   #request: MachineRequest<SimulatedRequest> | undefined = undefined
   #lease: ReplayedLease | undefined = undefined
-  /** When its lease or its reservation has begun here. */
+  /** When its lease or its reservation began in the replay. */
   #begunAt: number | undefined = undefined
-  /** It asks for a reservation that it has not got yet. */
+  /** Whether it asks for a reservation that it does not have yet. */
   isWaiting: boolean
-  /** The effect of its reservation runs. */
+  /** Whether the effect of its reservation runs. */
   #isRunning = false
   #isOver = false
-  /** The reservation that it asked for, while its effect runs. */
+  /** Its reservation, while the effect of that runs. */
   reserved: Reservation | undefined = undefined
   /** The exclusive section in which its effect runs: its own, or the one around it. */
   section: Reservation | undefined = undefined
-  /** Requests under the reservation that it waits for. */
+  /** Requests under its reservation, while it waits for that. */
   behind: Array<SimulatedRequest> | undefined = undefined
   /** How often it has called the driver. */
   #calls = 0
-  /** Ends its waiting when its time is over. */
+  /** Fires when it has waited as long as it may. */
   #timer: Timer | undefined = undefined
-  /** The recording has told its end already: how many milliseconds after its beginning. */
+  /** How many milliseconds after its beginning it ends; known if the recorded end precedes its beginning here. */
   #endsAfter: number | undefined = undefined
 
   constructor(asked: OfRequest, memory: SimulatedMemory<SimulatedRequest>, all: SimulatedRequests) {
@@ -63,7 +63,7 @@ export class SimulatedRequest extends ReplayedRequest {
     return this.#isRunning
   }
 
-  /** The request under whose reservation it is made, which it may have to wait for. */
+  /** The request under whose reservation it is made. It may have to wait for that one. */
   get #around(): SimulatedRequest | undefined {
     const { under } = this.asked
     return under === undefined ? undefined : this.#all.known.get(under)
@@ -77,13 +77,13 @@ export class SimulatedRequest extends ReplayedRequest {
     return this.#all.time
   }
 
-  /** The lease that it has now, whether or not it has heard of it. */
+  /** The lease that it has now, even if it has not resumed since the grant. */
   get #live(): ReplayedLease | undefined {
     const lease = this.#lease ?? this.#request?.granted
     return lease?.block === undefined ? undefined : lease
   }
 
-  /** How it begins. */
+  /** Starts it, or lets it wait for the reservation around it. */
   make(): void {
     const around = this.#around
     if (around?.isWaiting !== true) return this.start()
@@ -125,7 +125,7 @@ export class SimulatedRequest extends ReplayedRequest {
     if (request !== undefined) this.#perform(this.#inputs.ask(request))
   }
 
-  /** Whether it fails before it is made. */
+  /** Fails it if its pool is closed or its device lost. */
   #isUnavailable(source: ReplayedSource): boolean {
     const { error } = this.memory
     if (!source.closed && error === undefined) return false
@@ -133,7 +133,7 @@ export class SimulatedRequest extends ReplayedRequest {
     return true
   }
 
-  /** Undefined where it is larger than a limit, and over. */
+  /** Makes its machine request; undefined where it has failed because it is larger than a limit. */
   #ask(what: "lease" | "reservation" | "section"): MachineRequest<SimulatedRequest> | undefined {
     const { asked: { waitAtMost }, memory, memory: { machine } } = this
     const around = this.#around
@@ -152,7 +152,7 @@ export class SimulatedRequest extends ReplayedRequest {
     return undefined
   }
 
-  /** What the machine says, until it has to wait for something or is over. */
+  /** Acts on the machine's outputs, until it has to wait for something or is over. */
   #perform(first: PoolOutput | undefined): void {
     for (let output = first; output !== undefined && this.#time.step();) output = this.#do(output)
   }
@@ -182,7 +182,7 @@ export class SimulatedRequest extends ReplayedRequest {
     }
   }
 
-  /** Its fiber ends without what it asked for. */
+  /** Ends it without a lease or reservation. */
   #fail(reason: Reason | undefined): void {
     const request = this.#request!
     const ending = { isFailure: true, isInterrupted: reason === undefined, reason }
@@ -228,7 +228,7 @@ export class SimulatedRequest extends ReplayedRequest {
     this.#inputs.driverRefused(request, why, () => error)
   }
 
-  /** Where another policy asks for other blocks, the driver has as much memory as the refusals of the recording leave it. */
+  /** Whether the driver refuses. Under another policy it has as much memory as the recorded refusals imply. */
   #refusalOf(why: string | undefined, capacity: number): string | undefined {
     const { core, trace: { peakBytes, refusedAt } } = this.memory
     if (why !== undefined && why !== "OutOfMemory" && why !== "Interrupted") return why
@@ -236,7 +236,7 @@ export class SimulatedRequest extends ReplayedRequest {
     return core.managedBytes + capacity > most && refusedAt < Infinity ? "OutOfMemory" : undefined
   }
 
-  /** Memory is back at once: files of other tools do not tell when. */
+  /** Reclaims at once: files of other tools do not say when memory was reclaimed. */
   #reclaim(request: MachineRequest<SimulatedRequest>): PoolOutput | undefined {
     const { memory, memory: { error } } = this
     if (error === undefined) {
@@ -247,14 +247,14 @@ export class SimulatedRequest extends ReplayedRequest {
     return undefined
   }
 
-  /** The handlers answer when the recording has it. */
+  /** Asks the handlers, which answer when they did in the recording. */
   #askHandlers(request: MachineRequest<SimulatedRequest>): PoolOutput | undefined {
     const answer = (freed: boolean): PoolOutput => {
       this.#stopWaiting()
       this.#inputs.handlersEnded(request, freed, false)
       return this.#inputs.handlersAnswered(request, freed)
     }
-    // Its time may have been over before it asks them once more.
+    // It may have waited too long already before it asks again.
     const waited = this.#waited(request)
     if (waited > this.asked.waitAtMost) {
       this.#inputs.handlersEnded(request, false, false)
@@ -304,7 +304,7 @@ export class SimulatedRequest extends ReplayedRequest {
     this.#perform(this.#inputs.timedOut(request, this.#waited(request)))
   }
 
-  /** The effect of a reservation or an exclusive section begins. */
+  /** Begins the effect of its reservation or exclusive section. */
   #begin(): void {
     const { isSection } = this.outcome
     const asks = this.#request?.asks
@@ -330,7 +330,7 @@ export class SimulatedRequest extends ReplayedRequest {
     this.#end()
   }
 
-  /** It has what it asked for, or has failed. */
+  /** Ends it: it has what it asked for, or has failed. */
   #end(): void {
     this.#isOver = true
     this.isWaiting = false
@@ -339,7 +339,7 @@ export class SimulatedRequest extends ReplayedRequest {
     this.passed()
   }
 
-  /** It is forgotten if it has ended, and the recording tells no more of it, as is known of all but those that were served at once. */
+  /** Forgets it if it has ended and the recording has no more events of it. The last event of a request served at once is not known. */
   passed(): void {
     const { outcome: { last } } = this
     if (!this.#isOver || this.#live !== undefined || this.#request?.isCalling === true) return
@@ -357,39 +357,39 @@ export class SimulatedRequest extends ReplayedRequest {
     return live !== undefined
   }
 
-  /** Its lease has ended in the recording. One that it has got later it has for as long. */
+  /** Handles the recorded end of its lease. A lease that began later here lasts as long as the recorded one. */
   release(why: Released["why"], at: number): void {
     if (this.#live === undefined) return this.#endLater(at)
     this.#afterAsLong(at, () => {
-      // Nothing more is told of it.
+      // The recording has no more events of it.
       if (this.#endLease(why)) this.#all.known.delete(this.asked.request)
     })
   }
 
-  /** Its reservation has ended in the recording. */
+  /** Handles the recorded end of its reservation. */
   endReservation(at: number): void {
     if (this.#isRunning) this.#afterAsLong(at, () => this.#endEffect())
     else this.#endLater(at)
   }
 
-  /** What it has not got yet it will have for as long as in the recording. */
+  /** Makes a lease or reservation that it does not have yet last as long as the recorded one. */
   #endLater(at: number): void {
     if (!this.#isOver) this.#endsAfter = this.#millisUntil(at)
   }
 
-  /** How long a lease or a reservation that ended at a time has lasted in the recording. */
+  /** How long its lease or reservation lasted in the recording, if it ended at `end`. */
   #millisUntil(end: number): number {
     return Math.max(0, end - (this.outcome.leasedAt ?? this.asked.at))
   }
 
-  /** Does something when so much time has passed since the beginning as in the recording. */
+  /** Calls `end` when as much time has passed since its beginning as in the recording at `at`. */
   #afterAsLong(at: number, end: () => void): void {
     const left = (this.#begunAt ?? this.#time.now) + this.#millisUntil(at) - this.#time.now
     if (left > 0) this.#time.after(left, end)
     else end()
   }
 
-  /** The program has interrupted it, or its scope has closed. */
+  /** Ends it, because the program interrupted it or its scope closed. */
   giveUp(): void {
     if (!this.#all.pending.has(this)) {
       this.#isOver = true
@@ -401,7 +401,7 @@ export class SimulatedRequest extends ReplayedRequest {
     this.#fail(undefined)
   }
 
-  /** It has failed in the recording. Its lease or reservation ends at once: the recording does not say how long it would last. */
+  /** Handles its recorded failure: ends its lease or reservation at once, since the recording does not say how long it would last. */
   refuseLate(): void {
     if (this.#isRunning) this.#endEffect()
     else if (!this.#endLease("released") && !this.#isOver) this.#endsAfter = 0
@@ -414,17 +414,17 @@ export class SimulatedRequest extends ReplayedRequest {
 
 export class SimulatedRequests implements Simulation<SimulatedRequest> {
   readonly failures: Array<Failed> = []
-  /** Those that the recording may tell more of, by their numbers. */
+  /** The requests that the recording may have more events of, by number. */
   readonly known = new Map<number, SimulatedRequest>()
-  /** Those that have begun and not ended. */
+  /** The requests that have begun and not ended. */
   readonly pending = new Set<SimulatedRequest>()
-  /** The place of the event that has come last. */
+  /** The index of the current event. */
   place = -1
   readonly trace: Trace
   readonly time: VirtualTime
   readonly #tally: Tally
   readonly #endsWith: "failure" | "wait" | undefined
-  /** Those behind a reservation that start now. */
+  /** Requests that waited for a reservation, and start now. */
   #ready: Array<SimulatedRequest> = []
 
   constructor(
@@ -441,13 +441,13 @@ export class SimulatedRequests implements Simulation<SimulatedRequest> {
     this.#endsWith = endsWith
   }
 
-  /** Whether nothing more is looked for. */
+  /** Whether the search is over: a request has failed, or waited. */
   get isOver(): boolean {
     const hasWaited = this.#endsWith === "wait" && this.#tally.totals.waits > 0
     return this.#endsWith !== undefined && (this.failures.length > 0 || hasWaited)
   }
 
-  /** Makes a request, when it was made, or its first event has come. */
+  /** Makes a request, at its recorded input or else at its first event. */
   make(asked: OfRequest, memory: SimulatedMemory<SimulatedRequest>): SimulatedRequest {
     const made = new SimulatedRequest(asked, memory, this)
     this.known.set(asked.request, made)
@@ -455,7 +455,7 @@ export class SimulatedRequests implements Simulation<SimulatedRequest> {
     return made
   }
 
-  /** The requests under a reservation that has begun, or failed. One after the other: each may let those behind itself start. */
+  /** Starts requests whose reservation has begun or failed, one after the other: each may add requests that wait for it. */
   start(requests: ReadonlyArray<SimulatedRequest>): void {
     const isStarting = this.#ready.length > 0
     for (const one of requests) this.#ready.push(one)
@@ -477,12 +477,12 @@ export class SimulatedRequests implements Simulation<SimulatedRequest> {
     replayed.granted()
   }
 
-  /** Those who wait for handlers of a pool that has closed wait no longer. */
+  /** Ends the waits for handlers of a pool that has closed. */
   handlersOver({ asking }: SimulatedMemory<SimulatedRequest>, pool: ReplayedPool | undefined): void {
     for (const one of Array.from(asking)) if (one.isOfPool(pool)) one.answerHandlers?.(false)
   }
 
-  /** The recording is over, or nothing more is looked for. */
+  /** Fails the requests that are still waiting at the end, unless the search is over. */
   finish(): void {
     for (const one of this.isOver ? [] : this.pending) {
       if (one.outcome.wasServed && !one.isRunning) this.failed(one, "NeverServed")

@@ -1,8 +1,8 @@
 /**
  * Makes the requests of a recording again, through the pool's own machine, under a policy that may be another one.
  *
- * An event says either what came from outside of the machine (a request, the end of a lease, an answer of the driver, a trim, a limit), or
- * what the machine did. The replay gives the first to the machine, and each request does what follows as soon as it can.
+ * An event is either an input of the machine (a request, the end of a lease, an answer of the driver, a trim, a limit), or something that
+ * the machine did. The replay gives the inputs to the machine, and each request acts on the outputs as soon as it can.
  *
  * @internal
  */
@@ -27,7 +27,7 @@ export interface SimulatorOptions {
   readonly trace: Trace
   /** Whether the events of the replay are wanted. */
   readonly keepsEvents: boolean
-  /** Whether it ends with the first request that fails, or that waits. */
+  /** Whether it ends with the first request that fails, or with the first that fails or waits. */
   readonly endsWith: "failure" | "wait" | undefined
 }
 
@@ -72,7 +72,7 @@ export class Simulator {
     })
   }
 
-  /** What the recording of the replay states besides its events. */
+  /** The facts for the recording of the replay. */
   get facts(): ReplayedMemories<SimulatedMemory<SimulatedRequest>>["facts"] {
     return this.#memories.facts
   }
@@ -81,12 +81,12 @@ export class Simulator {
     return this.#requests.failures
   }
 
-  /** Whether the requests so far leave anything to look for, and may go on. */
+  /** Whether the replay continues: its result is open, and no bound is exceeded. */
   get #goesOn(): boolean {
     return !this.#requests.isOver && !this.#time.isSpent && !this.#memories.areTooMany
   }
 
-  /** Replays all events. Who waits at the end goes on no more. Fails where something repeats itself and leads nowhere. */
+  /** Replays all events. Requests that wait at the end stay unserved. Fails where the replay is in an endless loop. */
   run(operation: string): GpuError | undefined {
     for (; this.#goesOn && this.#recorded.next();) {
       const entry = this.#recorded.row.entry(this.#names)
@@ -118,7 +118,7 @@ export class Simulator {
     this.#time.advance(event.at)
     const memory = this.#memories.of(event.memoryNumber)
     if (memory === undefined) return
-    // One that is asked for is told of with the next event.
+    // The first event of a new request is the next event.
     memory.handlersAt(event._tag === "Asked" ? this.#requests.place + 1 : this.#requests.place)
     if (event._tag === "Asked") this.#asked(event, memory)
     else if ("request" in event) this.#ofRequest(event, memory)
@@ -127,7 +127,7 @@ export class Simulator {
     if (this.#requests.place >= memory.trace.last) this.#memories.forget(event.memoryNumber)
   }
 
-  /** A recording without inputs tells of a request with its first event. */
+  /** Makes a request. In a recording without inputs, its first event does so. */
   #asked(asked: Asked, memory: SimulatedMemory<SimulatedRequest>): void {
     if (!this.#requests.known.has(asked.request)) this.#requests.make(asked, memory)
   }
@@ -136,7 +136,7 @@ export class Simulator {
     const requests = this.#requests
     const known = requests.known.get(event.request)
     const recorded = this.#options.trace.outcomes.get(event.request)
-    // It is over, and the replay has forgotten it.
+    // The replay has forgotten this request, which is over.
     if (known === undefined && recorded !== undefined && recorded.first < this.#requests.place) return
     if (event._tag === "Leased") memory.holders.set(event.block, event.request)
     const replayed = known ?? requests.make(event, memory)
@@ -210,5 +210,5 @@ export class Simulator {
   }
 }
 
-/** Whether the program ends it, rather than the pool. */
+/** Whether the program ended the request, not the pool. */
 const isByProgram = ({ why }: GaveUp): boolean => why === "interrupted" || why === "scopeClosed"

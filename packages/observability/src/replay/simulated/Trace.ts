@@ -1,5 +1,5 @@
 /**
- * What a recording says of each request, known before it is replayed.
+ * What a recording says about each request, collected before the replay.
  *
  * @internal
  */
@@ -22,27 +22,27 @@ export interface RecordedCall {
   why: string | undefined
 }
 
-/** What became of one request. */
+/** The recorded outcome of one request. */
 export class Outcome {
   /** The bytes that it asks for. */
   readonly size: number
-  /** The place of its first event among all events. */
+  /** The index of its first event. */
   readonly first: number
-  /** It asks for bytes of any family to be reserved, or for an exclusive section. */
+  /** Whether it asks for a reservation or an exclusive section. */
   isReservation: boolean
   hasReserved = false
   /** When its lease or its reservation began; undefined when it had none, or began at once. */
   leasedAt: number | undefined = undefined
   wasServed = false
   calls: Array<RecordedCall> | undefined = undefined
-  /** How many of these have an answer: they are answered in order. */
+  /** How many of the calls have an answer: they are answered in order. */
   answers = 0
-  /** The place of the last event that says that handlers were asked. */
+  /** The index of its last `HandlersAsked`. */
   lastHandlers = -1
-  /** The place of its last event so far. */
+  /** The index of its last event so far. */
   last = -1
 
-  /** It asks for an exclusive section, and not for bytes. */
+  /** Whether it asks for an exclusive section. */
   get isSection(): boolean {
     return this.isReservation && this.size === 0 && !this.hasReserved
   }
@@ -62,13 +62,13 @@ export class MemoryTrace implements MemoryContent {
   readonly families: MemoryContent["families"]
   readonly budgets: MemoryContent["budgets"]
   readonly blocks: MemoryContent["blocks"]
-  /** The place of its last event. */
+  /** The index of its last event. */
   last = -1
-  /** Where a request begins that asks handlers first, and the last event of handlers being asked; -1 for none. */
+  /** The index at which the first request that asks handlers begins, and that of the last `HandlersAsked`; -1 for none. */
   firstHandlers = Infinity
   lastHandlers = -1
   readonly queues = new Set<string>()
-  /** The least bytes with which the driver had no memory any more, the refused ones among them. */
+  /** The least managed bytes that the driver refused, those of the refused block included. */
   refusedAt = Infinity
   /** The most bytes that it managed. */
   peakBytes = 0
@@ -81,7 +81,7 @@ export class MemoryTrace implements MemoryContent {
 }
 
 export class Trace {
-  /** Of requests that were served at once there is nothing to tell. */
+  /** The outcomes of all requests but those that were served at once. */
   readonly outcomes = new Map<number, Outcome>()
   readonly memories = new Map<number, MemoryTrace>()
   readonly #ledger: BlockLedger
@@ -110,22 +110,22 @@ export class Trace {
     return made
   }
 
-  /** Most events are hits and ends of leases, which change no managed bytes, and tell nothing that a replay has to know before. */
+  /** Whether an event is a hit or the end of a lease: most are, and a replay needs nothing of them in advance. */
   #isUsual(row: EventRow): boolean {
     const { kind, values } = row
     if (kind === releasedKind) return true
-    // Where queues are told apart, a replay has to know which block it got.
+    // Where events name queues, a replay has to know which block the request got.
     const isAlone = values[columns.queue] === 0 && !this.outcomes.has(values[columns.request]!)
     return kind === leasedKind && row.text(columns.detail) !== "driver" && isAlone
   }
 
   #add(event: PoolEvent): void {
-    // Usual events change no managed bytes: the ledger is spared other hits too.
+    // Hits change no managed bytes, so the ledger does not need them.
     if (event._tag !== "Leased" || event.from === "driver") this.#ledger.take(event)
     if ("request" in event) this.#ofRequest(event)
   }
 
-  /** What became of a request. */
+  /** The outcome of a request. */
   outcomeOf(request: number): Outcome {
     return this.outcomes.get(request) ?? servedAtOnce
   }

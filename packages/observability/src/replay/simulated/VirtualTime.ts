@@ -1,23 +1,23 @@
 /**
  * The time and the tasks of a replay: no timer of the host runs, and the replay runs every task itself.
  *
- * A replay takes so many steps at most from one event of a recording to the next: more lead nowhere, and something repeats itself.
- * Steps are counted, and no clock is read: those of requests, tasks, timers, and what is tried for an event.
+ * The number of steps from one event of a recording to the next is bounded: a replay that takes more is in an endless loop. Steps of
+ * requests, tasks and timers count; no clock is read.
  *
  * @internal
  */
 import { firstNot } from "../../Bisection.ts"
 
-/** One event may have very many blocks to free, or handlers to ask, whatever waits. */
+/** Steps that any event may take: it may free very many blocks, or ask very many handlers. */
 const leastSteps = 200_000
 
-/** Each request that has not ended may go on with an event, past all budgets around it. */
+/** Further steps for each open request: an event may let it continue, through all budgets around it. */
 const stepsPerRequest = 1000
 
-/** For each event and each block: a request has the end of its lease and of its waiting; a block is freed, and is idle before. */
+/** For each event and each block: the end of a lease or a wait, or the steps after which an idle block is freed. */
 const timersPerEvent = 8
 
-/** What fires besides the steps of an idle clock. */
+/** Timers besides the steps of an idle clock. */
 const otherTimers = 4
 
 export interface Timer {
@@ -29,9 +29,9 @@ export interface Timer {
 export class VirtualTime {
   /** Milliseconds since 1970. */
   now: number
-  /** Whether it has taken more steps than lead anywhere. */
+  /** Whether it has taken more steps than allowed. */
   isSpent = false
-  /** By their times; those of one time in the order in which they were set. */
+  /** Sorted by time; timers of equal time in the order in which they were set. */
   readonly #timers: Array<Timer> = []
   /** How many requests have not ended. */
   readonly #requests: () => number
@@ -40,7 +40,7 @@ export class VirtualTime {
   #steps = leastSteps
   #timersLeft: number
 
-  /** Of a recording with so many blocks before its first event, where an idle clock takes so many steps at most. */
+  /** `blocks` is the number of blocks before the first event, `idleSteps` the most steps of an idle clock. */
   constructor(now: number, blocks: number, idleSteps: number, requests: () => number) {
     this.now = now
     this.#requests = requests
@@ -48,13 +48,13 @@ export class VirtualTime {
     this.#timersLeft = (blocks + 1) * this.#timersPerEvent
   }
 
-  /** The next event comes. */
+  /** Allows the steps of the next event. */
   event(): void {
     this.#timersLeft += this.#timersPerEvent
     this.#beginSteps()
   }
 
-  /** A step is taken. False when no more may be. */
+  /** Counts a step. False when no more are allowed. */
   step(): boolean {
     if (--this.#steps < 0) this.isSpent = true
     return !this.isSpent
@@ -68,7 +68,7 @@ export class VirtualTime {
     this.#tasks.push(task)
   }
 
-  /** Runs all tasks, as long as it may take steps. */
+  /** Runs all tasks, within the allowed steps. */
   drain(): void {
     for (let tasks = this.#tasks; tasks.length > 0; tasks = this.#tasks) {
       this.#tasks = []
@@ -79,7 +79,7 @@ export class VirtualTime {
     }
   }
 
-  /** From the next tasks on, after so many milliseconds. */
+  /** Runs a function after this many milliseconds. */
   after(millis: number, run: () => void): Timer {
     const due = this.now + millis
     const timer: Timer = { due, run }
@@ -107,7 +107,7 @@ export class VirtualTime {
     this.now = Math.max(this.now, to)
   }
 
-  /** Runs all timers that there are, at their times, while `goesOn`. */
+  /** Runs all remaining timers at their times, while `goesOn`. */
   finish(goesOn: () => boolean): void {
     this.drain()
     for (let [timer] = this.#timers; timer !== undefined && goesOn(); timer = this.#timers[0]) this.advance(timer.due)
