@@ -1,8 +1,8 @@
 /**
  * Eviction policies: which held block a pool gives back next when it needs memory.
  *
- * A policy is plain data, and no function as that of a size policy is: blocks are evicted in the releases of others and
- * while a pool closes, where a mistake of a program's function would be nobody's to answer.
+ * A policy is plain data, not a function as a size policy has one: blocks are evicted while other fibers release and
+ * while a pool closes, where nobody could handle an error of the program's function.
  *
  * @since 0.1.0
  */
@@ -15,8 +15,8 @@
 export type EvictionOrder = "byNeed" | "largestFirst" | "oldestFirst" | "leastRecentlyUsed"
 
 /**
- * The order in which held blocks go. One for when it is known how many bytes are missing: under a limit, and in `trimTo`.
- * One for when that is unknown: after the driver refused, and in `freeHeld`.
+ * The order in which held blocks go: one order for when it is known how many bytes are missing (under a limit, in
+ * `trimTo`), and one for when that is unknown (after the driver refused, in `freeHeld`).
  *
  * **Details**
  *
@@ -51,7 +51,7 @@ const simple = (order: EvictionOrder): EvictionPolicy => ({ name: order, whenKno
 
 /**
  * The pool's default: the smallest block that covers what is missing goes, or else the largest. Where nobody knows how
- * much is missing, the largest. It gives back the fewest blocks that do, and never one more.
+ * much is missing, the largest goes. It evicts as few blocks as cover what is missing.
  *
  * **Example** (One block for all that is missing)
  *
@@ -133,9 +133,8 @@ export const oldestFirst: EvictionPolicy = simple("oldestFirst")
  *
  * **Details**
  *
- * All spares of a size that the program has left go before the first one of a size that it still uses, however long that
- * one has been held. The blocks of a bin are the same to whoever asks, and go as they would be handed out: the last one to
- * come back first. A pool with this policy keeps its blocks and its bins in order, which makes hits and releases a little
+ * All spares of a size that the program no longer uses go before the first one of a size that it still uses, however long
+ * that one has been held. Within a bin, whose blocks are interchangeable, the block that came back last goes first. A pool with this policy keeps its blocks and its bins in order, which makes hits and releases a little
  * dearer.
  *
  * **Example** (What another size has left goes before a spare)

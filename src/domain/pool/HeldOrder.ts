@@ -5,7 +5,7 @@
  * @internal
  */
 
-/** A member's place in at most one order. The fields are the order's own. */
+/** A member's position in at most one order. Only the order writes these fields. */
 export interface HeldLinks<B> {
   older: B | undefined
   newer: B | undefined
@@ -34,7 +34,7 @@ export class HeldOrder<B extends HeldLinks<B>> {
     member.newer = undefined
   }
 
-  /** A member comes last. */
+  /** Moves a member to the end. */
   renew(member: B): void {
     if (member === this.newest) return
     this.remove(member)

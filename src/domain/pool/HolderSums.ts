@@ -1,7 +1,8 @@
 /**
  * The active leases of a memory, summed by label and call site.
  *
- * A program may have a label for each lease: what is kept is bounded, or an error would cost more than the leases that it tells of.
+ * A program may have a label for each lease, so the number of sums is bounded: otherwise an error would cost more than the leases that
+ * it lists.
  *
  * @since 0.1.0
  */
@@ -16,7 +17,7 @@ import { Largest } from "./Largest.ts"
 export interface HolderGroup {
   /** The label given at `allocate`, or `undefined`. */
   readonly label: string | undefined
-  /** Where in the program they were asked for, in `CallSite.track`; `undefined` elsewhere. */
+  /** Where the program requested them, within `CallSite.track`; `undefined` outside of it. */
   readonly callSite: string | undefined
   /** How many leases. */
   readonly leases: number
@@ -36,20 +37,20 @@ interface Sum extends HolderGroup {
 /** Visits each lease with its label, its call site and its bytes. */
 type Leases = (add: (label: Text, callSite: Text, bytes: number) => void) => void
 
-/** So many sums are kept at a time, or as many as are wanted in the end. */
+/** How many sums are kept at a time, unless more are wanted in the end. */
 const mostSums = 1024
 
 class HolderSums {
-  /** Whether others had to be forgotten. */
+  /** Whether any sums were dropped. */
   forgot = false
   #size = 0
   #bytes = 0
-  /** The last sum of each label. */
+  /** The latest sum of each label, which chains the others. */
   #sums = new Map<Text, Sum>()
   /** Leases that follow each other are mostly of one kind. */
   #last: Sum | undefined = undefined
   readonly #most: number
-  /** Whether only the sums are counted that are known already. */
+  /** Whether only the sums given at construction are counted. */
   readonly #isClosed: boolean
 
   constructor(most: number, known: ReadonlyArray<HolderGroup> = []) {
@@ -106,7 +107,7 @@ class HolderSums {
     this.#bytes += sum.bytes
   }
 
-  /** Keeps those that are above the average: what has much is there for long, or is large. */
+  /** Keeps the sums above the average, which have many leases or large ones. */
   #forget(): void {
     const average = this.#bytes / this.#size
     const kept: Array<Sum> = []
@@ -121,7 +122,7 @@ class HolderSums {
   }
 }
 
-/** More candidates than are wanted, since what was forgotten is missing in their order. */
+/** How many candidates are counted again for each group that is wanted: dropped sums may have put them in a wrong order. */
 const candidates = 4
 
 /**

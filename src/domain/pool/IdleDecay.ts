@@ -18,14 +18,14 @@ import type { HeldLinks } from "./HeldOrder.ts"
  * @since 0.1.0
  */
 export interface IdleDecayOptions {
-  /** The ticks that make the time to live, an integer from 1. One frees everything at once, when it is over. */
+  /** The ticks of the time to live, an integer from 1. With 1 everything is freed at once, at its end. */
   readonly steps: number
   /** Held bytes below which nothing goes. */
   readonly keepBytes: number
 }
 
 /**
- * A block whose idle time is counted: `heldAt` is the tick in which it became idle, and the decay's own.
+ * A block whose idle time is counted: `heldAt` is the tick in which it became idle. Only the decay writes it.
  *
  * @internal
  */
@@ -36,9 +36,9 @@ export interface IdleBlock<B> extends HeldLinks<B> {
 
 /** What became idle in one tick. */
 class Cohort<B> {
-  /** The bytes that became idle in it. */
+  /** The bytes that became idle in the tick. */
   idled = 0
-  /** The bytes that are idle still. */
+  /** Those of them that are still idle. */
   held = 0
   /** The longest idle block; the others follow it in the order of the held blocks. */
   first: B | undefined = undefined
@@ -48,9 +48,9 @@ class Cohort<B> {
 export class IdleDecay<B extends IdleBlock<B>> {
   readonly steps: number
   readonly keepBytes: number
-  /** The tick that is under way. It starts where all of the ticks before it that are looked at have a number. */
+  /** The present tick. It starts at `steps`, so that the ticks before it have numbers from 0. */
   private now: number
-  /** The present tick's and those of the `steps` ticks before, by tick modulo their number. */
+  /** The cohorts of the present tick and of the `steps` ticks before it, by tick modulo `steps + 1`. */
   private readonly cohorts: ReadonlyArray<Cohort<B>>
 
   constructor(options: IdleDecayOptions) {
@@ -76,7 +76,7 @@ export class IdleDecay<B extends IdleBlock<B>> {
     if (cohort.first === block) cohort.first = block.newer?.heldAt === block.heldAt ? block.newer : undefined
   }
 
-  /** Ends a tick. The cohort that has had its whole time to live is not counted any more. */
+  /** Ends a tick. A cohort whose time to live is over is no longer counted. */
   tick(): void {
     const ended = this.cohort(this.now)
     ended.idled = ended.held
@@ -85,8 +85,8 @@ export class IdleDecay<B extends IdleBlock<B>> {
   }
 
   /**
-   * Ends several ticks at once, for an owner whose timer is late. A block that became idle meanwhile may have done so
-   * just now, so it counts as idle from the last tick on.
+   * Ends several ticks at once, for an owner whose timer is late. A block that became idle meanwhile may have become so
+   * just now, so its idle time begins with the last of these ticks.
    */
   tickLate(ticks: number): void {
     const { first } = this.cohort(this.now)

@@ -37,7 +37,7 @@ import { type GpuError, invalidRequest, isGpuError, make, Unsupported } from "..
  */
 export type ByteAmount = Forms["amount"]
 
-/** Of a member's type editors show the forms, and of an alias its name alone. */
+/** Editors show the forms of a member's type, but only the name of an alias. */
 interface Forms {
   readonly amount: number | bigint | `${number} MiB` | `${number} GiB` | `${number}%` | "unlimited" | (string & {})
 }
@@ -53,7 +53,7 @@ export interface MemoryLimit {
   readonly fraction?: number | undefined
 }
 
-/** A device, as far as limits ask for it. @internal */
+/** The facts of a device that limits need. @internal */
 export interface MemoryOf extends Pick<DeviceInfo, "backend"> {
   readonly limits: Pick<DeviceInfo["limits"], "memoryBytes">
 }
@@ -61,7 +61,7 @@ export interface MemoryOf extends Pick<DeviceInfo, "backend"> {
 /**
  * The limit in bytes, from 0 to 2^53 - 1 or `Infinity`; `undefined` when none is given. Otherwise an error of
  * `operation`, which calls the limit `name`: InvalidRequest for a value that is no limit, or for bytes and a fraction
- * at once; Unsupported for a share of memory that the device does not tell, as on WebGPU.
+ * at once; Unsupported for a share of the memory of a device that does not report it, as on WebGPU.
  *
  * @internal
  */
@@ -108,7 +108,7 @@ const ofBytes = (given: Given, input: unknown): number | GpuError => {
     )
 }
 
-/** A device whose memory is known: what remains to be said against a limit is how it is written. */
+/** A device whose memory is known, so that only the form of a limit is checked. */
 const someDevice: MemoryOf = { backend: "any", limits: { memoryBytes: 0 } }
 
 const isNoAmount = (operation: string, name: string, bytes: unknown): GpuError | undefined => {

@@ -1,10 +1,10 @@
 /**
- * When a program has outgrown the blocks that its pool holds: those that are smaller than what it asks for, where the pool
- * manages more than 1.9 times what leases have asked for at one time.
+ * Decides when a program has outgrown the blocks that its pool holds: those smaller than its request, while the pool manages
+ * more than 1.9 times the most bytes that leases have asked for at one time.
  *
- * A program whose sizes grow never asks for them again; one whose sizes come again does. Which of the two it is shows only
- * when it asks for what was freed. So freed sizes are noted, and the bytes of those that it asks for are allowed besides from
- * then on: it misses each block once.
+ * A program whose sizes grow never requests the smaller ones again; one whose sizes recur does. Which of the two it is shows
+ * only when it requests a size that was freed. So freed sizes are noted, and the bytes of those that it requests again are
+ * allowed besides from then on: it misses each block once.
  *
  * @since 0.1.0
  */
@@ -24,7 +24,7 @@ export interface OutgrownOptions {
 }
 
 /**
- * Of more blocks the pool forgets those that it has freed the longest ago.
+ * How many freed blocks are noted at most; beyond that the earliest are forgotten.
  *
  * @category getters
  * @since 0.1.0
@@ -40,7 +40,7 @@ export const mostNoted = 1024
 export class Outgrown<F> {
   mostLeasedBytes: number
   missedBytes: number
-  /** Freed blocks that nobody has asked for since. */
+  /** Freed blocks that were not requested since. */
   readonly #noted: Array<{ readonly family: F; readonly size: number }> = []
 
   constructor({ mostLeasedBytes, missedBytes }: OutgrownOptions) {
@@ -48,10 +48,10 @@ export class Outgrown<F> {
     this.missedBytes = missedBytes
   }
 
-  /** The most bytes to manage, where leases ask for so many now. */
+  /** The most bytes to manage, while leases ask for `leasedBytes`. */
   mostManaged(leasedBytes: number): number {
     this.mostLeasedBytes = Math.max(this.mostLeasedBytes, leasedBytes)
-    // Exact up to 2^53−1, as 1.9 times it would not be.
+    // 1.9 times, but exact up to 2^53−1.
     const most = 2 * this.mostLeasedBytes - Math.ceil(this.mostLeasedBytes / 10)
     return Math.min(most + this.missedBytes, maxBytes)
   }
@@ -61,7 +61,7 @@ export class Outgrown<F> {
     if (this.#noted.push({ family, size }) > mostNoted) this.#noted.shift()
   }
 
-  /** A request needs the driver that a block from `size` to `most` bytes would have served. */
+  /** A request needs the driver, which a block from `size` to `most` bytes would have served. */
   missed(family: F, size: number, most: number): void {
     let at = -1
     let least = most + 1

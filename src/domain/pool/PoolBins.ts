@@ -28,7 +28,7 @@ export class Bin<B, F> extends SizeLeaf implements HeldLinks<Bin<B, F>> {
   marked = false
   previous: Bin<B, F> | undefined = undefined
   next: Bin<B, F> | undefined = undefined
-  // Its place in the order of use, which the owner keeps if somebody asks for it.
+  // Its position in the order of use, if the owner keeps one.
   older: Bin<B, F> | undefined = undefined
   newer: Bin<B, F> | undefined = undefined
 
@@ -85,7 +85,7 @@ export class PoolBins<B, F> {
     return bin
   }
 
-  /** A bin of the families that are meant which holds a block. */
+  /** A bin that holds a block, of the families for which `isMeant` holds. */
   anyOf(isMeant: (family: F) => boolean): Bin<B, F> | undefined {
     for (const [family, index] of this.families) {
       if (!isMeant(family)) continue
@@ -122,7 +122,7 @@ export class PoolBins<B, F> {
     }
   }
 
-  /** The owner is about to put a held block into an empty bin. The bin comes first among those of its size. */
+  /** The owner is about to put a held block into an empty bin: chains the bin first among those of its size. */
   fill(bin: Bin<B, F>): void {
     const row = bin.row
     if (row.first === bin) return

@@ -36,7 +36,7 @@ export interface PoolBin<F = number> {
 export interface PoolBlock<A, F = number> {
   /** What the driver made. */
   readonly value: A
-  /** Tells it from all other blocks of the program. */
+  /** Unique among the blocks of the program. */
   readonly number: number
   /** Its byte count. */
   readonly capacity: number
@@ -50,7 +50,7 @@ export interface PoolBlock<A, F = number> {
 let lastNumber = 0
 
 /**
- * What only the core sees of it.
+ * A block with the fields that only the core uses.
  *
  * @internal
  */

@@ -5,8 +5,8 @@
  * interchangeable blocks: one family (an opaque id; a buffer pool uses the usage flags) and one block size. Its owner
  * asks the driver, frees the blocks that the core detaches, and tells the core about both.
  *
- * The lines along which it works are those of PyOpenCL's `MemoryPool` (bins of blocks, last in first out, largest
- * evicted first), with borrowing, a limit, reservations and other orders of eviction added.
+ * It works as PyOpenCL's `MemoryPool` does (bins of blocks, last in first out, largest evicted first), with borrowing, a
+ * limit, reservations and other orders of eviction added.
  *
  * @since 0.1.0
  */
@@ -131,26 +131,26 @@ export class PoolCore<A, F = number> {
   releaseFailures = 0
   /** Requests that wait for a release; counted by the owner. */
   waiters = 0
-  /** Bytes that are certain to requests to come; counted by the owner. */
+  /** Bytes kept free for later requests; counted by the owner. */
   reservedBytes = 0
-  /** What limits outside leave to it, of managed and pending bytes together. */
+  /** The bytes that outer limits leave for managed and pending bytes together. */
   outer: { readonly leftBytes: number } | undefined = undefined
 
   private limit: number
   private isLimited: boolean
   /** The most bytes that may be padding. */
   private mostPadding: number
-  /** Bytes of driver allocations under way beyond what was asked for. */
+  /** Pending bytes beyond those that were requested. */
   private pendingPadding = 0
   private heldLimit: number
   private isHolding = true
   /** The capacity up to which a released block is kept; −1 when none is. */
   private keepsUpTo = Infinity
-  /** Whether every block with a bin is simply pushed on it: most releases check only this. */
+  /** Whether every released block with a bin is kept, and no order is: most releases check only this. */
   private keepsAll = true
   private readonly eviction: EvictionPolicy.EvictionPolicy
   private order: HeldOrder<Block<A, F>> | undefined = undefined
-  /** The bins that hold blocks, by their last use; only in a pool that keeps the order of its blocks too. */
+  /** The bins that hold blocks, in the order of their last use; only if `order` is kept too. */
   private uses: HeldOrder<Bin<Block<A, F>, F>> | undefined = undefined
   private decay: IdleDecay<Block<A, F>> | undefined = undefined
   private readonly outgrown: Outgrown<F> | undefined
@@ -182,20 +182,20 @@ export class PoolCore<A, F = number> {
     return this.heldLimit
   }
 
-  /** Bytes of active blocks and of driver allocations under way that nobody asked for. */
+  /** The bytes of active blocks and of pending ones that were not requested. */
   get paddingBytes(): number {
     return this.managedBytes - this.heldBytes - this.activeBytes + this.pendingPadding
   }
 
   /**
-   * By how many bytes the block of the next request may be larger than the smallest one that the driver has for it: under a
-   * limit padding stays within a twelfth of it, and each request may have half of what is left. `Infinity` without a limit.
+   * By how many bytes the block of the next request may be larger than its exact size: padding stays within a twelfth of the
+   * limit, and each request may have half of what is left of that. `Infinity` without a limit.
    */
   get nextPadding(): number {
     return this.isLimited ? Padding.nextOf(this.mostPadding, this.paddingBytes) : Infinity
   }
 
-  /** What is known of the program, to begin another core with; `undefined` without the option `outgrown`. */
+  /** What is known of the program's sizes, as the option of another core; `undefined` without the option `outgrown`. */
   get outgrownSoFar(): OutgrownOptions | undefined {
     if (this.outgrown === undefined) return undefined
     const { missedBytes, mostLeasedBytes } = this.outgrown
@@ -207,7 +207,7 @@ export class PoolCore<A, F = number> {
     return this.heldBytes > this.heldLimit
   }
 
-  /** Leases that have ended. */
+  /** How many leases have ended. */
   get releases(): number {
     return this.hits + this.misses - this.activeBlocks
   }
@@ -272,7 +272,7 @@ export class PoolCore<A, F = number> {
     return bin === undefined || bin.top === undefined ? undefined : this.hit(bin, request)
   }
 
-  /** Whether as many blocks are held in a request's own bin. Takes none. */
+  /** Whether a request's own bin holds at least so many blocks. Takes none. */
   holds(family: F, blockSize: number, blocks: number): boolean {
     let block = this.bins.find(family, blockSize)?.top
     for (let left = blocks - 1; left > 0 && block !== undefined; left--) block = block.below
@@ -292,7 +292,8 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * As {@link PoolCore.acquire}, of the blocks that `accepts` does, and among so many of a bin that came back last.
+   * As {@link PoolCore.acquire}, but takes only blocks that `accepts` returns true for, and looks only at the `among` blocks
+   * of a bin that came back last.
    */
   acquireAccepted(
     family: F,
@@ -323,7 +324,7 @@ export class PoolCore<A, F = number> {
     }
   }
 
-  /** Reserves bytes for a driver allocation, if the limit allows them; `request` of them were asked for. */
+  /** Makes bytes pending for a driver allocation, if the limit has them; `request` of them were requested. */
   addPending(bytes: number, request = bytes): boolean {
     if (bytes > this.availableBytes()) return false
     this.pendingBytes += bytes
@@ -331,18 +332,18 @@ export class PoolCore<A, F = number> {
     return true
   }
 
-  /** Gives back a reservation whose driver allocation failed. */
+  /** Takes back pending bytes whose driver allocation failed. */
   removePending(bytes: number, request = bytes): void {
     this.takePending(bytes, request)
     this.updateKeeping()
   }
 
-  /** By how many bytes a reservation of `bytes` would exceed the limit; 0 when it fits. */
+  /** By how many bytes `bytes` more pending ones would exceed the limit; 0 when they fit. */
   deficit(bytes: number): number {
     return Math.min(Math.max(bytes - this.availableBytes(), 0), largestByteCount)
   }
 
-  /** A miss: turns a reservation of `blockSize` bytes into an active block of that capacity. */
+  /** A miss: turns `blockSize` pending bytes into an active block of that capacity. */
   addActive(family: F, blockSize: number, value: A, request: number): PoolBlock<A, F> {
     this.takePending(blockSize, request)
     return this.addMiss(blockSize, this.bins.findOrMake(family, blockSize), value, request)
@@ -355,7 +356,7 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * Turns the reservation of a miss whose fiber was interrupted into a held block; no miss is counted. Where the pool
+   * Turns the pending bytes of a miss whose fiber was interrupted into a held block; no miss is counted. Where the pool
    * would not keep the block at release, it is detached instead (see `block.state`) and the caller must free it now.
    */
   addHeld(family: F, blockSize: number, value: A, request = blockSize): PoolBlock<A, F> {
@@ -367,7 +368,7 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * Turns the reservation of a miss whose fiber was interrupted into a block without a bin; no miss is counted. It is
+   * Turns the pending bytes of a miss whose fiber was interrupted into a block without a bin; no miss is counted. It is
    * detached: the caller must free it now.
    */
   addDetached(capacity: number, value: A, request = capacity): PoolBlock<A, F> {
@@ -391,8 +392,8 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * Detaches the held block, of all families, that goes next by the option `eviction` while so many bytes are missing, or
-   * an unknown number of them; the caller must free it now.
+   * Detaches the held block, of all families, that goes next by the option `eviction`, while `missing` bytes are missing, or
+   * an unknown number; the caller must free it now.
    */
   evictNext(missing?: number): PoolBlock<A, F> | undefined {
     const { whenKnown, whenUnknown } = this.eviction
@@ -442,10 +443,10 @@ export class PoolCore<A, F = number> {
   }
 
   /**
-   * For a miss of `size` bytes, which are pending: detaches held blocks of its family that are smaller, the largest of them
-   * first, while more than 1.9 times the bytes are managed or pending that leases asked for at one time; the caller must free
-   * each before it asks for the next. Blocks from `size` to `most` bytes would have served it: where such a block went that
-   * way, its bytes are allowed besides from now on. Without the option `outgrown` no block goes.
+   * For a miss of `size` bytes, which are pending: detaches smaller held blocks of its family, the largest of them first,
+   * while the managed and pending bytes are more than 1.9 times the most bytes that leases asked for at one time; the caller
+   * must free each before it asks for the next. A block from `size` to `most` bytes would have served the miss: if this method
+   * detached such a block before, its bytes are allowed besides from now on. Without the option `outgrown` no block goes.
    */
   *evictOutgrown(family: F, size: number, most: number): Generator<PoolBlock<A, F>, void> {
     const { outgrown } = this
@@ -478,7 +479,7 @@ export class PoolCore<A, F = number> {
     for (let block = this.evictNext(); block !== undefined; block = this.evictNext()) yield block
   }
 
-  /** Detaches the held blocks of the families that are meant, one after the other; the caller must free each. */
+  /** Detaches the held blocks of the families for which `isMeant` holds, one after the other; the caller must free each. */
   *evictFamilies(isMeant: (family: F) => boolean): Generator<PoolBlock<A, F>, void> {
     for (let block = this.evict(this.bins.anyOf(isMeant)); block !== undefined;) {
       yield block
@@ -486,7 +487,7 @@ export class PoolCore<A, F = number> {
     }
   }
 
-  /** Detaches the held blocks that are meant, one after the other; the caller must free each. */
+  /** Detaches the held blocks for which `isMeant` holds, one after the other; the caller must free each. */
   *evictWhich(isMeant: (value: A) => boolean): Generator<PoolBlock<A, F>, void> {
     for (const bin of Array.from(this.bins.held())) {
       while (this.raise(bin, isMeant, Infinity)) yield this.evict(bin)!
@@ -545,7 +546,7 @@ export class PoolCore<A, F = number> {
       throw new Error(`PoolCore: ${bytes} bytes are used or given back, but only ${this.pendingBytes} are pending`)
     }
     this.pendingBytes -= bytes
-    // Of an owner that does not say what was asked for, nothing is padding until it is leased.
+    // An owner may leave `request` out of `addPending`: then nothing counts as padding until it is leased.
     this.pendingPadding = Math.max(0, this.pendingPadding - (bytes - request))
   }
 
@@ -615,7 +616,7 @@ export class PoolCore<A, F = number> {
     return block
   }
 
-  /** A block enters the order, which is on top of its bin's stack. */
+  /** Enters a block, which is on top of its bin's stack, in the order. */
   private enter(block: Block<A, F>, bin: Bin<Block<A, F>, F>): void {
     if (block.below === undefined) {
       this.uses?.add(bin)
@@ -627,7 +628,7 @@ export class PoolCore<A, F = number> {
     this.decay?.add(block)
   }
 
-  /** A block leaves the order, which is on top of its bin's stack. To be evicted is no use of its bin. */
+  /** Takes a block, which is on top of its bin's stack, out of the order. An eviction is no use of its bin. */
   private leave(block: Block<A, F>, bin: Bin<Block<A, F>, F>, isUse: boolean): void {
     if (block.below === undefined) {
       this.uses?.remove(bin)
@@ -639,7 +640,7 @@ export class PoolCore<A, F = number> {
     this.order?.remove(block)
   }
 
-  /** Takes everything out and puts it back, which leaves the bins as they were: they go largest first. */
+  /** Takes all blocks out, the largest first, and puts them back in reverse, so the bins are as before. */
   private startOrder(): void {
     const blocks = [...this.evictAll()] as Array<Block<A, F>>
     this.order = new HeldOrder()
@@ -668,7 +669,7 @@ export class PoolCore<A, F = number> {
     return this.evict(block.bin)
   }
 
-  /** Puts the first of a bin's blocks that `accepts` does on top of its stack, if there is one among so many. */
+  /** Puts the first of a bin's blocks that `accepts` returns true for on top of its stack, if the first `among` have one. */
   private raise(bin: Bin<Block<A, F>, F>, accepts: (value: A) => boolean, among: number): boolean {
     let over: Block<A, F> | undefined
     let block = bin.top

@@ -1,5 +1,5 @@
 /**
- * What a pool's core is told when it is made.
+ * The options of a pool's core.
  *
  * @since 0.1.0
  */
@@ -32,17 +32,17 @@ export interface PoolCoreOptions {
    */
   readonly eviction?: EvictionPolicy.EvictionPolicy | undefined
   /**
-   * Whether blocks go that the program has outgrown, and what was known of it before: see `PoolCore.evictOutgrown`.
-   * Default: they stay.
+   * Whether blocks that the program has outgrown are freed, and what was known of its sizes before: see
+   * `PoolCore.evictOutgrown`. Default: they stay.
    */
   readonly outgrown?: OutgrownOptions | undefined
 }
 
-/** The policy with its members as they are now. Throws a TypeError if it is no valid eviction policy. @internal */
+/** A copy of the policy. Throws a TypeError if it is no valid eviction policy. @internal */
 export const checkedPolicy = (policy = EvictionPolicy.byNeed): EvictionPolicy.EvictionPolicy => {
   const problem = PolicyProblems.evictionProblem("PoolCore.PoolCore", policy)
   if (problem !== undefined) throw new TypeError(problem.message)
   const { name, whenKnown, whenUnknown } = policy
-  // What is read of a program's object from now on is what was checked.
+  // A copy: the program may change its object after the check.
   return { name, whenKnown, whenUnknown }
 }

@@ -1,5 +1,5 @@
 /**
- * What happens to the memory of pools, one value for each time: see `PoolEvents`.
+ * The events of pools' memory: see `PoolEvents`.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@
  * @since 0.1.0
  */
 export interface Happened {
-  /** Milliseconds since 1970, by the clock of who listens. */
+  /** Milliseconds since 1970, by the subscriber's clock. */
   readonly at: number
   /** The memory: the label of the pool, or of the `DeviceMemory` that several pools share. */
   readonly memory: string | undefined
@@ -39,15 +39,18 @@ export interface OfRequest extends Happened {
   readonly label: string | undefined
   /** The budget that it was made under. */
   readonly budget: string | undefined
-  /** A number for the budget, since several can have one label; of several pools on a memory each is one. */
+  /** A number for the budget, since several can have one label. Each of several pools on one memory has such a number too. */
   readonly budgetNumber: number | undefined
   /** The queue that it was made on, where the device has several. */
   readonly queue: string | undefined
   /** Where it was made, while `CallSite` tracks that. */
   readonly callSite: string | undefined
-  /** How long it may wait in the wait queue, in milliseconds: 0 where it fails rather than waits, `Infinity` without a bound. */
+  /** How long it may wait in the wait queue, in milliseconds: 0 if it fails instead, `Infinity` without a bound. */
   readonly waitAtMost: number
-  /** The number of the reservation that it is made under, that of its `Reserved`, or else of the turn: that of its `ReservationEnded`. */
+  /**
+   * The number of the reservation that it is made under, as in that one's `Reserved`; or else of the exclusive section, as in its
+   * `ReservationEnded`.
+   */
   readonly under: number | undefined
 }
 
@@ -106,14 +109,14 @@ export interface Released extends Happened {
   readonly label: string | undefined
   /** Where the lease was asked for, while `CallSite` tracks that. */
   readonly callSite: string | undefined
-  /** As the error `Released` says it of a late use. */
+  /** Why the lease ended, as in the error `Released`. */
   readonly why: "released" | "scopeClosed" | "poolClosed" | "parentReleased"
 }
 
 /**
  * Why a pool frees a block: `"evicted"`, since a request needs its bytes; `"trimmed"`, since the program asked for it;
- * `"heldLimit"`, since more is held than the pool is to keep; `"idle"`, by its clock; `"notKept"`, since its lease ended and the pool does not hold it;
- * `"closed"` and `"lost"`, with the pool or its device.
+ * `"heldLimit"`, since more is held than the pool is to keep; `"idle"`, since it was idle for too long; `"notKept"`, since its lease
+ * ended and the pool does not keep it; `"closed"` and `"lost"`, with the pool or its device.
  *
  * @category models
  * @since 0.1.0
@@ -145,7 +148,7 @@ export interface Reclaimed extends Happened {
 }
 
 /**
- * The driver refused a request, or could not be asked. The pool may try other things then.
+ * The driver call of a request failed, or could not be made. The pool may try further steps then.
  *
  * @category models
  * @since 0.1.0
@@ -171,10 +174,11 @@ export interface RoomNeeded extends OfRequest {
 }
 
 /**
- * A request ends before it has a lease: it is interrupted; or its scope has closed; or it fails with LimitExceeded, since it is larger than
- * a limit of its pool, of its budget or of the device (`"limitExceeded"`), as it is made or since the limit is lower now; or it fails
- * (`"failed"`), since a handler that it asked has failed, or since it may not use any more what it was given in the wait queue: the device is lost, or
- * its pool has closed.
+ * A request ends before it has a lease.
+ *
+ * `"interrupted"`: its fiber was interrupted. `"scopeClosed"`: its scope closed.
+ * `"limitExceeded"`: it is larger than a limit of its pool, its budget or the device, perhaps since the limit was lowered. `"failed"`: a
+ * handler that it asked failed, or the device was lost or its pool closed after it was served in the wait queue.
  *
  * @category models
  * @since 0.1.0
@@ -185,8 +189,8 @@ export interface GaveUp extends OfRequest {
 }
 
 /**
- * A request begins to wait in the wait queue. It is told again of one that was let try when memory came back, and found that others had taken that,
- * and of one that goes to the head of its line, since others wait for the memory that it has.
+ * A request begins to wait in the wait queue. The event comes again when the request tried after memory came back, and found it taken by
+ * others; and when the request moves to the head of its queue, since others wait for memory of its job.
  *
  * @category models
  * @since 0.1.0
@@ -196,7 +200,7 @@ export interface Waiting extends OfRequest {
 }
 
 /**
- * A request has left the line: served, or without anything.
+ * A request has left the wait queue, served or not.
  *
  * @category models
  * @since 0.1.0
@@ -218,8 +222,8 @@ export interface Reserved extends OfRequest {
 }
 
 /**
- * The effect of a `reserve` has ended, or its pool has closed: what it had reserved and did not use is free again. Or that of an
- * `exclusively`, of 0 bytes, which tells nothing as it begins.
+ * The effect of a `reserve` has ended, or its pool has closed: the reserved bytes that it did not use are free again. Or the effect of an
+ * `exclusively` has ended: its size is 0 bytes, and no event marks its begin.
  *
  * @category models
  * @since 0.1.0
@@ -236,13 +240,13 @@ export interface ReservationEnded extends OfRequest {
  */
 export interface HandlersAsked extends OfRequest {
   readonly _tag: "HandlersAsked"
-  /** Whether one of them said that it had: not where one failed, or the request was interrupted meanwhile. */
+  /** Whether one of them answered that it had; false if one failed, or the request was interrupted meanwhile. */
   readonly freed: boolean
 }
 
 /**
- * A request fails with OutOfMemory, after everything was tried. {@link GaveUp} tells of one that is larger than a limit, for which nothing
- * is tried.
+ * A request fails with OutOfMemory, after every step was tried. For one that is larger than a limit, for which no step is tried, the
+ * event is {@link GaveUp}.
  *
  * @category models
  * @since 0.1.0
@@ -251,7 +255,7 @@ export interface RanOut extends OfRequest {
   readonly _tag: "RanOut"
   /** What was tried, in order. */
   readonly stepsTried: ReadonlyArray<string>
-  /** How much of the memory is leased and held now. */
+  /** The bytes that active leases asked for, and those held, now. */
   readonly activeBytes: number
   readonly heldBytes: number
 }
@@ -273,24 +277,24 @@ export interface LimitChanged extends Happened {
 }
 
 /**
- * The program asks that held blocks are freed; a lower limit and an end of holding ask so too. Those that are follow as `Freed`, with
- * the reason `"trimmed"`.
+ * The program asks the pool to free held blocks; so do a lower limit and `stopHolding`. The blocks that go follow as `Freed`, with the
+ * reason `"trimmed"`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface TrimAsked extends Happened {
   readonly _tag: "TrimAsked"
-  /** Until so many bytes are managed. */
+  /** The pool frees held blocks until at most so many bytes are managed. */
   readonly to: number
-  /** Whether all that is held goes, however much is managed. */
+  /** Whether all held blocks go, however much is managed. */
   readonly all: boolean
   /** The queue whose blocks are meant, if not all are. */
   readonly queue: string | undefined
 }
 
 /**
- * The program asks that no blocks are held from now on, or that they are held again.
+ * The program asks the pool to keep no blocks from now on, or to keep them again.
  *
  * @category models
  * @since 0.1.0
@@ -301,7 +305,7 @@ export interface HoldingChanged extends Happened {
 }
 
 /**
- * Steps of the idle clock have ended: what is held has been idle for so many more. Blocks that have been idle for too long follow as
+ * Steps of the idle clock have ended: held blocks have been idle for so many steps more. Those that were idle for too long follow as
  * `Freed`. The clock runs while blocks are held that it may free.
  *
  * @category models
@@ -313,7 +317,7 @@ export interface IdleStep extends Happened {
 }
 
 /**
- * The device of the memory is lost. What ends by that follows.
+ * The device of the memory is lost. The events of what that ends follow.
  *
  * @category models
  * @since 0.1.0
@@ -323,16 +327,16 @@ export interface Lost extends Happened {
 }
 
 /**
- * The memory closes, or one of several pools on it does. What ends by that follows.
+ * The memory closes, or one of several pools on it does. The events of what that ends follow.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Closing extends Happened {
   readonly _tag: "Closing"
-  /** The service of the pool, if others go on. */
+  /** The service of the pool, if only that closes. */
   readonly pool: string | undefined
-  /** The number of that pool's own limit. */
+  /** The number of that pool's limit, as in its requests' `budgetNumber`. */
   readonly budgetNumber: number | undefined
 }
 

@@ -50,8 +50,8 @@ export const ExhaustedOptions = Schema.Struct({
   /** `"fail"` (the default of a pool), or `"wait"`: first come, first served; interruptible; without polling. */
   onExhausted: LayerOptions.oneOf(["fail", "wait"]),
   /**
-   * How long a request waits at most, for handlers and in the wait queue, before it fails with OutOfMemory, evidence and all.
-   * Without it: for ever. A request or a budget that says it waits; a pool says it for those of its requests that wait.
+   * How long a request waits at most, for handlers and in the wait queue, before it fails with OutOfMemory. Without it: for
+   * ever. Set on a request or a budget it implies `"wait"`; set on a pool it bounds those of its requests that wait.
    */
   waitAtMost: LayerOptions.duration(0)
 })
@@ -161,8 +161,8 @@ export const MemoryOptions = Schema.Struct({
   ),
   /**
    * The most held bytes. Above it held blocks are freed, the longest held first. `Infinity` keeps all. Default: where the
-   * size policy borrows, a miss frees smaller held blocks of its family while more than 1.9 times is managed of what leases
-   * have asked for at one time; where it does not, no limit.
+   * size policy borrows, a miss frees smaller held blocks of its family while the pool manages more than 1.9 times the most
+   * bytes that leases have asked for at one time; where it does not, no limit.
    */
   maxHeldBytes: MemoryLimit.amount,
   /**
@@ -175,15 +175,15 @@ export const MemoryOptions = Schema.Struct({
   /** The steps in which idle memory is freed, from 1 to 1000. Default 4. */
   idleSteps: LayerOptions.count(1, mostIdleSteps),
   /**
-   * How often later requests that fit may bypass a waiting one that does not; a release looks at the first 64 in
-   * line. Default 16; 0 serves strictly in order.
+   * How often later requests that fit may bypass a waiting one that does not; a release looks at the first 64 of the
+   * wait queue. Default 16; 0 serves strictly in order.
    */
   maxBypasses: LayerOptions.count(0),
   /**
-   * How long requests wait for each other, with no memory coming back to their lines, until some fail with OutOfMemory: as few as let
-   * the others go on, those of the jobs that took their first leases last. The error's `deadlock` names them. They fail between one and
-   * two such times after they began to wait, and after that fewer jobs have memory at a time. A program in which one fiber gives back what
-   * another one holds while that waits may need longer. Default 100 milliseconds; `Infinity` for never.
+   * How long requests are in a deadlock, with no memory coming back to their wait queues, until some fail with OutOfMemory: as few as let
+   * the others be served, those of the jobs that took their first leases last. The error's `deadlock` names them. They fail between one
+   * and two such times after they began to wait, and after that fewer jobs may have memory at a time. A program in which one fiber
+   * releases a lease of another, waiting one may need a longer time. Default 100 milliseconds; `Infinity` for never.
    */
   deadlockTimeout: LayerOptions.duration(1),
   /** What errors call it; for a pool also the label of leases without one of their own. */
@@ -235,7 +235,7 @@ export const BlockOptions = Schema.Struct({
 })
 
 /**
- * How a pool behaves that shares a `DeviceMemory` with others: what concerns the blocks themselves, the memory says.
+ * The options of a pool that shares a `DeviceMemory` with others. Those that concern blocks are options of the memory.
  *
  * @category models
  * @since 0.1.0
@@ -265,11 +265,11 @@ export const SharedBlockOptions = Schema.Struct({
  * @since 0.1.0
  */
 export interface MemorySettings {
-  /** What errors call it: the pool, or the memory that several pools share. */
+  /** What errors call its owner: a pool, or the memory that several pools share. */
   readonly kind: "pool" | "memory"
   readonly maxBytes: number
   readonly maxHeldBytes: number
-  /** What is known of the program, where held memory has no limit of its own; `undefined` where all of it is kept. */
+  /** What is known of the program's sizes, where `maxHeldBytes` is not set; else `undefined`. */
   readonly outgrown: OutgrownOptions | undefined
   readonly eviction: EvictionPolicy.EvictionPolicy | undefined
   readonly reuse: ReusePolicy.ReusePolicy | undefined
@@ -339,11 +339,11 @@ const oneOf = (
       `Pass ${allowed.map((a) => `"${a}"`).join(" or ")}.`
     )
 
-/** Of an option that was checked, in milliseconds. */
+/** A checked duration option in milliseconds. */
 const millisOf = (value: Duration.Input | undefined, absent: number): number =>
   value === undefined ? absent : Duration.toMillis(Duration.fromInputUnsafe(value))
 
-/** In milliseconds. */
+/** A duration in milliseconds, or the error. */
 const millis = (where: string, name: string, value: Duration.Input | undefined, absent: number): number | GpuError => {
   const duration = value === undefined ? undefined : Delay.parse(value)
   if (value === undefined || duration !== undefined) return millisOf(duration, absent)

@@ -80,7 +80,7 @@ export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
 
 /**
  * The counters of several pools, added up; all 0 of none. Peaks are added, too, though the pools may have had theirs at different
- * times: the sum is the most that there can have been.
+ * times: the sum is an upper bound.
  *
  * **Example** (Two pools together)
  *
@@ -160,7 +160,7 @@ export const format = (
 }
 
 /**
- * The counters of a pool as they are now: a copy without what else has them.
+ * A copy of the counters alone, as they are now.
  *
  * @category getters
  * @since 0.1.0
@@ -202,6 +202,6 @@ export interface QueueStats {
   readonly heldBytes: number
   /** Leases of held blocks by programs on the queue. */
   readonly leases: number
-  /** Of them those of blocks that another queue may still use, so that the first command waits for it on the device. */
+  /** Of these, leases of a block that another queue may still use: the first command on it waits for that queue, on the device. */
   readonly waits: number
 }

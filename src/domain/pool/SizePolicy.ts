@@ -118,8 +118,8 @@ const borrowOf = (operation: string, { borrow = 0 }: BorrowOptions = {}): number
     )
 
 /**
- * A policy carries what is wrong with it, as kernels do: it is a constant in the options of a pool, and the pool has the
- * channel for errors.
+ * A policy carries its own error, as kernels do: it is a constant in the options of a pool, and the pool's layer has an
+ * error channel.
  */
 const defined = (operation: string, define: (operation: string) => SizePolicy | GpuError): SizePolicy => {
   const policy = attempt(() => define(operation))
@@ -299,7 +299,7 @@ export const borrowLimit = (policy: SizePolicy, blockSize: number): number => {
 }
 
 /**
- * What is wrong with a policy: programs without a type checker pass anything.
+ * What is wrong with a policy that a program passes.
  *
  * @category functions
  * @since 0.1.0

@@ -29,11 +29,11 @@ import { releasedError } from "./ReleasedLease.ts"
 export interface Leasable {
   /** What errors call it. */
   label: string | undefined
-  /** False once its memory may not exist: no pool leases it again. */
+  /** False when its memory may not exist: no pool leases it again. */
   recyclable: boolean
   /** What frees it, for memory of a pool. */
   pooledBy: Giver | undefined
-  /** The memory that commands take as one with it. */
+  /** Its whole allocation, by which commands know whether they use the same memory. */
   readonly wholeMemory: MemorySpan
 }
 
@@ -59,14 +59,14 @@ export interface Giver {
 export type Block<V extends Leasable = Leasable> = PoolBlock<V, Family>
 
 /**
- * Who granted a lease, and takes its block back.
+ * What granted a lease, and takes its block back: a memory.
  *
  * @category models
  * @since 0.1.0
  */
 export interface LeaseOwner {
   readonly deviceInfo: DeviceInfo
-  /** What its machine is given. */
+  /** The inputs of its machine. */
   readonly inputs: Pick<PoolInputs, "scopeClosed" | "serve">
   /** Ends a live lease. */
   readonly endUnsafe: (lease: Lease, why: Released["why"]) => void
@@ -139,7 +139,7 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
   declare attached: Attachments | undefined
   /** The budgets and the reservation that it is charged to. */
   declare account: LeaseCharge | undefined
-  /** The number of leases that its pool had granted with this one. @internal */
+  /** How many leases its memory had granted before it. @internal */
   declare readonly sequence: number
 
   /** @internal */

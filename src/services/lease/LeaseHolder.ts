@@ -1,5 +1,5 @@
 /**
- * Values with leases in them, so that the leases can move with the value from scope to scope.
+ * Values that contain leases, so that the leases can move with the value from scope to scope.
  *
  * @since 0.1.0
  */
@@ -97,7 +97,7 @@ export const leasesOf = (holders: Iterable<LeaseHolder>): ReadonlySet<Lease> => 
   return found
 }
 
-/** Elements that are visited in one task of the event loop: about a millisecond's work. */
+/** How many elements are visited before the fiber yields: about a millisecond's work. */
 const perTurn = 65_536
 
 /**
@@ -130,7 +130,7 @@ class Walk {
     this.#list = [value]
   }
 
-  /** Looks at so many elements; whether that was all of them. */
+  /** Visits so many elements. Returns whether those were all. */
   advance(elements: number): boolean {
     for (let left = elements; left > 0; left--) {
       if (this.#at < this.#list.length) this.#add(this.#list[this.#at++])
@@ -157,10 +157,10 @@ class Walk {
 }
 
 /**
- * Runs an effect in a scope of its own and moves the leases that its result holds to the caller's scope; everything
- * else that it acquired is given back at once. Results are searched through tuples, arrays and records for
- * `LeaseHolder`s; leases that the inner scope does not own stay where they are. Into a closed scope they are released,
- * and the answer is Released.
+ * Runs an effect in a scope of its own and moves the leases in its result to the caller's scope; everything else that
+ * it acquired is released at once. Leases are found in `LeaseHolder`s, and in tuples, arrays and records of these; leases
+ * that the inner scope does not own stay where they are. If the caller's scope has closed, the leases are released and it
+ * fails with Released.
  *
  * **Example** (Keeping the result, dropping the intermediates)
  *

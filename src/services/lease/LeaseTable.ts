@@ -29,14 +29,14 @@ export class LeaseList implements OwningList, RequestOwner {
   scope: Scope.Scope | undefined = undefined
   fiberId = 0
   closed = false
-  /** Whether anything may look at it after the step in which it got it: then its scope is its only one. */
+  /** Whether something may refer to it after the step that got it: then it is not reused for another scope. */
   isKept = false
-  /** The lease that came last, chained to the others through `previousInList`. */
+  /** The lease that was granted last, chained to the others through `previousInList`. */
   last: Lease | undefined = undefined
-  /** The request that last began to wait for a lease of it, chained to the others through `previousOfOwner`. */
+  /** The request for one of its leases that began to wait last, chained to the others through `previousOfOwner`. */
   #lastAwaiting: Request | undefined = undefined
   readonly #table: LeaseTable
-  /** The state of a scope that has nothing else to end. */
+  /** The state of a scope whose only finalizer is this list's. */
   #state: Scope.State.Open
 
   constructor(table: LeaseTable) {
@@ -46,13 +46,13 @@ export class LeaseList implements OwningList, RequestOwner {
   }
 
   /**
-   * From this step on it has the leases of a scope, and ends with it; it is closed when the scope is. It writes the scope's
-   * state itself, since `Scope.addFinalizerExit` takes steps of its own, between which others run.
+   * Begins to own the leases of a scope, and to end with it; it is closed if the scope is. It writes the scope's state itself, since
+   * `Scope.addFinalizerExit` takes several steps, between which other fibers run.
    */
   open(scope: Scope.Scope, fiberId: number): void {
     this.scope = scope
     this.fiberId = fiberId
-    // One with other finalizers gets a scope among them.
+    // A scope with other finalizers gets a child scope.
     const own = scope.state._tag === "Empty" ? scope : Scope.forkUnsafe(scope)
     this.closed = own.state._tag === "Closed"
     if (!this.closed) own.state = this.#state
@@ -92,11 +92,11 @@ export class LeaseList implements OwningList, RequestOwner {
     this.#table.forget(this)
     const queues = this.#endAwaiting()
     this.endAll("scopeClosed")
-    // A request that left its queue may be busy with handlers: it serves the queue only when it is done.
+    // Served here, since a request that left its queue may be busy with handlers, and serves the queue only when it ends.
     for (const queue of queues) this.owner.inputs.serve(queue)
     if (!this.isKept) {
       this.scope = undefined
-      // Where its scope had more to end, this is no longer the state of one that has not.
+      // If other finalizers were added to the scope, the state has them too.
       if (this.#state.finalizers !== undefined) this.#state = this.#onlyFinalizer()
       this.#table.spare = this
     }
@@ -128,7 +128,7 @@ export class LeaseList implements OwningList, RequestOwner {
     return queues
   }
 
-  /** Ends the leases that `isMeant`, the last one first. */
+  /** Ends the leases for which `isMeant` holds, the last one first. */
   endAll(why: Released["why"], isMeant: (lease: Lease) => boolean = always): void {
     for (let lease = this.last; lease !== undefined;) {
       const { previousInList: previous } = lease
@@ -143,7 +143,7 @@ const always = (): boolean => true
 
 type Evidence = Pick<OutOfMemory, "holderGroups" | "holders">
 
-/** What an out-of-memory error lists. */
+/** How many holders and groups an out-of-memory error lists. */
 const mostHolders = 3
 const mostGroups = 5
 
@@ -155,21 +155,21 @@ const mostGroups = 5
  */
 export class LeaseTable {
   readonly owner: LeaseOwner
-  /** The live leases that are lent to functions. */
+  /** The live leases of `use`. */
   readonly loans: LeaseList
-  /** Counts the leases granted so far, from which ages are told. Memories that may wait for each other share it. */
+  /** Counts the leases granted so far, for their ages. Memories under one limit share it. */
   order = { granted: 0 }
   /** The list used last: a program mostly stays in one scope for a while. */
   #recentList: LeaseList | undefined = undefined
   /**
-   * A list whose scope has closed, for the next scope: a short scope makes no list, no finalizer and no state. Nothing of a scope
-   * that has ended points to them either. V8 takes some of Effect's objects for long-lived at times, and each of those keeps
-   * alive what it points to until the whole heap is collected.
+   * A list whose scope has closed, for the next scope, so that a short scope makes no list, no finalizer and no state. No object of
+   * the closed scope refers to it: V8 at times puts some of Effect's objects in the old generation, where each keeps alive what it
+   * refers to until the next major collection.
    */
   spare: LeaseList | undefined = undefined
   /** The other lists, by scope. */
   readonly #lists = new Map<LeaseList["scope"], LeaseList>()
-  /** What was found last, of all leases and of those of a budget. */
+  /** The evidence computed last, for all leases and for each budget. */
   readonly #evidence = new WeakMap<
     object,
     { readonly granted: number; readonly gone: number; readonly evidence: Evidence }
@@ -196,7 +196,7 @@ export class LeaseTable {
     return lease
   }
 
-  /** Ends all leases, or those that `isMeant`. */
+  /** Ends all leases, or those for which `isMeant` holds. */
   endAll(why: Released["why"], isMeant?: (lease: Lease) => boolean): void {
     for (const list of this.#openLists()) list.endAll(why, isMeant)
   }
@@ -222,8 +222,8 @@ export class LeaseTable {
   }
 
   /**
-   * The same as an out-of-memory error has them. They are looked for again only when leases have come or gone since, and `gone`
-   * counts those that went: a program that tries again and again does not look at all its leases each time.
+   * The holders and groups of an out-of-memory error. They are computed again only if leases were granted or ended since (`gone` counts
+   * the ended ones), so that a program that tries again and again does not visit all its leases each time.
    */
   evidence(gone: number, budget?: ChargedBudget): Evidence {
     const { granted } = this.order
@@ -250,8 +250,8 @@ export class LeaseTable {
   }
 
   /**
-   * The list of a scope, which is closed when the scope is. Another scope may get it then, unless it `isKept` longer than for this
-   * step.
+   * The list of a scope; it is closed if the scope is. After the scope has closed, the list may be reused for another one, unless
+   * `isKept`: pass false only if nothing refers to it after this step.
    */
   listOf(scope: Scope.Scope, fiberId: number, isKept = true): LeaseList {
     // A scope without finalizers has no list.

@@ -1,6 +1,6 @@
 /**
- * The source of a pool's memory: one for buffers, one for images. The pool knows bytes, blocks and leases; a source
- * knows what a request asks for, and the driver.
+ * The source of a pool's memory: one for each kind, as buffers and images. The pool knows bytes, blocks and leases; a
+ * source knows the kind of memory and the driver.
  *
  * @since 0.1.0
  */
@@ -13,8 +13,8 @@ import type { Family, RequestSource } from "../../domain/pool/machine/Request.ts
 import type { Block, Giver, Leasable, Lease } from "./Lease.ts"
 
 /**
- * A pool's side of a kind of memory. `W` is the rest of a request besides its bytes, `V` the driver's memory, and `L`
- * the lease on it. Its members are methods, so that the pool can treat every source alike: it passes to a source only
+ * What a pool needs from a kind of memory. `W` is what a request says besides its bytes, `V` the driver's memory, and `L`
+ * the lease on it. Its members are methods, so that the pool can treat every source alike: a pool passes to a source only
  * values of that source.
  *
  * @category models
@@ -26,11 +26,11 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   readonly service: string
   /** The bytes above which the device can never serve a request. */
   readonly largest: number
-  /** Its pool has closed. */
+  /** Whether its pool has closed. */
   closed: boolean
   /** Done when its pool has closed or the device is lost. */
   readonly over: Deferred.Deferred<void>
-  /** Which one it is of those that a memory has had: their families differ by it. */
+  /** Its number among the sources of a memory, by which their families differ. */
   index: number
   /** Driver calls under way. */
   readonly inFlight: Set<Fiber.Fiber<V, GpuError>>

@@ -1,11 +1,11 @@
 /**
- * What operations answer on a lease that was released.
+ * The error of operations on a lease that has ended.
  *
  * @internal
  */
 import { type GpuError, make, Released } from "../../domain/GpuError.ts"
 
-/** A lease, as far as the error names it. */
+/** The facts of a lease that the error names. */
 interface Ended extends Pick<Released, "label" | "size" | "what"> {
   readonly ended?: Released["why"] | undefined
 }

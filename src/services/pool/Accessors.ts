@@ -79,8 +79,8 @@ export interface OfPool<I, P> extends OfMemory<I> {
   }
   readonly reserve: {
     /**
-     * Waits until `bytes` (or "64 MiB", or "25%") are free, sets them aside for an effect, and then runs it. As long as
-     * its requests together stay within these bytes, they go past every wait queue and never wait. Bytes that its leases give
+     * Waits until `bytes` (or "64 MiB", or "25%") are free, reserves them for an effect, and then runs it. As long as
+     * its requests together stay within these bytes, they skip every wait queue and never wait. Bytes that its leases give
      * back are reserved for it again, until the effect ends. Leases that outlive it stay.
      */
     (

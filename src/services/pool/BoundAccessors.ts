@@ -53,7 +53,7 @@ export const exclusively = <I, P>(service: Service<I, PoolControls<P>>): OfPool<
 export const budget = <I, P>(service: Service<I, PoolControls<P>>): OfPool<I, P>["budget"] => (limit, options) =>
   service.use((pool) => pool.budget(limit, options))
 
-/** Runs an effect with a pool in its context that is within the one there. */
+/** Runs an effect with an inner pool in its context, in place of the one there. */
 type Provide<I, P> = <A, E, R>(effect: Effect.Effect<A, E, R>, inner: P, outer: P) => Effect.Effect<A, E, Exclude<R, I>>
 
 const provider = <I, P>(service: Context.Service<I, P>): Provide<I, P> => (effect, inner) =>

@@ -1,5 +1,5 @@
 /**
- * The reservations and the exclusive section within which an effect runs, and what of a call of an allocator is counted already.
+ * The context of an effect that runs within reservations, an exclusive section, or an allocator call of a pool.
  *
  * @internal
  */
@@ -14,8 +14,8 @@ export interface Reservations {
 }
 
 /**
- * In the context of an effect that runs within reservations, the innermost first. Where a pool was asked for one, the
- * effect is given that pool as one that draws from it; the other pools on the memory find it here.
+ * In the context of an effect that runs within reservations, the innermost first. The pool that made a reservation is
+ * provided to the effect as one that draws from it; the other pools on the memory find the reservation here.
  */
 export const CurrentReservations = Context.Reference<Reservations | undefined>("effect-gpu-pool/CurrentReservations", {
   defaultValue: () => undefined
@@ -26,7 +26,7 @@ export const CurrentSection = Context.Reference<Reservation | undefined>("effect
   defaultValue: () => undefined
 })
 
-/** In the context of a pool's call of its allocator: the bytes that the limits of that count already, as pending in the pool. */
+/** In the context of a pool's allocator call: the bytes that the allocator's limits count already, since they are pending in the pool. */
 export const CurrentCounted = Context.Reference<Counted | undefined>("effect-gpu-pool/CurrentCounted", {
   defaultValue: () => undefined
 })

@@ -1,5 +1,5 @@
 /**
- * What a look for deadlocks has seen, so that the next one knows who has waited since, and where nothing came back.
+ * What a look for deadlocks saw, so that the next one knows which requests have waited since, and to which queues nothing came back.
  *
  * @internal
  */
@@ -7,7 +7,7 @@ import type { Queue } from "../../domain/pool/machine/Request.ts"
 import type { Watched } from "./DeadlockView.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 
-/** What was seen of a queue at a look, and which requests had come by then. */
+/** The changes of a queue, and the number of arrivals, at a look. */
 interface Mark {
   readonly changes: number
   readonly arrivals: number
@@ -27,7 +27,7 @@ export class Marks {
     }
   }
 
-  /** Whether nothing has come back to a queue since, and none of its requests is at work. */
+  /** Whether nothing has come back to a queue since, and none of its requests looks for memory by itself. */
   isQuiet(queue: Queue): boolean {
     return this.#marks.get(queue)?.changes === queue.changes() && queue.atWork === 0
   }
@@ -42,7 +42,7 @@ export class Marks {
     return arrival < (this.#marks.get(queue)?.arrivals ?? 0) && this.isQuiet(queue)
   }
 
-  /** Those of now. */
+  /** The marks of now. */
   renewed(): Marks {
     return new Marks(this.#pool)
   }
@@ -51,7 +51,7 @@ export class Marks {
 /** What the last look saw. */
 export interface Seen {
   readonly marks: Marks
-  /** When nothing was found last, and how many looks that would see the same are left out now and the next time. */
+  /** The fingerprint when nothing was found last, how many looks at the same fingerprint may be left out, and how many were. */
   readonly fingerprint: number
   readonly toLeaveOut: number
   readonly leftOut: number

@@ -1,6 +1,6 @@
 /**
- * Looks for deadlocks and ends them: requests of the youngest jobs fail with an OutOfMemory that says so, and the
- * memory of these jobs comes back when their scopes close. `Deadlock` has the rule, `DeadlockView` what it is applied to.
+ * Looks for deadlocks and ends them: requests of the youngest jobs fail with an OutOfMemory that lists the jobs, and the
+ * memory of these jobs comes back when their scopes close. `Deadlock` has the rule, `DeadlockView` makes the view of the state.
  *
  * @internal
  */
@@ -14,10 +14,10 @@ import type { LeaseRequest } from "./LeaseRequest.ts"
 type Stuck = StuckJob<HoldingAtLook, WaitingAtLook>
 type Found = Deadlocks<QueueAtLook, HoldingAtLook, WaitingAtLook>
 
-/** So many jobs are named in an error. */
+/** How many jobs an error names at most. */
 const mostNamed = 8
 
-/** Ends the deadlocks among the requests that may be in one. Whether there were any. */
+/** Ends the deadlocks among the requests for which `mayBe` holds. Returns whether there were any. */
 export const endDeadlocks = (pool: Watched, mayBe: (request: LeaseRequest, queue: Queue) => boolean): boolean => {
   const found = deadlocksIn(pool.peers, mayBe)
   const stuck = found.find()
@@ -32,8 +32,8 @@ const end = (found: Found, stuck: ReadonlyArray<WaitingAtLook>): void => {
   )
   const failed = jobs.filter(({ requests }) => requests.some((request) => victims.includes(request)))
   const errors = victims.map((victim) => [victim, jobsNamedTo(victim, found, stuck, jobs)] as const)
-  // The memory of the failed jobs goes to the others, the oldest first. Requests of jobs without memory would take it, and
-  // then wait for each other too.
+  // The memory of the failed jobs goes to the other jobs of the deadlock, the oldest first. Otherwise requests of jobs without
+  // memory would take it, and then be in a deadlock too.
   for (const job of jobs) {
     if (failed.includes(job)) continue
     for (const { queue: { inputs }, request } of job.requests) inputs.promote(request)
@@ -52,7 +52,7 @@ const jobsNamedTo = (
   const { queue, request } = victim
   const holding = jobs.flatMap(({ requests }) => requests)
   const others = (holding.length > 1 ? holding : stuck).filter((one) => one !== victim)
-  // One that lacks nothing but what it has itself would come to the same end again.
+  // A job that waits only for its own memory would end in the same deadlock again.
   const isAlone = !queue.of.hasRoomFor(request) && found.find((one) => one === victim).length > 0
   return (isAlone ? [victim] : [victim, ...others]).slice(0, mostNamed).map((one) => jobOf(found, one))
 }
@@ -69,7 +69,7 @@ const jobOf = (found: Found, waiting: WaitingAtLook): WaitingJob => {
   }
 }
 
-/** From now on fewer jobs may have memory that the queues of these wait for. */
+/** Limits, from now on, the jobs that may have memory which the queues of these jobs wait for. */
 const limitJobs = (jobs: ReadonlyArray<Stuck>, failed: ReadonlyArray<Stuck>): void => {
   for (const [{ inputs, of }, count] of having<QueueAtLook>(jobs)) {
     if (count < 2) continue

@@ -1,9 +1,10 @@
 /**
- * What a memory, and those under one limit with it, look like to the search for deadlocks: their lines, what may come back to these, and
- * the requests that may have some of it.
+ * The view of a memory, and of those under one limit with it, for the search for deadlocks: their wait queues, what may come back to
+ * these, and the waiting requests.
  *
- * A lease is its scope's, that of the fiber that acquired the first lease of the scope, or that of the fiber that it is lent to. A fiber
- * has the requests of the operations that it waits for, and an operation the memory that it uses (`Operation`).
+ * A lease belongs to its scope and to the fiber that acquired the first lease of that scope; a lease of `use` belongs to the fiber that
+ * runs the function. A request of an operation belongs to the fibers that wait for the operation, which also has the memory that it uses
+ * (`Operation`).
  *
  * @internal
  */
@@ -24,16 +25,16 @@ export interface Watched {
   readonly machine: PoolMachine<Leasable>
   readonly inputs: PoolInputs<Leasable>
   readonly leases: LeaseTable
-  /** Itself and the others whose blocks come out of the same limit: what comes back to one may serve another. */
+  /** Itself and the memories under the same limit: what comes back to one may serve another. */
   readonly peers: ReadonlyArray<Watched>
-  /** Whether its requests are still to hear of what came back. */
+  /** Whether memory came back, and its queue is yet to be served. */
   readonly isPublishing: boolean
 }
 
-/** That of those who wait for the blocks of a memory. */
+/** The queue of the requests that wait for the memory itself. */
 const queueOf = ({ machine }: Watched): WaitQueue => machine.memory.queue
 
-/** Whether what comes back to other memories may serve one of its queue: the driver has no memory, or only limits around both are in the way. */
+/** Whether memory that comes back to other memories may serve its queue: the driver had none, or only limits around both lack room. */
 const waitsForOthers = ({ machine: { memory } }: Watched): boolean => {
   const ownBytes = memory.freeIn(Infinity)
   return memory.queue.isRefused || memory.queue.parked().some(({ drawn, exactSize }) => exactSize - drawn <= ownBytes)
@@ -42,16 +43,16 @@ const waitsForOthers = ({ machine: { memory } }: Watched): boolean => {
 /** A queue at this look. */
 export interface QueueAtLook extends Queue {
   readonly of: WaitQueue
-  /** Those of its memory. */
+  /** The inputs of its memory's machine. */
   readonly inputs: PoolInputs<Leasable>
 }
 
 export interface HoldingAtLook extends Holding<QueueAtLook> {
   readonly lease: Lease | undefined
   readonly isReservation: boolean
-  /** Bytes of the memory that looks. */
+  /** The bytes that come back to the memory that looks. */
   readonly ownBytes: number
-  /** What tells that it has ended; `undefined` for what a waiting request has in its hands. */
+  /** Tells whether it has ended; `undefined` for what a waiting request has drawn or is charged with. */
   readonly kept: Kept | undefined
 }
 
@@ -59,28 +60,28 @@ export interface WaitingAtLook extends Waiting<QueueAtLook> {
   readonly request: LeaseRequest
 }
 
-/** What is looked at. */
+/** What one look covers. */
 interface Look {
   readonly pools: ReadonlyArray<Watched>
   readonly atLook: ReadonlyMap<object, QueueAtLook>
-  /** Those of the memories whose requests what comes back to others may serve. */
+  /** The memories whose requests may be served by what comes back to others. */
   readonly waitingForOthers: ReadonlyArray<Watched>
 }
 
-/** The queues of memories to which the bytes of one come back: its own, and those of others that only limits around both keep waiting. */
+/** The queues to which the bytes of a memory come back: its own, and those of memories that wait for others. */
 const queuesFor = (pool: Watched, { waitingForOthers }: Look): ReadonlyArray<WaitQueue> => [
   queueOf(pool),
   ...waitingForOthers.filter((other) => other !== pool).map(queueOf)
 ]
 
-/** Whether they come back to the memory that looks. */
+/** Whether the bytes of a memory come back to the one that looks. */
 const isForFirst = (pool: Watched | undefined, { pools, waitingForOthers }: Look): boolean =>
   pool === pools[0] || waitingForOthers.includes(pools[0]!)
 
-/** Of those in a wait queue that have nothing so many are looked at, for the error. */
+/** How many waiting requests that have nothing are included, for each queue, for the error. */
 const mostWithoutMemory = 8
 
-/** A lease, as it keeps its job among those that have memory. */
+/** A lease, which keeps its job among those that have memory until it ends. */
 class KeptLease implements Kept {
   readonly #lease: Lease
 
@@ -105,13 +106,13 @@ class KeptReservation implements Kept {
   }
 }
 
-/** Whose memory a lease is. */
+/** The owners of a lease, and the allocation that it uses. */
 const keysOfLease = ({ block, borrowerId, list }: Lease): ReadonlyArray<Key> => {
   const memory = block === undefined ? [] : [block.value.wholeMemory.allocation]
   return list?.scope === undefined ? [borrowerId, ...memory] : [list.fiberId, list.scope, ...memory]
 }
 
-/** Who waits when a request does, and what it is made under. */
+/** The keys of the job that waits with a request, and of the reservations and the section that it is made under. */
 const keysOfRequest = (request: LeaseRequest): ReadonlyArray<Key> => {
   const { fiberIds, scopes, uses } = partyOf(request)
   const keys: Array<Key> = [request, ...fiberIds, ...scopes, ...uses]
@@ -120,7 +121,7 @@ const keysOfRequest = (request: LeaseRequest): ReadonlyArray<Key> => {
   return keys
 }
 
-/** The lines in which requests wait now, and everything that may come back to them. */
+/** The wait queues that are not empty now, with their requests and everything that may come back to them. */
 export const deadlocksIn = (
   pools: ReadonlyArray<Watched>,
   mayBe: (request: LeaseRequest, queue: WaitQueue) => boolean
@@ -143,7 +144,7 @@ export const deadlocksIn = (
   const queues = Array.from(atLook.values())
   const waiting = queues.flatMap((queue) => {
     let without = 0
-    // The requests of a memory are those that its shell made.
+    // Every request of a memory was made by its shell.
     const parked = queue.of.parked() as ReadonlyArray<LeaseRequest>
     return parked.flatMap((request): ReadonlyArray<WaitingAtLook> => {
       if (!mayBe(request, queue.of)) return []
@@ -154,7 +155,7 @@ export const deadlocksIn = (
   return new Deadlocks({ queues, holdings, waiting })
 }
 
-/** Cheap, since very many may wait that have nothing. */
+/** Whether the job of a request may have anything. Cheap, since very many requests without anything may wait. */
 const mayHave = (request: LeaseRequest, keys: ReadonlySet<Key>): boolean => {
   const { charge, from, maker, scope, section } = request
   if (from !== undefined || section !== undefined || charge !== undefined) return true
@@ -170,7 +171,7 @@ const waitingOf = (request: LeaseRequest, queue: QueueAtLook): WaitingAtLook => 
     queue,
     arrival,
     keys: keysOfRequest(request),
-    // A section is asked for with no bytes.
+    // A request for a section is for 0 bytes.
     bytes: Math.max(1, exactSize - drawn),
     mayFail: waitPolicy.waitAtMost === Infinity
   }

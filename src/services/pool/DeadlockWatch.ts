@@ -1,6 +1,6 @@
 /**
- * Looks for deadlocks while requests wait, each time after `deadlockTimeout`. How it looks is loaded when the first of them has waited for
- * that long.
+ * Looks for deadlocks while requests wait, every `deadlockTimeout`. The code of a look is loaded when a request has first waited for that
+ * long.
  *
  * @internal
  */
@@ -34,7 +34,7 @@ export class DeadlockWatch {
     const timer = this.#run(Effect.whileLoop({
       while: () => {
         const goesOn = this.#pool.machine.state.queues.size > 0
-        // In the same step, or a request that begins to wait before the fiber has ended would start no other.
+        // In the same step: otherwise a request that begins to wait before the fiber has ended would start no timer.
         if (!goesOn) this.#timer = undefined
         return goesOn
       },

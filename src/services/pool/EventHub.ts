@@ -1,6 +1,6 @@
 /**
- * Where memories and those who listen to them meet, and what those are told: what the machine decides, and the hits and ends of leases
- * that pass it by. A program in which nobody listens loads nothing else of events.
+ * Connects memories with the subscribers to their events: the decisions of the machine, and the hits and ends of leases, which need no
+ * machine. A program without subscribers loads no other module of events.
  *
  * @since 0.1.0
  */
@@ -19,7 +19,7 @@ import type { LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 
 /**
- * Called what happens to a memory. Each is called in the step of what it tells, before what follows from that, and
+ * Called with the events of a memory. Each method is called synchronously when the event happens, before its consequences, and
  * never throws.
  *
  * @category models
@@ -29,18 +29,18 @@ export interface Publisher extends PoolObserver {
   /** A hit that made no request of its own. */
   hit(request: number, lease: Lease, from: Origin, source: PoolSource, waitPolicy: WaitPolicy): void
   released(lease: Lease, block: Block, why: Released["why"]): void
-  /** What takes the place of the inputs of its machine, for one that hears of them too. */
+  /** For a publisher that records inputs too: what takes the place of the machine, and passes the inputs on. */
   inputsOf?(inputs: PoolInputs<Leasable>): PoolInputs<Leasable>
 }
 
 /**
- * A memory, as those know it that listen.
+ * A memory, as subscribers know it.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ObservedMemory extends Pick<PoolPort, "hasSeveralQueues" | "lost" | "outer"> {
-  /** Tells it from all other memories of the program. */
+  /** Unique among the memories of the program. */
   readonly number: number
   readonly label: string | undefined
   readonly device: string
@@ -48,16 +48,16 @@ export interface ObservedMemory extends Pick<PoolPort, "hasSeveralQueues" | "los
   readonly settings: MemorySettings
   readonly core: PoolCore<Leasable, Family>
   readonly leases: LeaseTable
-  /** Its machine listens while the end of a lease may be of use to those who wait. */
+  /** Its machine, which listens while requests may wait for the end of a lease. */
   readonly machine: { readonly listens: boolean }
   readonly activeBytes: number
   readonly heldBytes: number
-  /** From now on it tells this one, or nobody; of hits and of ends of leases the second one. */
+  /** Sets the publisher that it calls from now on, and the one for hits and ends of leases; `undefined` for none. */
   hear(publisher: Publisher | undefined, ofLeases: Publisher | undefined): void
 }
 
 /**
- * What connects memories with those who listen.
+ * What connects memories with subscribers.
  *
  * @category models
  * @since 0.1.0
@@ -68,18 +68,18 @@ export interface Connecting {
 }
 
 /**
- * Memories on one side, listeners on the other: each new one of either side meets all of the other.
+ * The open memories of a program, and what connects each with the subscribers.
  *
  * @category models
  * @since 0.1.0
  */
 export class EventHub {
-  /** Those that are open. */
+  /** The open memories. */
   readonly memories = new Set<ObservedMemory>()
-  /** Set by the first who listens. */
+  /** Set by the first subscriber. */
   connecting: Connecting | undefined = undefined
 
-  /** Adds a memory. Returns the way to leave. */
+  /** Adds a memory. Returns a function that removes it. */
   join(memory: ObservedMemory): () => void {
     this.memories.add(memory)
     this.connecting?.connect(memory)
@@ -91,7 +91,7 @@ export class EventHub {
 }
 
 /**
- * That of the whole program, unless a part of it has one of its own.
+ * The hub in context: one for the whole program, unless a part of it provides its own.
  *
  * @category functions
  * @since 0.1.0

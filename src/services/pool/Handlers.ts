@@ -48,13 +48,13 @@ export interface Need {
 export type Handler = (need: Need) => Effect.Effect<boolean, GpuError>
 
 /**
- * Handlers of one pool at work for one request.
+ * One run of a pool's handlers, for one request.
  *
  * @category models
  * @since 0.1.0
  */
 export class HandlerRun {
-  /** A fiber that outlives its handler does not count as the handler. */
+  /** True once the handlers have ended: a fiber that outlives them no longer counts as a handler. */
   isOver = false
   readonly pool: object
   readonly outer: HandlerRun | undefined
@@ -66,7 +66,7 @@ export class HandlerRun {
 }
 
 /**
- * Known to what a handler does: asking its pool for memory there neither asks the handlers again nor waits.
+ * In the context of a handler's effect: its requests to the pool neither ask the handlers again nor wait.
  *
  * @internal
  */
@@ -93,10 +93,10 @@ export class Handlers {
   /** The identity of the pool. */
   readonly #pool: object
   readonly #changed: (some: boolean) => void
-  /** How often they freed something. */
+  /** How often the handlers freed something. */
   #freed = 0
 
-  /** `changed` is told when there are some, and when there are none any more. */
+  /** `changed` is called when the first handler is added, and when the last is removed. */
   constructor(pool: object, changed: (some: boolean) => void) {
     this.#pool = pool
     this.#changed = changed
@@ -112,8 +112,8 @@ export class Handlers {
   }
 
   /**
-   * Whether memory may be free now: one handler says so, and `came` agrees. Handlers run for one request at a time.
-   * What they free for one request is a reason for the next ones to search again before they ask.
+   * Whether memory may be free now: a handler says so, and `came` agrees. Handlers run for one request at a time. If they
+   * freed something while this request waited for them, it searches again before it asks them.
    */
   run(need: Need, came: () => boolean): Effect.Effect<boolean, GpuError> {
     return Effect.suspend(() => {
@@ -139,7 +139,7 @@ export class Handlers {
   readonly #askAll = Effect.fnUntraced(
     { self: this },
     function*(need: Need, came: () => boolean): Effect.fn.Return<boolean, GpuError> {
-      // One that is registered meanwhile is asked the next time.
+      // A handler that is registered meanwhile is asked the next time.
       const handlers = Array.from(this.#handlers)
       for (const { handler } of handlers) {
         if ((yield* handler(need)) && came()) {

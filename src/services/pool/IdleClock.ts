@@ -1,5 +1,5 @@
 /**
- * The clock of idle blocks: it tells the machine how many steps have passed, while anything is held that may be freed.
+ * The idle clock: while blocks are held that may be freed, it gives the machine the steps that have passed.
  *
  * @internal
  */
@@ -58,7 +58,7 @@ export class IdleClock {
   readonly #steps: Effect.Effect<void> = Effect.whileLoop({
     while: () => {
       const { goesOn } = this.#schedule
-      // In the same step, or a release that comes before the fiber has ended would start no other.
+      // In the same step: otherwise a release before the fiber has ended would start no timer.
       if (!goesOn) this.#timer = undefined
       return goesOn
     },
@@ -66,7 +66,7 @@ export class IdleClock {
     step: () => {}
   })
 
-  // What comes back in the same task, as all leases of a scope do, has been idle for as long from here on.
+  // Yields first, so that all blocks that come back in the same task, as those of one scope do, are idle from the same time on.
   readonly #decay: Effect.Effect<void> = Effect.andThen(
     Effect.yieldNow,
     Effect.flatMap(Clock.currentTimeMillis, (now) => {

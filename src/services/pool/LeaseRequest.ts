@@ -24,15 +24,15 @@ export interface LeaseAsked extends Asked {
   readonly source: PoolSource
   /** The list that will own the lease. */
   readonly owner: LeaseList
-  /** What its source has to know besides. */
+  /** What its source needs besides the bytes. */
   readonly wanted: unknown
   readonly maker: AnyFiber
-  /** Takes the lease in the step that grants it, when it is one of several that are wanted together. */
+  /** The lease is added to it in the step that grants it, if it is one of several of an `allocateAll`. */
   readonly collect: Array<Lease> | undefined
 }
 
 /**
- * `G` is what it is granted: a lease, or nothing that its fiber gets when it asks for a reservation.
+ * A request of the shell. `G` is what its fiber gets: a lease, or `undefined` if it asks for a reservation.
  *
  * @category models
  * @since 0.1.0
@@ -43,7 +43,7 @@ export class LeaseRequest<G extends Lease | undefined = Lease | undefined> exten
   declare readonly wanted: unknown
   declare readonly maker: AnyFiber
   declare readonly collect: Array<Lease> | undefined
-  /** The handlers in whose work it is made. */
+  /** The run of handlers within which it is made. */
   declare readonly handlerRun: HandlerRun | undefined
   declare granted: G | undefined
 
@@ -56,7 +56,7 @@ export class LeaseRequest<G extends Lease | undefined = Lease | undefined> exten
   }
 
   override get inHandler(): boolean {
-    // The owner of the list is the memory, as its handlers know it.
+    // The owner of the list is the memory, by which its handlers are known.
     return isWithin(this.handlerRun, this.owner.owner)
   }
 
@@ -69,7 +69,7 @@ export class LeaseRequest<G extends Lease | undefined = Lease | undefined> exten
     return granted === undefined ? isOver || state === "failed" : granted.list === undefined
   }
 
-  /** As that of all leases (`DeadlockView`). */
+  /** The same keys as those of its lease (`DeadlockView`). */
   override get memoryKeys(): ReadonlyArray<Key> {
     const { fiberIds } = partyOf(this)
     return this.owner.scope === undefined ? fiberIds : [this.owner.scope, ...fiberIds]

@@ -1,6 +1,6 @@
 /**
- * For whom an operation of the library works, as an upload or a read: the fibers that wait for it. Its requests are theirs where
- * the pool looks for jobs that wait for each other, and so is the memory that it uses.
+ * The fibers for which an operation of the library, as an upload or a read, works: those that wait for it. In the search for deadlocks
+ * its requests are theirs, and so is the memory that it uses.
  *
  * @since 0.1.0
  */
@@ -27,8 +27,8 @@ const none: ReadonlyArray<never> = []
  */
 export interface Operation {
   /**
-   * Whether it runs on a fiber now. Fibers that the program starts meanwhile inherit the context, and may go on when the operation
-   * has ended: they are none of its own.
+   * Whether it runs on a fiber now. Fibers that the program starts meanwhile inherit the context, and may outlive the operation: they
+   * are not its own.
    */
   readonly runsOn: (fiberId: number) => boolean
   /** The fibers that wait for it now. */
@@ -38,7 +38,7 @@ export interface Operation {
 }
 
 /**
- * In the context of what an operation does.
+ * In the context of an operation's effects: the operation.
  *
  * @category functions
  * @since 0.1.0
@@ -53,14 +53,14 @@ const operationOf = ({ context, id }: AnyFiber): Operation | undefined => {
 }
 
 /**
- * Runs what uses some memory for as long as it lasts, whoever has a lease of that.
+ * Runs an effect that uses some memory until it ends, whoever has the lease.
  *
  * @category functions
  * @since 0.1.0
  */
 export const using = <A, E, R>(memory: object, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
-    // A fiber may begin before the operation around it knows that it runs there.
+    // A fiber may start before the operation around it knows that it runs on that fiber.
     const around = fiber.getRef(CurrentOperation)
     const outer = (): Operation | undefined => around?.runsOn(fiber.id) === true ? around : undefined
     return Effect.provideService(effect, CurrentOperation, {
@@ -71,7 +71,7 @@ export const using = <A, E, R>(memory: object, effect: Effect.Effect<A, E, R>): 
   })
 
 /**
- * Who waits when a request does.
+ * The job that waits when a request does.
  *
  * @category models
  * @since 0.1.0
@@ -82,15 +82,15 @@ export interface Party {
   readonly uses: ReadonlyArray<object>
 }
 
-/** A request, as its party knows it. */
+/** The facts of a request from which its party follows. */
 interface Asked {
   readonly maker: AnyFiber
   readonly scope: Scope.Scope | undefined
 }
 
 /**
- * The fiber and the scope of a request; and, of one that belongs to an operation, all who wait for that, and what it
- * uses.
+ * The fiber and the scope of a request; if it belongs to an operation, also all fibers that wait for that, their scopes, and the
+ * memory that it uses.
  *
  * @category functions
  * @since 0.1.0
@@ -100,7 +100,7 @@ export const partyOf = ({ maker, scope }: Asked): Party => {
   if (operationOf(maker) === undefined) return { fiberIds: [maker.id], scopes, uses: none }
   const fibers = new Map([[maker.id, maker]])
   const uses: Array<object> = []
-  // A map goes on to what is added meanwhile.
+  // Iteration of a Map includes what is added meanwhile.
   for (const fiber of fibers.values()) {
     const operation = operationOf(fiber)
     if (operation === undefined) continue

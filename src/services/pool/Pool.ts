@@ -98,7 +98,7 @@ export interface MemoryControls {
  * @since 0.1.0
  */
 export interface PoolControls<P> extends MemoryControls {
-  /** Runs `f` with a pool that has set so many bytes aside for it. See `BufferPool.reserve`. */
+  /** Runs `f` with a pool that has reserved so many bytes for it. See `BufferPool.reserve`. */
   readonly reserve: <A, E, R>(
     bytes: MemoryLimit.ByteAmount,
     f: (pool: P) => Effect.Effect<A, E, R>,
@@ -139,7 +139,7 @@ export const makeMemory = (settings: MemorySettings): Effect.Effect<PoolRuntime,
   })
 
 /**
- * What leases from a memory. With `maxBytes` it is one of several pools that share the memory, and closes with the scope.
+ * The requests of a pool on a memory. With `maxBytes` it is one of several pools that share the memory, and closes with the scope.
  *
  * @internal
  */
@@ -165,7 +165,7 @@ export const openRequests = <W, V extends Leasable, L extends Lease<V>>(
 }
 
 /**
- * Reads what a program says of a pool or a memory, and opens it on the device in context.
+ * Resolves the settings of a pool or a memory for the device in context, and opens it.
  *
  * @internal
  */
@@ -180,7 +180,7 @@ export const openWith = <S extends object, A, E, R>(
   })
 
 /**
- * Opens a pool of one kind on a memory; with `maxBytes` it is one of several on that.
+ * Opens a pool of one kind on a memory; with `maxBytes` it is one of several pools that share it.
  *
  * @internal
  */
@@ -209,7 +209,7 @@ export const openAlone = <F extends typeof PoolOptions.fields, Own extends objec
   }, (settings) => Effect.flatMap(makeMemory(settings), (memory) => open(memory, settings, undefined)))
 
 /**
- * Makes pools of requests: the one around a memory, and those within it.
+ * Makes a pool's service of its requests: for the pool itself, its budgets and its reservations.
  *
  * @internal
  */
@@ -227,7 +227,7 @@ export const memoryControlsOf = (
   isClosed: () => boolean = () => memory.closed
 ): MemoryControls => {
   const { deviceInfo: device } = memory
-  // The memory of a pool that has closed may go on, for others.
+  // The memory of a closed pool may stay open for other pools.
   const whileOpen = <E>(effect: Effect.Effect<void, E>): Effect.Effect<void, E> =>
     Effect.suspend(() => isClosed() && !memory.closed ? Effect.void : effect)
   return {
@@ -275,7 +275,7 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
 ): PoolControls<P> => {
   const { budget, pool: memory, source: { service }, terms } = requests
   const { deviceInfo: device } = memory
-  /** A budget or a reservation says how its requests wait, and what its leases are called. */
+  /** How the requests of a budget or a reservation wait. */
   const termsOf = (operation: string, options: BudgetOptions) => {
     return waitPolicyOf(operation, options, terms.waitPolicy)
   }
@@ -312,7 +312,7 @@ const nestedTooDeep = (operation: string): GpuError =>
     "Make it within an outer one: each request is charged to all budgets around it."
   )
 
-/** What is behind a pool of the program: for the line that shows it, and for what several pools do together. */
+/** The requests behind each pool service: for the line that it prints, and for what several pools do together. */
 const insides = new WeakMap<object, Inside>()
 
 type Inside = Pick<
@@ -320,7 +320,7 @@ type Inside = Pick<
   "budget" | "label" | "pool" | "reserveForAll" | "source" | "terms"
 >
 
-/** By the service. Prototypes, since a reservation, which is a pool too, is made for every job. */
+/** By service. Prototypes keep pools small: each reservation, made for every job, is a pool too. */
 const prototypes = new Map<string, object>()
 
 const prototypeOf = (service: string): object => {
@@ -330,7 +330,7 @@ const prototypeOf = (service: string): object => {
 }
 
 /**
- * A pool that shows itself in one line.
+ * A pool service that prints as one line.
  *
  * @internal
  */
@@ -341,8 +341,8 @@ export const shownAsPool = <P extends object>(requests: Inside, members: P): P =
 }
 
 /**
- * Runs an effect that holds leases of one pool while it asks another one for more. Where both have one memory it begins when
- * that has room for all of it: else such effects could have memory and wait for each other.
+ * Runs an effect that has leases of one pool while it requests memory of another one. If both share one memory, it begins when
+ * that has room for all bytes together: otherwise such effects could deadlock.
  *
  * @internal
  */
@@ -395,7 +395,7 @@ const poolLine = ({ budget, label, pool: memory, source, terms: { from } }: Insi
 const maxBytesOf = ({ core }: PoolRuntime, budget: Budget | undefined): number =>
   budget === undefined ? core.maxBytes : budget.limit
 
-/** What is no whole number asks for none. */
+/** A whole number: fractions are dropped, and anything below 0 or NaN is 0. */
 const countOf = (count: number): number => Math.max(0, Math.floor(count) || 0)
 
 const requiredBytes = (

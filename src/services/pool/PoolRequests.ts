@@ -1,6 +1,6 @@
 /**
- * The requests of a pool: it serves a hit in one step, and gives the others to the machine. A budget has
- * requests of its own on the memory of its pool, and so has a reservation.
+ * Makes the requests of a pool: serves a hit in one step, and gives the others to the machine. Each budget and each reservation has an
+ * instance of its own, on the memory of its pool.
  *
  * @internal
  */
@@ -26,7 +26,7 @@ import { LeaseRequest } from "./LeaseRequest.ts"
 import { type AnyFiber, RequestMaker, type Terms, type Want } from "./RequestMaker.ts"
 import { endingOf, retryAll, run } from "./RequestRun.ts"
 
-/** Leases that a program gets all together or not at all. */
+/** Leases that a program gets all or none of. */
 interface WantedTogether<W, L> {
   /** The list that will own them. */
   readonly list: LeaseList
@@ -34,12 +34,12 @@ interface WantedTogether<W, L> {
   readonly wants: ReadonlyArray<Want<W>>
   readonly label: string | undefined
   readonly options: RequestOptions | undefined
-  /** Has each lease from the step on that grants it. */
+  /** Each lease is added in the step that grants it. */
   readonly granted: Array<L>
 }
 
 export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends RequestMaker<W, V, L> {
-  /** The same requests under other terms: those of a budget, or of a reservation. */
+  /** Requests of the same pool under other terms: those of a budget or of a reservation. */
   under(terms: Partial<Terms>, budget: Budget | undefined = this.budget): PoolRequests<W, V, L> {
     return new PoolRequests(this.pool, this.source, { ...this.terms, ...terms }, budget)
   }
@@ -82,7 +82,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     const problem = this.problem(fiber, size, wanted, label, options)
     if (problem !== undefined) return problem
     const loan = new Loan(this, use, label)
-    // The block is taken inside, after the finalizer is on the fiber's stack, so no interruption can lose it.
+    // The loan takes the block after the finalizer is on the fiber's stack, so no interruption can lose it.
     return Effect.onExitPrimitive(loan, (exit) => {
       this.#endLoan(loan, exit)
       return undefined
@@ -120,8 +120,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
   }
 
   /**
-   * Runs an effect as soon as so many bytes are reserved for all pools on the memory. A reservation around it gives them, and is
-   * charged to one of these budgets or to none; the limits of the pools hold besides.
+   * Runs an effect as soon as so many bytes are reserved, for requests to all pools on the memory. A reservation around it provides
+   * them first; it is charged to one of these budgets or to none. The limits of the pools hold besides.
    */
   reserveForAll<A, E, R>(
     operation: string,
@@ -154,12 +154,12 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     })
   }
 
-  /** Runs an effect when no other exclusive section of the memory runs, if requests wait at all. */
+  /** Runs an effect when no other exclusive section of the memory runs. Where requests do not wait, runs it at once. */
   exclusively<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R> {
     if (this.terms.waitPolicy.onExhausted === "fail") return effect
     return Effect.withFiber((fiber) => {
       const isCovered = this.fromOf(fiber)?.isOpen === true || this.sectionOf(fiber) !== undefined
-      // A handler works for a request, maybe one of the section that runs.
+      // A handler may work for a request of the running section.
       if (isCovered || isWithin(fiber.getRef(InHandler), this.pool)) return effect
       const asks = this.reservationOf(this.source, fiber, {}, fiber.getRef(CurrentSection))
       const { sections } = this.pool.machine
@@ -219,7 +219,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     return unavailable({ source: this.source, operation, size, label }, "scopeClosed")
   }
 
-  /** The whole of a hit, in one step: nothing but the lease is made. Pools that clear and budgets go the longer way. */
+  /** A whole hit, in one step, which makes only the lease. Pools that clear, and budgets, need a request object. */
   #hit(
     list: LeaseList,
     size: number,
@@ -246,7 +246,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     events.hit(nextNumber(), lease, isOwn ? "held" : "borrowed", this.source, waitPolicy)
   }
 
-  /** What a hit would have done if nothing had fitted, which matters to nobody but those who listen. */
+  /** The wait policy of a hit, which only subscribers need. */
   #told(options: RequestOptions): WaitPolicy {
     const { waitPolicy: without } = this.terms
     if (options.onExhausted === undefined && options.waitAtMost === undefined) return without
@@ -294,7 +294,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     return this.areHeld(wants) ? this.#hitAll(together) : this.#reserveAll(together, bytes)
   }
 
-  /** The whole of several hits, in one step. */
+  /** Several hits, in one step. */
   #hitAll(
     { fiber, granted, label, list, options, wants }: WantedTogether<W, L>
   ): Effect.Effect<ReadonlyArray<L>, GpuError> {
@@ -310,7 +310,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     return Exit.succeed(granted)
   }
 
-  /** The bytes of all are reserved before the first is acquired. */
+  /** Reserves the bytes of all leases before it acquires the first. */
   #reserveAll(
     { fiber, granted, label, list, options, wants }: WantedTogether<W, L>,
     bytes: number
@@ -339,7 +339,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     )
   }
 
-  /** Where the driver has no memory for one of them, all leases end before the request waits. */
+  /** Acquires all leases. If the driver has no memory for one of them, ends the others before the request waits. */
   readonly #untilAll = Effect.fnUntraced(
     { self: this },
     function*(
@@ -357,7 +357,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
         const giveUp = (error: GpuError): Effect.Effect<GpuError> =>
           Effect.sync(() => {
             given = granted.filter(({ block }) => block !== undefined).length
-            // Two that try in turn would wake each other for ever with what each gives back.
+            // Two such requests would otherwise wake each other for ever, each with the leases that it ends.
             pool.inputs.retracting(() => this.#endAll(granted, list))
             return error
           })
@@ -370,19 +370,19 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
         ) {
           return yield* error
         }
-        // Memory that others gave back meanwhile may be enough.
+        // Other fibers released memory meanwhile, which may be enough.
         if (core.releases - given > before || pool.outer.epoch !== elsewhere) continue
         yield* retryAll(pool, request, state.epoch)
       }
     }
   )
 
-  /** Those that were not transferred meanwhile. */
+  /** Ends the leases that were not transferred meanwhile. */
   #endAll(leases: Array<L>, list: LeaseList): void {
     for (const lease of leases.splice(0)) if (lease.list === list) this.pool.endUnsafe(lease, "released")
   }
 
-  /** Where a hit could not be looked for, most requests are hits all the same, which need nothing else. */
+  /** Leases by the machine. If `#hit` did not look, a held block mostly fits all the same, and `askOnce` is enough. */
   #lease(request: LeaseRequest<L>): Effect.Effect<L, GpuError> {
     const { pool, pool: { inputs } } = this
     if (!this.mayHit && inputs.askOnce(request)) return request.failure?.() ?? Exit.succeed(request.granted!)
@@ -400,15 +400,15 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     exit: Exit.Exit<unknown, unknown>
   ): void {
     const lease = request === undefined ? hit : request.granted
-    // Unless it was transferred meanwhile.
+    // A lease that was transferred meanwhile stays.
     if (lease !== undefined && lease.list === this.leases.loans) this.pool.endUnsafe(lease, "scopeClosed")
     if (request !== undefined) this.pool.inputs.ended(request, endingOf(exit))
   }
 }
 
 /**
- * A request of `allocate`, as one object: an effect that closes over its arguments is three. Those that a service's accessor makes
- * live for one hit.
+ * The effect of `allocate`, as one object: an effect that closes over its arguments would be three. A service's accessor makes one for
+ * each call.
  */
 class Allocation<W, V extends Leasable, L extends Lease<V>> extends Effectable.Class<L, GpuError, Scope.Scope> {
   declare readonly requests: PoolRequests<W, V, L>

@@ -1,6 +1,6 @@
 /**
- * The shell of a memory's machine, for one pool or for several that share a limit: its leases, its driver and handlers, its timers,
- * and the changes of its limit and its life. It decides nothing.
+ * The shell of a memory's machine, for one pool or for several that share the memory: leases, driver calls, handlers, timers, changes of
+ * the limit, and the end. It decides nothing.
  *
  * @internal
  */
@@ -37,7 +37,7 @@ import type { LeaseRequest } from "./LeaseRequest.ts"
 
 let lastNumber = 0
 
-/** Called without the class, which most programs do not load. */
+/** Works without the class, which most programs do not load. */
 const isShared = (limit: object): limit is SharedLimit => "join" in limit
 
 export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory {
@@ -47,21 +47,21 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   readonly deviceInfo: DeviceInfo
   readonly status: DeviceContext["Service"]["status"]
   readonly machine: PoolMachine<Leasable>
-  /** The machine as its shell gives it what happens: while somebody records, what writes that down and passes it on. */
+  /** Where the shell puts inputs: the machine, or the recorder in front of it. */
   inputs: PoolInputs<Leasable>
   readonly core: PoolCore<Leasable, Family>
   readonly leases: LeaseTable
-  /** What the queues of the device are to it; `undefined` where there can be one alone. */
+  /** Which blocks go to which queue of the device; `undefined` if the device can have only one queue. */
   readonly queues: KnownQueues.Reuse | undefined
-  /** What its pools lease. */
+  /** The sources of its pools. */
   readonly sources = new Set<PoolSource>()
   #sourcesAdded = 0
-  /** Called of hits and ends of leases, while somebody observes them. */
+  /** Called with hits and ends of leases, while someone observes these. */
   leaseEvents: Publisher | undefined = undefined
   #publisher: Publisher | undefined = undefined
-  /** Those of the allocator that its blocks come from. */
+  /** The limits of the allocator that its blocks come from. */
   limits: Around | undefined = undefined
-  /** Whether it has yet to serve its queue with what came back to others. */
+  /** Whether a task is scheduled that serves its queue, since memory came back to another one. */
   isPublishing = false
   readonly #handlers = new Map<Account, Handlers>()
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
@@ -84,7 +84,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     this.device = format(device.info)
     this.status = device.status
     this.#run = run
-    // Those who wait are resumed by the pool's own scheduler: one of theirs may be slow.
+    // The pool's own scheduler resumes waiting fibers: a fiber's own may be slow.
     this.#tasks = scheduler.makeDispatcher()
     this.queues = KnownQueues.of(device.info)?.reuse(reuse)
     this.machine = new PoolMachine(
@@ -128,7 +128,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     this.sources.add(source)
   }
 
-  /** Its blocks come from an allocator with these limits. */
+  /** Joins the limits of the allocator that its blocks come from. */
   join(known: ReadonlyArray<object>): void {
     const shared = known.filter(isShared)
     if (shared.length === 0) return
@@ -166,7 +166,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     lease.list?.remove(lease)
     const { account, attached, block, size } = lease
     if (block === undefined) return
-    // Before another owner can get the block: the attachments that end here may still record commands on it.
+    // Before another owner can get the block: attachments may record commands on it as they end.
     if (attached !== undefined && this.#hasFailed(attached.endAll(why), block)) this.core.releaseFailures++
     lease.block = undefined
     this.leaseEvents?.released(lease, block, why)
@@ -184,7 +184,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
       exit,
       (error) => Effect.logWarning(`A block of the ${what} could not be freed: ${error.message}`)
     )
-    // In the program whose step freed it, which may log otherwise than the one that made the pool.
+    // Logs with the context of the fiber that freed it, which may differ from that of the pool's layer.
     const context = Fiber.getCurrent()?.context
     if (context === undefined) this.#run(told)
     else Effect.runForkWith(context)(told)
@@ -237,7 +237,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     this.#idleClock.start()
   }
 
-  /** Whether anybody waits decides whether a returning block is looked at, here and by the others under one limit. */
+  /** Whether requests wait decides whether the end of a lease is looked at, here and in other memories under one limit. */
   queueing(): void {
     this.listen()
     this.limits?.listen()
@@ -268,7 +268,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     this.#done()
   }
 
-  /** The machine's step goes on, in which others have acted. */
+  /** Publishes that other code has run within a step of the machine, which now continues. */
   #done(some = false): void {
     this.#publisher?.found?.("done", Number(some))
   }
@@ -304,13 +304,13 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     return this.status.error
   }
 
-  /** Itself, and the others that stand under one limit with it. */
+  /** Itself, and the memories under one limit with it. */
   get peers(): ReadonlyArray<Watched> {
     // The members of a limit are memories.
     return [this, ...(this.limits?.others ?? []) as ReadonlyArray<PoolRuntime>]
   }
 
-  /** Waits until the driver has what was freed: or real memory would grow beyond the limit. */
+  /** Waits until the driver has got back what was freed: otherwise real memory would exceed the limit. */
   readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => {
     const frees = this.core.driverFrees
     const reclaims = Array.from(new Set(Array.from(this.sources, ({ reclaim }) => reclaim)))
@@ -318,14 +318,14 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     return Effect.andThen(reclaimed, Effect.sync(() => this.inputs.reclaimed(frees)))
   })
 
-  /** Gives blocks back until no more than `bytes` are managed, or nothing is held. */
+  /** Frees held blocks until no more than `bytes` are managed, or nothing is held. */
   trimTo(bytes: number): Effect.Effect<void, GpuError> {
     return Effect.suspend(() => this.#trim(this.core.trim(bytes), bytes))
   }
 
   readonly freeHeld: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#trim(this.core.evictAll()))
 
-  /** The same for those that one queue of the device used last. */
+  /** The same for the blocks that one queue of the device used last. */
   freeHeldOf(queue: Queue | undefined): Effect.Effect<void, GpuError> {
     const { queues } = this
     if (queues === undefined || queue === undefined) return this.freeHeld
@@ -361,7 +361,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     })
   }
 
-  /** One of several pools closes: its requests, its leases and what is held for it end. */
+  /** One of several pools closes: ends its requests and its leases, and frees its held blocks. */
   closePool(source: PoolSource, limit: Budget): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.inputs.closePool(source, limit)
@@ -381,7 +381,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     this.machine.state.observer?.closed()
     this.#leaveHub()
     this.#watch.stop()
-    // The bytes of a call that the driver cannot stop count until it has ended.
+    // A driver call may not be interruptible: its bytes count under the outer limits until it has ended.
     return Effect.andThen(Fiber.interruptAll(this.#calls()), Effect.sync(() => this.limits?.leave()))
   })
 

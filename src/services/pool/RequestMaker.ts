@@ -36,7 +36,7 @@ export interface Terms {
   readonly collect?: Array<Lease> | undefined
 }
 
-/** More are looked at one by one, after their bytes are reserved. */
+/** How many leases of an `allocateAll` may be hits in one step. For more, their bytes are reserved first. */
 const mostHitTogether = 16
 
 /** One of several leases that a program asks for together. */
@@ -71,14 +71,17 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
     this.largest = source.largest
   }
 
-  /** Whose handlers its requests ask. One of several pools on a memory runs out where its own limit ends, and where the memory does. */
+  /**
+   * The accounts for which handlers are registered. One of several pools on a memory may lack room under its own limit, and in the
+   * memory.
+   */
   get accounts(): ReadonlyArray<Account> {
     const { budget, pool: { machine: { memory } } } = this
     if (budget === undefined) return [memory]
     return budget.owner.kind === "pool" ? [budget, memory] : [budget]
   }
 
-  /** Whether a held block can be leased in one step, by the terms and as the memory is now. */
+  /** Whether a held block can be leased in one step: the terms and the state of the memory allow it. */
   protected get mayHit(): boolean {
     return this.isPlain && this.pool.machine.mayHit
   }
@@ -175,8 +178,8 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
   }
 
   /**
-   * What a fiber's requests draw from: the innermost reservation around it, of the whole memory or of this pool; or of another pool
-   * on the memory, where this one has none.
+   * The reservation that a fiber's requests draw from: the innermost one around it that is of the whole memory or of this pool; or of
+   * another pool on the memory, if these requests have none of their own.
    */
   protected fromOf(fiber: AnyFiber): Reservation | undefined {
     const { pool: { machine: { state } }, terms: { from } } = this
@@ -255,7 +258,7 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
     return this.neverFits(request) ?? request
   }
 
-  /** Whether each of a few requests has a held block of its own, so that no block is taken in vain. */
+  /** Whether there is a held block for each of a few requests, so that none is taken in vain. */
   protected areHeld(wants: ReadonlyArray<Want<W>>): boolean {
     const { pool, source } = this
     if (wants.length === 0 || wants.length > mostHitTogether || !this.mayHit) return false
@@ -263,7 +266,7 @@ export class RequestMaker<W, V extends Leasable, L extends Lease<V>> {
       blockSize: size === 0 ? 0 : source.blockSize(size),
       family: source.family(wanted)
     }))
-    // What one may have of the padding that a limit leaves, all of them together may have.
+    // All of them together may have as much padding as the next request alone.
     const padding = bins.reduce((sum, { blockSize }, index) => sum + blockSize - wants[index]!.size, 0)
     if (source.borrows && padding > pool.core.nextPadding) return false
     return bins.every(({ blockSize, family }, index) => {

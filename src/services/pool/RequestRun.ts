@@ -1,5 +1,5 @@
 /**
- * Does what the machine says for one request, until that is granted or has failed. It decides nothing.
+ * Runs the machine's outputs for one request, until it is granted or has failed. It decides nothing.
  *
  * @internal
  */
@@ -20,17 +20,17 @@ import type { Need } from "./Handlers.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 
-/** What a program does with what its request was granted. */
+/** What a program does with the lease that its request was granted. */
 type Then<G, A, E, R> = (granted: G) => Effect.Effect<A, E, R>
 
-/** Asks for what a request wants, in this step, and goes on when that is granted. At the end the caller calls `machine.ended`. */
+/** Makes a request, in this step, and runs `then` when it is granted. At the end the caller calls `machine.ended`. */
 export const run = <G extends Lease | undefined, A, E, R>(
   pool: PoolRuntime,
   request: LeaseRequest<G>,
   then: Then<G, A, E, R>
 ): Effect.Effect<A, E | GpuError, R> => perform(pool, request, pool.inputs.ask(request), then)
 
-/** The same for a reservation for several leases, after the driver had no memory for one of them, in an epoch. */
+/** The same for a reservation for several leases, after the driver had no memory for one of them in `epoch`. */
 export const retryAll = (pool: PoolRuntime, request: LeaseRequest, epoch: number): Effect.Effect<void, GpuError> =>
   perform(pool, request, pool.inputs.retryAll(request, epoch), () => Exit.void)
 
@@ -42,7 +42,7 @@ const perform = <G extends Lease | undefined, A, E, R>(
 ): Effect.Effect<A, E | GpuError, R> => {
   switch (output) {
     case "Granted":
-      // A source makes leases of one kind, and the pool hands out to its requests what it made for them.
+      // A source makes leases of one kind only.
       return then(request.granted as G)
     case "Failed":
       return refuse(pool, request, failureOf(request))
@@ -85,7 +85,7 @@ const failureOf = (request: LeaseRequest): Effect.Effect<never, GpuError> => req
 
 const refusals: ReadonlySet<GpuError["reason"]["_tag"]> = new Set(["OutOfMemory", "LimitExceeded"])
 
-/** Why a request fails that is in no queue: programs that trace see it where there was no memory, or a limit was too low. */
+/** Fails a request that is in no queue. For lack of memory, or a limit that is too low, traces show a span. */
 export const refuse = (
   pool: PoolRuntime,
   request: LeaseRequest,
@@ -94,8 +94,8 @@ export const refuse = (
   isGpuError(why) && refusals.has(why.reason._tag) ? requestSpan(pool, request, "refused", why) : why
 
 /**
- * A miss asks the driver for a block, whose bytes are pending. The call runs on a fiber of its own: when the requesting fiber is
- * interrupted meanwhile, a valid block is kept as held.
+ * Asks the driver for a block, whose bytes are pending. The call runs on a fiber of its own: if the requesting fiber is interrupted
+ * meanwhile, a valid block is kept as held.
  */
 const askDriver = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> =>
   Effect.withFiber((fiber) => {
@@ -114,7 +114,7 @@ const askDriver = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void
     })
   })
 
-/** The pool's close, or the loss of the device, interrupts the driver calls under way. */
+/** The failure of a driver call. The pool's close, or the loss of the device, interrupts the calls under way. */
 const failureOfCall = (
   pool: PoolRuntime,
   request: LeaseRequest,
@@ -132,7 +132,7 @@ const reasonOf = (cause: Cause.Cause<unknown>): GpuError["reason"]["_tag"] | und
 
 const shortOf = (cause: Cause.Cause<unknown>): string => Cause.hasInterruptsOnly(cause) ? "Interrupted" : "Defect"
 
-/** How a request ends, as the machine has it. */
+/** How a request's fiber ended, for the machine. */
 export const endingOf = (exit: Exit.Exit<unknown, unknown>): Ending =>
   Exit.isSuccess(exit)
     ? succeeded
@@ -140,7 +140,7 @@ export const endingOf = (exit: Exit.Exit<unknown, unknown>): Ending =>
 
 const succeeded: Ending = { isFailure: false, isInterrupted: false, reason: undefined }
 
-/** Waits until the machine resumes the request, for as long as that allows. */
+/** Waits until the machine resumes the request, or its time is over. */
 const wait = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> => {
   const waiting = request.waitPolicy.waitAtMost === Infinity ? untilResumed(request) : waitInTime(pool, request)
   return requestSpan(pool, request, "wait", waiting)
@@ -148,7 +148,7 @@ const wait = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, Gpu
 
 const untilResumed = (request: LeaseRequest): Effect.Effect<void, GpuError> =>
   Effect.callback((resume) => {
-    // The run loop may have yielded since the machine said so.
+    // The run loop may have yielded since the machine returned `Wait`.
     if (request.isWaiting) request.resume = resume
     else resume(request.answer)
   })
@@ -160,7 +160,7 @@ const waitInTime = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<voi
     (waited) => pool.inputs.timedOut(request, waited) === "Failed" ? failureOf(request) : Exit.void
   )
 
-/** Asks the handlers of the account at which a request is. What they take counts as waiting. */
+/** Asks the handlers of the account at which a request is. Their time counts as waiting. */
 const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<PoolOutput, GpuError> => {
   const account = pool.machine.accountOf(request)
   const { blockSize, label, waitPolicy, size: requested } = request
@@ -170,7 +170,7 @@ const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<Po
   const asked = Effect.raceFirst(run, Effect.as(Deferred.await(request.source.over), false))
   const isTimed = waitPolicy.onExhausted === "wait" && waitPolicy.waitAtMost < Infinity
   const limited: Effect.Effect<boolean | number, GpuError> = isTimed
-    // Those that answer at once would win against a timeout that is over already.
+    // Handlers that answer at once would win against a timeout that is over already.
     ? inTime<boolean | number>(request, (left, waited) => left < 0 ? Exit.succeed(waited) : asked, Exit.succeed)
     : asked
   const told = Effect.onExitPrimitive(limited, (exit) => {
@@ -186,8 +186,8 @@ const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<Po
 }
 
 /**
- * Gives an effect what is left of the time that a request may wait, in milliseconds; negative when that is over. Then, or later, it
- * does something else, which is given how long the request has waited.
+ * Runs an effect within the time that a request may still wait. The effect gets the milliseconds that are left, negative if the time is
+ * over. When the time is over, runs `orElse` with the milliseconds that the request has waited.
  */
 const inTime = <A>(
   request: LeaseRequest,

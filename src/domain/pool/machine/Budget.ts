@@ -1,6 +1,6 @@
 /**
- * A limit within a memory: a ledger of its own on the blocks of that. The capacity of every lease under it is charged,
- * here and to every budget around it, before the memory is asked.
+ * A limit within a memory, with a ledger of its own. The capacity of every lease under it is charged to it, and to every budget
+ * around it, before the memory is asked.
  *
  * @since 0.1.0
  */
@@ -13,7 +13,7 @@ import type { Charged, ChargedBudget, Origin } from "./Reservation.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
 /**
- * How many budgets there may be from one out, itself among them: each request is charged to all of them.
+ * How many budgets may be within each other: each request is charged to all of them.
  *
  * @category functions
  * @since 0.1.0
@@ -31,21 +31,21 @@ let lastNumber = 0
 export class Budget implements Account, ChargedBudget {
   readonly queue: WaitQueue
   hasHandlers = false
-  /** Tells it from all other budgets of the program. */
+  /** Unique among the budgets of the program. */
   readonly number = ++lastNumber
   limit: number
-  /** As errors have it: a budget, or one of several pools that share a memory. Its name is the budget's label. */
+  /** What errors call it: a budget, or one of several pools that share a memory. Its name is the label. */
   readonly owner: LimitOwner
   readonly limitName: "budget" | "maxBytes"
   /** Itself, and then the budgets around it, from the innermost out. */
   readonly chain: ReadonlyArray<Budget>
   /** Capacity of the active leases and of the requests under way, and what is reserved. */
   chargedBytes = 0
-  /** What reservations are charged with, and do not use at this moment. */
+  /** Bytes charged for reservations that no request or lease uses now. */
   pendingBytes = 0
   /** Grows with every lease that ends and every change of the limit. */
   #returned = 0
-  /** Leases that handlers took while others waited. */
+  /** Leases that were granted to handlers. */
   #toHandlers = 0
   readonly #state: PoolState
   readonly #counters = {
@@ -83,7 +83,7 @@ export class Budget implements Account, ChargedBudget {
     this.chargedBytes += bytes
   }
 
-  /** From now on a lease is charged. */
+  /** Counts a lease that is charged to it. */
   granted({ inHandler, size }: Charged, capacity: number, from: Origin): void {
     const counters = this.#counters
     if (inHandler) this.#toHandlers++
@@ -98,7 +98,7 @@ export class Budget implements Account, ChargedBudget {
     if (from === "borrowed") counters.borrows++
   }
 
-  /** A lease that was acquired under it is over, here and in the budgets around it; their queues are still to be served. */
+  /** A lease under it has ended, here and in the budgets around it. The caller then serves their queues. */
   leaseEnded(size: number, capacity: number): void {
     for (const budget of this.chain) {
       budget.#counters.activeBlocks--
@@ -142,7 +142,7 @@ export class Budget implements Account, ChargedBudget {
     return true
   }
 
-  /** LimitExceeded for a request that can never fit it, or a budget around it. */
+  /** LimitExceeded for a request that can never fit this budget, or one around it. */
   limitProblem(operation: string, bytes: number): GpuError | undefined {
     for (const { limit, owner, limitName } of this.chain) {
       const problem = BufferRequest.limitProblem(operation, bytes, limitName, limit, owner)
@@ -156,7 +156,7 @@ export class Budget implements Account, ChargedBudget {
     this.#state.observer?.limitChanged(this, this.limit, limit)
     this.limit = limit
     this.#returned++
-    // Those who wait for a budget within this one may never fit any more either.
+    // Requests that wait at budgets within this one may never fit any more either.
     this.#state.endWaits()
     this.#state.serveAll()
   }
@@ -190,7 +190,7 @@ export class Budget implements Account, ChargedBudget {
     return this.#counters.hits + this.#counters.misses - this.#toHandlers
   }
 
-  /** Leases that have ended. */
+  /** How many leases have ended. */
   get gone(): number {
     const { activeBlocks, hits, misses } = this.#counters
     return hits + misses - activeBlocks

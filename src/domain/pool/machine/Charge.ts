@@ -1,5 +1,5 @@
 /**
- * The bytes that one request charges to its budgets, from the innermost out, and what its lease is charged to after it.
+ * The bytes that one request charges to its budgets, from the innermost out, and what its lease is charged to afterwards.
  *
  * @since 0.1.0
  */
@@ -12,14 +12,17 @@ import type { Charged, ChargedBudget, Origin, Reservation } from "./Reservation.
  * @since 0.1.0
  */
 export class Charge {
-  /** Bytes at each budget that is charged. */
+  /** The bytes of the block, which each budget is charged with. */
   bytes = 0
   readonly #charged: Array<ChargedBudget> = []
-  /** The budgets that a reservation is charged to, and how much of it this request has drawn: so much less it pays there. */
+  /**
+   * The budgets that the reservation is charged to, and how many bytes this request has drawn from it. It is charged so much less
+   * there.
+   */
   #coveredBudgets: ReadonlyArray<ChargedBudget> = []
   #covered = 0
 
-  /** The block may have so many bytes now. */
+  /** How many bytes the block may have now. */
   get allowance(): number {
     let allowance = Infinity
     for (const budget of this.#charged) allowance = Math.min(allowance, budget.free)
@@ -30,17 +33,17 @@ export class Charge {
     return this.#charged.includes(budget)
   }
 
-  /** What it costs a budget to be charged with so many bytes. */
+  /** By how much a block of so many bytes charges a budget. */
   #cost(budget: ChargedBudget, bytes: number): number {
     return this.#coveredBudgets.includes(budget) ? bytes - this.#covered : bytes
   }
 
-  /** What it has charged a budget with so far. */
+  /** How much it has charged a budget so far. */
   charged(budget: ChargedBudget): number {
     return this.has(budget) ? this.#cost(budget, this.bytes) : 0
   }
 
-  /** A reservation, which these budgets are charged with, pays for so many more bytes of it. */
+  /** The request has drawn so many more bytes from a reservation that is charged to these budgets: they are not charged twice. */
   cover(budgets: ReadonlyArray<ChargedBudget>, bytes: number): void {
     this.#coveredBudgets = budgets
     this.#covered += bytes
@@ -60,7 +63,7 @@ export class Charge {
     return true
   }
 
-  /** The block will have so many bytes. Those that are given back may be what others wait for. */
+  /** Changes the bytes of the block. If they shrink, serves the budgets' queues. */
   resize(bytes: number): void {
     const more = bytes - this.bytes
     this.bytes = bytes
@@ -69,21 +72,21 @@ export class Charge {
     for (const budget of this.#charged) budget.queue.serve()
   }
 
-  /** From now on it is the lease that is charged, with the block that it got. */
+  /** The request got a lease, which is charged from now on, with the capacity of its block. */
   settle(request: Charged, capacity: number, from: Origin): void {
     this.resize(capacity)
     for (const budget of this.#charged) budget.granted(request, capacity, from)
     this.settled()
   }
 
-  /** From now on another object is charged with the same bytes. */
+  /** Forgets the charges without releasing them: another object is charged with the same bytes from now on. */
   settled(): void {
     this.#charged.length = 0
     this.#coveredBudgets = []
     this.#covered = 0
   }
 
-  /** The request has failed. */
+  /** The request has failed: releases its charges. */
   refund(): void {
     const charged = this.#charged.slice()
     for (const budget of charged) budget.charge(-this.#cost(budget, this.bytes))

@@ -1,6 +1,6 @@
 /**
- * The exclusive sections of effects that do not know how much memory they will need: one of them runs at a time, so that no two of
- * them have memory and wait for each other. A section is a reservation of no bytes.
+ * The exclusive sections, for effects that do not know how much memory they will need. One runs at a time, so that no two of them have
+ * memory and wait for each other. A section is a reservation of no bytes.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import type { Reservation } from "./Reservation.ts"
 import { WaitQueue } from "./WaitQueue.ts"
 
 /**
- * The number of every memory's exclusive sections, as an account.
+ * The account number of the exclusive sections, in every memory.
  *
  * @category functions
  * @since 0.1.0
@@ -31,7 +31,7 @@ export class ExclusiveSections implements Account {
   readonly #memory: Account
   #running: Reservation | undefined = undefined
 
-  /** What comes back to a memory may be what its section waits for. */
+  /** Takes the account of the memory: what comes back to that may be what the running section waits for. */
   constructor(state: PoolState, memory: Account) {
     this.queue = new WaitQueue(this, state, 0)
     this.#memory = memory

@@ -1,5 +1,5 @@
 /**
- * How far a request believes out-of-memory handlers that say they have freed something: as far as more came back than
+ * How far a request believes out-of-memory handlers that say they have freed something: only if more memory came back than
  * the handlers themselves took.
  *
  * @since 0.1.0
@@ -11,29 +11,29 @@
  * @since 0.1.0
  */
 export interface Shortage {
-  /** The bytes of the limit that no lease has; what a handler takes and gives back leaves them as they were. */
+  /** The bytes of the limit that no lease uses. A handler that takes memory and gives it back does not change them. */
   room(): number
-  /** How many leases were granted, but for those that handlers took. */
+  /** How many leases were granted, except to handlers. */
   served(): number
 }
 
 /**
  * How often a request believes a handler without evidence, where the driver has no memory: the handler may have freed
- * driver memory outside of the pool. A handler that always says so must not keep the request for ever.
+ * driver memory outside of the pool. A handler that always says so must not make the request try for ever.
  */
 const mostBelieved = 16
 
 /**
- * What one request knows of the help of the handlers of one account.
+ * What one request knows about the handlers of one account.
  *
  * @category models
  * @since 0.1.0
  */
 export class HandlerCredit {
   readonly account: Shortage
-  /** The handlers did not help: what they released meanwhile is no reason to ask them again. */
+  /** Whether the handlers have answered that they freed nothing: they are not asked again for this request. */
   declined = false
-  /** The most room that there was since another request was served. */
+  /** The most room since another request was last served. */
   #room: number
   #served: number
   #believed = 0
@@ -45,8 +45,8 @@ export class HandlerCredit {
   }
 
   /**
-   * Whether it is worth while to search again after a handler said so. Another request may have the memory by now: one
-   * before this one in the queue, or one that may bypass it. There are only so many of those.
+   * Whether the request searches again after a handler said that it freed something. Another request may have the memory by now: one
+   * before it in the queue, or one that bypassed it. The number of those is bounded.
    */
   accepts(wasRefused: boolean): boolean {
     const room = this.account.room()

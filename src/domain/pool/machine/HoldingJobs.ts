@@ -1,6 +1,6 @@
 /**
- * The jobs that have memory which a queue waits for, while there is a limit of how many may (`JobLimit`): a request of a job that has none
- * waits until one of them ends. A request of a job that has memory never does.
+ * The jobs that have memory which a queue waits for, while their number is limited (`JobLimit`). At the limit, a request of a job without
+ * memory waits until one of them ends. A request of a job that has memory is never held back.
  *
  * @since 0.1.0
  */
@@ -18,15 +18,15 @@ export interface Kept {
 }
 
 /**
- * A request for memory.
+ * A request, as the limit of jobs knows it.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Asking extends Kept {
-  /** Who waits when it does: its job has memory when one of these has. */
+  /** The keys of its job, which has memory when one of these has. */
   readonly jobKeys: ReadonlyArray<Key>
-  /** Whose memory will be what it gets. */
+  /** The keys that will own what it gets. */
   readonly memoryKeys: ReadonlyArray<Key>
 }
 
@@ -37,32 +37,33 @@ export interface Asking extends Kept {
  * @since 0.1.0
  */
 export interface AdmittedJobs {
-  /** Called of each answer that a queue gets. */
+  /** Called with each answer that a queue gets. */
   answered: ((answer: boolean) => void) | undefined
-  /** Whether a reservation is held back as other requests are: jobs with reservations that were too small waited for each other. */
+  /** Whether new reservations are held back too: after a deadlock of jobs whose reservations were too small. */
   readonly countsReservations: boolean
-  /** Whether they need be limited no more; `isIdle` if nobody waits. */
+  /** Whether the limit can be dropped; `isIdle` if no request waits. */
   isOver(isIdle: boolean): boolean
+  /** Whether the job with one of these keys has memory. */
   has(keys: ReadonlyArray<Key>): boolean
   /** A step begins: jobs may have ended since the last one. */
   lookAgain(): void
   /**
-   * Whether a request may have memory now. One that may is one of the limit's from then on, until what it gets has ended. `mayWait` is
-   * false for requests that the limit does not hold back.
+   * Whether a request may have memory now. If so, its job counts as having memory from then on, until what the request gets has ended.
+   * `mayWait` is false for requests that the limit does not hold back.
    */
   admit(request: Asking, mayWait: boolean): boolean
-  /** Nothing came back for a while, and some wait for the end of others. Whether more jobs may have memory now. */
+  /** Nothing came back for a while, and requests are held back. Returns whether more jobs may have memory now. */
   isRaised(): boolean
 }
 
 class Job {
-  /** Whether it is one of those that the limit counts: a job whose requests do not wait is none. */
+  /** Whether the limit counts it. A job whose requests are exempt does not count. */
   isCounted: boolean
-  /** Its end says nothing about the limit: it failed for a deadlock. */
+  /** Whether it failed for a deadlock: then its end says nothing about the limit. */
   hasFailed = false
   readonly keys = new Set<Key>()
   readonly #kept = new Set<Kept>()
-  /** At so many it forgets what has ended. */
+  /** At this size it removes what has ended. */
   #most = 16
 
   constructor(isCounted: boolean) {
@@ -98,10 +99,10 @@ export class HoldingJobs implements AdmittedJobs {
   readonly #ofKey = new Map<Key, Job>()
   countsReservations = false
   answered: ((answer: boolean) => void) | undefined = undefined
-  /** As many have memory as may, as it was seen in this step. */
+  /** Whether as many jobs have memory as may have, as computed in this step. */
   #isFull = false
 
-  /** How many jobs have memory now. What has ended meanwhile is noticed here. */
+  /** How many jobs have memory now. Removes those that have ended meanwhile. */
   get count(): number {
     let count = 0
     for (const job of this.#jobs) {
@@ -111,7 +112,7 @@ export class HoldingJobs implements AdmittedJobs {
     return count
   }
 
-  /** Whether a job has memory. */
+  /** Whether the job with one of these keys has memory. */
   has(keys: ReadonlyArray<Key>): boolean {
     return this.#answer(this.#find(keys) !== undefined)
   }
@@ -143,7 +144,7 @@ export class HoldingJobs implements AdmittedJobs {
     return this.#answer(true)
   }
 
-  /** A job waited for others that wait for it. Its memory has these keys. */
+  /** A job was in a deadlock. These are the keys of its memory. */
   deadlocked(keys: ReadonlyArray<Key>, kept: ReadonlyArray<Kept>, hasFailed: boolean): void {
     const job = this.#find(keys) ?? new Job(true)
     job.isCounted = true

@@ -1,5 +1,5 @@
 /**
- * When the steps of the clock of idle blocks are due, and when the clock stops.
+ * When the steps of the idle clock are due, and when the clock stops.
  *
  * @since 0.1.0
  */
@@ -38,12 +38,12 @@ export class IdleSchedule {
   readonly #memory: IdleMemory
   readonly #idle: IdleClockOptions | undefined
   readonly #stepMillis: number
-  /** When the clock began, and how many steps have ended. */
+  /** When the clock started, and how many steps have ended since. */
   #start = 0
   #ended = 0
-  /** How many milliseconds there are until the next step. */
+  /** Milliseconds until the next step. */
   wait = 0
-  /** What the memory had got back at the last step, and the steps since in which nothing came back and nothing went. */
+  /** The epoch at the last step, and how many steps have passed without a new epoch. */
   #seen = 0
   #stillSteps = 0
 
@@ -53,7 +53,7 @@ export class IdleSchedule {
     this.#stepMillis = idle?.stepMillis ?? Infinity
   }
 
-  /** Whether anything is held that may be freed: a memory that has closed holds nothing. */
+  /** Whether blocks are held that may be freed. A closed memory holds none. */
   get hasIdle(): boolean {
     return this.#idle !== undefined && this.#memory.machine.core.heldBytes > this.#idle.keepBytes
   }
@@ -67,22 +67,22 @@ export class IdleSchedule {
   }
 
   /**
-   * Whether the clock goes on. After a whole time to live in which nothing came back the machine frees no more blocks: what is held is above
-   * `keepBytes` by less than its oldest block.
+   * Whether the clock keeps running. After a whole time to live without a new epoch the machine frees no more blocks: the held bytes
+   * exceed `keepBytes` by less than the oldest block.
    */
   get goesOn(): boolean {
     return this.hasIdle && this.#stillSteps <= this.#idle!.steps
   }
 
   /**
-   * The timer has fired, and the clock says `now`. The timer may be late, and is whenever a step is shorter than a timer can wait, so several
-   * steps may have ended. Returns whether the machine freed blocks.
+   * The timer has fired, at `now`. It may be late, above all when a step is shorter than a timer can wait, so several steps may have
+   * ended. Returns whether the machine freed blocks.
    */
   wake(now: number): boolean {
     const stepMillis = this.#stepMillis
     const steps = Math.max(1, Math.floor((now - this.#start) / stepMillis) - this.#ended)
     this.#ended += steps
-    // Where the clock is set back, a step is as long as ever.
+    // If the system's clock was set back, never wait longer than one step.
     this.wait = Math.min(Math.max(this.#start + (this.#ended + 1) * stepMillis - now, 0), stepMillis)
     return this.step(steps)
   }

@@ -1,20 +1,20 @@
 /**
- * How many jobs may have memory at a time, after jobs have waited for each other. As congestion control does it: a deadlock
- * halves the jobs; each job that ends makes room for one more, up to one less than were too many; and only after many have ended as many
- * are tried again. So programs that retry end with few deadlocks, however much their jobs need.
+ * How many jobs may have memory at a time after a deadlock, as in congestion control: a deadlock halves the number; each job that ends
+ * raises it by one, up to one less than the number that deadlocked; only after many jobs have ended is that number tried again. So
+ * programs that retry end with few deadlocks, however much their jobs need.
  *
- * Before the first deadlock there is none of these, and no job waits for another one to end.
+ * Before the first deadlock there is no such limit, and no job waits for another one to end.
  *
  * @since 0.1.0
  */
 
-/** After so many jobs for each that may have memory, one more than was safe is tried. */
+/** When so many jobs have ended for each job that may have memory, one more than was safe is tried. */
 const endsBeforeTrial = 4
 
-/** Each deadlock doubles the jobs that end before the next trial, but not beyond so many. */
+/** The most ends before a trial: each deadlock doubles their number, up to this. */
 const mostEndsBeforeTrial = 1 << 16
 
-/** So often as long as the time before, at most, the limit stays when nothing comes back. */
+/** The most silent periods in a row before the limit is doubled: their number doubles each time, up to this. */
 const mostSilences = 8
 
 /**
@@ -24,25 +24,25 @@ const mostSilences = 8
  * @since 0.1.0
  */
 export class JobLimit {
-  /** So many jobs may have memory. */
+  /** How many jobs may have memory. */
   most = Infinity
-  /** With so many jobs the last deadlock came. */
+  /** How many jobs were in the last deadlock. */
   tooMany = Infinity
-  /** Jobs that have ended since the last deadlock or trial, while as many had memory as may. */
+  /** Jobs that have ended since the last deadlock or trial, while as many had memory as may have. */
   #ended = 0
   #endsBeforeTrial = endsBeforeTrial
   /** Whether a job has ended since the last deadlock. */
   #hasHelped = true
-  /** How often in a row nothing came back, and how often that must be. */
+  /** How many silent periods came in a row, and how many double the limit. */
   #silences = 0
   #silencesBeforeRise = 1
 
-  /** So many jobs that may have memory are left when a deadlock of so many ends: fewer if ending one did not help. */
+  /** How many of the jobs in a deadlock may keep their memory: half of them, if ending the last deadlock did not help. */
   mostLeft(jobs: number): number {
     return this.#hasHelped ? Infinity : half(Math.min(jobs, this.most))
   }
 
-  /** So many jobs waited for each other. */
+  /** A deadlock of so many jobs. */
   deadlocked(jobs: number): void {
     this.most = half(Math.min(jobs, this.most))
     this.tooMany = jobs
@@ -53,11 +53,11 @@ export class JobLimit {
     this.#silences = 0
   }
 
-  /** A job has ended that did not fail for a deadlock, and so many are left. */
+  /** A job has ended, not by a deadlock, and `left` have memory still. */
   jobEnded(left: number): void {
     this.#hasHelped = true
     this.#silences = 0
-    // Where fewer have memory than may, nothing is known about more.
+    // If fewer jobs had memory than may have, this says nothing about more.
     if (left + 1 < this.most) return
     this.#ended++
     if (this.most + 1 < this.tooMany) this.most++
@@ -68,8 +68,8 @@ export class JobLimit {
   }
 
   /**
-   * Jobs wait, and nothing came back for the time of a deadlock's proof: those that have memory may wait for one that may have none yet.
-   * A limit that was no help is doubled, each time after twice the time. Whether it was.
+   * A silent period: jobs wait, and nothing came back for `deadlockTimeout`. Jobs that have memory may wait for a job that the limit
+   * holds back. Doubles the limit after one such period, then after two, four and eight in a row. Returns whether it did.
    */
   silent(): boolean {
     if (++this.#silences < this.#silencesBeforeRise) return false
@@ -79,7 +79,7 @@ export class JobLimit {
     return true
   }
 
-  /** Whether so many have room that it is of no use any more. */
+  /** Whether the limit has grown so much that it is of no use any more. */
   get isWide(): boolean {
     return this.most >= 2 * this.tooMany
   }

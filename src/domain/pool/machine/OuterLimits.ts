@@ -1,14 +1,14 @@
 /**
- * The limits around a memory: those of the allocators that its blocks come from, which other memories share with it. A request is charged
- * to its memory, and with that to all of them.
+ * The limits around a memory: those of the allocators that its blocks come from, which other memories share with it. What a memory has
+ * counts under all of them.
  *
  * @category models
  * @since 0.1.0
  */
 export interface OuterLimits {
-  /** More bytes at a time no request can ever have. */
+  /** The most bytes that one request can ever have. */
   readonly maxBytes: number
-  /** The bytes that they leave to this memory, all that it has included. */
+  /** The bytes that they leave to this memory, including those that it has. */
   readonly leftBytes: number
   /** The same if the other memories gave up what they hold. */
   readonly attainableBytes: number
@@ -16,20 +16,20 @@ export interface OuterLimits {
   readonly bytesOfOthers: number
   /** Bytes that other memories hold. */
   readonly heldByOthers: number
-  /** Whether any of them may come back before this memory gets something. */
+  /** Whether any of `bytesOfOthers` may come back while this memory only waits. */
   readonly mayComeBack: boolean
-  /** Whether a request of another memory, which the driver has refused, tries again. */
+  /** Whether a request of another memory, which the driver refused, is trying again. */
   readonly othersAtWork: boolean
   /** Grows when the driver may have got memory back from others. */
   readonly epoch: number
-  /** Evicts held blocks of other memories while bytes are missing. It returns whether it evicted any. */
+  /** Evicts held blocks of other memories while bytes are missing. Returns whether it evicted any. */
   evict(missing: () => number): boolean
-  /** Serves the queues of other memories in a later task: something came back to this one, whose machine is within a step. */
+  /** Serves the queues of other memories in a later task, since memory came back to this one, whose machine is within a step. */
   tell(): void
 }
 
 /**
- * Of a memory whose blocks come from a driver alone.
+ * The limits of a memory whose allocator has none.
  *
  * @category functions
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
- * What a shell gives to the machine of a memory, but for hits and the ends of leases, which pass by it in one step of their own.
+ * The inputs that a shell gives to the machine of a memory. Hits and ends of leases are not among them: each is one step without an input.
  *
- * A recorder takes the place of the machine here: it writes each input down and passes it on. So a recording has all that the machine
- * was given, and what it did follows from that.
+ * A recorder takes the place of the machine here: it writes each input down and passes it on. So a recording has all inputs, and what
+ * the machine did follows from these.
  *
  * @since 0.1.0
  */

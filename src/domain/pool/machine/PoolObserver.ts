@@ -1,5 +1,5 @@
 /**
- * Who is told what the machine decides, while somebody observes.
+ * What the machine calls with its decisions, while someone observes.
  *
  * @since 0.1.0
  */
@@ -9,10 +9,10 @@ import type { Family, Request, RequestSource } from "./Request.ts"
 import type { ChargedBudget, Origin } from "./Reservation.ts"
 
 /**
- * - `acquired`: the number of the block that a request may have on its queue of the device; 0 for none.
+ * - `acquired`: the number of the block that a request got for its queue of the device; 0 for none.
  * - `clearFailed`: a block could not be cleared.
- * - `done`: others have acted within a step of the machine, which goes on.
- * - `jobs`: whether jobs may have what a queue waits for, as `AdmittedJobs` answers.
+ * - `done`: other code has run within a step of the machine, which now continues.
+ * - `jobs`: an answer of `AdmittedJobs`.
  *
  * @category models
  * @since 0.1.0
@@ -20,7 +20,7 @@ import type { ChargedBudget, Origin } from "./Reservation.ts"
 export type Found = "acquired" | "clearFailed" | "done" | "jobs"
 
 /**
- * Each is called in the step of what it tells, before what follows from that, and never throws.
+ * Each method is called synchronously when the event happens, before its consequences, and never throws.
  *
  * @category models
  * @since 0.1.0
@@ -35,21 +35,21 @@ export interface PoolObserver<B extends PoolBlock<unknown, Family> = PoolBlock<u
   roomNeeded(request: Request, missing: number): void
   gaveUp(request: Request, why: GaveUp["why"]): void
   waiting(request: Request): void
-  /** It has left the queue. Those who did not tell that it waits tell nothing. */
+  /** It has left the queue. A publisher that did not publish that it waits does not publish this. */
   waited(request: Request, served: boolean): void
   reserved(request: Request): void
   reservationEnded(request: Request): void
   handlersAsked(request: Request, freed: boolean): void
   ranOut(request: Request, steps: Iterable<string>): void
   limitChanged(budget: ChargedBudget | undefined, from: number, to: number): void
-  /** Without `to` all that is held goes; `queue` is the label of the one whose blocks are meant. */
+  /** Without `to` all held blocks go; with `queue`, the label of one, only those of that queue. */
   trimAsked(to: number | undefined, queue: string | undefined): void
   holdingChanged(holds: boolean): void
   idleStep(steps: number): void
   lost(): void
-  /** `pool` is the limit of the one that closes, where others go on. */
+  /** `pool` is the limit of the pool that closes, where others on the memory stay open. */
   closing(source: RequestSource | undefined, pool: ChargedBudget | undefined): void
   closed(): void
-  /** What the machine found where it asked outside of itself. */
+  /** An answer that the machine got from outside. */
   found?(what: Found, value: number): void
 }

@@ -1,12 +1,12 @@
 /**
  * The bytes that are reserved for one effect: bytes of the pool's limit, and of the budgets around it, that no other request can
- * take. They are bytes of the limit and no blocks: held blocks may use them until the effect asks for them, and are evicted then.
+ * take. They are no blocks: held blocks may use these bytes until the effect requests them, and are evicted then.
  *
  * Every byte is counted in one place at a time: here, or in a request that was made under the reservation, or in the
- * capacity of that request's lease. When the lease ends the bytes come back here, as long as the effect runs.
+ * capacity of that request's lease. When the lease ends while the effect runs, the bytes come back here.
  *
- * Other pools on the same memory draw from it too. Budgets that it is charged to, and such a request is not, stay
- * charged with what that request uses: the bytes are theirs again when the lease ends.
+ * Requests to other pools on the same memory draw from it too. A budget that the reservation is charged to, and such a request is
+ * not, stays charged with what that request uses.
  *
  * @since 0.1.0
  */
@@ -40,7 +40,7 @@ export interface Charged {
  * @since 0.1.0
  */
 export interface ChargedBudget {
-  /** Tells it from all other budgets of the program. */
+  /** Unique among the budgets of the program. */
   readonly number: number
   /** Bytes. */
   readonly limit: number
@@ -50,18 +50,18 @@ export interface ChargedBudget {
   /** Itself, and then the budgets around it, from the innermost out. */
   readonly chain: ReadonlyArray<ChargedBudget>
   readonly free: number
-  /** What reservations are charged with, and do not use at this moment. */
+  /** Bytes charged for reservations that no request or lease uses now. */
   pendingBytes: number
   charge(bytes: number): void
-  /** Leases that have ended. */
+  /** How many leases have ended. */
   readonly gone: number
-  /** From now on a lease is charged. */
+  /** Counts a lease that is charged to it. */
   granted(request: Charged, capacity: number, from: Origin): void
-  /** A lease under it has ended; its queue, and those around it, are still to be served. */
+  /** A lease under it has ended. The caller then serves its queue, and those of the budgets around it. */
   leaseEnded(size: number, capacity: number): void
   /** The policy's block, or the exact size where that would be over a limit. */
   blockSize(blockSize: number, exactSize: number): number
-  /** LimitExceeded for a request that can never fit it, or a budget around it. */
+  /** LimitExceeded for a request that can never fit this budget, or one around it. */
   limitProblem(operation: string, bytes: number): GpuError | undefined
 }
 
@@ -72,20 +72,20 @@ export interface ChargedBudget {
  * @since 0.1.0
  */
 export interface ReservedMemory {
-  /** What counts the bytes that are reserved. */
+  /** Counts the reserved bytes. */
   readonly core: { reservedBytes: number }
   /** The reservations whose effects run. */
   readonly reservations: Set<Reservation>
 }
 
 /**
- * What a reservation keeps free, and where its bytes come from.
+ * What a reservation is made with.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ReservationOptions {
-  /** Whose bytes they are: a pool, by its source, or a memory, with all its pools. */
+  /** Who may use it: one pool, given by its source, or all pools of a memory. */
   readonly owner: object
   readonly memory: ReservedMemory
   /** The reservation around it, which it draws from first. */
@@ -106,12 +106,12 @@ export interface ReservationOptions {
  * @since 0.1.0
  */
 export class Reservation {
-  /** Bytes that no request and no lease uses now. */
+  /** The reserved bytes that no request and no lease uses now. */
   left = 0
   isOpen = false
-  /** Whether it is open or has been. */
+  /** Whether it is open, or was. */
   hasBegun = false
-  /** 0 until somebody who observes asks for it. */
+  /** 0 until an observer asks for it. */
   number = 0
   readonly owner: object
   readonly parent: Reservation | undefined
@@ -120,9 +120,9 @@ export class Reservation {
   readonly fiberId: number
   readonly sequence: number
   readonly #memory: ReservedMemory
-  /** Bytes of the reservation around it, which get back to that one. */
+  /** Bytes that it drew from the reservation around it, and has to return to that. */
   #owed = 0
-  /** For each budget of this reservation: the bytes that requests use which do not charge that budget. It stays charged with them. */
+  /** For each budget of this reservation, the bytes used by requests that are not charged to that budget. It stays charged with them. */
   readonly #elsewhere = new Map<ChargedBudget, number>()
 
   constructor({ budgets, fiberId, label, memory, owner, parent, sequence }: ReservationOptions) {
@@ -135,12 +135,12 @@ export class Reservation {
     this.sequence = sequence
   }
 
-  /** Whether it is one of a memory, and the effect runs. */
+  /** Whether it belongs to a memory, and its effect runs. */
   isOf(memory: ReservedMemory): boolean {
     return this.isOpen && this.#memory === memory
   }
 
-  /** From now on so many bytes are reserved, of which the reservation around it gave some; the budgets are charged. */
+  /** Reserves so many bytes, of which `drawn` come from the reservation around it, and charges the budgets. */
   open(bytes: number, drawn: number): void {
     this.isOpen = true
     this.hasBegun = true
@@ -162,8 +162,8 @@ export class Reservation {
   }
 
   /**
-   * What a request under these budgets has drawn counts as pending or leased from now on, and as reserved no more;
-   * negative: again.
+   * Bytes that a request under these budgets has drawn count as pending or leased from now on, no longer as reserved. A negative
+   * number undoes that.
    */
   use(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
     this.#memory.core.reservedBytes -= bytes
@@ -171,7 +171,7 @@ export class Reservation {
     this.useElsewhere(bytes, chain)
   }
 
-  /** A request has failed: the bytes that it had drawn come back. */
+  /** Takes back bytes that a request has drawn and not used. */
   undraw(bytes: number): void {
     if (this.isOpen) {
       this.left += bytes
@@ -182,7 +182,7 @@ export class Reservation {
     Reservation.#repay(this, bytes)
   }
 
-  /** Bytes that neither the pool nor these budgets count any more, as those of a lease that has ended. */
+  /** Takes back bytes that neither the pool nor these budgets count any more: those of a lease that has ended. */
   giveBack(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
     if (bytes === 0) return
     if (!this.isOpen) return Reservation.#repay(this, bytes)
@@ -191,7 +191,7 @@ export class Reservation {
     for (const budget of this.budgets) if (chain.includes(budget)) budget.charge(bytes)
   }
 
-  /** The effect has ended: other requests may have the bytes that it does not use. False if it had never begun. */
+  /** The effect has ended: other requests may have the bytes that it does not use. Returns false if it was not open. */
   close(): boolean {
     if (!this.isOpen) return false
     const { left } = this
@@ -205,12 +205,12 @@ export class Reservation {
     return true
   }
 
-  /** The bytes with which it is charged to a budget, and which come back to that at the latest when the effect ends. */
+  /** The bytes that a budget is charged for it, and gets back when the effect ends, or before. */
   chargedTo(budget: ChargedBudget): number {
     return this.left + this.#usedElsewhere(budget)
   }
 
-  /** Budgets that do not count the bytes of a request under `chain` stay charged, while the effect runs. */
+  /** Notes, for budgets of the reservation outside of `chain`, bytes with which they stay charged while the effect runs. */
   private useElsewhere(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
     for (const budget of this.budgets) {
       if (chain.includes(budget)) continue
@@ -228,7 +228,7 @@ export class Reservation {
     budget.charge(-bytes)
   }
 
-  /** To the reservation around it, or to the next one further out whose effect runs: there may be very many of them. */
+  /** Returns bytes to the next reservation outwards whose effect still runs. A loop, since very many may be within each other. */
   static #repay(ended: Reservation, bytes: number): void {
     let repaid = bytes
     let last = ended
@@ -243,7 +243,7 @@ export class Reservation {
 }
 
 /**
- * What is left of a reservation, and of those around it: their effects end only after its own requests.
+ * The bytes left in a reservation and in those around it.
  *
  * @category functions
  * @since 0.1.0

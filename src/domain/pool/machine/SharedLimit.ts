@@ -1,6 +1,7 @@
 /**
- * A limit that several memories share, and programs without a pool. Each memory has its own blocks and its own queue. What it has leased,
- * pending, reserved and held counts here, so a request knows what is in its way before any driver is asked, as under its memory's own limit.
+ * A limit that several memories share with allocations made without a pool. Each memory has its own blocks and its own queue. What it
+ * has leased, pending, reserved and held counts here, so a request knows what is in its way before the driver is asked, as under its
+ * memory's own limit.
  *
  * @internal
  */
@@ -19,32 +20,35 @@ export interface Member {
     readonly memory: { readonly queue: Queue }
     readonly state: { readonly reservations: ReadonlySet<Reservation>; readonly ownEpoch: number }
   }
-  /** Frees held blocks of so many bytes for others. They are in no epoch. */
+  /** Frees held blocks of so many bytes for others. The epoch does not grow. */
   evict(bytes: number): void
-  /** Others have given up what they hold for it, if they had any. */
+  /** Called after others were asked to evict for it; `some` if they evicted anything. */
   evicted(some: boolean): void
-  /** Requests begin to wait in any queue, or the last one ends. Between, the member tells of each block that comes back. */
+  /**
+   * Called when requests begin to wait under the limit, and when the last one ends. In between the member looks at the end of each
+   * lease.
+   */
   listen(): void
   /** Serves its queue in a later task. */
   serveSoon(): void
 }
 
-/** Bytes that only a request's end can bring back. */
+/** Bytes that only the end of a request or lease can bring back. */
 const firmBytes = ({ core }: Member): number =>
   core.managedBytes - core.heldBytes + core.pendingBytes + core.reservedBytes
 
-/** Bytes that it can give up. What it has reserved may come out of what it holds. */
+/** Held bytes that it can give up. It keeps as many as it has reserved. */
 const idleBytes = ({ core }: Member): number => Math.max(0, core.heldBytes - core.reservedBytes)
 
 const heldBytes = ({ core }: Member): number => core.heldBytes
 
 const usedBytes = (member: Member): number => firmBytes(member) + idleBytes(member)
 
-/** Whether all of a member's blocks can be evicted, and with them what decorators have added. */
+/** Whether all of a member's blocks are held, so that evicting them frees what decorators have added too. */
 const holdsOnly = ({ activeBlocks, heldBytes, pendingBytes }: Member["core"]): boolean =>
   heldBytes > 0 && activeBlocks === 0 && pendingBytes === 0
 
-/** Whether something comes back from a member as long as nobody gives it more. A reservation that waits for the driver has nothing. */
+/** Whether a member has anything that may come back by itself. An open reservation that waits for the driver has not. */
 const isBusy = ({ core, machine: { memory, state } }: Member): boolean => {
   if (core.activeBlocks > 0 || core.pendingBytes > 0) return true
   if (core.reservedBytes === 0) return false
@@ -65,20 +69,20 @@ const tellWaiting = (members: Iterable<Member>): void => {
 export class SharedLimit {
   readonly maxBytes: number
   readonly members = new Set<Member>()
-  /** By it the ages of jobs in different memories are compared. */
+  /** Counts the leases of all members, so that the ages of their jobs can be compared. */
   readonly order = { granted: 0 }
-  /** Bytes of programs without a pool, from before the driver is asked. */
+  /** Bytes allocated without a pool, counted before the driver is asked. */
   otherBytes = 0
-  /** Grows when these come back, and when a member has left. */
+  /** Grows when `otherBytes` come back, and when a member leaves. */
   epoch = 0
-  /** Bytes that decorators of the allocator have for the blocks of a member, besides those of the blocks. They come back with these. */
+  /** Bytes that decorators of the allocator added to the blocks of each member. They come back with the blocks. */
   readonly #added = new Map<Member, number>()
 
   constructor(maxBytes: number) {
     this.maxBytes = maxBytes
   }
 
-  /** From now on a memory is under this limit and those around it, of which the outermost is the last. */
+  /** Puts a memory under this limit and those around it; the last of `limits` is the outermost. */
   join(member: Member, limits: ReadonlyArray<SharedLimit>): Around {
     for (const { members } of limits) members.add(member)
     return new Around(member, limits)
@@ -86,22 +90,23 @@ export class SharedLimit {
 
   leave(member: Member): void {
     this.members.delete(member)
-    // The others keep counting what came back to it.
+    // The epochs of the others must not shrink: this one keeps the member's.
     this.epoch += member.machine.state.ownEpoch + 1
     this.listen()
     tellWaiting(this.members)
   }
 
-  /** Bytes of all but one member; what decorators add to its blocks is not its own. */
+  /** The bytes of all but one member. What decorators added to the blocks of that one counts too. */
   usedBut(member: Member | undefined): number {
     return sum(this.members, usedBytes, member) + this.otherBytes + sum(this.#added.values(), (bytes) => bytes)
   }
 
+  /** Of these, the bytes that no eviction can free. */
   firmBut(member: Member | undefined): number {
     return this.bytesBut(member) + sum(this.#added, ([{ core }, bytes]) => holdsOnly(core) ? 0 : bytes)
   }
 
-  /** The same without what decorators add. */
+  /** The same without what decorators added. */
   bytesBut(member: Member | undefined): number {
     return sum(this.members, firmBytes, member) + this.otherBytes
   }
@@ -117,8 +122,8 @@ export class SharedLimit {
   }
 
   /**
-   * Evicts held blocks of members while bytes are missing, first of the member with the most. Held blocks that a member needs for its
-   * reservations go last: to evict them gives memory to the driver, but no bytes to the limit. It returns whether it evicted any.
+   * Evicts held blocks of members while bytes are missing, first from the member with the most. Held blocks within a member's reserved
+   * bytes go last: evicting them gives memory to the driver, but no bytes to the limit. Returns whether it evicted any.
    */
   evict(missing: () => number, without?: Member): boolean {
     const before = sum(this.members, heldBytes)
@@ -132,21 +137,24 @@ export class SharedLimit {
   }
 
   /**
-   * Counts bytes before the driver is asked, of a program without a pool or besides those of a member's block, and evicts what members
-   * hold if that makes enough room. `undefined` if there is none.
+   * Counts bytes before the driver is asked: those of an allocation without a pool, or those that a decorator adds to a block of the
+   * member `besides`. Evicts what members hold, if that makes enough room. Returns `undefined` if there is not enough.
    */
   take(bytes: number, besides: Member | undefined): "evicted" | "free" | undefined {
     if (bytes === 0) return "free"
     const missing = () => bytes - (this.maxBytes - this.usedBut(undefined))
     if (bytes > this.maxBytes - this.firmBut(undefined)) return undefined
     const evicted = this.evict(missing)
-    // An allocator of the program may give back later what members give up.
+    // An allocator of the program may free evicted blocks later.
     if (missing() > 0) return undefined
     this.#count(bytes, besides)
     return evicted ? "evicted" : "free"
   }
 
-  /** Such bytes have come back. In the epoch of a member they are with its block, and what a refused call gives back is in none. */
+  /**
+   * Bytes of `take` have come back. Those besides a block do not grow this epoch: the member's grows with the block, or not at all
+   * after a refusal.
+   */
   giveBack(bytes: number, besides: Member | undefined): void {
     if (bytes === 0) return
     this.#count(-bytes, besides)
@@ -242,13 +250,13 @@ export class Around implements OuterLimits {
     for (const limit of this.limits) limit.leave(this.#member)
   }
 
-  /** Bytes that the member has pending for one call of its allocator: they count already where that counts. */
+  /** For one allocator call of the member: its pending bytes, which these limits count already. */
   counted(bytes: number): Counted {
     return { member: this.#member, left: new Map(this.limits.map((limit) => [limit, bytes])) }
   }
 }
 
-/** For each limit, how many bytes of a call are counted with the memory that makes it, and not allocated yet. */
+/** For each limit, how many bytes of an allocator call it counts already, through the memory that makes the call. */
 export interface Counted {
   readonly member: Member
   readonly left: Map<SharedLimit, number>

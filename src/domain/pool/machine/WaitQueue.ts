@@ -1,8 +1,8 @@
 /**
  * A queue of requests that wait at an account: first come, first served, within a bound on bypassing.
  *
- * A release serves the queue in the same step, so that no other request can take the memory first. A served request
- * continues in a task of its own: resuming it inside the release would nest fibers as deep as the queue is long.
+ * A release serves the queue in the same step, so that no other request can take the memory first. The fiber of a served request
+ * resumes in a later task: resuming it inside the release would nest fibers as deep as the queue is long.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ import type { AdmittedJobs } from "./HoldingJobs.ts"
 import type { PoolState } from "./PoolState.ts"
 import type { Account, Queue, Request, Served } from "./Request.ts"
 
-/** How many of a queue are looked at for one that can be served. */
+/** How many requests at the head are looked at for one that can be served. */
 const window = 64
 
 /**
@@ -23,20 +23,20 @@ export class WaitQueue implements Queue {
   length = 0
   /** How many requests in the queue look for memory themselves. */
   atWork = 0
-  /** The driver refused one of those in the queue, or one who has stood among them. */
+  /** Whether the driver has refused a request of this queue since the queue was last empty. */
   isRefused = false
   /** No request in the queue is for fewer bytes. */
   leastBytes = Infinity
-  /** The jobs that have what it waits for, when some have waited for each other: then fewer may. */
+  /** The jobs that have what it waits for, while their number is limited after a deadlock. */
   jobs: AdmittedJobs | undefined = undefined
-  /** How often one of those in the queue began to look for itself. */
+  /** How often a request in the queue began to look for memory by itself. */
   #tries = 0
   readonly account: Account
   readonly #state: PoolState
   readonly #maxBypasses: number
   #first: Request | undefined = undefined
   #last: Request | undefined = undefined
-  /** The last of those at the head that go first. */
+  /** The last of the requests at the head that wait first. */
   #lastFirst: Request | undefined = undefined
 
   constructor(account: Account, state: PoolState, maxBypasses: number) {
@@ -46,18 +46,18 @@ export class WaitQueue implements Queue {
   }
 
   /**
-   * Takes a place in the queue, unless the request is served in this step, where it may bypass others. With `refusedAt` the driver
-   * has refused it in that epoch. True if it waits now; false if it has got something, or may wait no longer.
+   * Puts a request in the queue, unless it can be served in this step, perhaps by bypassing others. `refusedAt` is the epoch in which
+   * the driver refused it. Returns true if it waits now; false if it was served, or may wait no longer.
    */
   enter(request: Request, state: "queued" | "withHandlers", refusedAt?: number): boolean {
-    // It may have been served, or its waiting ended, since it was looked at last.
+    // Since its last step it may have been served, or its wait ended.
     if (this.isAnswered(request)) return false
     this.#place(request, state, refusedAt)
     this.serve()
     return request.isWaiting
   }
 
-  /** The same for a request that does not stay: it is again what it was before. */
+  /** The same for a request that does not stay: if it was not served it leaves, in the state that it had. Returns whether it was served. */
   tryNow(request: Request): boolean {
     const { state } = request
     if (!this.enter(request, "queued")) return true
@@ -67,22 +67,22 @@ export class WaitQueue implements Queue {
   }
 
   /**
-   * Whether a request has got meanwhile what it waits for, or waits no longer. A caller must act on the answer in the same step.
+   * Whether a request has what it waits for, or may wait no longer. A caller must act on the answer in the same step.
    */
   isAnswered(request: Request): boolean {
     if (request.state === "failed" || this.account.hasServed(request)) return true
     return this.#state.failEnded(request)
   }
 
-  /** Serves the requests that it can, in order. */
+  /** Serves each request that it can, in order. */
   serve(): void {
-    // How often the requests that are left may still be bypassed.
+    // How often the requests passed over so far may still be bypassed.
     let bypassesLeft = Infinity
     let request = this.#first
     this.jobs?.lookAgain()
     for (let looked = 0; request !== undefined && looked < window && this.#mayServe();) {
       const next: Request | undefined = request.next
-      // Those before it may wait for the bytes of a reservation that is open, so no bound keeps it from trying.
+      // Requests before an open reservation may wait for its bytes, so no bound keeps it from trying.
       const mayTry = request.isWaiting && (bypassesLeft > 0 || request.asks?.isOpen === true)
       const served = mayTry ? this.#serve(request) : undefined
       if (request.state === "queued") this.#countDrawn(request, request.drawn)
@@ -95,12 +95,12 @@ export class WaitQueue implements Queue {
         bypassesLeft = Math.min(bypassesLeft, this.#maxBypasses - request.bypasses)
       }
       if (bypassesLeft <= 0 && this.#state.reservations.size === 0) return
-      // A device that is lost in the middle of this answers all of them.
+      // If the device is lost meanwhile, all requests have an answer and have left the queue.
       request = next?.inQueue === true && next.queue === this ? next : undefined
     }
   }
 
-  /** Whether there is anything for one in the queue; one that jobs keep back no more may need the handlers. */
+  /** Whether any request may be served. One that the limit of jobs no longer holds back may need the handlers. */
   #mayServe(): boolean {
     return this.account.mayServe() || (this.jobs !== undefined && this.account.hasHandlers)
   }
@@ -114,13 +114,13 @@ export class WaitQueue implements Queue {
     const served = this.account.serve(request)
     if (served !== undefined || !request.isHeldBack) return served
     request.isHeldBack = false
-    // Nobody has asked the handlers for it yet.
+    // While it was held back it could not ask the handlers.
     return this.account.hasHandlers ? "try" : undefined
   }
 
   /**
-   * Whether a request has to wait for the end of a job that has memory, because its own has none and as many have some as may. One
-   * that has not is among these from then on.
+   * Whether a request has to wait until a job that has memory ends, because its own job has none and as many jobs have memory as may.
+   * If it has not to wait, its job counts as one with memory from then on.
    */
   holdsBack(request: Request): boolean {
     this.jobs?.lookAgain()
@@ -137,14 +137,14 @@ export class WaitQueue implements Queue {
     return !jobs.admit(request, !request.isExempt(jobs.countsReservations))
   }
 
-  /** Some of the jobs that have what the queue waits for wait for each other: from now on they are counted; or no more. */
+  /** Limits the jobs that may have what the queue waits for, after a deadlock; with `undefined`, no longer. */
   limitJobs(jobs: AdmittedJobs | undefined): void {
     this.jobs = jobs
     if (jobs !== undefined) jobs.answered = (answer) => this.#state.observer?.found?.("jobs", Number(answer))
     this.account.queueing?.()
   }
 
-  /** A request that stands in the queue has what it wanted. */
+  /** A request in the queue has what it wanted: it leaves, and those before it count as bypassed. */
   served(request: Request): void {
     if (!request.inQueue) return
     const { isAtWork } = request
@@ -152,13 +152,13 @@ export class WaitQueue implements Queue {
     request.isBypassing = false
     request.wasServed = true
     this.leave(request, true)
-    // The next one that the driver refused may try now, also before the first one's lease ends.
+    // The next request that the driver refused may try now.
     if (isAtWork) this.serve()
   }
 
-  /** One that was given bytes, and refused by the driver, is in the queue again while it tries what else there is. */
+  /** Puts a request, which the queue served with bytes and the driver then refused, back in its place while it tries the other steps. */
   keepPlace(request: Request): void {
-    // A place in the queue of a budget is past, and one that was never served has none to keep.
+    // It has no place to keep if its last queue was another one, a budget's, or if it never waited.
     if (request.queue !== this || (!request.inQueue && !request.wasServed)) return
     if (!request.inQueue) {
       this.#insert(request)
@@ -167,12 +167,12 @@ export class WaitQueue implements Queue {
     request.become("searching")
   }
 
-  /** Whether others in the queue are at work, who may get something or leave what there is. */
+  /** Whether others in the queue look for memory by themselves: they may leave some to this request. */
   hasOthersAtWork(request: Request): boolean {
     return this.atWork > (request.inQueue && request.queue === this && request.isAtWork ? 1 : 0)
   }
 
-  /** One that stands in it begins or ends to be at work. */
+  /** A request in the queue begins (1) or ceases (-1) to look for memory by itself. */
   countAtWork(more: number): void {
     this.atWork += more
     if (more > 0) this.#tries++
@@ -192,7 +192,7 @@ export class WaitQueue implements Queue {
     if (this.length === 0) this.#emptied()
   }
 
-  /** Those that do nothing but wait. */
+  /** The requests that only wait: without handlers, and not at work. */
   parked(): ReadonlyArray<Request> {
     const parked: Array<Request> = []
     for (let request = this.#first; request !== undefined; request = request.next) {
@@ -201,7 +201,7 @@ export class WaitQueue implements Queue {
     return parked
   }
 
-  /** Grows when something comes back to it, and when one of those in the queue begins to look for itself. */
+  /** Changes when memory comes back to it, and when a request in it begins to look for memory by itself. */
   changes(): number {
     return this.account.returned() + this.#tries
   }
@@ -211,7 +211,7 @@ export class WaitQueue implements Queue {
     return exactSize - drawn <= this.account.room()
   }
 
-  /** Puts a request at the head: it holds what all others wait for, so they can only gain by it. */
+  /** Puts a request at the head. Its job has memory that the others wait for, so they only gain by it. */
   promote(request: Request): void {
     const first = this.#first
     request.isOfHolder = true
@@ -223,7 +223,7 @@ export class WaitQueue implements Queue {
     this.#state.observer?.waiting(request)
   }
 
-  /** Ends every wait that should not go on. */
+  /** Ends the waits of requests that may wait no longer. */
   end(): void {
     let request = this.#first
     while (request !== undefined) {
@@ -233,7 +233,7 @@ export class WaitQueue implements Queue {
     }
   }
 
-  /** Ends the wait of a request if it should wait no longer; one that is at work leaves the queue and sees for itself. */
+  /** Ends the wait of a request if it may wait no longer. One at work only leaves the queue: its own next step fails it. */
   endRequest(request: Request): void {
     const failure = this.#state.whyEnded(request)
     if (failure === undefined) return
@@ -272,14 +272,17 @@ export class WaitQueue implements Queue {
     if (!request.inQueue) this.#insert(request)
     this.#stopBypassing(request)
     request.become(state)
-    // A request that asks handlers may end when they answer, and gives its bytes back then.
+    // A request with handlers may end when they answer, and then releases its bytes: others may wait for them.
     this.#countDrawn(request, state === "queued" ? request.drawn : 0)
     request.wasRefused = refusedAt !== undefined
     if (request.wasRefused) this.isRefused = true
     request.seen = refusedAt ?? 0
   }
 
-  /** Behind all who arrived before it, unless it goes first. One that was in the queue before mostly belongs near its head. */
+  /**
+   * Inserts a request behind all that arrived before it, unless it waits first. It searches from the head, where a request that
+   * returns mostly belongs.
+   */
   #insert(request: Request): void {
     const { waitsFirst } = request
     let next: Request | undefined = undefined
@@ -301,7 +304,7 @@ export class WaitQueue implements Queue {
     if (request.isAtWork) this.countAtWork(1)
     request.owner.addAwaiting(request)
     this.#state.core.waiters++
-    // Its reservation may pay for all of it.
+    // One with a reservation may draw all its bytes from that.
     this.leastBytes = Math.min(this.leastBytes, request.from === undefined ? request.exactSize : 0)
     this.length++
     if (this.length > 1) return
@@ -332,7 +335,7 @@ export class WaitQueue implements Queue {
     request.waitsWith = bytes
   }
 
-  /** It tried, and got nothing. */
+  /** It tried and got nothing: those before it no longer count as bypassed. */
   #stopBypassing(request: Request): void {
     if (request.isBypassing) this.#bypassOthers(request, -1)
     request.isBypassing = false
