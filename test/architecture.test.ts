@@ -131,7 +131,7 @@ const mayImport = (source: Source, rule: Rule, specifier: string): boolean => {
 
 const violationsOf = (source: Source): ReadonlyArray<string> => {
   const rule = rules.find(({ part }) => isWithin(source.path, part))
-  if (rule === undefined) return [`${source.path} is on no floor`]
+  if (rule === undefined) return [`${source.path} is on no level`]
   return source.imports
     .filter(({ specifier }) => !mayImport(source, rule, specifier))
     .map(({ line, specifier }) => `${source.path}:${line} imports ${specifier}`)
@@ -211,7 +211,7 @@ const planted = (path: string, code: string): Source => ({ path, code, imports: 
 describe("the levels", () => {
   const sources = packages.flatMap(({ folder }) => read(join(folder, "src")))
 
-  it("has files on each floor to check", () => {
+  it("has files on each level to check", () => {
     const found = rules.filter(({ part }) => sources.some(({ path }) => isWithin(path, part))).map(({ part }) => part)
     const required = [
       "src/domain",

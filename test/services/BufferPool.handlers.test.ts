@@ -270,7 +270,7 @@ describe("a handler that fails", () => {
       }).pipe(Effect.scoped)
       strictEqual(after.length, 0)
       yield* hasStats({ pendingBytes: 0, waiters: 0, activeBytes: 60 })
-      // A decline counts only for its own request.
+      // The earlier handler's failure does not affect the next request.
       const asked = yield* register(decline)
       yield* outOfMemoryOf(BufferPool.allocate(50))
       strictEqual(asked.length, 1)

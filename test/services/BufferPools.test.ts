@@ -29,7 +29,7 @@ import { type Several, several, type SeveralOptions } from "../support/severalDe
 
 const { on } = BufferPools
 
-/** The program on devices of its own. When it has ended, nothing of them is left. */
+/** Runs a program on devices of its own, and checks that no driver object is left. */
 const onSeveral = (
   title: string,
   options: SeveralOptions,
@@ -58,7 +58,7 @@ const moved = (scope: Scope.Scope) =>
 
 const failsToBuild = (layer: Layer.Layer<BufferPools.BufferPools, GpuError>) => tagOf(Effect.scoped(Layer.build(layer)))
 
-/** What programs without types can pass. */
+/** Passes a value that the types forbid. */
 const bad = <A>(value: unknown): A => value as A
 
 describe("the devices of one service", () => {
@@ -141,7 +141,7 @@ describe("inside of an effect on the same device", () => {
         const queue = yield* CommandQueue.make()
         const x = yield* BufferPool.allocate(400)
         const y = yield* on("1", BufferPool.allocate(400))
-        // Each item in a turn of its own: the device's first queue would read in between.
+        // Each item runs in a turn of its own, so the device's first queue would read in between.
         yield* CommandQueue.dispatch(sevens, { x }, 100).pipe(CommandQueue.on(queue))
         yield* BufferPools.copy(x, y).pipe(CommandQueue.on(queue))
         deepStrictEqual(yield* on("1", CommandQueue.read(y, Float32Array)), new Float32Array(100).fill(7))

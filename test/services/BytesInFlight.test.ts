@@ -26,7 +26,7 @@ import { withDrivers } from "../support/withDrivers.ts"
 const MiB = 1024 * 1024
 const bound = 64 * MiB
 
-/** A device that keeps the data of writes until the test says that it has used them, and that counts them. */
+/** A device that keeps and counts the data of writes, until the test says that they are used. */
 class HoldingDevice {
   /** Bytes of each write, in queue order. */
   readonly writes: Array<number> = []
@@ -49,7 +49,7 @@ class HoldingDevice {
     return Exit.void
   }
 
-  /** Uses the data of so many writes. */
+  /** Marks the data of so many writes as used. */
   use(writes: number): void {
     this.#ended = Math.min(this.writes.length, this.#ended + writes)
     for (const waiter of this.#waiters) {
@@ -82,7 +82,7 @@ class HoldingDevice {
 
   readonly #command = () => this.write(0)
 
-  /** Commands without data, which it counts as writes of no bytes. */
+  /** Commands without data, counted as writes of no bytes. */
   readonly commands = {
     copyUnsafe: this.#command,
     copyRectUnsafe: this.#command,

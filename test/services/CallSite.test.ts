@@ -12,10 +12,10 @@ const at = (place: string, options: CallSite.Located | undefined): void => {
   strictEqual(options?.callSite?.replace(/:\d+$/, ""), place)
 }
 
-/** By which the caller came in, as far as these tests go. */
+/** The entry point through which the caller came, for these tests. */
 const entry: CallSite.Entry = () => undefined
 
-/** A bound function is no frame of its own. */
+/** A bound function adds no stack frame. */
 const locate: () => CallSite.Located | undefined = CallSite.locate.bind(undefined, {}, entry)
 
 describe("a call site", () => {

@@ -141,7 +141,7 @@ describe("clearing all memos", () => {
           Effect.map(memo.get(1), ({ info }) => new WeakRef(info)),
           context
         )))
-      // What a step of a fiber read stays alive until its turn ends.
+      // A value that a fiber has read in a turn stays alive until the turn ends.
       yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
       collectGarbage()
       strictEqual(cleared.deref(), undefined)
@@ -171,7 +171,7 @@ type Step =
   | { readonly tag: "clearAll" }
   | { readonly tag: "finish"; readonly lookup: number }
 
-/** Asks two memos on two devices, lets lookups end in any order, and compares who got which lookup's number. */
+/** Reads two memos on two devices, ends lookups in any order, and compares which reader got which lookup's number. */
 const agreesWithTable = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>) {
   const devices = [yield* openHost, yield* openHost]
   const gates: Array<Deferred.Deferred<void>> = []

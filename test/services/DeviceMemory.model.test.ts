@@ -1,6 +1,6 @@
 /**
- * The limit that pools of buffers and of images share: never a byte over it, no waiter sleeps while memory that fits it is
- * idle in another pool, and a pool that closes takes nothing of the others with it.
+ * The limit that pools of buffers and of images share: it is never exceeded, no request waits while enough memory is
+ * idle in another pool, and a pool's close does not affect the others.
  */
 import { it } from "@effect/vitest"
 import * as fc from "fast-check"

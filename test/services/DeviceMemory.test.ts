@@ -24,7 +24,7 @@ const buffersAndImages: ReadonlyArray<SharedPool> = [{ kind: "buffers" }, { kind
 
 type Shared = OpenMemory & { readonly buffers: SizedPool; readonly images: SizedPool }
 
-/** Nothing is left of the memory, nor of anything on it. */
+/** Closes all, and checks that no driver object is left. */
 const close = Effect.fnUntraced(function*({ closeHost, closeMemory, driverObjects, memory }: OpenMemory) {
   yield* closeMemory
   const { activeBlocks, managedBytes, pendingBytes, reservedBytes, waiters } = yield* memory.stats
@@ -72,7 +72,7 @@ const counted = (controls: Pick<SizedPool, "stats">) =>
 const labels = (controls: Pick<SizedPool, "holders">) =>
   Effect.map(controls.holders(), (holders) => holders.map(({ label }) => label))
 
-/** Holds memory of one pool while it waits for memory of the other. */
+/** Has memory of one pool while it waits for memory of the other. */
 const job = (first: SizedPool, then: SizedPool) =>
   Effect.scoped(Effect.gen(function*() {
     yield* first.allocate(50)
@@ -171,11 +171,11 @@ describe("pools on one memory", () => {
           }),
           handlers
         )
-        // Past the limit of the pool.
+        // This request lacks 10 bytes of the pool's own limit.
         yield* buffers.use(20, () => Effect.void)
         cache = yield* buffers.allocate(50)
         yield* memory.freeHeld
-        // Past that of the memory.
+        // This request lacks 30 bytes of the memory's limit.
         yield* images.use(80, () => Effect.void)
         deepStrictEqual(needs, [10, 30])
         yield* Scope.close(handlers, Exit.void)

@@ -1,4 +1,4 @@
-/** Where in the program an error was made, as stacks tell it: in this process, and of one that an uncaught error has ended. */
+/** The place of an error in the program, from its stack: in this process, and in one that an uncaught error ends. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Cause from "effect/Cause"
@@ -33,7 +33,7 @@ const own = /ErrorStack\.test\.ts:\d+:\d+/
 
 const hint = "(no frame of the program: functions made by Effect.fn are named here, and calls in CallSite.track)"
 
-/** A call that fails in each way in which requests and commands do. */
+/** Calls that fail in each way in which requests and commands can fail. */
 const failing: ReadonlyArray<readonly [name: string, program: Program]> = [
   ["OutOfMemory", Effect.andThen(BufferPool.allocate(64), BufferPool.allocate(64))],
   ["OutOfMemory", Effect.andThen(BufferPool.allocate(64), BufferPool.withBudget(BufferPool.allocate(64), 64))],
@@ -67,7 +67,7 @@ describe("the stack of an error", () => {
     const error = Cause.squash(exit.cause)
     assert(GpuError.isGpuError(error))
     assert.match(error.stack ?? "", /\n    at loadAtlas \(.*ErrorStack\.test\.ts:\d+:\d+\)/)
-    // Effect adds them where it shows a cause, and there they stand once.
+    // Effect adds these frames when it prints a cause; they must be there only once.
     strictEqual(Cause.pretty(exit.cause).split("at loadAtlas (").length, error.stack!.split("at loadAtlas (").length)
   })
 

@@ -21,13 +21,13 @@ import { ImagePoolModel, type ModelBlock } from "../support/imagePoolModel.ts"
 
 interface Model {
   readonly pool: ImagePoolModel
-  /** What each live lease stands for, in order of granting. */
+  /** The model of each live lease, in the order in which they were granted. */
   readonly leases: Array<{ readonly block: ModelBlock; readonly scope: number }>
 }
 
 interface Real extends OpenPool {
   readonly scopes: Array<Scope.Closeable>
-  /** Beside those of the model. */
+  /** The real leases, in the model's order. */
   readonly leases: Array<PooledImage.PooledImage>
   /** Leases that have ended. */
   readonly ended: Array<PooledImage.PooledImage>
@@ -146,7 +146,7 @@ const transfer = fc.tuple(fc.nat(), scopes).map(([pick, scope]) =>
     `transfer(${pick}, ${scope})`,
     (model, real) => {
       const at = pick % model.leases.length
-      // It comes last in its new scope, so it comes last here.
+      // It is the last lease of its new scope, so it is the last here too.
       const [moved] = model.leases.splice(at, 1)
       const [lease] = real.leases.splice(at, 1)
       model.leases.push({ ...moved!, scope })
@@ -211,7 +211,7 @@ const interrupted = fc.tuple(sizes, fc.nat(40), fc.boolean()).map(([size, k, sco
         : real.pool.use(row(size), r8, () => Effect.yieldNow)
       const fiber = Effect.runFork(Effect.provideService(request, Scheduler.Scheduler, new InterruptAt(k)))
       yield* Fiber.await(fiber)
-      // A driver that is slow may answer yet.
+      // A slow driver may still answer.
       yield* Effect.andThen(nextTurn, nextTurn)
       const leased = new Set(real.leases.map(deviceImage))
       const held = [...real.live].filter((image) => !leased.has(image))
@@ -246,7 +246,7 @@ const commands = fc.commands(
   { maxCommands: 60, size: "max" }
 )
 
-/** However a run ended, everything can be closed, and then nothing is left at the driver. */
+/** Closes everything, however the run ended, and checks that no driver object is left. */
 const close = Effect.fnUntraced(function*(real: Real) {
   yield* real.closePool
   for (const scope of real.scopes) yield* Scope.close(scope, Exit.void)

@@ -33,7 +33,7 @@ const resizable = () => Reflect.construct(ArrayBuffer, [4, { maxByteLength: 8 }]
 const square = (side: number, label?: string) =>
   Images.make(ImageShape.image2d(side, side), ImageFormat.rgba8, { label })
 
-/** As a backend makes it of an image that it has already. */
+/** A second object for an existing image, as a backend may make it. */
 class Twin extends DeviceImage {
   readonly #of: DeviceImage
 

@@ -47,7 +47,7 @@ const host = (): void => {}
 
 const kernel = (name: string) => Kernel.make({ name, args: [], body: { host } })
 
-/** A compiler that keeps account, and compiles at once unless told otherwise. */
+/** A compiler that counts its calls, and compiles at once unless told otherwise. */
 class Compiler implements KernelCache.KernelCompiler<Compiled> {
   readonly events: Array<string> = []
   live = 0

@@ -16,7 +16,7 @@ const counter = (): Counter => {
   return { next: (by) => Effect.sync(() => count += by), last: () => count }
 }
 
-/** A module that the test loads when it likes, and how often that was asked for. */
+/** A module that loads when the test says so, and how often it was requested. */
 const planned = () => {
   const answers: Array<
     { readonly resolve: (module: typeof counter) => void; readonly reject: (cause: unknown) => void }

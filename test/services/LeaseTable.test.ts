@@ -15,7 +15,7 @@ import { decorated, hasStats, hold, layer, nextTurn, open, reasonOf } from "../s
 
 const seven = fc.nat(6)
 
-/** What a program does with the scopes that it has, and with the leases: `n` counts from the oldest. */
+/** Actions on a program's scopes and leases; `n` counts from the oldest. */
 const actions = fc.oneof(
   { weight: 2, arbitrary: fc.record({ does: fc.constant("open" as const), parallel: fc.boolean() }) },
   {
@@ -36,7 +36,7 @@ interface Open {
   readonly leases: Set<PooledBuffer.PooledBuffer>
 }
 
-/** In turns over the scopes that are open, so that short ones and long ones mix. */
+/** Chooses among the open scopes in rotation, so that short and long ones mix. */
 const at = <A>(list: ReadonlyArray<A>, n: number): A | undefined => list[n % Math.max(1, list.length)]
 
 const kinds = ({ state }: Scope.Scope) => Object.entries(state).map(([name, value]) => [name, typeof value])
@@ -152,7 +152,7 @@ describe("each scope", () => {
         )
       )
       assert.notStrictEqual(nested[0], nested[1])
-      // A list that a request has may be asked by it when its scope has closed.
+      // A request may use its list after its scope has closed.
       const miss: Effect.Effect<unknown, GpuError, Scope.Scope | BufferPool.BufferPool> = Effect.andThen(
         BufferPool.allocate(128),
         listOf

@@ -1,4 +1,4 @@
-/** Mappings on the host, whose parts can be disturbed one by one. */
+/** Mappings on the host, with faults at each part. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"

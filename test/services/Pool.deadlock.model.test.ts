@@ -1,6 +1,6 @@
 /**
- * The rule of deadlocks against its definition, over all sets of waiting requests: programs of holders, waiters, loans,
- * children that share a scope, budgets, and operations that ask on fibers of their own for who waits for them.
+ * The search for deadlocks against its definition, over all sets of waiting requests: programs with leases, waiting
+ * requests, `use`, children that share a scope, budgets, and operations that request memory on fibers of their own.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
@@ -31,7 +31,7 @@ type Command =
     readonly agent: number
     readonly place: number
     readonly size: number
-    /** An operation asks, and uses one of the leases meanwhile. */
+    /** Set if an operation makes the request, while it uses one of the leases. */
     readonly operation: { readonly uses: number } | undefined
   }
   | { readonly kind: "endLoan"; readonly agent: number }
@@ -69,7 +69,7 @@ interface Request {
 interface Lease {
   readonly lease: SizedLease
   readonly place: number
-  /** The scope that owns it, or the agent that it is lent to. */
+  /** The scope that owns it, or the agent whose `use` has it. */
   readonly owner: { readonly scope: number; readonly firstAgent: number | undefined } | { readonly borrower: number }
 }
 
@@ -79,7 +79,7 @@ interface Agent {
   failed: { readonly request: Request; readonly error: GpuError } | undefined
 }
 
-/** What the test itself knows of a running program. */
+/** The test's own record of a running program. */
 class World {
   readonly places: ReadonlyArray<SizedPool>
   /** Bytes. */
@@ -108,7 +108,7 @@ class World {
     return this.agents.flatMap(({ waits }) => waits ?? [])
   }
 
-  /** Whether a line waits for a lease. */
+  /** Whether a wait queue waits for a lease. */
   isOfLine(lease: Lease, place: number): boolean {
     return this.isOneLine || lease.place === place
   }
@@ -127,7 +127,7 @@ const isHeldBy = (requests: ReadonlyArray<Request>, { lease, owner }: Lease): bo
     ? requests.some(({ agent }) => agent === owner.borrower)
     : requests.some(({ agent, scope }) => scope === owner.scope || agent === owner.firstAgent))
 
-/** An operation asks on a fiber of its own, and the one that asked for it waits. */
+/** An operation makes a request on a fiber of its own, and its caller waits. */
 const operated = <A, E, R>(asked: Effect.Effect<A, E, R>, uses: object | undefined) =>
   Effect.scopedWith((scope) =>
     Effect.gen(function*() {
@@ -142,7 +142,7 @@ const operated = <A, E, R>(asked: Effect.Effect<A, E, R>, uses: object | undefin
     })
   )
 
-/** A set of requests is stuck when every lease of every line that one of them stands in is held by one of them. */
+/** A set of requests is stuck when their own jobs have every lease for which any of their wait queues waits. */
 const isStuck = (world: World, requests: ReadonlyArray<Request>): boolean =>
   requests.every(({ place }) => world.live.every((lease) => !world.isOfLine(lease, place) || isHeldBy(requests, lease)))
 
@@ -160,7 +160,7 @@ const ageOf = (world: World, request: Request): number =>
 
 interface Job {
   readonly age: number
-  /** The one that came last is the first. */
+  /** The latest request first. */
   readonly requests: ReadonlyArray<Request>
   readonly leases: ReadonlyArray<Lease>
 }
@@ -178,7 +178,7 @@ const jobsIn = (world: World): ReadonlyArray<Job> => {
 const bytesIn = (leases: Iterable<Lease>, isMeant: (lease: Lease) => boolean): number =>
   Array.from(leases).reduce((sum, lease) => sum + (isMeant(lease) ? lease.lease.capacity : 0), 0)
 
-/** Whether all jobs but these get what they wait for, where each that has it gives back what it had. */
+/** Whether all jobs but the victims get what they wait for, if each job that is served then releases its leases. */
 const goOnWithout = (world: World, jobs: ReadonlyArray<Job>, victims: ReadonlyArray<Job>): boolean => {
   const back = new Set(victims.flatMap(({ leases }) => leases))
   const fits = ({ place, size }: Request): boolean =>
@@ -193,14 +193,14 @@ const goOnWithout = (world: World, jobs: ReadonlyArray<Job>, victims: ReadonlyAr
   return true
 }
 
-/** So many jobs of each line may keep what they have, from the first deadlock there on. */
+/** How many jobs with memory each wait queue allows, after its first deadlock. */
 type Most = ReadonlyMap<number, number>
 
 const half = (jobs: number): number => Math.max(1, Math.floor(jobs / 2))
 
 const lineOf = (world: World, place: number): number => world.isOneLine ? 0 : place
 
-/** How many jobs have something that each line waits for. */
+/** How many jobs have leases for which each wait queue waits. */
 const havingIn = (world: World, jobs: ReadonlyArray<Job>): ReadonlyMap<number, number> => {
   const having = new Map<number, number>()
   const isWaitedFor = (line: number) => world.waiting.some(({ place }) => lineOf(world, place) === line)
@@ -212,7 +212,7 @@ const havingIn = (world: World, jobs: ReadonlyArray<Job>): ReadonlyMap<number, n
   return having
 }
 
-/** Whom the rule ends, and how many jobs may have memory of each line then. */
+/** The victims by the rule, and how many jobs may then have memory, for each wait queue. */
 const victimsIn = (world: World, most: Most): { readonly victims: ReadonlyArray<Request>; readonly most: Most } => {
   const jobs = jobsIn(world)
   const having = havingIn(world, jobs)
@@ -300,10 +300,13 @@ const run = (world: World, self: number): Effect.Effect<void> => {
 
 const settle = Effect.forEach(Array.from({ length: 12 }), () => nextTurn, { discard: true })
 
-/** Longer than all commands together, so that the pool looks for the first time when they are over. */
+/** Longer than all commands together, so that the pool's first search is after them. */
 const deadlockTimeout = 20_000
 
-/** What the requests of a program wait for: a pool, two budgets of one, or pools of both modelled on one memory. */
+/**
+ * What the requests of a program wait for: a pool, two budgets of a pool, or two pools of the modelled kinds on one
+ * memory.
+ */
 const grounds: Readonly<Record<string, (options: MemoryOptions) => Effect.Effect<Ground, GpuError>>> = {
   "in a pool of buffers": (options) => inPool("buffers", options),
   "in a pool of images": (options) => inPool("images", options),
@@ -330,10 +333,10 @@ interface Ground {
   readonly places: ReadonlyArray<SizedPool>
   /** The limit of each, in bytes. */
   readonly limits: ReadonlyArray<number>
-  /** Whether all wait in one line, or those of each place in their own. */
+  /** Whether all wait in one wait queue, or each place has its own. */
   readonly isOneLine: boolean
   readonly stats: SizedPool["stats"]
-  /** Sets the limits of all lines to what they are. */
+  /** Sets all limits to their current values. */
   readonly setLimits: Effect.Effect<unknown, GpuError>
   readonly closePools: Effect.Effect<void>
   readonly closeHost: Effect.Effect<void>
@@ -361,7 +364,7 @@ const inBudgets = (kind: Kind, options: MemoryOptions): Effect.Effect<Ground, Gp
 
 const check = (ground: (typeof grounds)[string], commands: ReadonlyArray<Command>) =>
   Effect.gen(function*() {
-    // The clock of the test goes on while a part loads.
+    // The test clock would advance while a part loads.
     yield* LazyModule.all
     const opened = yield* ground({ deadlockTimeout })
     const { closeHost, closePools, setLimits, stats } = opened
@@ -381,10 +384,10 @@ const check = (ground: (typeof grounds)[string], commands: ReadonlyArray<Command
       }
       yield* settle
       const broken = agents.filter(({ failed }) => failed !== undefined)
-      // One that could never fit is none of this law's; one that was found on the way was checked at its time.
+      // A request that can never fit is not covered by this law; one that failed earlier was checked then.
       for (const one of broken) one.failed = undefined
     }
-    // So that all who wait now have waited for the whole time when the pool looks for the second time.
+    // So that all requests have waited for the whole time at the pool's second search.
     yield* setLimits
     const found = yield* compared(world)
     for (const fiber of fibers) yield* Fiber.interrupt(fiber)
@@ -398,13 +401,16 @@ const check = (ground: (typeof grounds)[string], commands: ReadonlyArray<Command
 
 const byArrival = (a: Request, b: Request): number => a.arrival - b.arrival
 
-/** From here on the program only waits: who is ended, one deadlock after the other, and that nobody else is. */
+/**
+ * From here on the program only waits. Compares the requests that fail, one deadlock after the other, and checks that
+ * no other fails.
+ */
 const compared = Effect.fnUntraced(function*(world: World) {
   let most: Most = new Map()
   for (let rounds = 0; rounds <= scopeOfAgent.length; rounds++) {
     const expected = victimsIn(world, most)
     most = expected.most
-    // The look that ends one comes at its time, and the next one as long after that.
+    // Each search ends one deadlock, and the next search comes after the same time again.
     let failures: ReadonlyArray<NonNullable<Agent["failed"]>> = []
     for (let halves = 0; halves < 6 && failures.length === 0; halves++) {
       yield* TestClock.adjust(deadlockTimeout / 2)

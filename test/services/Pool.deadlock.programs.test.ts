@@ -1,6 +1,6 @@
 /**
- * Random programs of jobs that each fit the limit, ask for their memory bit by bit, and are retried as a whole when they fail: all end, with
- * few failures and soon, whatever the order.
+ * Random programs of jobs that each fit the limit, allocate step by step, and are retried as a whole when they fail:
+ * all end soon and with few failures, in any order.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
@@ -53,7 +53,7 @@ const program = fc.record({
 
 type Program = typeof program extends fc.Arbitrary<infer P> ? P : never
 
-/** Runs the steps one after the other, within the loans that are among them. A job never has more than the limit. */
+/** Runs the steps in sequence, inside the `use`s among them. A job never has more than the limit. */
 const run = (pool: SizedPool, job: Job) => {
   const from = (index: number, left: number): Effect.Effect<void, GpuError, never> =>
     Effect.scoped(Effect.gen(function*() {
@@ -75,7 +75,7 @@ const run = (pool: SizedPool, job: Job) => {
         } else if (step.kind === "inner") {
           yield* Effect.scoped(Effect.andThen(pool.allocate(step.size), Effect.yieldNow))
         } else if (step.kind === "children") {
-          // A parent that has a loan, or leases of an outer scope, looks busy while its children wait.
+          // A parent in a `use`, or with leases of an outer scope, looks busy while its children wait.
           if (index > 0) continue
           const half = Math.max(1, Math.floor(step.size / 2))
           yield* Effect.forEach([half, step.size - half], (size) => pool.use(size, () => Effect.yieldNow), {
@@ -90,7 +90,7 @@ const run = (pool: SizedPool, job: Job) => {
   return from(0, limit)
 }
 
-/** How often jobs of a program have failed when all have ended. */
+/** Runs a program until all jobs have ended, and returns the number of failures. */
 const failuresOf = ({ inBudget, jobs, latency }: Program): Effect.Effect<number, GpuError> =>
   Effect.gen(function*() {
     const opened = yield* open("buffers", {
@@ -117,7 +117,7 @@ const failuresOf = ({ inBudget, jobs, latency }: Program): Effect.Effect<number,
     return failures
   }).pipe(Effect.provide(TestClock.layer()))
 
-/** For so many jobs. Random programs have a third of it at most: mostly a job in ten fails. */
+/** The bound for this many jobs. Random programs reach at most a third of it: usually one job in ten fails. */
 const mostFailures = (jobs: number): number => jobs * (1 + Math.log2(jobs))
 
 describe("jobs that each fit the limit, and are retried", () => {

@@ -1,6 +1,6 @@
 /**
- * Another fiber gives memory back at every step of a request that finds none: it is served once, and nothing of it stays
- * behind.
+ * Another fiber releases memory at every step of a request that finds none: the request is served once, and leaves
+ * nothing behind.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -15,7 +15,7 @@ import { stepAfter } from "../support/explore.ts"
 import { isConsistent, nextTurn, ParkAt } from "../support/hostPool.ts"
 import { type Kind, kinds, open, type OpenOptions, type SizedOptions, type SizedPool } from "../support/sizedPools.ts"
 
-/** What another gives back at once: room for two such requests, under the limit or in held blocks. */
+/** The leases that the other fiber releases together: room for two such requests, under the limit or in held blocks. */
 const returns: ReadonlyArray<ReadonlyArray<number>> = [[60], [50, 50]]
 
 interface Shortage {
@@ -38,7 +38,7 @@ const waitPolicies: Readonly<Record<string, SizedOptions>> = {
   "fails": { onExhausted: "fail" }
 }
 
-/** What the handlers say, one after the other; each takes a turn of the event loop. */
+/** The answers of the handlers in order; each takes a turn of the event loop. */
 const answers: Readonly<Record<string, ReadonlyArray<boolean>>> = {
   "no handler": [],
   "a handler that declines": [false],
@@ -65,11 +65,11 @@ interface Case {
   readonly handlers: ReadonlyArray<boolean>
   readonly request: (typeof requests)[keyof typeof requests]
   readonly sizes: ReadonlyArray<number>
-  /** So many operations later another takes a little and gives it back, and raises the limit. */
+  /** So many operations later the other fiber allocates and releases a little, and raises the limit. */
   readonly gap?: number
 }
 
-/** The leases of another come back before the k-th operation of the request. False when it has no k-th operation. */
+/** Releases the other fiber's leases before the k-th operation of the request. False if it has no k-th operation. */
 const releasedAt = Effect.fnUntraced(function*(
   { gap, handlers, kind, waitPolicy, request, shortage, sizes }: Case,
   k: number

@@ -25,12 +25,12 @@ import * as Pools from "../support/sizedPools.ts"
 type Services = Pools.HostServices | Pools.Sized | Scope.Scope
 
 interface Job {
-  /** What images have not. */
+  /** Not for images. */
   readonly isOfBuffers?: boolean
-  /** What staging memory does not: it is for one direction. */
+  /** Not for staging memory, which has one direction. */
   readonly copiesBothWays?: boolean
   readonly options?: Pools.OpenOptions
-  /** Sizes that the pool holds before. */
+  /** Sizes of blocks that the pool holds before. */
   readonly held?: ReadonlyArray<number>
   /** Runs in a scope of its own; `outer` is another one, open until the end. */
   readonly run: (outer: Scope.Scope, mine: Scope.Scope) => Effect.Effect<unknown, GpuError, Services>
@@ -38,12 +38,15 @@ interface Job {
 
 const scarce: Pools.OpenOptions = { host: { capacityBytes: 100, lateFree: true } }
 
-/** Beside what a job leases there is room for others. The time of looks for deadlocks is real here, and a busy machine slow. */
+/**
+ * The limit has room for others beside the job's leases. The deadlock timeout uses real time here, and a busy machine
+ * is slow.
+ */
 const limited: Pools.OpenOptions = { pool: { maxBytes: 135, onExhausted: "wait", deadlockTimeout: Infinity } }
 
 const patient = { onExhausted: "wait" } as const
 
-/** Another fiber waits for what this one has, and gets it. */
+/** Another fiber waits for this fiber's memory, and gets it. */
 const waitFor = (
   first: number,
   then: Effect.Effect<unknown, GpuError, Services>
@@ -250,7 +253,7 @@ interface Disturbance {
   /** The reasons with which the job may fail then. */
   readonly reasons: ReadonlyArray<string>
   readonly interrupts?: boolean
-  /** Nothing can be leased any more. */
+  /** After it nothing can be leased any more. */
   readonly isTheEnd?: boolean
 }
 
@@ -288,7 +291,7 @@ const disturbances: Readonly<Record<string, Disturbance>> = {
   }
 }
 
-/** Whatever came between, the pool is as good as new. */
+/** Runs the job once more, to check that the pool still works. */
 const runsAgain = Effect.fnUntraced(function*(job: Job, { context }: Pools.OpenPool) {
   const [mine, outer] = [Scope.makeUnsafe(), Scope.makeUnsafe()]
   yield* Effect.provide(job.run(outer, mine), Context.add(context, Scope.Scope, mine))

@@ -1,6 +1,6 @@
 /**
- * The law of reservations: programs that say beforehand what they need all end, as long as each need fits the limit,
- * however they hold memory while they ask for more, and whatever is interrupted on the way.
+ * The law of reservations: programs that reserve what they need all end, if each reservation fits the limit, even if
+ * they request more while they have memory, and whatever is interrupted.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
@@ -81,7 +81,7 @@ describe("jobs with reservations", () => {
       })
   )
 
-  // What is left of its own reservation does not come back before it has ended.
+  // The rest of its own reservation is not freed before the reservation ends.
   it.effect.each(modelled)(
     "are told when the driver has no memory and nobody else has any, in a pool of %s",
     (kind) =>

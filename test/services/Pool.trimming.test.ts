@@ -22,11 +22,11 @@ const sum = (sizes: ReadonlyArray<number>) => sizes.reduce((total, size) => tota
 
 const heldBytes = Effect.map(Pools.stats, (stats) => stats.heldBytes)
 
-/** What the allocator was given back, in order. */
+/** The blocks that were freed, in order. */
 const freed = (events: ReadonlyArray<string>) =>
   events.flatMap((event) => event.startsWith("free ") ? [Number(event.slice(5))] : [])
 
-/** How many fibers sleep at this moment on the clock that the pool uses. */
+/** Runs a test with the number of fibers that sleep on the pool's clock. */
 const withSleepers = <A, E, R>(test: (sleepers: () => number) => Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const clock = yield* Clock.Clock
@@ -216,7 +216,7 @@ describe.each(Pools.kinds)("in a pool of %s,", (kind) => {
         Effect.gen(function*() {
           const clock = yield* Clock.Clock
           let sleeps = 0
-          // As the timers of a platform: whole milliseconds, one at least.
+          // Like a platform's timers: whole milliseconds, at least one.
           const coarse: Clock.Clock = {
             ...clock,
             sleep: (duration) => {
@@ -239,7 +239,7 @@ describe.each(Pools.kinds)("in a pool of %s,", (kind) => {
     it.effect("goes the longest idle first, never below the share that may stay, and is reclaimed at each step", () =>
       Pools.withEvents(kind, { pool: { idleTimeToLive: "4 seconds" } }, (events) =>
         Effect.gen(function*() {
-          // The last lease of a scope comes back first.
+          // A scope releases its last lease first.
           yield* Pools.hold([15, 40, 10, 25, 10])
           events()
           const steps: Array<ReadonlyArray<string>> = []
@@ -279,7 +279,7 @@ describe.each(Pools.kinds)("in a pool of %s,", (kind) => {
           yield* TestClock.adjust("1 second")
           seen.push(yield* heldBytes)
         }
-        // The first is one block, which goes as a whole after its 4 seconds; the others go one by one.
+        // The first held block is freed as a whole after its 4 seconds; the others are freed one by one.
         deepStrictEqual(seen, [200, 75, 50, 25, 0])
       }).pipe(Effect.provide(idle())))
 
@@ -417,7 +417,7 @@ describe.each(Pools.kinds)("in a pool of %s,", (kind) => {
           yield* Pools.hold([50, 50])
           yield* quiet
           strictEqual(sleepers(), 0)
-          // The oldest block goes only as a whole, and there is no room for that above the floor.
+          // The oldest block can only be freed as a whole, which would go below the floor.
           yield* Pools.hold([20])
           yield* quiet
           strictEqual(sleepers(), 1)

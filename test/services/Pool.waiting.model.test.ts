@@ -38,7 +38,7 @@ const idle = fc.constantFrom(
   { steps: 3, stepMillis: 70_000, keepBytes: 30 }
 )
 
-/** Whether a block comes back from a budget before or after a tick of its turn is nobody's promise. */
+/** It is not specified whether a budget's block is released before or after a tick in the same turn. */
 const settings: fc.Arbitrary<Settings> = fc.oneof(
   {
     weight: 2,
@@ -68,7 +68,7 @@ const setup = Effect.fnUntraced(function*(
   const opened = yield* open(kind, {
     pool: {
       maxBytes,
-      // The model of deadlocks is another one.
+      // Deadlocks have a model of their own.
       deadlockTimeout: Infinity,
       maxHeldBytes,
       maxBypasses,
@@ -97,7 +97,7 @@ const setup = Effect.fnUntraced(function*(
   return { model, real }
 })
 
-/** However a run ended: those who wait are told that the pool is closed, and nothing is left of anybody. */
+/** Closes the pool, however the run ended: waiting requests fail with Released, and nothing is left. */
 const close = Effect.fnUntraced(function*({ places, requests, scopes, ...real }: WaitingReal) {
   yield* real.closePool
   for (const { finished } of requests) yield* Deferred.succeed(finished, undefined)

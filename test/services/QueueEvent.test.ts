@@ -1,4 +1,4 @@
-/** Events on the host, where it is known which work has run. */
+/** Events on the host, where the test knows which work has run. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"

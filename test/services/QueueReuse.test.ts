@@ -1,6 +1,6 @@
 /**
- * The race of blocks that go from queue to queue: many random operations, of which each owner reads only what it wrote. With the
- * waits left out the same operations must fail, or the test would not see the race.
+ * The race on blocks that are reused by another queue: in many random operations each owner reads only what it wrote.
+ * Without the waits the same operations must fail, or the test would not see the race.
  *
  * @see https://github.com/inducer/pyopencl/issues/447
  */
@@ -30,7 +30,7 @@ interface Backend {
   readonly busyItems: number
 }
 
-/** The first queue and two others; `unordered` leaves out the waits of each. */
+/** The first queue and two others; `unordered` leaves out their waits for each other. */
 const threeQueues = (unordered: boolean) =>
   Effect.gen(function*() {
     const first = yield* CommandQueue.CommandQueue
@@ -54,7 +54,7 @@ const race = (
   }).pipe(
     Effect.scoped,
     Effect.provide(
-      // Little more than what the owners need, so that blocks are also freed with commands under way.
+      // The limit is little more than the owners need, so that blocks are also freed while commands run.
       BufferPool.layer({ reuse, maxBytes: 3 * 4 * 2 ** Math.ceil(Math.log2(busyItems)) + 16_384 }).pipe(
         Layer.provideMerge(Allocator.layerImmediate),
         Layer.provideMerge(layer)
@@ -72,7 +72,7 @@ const raceOn = (backend: Backend) => {
       for (let seed = 1; seed <= seeds; seed++) {
         for (const stats of yield* race(backend, seed, 10_000)) waits += stats.waits
       }
-      // Or nothing was tested. A fast device has done what it is to wait for more often.
+      // Otherwise nothing was tested. On a fast device there is less to wait for.
       assert.isAbove(waits, 10 * seeds)
     }))
 

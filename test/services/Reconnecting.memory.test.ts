@@ -39,7 +39,8 @@ const times = <E, R>(count: number, effect: Effect.Effect<unknown, E, R>) =>
   Effect.forEach(Array.from({ length: count }), () => effect, { discard: true })
 
 /**
- * The same rounds first, so that what is built once is there. A device that is kept would be some thousand bytes for each.
+ * Runs the rounds once before, so that what is built once exists. A leaked device would be some thousand bytes per
+ * round.
  */
 const isFlat = <E, R>(rounds: number, round: Effect.Effect<unknown, E, R>) =>
   Effect.gen(function*() {
@@ -52,7 +53,10 @@ const isFlat = <E, R>(rounds: number, round: Effect.Effect<unknown, E, R>) =>
     assert.isBelow(grown, rounds * 256 + 2 ** 18, `${grown / rounds} bytes per loss`)
   })
 
-/** Keeps the counts of the last two devices alone. When the next one opens, nothing of the one before the last is left. */
+/**
+ * Keeps the counts of the last two devices. When the next one opens, the one before the last must have no driver
+ * objects.
+ */
 const watched = (opening: Layer.Layer<Device.Services, GpuError>) => {
   let before: DriverObjects | undefined
   let last: DriverObjects | undefined

@@ -48,10 +48,10 @@ const opened = Effect.fnUntraced(function*(layer: Layer.Layer<Reconnecting.Recon
   }
 })
 
-/** What the loggers get. */
+/** Collects what is logged. */
 const lines = (into: Array<string>) => Logger.layer([Logger.make(({ message }) => void into.push(String(message)))])
 
-/** What programs without types can pass. */
+/** Passes a value that the types forbid. */
 const bad = <A>(value: unknown): A => value as A
 
 const built = (layer: Layer.Layer<never, GpuError>) => Effect.scoped(Layer.build(layer))

@@ -1,4 +1,7 @@
-/** Several queues of a host device, in the cases that need it: memory that is shown, freed and kept while others still work. */
+/**
+ * Several queues of a host device, in cases that need the host: memory that is mapped, freed or kept while other queues
+ * still work.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"

@@ -70,7 +70,7 @@ const kernel = Kernel.make({
   body: {}
 })
 
-/** A queue that runs nothing, and remembers whom it waits for. */
+/** A queue that runs nothing, and records for which queues it waits. */
 const queueOf = (waits: Array<OrderedQueue>): OrderedQueue => ({
   positionUnsafe: () => 1,
   endedUnsafe: () => 0,

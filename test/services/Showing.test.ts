@@ -1,5 +1,5 @@
 /**
- * What a program sees of the things that it holds, when it prints them.
+ * How values of the library are formatted when a program prints them.
  */
 import { DeviceArray, ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "@effect-gpu-pool/arrays"
 import { assert, describe, it } from "@effect/vitest"
@@ -38,7 +38,7 @@ const halving = ElementwiseKernel.make({
 })
 const combined = { args: [x], combine: Expr.add, neutral: 0 } as const
 
-/** One of everything that a program can hold, on any device. */
+/** One value of each kind that a program can have, on any device. */
 const everything = Effect.gen(function*() {
   const lease = yield* BufferPool.allocate(1000, { label: "x" })
   const region = yield* SubRegion.make(lease, { offset: 512, size: 8 })
@@ -74,7 +74,7 @@ const everything = Effect.gen(function*() {
 
 type Things = Effect.Success<typeof everything>
 
-/** All ways of printing lead to the same line, at any depth, alive or not. */
+/** Checks that all ways of printing give the same line, at any depth, for live and ended values. */
 const isShownByItsLine = (things: Things): void => {
   for (const [name, thing] of Object.entries(things)) {
     const line = String(thing)
@@ -91,7 +91,7 @@ const isShownByItsLine = (things: Things): void => {
 
 const pools = Layer.merge(BufferPool.layer(), ImagePool.layer())
 
-/** Looks at everything while it is live and again when it has ended. */
+/** Runs the checks while everything is live, and again when it has ended. */
 const looks = (device: Layer.Layer<Device.Services, GpuError.GpuError>, look: (things: Things) => void) =>
   Effect.gen(function*() {
     const things = yield* everything.pipe(

@@ -1,4 +1,4 @@
-/** Spans around what takes long: which there are, what they tell, and that each one ends. */
+/** Spans around slow operations: their names, their attributes, and that each one ends. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { Schedules } from "effect-schedules"
@@ -26,7 +26,7 @@ import {
 import { runs } from "../support/explore.ts"
 import { stepsTaken } from "../support/stepsTaken.ts"
 
-/** What one tracer has been told. */
+/** The spans that one tracer was called with. */
 class Told {
   readonly spans: Array<Tracer.NativeSpan> = []
   readonly tracer = Tracer.make({
@@ -336,7 +336,7 @@ describe("the spans of a random program", () => {
           for (const error of refusals) {
             strictEqual(failed.filter((span) => span.error === error).length, 1, error.message)
           }
-          // Of several requests in one effect the others may have failed too.
+          // If one effect makes several requests, the others may have failed too.
           if (jobs.every(({ kind }) => kind === "use" || kind === "reserve")) {
             strictEqual(failed.filter(({ error }) => error !== undefined).length, refusals.length)
           }
@@ -355,7 +355,7 @@ describe("a hit", () => {
         const hits = (around: Told["around"]): number =>
           stepsTaken("/src/services/", () => Effect.runSync(Effect.provide(around(lease(64)), context)))
         yield* lease(64)
-        // The engine may count a call of before, and does so more often on a busy machine.
+        // The engine may count an earlier call, more often on a busy machine.
         const least = (around: Told["around"]): number => Math.min(...Array.from({ length: 8 }, () => hits(around)))
         return { with: least(told.around), without: least((effect) => effect), spans: told.ends }
       }).pipe(Effect.provide(gpu()))

@@ -11,7 +11,7 @@ import * as TransferSpeed from "../../src/services/queue/TransferSpeed.ts"
 
 const host = BufferPool.layer().pipe(Layer.provideMerge(Host.layer()))
 
-/** The live clock, but one on which each copy, read or write of the queue takes a millisecond. */
+/** A clock on which each copy, read or write of the queue takes a millisecond. */
 const timed = Effect.fnUntraced(function*(
   measure: Effect.Effect<TransferSpeed.TransferSpeed, unknown, BufferPool.BufferPool | CommandQueue.CommandQueue>
 ) {

@@ -1,4 +1,4 @@
-/** Streams to and from buffers: how they end while nothing moves, and what they leave alone meanwhile. */
+/** Streams to and from buffers: how they end while they are idle, and what they do not touch. */
 import { describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Deferred from "effect/Deferred"

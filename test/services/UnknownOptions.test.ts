@@ -1,4 +1,4 @@
-/** Each operation that takes options, called with an unknown one: it says which, and which it has. */
+/** Each operation that takes options, called with an unknown one: the error names it and lists the known ones. */
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ type Services =
 
 const services = Layer.merge(BufferPool.layer(), Allocator.layerImmediate).pipe(Layer.provideMerge(Host.layer()))
 
-/** Options as a program without types has them. */
+/** Options with a name that the types forbid. */
 const named = (name: string, value: unknown = 1): never => ({ [name]: value }) as never
 
 const layers: ReadonlyArray<readonly [string, string, string, Layer.Layer<never, unknown, Services>]> = [

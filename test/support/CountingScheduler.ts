@@ -1,5 +1,5 @@
 /**
- * A scheduler that counts its tasks: where the count stands still, no fiber runs.
+ * A scheduler that counts its tasks: while the count does not change, no fiber runs.
  */
 import * as Effect from "effect/Effect"
 import * as Scheduler from "effect/Scheduler"

@@ -1,6 +1,6 @@
 /**
- * Allocators as programs write them, on the public API: some that obey every rule, and some that each break one. The rules
- * are those of docs/pool.md, under "An allocator of your own".
+ * Allocators as programs write them, on the public API: some obey every rule of docs/pool.md, "An allocator of your
+ * own"; the others each break one.
  */
 import { Allocator, BufferUsage, DeviceContext, GpuError } from "effect-gpu-pool"
 import { StatisticsAllocator } from "effect-gpu-pool/allocators"
@@ -31,7 +31,7 @@ interface Spares {
   readonly all: () => ReadonlyArray<Buffer>
 }
 
-/** Gives what it kept instead of asking below, and frees that when it closes. */
+/** Returns a kept buffer if it has one, instead of allocating, and frees the kept ones when it closes. */
 const keeping = (makeSpares: () => Spares): AllocatorLayer =>
   Layer.effect(
     Allocator.Allocator,
@@ -51,7 +51,7 @@ const keeping = (makeSpares: () => Spares): AllocatorLayer =>
     })
   ).pipe(Layer.provide(Allocator.layerImmediate))
 
-/** One buffer, of whatever kind came back last. */
+/** One buffer, the last one that was freed. */
 const oneSpare = (): Spares => {
   let spare: Buffer | undefined
   return {
@@ -99,10 +99,10 @@ const failingEvery = (nth: number): AllocatorLayer =>
     }
   })
 
-/** The allocator of a program that wants no more than one spare. */
+/** An allocator that keeps at most one spare. */
 export const keepsSpare: AllocatorLayer = keeping(oneSpare)
 
-/** They obey the rules, each in a way of its own. */
+/** Allocators that obey the rules, each in its own way. */
 export const lawful: Readonly<Record<string, AllocatorLayer>> = {
   "keeps a spare": keepsSpare,
   "keeps up to four spares of each size and usage": keeping(sparesPerSize(4)),
@@ -259,7 +259,7 @@ export const lawless: ReadonlyArray<readonly [rule: string, what: string, layer:
   ]
 ]
 
-/** Breaks that rule where commands wait in a queue until they are submitted. */
+/** Breaks the rule "order" on a device whose recorded commands wait for a submit. */
 export const withoutOrder: (typeof lawless)[number] = [
   "order",
   "destroys before the commands are submitted",

@@ -1,5 +1,5 @@
 /**
- * Random recordings, and what there is after each of their events, worked out in the simplest way.
+ * Random recordings, and the state after each of their events, computed in the simplest way.
  */
 import type { PoolEvent, Recording } from "@effect-gpu-pool/observability"
 import * as fc from "fast-check"
@@ -52,7 +52,7 @@ const request = ({ at = 0, callSite, label, request = 0, size }: Asked) => (
   { ...ofRequest, at: begun + at, size, label, callSite, request }
 )
 
-/** What events of a request of 10 bytes in the first memory say of it. */
+/** The members that all events of a request of 10 bytes in the first memory have. */
 export const requestNumbered = (request: number) => (
   { ...ofRequest, at: 0, family: "1", request, size: 10, label: undefined, callSite: undefined }
 )
@@ -187,7 +187,7 @@ export const eventsOf = (steps: Iterable<Step>): Array<Event> => {
 export const anyEvents = (most: number): fc.Arbitrary<Array<Event>> =>
   fc.array(anyStep, { minLength: 1, maxLength: most, size: "max" }).map(eventsOf).filter((events) => events.length > 0)
 
-/** What there is after some event. */
+/** The state after an event. */
 export interface StateModel {
   readonly blocks: ReadonlyMap<number, number>
   readonly leases: ReadonlyMap<number, PoolEvent.Leased>
@@ -227,7 +227,7 @@ const total = (numbers: Iterable<number>): number => [...numbers].reduce((sum, b
 export const activeIn = ({ leases }: StateModel): number => total([...leases.values()].map(({ size }) => size))
 export const managedIn = ({ blocks }: StateModel): number => total(blocks.values())
 
-/** The bytes of leases by a name that they have, the most first. */
+/** The bytes of leases, grouped by a name, the largest first. */
 export const bytesBy = (
   { leases }: StateModel,
   nameOf: (lease: PoolEvent.Leased) => string

@@ -1,5 +1,5 @@
 /**
- * Places in test files, and a count of the stacks that the library looks at.
+ * Places in test files, and a count of the stacks that the library reads.
  */
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ export const here = (): string => {
   return place
 }
 
-/** How many stacks the library looked at during an effect, and the effect's result. */
+/** How many stacks the library read during an effect, and the effect's result. */
 export const stacksDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<[stacks: number, A], E, R> =>
   Effect.suspend(() => {
     let stacks = 0

@@ -10,7 +10,7 @@ import { afterAll } from "vitest"
 
 export const main = join(import.meta.dirname, "../../packages/cli/src/main.ts")
 
-/** What this machine's user has chosen is not these tests' affair. */
+/** The variables with the user's own selections, which tests must not inherit. */
 export const chosen = ["GPU_POOL_DEVICE", "PYOPENCL_TEST", "PYOPENCL_CTX", "CUDA_DEVICE", "NO_COLOR", "FORCE_COLOR"]
 const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !chosen.includes(name)))
 
@@ -20,7 +20,7 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** A command that goes on, with the lines that it prints. */
+/** A running command, with the lines that it prints. */
 export interface Going {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>
   readonly stdout: AsyncIterator<string>
@@ -29,12 +29,12 @@ export interface Going {
 }
 
 export interface CommandTests {
-  /** The home of the command's user, in which the command runs: empty at first, there until the file's tests have ended. */
+  /** The user's home and the command's working directory: empty at first, removed after the file's tests. */
   readonly home: string
   readonly env: Record<string, string>
-  /** With `input` on its standard input, which is empty without it. */
+  /** Runs the command with `input`, or nothing, on its standard input. */
   readonly run: (args: ReadonlyArray<string>, env?: NodeJS.ProcessEnv, input?: string) => Promise<Ended>
-  /** Kill its child, or wait for its end. */
+  /** Starts the command. Kill its child, or wait for its end. */
   readonly start: (args: ReadonlyArray<string>, env?: NodeJS.ProcessEnv) => Going
 }
 

@@ -65,7 +65,7 @@ const depthsOf = (shape: (depth: number) => string, stackBytes: number): Readonl
   return [most, most + 1, 20_000]
 }
 
-/** What programs that are no exercise in nesting may have. */
+/** The depth of nesting that usual programs may have. */
 const ordinary: ReadonlyArray<readonly [shape: string, depth: number]> = [
   ["parentheses", 40],
   ["terms of a sum", 600],

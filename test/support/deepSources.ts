@@ -1,5 +1,5 @@
 /**
- * Statements of any depth, in OpenCL C and WGSL, each shape of which compilers walk through by recursion.
+ * Nested statements of any depth in OpenCL C and WGSL, in shapes that compilers parse recursively.
  */
 export type Language = "opencl" | "wgsl"
 

@@ -1,5 +1,5 @@
 /**
- * The description of a small device, for rules that look at nothing else.
+ * The description of a small device, for rules that read only the description.
  */
 import type { DType } from "../../src/domain/data/DType.ts"
 import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"

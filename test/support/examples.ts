@@ -1,7 +1,7 @@
 /**
- * The examples of the documentation: every ```ts fence of the Markdown files and of the JSDoc blocks. A fence is a whole
- * module. `ts no-run` marks one that only compiles. A trailing `// => value` asserts what the expression before it is, or
- * what it gives where it is an effect: that runs in a scope, with a buffer pool on the host.
+ * The examples of the documentation: every ```ts fence of the Markdown files and of the JSDoc blocks. A fence is a
+ * whole module. `ts no-run` marks one that only compiles. A trailing `// => value` asserts the value of the expression
+ * before it, or the result if the expression is an effect, which runs in a scope with a buffer pool on the host.
  */
 import { parseSync } from "oxc-parser"
 
@@ -51,7 +51,10 @@ export const examplesOfSource = (file: string, source: string): ReadonlyArray<Ex
       return examplesOfMarkdown(file, text, source.slice(0, start).split("\n").length)
     })
 
-/** Blank lines put the code where it stands in its document, so that compilers and stack traces name that line. */
+/**
+ * Puts the code on its line in the document by blank lines before it, so that compilers and stack traces name that
+ * line.
+ */
 export const inPlace = ({ code, line }: Example): string => "\n".repeat(line - 1) + code + "\n"
 
 interface Assertion {
@@ -86,7 +89,7 @@ const assertionsOf = (file: string, code: string): ReadonlyArray<Assertion> => {
     })
 }
 
-/** The example as a module that checks its own `// => value` comments, each on the line where it stands. */
+/** The example as a module that checks its own `// => value` comments, each on its own line. */
 export const executable = (example: Example): string => {
   const code = inPlace(example)
   const assertions = assertionsOf(example.file.replace(/\.md$/, ".ts"), code)
@@ -106,7 +109,7 @@ const prelude = [
   ""
 ].join("\n")
 
-/** For examples of a package that knows nothing of this library. */
+/** For examples of a package that does not depend on this library. */
 const alone = "function __provided(effect) { return __Effect.scoped(effect) }\n"
 
 const onHost = [

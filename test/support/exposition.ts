@@ -1,4 +1,4 @@
-/** Prometheus' text format, read field by field: what it does not allow throws. */
+/** Parses Prometheus' text format field by field, and throws for what it does not allow. */
 
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>
@@ -8,7 +8,7 @@ export interface Sample {
 export interface Family {
   readonly type: string
   readonly help: string
-  /** By the name of the sample: that of the family, or with `_bucket`, `_sum` or `_count`. */
+  /** By the sample's name: the family's name, or that with `_bucket`, `_sum` or `_count`. */
   readonly samples: ReadonlyMap<string, ReadonlyArray<Sample>>
 }
 

@@ -1,5 +1,5 @@
 /**
- * Machines for tests of the choice of a device: backends with listed devices that open host devices in their place.
+ * Machines for tests of the choice of a device: fake backends, whose listed devices open as host devices.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -24,7 +24,7 @@ export interface FakeDevice {
 /** Platforms by name, or why the backend cannot be loaded. */
 export type FakeBackend = Readonly<Record<string, ReadonlyArray<FakeDevice>>> | string
 
-/** What happened: the backends that were listed, the selectors of devices whose opening began, and of those that are open. */
+/** Records the backends that were listed, the selectors of devices whose opening began, and of those that are open. */
 export class Watch {
   readonly listed: Array<string> = []
   readonly tried: Array<string> = []
@@ -79,7 +79,7 @@ const ranks: Readonly<Record<string, Backend["rank"]>> = {
   host: hostBackend.rank
 }
 
-/** Puts a machine in the place of this one. */
+/** Runs a program on a fake machine instead of this one. */
 export const onMachine = (
   machine: Partial<Readonly<Record<typeof names[number], FakeBackend>>>,
   watch: Watch = new Watch()

@@ -1,4 +1,6 @@
-/** Which function gives what another takes back. Events come from every function whose name begins so. */
+/**
+ * The function that creates what another one releases. Every function whose name begins with clEnqueue creates events.
+ */
 const givers: Readonly<Record<string, string>> = {
   clReleaseContext: "clCreateContext",
   clReleaseCommandQueue: "clCreateCommandQueue",
@@ -10,7 +12,7 @@ const givers: Readonly<Record<string, string>> = {
   clSVMFree: "clSVMAlloc"
 }
 
-/** What clReleaseMemObject and clReleaseSampler take back as well. */
+/** Other functions whose objects clReleaseMemObject and clReleaseSampler release. */
 const countedAs: Readonly<Record<string, string>> = {
   clCreateSubBuffer: "clCreateBuffer",
   clCreateImage: "clCreateBuffer",
@@ -24,10 +26,10 @@ const retaining: ReadonlySet<string> = new Set([
   "clRetainSampler"
 ])
 
-/** What a release is about. */
+/** The handle that a release names. */
 const handleOf = (name: string, args: ReadonlyArray<unknown>): unknown => name === "clSVMFree" ? args[1] : args[0]
 
-/** Where calls have a list of handles. Events that tests make themselves are only ever in other lists. */
+/** The argument with a list of handles, by function. Events that tests create are only in other lists. */
 const listAt: Readonly<Record<string, number>> = {
   clWaitForEvents: 1,
   clWaitForEventsAsync: 1,
@@ -62,16 +64,16 @@ class MappedAddresses {
 /** The OpenCL handles that are alive by the driver's own answers, and the calls that no driver must see. */
 export class HandleLedger {
   readonly #alive = new Map<string, Set<unknown>>(Object.values(givers).map((giver) => [giver, new Set()]))
-  /** What the driver has got back, until it gives the same address for something else. */
+  /** Released handles, until the driver returns the same address for something else. */
   readonly #dead = new Set<unknown>()
   readonly #awaited = new Set<unknown>()
-  /** Addresses of mapped memory: one may be given several times, and each is to be taken back. */
+  /** Addresses of mapped memory: the driver may return one several times, and each must be unmapped. */
   readonly #mapped = new MappedAddresses()
-  /** Handles, as often as they were retained: so many releases leave them alive. */
+  /** Each handle as often as it was retained: as many releases leave it alive. */
   readonly #retained: Array<unknown> = []
   readonly #forbidden: Array<string> = []
 
-  /** Takes note of an answer. */
+  /** Records the result of a call. */
   answered(name: string, args: ReadonlyArray<unknown>, result: unknown): void {
     const giver = givers[name]
     if (retaining.has(name) && result === 0) this.#retained.push(args[0])
@@ -99,7 +101,7 @@ export class HandleLedger {
     }
   }
 
-  /** Takes note of what a thread of the driver uses, events or a program. Returns the way to say that it has ended. */
+  /** Records the events or the program that a driver thread uses. The returned function says that the use has ended. */
   awaited(handles: Iterable<unknown>): () => void {
     for (const handle of handles) this.#awaited.add(handle)
     return () => {
@@ -107,7 +109,9 @@ export class HandleLedger {
     }
   }
 
-  /** Whether a call may reach the driver, which a handle that is not alive, or still waited for, can crash. */
+  /**
+   * Whether a call may reach the driver, which could crash on a handle that is released, or released while it is used.
+   */
   allows(name: string, args: ReadonlyArray<unknown>): boolean {
     const allowed = this.#allowsRelease(name, args) && !handlesIn(name, args).some((handle) => this.#dead.has(handle))
     if (!allowed) this.#forbidden.push(name)
@@ -121,14 +125,16 @@ export class HandleLedger {
     return this.#alive.get(giver)!.has(handle) && !this.#awaited.has(handle)
   }
 
-  /** One of the times that it was retained, if there is one left. */
+  /** Removes one retain of the handle, if there is one left. */
   #letGo(handle: unknown): boolean {
     const at = this.#retained.indexOf(handle)
     if (at >= 0) this.#retained.splice(at, 1)
     return at >= 0
   }
 
-  /** How many handles are alive, by the function that gave them, and how often a function was called that was not allowed. */
+  /**
+   * How many handles are alive, by the function that created them, and how many calls were not allowed, by function.
+   */
   get balance(): Readonly<Record<string, number>> {
     const alive = [...this.#alive].map(([giver, handles]): [string, number] => [giver, handles.size])
     const forbidden = [...new Set(this.#forbidden)].map((name): [string, number] => [

@@ -1,5 +1,5 @@
 /**
- * Pools on the host backend whose parts a test can close, watch and disturb one by one.
+ * Pools on the host backend, whose parts a test can close, watch and make fail one by one.
  */
 import { assert } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -32,7 +32,7 @@ export interface OpenOptions {
   readonly over?: ((host: Context.Context<HostServices>) => Context.Context<HostServices>) | undefined
 }
 
-/** A pool whose device and pool close apart from each other, in the test's hands. */
+/** A pool and its device, which the test closes separately. */
 export interface OpenPool {
   readonly pool: BufferPool.BufferPool["Service"]
   readonly faults: Host.Faults
@@ -76,7 +76,7 @@ export const layer = (options: OpenOptions = {}) =>
     Layer.provideMerge(Layer.fresh(Host.layer(options.host)))
   )
 
-/** Writes down in order what the pool asks of its allocator. */
+/** Records the pool's calls of its allocator, in order. */
 export const recorded = (events: Array<string>): AllocatorLayer =>
   decorated((allocator) => ({
     ...allocator,
@@ -123,7 +123,7 @@ export const hasStats = (expected: Partial<PoolStats>): Effect.Effect<void, neve
     deepStrictEqual(named, { ...expected })
   })
 
-/** What holds at all times, whatever happened. */
+/** Checks the rules that the counters keep at all times. */
 export const isConsistent = (stats: PoolStats, driverObjects: DriverObjects): void => {
   strictEqual(stats.managedBlocks, stats.heldBlocks + stats.activeBlocks)
   strictEqual(stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
@@ -132,7 +132,7 @@ export const isConsistent = (stats: PoolStats, driverObjects: DriverObjects): vo
   assert.isAtLeast(stats.managedBytes, stats.heldBytes + stats.activeBytes)
 }
 
-/** Leases of these sizes together, given back at once: then the pool holds them. */
+/** Allocates leases of these sizes together and releases them, so that the pool holds their blocks. */
 export const hold = (sizes: ReadonlyArray<number>): Effect.Effect<void, GpuError, BufferPool.BufferPool> =>
   Effect.scoped(Effect.forEach(sizes, (size) => BufferPool.allocate(size), { discard: true }))
 
@@ -143,11 +143,11 @@ export const logsTo = (lines: Array<string>): Layer.Layer<never> =>
   })])
 
 /**
- * One forced yield before the k-th operation, at which the fiber stays until it is resumed: for k = 0, 1, ... every
- * operation becomes a point at which something else can happen.
+ * Stops the fiber before its k-th operation until it is resumed: for k = 0, 1, ... something else can happen at every
+ * operation.
  */
 export class ParkAt extends Scheduler.MixedScheduler {
-  /** Whether the k-th operation came. */
+  /** Whether the k-th operation was reached. */
   reached = false
   #resume: (() => void) | undefined = undefined
   #parkNext = false
@@ -177,13 +177,13 @@ export class ParkAt extends Scheduler.MixedScheduler {
     return dispatcher
   }
 
-  /** Goes on, and parks no more. */
+  /** Resumes the fiber for good. */
   resume(): void {
     this.#left = -1
     this.#resume?.()
   }
 
-  /** Goes on, and parks once more after so many operations. */
+  /** Resumes the fiber, and stops it once more after so many operations. */
   resumeUntil(k: number): void {
     this.reached = false
     this.#left = k

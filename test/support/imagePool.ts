@@ -1,5 +1,5 @@
 /**
- * Image pools on the host backend whose parts a test can close, watch and disturb one by one.
+ * Image pools on the host backend, whose parts a test can close, watch and make fail one by one.
  */
 import { strictEqual } from "@effect/vitest/utils"
 import * as Context from "effect/Context"
@@ -26,16 +26,16 @@ export interface OpenOptions {
   readonly slow?: boolean | undefined
 }
 
-/** What a pool works with, and the pool itself. */
+/** The pool and the services under it. */
 export type Services = Host.Services | ImagePool.ImagePool
 
-/** A pool whose device and pool close apart from each other, in the test's hands. */
+/** A pool and its device, which the test closes separately. */
 export interface OpenPool {
   readonly pool: ImagePool.Pool
   readonly faults: Host.Faults
   readonly driverObjects: DriverObjects
   readonly context: Context.Context<Services>
-  /** What the pool asked of the driver since the last call, as "create 64", "destroy 64", "reclaim". */
+  /** The pool's calls of the driver since the last look, as "create 64", "destroy 64", "reclaim". */
   readonly events: () => ReadonlyArray<string>
   /** Images that were created and not destroyed. */
   readonly live: ReadonlySet<DeviceImage>
@@ -92,7 +92,7 @@ export const open = Effect.fnUntraced(function*(options: OpenOptions = {}): Effe
   }
 })
 
-/** Runs a test on a pool of its own and proves that nothing is left when both are closed. */
+/** Runs a test on a pool of its own, and checks that nothing is left when pool and device are closed. */
 export const onPool = <A, E>(
   options: OpenOptions,
   test: (open: OpenPool) => Effect.Effect<A, E, Services | Scope.Scope>
@@ -107,11 +107,11 @@ export const onPool = <A, E>(
     strictEqual(opened.driverObjects.live, 0)
   })
 
-/** Leases of these sizes together, given back at once: then the pool holds them. */
+/** Allocates leases of these sizes together and releases them, so that the pool holds their blocks. */
 export const hold = ({ pool }: OpenPool, sizes: ReadonlyArray<number>): Effect.Effect<void, GpuError> =>
   Effect.scoped(Effect.forEach(sizes, (size) => pool.allocate(row(size), r8), { discard: true }))
 
-/** What holds at all times, whatever happened. */
+/** Checks the rules that the counters keep at all times. */
 export const isConsistent = (stats: PoolStats, { driverObjects, live }: OpenPool): void => {
   strictEqual(stats.managedBlocks, stats.heldBlocks + stats.activeBlocks)
   strictEqual(stats.managedBlocks, stats.driverAllocations - stats.driverFrees)

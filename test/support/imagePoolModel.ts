@@ -1,11 +1,11 @@
 /**
- * What an image pool should do, in plain arrays: no bins, no counters that are kept, no orders but those that the
- * documentation names.
+ * What an image pool should do, in plain arrays: without bins, without running counters, and with only the orders that
+ * the documentation specifies.
  */
 
 export interface ModelBlock {
   readonly size: number
-  /** The image cannot be told from others of its size here: each size is one kind of image. */
+  /** Identifies the image: images of one size are all alike here. */
   readonly id: number
 }
 
@@ -50,7 +50,7 @@ export class ImagePoolModel {
     }
     if (this.activeBytes + size > this.maxBytes) return "OutOfMemory"
     this.trim(this.maxBytes - size)
-    // The driver says no until enough was evicted, the largest first, which nobody does where it cannot help.
+    // The driver refuses until enough is evicted, the largest first; nothing is evicted where that cannot help.
     if (this.activeBytes + size > this.capacity) return "OutOfMemory"
     while (this.managedBytes + size > this.capacity) this.#evict(this.#largest())
     const made = { size, id: this.#ids++ }
@@ -75,7 +75,10 @@ export class ImagePoolModel {
     }
   }
 
-  /** An interrupted request did what the pool says it did: only the kinds of the held images are looked up. */
+  /**
+   * After an interrupted request the model takes over the pool's counters, and looks up only the kinds of the held
+   * images.
+   */
   adopt(
     stats: { readonly hits: number; readonly misses: number; readonly driverFrees: number },
     held: ReadonlyArray<number>

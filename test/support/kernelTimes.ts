@@ -1,4 +1,4 @@
-/** What the times of kernels must be on every device that tells them, whatever the driver. */
+/** Laws of kernel times on every device that reports them. */
 import * as KernelMetrics from "@effect-gpu-pool/observability/KernelMetrics"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -36,7 +36,7 @@ export const square = kernel("square", "x[i] * x[i]")
 
 const items = 256
 
-/** Runs one of them so often, on a buffer of its own. */
+/** Dispatches a kernel so many times, on a buffer of its own. */
 export const dispatches = (of: typeof double, times: number) =>
   BufferPool.use(
     4 * items,
@@ -45,7 +45,9 @@ export const dispatches = (of: typeof double, times: number) =>
 
 export type Services = Device.Services | BufferPool.BufferPool
 
-/** Runs a test with times of kernels and a registry of its own; when the device has closed, nothing is left. */
+/**
+ * Runs a test with kernel times and a registry of its own, and checks that nothing is left when the device has closed.
+ */
 export const timed = <A, E, S>(
   device: Layer.Layer<S | Device.Services, GpuError>,
   test: Effect.Effect<A, E, S | Services | Scope.Scope>
@@ -59,14 +61,14 @@ export const timed = <A, E, S>(
     return result
   }))
 
-/** How often each kernel was measured, and the seconds of all of them. */
+/** The count and the total seconds of each kernel's measurements. */
 export const told = Effect.map(named("gpu_kernel_duration_seconds"), (found) => ({
   counts: Object.fromEntries(found.map(({ attributes, count }) => [attributes.kernel, count])),
   devices: new Set(found.map(({ attributes }) => attributes.device)),
   seconds: found.reduce((sum, one) => sum + one.sum, 0)
 }))
 
-/** Objects that a measurement needs; events are those of the commands themselves. */
+/** The number of objects that only measurements need; events belong to the commands. */
 const forTimes = ({ liveByKind }: DriverObjects): number =>
   (liveByKind.querySet ?? 0) + (liveByKind.timestamps ?? 0) + (liveByKind.staging ?? 0)
 
@@ -112,7 +114,7 @@ export const tellsTimes = (device: Layer.Layer<Device.Services, GpuError>): void
           yield* CommandQueue.finish
           deepStrictEqual((yield* told).counts, { double: 1, square: 10_000 })
           assert.isAtMost(most, 8 + 10_000 / 2048)
-          // The second kernel is kept, and the second block.
+          // The second kernel is still cached, and the second block still held.
           strictEqual(forTimes(driverObjects), 0)
           strictEqual(driverObjects.liveByKind.event ?? 0, before.event ?? 0)
         })

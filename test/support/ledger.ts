@@ -1,13 +1,13 @@
 /**
- * What follows from the events of a pool: its blocks and counters, and which requests have ended. Explored schedules ask it after each
- * event, for which a library of assertions takes too long.
+ * Computes a pool's blocks, counters and ended requests from its events. Explored schedules check it after each event,
+ * for which an assertion library is too slow.
  */
 import { BlockLedger, type LedgerBlock } from "../../packages/observability/src/recording/BlockLedger.ts"
 import * as Expect from "../../packages/testing/src/Expect.ts"
 import type { PoolEvent } from "../../src/domain/pool/PoolEvent.ts"
 import type { PoolStats } from "../../src/domain/pool/PoolStats.ts"
 
-/** Counts requests that have begun something, until the event that ends it. */
+/** Counts operations from the event that begins them to the one that ends them. */
 class Open {
   readonly #requests = new Map<number, number>()
 
@@ -27,7 +27,7 @@ class Open {
   }
 }
 
-/** What an event has to do with blocks and leases, if it fits those that there are. */
+/** What an event must do to blocks and leases. */
 const expected = (event: PoolEvent): ReadonlyArray<string> => {
   switch (event._tag) {
     case "Leased": {
@@ -46,7 +46,7 @@ const expected = (event: PoolEvent): ReadonlyArray<string> => {
 }
 
 export class Ledger {
-  /** What blocks and leases have begun and ended since the last look. */
+  /** The blocks and leases that began or ended since the last check. */
   readonly #told: Array<string> = []
   readonly #blocks = new BlockLedger({ blocks: [] }, {
     begins: ({ capacity }) => void this.#told.push(`${capacity} B begin`),
@@ -107,7 +107,7 @@ export class Ledger {
     return [...this.#blocks.blocks()]
   }
 
-  /** The counters of a pool that tell the same. */
+  /** The pool's counters, as computed from the events. */
   get stats(): Partial<PoolStats> {
     const { blocks, borrows, driverAllocations, driverFrees, hits, misses } = this
     const { activeBytes, heldBytes, managedBytes } = this.#blocks.bytes
@@ -126,7 +126,7 @@ export class Ledger {
     }
   }
 
-  /** Fails unless the pool has counted the same. */
+  /** Fails unless the pool's counters are the same. */
   expect(stats: PoolStats): void {
     const own = this.stats
     const counted = Object.fromEntries(Object.keys(own).map((name) => [name, stats[name as keyof PoolStats]]))

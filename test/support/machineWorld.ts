@@ -1,6 +1,6 @@
 /**
- * A world around a pool's machine: programs that ask, use and end, a driver, handlers, clocks. Each number of a stream is one input, so
- * that a property shrinks to few of them.
+ * Simulates what surrounds a pool's machine: programs that make requests, use leases and end them, a driver, handlers,
+ * clocks. Each number of a sequence is one input, so that a property shrinks to few inputs.
  */
 import { assert } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -66,7 +66,7 @@ export class WorldRequest extends Request {
   #calls = 0
   #epoch = -1
 
-  /** The driver is asked for it in an epoch, but never without end. */
+  /** Counts a driver call of the request in an epoch, and fails if there are too many. */
   countCall(epoch: number): void {
     this.#calls = this.#epoch === epoch ? this.#calls + 1 : 1
     this.#epoch = epoch
@@ -101,11 +101,11 @@ export interface WorldOptions {
   readonly maxBypasses: number
   readonly clears: boolean
   readonly hasHandlers: boolean
-  /** Whether the device has several queues, so that not every held block is for every request. */
+  /** Whether the device has several queues, so that a held block may not suit every request. */
   readonly hasQueues: boolean
-  /** Whether held blocks are limited, and go when they are idle. */
+  /** Whether held blocks are limited, and freed when they are idle. */
   readonly trims: boolean
-  /** Whether its pools close one by one: then nothing is asked for any more. */
+  /** Whether the pools close one by one; after that there are no new requests. */
   readonly closes: boolean
 }
 
@@ -126,7 +126,7 @@ const driverFailed: Failure = () =>
     new DriverError({ backend: "world", call: "create", codeName: "Failed", code: 1, log: "", commands: [], hint: "" })
   )
 
-/** A request for one byte that waits, and of which nothing else matters, in an exclusive section or in none. */
+/** A waiting request for one byte, in an exclusive section or in none. */
 export const waiter = (section: Reservation | undefined): WorldRequest =>
   new WorldRequest({
     source: new Source(false, 0),
@@ -146,7 +146,7 @@ export const waiter = (section: Reservation | undefined): WorldRequest =>
     section
   })
 
-/** So many times a request may ask the driver while nothing comes back. */
+/** The most driver calls of a request while no bytes become free. */
 const mostCallsOfOneEpoch = 16
 
 /** One of the pools that share the memory: the blocks of one family. */
@@ -182,7 +182,7 @@ export class World implements PoolPort<Value> {
   readonly budgets: ReadonlyArray<Budget>
   readonly owners: Array<Owner> = [new Owner(), new Owner(), new Owner()]
   readonly leases = new Set<WorldLease>()
-  /** Requests that are not over, by what they wait for. */
+  /** Requests that wait for a driver call. */
   readonly calls = new Set<WorldRequest>()
   readonly reclaims = new Set<WorldRequest>()
   readonly handling = new Set<WorldRequest>()
@@ -190,10 +190,12 @@ export class World implements PoolPort<Value> {
   /** Reservations whose effects run. */
   readonly open = new Set<WorldRequest>()
   #tasks: Array<() => void> = []
-  /** Bytes that the driver has given and not got back, as it knows. */
+  /** Bytes that the driver has allocated and not freed, by its own count. */
   #driverBytes = 0
   #isLost = false
-  /** Who goes first since a deadlock may come into another one, which nobody looks for here. */
+  /**
+   * Set after a deadlock: the job that was let through may get into another one, which this world does not search for.
+   */
   #hasDeadlocks = false
   inputs = 0
   readonly counts = { granted: 0, failed: 0, interrupted: 0, timedOut: 0, refusedCalls: 0 }
@@ -247,7 +249,7 @@ export class World implements PoolPort<Value> {
   readonly hasSeveralQueues: boolean
   readonly outer = noOuterLimits
 
-  /** Of those that suit it has one or the other, whatever the queues are at. */
+  /** Returns any of the suitable blocks, or none, as if the queues were at any point. */
   acquireForQueue({ family, size }: WorldRequest, blockSize: number, most: number): Block | undefined {
     const accepts = this.inputs % 3
     let looked = 0
@@ -452,14 +454,14 @@ export class World implements PoolPort<Value> {
     }
   }
 
-  /** Fibers that its effect has started may go on after it. */
+  /** Closes a reservation; fibers that its effect has started may run on. */
   #closeReservation(request: WorldRequest, outlived: boolean): void {
     if (!outlived) this.#interruptWithin(request)
     this.open.delete(request)
     this.#over(request, succeeded)
   }
 
-  /** Jobs have waited for each other: one of those that wait fails, another one goes first, and fewer jobs may have memory. */
+  /** Ends a deadlock: one waiting job fails, another is served first, and fewer jobs may have memory. */
   #endDeadlock(pick: (below: number) => number): void {
     const waiting = nth(this.waiting, pick(this.waiting.size))
     const { queue } = waiting
@@ -475,7 +477,7 @@ export class World implements PoolPort<Value> {
     if (waiting.state === "queued") this.machine.failDeadlocked(waiting, [])
   }
 
-  /** Nothing came back for a while: more jobs may have memory. */
+  /** No bytes became free for a while, so more jobs may have memory. */
   #raiseJobs(): void {
     for (const queue of Array.from(this.machine.state.queues)) {
       this.machine.raiseJobs(queue)
@@ -494,7 +496,7 @@ export class World implements PoolPort<Value> {
     for (const task of tasks) task()
   }
 
-  /** One input. */
+  /** Takes one input. */
   step(choice: number): void {
     this.inputs++
     let left = choice
@@ -573,14 +575,14 @@ export class World implements PoolPort<Value> {
     }
   }
 
-  /** The memory closes, or its device is lost, in the midst of everything. */
+  /** Closes the memory or loses its device, whatever is under way. */
   end(how: "close" | "lose"): void {
     if (how === "close") return this.machine.close()
     this.#isLost = true
     this.machine.loseDevice()
   }
 
-  /** Everything that others do comes to its end: no request may be left then. */
+  /** Ends everything that is under way, and checks that no request is left. */
   drain(): void {
     for (let rounds = 0; this.#isBusy; rounds++) {
       strictEqual(rounds < 10_000, true, "rounds until all requests are over")
@@ -605,7 +607,7 @@ export class World implements PoolPort<Value> {
       [this.calls, this.reclaims, this.handling, this.waiting, this.open, this.leases].some(({ size }) => size > 0)
   }
 
-  /** What holds after every input. */
+  /** Checks what must hold after every input. */
   check(): void {
     const { machine: { core, memory, sections, state } } = this
     const requests = new Set([...this.calls, ...this.reclaims, ...this.handling, ...this.waiting, ...this.open])
@@ -632,7 +634,7 @@ export class World implements PoolPort<Value> {
     }
   }
 
-  /** Nothing is left. */
+  /** Checks that nothing is left. */
   checkEmpty(): void {
     this.check()
     const { machine, machine: { core } } = this

@@ -16,7 +16,7 @@ export interface Package {
   /** Relative to the repository. */
   readonly folder: string
   readonly exports: Manifest["exports"]
-  /** The packages that an install brings along, or asks for. */
+  /** The packages that an install adds or requires. */
   readonly needs: ReadonlyArray<string>
 }
 

@@ -6,7 +6,7 @@ import { oclgrindVendors, useOpenClDriversIn } from "./required.ts"
 
 const system = "/etc/OpenCL/vendors"
 
-/** For a test file, which has a process of its own: the loader reads the folder when it is first used. */
+/** Call it at the top of a test file, which has a process of its own: the loader reads the folder at its first use. */
 export const bothPlatforms = (): void => {
   const oclgrind = oclgrindVendors()
   mkdirSync("test-results", { recursive: true })

@@ -1,5 +1,5 @@
 /**
- * Requests that come and go by name, each in a scope of its own, and the log of what came of them.
+ * Named requests, each in a scope of its own, and a log of their results.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -30,7 +30,7 @@ const outcomeOf = (exit: Exit.Exit<unknown, GpuError>): string => {
 
 type Allocate<L, R> = (size: number, options: BufferPool.PoolAllocateOptions) => Effect.Effect<L, GpuError, R>
 
-/** Clients of whatever pool `allocate` asks. */
+/** Clients of the pool on which `allocate` allocates. */
 export class ClientsOf<L, R> {
   readonly #clients = new Map<string, Client<L>>()
   readonly #log: Array<string> = []
@@ -40,7 +40,7 @@ export class ClientsOf<L, R> {
     this.#allocate = allocate
   }
 
-  /** Since it was looked at last: the name of each request that was served, with the reason if it was not. */
+  /** The name of each request that ended since the last look, with the reason if it was not served. */
   log(): ReadonlyArray<string> {
     return this.#log.splice(0)
   }

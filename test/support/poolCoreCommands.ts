@@ -1,5 +1,5 @@
 /**
- * What can be done to a PoolCore, each run on a real one and on the model, which must agree after every step.
+ * Commands on a PoolCore, each run on a real one and on the model, which must agree after every step.
  */
 import { assert } from "@effect/vitest"
 import * as fc from "fast-check"
@@ -89,7 +89,7 @@ const free = (real: Real, block: Block): void => {
   assert.strictEqual(block.request, 0)
   real.core.freed(block)
   assert.strictEqual(block.state, "freed")
-  // Whoever keeps a lease that has ended keeps no other block alive.
+  // A reference to an ended lease must keep no other block alive.
   for (const link of ["above", "below", "older", "newer"]) assert.isUndefined(Reflect.get(block, link), link)
 }
 
@@ -122,7 +122,7 @@ const allocate = (family: string, request: number, exactSize: boolean) =>
     real.pending.push({ family, request, blockSize, exactSize })
   })
 
-/** What the owner does before it asks the driver. */
+/** The owner's step before it calls the driver. */
 const evictOutgrown = (model: Model, real: Real, family: string, size: number, most: number): void => {
   model.miss(family, size, most)
   for (const block of real.core.evictOutgrown(family, size, most)) {
@@ -216,7 +216,7 @@ const tick = (late: number) =>
     core.tick(late)
   })
 
-/** What an owner does at each step of the time to live, or after several when it comes late. */
+/** The owner's tick of the time to live, or several at once if it is late. */
 const step = (late: number) =>
   command(`step(${late})`, (model, real) => {
     model.tick(late)

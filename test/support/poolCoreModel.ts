@@ -70,12 +70,12 @@ export class Model {
   /** The bytes that became idle in each tick and still were when it ended. */
   private readonly idled = new Map<number, bigint>()
   private readonly totals = noStats()
-  /** Those of the reserved bytes that were asked for. */
+  /** The requested sizes within the pending bytes. */
   private reservedRequests = 0n
   private readonly freesOutgrown: boolean
   private mostLeased: bigint
   private missed: bigint
-  /** Blocks that the program had outgrown, and that no request has asked for since. */
+  /** Blocks that were freed as outgrown, and that no request has needed since. */
   private outgrown: Array<Pick<ModelBlock, "family" | "capacity">> = []
 
   constructor(options: PoolCoreOptions) {
@@ -122,19 +122,19 @@ export class Model {
     this.reservedRequests -= BigInt(request)
   }
 
-  /** Bytes of active blocks and of reservations that nobody asked for. */
+  /** Bytes of active blocks and of pending driver calls beyond the requested sizes. */
   get padding(): bigint {
     const { active, held } = this.sums()
     const capacity = sum(this.blocks, (block) => block.capacity) - held.bytes
     return capacity - active.bytes + this.totals.pendingBytes - this.reservedRequests
   }
 
-  /** By how much the block of the next request may be larger. */
+  /** The largest padding of the next request's block. */
   get nextPadding(): bigint | undefined {
     return this.limit === Infinity ? undefined : bigMax(BigInt(this.limit) / 12n - this.padding, 0n) / 2n
   }
 
-  /** A request needs the driver that a block from `size` to `most` bytes would have served. */
+  /** Records a miss that a block of `size` to `most` bytes would have avoided. */
   miss(family: string, size: number, most: number): void {
     const again = this.outgrown
       .filter((one) => one.family === family && one.capacity >= BigInt(size) && one.capacity <= BigInt(most))
@@ -144,7 +144,7 @@ export class Model {
     this.outgrown = this.outgrown.filter((one) => one !== again)
   }
 
-  /** The next block that the program has outgrown, when it misses one of `size` bytes. */
+  /** The next outgrown block to free, at a miss of `size` bytes. */
   nextOutgrown(family: string, size: number): ModelBlock | undefined {
     if (!this.freesOutgrown) return undefined
     const leased = this.sums().active.bytes + this.reservedRequests
@@ -207,7 +207,7 @@ export class Model {
     return block
   }
 
-  /** False when the block has to be freed. */
+  /** Returns false if the block must be freed. */
   release(block: ModelBlock): boolean {
     this.end(block)
     return this.keep(block)
@@ -239,7 +239,7 @@ export class Model {
     return this.held().sort((a, b) => a.heldAt - b.heldAt)[0]
   }
 
-  /** Of several ticks the last one is that in which blocks may have become idle. */
+  /** Of several ticks, blocks may have become idle only in the last one. */
   tick(ticks: number): void {
     const became = this.held().filter((block) => block.idleSince === this.now)
     this.now += ticks - 1
@@ -248,7 +248,7 @@ export class Model {
     this.now++
   }
 
-  /** The blocks by the time that they have been idle, in whole ticks, the longest first; of each the oldest first. */
+  /** The blocks grouped by their idle time in whole ticks, the longest first; in a group, the oldest first. */
   cohorts(
     steps: number
   ): ReadonlyArray<{ readonly idle: number; readonly staying: bigint; blocks: Array<ModelBlock> }> {
@@ -278,7 +278,7 @@ export class Model {
     return this.held().sort(largestFirst)[0]
   }
 
-  /** The block that goes next while so many bytes are missing, or an unknown number of them. */
+  /** The block to evict next, while a known or unknown number of bytes is missing. */
   next(missing: number | undefined): ModelBlock | undefined {
     switch (missing === undefined ? this.eviction.whenUnknown : this.eviction.whenKnown) {
       case "byNeed":

@@ -9,7 +9,7 @@ import type { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import type * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { layer, type OpenOptions, recorded } from "./hostPool.ts"
 
-/** A pool whose calls to the allocator are written down; the log is emptied by looking at it. */
+/** A pool whose calls of the allocator are recorded; reading the log empties it. */
 export const withEvents = <A, E>(
   options: OpenOptions,
   test: (events: () => ReadonlyArray<string>) => Effect.Effect<A, E, EventServices | Scope.Scope>

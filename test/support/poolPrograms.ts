@@ -1,4 +1,4 @@
-/** Random programs on one pool of buffers, of which each step ends before the next begins. */
+/** Random programs on one pool of buffers. Each step ends before the next begins. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"

@@ -1,6 +1,6 @@
 /**
- * The decorators over each other in any order, with a pool on top, under random requests, faults and interruptions: in
- * the end the driver has everything back, and each decorator knows it.
+ * The decorators stacked in any order, with a pool on top, under random requests, faults and interruptions: in the end
+ * everything is freed, and each decorator's counters say so.
  */
 import { describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -33,7 +33,7 @@ type Order = ReadonlyArray<Name>
 
 const limit = 3000
 
-/** What a test asks of the decorators that it has put over each other. */
+/** The services of the stacked decorators. */
 interface Decorated {
   readonly context: Context.Context<HostServices | Allocator.Allocator>
   readonly faults: FaultyAllocator.Faults
@@ -92,7 +92,7 @@ const steps: fc.Arbitrary<ReadonlyArray<Step>> = fc.array(
   { maxLength: 40 }
 )
 
-/** Everything that the program holds: the way to give each back, exactly once. */
+/** Everything that the program has: an effect that releases each, exactly once. */
 type Held = Array<Effect.Effect<unknown>>
 
 const take = (
@@ -153,7 +153,7 @@ const perform = (
 const bytesAtDriver = (decorated: Decorated): number =>
   Context.get(decorated.context, DeviceContext).driverObjects.liveByKind["buffer"] ?? 0
 
-/** What every decorator must say at every moment between two steps. */
+/** Checks every decorator's counters between two steps. */
 const agree = Effect.fnUntraced(function*(decorated: Decorated) {
   const atDriver = bytesAtDriver(decorated)
   for (const tracker of decorated.trackers) strictEqual((yield* tracker.outstanding).length, atDriver)
@@ -178,7 +178,7 @@ const run = (order: Order, program: ReadonlyArray<Step>) =>
     strictEqual((yield* Effect.provide(all, decorated.context)).size, limit)
   })
 
-/** What the trackers logged when they closed, and whatever else was. */
+/** The logs of a program, including those of the trackers when they close. */
 const logged = (order: Order, program: ReadonlyArray<Step>) =>
   Effect.suspend(() => {
     const lines: Array<string> = []

@@ -20,7 +20,7 @@ import * as HostPool from "../../support/hostPool.ts"
 
 const { decorated, hasStats, hold, MiB, outOfMemoryOf, reasonOf, recorded, tagOf } = HostPool
 
-/** The allocator of a host under a limit, with whatever stands between the two. */
+/** A host's allocator under a limit, with other decorators between the two. */
 const limited = (
   options: LimitingAllocator.LimitingOptions,
   host?: Host.HostOptions,
@@ -29,7 +29,7 @@ const limited = (
 
 const liveBuffers = DeviceContext.useSync((device) => device.driverObjects.liveByKind["buffer"] ?? 0)
 
-/** That all of the limit can be had, and no byte more. */
+/** Checks that the whole limit can be allocated, and no byte more. */
 const isEmpty = (limit: number) =>
   Effect.gen(function*() {
     strictEqual((yield* Effect.scoped(Allocator.allocate(limit))).size, limit)
@@ -221,7 +221,7 @@ describe("the count", () => {
     }).pipe(Effect.provide(limited(planned))))
 })
 
-/** The most bytes that were with the driver at once, from the request to the free. */
+/** The most bytes that were allocated at one time, each from the driver call to the free. */
 class Watch {
   bytes = 0
   most = 0
@@ -247,7 +247,10 @@ class Watch {
 
 const everyMilli = Schedule.spaced("1 milli")
 
-/** Asks until it is served, fails for good, or is interrupted when its waitPolicy is over; holds; releases. */
+/**
+ * Retries until it is served, fails for good, or is interrupted after `waitPolicy`; then keeps the memory for a time,
+ * and releases it.
+ */
 const program = ({ bytes, holds, waitPolicy }: { bytes: number; holds: number; waitPolicy: number }) =>
   Effect.andThen(Allocator.allocate(bytes), Effect.sleep(holds)).pipe(
     Effect.scoped,
@@ -275,7 +278,7 @@ describe("64 fibers under one limit", () => {
         yield* TestClock.adjust("1 second")
         yield* Fiber.join(all)
         assert.isAtMost(watch.most, limit)
-        // At first everybody asks, and gets it where it fits.
+        // At first every fiber makes a request, which succeeds if it fits.
         const asked = fibers.reduce((sum, { bytes }) => sum + bytes, 0)
         assert.isAtLeast(watch.most, Math.min(asked, limit - 299))
         strictEqual(watch.bytes, 0)
@@ -291,7 +294,7 @@ describe("64 fibers under one limit", () => {
   })
 })
 
-/** Writes down what the pool asks for, above the limit, and what comes to the driver, below it. */
+/** Records the calls of the pool, above the limit, and those of the driver, below it. */
 const withEvents = (
   maxBytes: number,
   test: (events: () => ReadonlyArray<string>) => Effect.Effect<void, unknown, BufferPool.BufferPool | Host.Host>
@@ -343,7 +346,7 @@ describe("a pool over a limiting allocator", () => {
       yield* Effect.scoped(Effect.gen(function*() {
         const second = yield* BufferPool.make({ sizePolicy: SizePolicy.exact })
         yield* second.use(40, () => Effect.void)
-        // The second gives up what it holds.
+        // The second pool's held block is evicted.
         strictEqual((yield* first.allocate(10)).capacity, 10)
         strictEqual(yield* tagOf(first.allocate(40)), "OutOfMemory")
       }))
@@ -364,7 +367,7 @@ describe("a pool over a limiting allocator", () => {
     }).pipe(Effect.provide(limited({ maxBytes: 100 }, { latency: "1 second" }))))
 })
 
-/** Programs without types pass anything, so these do. */
+/** Builds the layer with options that the types may forbid. */
 const built = (options: object) => Effect.scoped(Layer.build(limited(options, { capacityBytes: 1000 })))
 
 describe("the options", () => {

@@ -1,7 +1,7 @@
 /**
- * Random programs on pools over one limited allocator, and on the allocator itself: never a byte over the limit, no request
- * waits for memory that is idle, what is reserved is there whatever others do, and each request is served once all that stands
- * in its way has come back.
+ * Random programs on pools over one limited allocator, and on the allocator itself: the limit is never exceeded, no
+ * request waits for idle memory, reserved bytes are available whatever others do, and each request is served once
+ * enough is released.
  */
 import { assert, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
@@ -24,10 +24,10 @@ import { nextTurn } from "../../support/hostPool.ts"
 
 const limit = 100
 
-/** Until what was told has been heard. */
+/** Waits until every published release has been handled. */
 const settled = Effect.replicateEffect(nextTurn, 6, { discard: true })
 
-/** A step of the program, for as long as the driver takes. */
+/** Runs a step of the program until the driver has answered. */
 const done = (effect: Effect.Effect<unknown, unknown>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkDetach(effect)
@@ -68,13 +68,13 @@ interface Asked {
   readonly bytes: number
   readonly scope: Scope.Closeable
   readonly fiber: Fiber.Fiber<unknown, unknown>
-  /** How far the effect of a reservation has come, which goes on until it is interrupted. */
+  /** The state of a reservation's effect, which runs until it is interrupted. */
   readonly reserved: { hasBegun: boolean; hasAll: boolean }
 }
 
 const isServed = ({ fiber, reserved }: Asked): boolean => reserved.hasBegun || fiber.pollUnsafe() !== undefined
 
-/** A program, on pools that wait. The clock moves on by itself, since drivers may be slow. */
+/** Runs a program on pools whose requests wait. The clock advances by itself, since drivers may be slow. */
 const run = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>, maxBytes: number, isRich: boolean) {
   const { driverObjects } = yield* DeviceContext
   const { allocate, freeUnsafe } = yield* Allocator.Allocator
@@ -162,7 +162,7 @@ const run = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>, maxBytes: nu
     yield* look
   }
   yield* done(Effect.forEach(own.splice(0), freeUnsafe))
-  // The first of those that are left, again and again: nobody else stands in its way for ever.
+  // The first remaining request must be served in the end, whatever the others do.
   while (asked.length > 0) {
     const served = asked.findIndex(isServed)
     assert.notStrictEqual(served, -1, `${asked.length} requests wait for each other, or for nothing`)

@@ -1,5 +1,5 @@
 /**
- * Pools on one LimitingAllocator: each hears of what comes back to the others.
+ * Pools on one LimitingAllocator: a release in one pool serves requests that wait in the others.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -23,7 +23,9 @@ const limitedOn = (host: ReturnType<typeof Host.layer>) =>
 
 const limited = limitedOn(Host.layer())
 
-/** The same below a decorator that asks for 16 bytes more than each block has, as one that looks for writes beyond the end. */
+/**
+ * The same below a decorator that allocates 16 bytes more than each block, as one that detects writes beyond the end.
+ */
 const guarded = (host: ReturnType<typeof Host.layer>) =>
   Layer.effect(
     Allocator.Allocator,
@@ -47,11 +49,11 @@ const patient = { onExhausted: "wait" } as const
 /** Leases that come together or not at all. */
 const pair = (pool: BufferPool.Pool) => Effect.scoped(pool.allocateAll([2048, 1024]))
 
-/** It has memory of one pool while it waits for that of the other. */
+/** A job that has memory of one pool while it waits for that of the other. */
 const job = (first: BufferPool.Pool, second: BufferPool.Pool) =>
   first.use(1536, () => Effect.andThen(settled, second.use(1536, () => Effect.void)))
 
-/** Until what was told has been heard. */
+/** Waits until every published release has been handled. */
 const settled = Effect.replicateEffect(nextTurn, 8, { discard: true })
 
 describe("two pools on one limited allocator", () => {
@@ -136,7 +138,7 @@ describe("two pools on one limited allocator", () => {
         LimitingAllocator.layer({ maxBytes: 2048 })
       )
       yield* outer.use(4096, () => Effect.void)
-      // What the outer one holds gives way, and the inner limit is kept.
+      // The outer pool's held block is evicted, and the inner limit is kept.
       const lease = yield* inner.allocate(2048)
       strictEqual((yield* outer.stats).heldBytes, 0)
       const waiting = yield* Effect.forkChild(inner.allocate(1024))
@@ -207,7 +209,7 @@ describe("two pools on one limited allocator", () => {
       yield* tables.use(2048, () => Effect.void)
       yield* frames.reserve(3072, (reserved) =>
         Effect.gen(function*() {
-          // What they held went, or they could lease it now.
+          // Their held blocks were evicted; otherwise they could be leased now.
           strictEqual((yield* tables.stats).heldBytes, 0)
           strictEqual((yield* Effect.flip(tables.allocate(2048, { onExhausted: "fail" }))).reason._tag, "OutOfMemory")
           yield* tables.allocate(1024)
@@ -309,7 +311,7 @@ describe("two pools on one limited allocator", () => {
         yield* settled
         yield* own.allocate(896)
       }))
-      // A request within a reservation may need nothing of others.
+      // A request within a reservation possibly needs no memory of other pools.
       const within = own.reserve(256, (reserved) => reserved.use(1024, () => Effect.void))
       const holders = yield* Effect.forEach([job, job], (one) => Effect.forkChild(one))
       yield* Effect.andThen(nextTurn, nextTurn)

@@ -24,7 +24,7 @@ type Triple = readonly [current: number, peak: number, total: number]
 
 const triple = ({ current, peak, total }: Statistics.Counter): Triple => [current, peak, total]
 
-/** That these are the bytes and, if they are named, the allocations: current, peak, total. */
+/** Checks the bytes and, if given, the allocations: current, peak, total. */
 const areCounters = (counters: Statistics.Counters, bytes: Triple, allocations?: Triple): void => {
   deepStrictEqual(triple(counters.bytes), bytes)
   if (allocations !== undefined) deepStrictEqual(triple(counters.allocations), allocations)
@@ -221,7 +221,7 @@ describe("push and pop", () => {
     }).pipe(Effect.provide(counting())))
 })
 
-/** A list of all that happened since it began, from which everything follows. */
+/** A list of all changes, from which all counters are computed. */
 class History {
   readonly changes: Array<number> = []
 

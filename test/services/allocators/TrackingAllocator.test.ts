@@ -35,7 +35,7 @@ const labels = Effect.map(TrackingAllocator.outstanding, (left) => left.map(({ l
 /** A buffer in a scope that nothing closes. */
 const leak = (bytes: number, label: string) => Scope.provide(Allocator.allocate(bytes, { label }), Scope.makeUnsafe())
 
-/** Runs a program in a tracker of its own; the lines that it has logged when the tracker is closed. */
+/** Runs a program in a tracker of its own, and returns the lines logged when the tracker has closed. */
 const reportOf = <E>(program: Effect.Effect<unknown, E, Tracked>, layer = tracked()) =>
   Effect.suspend(() => {
     const messages: Array<string> = []
