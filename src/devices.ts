@@ -37,7 +37,7 @@ export * as ComputeCapability from "./domain/characterisation/ComputeCapability.
 export * as DeviceData from "./domain/characterisation/DeviceData.ts"
 
 /**
- * What a driver tells of an open device, for people who look at it.
+ * What a driver reports of an open device, for people to read.
  *
  * @category characterisation
  * @since 0.1.0
@@ -85,7 +85,7 @@ export * as TransferSpeed from "./services/queue/TransferSpeed.ts"
 export * as DeviceSelector from "./domain/selection/DeviceSelector.ts"
 
 /**
- * A device of this machine as a listing tells it.
+ * A device of this machine as it is listed.
  *
  * @category devices
  * @since 0.1.0

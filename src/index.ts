@@ -69,7 +69,7 @@ export * as DeviceContext from "./services/device/DeviceContext.ts"
 export * as DeviceMemory from "./services/pool/DeviceMemory.ts"
 
 /**
- * Which held block a pool gives back next when it needs memory.
+ * Which held block a pool evicts next when it needs memory.
  *
  * @category pools
  * @since 0.1.0

@@ -94,7 +94,7 @@ const arranged = (
   )
   const known = call === undefined ? others : [call, ...others]
   const fiber = inFiber(frame)
-  // Where Effect shows an error, it leaves out what follows its own run loop, and adds the frames of the fiber itself.
+  // When Effect prints an error, it drops the frames after its run loop, and adds the fiber's own frames.
   const loop = fiber.length === 0 ? [] : lines.filter((line) => /~effect\/Effect/.test(line)).slice(0, 1)
   const program = known.length + fiber.length === 0 ? [unknown] : known.slice(0, mostOthers)
   return [...own.slice(0, mostOwn), ...program, ...loop, ...fiber]

@@ -817,8 +817,8 @@ export const unsupported = (operation: string, backend: string, feature: string,
   make(new Unsupported({ operation, backend, feature, hint }))
 
 /**
- * An {@link OutOfMemory} as an allocator raises it, which knows nothing of a pool. One with a byte limit of its own
- * adds the limit and what counts against it.
+ * An {@link OutOfMemory} of an allocator, without the fields of a pool. An allocator with a byte limit adds the limit
+ * and the bytes that count against it.
  *
  * **Example** (An allocator whose driver has no memory left)
  *

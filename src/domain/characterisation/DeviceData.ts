@@ -87,7 +87,7 @@ export const make = (attributes: DeviceAttributes): DeviceData => {
 
 /**
  * The distance in bytes at which global memory must begin so that accesses of words of 4, 8 or 16 bytes coalesce;
- * InvalidRequest for other words. Words have 4 bytes unless told otherwise.
+ * InvalidRequest for other words. Words have 4 bytes by default.
  *
  * **Example** (Words of 4 and of 8 bytes)
  *
@@ -121,7 +121,7 @@ const roundUp = (operation: string, count: number, of: string, unit: number): Re
     )
 
 /**
- * Bytes rounded up to the next boundary of {@link alignBytes}. Words have 4 bytes unless told otherwise.
+ * Bytes rounded up to the next boundary of {@link alignBytes}. Words have 4 bytes by default.
  *
  * **Example** (A row of 100 bytes)
  *

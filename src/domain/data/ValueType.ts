@@ -253,7 +253,7 @@ export const wanted = (type: NumberType): string => {
 export type Carrier = Exclude<NumberType, "f16">
 
 /**
- * Writes a value at `at`, each of its numbers as one of type `carrier`, which has all of its values: the one place in
+ * Writes a value at byte `at`, each of its numbers in the type `carrier`, which can represent it: the one place in
  * which arguments become bytes.
  *
  * @category getters

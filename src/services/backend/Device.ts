@@ -20,11 +20,11 @@ import { CheckedQueue } from "../queue/CheckedQueue.ts"
 import { CommandQueue, type OnQueue } from "../queue/CommandQueue.ts"
 import type * as FurtherQueues from "./FurtherQueues.ts"
 
-/** By this name editors show it, and so tell it from the services of others. */
+/** Editors show the union under this name, which differs from the `Services` of other modules. */
 type DeviceServices = DeviceContext | CommandQueue | KernelCache | Images | QueueDriver | ImageDriver
 
 /**
- * What every backend's layer provides: what programs use, and the drivers that pools and allocators stand on.
+ * What every backend's layer provides: what programs use, and the drivers that pools and allocators are built on.
  *
  * @category models
  * @since 0.1.0

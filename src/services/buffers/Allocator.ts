@@ -1,5 +1,5 @@
 /**
- * Where a pool gets device memory from, and gives it back to.
+ * Where a pool allocates its device memory and frees it.
  *
  * @since 0.1.0
  */
@@ -49,7 +49,7 @@ export interface AllocateOptions {
  * memory;
  * - usage: it gives exactly the usage that it was asked for;
  * - owner: it gives out no memory that was not freed, and nobody else writes to memory that it has given out;
- * - alive: what it gives is of its own device, and lives until `freeUnsafe` gets it back;
+ * - alive: its buffers are of its own device, and live until `freeUnsafe` is called with them;
  * - order: commands that were recorded before `freeUnsafe` still run;
  * - once: it frees each buffer once, on the device or the allocator below;
  * - return: it has freed everything when its layer has closed;
@@ -195,8 +195,8 @@ export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | Queue
 export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | QueueDriver> = layer(false)
 
 /**
- * A device buffer of its own, without a pool, given back when the scope closes. A driver error at that moment is
- * logged. A buffer of 0 bytes takes no device memory, and commands on it do nothing.
+ * A device buffer without a pool, freed when the scope closes. A driver error at that moment is logged. A buffer of 0
+ * bytes takes no device memory, and commands on it do nothing.
  *
  * **Example** (A buffer that no pool keeps)
  *

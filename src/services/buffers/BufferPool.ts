@@ -602,9 +602,9 @@ export const resumeHolding: Accessors.OfPool<BufferPool, Pool>["resumeHolding"] 
 )
 
 /**
- * Gives held blocks back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
- * nothing is held; waits until the driver has them. It frees them in the order of the pool's `eviction`, and overshoots
- * by less than one block. Errors as {@link freeHeld}, and InvalidRequest for an invalid size.
+ * Frees held blocks until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or nothing
+ * is held; waits until the driver has them. It frees them in the order of the pool's `eviction`, and overshoots by less
+ * than one block. Errors as {@link freeHeld}, and InvalidRequest for an invalid size.
  *
  * **Example** (Making room for somebody else)
  *
@@ -669,8 +669,8 @@ export const setLimit: Accessors.OfPool<BufferPool, Pool>["setLimit"] = BoundAcc
 export const maxBytes: Accessors.OfPool<BufferPool, Pool>["maxBytes"] = BoundAccessors.maxBytes(BufferPool)
 
 /**
- * The largest live leases with their labels and ages (in leases granted since), largest first: three unless told
- * otherwise. An OutOfMemory error lists the same leases.
+ * The largest live leases with their labels and ages (in leases granted since), largest first: three by default. An
+ * OutOfMemory error lists the same leases.
  *
  * **Example** (Saying who holds the memory when a wait takes too long)
  *

@@ -168,7 +168,7 @@ const placeOf = (frames: ReadonlyArray<Frame>): string | undefined => {
 
 const effectFile = /[\\/]node_modules[\\/]effect[\\/]/
 const runLoopName = /\b(?:runLoop|evaluate)\b/
-/** The key of the methods by which the run loop goes on; as a string it outlives a minifier. */
+/** The key of the methods that the run loop calls; as a string it outlives a minifier. */
 const primitiveName = /~effect\/Effect\//
 
 const framesOf = ({ stack }: { readonly stack?: unknown }): ReadonlyArray<Frame> =>

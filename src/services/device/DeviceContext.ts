@@ -80,8 +80,8 @@ export class DeviceContext extends Context.Service<DeviceContext, {
     label?: string | undefined
   ) => Exit.Exit<DeviceBuffer, GpuError>
   /**
-   * Gives a buffer back to the driver when called. Recorded commands that use it must be submitted before: an Allocator
-   * does that. Destroying a buffer twice does nothing.
+   * Frees a buffer when called. Recorded commands that use it must be submitted before: an Allocator does that.
+   * Destroying a buffer twice does nothing.
    */
   readonly destroyBufferUnsafe: (buffer: DeviceBuffer) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/DeviceContext") {}

@@ -18,7 +18,7 @@ export abstract class DriverObject implements Equal.Equal {
   readonly owner: DeviceInfo
   /** Its name in errors: the label of its present lease, or the one that it was made with. */
   label: string | undefined
-  /** Set by the backend when it gives the object back. */
+  /** Set by the backend when it releases the object. */
   destroyed = false
   /** What errors call its kind; buffers need no word. @internal */
   readonly what?: "image" | "sampler"

@@ -66,7 +66,7 @@ export interface KernelCacheStats {
   readonly hits: number
   /** Kernels that had to be compiled. */
   readonly misses: number
-  /** Kernels given back because the cache was full. */
+  /** Kernels released because the cache was full. */
   readonly evictions: number
   /** Compiled kernels kept now. */
   readonly size: number
@@ -104,7 +104,7 @@ export class KernelCache extends Context.Service<KernelCache, {
   readonly get: (kernel: Kernel) => Effect.Effect<CompiledKernel, GpuError>
   /** The compiled form when the cache has it, synchronously. Counts a hit. */
   readonly getUnsafe: (kernel: Kernel) => CompiledKernel | undefined
-  /** Gives every compiled kernel back to the driver. */
+  /** Releases every compiled kernel. */
   readonly clear: Effect.Effect<void>
   readonly stats: Effect.Effect<KernelCacheStats>
 }>()("effect-gpu-pool/KernelCache") {}
@@ -234,7 +234,7 @@ export const get = (kernel: Kernel): Effect.Effect<CompiledKernel, GpuError, Ker
   KernelCache.use((cache) => cache.get(kernel))
 
 /**
- * Gives every compiled kernel back to the driver; the next dispatch of one compiles it again.
+ * Releases every compiled kernel; the next dispatch of one compiles it again.
  *
  * **Example** (Between two phases of a program)
  *

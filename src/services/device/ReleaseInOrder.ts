@@ -1,5 +1,5 @@
 /**
- * Giving device buffers, images and samplers back to their device, in queue order.
+ * Releasing device buffers, images and samplers in queue order.
  *
  * @internal
  */

@@ -260,7 +260,7 @@ export class CheckedImages implements Service {
     first?: ElementType<Elements> | MapOptions,
     second?: MapOptions
   ) => {
-    // An argument that is no options object is taken for a class, and refused as a wrong one.
+    // Any argument but an options object is taken for a class, and checked as one.
     const [type, options] = typeof first === "function" || second !== undefined ? [first, second] : [undefined, first]
     const operation = "Images.map"
     return ScopedMapping.acquire(

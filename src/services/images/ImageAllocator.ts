@@ -1,5 +1,5 @@
 /**
- * Images of one device without a scope: checked before the driver makes them, and given back in queue order. `Images`
+ * Images of one device without a scope: checked before the driver makes them, and destroyed in queue order. `Images`
  * and image pools use it, and so does a backend that adopts images of other code.
  *
  * @internal
@@ -94,14 +94,14 @@ export class ImageAllocator {
     }))
   }
 
-  /** Gives an image back when called: its mappings are written back and what was recorded with it is submitted first. */
+  /** Destroys an image when called: its mappings are written back and recorded commands on it are submitted first. */
   destroyUnsafe(image: DeviceImage, why: Released["why"] = "released"): Exit.Exit<void, GpuError> {
     const ended = Attachments.endAll(image, why)
     const destroyed = this.#afterRecorded(() => this.driver.destroyUnsafe(image))
     return Exit.isFailure(ended) ? ended : destroyed
   }
 
-  /** Gives a sampler back when called: what was recorded with it is submitted first. */
+  /** Destroys a sampler when called: recorded commands with it are submitted first. */
   destroySamplerUnsafe(sampler: DeviceSampler): Exit.Exit<void, GpuError> {
     return this.#afterRecorded(() => this.driver.destroySamplerUnsafe(sampler))
   }

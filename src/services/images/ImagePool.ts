@@ -463,9 +463,9 @@ export const stopHolding: Accessors.OfPool<ImagePool, Pool>["stopHolding"] = Bou
 export const resumeHolding: Accessors.OfPool<ImagePool, Pool>["resumeHolding"] = BoundAccessors.resumeHolding(ImagePool)
 
 /**
- * Gives held images back until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or
- * nothing is held; waits until the driver has them. It frees them in the order of the pool's `eviction`, and overshoots
- * by less than one image. Errors as {@link freeHeld}, and InvalidRequest for an invalid size.
+ * Frees held images until no more than `bytes` (or "512 MiB", or "50%") are managed, active ones included, or nothing
+ * is held; waits until the driver has them. It frees them in the order of the pool's `eviction`, and overshoots by less
+ * than one image. Errors as {@link freeHeld}, and InvalidRequest for an invalid size.
  *
  * **Example** (Making room for somebody else)
  *

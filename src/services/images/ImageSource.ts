@@ -173,7 +173,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
     usage: ImageUsage.ImageUsage,
     label: string | undefined
   ): KnownImage | GpuError {
-    // A pool that clears its images fills them itself. A value that is no usage stays unchanged.
+    // A pool that clears its images fills them itself. An invalid usage stays as it is, and fails its check.
     const blockUsage = this.clears && ImageUsageRules.problem(usage) === undefined ? usage | ImageUsage.copyDst : usage
     const problem = this.#images.problem(operation, shape, format, blockUsage)
     if (problem !== undefined) return this.#closedProblem(problem, shape, format, label)

@@ -274,9 +274,9 @@ const imageFirst = (args: ArrayLike<unknown>): boolean => isImage(args[0])
 const bothImages = (args: ArrayLike<unknown>): boolean => isImage(args[1])
 
 /**
- * An image of its own, without a pool, given back when the scope closes. Its elements are unspecified at first. Fails
- * with OutOfMemory where the device has no memory for it now, with LimitExceeded beyond {@link largest}, and with
- * Unsupported for a format that {@link formats} does not list.
+ * An image without a pool, freed when the scope closes. Its elements are unspecified at first. Fails with OutOfMemory
+ * where the device has no memory for it now, with LimitExceeded beyond {@link largest}, and with Unsupported for a
+ * format that {@link formats} does not list.
  *
  * **Example** (A picture of one colour)
  *
@@ -436,7 +436,7 @@ export const overBuffer: {
 } = method("overBuffer", bufferFirst)
 
 /**
- * An image with the items of an array, given back when the scope closes. The format follows from the class of the array,
+ * An image with the items of an array, freed when the scope closes. The format follows from the class of the array,
  * from how many items an element has, and from whether integers are normalised.
  *
  * **Example** (Two elements of two normalised bytes)
@@ -771,7 +771,7 @@ export const map: {
 } = method("map", imageFirst)
 
 /**
- * A sampler, given back when the scope closes. Options that the device does not have are Unsupported.
+ * A sampler, released when the scope closes. Options that the device does not have are Unsupported.
  *
  * **Example** (Smooth, and repeated beyond the edges)
  *

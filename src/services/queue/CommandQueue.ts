@@ -405,8 +405,8 @@ export const copy: {
 } = method("copy", bothBuffers)
 
 /**
- * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32
- * bits; a typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is
+ * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is taken as an unsigned 32-bit
+ * integer; a typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is
  * copied before the effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
  *
  * Fails with InvalidRequest for another pattern, and for an offset or a size that is no multiple of the pattern's.
@@ -438,9 +438,9 @@ export const copy: {
  */
 export const fill: {
   /**
-   * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is an unsigned one of 32
-   * bits; a typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which is
-   * copied before the effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
+   * Repeats a pattern over a buffer or the `size` bytes of it from `offset` on. A number is taken as an unsigned 32-bit
+   * integer; a typed array (or DataView, or ArrayBuffer) gives a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes, which
+   * is copied before the effect completes. One byte, as `Uint8Array.of(0)`, fits buffers of every size.
    */
   (
     pattern: number | HostData.HostData,

@@ -28,7 +28,7 @@ interface Terms {
   readonly uses: ReadonlyArray<object>
 }
 
-/** Work that was handed out, and its result. */
+/** Started work, and its result. */
 interface Handed<A, E> {
   exit: Exit.Exit<A, E> | undefined
 }
@@ -70,7 +70,7 @@ export class InOrder<A, E> implements Operation {
   readonly #scope: Scope.Scope
   readonly #producer = new WaitingPlace()
   readonly #consumer = new WaitingPlace()
-  /** What was handed out and not taken yet, oldest first. */
+  /** Work whose result was not taken yet, oldest first. */
   readonly #handed: Array<Handed<A, E>> = []
   /** How the producer ended. */
   #end: Exit.Exit<never, E | Cause.Done> | undefined
@@ -91,8 +91,8 @@ export class InOrder<A, E> implements Operation {
     [this.#consumer.fiber, this.#producer.fiber].filter((fiber) => fiber !== undefined)
 
   /**
-   * Runs a producer, which hands out work. The pull yields the results in order, then ends as the producer did. It
-   * fails with the first failed work, or when the device is lost.
+   * Runs a producer, which starts work with {@link hand}. The pull yields the results in order, then ends as the
+   * producer did. It fails with the first failed work, or when the device is lost.
    */
   static begin<A, E, R>(
     produce: (hand: InOrder<A, E>) => Effect.Effect<void, E, R>,
@@ -125,8 +125,8 @@ export class InOrder<A, E> implements Operation {
   }
 
   /**
-   * Waits for room, and hands out work. It completes when the work has called `taken`, or has ended: until then the producer
-   * leaves alone what the work takes.
+   * Waits for room, and starts work. It completes when the work has called `taken`, or has ended: until then the
+   * producer leaves alone what the work takes.
    */
   hand<R>(work: (taken: () => void) => Effect.Effect<A, E, R>): Effect.Effect<void, never, R> {
     const hasRoom = this.#producer.until(() => this.#handed.length < this.#most)

@@ -1,5 +1,5 @@
 /**
- * How streams are cut into chunks, and the checks of it.
+ * How streams are cut into chunks, with the checks of the options.
  *
  * @since 0.1.0
  */

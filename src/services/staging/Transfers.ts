@@ -38,7 +38,7 @@ import {
 
 export type { ChunkOptions, DownloadOptions, ThroughOptions, TransferOptions } from "./TransferOptions.ts"
 
-/** By this name editors show it, and so tell it from the services of others. */
+/** Editors show the union under this name, which differs from the `Services` of other modules. */
 type TransferServices = DeviceContext | CommandQueue | StagingPool.StagingPool
 
 /**

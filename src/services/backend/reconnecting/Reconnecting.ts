@@ -151,7 +151,7 @@ export const Service =
     })
   }
 
-/** By this name editors show it, and so tell it from the services of others. */
+/** Editors show the union under this name, which differs from the `Services` of other modules. */
 type ReconnectingServices = Device.Services | BufferPool.BufferPool
 
 /**

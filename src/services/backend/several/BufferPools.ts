@@ -128,7 +128,7 @@ const placeFirst = <F>(run: (pools: Pools, place: never, effect: AnyEffect) => A
  * - When nobody uses it any more, it stays open for `idleTimeToLive` with its held memory, and is closed then. The next
  *   use opens it anew.
  * - When the device is lost, what the effect calls on it fails with DeviceLost, and the next `on` opens a fresh one.
- *   The effect is not run again by itself: `Effect.retry` with `Reconnecting.isDeviceLost` around `on` does that.
+ *   The effect is not retried automatically: `Effect.retry` with `Reconnecting.isDeviceLost` around `on` does that.
  * - `on` nests: the innermost device counts. Different devices work at the same time. Inside of an `on` of the same
  *   device it changes nothing: a budget or a further queue that the program has there stays.
  * - A lease that is transferred to another scope does not keep the device open there: {@link open} does.

@@ -27,7 +27,7 @@ import { copied, type CopyOptions } from "./DeviceCopy.ts"
 import { OpenDevices } from "./OpenDevices.ts"
 import { type Located, placeOf } from "./Place.ts"
 
-/** By this name editors show it, and so tell it from the services of others. */
+/** Editors show the union under this name, which differs from the `Services` of other modules. */
 type BufferPoolsServices = Device.Services | BufferPool.BufferPool | StagingPool.StagingPool
 
 /**
@@ -205,7 +205,7 @@ export interface Opener<I, R> {
  * the selections that `GPU_POOL_DEVICE` takes.
  *
  * Fails with InvalidRequest for invalid options; opens no device. A device that cannot be opened fails the effect that
- * asked for it, and is tried anew by the next one.
+ * asked for it, and the next effect tries again.
  *
  * **Example** (The devices of OpenCL's first platform, by their indices)
  *

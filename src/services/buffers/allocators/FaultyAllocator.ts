@@ -82,7 +82,7 @@ export class Faults {
     return this.#allocations.count
   }
 
-  /** Buffers that were given back, failing frees included. */
+  /** Buffers that were freed, failing frees included. */
   get frees(): number {
     return this.#frees.count
   }
@@ -93,7 +93,7 @@ export class Faults {
   }
 
   /**
-   * Makes allocations fail before the driver is asked, with OutOfMemory unless told otherwise. A LimitExceeded names
+   * Makes allocations fail before the driver is asked, by default with OutOfMemory. A LimitExceeded names
    * `maxBufferSize`, as the largest that a driver takes.
    */
   failAllocations(
@@ -103,7 +103,7 @@ export class Faults {
     this.#plans.add("Faults.failAllocations", this.#allocations, options, { error, log })
   }
 
-  /** Makes frees answer with DriverError. The memory is given back all the same. */
+  /** Makes frees answer with DriverError. The memory is freed all the same. */
   failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
     this.#plans.add("Faults.failFrees", this.#frees, options, options?.log ?? plannedLog)
   }

@@ -130,8 +130,8 @@ const bytesOf = (allocations: ReadonlyArray<Allocation>): number =>
   allocations.reduce((sum, { bytes }) => sum + bytes, 0)
 
 /**
- * Tracks what the Allocator in context gives and gets back: label, bytes, age and, in `CallSite.track`, the place in
- * the program.
+ * Tracks the buffers that the Allocator in context allocates and frees: label, bytes, age and, in `CallSite.track`, the
+ * place in the program.
  *
  * When it closes, it logs a warning that lists what was not freed. It frees nothing itself: the device frees such
  * buffers when it closes. Under a pool it sees blocks instead of leases, each with the label and place of its first

@@ -36,6 +36,6 @@ export interface OpenQueues {
   readonly several: boolean
   /** The queue that the device has opened with. */
   readonly first: Queue
-  /** Submits what is recorded on any of them: the memory that it names is about to be given back. */
+  /** Submits what is recorded on any of them: the memory that it names is about to be freed. */
   flushUnsafe(): Exit.Exit<void, GpuError>
 }

@@ -136,7 +136,7 @@ export class DeviceQueues implements KnownQueues.Queues {
     return new QueueReuse(this, policy)
   }
 
-  /** Submits what is recorded on any queue: the memory that it names is about to be given back. */
+  /** Submits what is recorded on any queue: the memory that it names is about to be freed. */
   flushUnsafe(): Exit.Exit<void, GpuError> {
     let flushed: Exit.Exit<void, GpuError> = Exit.void
     for (const { queue } of this.#open) {
