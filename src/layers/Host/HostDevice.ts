@@ -79,7 +79,7 @@ export class HostDevice {
     return this.faults.delayOf(kind) ?? this.#latency
   }
 
-  /** Why buffers cannot be used, or `undefined`. */
+  /** The error of using these buffers, or `undefined`. */
   problem(operation: string, buffers: ReadonlyArray<HostBuffer>): GpuError | undefined {
     for (const buffer of buffers) {
       const problem = BufferLike.problem(operation, buffer, this.info) ??

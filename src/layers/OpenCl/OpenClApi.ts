@@ -222,7 +222,7 @@ export interface OpenClApi extends Functions {
 }
 
 /**
- * The names under which systems know the OpenCL loader, in the order in which they are tried.
+ * The file names of the OpenCL loader on a platform, in the order in which they are tried.
  *
  * @internal
  */

@@ -209,7 +209,7 @@ export const layerFrom = (
  * `f16`; without `float32-filterable`, `bgra8unorm-storage` and `texture-formats-tier1` some images are missing. What therefore
  * cannot run is Unsupported, with the name of the feature to request.
  *
- * Fails with InvalidRequest for what is no GPUDevice, and with DeviceLost for one that is lost.
+ * Fails with DeviceLost for a device that is lost.
  *
  * **Gotchas**
  *

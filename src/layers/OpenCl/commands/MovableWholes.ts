@@ -7,8 +7,8 @@ import { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 
 /**
- * What to migrate, each once. NVIDIA's driver 580 refuses sub-buffers or ends the process, so a region moves with the buffer that
- * it is a part of; without contents it stays, since the rest of that buffer must keep its own.
+ * What to migrate, each once. NVIDIA's driver 580 refuses sub-buffers or ends the process, so a region moves with the
+ * buffer that it is a part of; without contents it does not move, since the rest of that buffer must keep its contents.
  */
 export const movableWholes = (
   objects: ReadonlyArray<DeviceBuffer | DeviceImage>,

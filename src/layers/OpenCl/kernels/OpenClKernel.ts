@@ -74,13 +74,13 @@ const compile = (
   })
 }
 
-/** With too many parameters drivers fail in the compiler, or only at a dispatch. */
+/** The error of too many parameters, with which drivers fail in the compiler or only at a dispatch. */
 const parameterProblem = (
   kernel: Kernel,
   { device: { maxParameterBytes, name } }: OpenDevice
 ): GpuError | undefined => {
   const { bytes } = new KernelParameters(kernel.args)
-  // A driver that does not tell returns 0.
+  // A driver that does not report it returns 0.
   return bytes <= maxParameterBytes || maxParameterBytes === 0 ? undefined : makeError(
     new LimitExceeded({
       operation: `KernelCache.get, kernel "${kernel.name}"`,

@@ -359,7 +359,10 @@ const releaseReference = (
   return Exit.void
 }
 
-/** A reference may keep a buffer alive that is freed, but not the block of a lease, which goes to the next owner. */
+/**
+ * The owner whose end ends a reference: a lease, whose block goes to the next owner, or an image over a buffer.
+ * `undefined` for a buffer without a lease, which a reference may keep alive after it was freed.
+ */
 const ownerOf = (object: MemoryObject): Attachable | undefined => {
   if (BufferLike.isBufferLike(object)) return leaseOf(object)
   if (object instanceof PooledImage) return object

@@ -66,7 +66,7 @@ export const problem = (operation: string, { context, device, queue }: Handles):
   handleProblem(operation, context, "cl_context") ?? handleProblem(operation, queue, "cl_command_queue") ??
     handleProblem(operation, device, "cl_device_id")
 
-/** The device around the handles, which are retained; or why it is none. @internal */
+/** Opens the device of the handles and retains them, or returns why it cannot. @internal */
 export const open = (
   operation: string,
   api: OpenClApi,

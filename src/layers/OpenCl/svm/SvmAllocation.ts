@@ -15,9 +15,11 @@ import { SvmRanges } from "./SvmRanges.ts"
 export class SvmAllocation {
   readonly address: bigint
   readonly grain: Grain
-  /** Commands on a queue of the program could not be ordered before later ones, so their end is unknown. */
+  /**
+   * Whether commands on a queue of the program could not be ordered before later ones, so that their end is unknown.
+   */
   abandoned = false
-  /** A program has transferred it out of a view: it is never freed. */
+  /** Whether a program has transferred it out of a view: then it is never freed. */
   taken = false
   /** Views of it that a program has. */
   readonly shown = new Set<ArrayBuffer>()
@@ -37,7 +39,7 @@ export class SvmAllocation {
     this.#buffers += 1
   }
 
-  /** One of them was given back to the driver. */
+  /** One buffer or reference less is over it; the last one frees it. */
   releaseUnsafe(): Exit.Exit<void, GpuError> {
     this.#buffers -= 1
     return this.#buffers === 0 ? this.#free(this) : Exit.void
