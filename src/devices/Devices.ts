@@ -86,7 +86,7 @@ const listFor = (selector: Pick<DeviceSelector.DeviceSelector, "some">): Effect.
 
 const namesOf = (backends: ReadonlyArray<Backend>): ReadonlyArray<string> => backends.map(({ name }) => name)
 
-/** As `validated`, where `step` also gets the names of the backends. */
+/** As `validated`, where `f` also gets the names of the backends. */
 const selectingStep = <A, E, R>(
   operation: string,
   f: (operation: string, backends: ReadonlyArray<string>) => Effect.Effect<A, E, R>

@@ -88,13 +88,13 @@ export interface Moves {
  * @since 0.1.0
  */
 export interface Eights {
-  /** Names an element in the type of sums. */
+  /** Declares a name for an element, converted to the type of sums. */
   readonly one: (name: string, vector: string, index: string, from: DType, sum: DType) => string
-  /** Names eight elements from an index on, in the type of sums. */
+  /** Declares a name for eight elements from an index on, converted to the type of sums. */
   readonly load: (name: string, vector: string, index: string, from: DType, sum: DType) => string
-  /** Names eight sums that change, all 0. */
+  /** Declares a variable of eight sums, all 0. */
   readonly zero: (name: string, sum: DType) => string
-  /** Adds the product of a number and eight to eight sums. */
+  /** Adds the products of one number and eight numbers to eight sums. */
   readonly addProduct: (sums: string, one: string, eight: string) => string
   /** Stores eight sums as elements from an index on. */
   readonly store: (sums: string, vector: string, index: string, sum: DType, to: DType) => string
@@ -120,7 +120,7 @@ export interface LanguageWriter {
   readonly language: Language
   /** Names that no argument of a kernel can have in this language, beyond those reserved in all languages. */
   readonly reserved?: ReadonlySet<string> | undefined
-  /** Names a value: `let t__0: f32 = value;`. */
+  /** Declares a name for a value: `let t__0: f32 = value;`. */
   readonly declare: (name: string, type: ExprType, value: string) => string
   /** A literal: a number that the type holds exactly, or a truth value. */
   readonly constant: (value: number | boolean, type: ExprType) => string
@@ -145,7 +145,7 @@ export interface LanguageWriter {
   readonly multiplyAdd: (a: string, b: string, c: string) => string
   /** The whole quotient of two u32, the divisor not zero. */
   readonly quotient: (a: string, b: string) => string
-  /** Names a value that changes: `var a__0: f32 = value;`. */
+  /** Declares a variable: `var a__0: f32 = value;`. */
   readonly variable: (name: string, type: DType, value: string) => string
   readonly assign: (name: string, value: string) => string
   /** Repeats lines for each position. It counts the rounds, since a position near 2^32 would wrap to 0 and never reach an end. */

@@ -57,7 +57,7 @@ const changed = (operation: string): GpuError =>
   invalidRequest(
     operation,
     "the options have changed while the read waited for staging memory",
-    "Pass an object of their own."
+    "Pass an options object that the program does not change meanwhile."
   )
 
 const stageUnsafe = (
