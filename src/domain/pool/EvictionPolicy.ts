@@ -134,8 +134,8 @@ export const oldestFirst: EvictionPolicy = simple("oldestFirst")
  * **Details**
  *
  * All spares of a size that the program no longer uses go before the first one of a size that it still uses, however long
- * that one has been held. Within a bin, whose blocks are interchangeable, the block that came back last goes first. A pool with this policy keeps its blocks and its bins in order, which makes hits and releases a little
- * dearer.
+ * that one has been held. Within a bin, whose blocks are interchangeable, the block that came back last goes first. A pool
+ * with this policy keeps its blocks and its bins in order, which makes hits and releases a little dearer.
  *
  * **Example** (What another size has left goes before a spare)
  *

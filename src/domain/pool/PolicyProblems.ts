@@ -13,13 +13,13 @@ const orders: ReadonlyArray<string> = ["byNeed", "largestFirst", "oldestFirst", 
 >
 
 /**
- * Whether a policy asks for an order of its blocks or bins.
+ * Whether a policy uses an order.
  */
 export const asksFor = ({ whenKnown, whenUnknown }: EvictionPolicy, order: EvictionOrder): boolean =>
   whenKnown === order || whenUnknown === order
 
 /**
- * Why a value is no policy. Programs without a type checker pass anything.
+ * The error for an option `eviction` that is no eviction policy.
  */
 export const evictionProblem = (
   operation: string,
@@ -43,7 +43,7 @@ const all: ReadonlyArray<string> = ["never", "afterEvents", "whenEnded"] satisfi
 >
 
 /**
- * Why a value is no policy. Programs without a type checker pass anything.
+ * The error for an option `reuse` that is no reuse policy.
  */
 export const reuseProblem = (
   operation: string,
