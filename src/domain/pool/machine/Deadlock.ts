@@ -3,8 +3,8 @@
  * served. Both are functions of a view of the state.
  *
  * A holding is stuck when a stuck request has one of its keys. A request is stuck when only stuck holdings can give
- * anything back to its queue. The search assumes that all waiting requests are stuck, and removes those that are not until none is left to
- * remove. The rest are in a deadlock.
+ * anything back to its queue. The search takes all waiting requests for stuck, and removes those that are not, again and again. The rest
+ * are in a deadlock.
  *
  * @since 0.1.0
  */
@@ -274,7 +274,7 @@ export const having = <Q extends Queue>(
   return counts
 }
 
-/** Whether, for each queue, no more jobs have memory that it waits for than may. */
+/** Whether the number of jobs that have memory which a queue waits for is within its limit, for every queue. */
 const areFew = <Q extends Queue>(
   jobs: ReadonlyArray<StuckJob<Holding<Q>, Waiting<Q>>>,
   most: ReadonlyMap<Q, number>

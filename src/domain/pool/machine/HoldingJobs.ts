@@ -26,7 +26,7 @@ export interface Kept {
 export interface Asking extends Kept {
   /** The keys of its job, which has memory when one of these has. */
   readonly jobKeys: ReadonlyArray<Key>
-  /** The keys that will own what it gets. */
+  /** The keys of the owners of the memory that it will get. */
   readonly memoryKeys: ReadonlyArray<Key>
 }
 

@@ -164,7 +164,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     this.free(block, "notKept")
   }
 
-  /** A block has come back to the pool, in an epoch or in none. */
+  /** A lease has ended and its block has come back; with `isRetracted`, without a new epoch. */
   cameIn(block: PoolBlock<A, Family>, isRetracted: boolean): void {
     if (isRetracted && block.state === "held") this.#retracted.add(block)
     else this.#retracted.delete(block)
