@@ -1,6 +1,6 @@
 /**
- * Commands that put a real pool under pressure: requests that wait, all that can come between, a driver that is slow
- * and refuses, and time. Each comes when everything is at rest, or in the midst of what others have set in motion.
+ * Commands that put a real pool under pressure: requests that wait, everything that can happen meanwhile, a slow driver
+ * that refuses, and time. Each runs when the pool is idle, or while earlier commands are under way.
  */
 import { assert } from "@effect/vitest"
 import * as Cause from "effect/Cause"
@@ -27,7 +27,7 @@ import {
 } from "./pressureLaws.ts"
 import type { SizedLease } from "./sizedPools.ts"
 
-/** What was done so far, which excuses how requests end. */
+/** What has happened so far, which explains how requests may end. */
 export interface History {
   closed: boolean
   lost: boolean
@@ -39,15 +39,15 @@ export interface History {
 export interface Pressed extends Watched {
   readonly run: (command: Effect.Effect<void>) => Promise<void>
   readonly history: History
-  /** What the device rounds buffers up to. */
+  /** The multiple to which the device rounds buffers up. */
   readonly granularity: number
   readonly closeAll: Effect.Effect<void>
-  /** Pools that close apart from the others on their memory. */
+  /** Pools that can close separately from the others on their memory. */
   readonly closable: ReadonlyArray<{ readonly place: LeasingPlace; readonly close: Effect.Effect<void> }>
   readonly scopes: Array<Scope.Closeable>
   readonly requests: Array<Request>
   readonly handlers: Array<Scope.Closeable>
-  /** What was started and need not have ended yet. */
+  /** Fibers that may still run. */
   readonly background: Array<Fiber.Fiber<unknown, GpuError>>
 }
 
@@ -68,14 +68,14 @@ interface Asked {
   readonly spare?: number | undefined
   readonly onExhausted: "fail" | "wait"
   readonly waitAtMost: number | undefined
-  /** From outside: `Effect.timeout`. */
+  /** The duration of an `Effect.timeout` around the request. */
   readonly timeout: number | undefined
 }
 
-/** That of a handler that dies. */
+/** The defect of a handler that dies. */
 const defect = "a handler's defect"
 
-/** What there must be a reason for. */
+/** Whether the history has a reason for this error. */
 const mayEndWith = ({ _tag }: Reason, history: History): boolean =>
   _tag === "DeviceLost"
     ? history.lost
@@ -89,12 +89,12 @@ const handlerFailed = (error: unknown, history: History): boolean =>
     ((error.reason._tag === "DriverError" && history.driverErrors) ||
       (error.reason._tag === "Released" && error.reason.operation === "Lease.release")))
 
-/** The driver refused it, the handlers that were at work then freed nothing, and no lease is left that could end. */
+/** Whether the driver refused, the handlers freed nothing, and no lease is left that could end. */
 const ranOut = (error: unknown, history: History): boolean =>
   history.driverRefuses && isGpuError(error) && error.reason._tag === "OutOfMemory" &&
   error.reason.stepsTried.includes("handlers") && error.reason.activeBytes === 0
 
-/** Each request that ended did so with a lease or with a typed error for which there is a reason. */
+/** Checks that a request has ended with a lease, or with a typed error for which there is a reason. */
 export const endedWell = (request: Request, history: History): void => {
   const exit = request.fiber.pollUnsafe()
   if (exit === undefined || Exit.isSuccess(exit)) return
@@ -110,12 +110,12 @@ export const endedWell = (request: Request, history: History): void => {
 
 // Commands
 
-/** There is nothing to predict. */
+/** No model: there is nothing to predict. */
 type Nothing = Record<string, never>
 
 type Command = fc.AsyncCommand<Nothing, Pressed>
 
-/** Whether everything comes to rest before the next command. */
+/** Whether to wait until the pool is idle before the next command. */
 type Rest = boolean
 
 const command = (name: string, rest: Rest, act: (real: Pressed) => Effect.Effect<unknown, GpuError>): Command => ({
@@ -138,18 +138,18 @@ const isOpen = (scope: Scope.Scope) => scope.state._tag !== "Closed"
 const scopeOf = ({ scopes }: Pressed, n: number): Scope.Closeable =>
   (n % 8 === 7 ? undefined : pick(scopes.filter(isOpen), n)) ?? pick(scopes, n)!
 
-/** What a pool counts for a request. */
+/** The size that a pool counts for a request. */
 const exactSize = ({ granularity }: Pressed, { kind }: LeasingPlace, size: number): number =>
   kind === "images" ? size : Math.ceil(size / granularity) * granularity
 
-/** Without a scope, a loan of `use` that lasts until the test finishes it. */
+/** Without a scope, a `use` whose body lasts until the test ends it. */
 const ask = (real: Pressed, scope: Scope.Scope | undefined, asked: Asked): Effect.Effect<void> =>
   Effect.gen(function*() {
     const place = pick(real.places, asked.place)!
     const { isOther, onExhausted, spare, timeout, waitAtMost } = asked
     // There is no image without bytes.
     const size = place.kind === "images" ? Math.max(1, asked.size) : asked.size
-    // Room for the block, whatever the device rounds it up to.
+    // Enough for the block after the device's rounding.
     const reserved = spare === undefined ? undefined : 4 * Math.ceil(size / 4) + spare
     const options = { isOther, label: `request ${real.requests.length}`, onExhausted, waitAtMost }
     const finished = Deferred.makeUnsafe<void>()
@@ -163,7 +163,7 @@ const ask = (real: Pressed, scope: Scope.Scope | undefined, asked: Asked): Effec
       pool.use(size, (granted) => Effect.andThen(got(granted), Deferred.await(finished)), options)
     const request = reserved !== undefined
       ? place.controls.reserve(reserved, (pool) => {
-        // It is certain: it waits for nobody.
+        // The bytes are reserved, so the request does not wait.
         needed = 0
         return loan(pool)
       }, { onExhausted, waitAtMost })
@@ -202,7 +202,7 @@ const use = (rest: Rest, asked: Asked) => command(`use(${shown(asked)})`, rest, 
 
 const live = (real: Pressed) => liveLeases(real, real.root)
 
-/** A lease that ended meanwhile says so. */
+/** Accepts that the lease has ended meanwhile. */
 const unlessEnded = (effect: Effect.Effect<void, GpuError>): Effect.Effect<void> =>
   Effect.catch(
     effect,
@@ -263,7 +263,7 @@ const advance = (millis: number): Command => ({
 /** The memory, a pool or a budget. */
 const anyPlace = ({ places, root }: Pressed, n: number): Place => n === 0 ? root : pick(places, n)!
 
-/** Once the device is lost, nothing can be waited for. */
+/** Runs the effect, which may fail only because the device is lost. */
 const unlessLost = ({ history }: Pressed, effect: Effect.Effect<void, GpuError>): Effect.Effect<void> =>
   Effect.catch(effect, (error) =>
     Effect.sync(() => {
@@ -296,7 +296,7 @@ const stopHolding = (rest: Rest) =>
 
 const resumeHolding = (rest: Rest) => command("resumeHolding", rest, (real) => real.root.controls.resumeHolding)
 
-/** What programs do when memory has run out, well or badly. */
+/** Handlers of programs, good and bad. */
 const handlers: Readonly<Record<string, (real: Pressed, place: LeasingPlace) => Effect.Effect<boolean, GpuError>>> = {
   "frees nothing": () => Effect.succeed(false),
   "releases a lease": (real) => {
@@ -378,7 +378,7 @@ export const closeAll = (real: Pressed): Effect.Effect<void> =>
 
 const close = (rest: Rest) => command("closeAll", rest, closeAll)
 
-/** One of several on a memory. */
+/** Closes one of several pools on a memory. */
 const closePool = (rest: Rest, n: number) =>
   command(`closePool(${n})`, rest, ({ closable }) =>
     Effect.suspend(() => {
@@ -388,7 +388,7 @@ const closePool = (rest: Rest, n: number) =>
       return pool.close
     }))
 
-/** Commands that end much of what makes a run interesting come seldom. */
+/** Makes a command rare, because later commands do little after it. */
 const rarely = (chance: number, rare: Command): Command => ({
   check: () => chance === 1,
   run: (model, real) => rare.run(model, real),
@@ -447,7 +447,7 @@ export const commands = [
 
 // Ends
 
-/** Everything that is leased is given back as often as it takes: then all who still wait get what they wait for. */
+/** Releases all leases again and again, until all waiting requests are served. */
 export const drain = Effect.fnUntraced(function*(real: Pressed) {
   for (const scope of real.handlers.splice(0)) yield* Scope.close(scope, Exit.void)
   real.faults.clear()
@@ -467,7 +467,7 @@ export const drain = Effect.fnUntraced(function*(real: Pressed) {
   for (const request of real.requests) endedWell(request, real.history)
   for (const { asked, fiber, lease } of patient) {
     const exit = fiber.pollUnsafe()!
-    // A limit may have been lowered while its driver was at work, and a handler that was at work may have failed.
+    // A limit may have been lowered during the request's driver call, and a running handler may have failed.
     const isTooLarge = Exit.isFailure(exit) && String(exit.cause).includes("can never fit")
     const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
     if (!real.history.lost && !isTooLarge && !handlerFailed(error, real.history) && !ranOut(error, real.history)) {

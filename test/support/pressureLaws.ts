@@ -1,6 +1,6 @@
 /**
- * What holds of a pool under pressure whatever happens to it: of its limit and its budgets at every moment, of its
- * waiting lines whenever nothing happens any more.
+ * Laws of a pool under pressure: of its limit and its budgets at every moment, of its wait queues whenever the pool is
+ * idle.
  */
 import { assert } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -16,7 +16,7 @@ import type { Kind, SizedLease, SizedPool } from "./sizedPools.ts"
 export interface Place {
   readonly controls: MemoryControls
   readonly parent: Place | undefined
-  /** What was charged or managed, or certain to be, when somebody last looked. */
+  /** The bytes that were charged, managed or reserved at the last check. */
   certain: bigint
   /** The highest limit that it has had. */
   mostBytes: number
@@ -32,7 +32,7 @@ export const placeOf = (controls: MemoryControls, parent: Place | undefined): Pl
   closed: false
 })
 
-/** A place that leases; a memory that several pools share does not. */
+/** A place that leases: a pool or a budget, but not a memory that several pools share. */
 export interface LeasingPlace extends Place {
   readonly controls: SizedPool
   readonly kind: Kind
@@ -62,11 +62,11 @@ export interface Watched {
   readonly places: Array<LeasingPlace>
   readonly clients: Array<Client>
   readonly scheduler: CountingScheduler
-  /** Handlers at work: who asked them may have been served meanwhile, and hears of it when they end. */
+  /** The number of running handlers. Their request may be served meanwhile, but ends only when they end. */
   handlersAtWork: number
-  /** How often a request may be passed by others. */
+  /** How often a request may be bypassed. */
   readonly maxBypasses: number
-  /** Whether the driver has all the memory that the limit allows, and does what it is asked for. */
+  /** Whether the driver has all the memory that the limit allows, and never fails. */
   readonly driverIsRich: () => boolean
   /** Whether anything was reserved. */
   readonly hasReserved: () => boolean
@@ -89,7 +89,7 @@ export const liveLeases = ({ clients }: Watched, under: Place): ReadonlyArray<Si
     return leased === undefined || leased.ended !== undefined ? [] : [leased]
   })
 
-/** A limit that was lowered below what is in use, or reserved, keeps it from growing. */
+/** Checks the limit. A limit lowered below what is in use or reserved only stops growth. */
 export const staysWithinLimit = (place: Place): void => {
   const { managedBytes, pendingBytes, reservedBytes } = now(place.controls.stats)
   const limit = now(place.controls.maxBytes)
@@ -103,14 +103,14 @@ export const staysWithinLimit = (place: Place): void => {
   place.mostBytes = Math.max(place.mostBytes, limit)
 }
 
-/** At every moment. */
+/** Checks the laws that hold at every moment. */
 export const lawsHold = (watched: Watched): void => {
   const { clients, driverObjects, places, root } = watched
   for (const place of allPlaces(watched)) {
     staysWithinLimit(place)
     const { activeBytes, managedBytes } = now(place.controls.stats)
     const leases = liveLeases(watched, place)
-    // A lease that its owner has not heard of yet counts already.
+    // A lease counts before its owner's fiber has resumed.
     assert.isAtLeast(activeBytes, leases.reduce((sum, { size }) => sum + size, 0))
     assert.isAtLeast(managedBytes, leases.reduce((sum, { capacity }) => sum + capacity, 0))
   }
@@ -122,7 +122,7 @@ export const lawsHold = (watched: Watched): void => {
   for (const client of clients) endsWithItsPool(client)
 }
 
-/** The leases of a pool that closed have ended, and those of the others on its memory have not. */
+/** Checks that the leases of a closed pool have ended, and those of the other pools on its memory have not. */
 const endsWithItsPool = ({ lease, place }: Client): void => {
   const leased = lease()
   if (leased === undefined) return
@@ -137,7 +137,7 @@ const look = ({ clients, faults, ...watched }: Watched): string =>
     clients.map(({ isDone }) => isDone())
   ])
 
-/** Until nothing happens by itself any more. */
+/** Waits until nothing happens by itself any more. */
 export const calmDown = Effect.fnUntraced(function*(watched: Watched) {
   let [before, tasks, quiet] = [look(watched), watched.scheduler.tasks, 0]
   for (let turns = 0; quiet < 4; turns++) {
@@ -150,7 +150,7 @@ export const calmDown = Effect.fnUntraced(function*(watched: Watched) {
   }
 })
 
-/** Whenever nothing happens any more. */
+/** Checks the laws that hold while the pool is idle. */
 export const restLawsHold = Effect.fnUntraced(function*(watched: Watched) {
   yield* calmDown(watched)
   lawsHold(watched)
@@ -158,11 +158,11 @@ export const restLawsHold = Effect.fnUntraced(function*(watched: Watched) {
     everyLeaseIsKnown(watched)
     nothingFitsIsIdle(watched)
   }
-  // What is reserved is kept from others within what the device has; what is then leased of it only within the limit.
+  // Reserved bytes are withheld from others up to the device's memory, but leased only within the limit.
   if (watched.driverIsRich() || !watched.hasReserved()) yield* nobodySleeps(watched)
 })
 
-/** The counters are those of the leases that somebody has, under every budget that a lease was acquired under. */
+/** Checks that the counters agree with the leases, in every budget of each lease. */
 const everyLeaseIsKnown = (watched: Watched): void => {
   for (const place of allPlaces(watched)) {
     const stats = now(place.controls.stats)
@@ -174,15 +174,15 @@ const everyLeaseIsKnown = (watched: Watched): void => {
   }
 }
 
-/** Bytes that may be leased: free under the limit, or held for whomever. */
+/** Bytes that may be leased: free under the limit, or held. */
 const idleBytes = ({ controls }: Place): number => {
   const { heldBytes, managedBytes, pendingBytes, reservedBytes } = now(controls.stats)
   return now(controls.maxBytes) - (managedBytes - heldBytes) - pendingBytes - reservedBytes
 }
 
 /**
- * Nobody waits for memory that is idle in any pool: not the first in the wait queue, and nobody else if all may be passed. Those
- * without a limit of their own wait for the memory itself.
+ * Checks that no request waits for memory that is idle in any pool: not the first in the wait queue, nor any other if
+ * all may be bypassed. In places without a limit of their own, requests wait for the memory itself.
  */
 const nothingFitsIsIdle = (watched: Watched): void => {
   const { clients, driverIsRich, maxBypasses, root } = watched
@@ -197,7 +197,10 @@ const nothingFitsIsIdle = (watched: Watched): void => {
   assert(!sleeps, `${idleBytes(root)} bytes are idle, for ${JSON.stringify(waiting.map(({ needed }) => needed()))}`)
 }
 
-/** To set a limit to what it is makes the lines be served once more: nobody in them should have been forgotten. */
+/**
+ * Sets each limit to its current value, which serves the wait queues once more, and checks that no request was
+ * forgotten.
+ */
 const nobodySleeps = Effect.fnUntraced(function*(watched: Watched) {
   const before = look(watched)
   for (const { controls } of allPlaces(watched)) {

@@ -1,5 +1,6 @@
 /**
- * Random programs that put pools under pressure, from the opening of the pools to the proof that nothing is left of them.
+ * Random programs that put pools under pressure, from the opening of the pools to the check that nothing is left of
+ * them.
  */
 import { assert } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -33,9 +34,9 @@ const common = {
   maxHeldBytes: fc.constantFrom(undefined, undefined, 0, 150),
   maxBypasses: fc.constantFrom(0, 1, 16, 1000),
   idle: fc.boolean(),
-  /** Of the first pool. */
+  /** Nested budgets of the first pool. */
   budgets: fc.constantFrom([], [300], [400, 200], [400, 300, 250]),
-  /** Whether all who wait are to be served in the end, or to be told that the pool is closed. */
+  /** Whether all waiting requests are served at the end, or fail because the pool closes. */
   drained: fc.boolean()
 }
 
@@ -47,7 +48,7 @@ const poolOf = (kind: fc.Arbitrary<Kind>, maxBytes: fc.Arbitrary<number | undefi
     maxBytes
   })
 
-/** A pool of the kind that has its memory for itself. */
+/** A pool of this kind with a memory of its own. */
 export const alone = (kind: Kind): fc.Arbitrary<Settings> =>
   fc.record({
     ...common,
@@ -95,7 +96,7 @@ const openPools = Effect.fnUntraced(function*(given: Settings, watch: Watch): Ef
     maxHeldBytes: given.maxHeldBytes,
     maxBypasses: given.maxBypasses,
     idleTimeToLive: given.idle ? "2 seconds" as const : undefined,
-    // The model of deadlocks is another one.
+    // Deadlocks have a model of their own.
     deadlockTimeout: Infinity
   }
   if (!given.shared) {
@@ -112,9 +113,9 @@ const openPools = Effect.fnUntraced(function*(given: Settings, watch: Watch): Ef
 })
 
 /**
- * In the midst of a step too, whenever the driver is called. What it really has is within the limit as well, unless it
- * frees late: then the limit is on what it was not told to free. A limit that is lowered takes nothing from those who have
- * their bytes already.
+ * Checks the limits at every driver call, also within a step. The driver's used bytes are within the limit too, unless
+ * it frees late: then the limit is on the bytes not yet passed to free. A lowered limit takes no bytes from requests
+ * that have them.
  */
 const boundary = (lateFree: boolean, opened: () => OpenedDevice | undefined): Watch => {
   const look = (bytes: number) => {
@@ -172,11 +173,11 @@ const underPressure = Effect.fnUntraced(function*(given: Settings, scheduler: Co
   return real
 })
 
-/** Nobody hangs, nobody ends without a typed error, and no driver object is left. */
+/** Checks that no request hangs, that all failures are typed errors, and that no driver object is left. */
 const close = Effect.fnUntraced(function*(real: Pressed & OpenedDevice) {
   yield* closeAll(real)
   yield* restLawsHold(real)
-  // A handler at work is the program's own, and no waiter.
+  // A running handler belongs to the program and is no waiting request.
   yield* TestClock.adjust("1 second")
   for (const { finished } of real.requests) yield* Deferred.succeed(finished, undefined)
   for (const request of real.requests) {

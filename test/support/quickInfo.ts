@@ -1,6 +1,6 @@
 /**
- * What an editor shows over a name: TypeScript's language service on a program against declarations. TypeScript 7 has it
- * in another process only, and most editors still run an earlier one, so this is TypeScript 6.
+ * What an editor shows over a name: TypeScript's language service on a program against declarations. This is TypeScript
+ * 6, because TypeScript 7 runs the service only in another process, and most editors still use an earlier version.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -12,7 +12,7 @@ export interface Export {
   readonly path: string
   readonly isType: boolean
   readonly isValue: boolean
-  /** How many arguments each call signature takes at least; none for what is no function. */
+  /** The fewest arguments of each call signature; empty for what is no function. */
   readonly arities: ReadonlyArray<number>
 }
 
@@ -39,7 +39,7 @@ export class Editor {
     }
     const written = join(folder, "written.ts")
     this.#service = ts.createLanguageService({
-      // Without it every question looks at every file again.
+      // Without it every query reads every file again.
       getProjectVersion: () => String(this.#version),
       getScriptFileNames: () => [join(folder, "entries.ts"), written],
       getScriptVersion: (file) => file === written ? String(this.#version) : "0",

@@ -15,7 +15,7 @@ import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 /** One layer, and all devices that it opens. */
 export interface Series {
   readonly faults: Host.Faults
-  /** What each opening that succeeded has created, in their order. */
+  /** The driver objects of each successful opening, in order. */
   readonly devices: ReadonlyArray<DriverObjects>
   readonly layer: Layer.Layer<Reconnecting.Reconnecting, GpuError>
   /** The most devices that were open and not lost at the same time. */
@@ -26,9 +26,9 @@ export interface Series {
 
 export interface SeriesOptions extends Reconnecting.PooledOptions {
   readonly host?: Host.HostOptions | undefined
-  /** Passes before a device opens. */
+  /** Runs before a device opens. */
   readonly before?: Effect.Effect<unknown, GpuError> | undefined
-  /** Passes when it is open, before it is used. */
+  /** Runs when a device is open, before it is used. */
   readonly after?: Effect.Effect<unknown, GpuError> | undefined
   readonly faults?: Host.Faults | undefined
 }

@@ -1,8 +1,8 @@
-/** Registries of metrics that tests have to themselves, and what stands in them. */
+/** Registries of metrics for one test each, and their series. */
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 
-/** Metrics inside are registered in a registry of their own. */
+/** Runs an effect with a registry of metrics of its own. */
 export const inOwnRegistry = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => Effect.provideService(effect, Metric.MetricRegistry, new Map()))
 
@@ -37,7 +37,7 @@ export const series: Effect.Effect<ReadonlyArray<Found>> = Effect.map(
   (snapshots) => snapshots.map(foundOf).filter(({ name }) => name.startsWith("gpu_"))
 )
 
-/** Those of one name, with at least these attributes. */
+/** The series of one name that have at least these attributes. */
 export const named = (
   name: string,
   attributes: Readonly<Record<string, string>> = {}
@@ -50,10 +50,10 @@ export const named = (
       )
   )
 
-/** The value of the one that there is. */
+/** The value of the only series with this name and these attributes. */
 export const valueOf = (name: string, attributes: Readonly<Record<string, string>> = {}): Effect.Effect<number> =>
   Effect.map(named(name, attributes), (found) => found.length === 1 ? found[0]!.value : Number.NaN)
 
-/** How much histograms of one name have counted, together. */
+/** The sum of the counts of all histograms of one name. */
 export const countOf = (name: string, attributes: Readonly<Record<string, string>> = {}): Effect.Effect<number> =>
   Effect.map(named(name, attributes), (found) => found.reduce((sum, { count }) => sum + count, 0))

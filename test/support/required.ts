@@ -1,7 +1,7 @@
 /**
- * What a test does about a backend that this machine may lack: it runs where the backend is, is skipped with the reason
- * in its title where it is not, and fails where it is not and `EFFECT_GPU_POOL_REQUIRE` asks for it. The variable holds
- * names separated by commas, or `all`; the continuous integration sets it, so nothing is skipped there unseen.
+ * Tests of a backend that this machine may lack: they run if the backend is available; otherwise they are skipped with
+ * the reason in the title, or fail if `EFFECT_GPU_POOL_REQUIRE` names the backend. The variable has names separated by
+ * commas, or `all`. The continuous integration sets it, so that nothing is skipped there unseen.
  */
 import { describe, it } from "@effect/vitest"
 import { type Backend, howToInstall, look, parseRequired, type Presence } from "../../scripts/backends.ts"
@@ -45,8 +45,8 @@ export const requirement = (backend: Backend): Requirement => {
 }
 
 /**
- * A `describe` that needs backends, by the contract above: without a required one the suite is a single failing test
- * that says what to install, so the other suites of the file still run.
+ * A `describe` that needs backends. If a required one is missing, the suite is a single failing test that says what to
+ * install, so the other suites of the file still run.
  */
 export const describeWith = (needs: ReadonlyArray<Backend>, title: string, suite: () => void): void =>
   describeFor(needs.map(inspect), title, suite)
@@ -71,7 +71,9 @@ const describeFor = (needs: ReadonlyArray<Requirement>, title: string, suite: ()
 /** The name of PoCL's platform. */
 export const pocl = "Portable Computing Language"
 
-/** As {@link describeWith}, for what is PoCL's alone: another driver of OpenCL does not stand in for it, also where OpenCL is required. */
+/**
+ * As {@link describeWith}, for tests that need PoCL: no other OpenCL driver replaces it, even if OpenCL is required.
+ */
 export const describeWithPocl = (needs: ReadonlyArray<Backend>, title: string, suite: () => void): void => {
   const found = inspect("opencl")
   const isOther = found.available && !found.detail.includes(pocl)

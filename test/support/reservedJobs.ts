@@ -1,5 +1,5 @@
 /**
- * Random jobs that hold memory while they ask for more, each of which says beforehand how much it will need at most.
+ * Random jobs that request memory while they have some, and reserve beforehand the most that they need.
  */
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
@@ -39,7 +39,7 @@ export const steps = (kind: Kind): fc.Arbitrary<ReadonlyArray<Step>> => {
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((all, one) => all + one, 0)
 
-/** The most bytes that the steps can hold at a time; what is given back on the way may not be by then. */
+/** The most bytes that the steps can have at a time, if nothing is released in between. */
 export const peak = (all: ReadonlyArray<Step>): number =>
   sum(all.map((step) => {
     switch (step.kind) {
@@ -100,6 +100,6 @@ const run = (all: ReadonlyArray<Step>, pool: SizedPool): Run =>
     }
   }))
 
-/** A job that holds nothing before all that it can need is certain. */
+/** A job that leases nothing before everything that it may need is reserved. */
 export const reserving = (all: ReadonlyArray<Step>, pool: SizedPool): Run =>
   pool.reserve(peak(all), (reserved) => run(all, reserved))

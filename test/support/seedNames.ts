@@ -1,9 +1,9 @@
 /**
- * Every class, function, method, attribute, family of constants and environment variable that the documents of other
- * memory tools name, by library and document, in the order in which they do. A constructor goes by its class's name.
+ * Every class, function, method, attribute, family of constants and environment variable named in the documents of
+ * other memory tools, by library and document, in the documents' order. A constructor is listed under its class's name.
  */
 export interface NamedDocument {
-  /** How the headings of the mapping table that have its names begin. */
+  /** The beginnings of the mapping table's headings that have its names. */
   readonly headings: ReadonlyArray<string>
   readonly names: ReadonlyArray<string>
 }

@@ -11,25 +11,25 @@ import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 /** One service, and all devices that it opens. */
 export interface Several {
   readonly layer: Layer.Layer<BufferPools.BufferPools, GpuError>
-  /** Of device 0. */
+  /** The faults of device 0. */
   readonly faults: Host.Faults
   /** The faults of a device, which each of its openings has. */
   readonly faultsOf: (device: string) => Host.Faults
   /** The devices that were opened, in that order. */
   readonly openings: ReadonlyArray<string>
-  /** Openings that are open now. */
+  /** The number of devices that are open now. */
   readonly alive: () => number
   /** Driver objects of all devices that were ever open. */
   readonly live: () => number
-  /** What is left anywhere. */
+  /** The live driver objects of all devices, by kind. */
   readonly left: () => Readonly<Record<string, number>>
 }
 
 export interface SeveralOptions<R = never> extends BufferPools.Options<R> {
   readonly host?: Host.HostOptions | undefined
-  /** Passes before a device opens. */
+  /** Runs before a device opens. */
   readonly before?: Effect.Effect<unknown, GpuError> | undefined
-  /** Passes when it is open, before it is used. */
+  /** Runs when a device is open, before it is used. */
   readonly after?: Effect.Effect<unknown, GpuError> | undefined
   /** The faults of device 0. */
   readonly faults?: Host.Faults | undefined

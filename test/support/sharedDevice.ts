@@ -1,6 +1,6 @@
 /**
- * A GPUDevice of Dawn's null backend that other code has opened: it sees what the library does with it, and has buffers and a
- * handler of its own.
+ * A GPUDevice of Dawn's null backend that other code has opened. It records the library's calls; the other code has
+ * buffers and a handler of its own.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -15,11 +15,11 @@ export interface SharedDevice {
   readonly given: Parameters<typeof WebGpu.layerFromDevice>[0]
   /** What the library did that a guest must not do. */
   readonly offences: ReadonlyArray<string>
-  /** Messages that the other code's handler got. */
+  /** The error messages that the other code's handler received. */
   readonly uncaptured: ReadonlyArray<string>
   /** Buffers and textures that the library has made and not destroyed. */
   readonly undestroyed: ReadonlySet<object>
-  /** Of the calls on the device's promise of its loss. */
+  /** The number of listeners on the promise `GPUDevice.lost`. */
   readonly lossListeners: () => number
 }
 
@@ -32,7 +32,7 @@ const forbidden = new Set([
   "label"
 ])
 
-/** They raise no error of a device. */
+/** Methods that raise no device error. */
 const unscoped = new Set(["pushErrorScope", "popErrorScope", "onSubmittedWorkDone"])
 
 const scopes = 3
@@ -87,7 +87,7 @@ class Guard {
     if (this.#depth !== scopes) this.offences.push(`${call} in ${this.#depth} scopes`)
   }
 
-  /** What is made gets watched methods of its own, since Dawn takes no proxies. */
+  /** Watches the methods of a created object by replacing them, since Dawn accepts no proxies. */
   #made(made: unknown): unknown {
     if (made instanceof Promise || typeof made !== "object" || made === null) return made
     const name = Object.getPrototypeOf(made).constructor.name as string

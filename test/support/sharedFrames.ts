@@ -1,7 +1,7 @@
 /**
- * A program that shares a GPUDevice with other code, for many frames: the library fills a leased block, and a pipeline of the
- * other code's adds it up in a buffer of its own. Then the library's layer closes, and the other code goes on. It uses the public
- * API alone, so that it runs in a page as well.
+ * A program that shares a GPUDevice with other code, for many frames: the library fills a leased block, and the other
+ * code's pipeline adds it to a sum in a buffer of its own. Then the library's layer closes, and the other code
+ * continues. The program uses only the public API, so that it runs in a page too.
  */
 import { BufferPool, CommandQueue, DeviceContext, Kernel, KernelArgument, type PoolStats } from "effect-gpu-pool"
 import { WebGpu } from "effect-gpu-pool/webgpu"
@@ -12,18 +12,21 @@ export interface FramesReport {
   /** What the other code has counted and added up on the device, after the last frame and once more after the close. */
   readonly counted: number
   readonly sum: number
-  /** The same after a frame of its own, when the library's layer was closed. */
+  /** The same after one more frame, without the library, after the layer's close. */
   readonly countedAfter: number
-  /** How many errors its handler got: while the layer was open, and in all. */
+  /** How many errors the other code's handler received: while the layer was open, and in all. */
   readonly uncaptured: number
   readonly uncapturedAfter: number
-  /** Whether its error scopes catch its own mistakes, and whether they caught anything of whole frames of the library. */
+  /**
+   * Whether the other code's error scopes catch its own mistakes, and whether they caught anything in whole frames of
+   * the library.
+   */
   readonly catchesOwn: boolean
   readonly catchesOthers: boolean
   readonly stats: PoolStats.PoolStats
   /** Of the closed layer, by kind. */
   readonly driverObjects: Readonly<Record<string, number>>
-  /** How often its own buffers were to be destroyed. */
+  /** How often the library tried to destroy the other code's buffers. */
   readonly destroyed: number
 }
 
@@ -34,7 +37,7 @@ const mapRead = 0x1
 
 const elements = 256
 
-/** Frames. */
+/** A mistake is made every so many frames. */
 const mistakeEvery = 1000
 
 const fillFrame = Kernel.make({
@@ -48,7 +51,7 @@ const adding = `
 @group(0) @binding(1) var<storage, read_write> total: array<u32>;
 @compute @workgroup_size(1) fn main() { total[0] += 1u; total[1] += x[0] + x[${elements - 1}]; }`
 
-/** The other code: it knows nothing of the library. */
+/** The other code, which does not use the library. */
 class OtherCode {
   uncaptured = 0
   destroyed = 0
@@ -99,7 +102,7 @@ class OtherCode {
     this.#device.createBuffer({ size: 16, usage: 0 })
   }
 
-  /** Whether an error scope catches something of what is done in it. */
+  /** Whether an error scope around `act` catches an error. */
   async catches(act: () => unknown): Promise<boolean> {
     this.#device.pushErrorScope("validation")
     await act()
@@ -127,7 +130,7 @@ class OtherCode {
   }
 }
 
-/** What comes out where neither disturbs the other. */
+/** The report if neither disturbs the other. */
 export const expectedReport = (frames: number): Omit<FramesReport, "stats"> => ({
   counted: frames,
   sum: Array.from({ length: frames }, (_, index) => 2 * (index % 7)).reduce((sum, value) => sum + value, 0),

@@ -1,6 +1,6 @@
 /**
- * An OpenCL context and queue that other code has made, on the machine's driver: with memory and commands of its own, and the
- * references that the driver counts.
+ * An OpenCL context and queue of other code, on the machine's driver, with that code's own memory and commands, and the
+ * driver's counts of references.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -15,14 +15,14 @@ export type References = readonly [context: number, queue: number]
 
 export interface OtherCode {
   readonly handles: OpenCl.Handles
-  /** As the driver counts them, those of its own for memory and commands included. */
+  /** The driver's counts, including its internal references for memory and commands. */
   readonly references: () => References
   /** Fills a buffer of its own on the shared queue and reads it, in one blocking call. */
   readonly works: () => boolean
-  /** Another queue of its own. */
+  /** Makes another queue of the other code's. */
   readonly queue: (properties: number, context?: bigint) => bigint
   readonly context: () => bigint
-  /** A buffer of its own. */
+  /** Makes a buffer of the other code's. */
   readonly buffer: (bytes: number) => bigint
   /** Everything that is enqueued from now on waits until the returned function is called. */
   readonly block: () => () => void
@@ -72,7 +72,10 @@ export const otherCode: Effect.Effect<OtherCode, never, Scope.Scope> = Effect.ge
     return made
   }
   const queue = newQueue(0)
-  /** PoCL keeps the last command of each memory object, and with it a reference to the queue: so there is one from the start. */
+  /**
+   * Runs a command on the buffer at once, because PoCL keeps the last command of each memory object, and with it a
+   * reference to the queue.
+   */
   const newBuffer = (bytes: number): bigint => {
     const made = api.clCreateBuffer(context, 0, bytes, null, code)!
     releases.unshift(() => api.clReleaseMemObject(made))

@@ -1,6 +1,6 @@
 /**
- * Pools of buffers, of images and of staging memory, seen alike: what they lease has a size in bytes. One set of laws runs on
- * all, each alone on its memory or several on one.
+ * A common interface for pools of buffers, images and staging memory, whose leases have a size in bytes. One set of
+ * laws runs on all of them, each on a memory of its own or several on one.
  */
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as Context from "effect/Context"
@@ -36,7 +36,7 @@ export type Kind = "buffers" | "images" | "staging"
 
 export const kinds: ReadonlyArray<Kind> = ["buffers", "images", "staging"]
 
-/** Those with a model. Staging memory has the blocks of buffers. */
+/** The kinds with a model. Staging memory uses the blocks of buffers. */
 export const modelled: ReadonlyArray<Kind> = ["buffers", "images"]
 
 export type SizedLease = PooledBuffer.PooledBuffer | PooledImage.PooledImage
@@ -55,7 +55,7 @@ export interface SizedPool extends PoolControls<SizedPool> {
     f: (lease: SizedLease) => Effect.Effect<A, E, R>,
     options?: SizedOptions
   ) => Effect.Effect<A, E | GpuError, R>
-  /** All or none; images, which have no such request, one after the other. */
+  /** All or none; images, whose pool has no such request, one after the other. */
   readonly allocateAll: (
     sizes: ReadonlyArray<number>
   ) => Effect.Effect<ReadonlyArray<SizedLease>, GpuError, Scope.Scope>
@@ -91,7 +91,7 @@ export const trimTo = (bytes: MemoryLimit.ByteAmount) => Sized.use((pool) => poo
 
 export const setLimit = (limit: PoolLimit) => Sized.use((pool) => pool.setLimit(limit))
 
-/** Leases of these sizes together, given back at once: then the pool holds them. */
+/** Allocates leases of these sizes together and releases them, so that the pool holds their blocks. */
 export const hold = (sizes: ReadonlyArray<number>): Effect.Effect<void, GpuError, Sized> =>
   Effect.scoped(Effect.forEach(sizes, (size) => allocate(size), { discard: true }))
 
@@ -115,7 +115,7 @@ const stagingOptions = ({ isOther, ...options }: SizedOptions) => ({
   direction: isOther === true ? "upload" as const : "download" as const
 })
 
-/** Arrays of bytes. An array to upload is mapped before the program has it. */
+/** Leases arrays of bytes. An array to upload is mapped before the program gets it. */
 const sizedStaging = (pool: StagingPool.Pool): SizedPool => ({
   ...pool,
   reserve: (bytes, f, options) => pool.reserve(bytes, (reserved) => f(sizedStaging(reserved)), options),
@@ -150,16 +150,16 @@ const sizedImages = (pool: ImagePool.Pool): SizedPool => ({
 
 export type HostServices = Host.Services
 
-/** What a test sees and does where a pool calls its driver. */
+/** What a test does at each driver call of a pool. */
 export interface Watch {
-  /** The driver is asked for so many bytes. */
+  /** Called around an allocation of so many bytes by the driver. */
   readonly creating?: (<A>(bytes: number, create: Effect.Effect<A, GpuError>) => Effect.Effect<A, GpuError>) | undefined
-  /** The driver gets a block of so many bytes back. */
+  /** Called when a block of so many bytes is freed. */
   readonly destroying?: ((bytes: number) => void) | undefined
   readonly reclaiming?: ((reclaim: Effect.Effect<void, GpuError>) => Effect.Effect<void, GpuError>) | undefined
 }
 
-/** Answers on a later turn of the event loop, as a driver that has to be awaited. */
+/** Answers in a later turn of the event loop, as an asynchronous driver does. */
 export const slow: Watch = {
   creating: (_, create) => Effect.uninterruptible(Effect.andThen(nextTurn, create))
 }
@@ -210,7 +210,7 @@ interface OpenHost {
   readonly closeHost: Effect.Effect<void>
 }
 
-/** A pool whose device and pool close apart from each other, in the test's hands. */
+/** A pool and its device, which the test closes separately. */
 export interface OpenPool extends OpenHost {
   readonly pool: SizedPool
   readonly context: Context.Context<HostServices | Sized>
@@ -264,7 +264,7 @@ export const layer = (kind: Kind, options?: OpenOptions): Layer.Layer<HostServic
     )
   )
 
-/** A test on a pool whose driver calls are written down; the log is emptied by looking at it. */
+/** Runs a test on a pool whose driver calls are recorded; reading the log empties it. */
 export const withEvents = <A, E>(
   kind: Kind,
   options: OpenOptions,
@@ -303,7 +303,7 @@ export interface OpenShared {
   readonly close: Effect.Effect<void>
 }
 
-/** Several pools, and their memory; each closes apart from the others, in the test's hands. */
+/** Several pools and their memory, which the test closes separately. */
 export interface OpenMemory extends OpenHost {
   readonly memory: MemoryControls
   readonly pools: ReadonlyArray<OpenShared>

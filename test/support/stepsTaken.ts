@@ -1,6 +1,6 @@
 /**
- * How many steps a synchronous piece of work takes in the sources of this library: every function's call and every turn
- * of a loop counts one, as the engine's own coverage tells. The same work takes the same number on any machine.
+ * How many steps a synchronous piece of work takes in the sources of this library: every call of a function and every
+ * iteration of a loop counts as one, by the engine's coverage. The same work has the same number on any machine.
  */
 import { Session } from "node:inspector"
 
@@ -20,14 +20,14 @@ interface Coverage {
   }>
 }
 
-/** Of the sources whose path has `part`. */
+/** Counts the steps in sources whose path contains `part`. */
 export const stepsTaken = (part: string, work: () => void): number => {
   const session = new Session()
   session.connect()
   try {
     ask(session, "Profiler.enable")
     ask(session, "Profiler.startPreciseCoverage", { callCount: true, detailed: true })
-    // What was counted before is left out.
+    // Resets the counts.
     ask(session, "Profiler.takePreciseCoverage")
     work()
     const { result } = ask(session, "Profiler.takePreciseCoverage") as Coverage

@@ -1,5 +1,5 @@
 /**
- * Drivers that take all the freedom that the standard leaves, as NVIDIA's does: what PoCL never shows, tests find on them.
+ * Drivers that use every freedom of the standard, as NVIDIA's does, to find mistakes that PoCL never shows.
  */
 import type { Triple } from "../../src/layers/OpenCl/commands/RectangleParts.ts"
 import type { OpenCl } from "../../src/opencl.ts"
@@ -29,12 +29,12 @@ export const eventsOf = (
 const CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11d3
 const CL_RUNNING = 1
 
-/** How often such a read is still running, when the status is asked for. */
+/** How many times the status of such a read is "running". */
 const runningAnswers = 2
 
 /**
- * A driver that stores the bytes of a read only when somebody waits for its event; and the read may be running still when a later
- * command of its queue has ended.
+ * A driver that stores the bytes of a read only when the program waits for its event. The read may still run when a
+ * later command of its queue has ended.
  */
 export const lateReads: Bends = (api) => {
   const late = new Map<bigint, () => void>()
@@ -93,7 +93,10 @@ export const lateReads: Bends = (api) => {
   }
 }
 
-/** The check of NVIDIA's driver, as 120,000 rectangles of every kind have shown it, and those of the standard. */
+/**
+ * Whether NVIDIA's driver accepts a rectangle: its check, as inferred from 120,000 rectangles of every kind, and those
+ * of the standard.
+ */
 export const isTaken = (
   [bytes, rows, slices]: Triple,
   [byte, row, slice]: Triple,
@@ -106,8 +109,8 @@ export const isTaken = (
   byte + row * rowPitch + slice * slicePitch + bytes + (rows - 1) * rowPitch + (slices - 1) * slicePitch <= size
 
 /**
- * A driver that copies no layers of a 1-D array to or from a buffer but the first one alone, nor several to or from an image of
- * another kind, as NVIDIA's, and has its name.
+ * A driver like NVIDIA's, also by name: between a 1-D array and a buffer it copies only the first layer alone, and
+ * between the array and an image of another kind only one layer.
  */
 export const firstLayers: Bends = (api) => {
   const rowImages = new Set<bigint>()
@@ -137,7 +140,7 @@ export const firstLayers: Bends = (api) => {
   }
 }
 
-/** A driver that moves no sub-buffers. */
+/** A driver that refuses to migrate sub-buffers. */
 export const wholesAlone: Bends = (api) => {
   const parts = new Set<bigint>()
   return {
@@ -157,7 +160,7 @@ export const wholesAlone: Bends = (api) => {
   }
 }
 
-/** Such a driver; it counts the rectangles. */
+/** A driver with that check, which counts the rectangles. */
 export class WholeSlices {
   rectangles = 0
 
@@ -199,10 +202,10 @@ const triple = (sizes: OpenCl.Pointer): Triple => {
   return [Number(x), Number(y), Number(z)]
 }
 
-/** A driver that maps no byte twice, and unmaps only what is mapped. */
+/** A driver that refuses to map a byte twice, and to unmap what is not mapped. */
 export class Uncounted {
   readonly mapped = new Map<bigint, bigint>()
-  /** From which map command on all are refused. */
+  /** The number of the first map command that is refused, and all after it. */
   refusesFrom = Infinity
   #maps = 0
 
@@ -219,7 +222,7 @@ export class Uncounted {
   })
 }
 
-/** A driver that lists rgba snorm8 under a name that no standard has, and begins regions at multiples of 512 bytes. */
+/** A driver that lists rgba snorm8 under a non-standard name, and aligns sub-regions to 512 bytes. */
 const fewer: Bends = (api) => ({
   clGetDeviceInfo: answering(
     answering(api.clGetDeviceInfo, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 4096),

@@ -1,6 +1,6 @@
 /**
- * A program for a process of its own: transfers an array away that WebGPU has mapped, ends the mapping in one of several ways, and
- * uses what it took. It prints "survived"; where the driver has freed that memory, the process ends before.
+ * A program for a process of its own: transfers a mapped WebGPU array away, ends the mapping in one of several ways,
+ * and uses the taken array. It prints "survived", unless the driver has freed that memory and the process crashes.
  */
 import { BufferPool, BufferUsage, CommandQueue, DeviceContext, Lease, Mapping, StagingPool } from "effect-gpu-pool"
 import { WebGpu } from "effect-gpu-pool/webgpu"
@@ -45,7 +45,7 @@ const churn = Effect.gen(function*() {
   yield* collect
 })
 
-/** What was taken holds what its program stores, and nothing else. */
+/** Checks that the taken array has what its program stores, and nothing else. */
 const useUp = (taken: Uint8Array, value: number): void => {
   taken.fill(value)
   assert(taken.length === bytes && taken.every((each) => each === value))
@@ -68,7 +68,7 @@ const isLost = Effect.map(
 
 const transferred = "was transferred to another ArrayBuffer"
 
-/** Take memory in some way; it is used after each step, and after the layer has closed. */
+/** Each takes memory in some way. The memory is used after each step, and after the layer has closed. */
 const scenarios: Readonly<Record<string, Effect.Effect<Uint8Array, unknown, Services>>> = {
   unmapped: Effect.gen(function*() {
     const { lease, mapping } = yield* mapped
@@ -135,7 +135,7 @@ const scenarios: Readonly<Record<string, Effect.Effect<Uint8Array, unknown, Serv
   })
 }
 
-/** On a device of its own, or on one that other code goes on with. */
+/** On a device of the library's own, or on one that other code still uses. */
 const gpu = create([...flags])
 const shared = process.argv[4] === "shared"
   ? await gpu.requestAdapter().then((adapter) => adapter!.requestDevice())

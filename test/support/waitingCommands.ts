@@ -1,6 +1,6 @@
 /**
- * Commands that a model of a pool whose requests wait and a real pool carry out side by side, and what both must agree
- * on afterwards: every counter of the pool and of its budgets, and what became of every request.
+ * Commands that run on a model of a pool with waiting requests and on a real pool. Afterwards both must agree on every
+ * counter of the pool and of its budgets, and on the outcome of every request.
  */
 import { assert } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
@@ -28,7 +28,7 @@ interface RealRequest {
   readonly finished: Deferred.Deferred<void>
 }
 
-/** The real pool and what the test holds of it, in the order of the model's. */
+/** The real pool and the test's records of it, in the model's order. */
 export interface WaitingReal extends OpenPool {
   readonly kind: Kind
   readonly scheduler: CountingScheduler
@@ -37,7 +37,7 @@ export interface WaitingReal extends OpenPool {
   readonly places: Array<SizedPool>
   readonly scopes: Array<Scope.Closeable>
   readonly requests: Array<RealRequest>
-  /** Of the handlers, in the order of the model's, by place. */
+  /** The handlers by place, in the model's order. */
   readonly handlers: Array<{ readonly place: number; readonly scope: Scope.Closeable }>
 }
 
@@ -64,11 +64,11 @@ const refusalOf = (exit: Exit.Exit<unknown, GpuError> | undefined): Refusal | un
   return failureOf(error)
 }
 
-/** What became of a request, in the same words for both. */
+/** The outcome of a request, in the same form for model and pool. */
 const seen = (size: bigint, lease: { readonly ended: ModelLease["ended"] } | undefined, refusal: Refusal | undefined) =>
   lease === undefined ? [size, refusal ?? "waits"] : [size, "leased", lease.ended]
 
-/** Until nothing happens any more: a request may have to be told several times. */
+/** Waits until nothing happens any more: a request may need several wake-ups. */
 const settle = Effect.fnUntraced(function*({ scheduler }: WaitingReal) {
   for (let quiet = 0, turns = 0; quiet < 4; turns++) {
     assert.isBelow(turns, 2000, "it never comes to rest")
@@ -80,7 +80,7 @@ const settle = Effect.fnUntraced(function*({ scheduler }: WaitingReal) {
 
 const largest = (sizes: ReadonlyArray<bigint>) => [...sizes].sort((a, b) => Number(b - a)).slice(0, 3)
 
-/** The live leases of each scope of the real pool, as the model's, in the order of their grants. */
+/** The live leases of each scope, as leases of the model, in the order in which the real pool granted them. */
 const grantsOf = (model: WaitingModel, real: WaitingReal): ReadonlyArray<ReadonlyArray<ModelLease>> => {
   const leases = new Map<Lease.Lease, ModelLease>()
   for (const [i, { lease }] of real.requests.entries()) {
@@ -165,14 +165,14 @@ const shown = ({ onExhausted, place, size, timeout, waitAtMost }: Asked): string
     timeout === undefined ? "" : `, timeout ${timeout}`
   }`
 
-/** Without a scope, a loan of `use` that lasts until the test finishes it. */
+/** Without a scope, a `use` whose body lasts until the test ends it. */
 const ask = (model: WaitingModel, real: WaitingReal, scope: number | undefined, asked: Asked): Effect.Effect<void> =>
   Effect.gen(function*() {
     const { onExhausted } = asked
     // There is no image without bytes.
     const size = real.kind === "images" ? Math.max(1, asked.size) : asked.size
     const place = asked.place % model.places.length
-    // No two alarms ever ring at one time: commands come at full ten seconds.
+    // No two alarms are due at the same time: commands come at multiples of ten seconds.
     const own = 2 * model.requests.length
     const waitAtMost = asked.waitAtMost && asked.waitAtMost + own + 1
     const timeout = scope === undefined ? undefined : asked.timeout && asked.timeout + own + 2
@@ -211,7 +211,7 @@ const allocate = (n: number, asked: Asked) =>
 const use = (asked: Asked) =>
   command(`use(${shown(asked)})`, always, (model, real) => ask(model, real, undefined, asked))
 
-/** More of them than are looked at. */
+/** More requests than the wait queue examines at a time. */
 const crowd = (n: number, count: number, size: number, place: number) =>
   command(
     `crowd(${n}, ${count} of ${size} in ${place})`,
@@ -233,7 +233,7 @@ const finish = (n: number) =>
     const index = indexOf(model.requests, n, ({ lease }) => lease !== undefined && lease.list === model.loans)
     return Effect.andThen(
       Effect.sync(() => {
-        // One that waits would find its body finished.
+        // The body of a waiting request must not be ended before it begins.
         if (leased(model.requests[index]!)) model.finish(model.requests[index]!)
       }),
       leased(model.requests[index]!) ? Deferred.succeed(real.requests[index]!.finished, undefined) : Effect.void
@@ -337,7 +337,7 @@ const resumeHolding = command("resumeHolding", always, (model, real) => {
   return real.pool.resumeHolding
 })
 
-/** A handler that gives back leases of the test, one each time. */
+/** Adds a handler that releases leases of the test, one at each call. */
 const addHandler = (n: number, some: number) =>
   command(
     `addHandler(${n}, ${some})`,
@@ -385,14 +385,14 @@ const closePool = command("closePool", (model) => !model.closed, (model, real) =
   return real.closePool
 })
 
-/** Commands that end much of what makes a run interesting come seldom. */
+/** Makes a command rare, because later commands do little after it. */
 const rarely = (chance: number, rare: Command): Command => ({
   check: (model) => chance === 1 && rare.check(model),
   run: (model, real) => rare.run(model, real),
   toString: () => String(rare)
 })
 
-// Few sizes, so that blocks are found again, and a unit in which everything is a small number.
+// Few sizes, so that blocks are reused, in a unit in which all numbers are small.
 
 const sizes = [5, 10, 10, 20, 20, 30, 30, 40, 60]
 const limits = [40, 60, 60, 80, 80, 100, 100, 120]

@@ -1,7 +1,7 @@
 /**
  * What a buffer pool whose requests wait should do on a driver that answers at once, with blocks of the exact size:
- * arrays of waiters in order of arrival, linear scans and BigInt bytes. It knows nothing of fibers or lists; a request
- * is a generator that stops where it waits, and a clock is a number.
+ * arrays of waiters in order of arrival, linear scans and BigInt bytes. It uses no fibers and no linked lists; a
+ * request is a generator that stops where it waits, and the clock is a number.
  */
 import type { Released } from "../../src/domain/GpuError.ts"
 import type { EvictionOrder } from "../../src/domain/pool/EvictionPolicy.ts"
@@ -10,7 +10,7 @@ export interface WaitingModelOptions {
   readonly maxBytes: bigint
   readonly maxHeldBytes: bigint | undefined
   readonly maxBypasses: number
-  /** What goes while it is known how many bytes are missing: nothing else is ever evicted here. */
+  /** The order of eviction for a known number of missing bytes; evictions here always have one. */
   readonly eviction: EvictionOrder
   readonly idle: { readonly steps: bigint; readonly stepMillis: number; readonly keepBytes: bigint } | undefined
 }
@@ -32,7 +32,7 @@ export class ModelPlace {
   readonly parent: ModelPlace | undefined
   /** First come, first served. */
   line: Array<ModelRequest> = []
-  /** The first one since its line had nobody in it, as its number among all who entered one. */
+  /** The number, among all entries into wait queues, of the first request since this queue was last empty. */
   filled = 0
   readonly handlers: Array<ModelHandler> = []
   hits = 0n
@@ -44,12 +44,12 @@ export class ModelPlace {
   }
 }
 
-/** Gives back the first of its leases that is live. */
+/** A handler that releases the first of its live leases. */
 export interface ModelHandler {
   readonly victims: ReadonlyArray<ModelRequest>
 }
 
-/** The leases of one scope, or the loans. */
+/** The leases of one scope, or those of `use`. */
 export interface ModelList {
   closed: boolean
   leases: Array<ModelLease>
@@ -73,7 +73,7 @@ export interface ModelLease {
 export interface WaitPolicy {
   readonly onExhausted: "fail" | "wait"
   readonly waitAtMost: number | undefined
-  /** From outside: `Effect.timeout`. */
+  /** The duration of an `Effect.timeout` around the request. */
   readonly timeout: number | undefined
 }
 
@@ -84,19 +84,19 @@ export class ModelRequest {
   list: ModelList | undefined
   lease: ModelLease | undefined = undefined
   refusal: Refusal | undefined = undefined
-  /** The places in whose line it waits: one, or none. */
+  /** The place in whose wait queue it waits, if any. */
   waitsIn: ModelPlace | undefined = undefined
   readonly charged = new Set<ModelPlace>()
-  /** Its place among all who entered a line. */
+  /** Its number among all entries into wait queues. */
   entered = 0
   passes = 0
   reserved = 0n
-  /** Set while it has an answer to hear. */
+  /** Its outcome, until its fiber resumes. */
   answer: "served" | Failure | undefined = undefined
   waitingSince: number | undefined = undefined
-  /** When its waitPolicy ends, while it waits in the wait queue. */
+  /** The alarm of its wait policy, while it is in a wait queue. */
   waitAlarm: Alarm | undefined = undefined
-  /** When whoever asked gives up. */
+  /** The alarm of the timeout around the request. */
   timeoutAlarm: Alarm | undefined = undefined
   steps: Iterator<void, Failure | undefined> | undefined = undefined
 
@@ -113,12 +113,12 @@ export class ModelRequest {
 
 interface Alarm {
   readonly at: number
-  /** Alarms of one time go off in the order in which they were set. */
+  /** Alarms that are due at the same time go off in this order. */
   readonly order: number
   readonly ring: () => void
 }
 
-/** How many of a line are looked at. */
+/** How many requests of a wait queue are examined. */
 const window = 64
 
 const sum = (numbers: ReadonlyArray<bigint>): bigint => numbers.reduce((total, n) => total + n, 0n)
@@ -128,7 +128,7 @@ const min = (a: bigint, b: bigint): bigint => a < b ? a : b
 
 export class WaitingModel {
   readonly pool: ModelPlace
-  /** The pool, and then the budgets in the order of their making. */
+  /** The pool, then the budgets in order of creation. */
   readonly places: Array<ModelPlace>
   readonly scopes: Array<ModelList> = []
   readonly loans: ModelList = { closed: false, leases: [], ordered: new Set() }
@@ -145,14 +145,14 @@ export class WaitingModel {
   driverAllocations = 0n
   driverFrees = 0n
   readonly #options: WaitingModelOptions
-  /** Those who have an answer to hear, in order. */
+  /** The requests with an outcome whose fibers have not resumed, in order. */
   #told: Array<ModelRequest> = []
   #alarmsSet = 0
   #entries = 0
   #idleAlarm: Alarm | undefined = undefined
   #tick = 0n
   #startsTick = false
-  /** Blocks that came back, but for those that went on to the next in the wait queue. */
+  /** Blocks that were released and not passed on to the next request of the wait queue. */
   #progress = 0n
   #returning: ModelBlock | undefined = undefined
   #seen = 0n
@@ -211,7 +211,7 @@ export class WaitingModel {
     }
   }
 
-  /** Of a budget: what is leased under it. */
+  /** The counters of a budget: what is leased under it. */
   statsOf(place: ModelPlace) {
     const leases = this.leasesUnder(place).filter(({ block }) => block !== undefined)
     const bytes = sum(leases.map(({ size }) => size))
@@ -240,7 +240,7 @@ export class WaitingModel {
     this.places.push(new ModelPlace(limit, parent))
   }
 
-  /** For a loan of `use` without a scope. */
+  /** Starts a request; `list` is that of its scope, or the model's `loans` for a `use`. */
   start(size: number, place: ModelPlace, list: ModelList, waitPolicy: WaitPolicy): ModelRequest {
     const request = new ModelRequest(BigInt(size), place, waitPolicy)
     this.requests.push(request)
@@ -257,7 +257,7 @@ export class WaitingModel {
     this.#settle()
   }
 
-  /** The body of a loan has ended. */
+  /** The body of a `use` has ended. */
   finish({ lease }: ModelRequest): void {
     if (lease !== undefined && lease.ended === undefined && lease.list === this.loans) {
       this.#end(lease, "scopeClosed")
@@ -342,8 +342,8 @@ export class WaitingModel {
   }
 
   /**
-   * Puts the leases that a scope was granted since the last call in the order in which the pool granted them: which of several
-   * requests has its memory first is nobody's promise, and a scope ends its last lease first. Those from before keep theirs.
+   * Sorts the leases that a scope was granted since the last call into the pool's order: it is not specified which of
+   * several requests gets its memory first, but a scope ends its last lease first. Earlier leases keep their places.
    */
   orderGrants(list: ModelList, order: ReadonlyArray<ModelLease>): void {
     const before = list.leases.filter((lease) => list.ordered.has(lease))
@@ -356,7 +356,7 @@ export class WaitingModel {
     for (const lease of order) list.ordered.add(lease)
   }
 
-  /** When something happens by itself, and no later than a time. */
+  /** The next time at which something happens by itself, at most `latest`. */
   nextTime(latest: number): number {
     return Math.min(latest, ...this.#alarms().map(({ at }) => at))
   }
@@ -393,7 +393,7 @@ export class WaitingModel {
     return yield* this.#obtain(request, this.pool)
   }
 
-  /** What it needs of one place: of a budget to be charged, of the pool a lease. */
+  /** Obtains what the request needs at one place: a charge of a budget, or a lease of the pool. */
   *#obtain(request: ModelRequest, place: ModelPlace): Generator<void, Failure | undefined> {
     while (true) {
       const problem = this.#problem(request)
@@ -412,7 +412,7 @@ export class WaitingModel {
     return place === this.pool ? this.#fetch(request) : undefined
   }
 
-  /** Past those in the wait queue where that may be. */
+  /** Tries to serve the request at once, bypassing the wait queue where that is allowed. */
   #tryNow(request: ModelRequest, place: ModelPlace): boolean {
     if (place.line.length === 0) return this.#take(request, place)
     this.#enter(request, place)
@@ -453,7 +453,10 @@ export class WaitingModel {
     request.waitsIn = undefined
   }
 
-  /** In order; only the first ones in the wait queue are looked at, and none while one before it was passed too often. */
+  /**
+   * Serves in order. Only the first requests of the wait queue are examined, and none behind one that was bypassed too
+   * often.
+   */
   #serve(place: ModelPlace): void {
     let before: Array<ModelRequest> = []
     for (const request of place.line) {
@@ -468,7 +471,7 @@ export class WaitingModel {
     }
   }
 
-  /** Charges a budget, or takes a held block, or reserves memory for which others may have to go. */
+  /** Charges a budget, or takes a held block, or adds pending bytes, which may evict other blocks. */
   #take(request: ModelRequest, place: ModelPlace): boolean {
     if (place !== this.pool) {
       if (this.#free(place) < request.size) return false
@@ -490,7 +493,7 @@ export class WaitingModel {
     return true
   }
 
-  /** Asks the driver for what is reserved, unless there is a lease already. */
+  /** Allocates the pending bytes, unless the request already has a lease. */
   #fetch(request: ModelRequest): Failure | undefined {
     if (request.lease !== undefined) return undefined
     const problem = this.#problem(request)
@@ -533,7 +536,7 @@ export class WaitingModel {
     this.#letGo(request)
   }
 
-  /** Nothing of a request that has ended is left. */
+  /** Removes everything of an ended request. */
   #letGo(request: ModelRequest): void {
     this.#leave(request)
     request.reserved = 0n
@@ -541,7 +544,7 @@ export class WaitingModel {
     for (const place of this.#chain(request.place)) this.#serve(place)
   }
 
-  /** Whether what the first one freed is of any use to the place. */
+  /** Asks the handlers in order, and returns whether what one freed helps the place. */
   #askHandlers(place: ModelPlace): boolean {
     for (const { victims } of place.handlers) {
       const victim = victims.find(({ lease }) => lease !== undefined && lease.ended === undefined)
@@ -549,14 +552,14 @@ export class WaitingModel {
       const { block, place: where } = victim.lease!
       const served = place.hits + place.misses
       this.#end(victim.lease!, "released")
-      // One that freed nothing here is as good as one that declined, unless somebody was served here by what came back.
+      // A handler that freed nothing here counts as one that declined, unless its release served a request here.
       if (block !== undefined && this.#chain(where).includes(place)) return true
       if (place.hits + place.misses !== served) return true
     }
     return false
   }
 
-  /** Why there is no lease for it, now or ever. */
+  /** The failure of a request that cannot be served now, or ever. */
   #problem(request: ModelRequest): Failure | undefined {
     if (this.closed) return { tag: "Released", why: "poolClosed" }
     if (this.lost) return { tag: "DeviceLost" }
@@ -568,7 +571,7 @@ export class WaitingModel {
     return undefined
   }
 
-  /** Line by line. */
+  /** Ends the waiting requests, one wait queue after the other. */
   #endWaiters(): void {
     this.#endAll([...this.places].sort((a, b) => a.filled - b.filled).flatMap(({ line }) => line))
   }
@@ -651,7 +654,9 @@ export class WaitingModel {
     this.#used = [...this.#used.filter((size) => size !== capacity), capacity]
   }
 
-  /** The held block that goes next; of those of one size the one that was held last, unless it is about the oldest. */
+  /**
+   * The held block to evict next; of several of one size the one that became held last, unless the policy is by age.
+   */
   #next(missing: bigint): ModelBlock {
     const sizes = this.held.map((block) => block.capacity)
     const largest = sizes.reduce(max)
@@ -683,7 +688,8 @@ export class WaitingModel {
       .sort((a, b) => a.at - b.at || a.order - b.order)
   }
 
-  // Idle memory: of what became idle in one tick a share stays, less with every tick, and only whole blocks go.
+  // Idle memory: of the bytes that became idle in one tick a share may stay, smaller with every tick. Only whole blocks
+  // are freed.
 
   get #isIdle(): boolean {
     const { idle } = this.#options
@@ -697,7 +703,7 @@ export class WaitingModel {
     this.#idleAlarm = this.#alarm(this.#options.idle!.stepMillis, () => this.#idleStep())
   }
 
-  /** What came back in the same turn has been idle for as long, unless somebody had it already. */
+  /** Blocks released in the same turn have been idle for as long, unless they were leased again. */
   #startIdle(): void {
     this.#startsTick = false
     this.#nextTick()
@@ -717,7 +723,7 @@ export class WaitingModel {
     this.#stillSteps = progress === this.#seen ? this.#stillSteps + 1n : 0n
     this.#seen = progress
     this.#serve(this.pool)
-    // What is left after a whole time to live is less than a block over the floor.
+    // After a whole time to live, less than one block above the floor is left.
     const goesOn = this.#isIdle && this.#stillSteps <= steps
     this.#idleAlarm = goesOn ? this.#alarm(stepMillis, () => this.#idleStep()) : undefined
   }

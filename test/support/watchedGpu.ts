@@ -1,6 +1,6 @@
 /**
  * Dawn's null backend behind a layer that counts and bends calls: it needs no graphics driver, validates everything and
- * runs nothing, so it shows what the WebGPU backend asks for, and lets a test fail or lose a device at a chosen call.
+ * runs nothing, so it shows the WebGPU backend's calls, and lets a test make a chosen call fail or lose the device.
  */
 import { create } from "webgpu"
 

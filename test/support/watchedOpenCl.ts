@@ -10,8 +10,8 @@ export type Bends = (api: Api) => Partial<Api>
 const CL_INVALID_VALUE = -30
 
 /**
- * OpenCL with every call noted: what was called in which order, and which handles are alive by the driver's own answers,
- * as a second opinion on the library's counts.
+ * OpenCL with every call recorded: the calls in order, and the handles that are alive by the driver's own answers, to
+ * check the library's counts.
  */
 export interface Watched {
   readonly api: Api
@@ -28,7 +28,7 @@ export interface Watched {
 
 type AnyFunction = (...args: ReadonlyArray<unknown>) => unknown
 
-/** What an asynchronous call uses that must not be released until it has ended. */
+/** The arguments of asynchronous calls that must not be released until the call has ended. */
 const usedByThread: Readonly<Record<string, (args: ReadonlyArray<unknown>) => Iterable<unknown>>> = {
   clWaitForEventsAsync: (args) => args[1] as BigUint64Array,
   clBuildProgramAsync: (args) => [args[0]]
@@ -84,7 +84,7 @@ const store = (bytes: Uint8Array, capacity: number, value: OpenCl.Pointer, neede
   return 0
 }
 
-/** An info function that answers one question otherwise than the driver. */
+/** An info function that answers one query differently from the driver. */
 export const answering = (info: Info, question: number, answer: string | bigint | number): Info => {
   const bytes = typeof answer === "string"
     ? new TextEncoder().encode(`${answer}\0`)
@@ -96,9 +96,8 @@ export const answering = (info: Info, question: number, answer: string | bigint 
 }
 
 /**
- * Makes the queue wait: nothing recorded from now on runs before the returned function is called. The command that blocks
- * reads one byte of `memory`. There is no way to make it fail: PoCL 3.1 corrupts its heap when a user event ends with an
- * error.
+ * Blocks the queue: no later command runs before the returned function is called. The command that blocks reads one
+ * byte of `memory`. There is no way to make it fail: PoCL 3.1 corrupts its heap when a user event ends with an error.
  */
 export const blockQueue = Effect.fnUntraced(function*(memory: bigint) {
   const { api, context, enqueueUnsafe } = yield* OpenCl.OpenCl

@@ -1,5 +1,5 @@
 /**
- * A device whose drivers do something of their own in places.
+ * A device with some methods of its drivers replaced.
  */
 import * as Context from "effect/Context"
 import * as Device from "../../src/services/backend/Device.ts"

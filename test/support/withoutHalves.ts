@@ -1,5 +1,5 @@
 /**
- * A runtime without half-precision numbers, as Node 22: `Float16Array` is not there while the effect runs.
+ * A runtime without half-precision numbers, as Node 22: `Float16Array` does not exist while the effect runs.
  */
 import * as Effect from "effect/Effect"
 

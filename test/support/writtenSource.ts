@@ -1,4 +1,4 @@
-/** What kernels are in a language, as its backend compiles them. */
+/** The source text of kernels in a language, as its backend compiles them. */
 import { GpuError } from "../../src/domain/GpuError.ts"
 import type * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { sourceIn } from "../../src/domain/kernel/KernelSource.ts"

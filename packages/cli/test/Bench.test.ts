@@ -1,4 +1,4 @@
-/** The quick check that users run: what it measures is not judged here, only that it measures. */
+/** The benchmark command for users: tests only that it measures, not what. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Clock from "effect/Clock"
@@ -50,7 +50,7 @@ describe("what bench makes of times", () => {
     deepStrictEqual([median([3, 1, 2]), median([4, 1, 2, 3])], [2, 2.5])
   })
 
-  // A clock that goes on only by what is measured: calls of 1 and of 5 ms, and a wait of 4 ms in each round.
+  // A clock that only the measured code advances: calls of 1 and of 5 ms, and a wait of 4 ms in each round.
   it.effect("compares two ways by rounds of each in turn", () =>
     Effect.gen(function*() {
       let now = 0

@@ -162,7 +162,7 @@ describe("effect-gpu-pool devices", () => {
     assert.match(version.stdout, /\d+\.\d+\.\d+/)
   })
 
-  // They need no terminal, files or processes, of which the command has none: it runs on `effect` alone.
+  // These arguments need no terminal, files or processes: the command runs with `effect` alone.
   it.concurrent.each([
     [["--help"], 0, /--completions[^]*devices .*List the devices/],
     [[], 0, /devices .*List the devices/],

@@ -1,4 +1,4 @@
-/** What the command says of this machine, and of machines that tests describe. */
+/** The command's report of this machine, and of machines that tests describe. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
@@ -369,7 +369,7 @@ const missing = (path: string) =>
     PlatformError.systemError({ _tag: "NotFound", module: "FileSystem", method: "open", pathOrDescriptor: path })
   )
 
-/** A machine with these files and no others; what begins with "denied" this user may not open. */
+/** A machine with only these files; the user may not open one whose content begins with "denied". */
 const withFiles = (files: Readonly<Record<string, string>>) => {
   const names = Object.keys(files)
   return Layer.mergeAll(

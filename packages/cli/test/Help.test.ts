@@ -1,4 +1,4 @@
-/** What every command tells of itself, on a terminal, to shells and in the documents. */
+/** The help of every command, on a terminal, in shell completions and in the documents. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { spawn } from "node:child_process"
@@ -14,7 +14,7 @@ const { run: runAlone } = commandTests()
 
 const documents = join(import.meta.dirname, "../../../docs")
 
-/** As the command itself lists them. */
+/** The subcommands that the command's help lists. */
 const subcommands = async (): Promise<ReadonlyArray<string>> => {
   const { stdout } = await run(["--help"])
   const [, listed = ""] = stdout.split("SUBCOMMANDS\n")

@@ -30,7 +30,7 @@ const file = (name: string, content: string | Uint8Array): string => {
 }
 
 describe("files of other tools", () => {
-  // no name says what is in it
+  // the file name does not say what the file contains
   it.concurrent.each([
     ["RMM", "rmm.json", rmm, /a CSV log of RMM/, 256],
     ["CuPy", "cupy.csv", cupy, /lines of CuPy's DebugPrintHook/, 24],

@@ -11,7 +11,7 @@ const { home, run } = commandTests()
 const effect = (module: string): string => import.meta.resolve(`effect/${module}`)
 const pool = import.meta.resolve("effect-gpu-pool/BufferPool")
 
-/** A program has no package to import from in an empty folder. */
+/** Writes a program that imports by path, because an empty folder has no packages. */
 const program = (name: string, text: string): string => {
   const file = join(home, name)
   const imports = [

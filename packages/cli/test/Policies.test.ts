@@ -56,7 +56,7 @@ describe("size policies on a command line", () => {
   })
 })
 
-/** Whether the effect that is found is the module's own of that name. */
+/** Loads the effect of that name from a module. */
 const load = (file: string, name?: string) => Effect.provide(ProgramFile.load(file, name), NodePath.layer)
 
 const finds = (file: string, name: string | undefined, found: string) =>

@@ -1,4 +1,7 @@
-/** Nothing that a program, a driver, a file or a variable names can steer the terminal on which a command prints, or forge a line. */
+/**
+ * No text of a program, a driver, a file or a variable can control the terminal on which a command prints, or forge a
+ * line.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { json } from "effect-gpu-pool/Format"
@@ -14,10 +17,10 @@ import { type Told, Watched } from "../src/top/Watched.ts"
 
 const steering = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
-/** Clears the screen in eight bits and in seven, turns the direction, and begins a line. */
+/** Control sequences that clear the screen (8-bit and 7-bit), a bidirectional control, and line breaks. */
 const hostile = "\u009b2J\u001b[2J\u202e\r\nforged\u2028"
 
-/** The same report, with that in each of its texts; names of members too, where they are data. */
+/** The report with the hostile text in each of its texts, and in names of members that are data. */
 const spoilt = <A>(report: A, spoil = (text: string): string => `${text}${hostile}`): A => {
   const of = (value: unknown): unknown => {
     if (typeof value === "string") return spoil(value)
@@ -165,7 +168,7 @@ const topText = (told: Told): string => {
   return TopReport.text(watched, none, endless)
 }
 
-/** A text of a report, clean and spoilt. */
+/** The text of a report, without and with the hostile text. */
 type Printed = readonly [name: string, clean: string, spoilt: string]
 
 const printed = <A>(name: string, report: A, text: (report: A) => string): Printed => [

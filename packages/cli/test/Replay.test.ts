@@ -1,4 +1,4 @@
-/** The requests of a recording again, on a command line. */
+/** The `replay` command. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { writeFileSync } from "node:fs"
@@ -40,7 +40,7 @@ describe("effect-gpu-pool replay", () => {
     const { code, report, stderr } = await replayed(...changes)
     strictEqual(code, 0, stderr)
     deepStrictEqual(report.changed, { policy: "exact", maxBytes: "4 MiB", eviction: "largestFirst" })
-    // each frame has other weights, which only the image's block would fit, and exact sizes borrow nothing
+    // each frame has weights of another size, which fit only the image's block, and exact sizes never borrow
     strictEqual(report.replayed.hits, 19)
     assert.isAtMost(report.replayed.peakManagedBytes, 4 * 2 ** 20)
     assert.isAbove(report.recorded?.hits ?? 0, report.replayed.hits)

@@ -1,4 +1,4 @@
-/** Whom `top` and `view --serve` answer: one rule for both, and as much as the process can bear. */
+/** Which clients `top` and `view --serve` answer, by one rule for both, and their limits. */
 import { WebSocket } from "@effect/platform-node/NodeWS"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -33,7 +33,7 @@ const get = (address: string, headers: Headers): Promise<Asked> =>
     }).once("error", reject).end()
   })
 
-/** As a browser opens a WebSocket, with the answer that it gets: 101 where it is open. */
+/** Opens a WebSocket as a browser does, and returns the status: 101 if it is open. */
 const upgrade = (address: string, headers: Headers): Promise<Asked> =>
   new Promise((resolve, reject) => {
     const socket = new WebSocket(address, { headers })
@@ -47,7 +47,7 @@ const upgrade = (address: string, headers: Headers): Promise<Asked> =>
     socket.once("error", reject)
   })
 
-/** A command that listens, and how it is asked. */
+/** A listening command, and how to send it a request. */
 interface Listening {
   readonly going: Going
   readonly ask: (headers: Headers) => Promise<Asked>
@@ -75,7 +75,7 @@ const end = async ({ going }: Listening): Promise<void> => {
 
 const elsewhere = "http://elsewhere.example"
 
-/** What a request says of itself, and why it is refused if it is. */
+/** The headers of a request, and the reason if it is refused. */
 const requests: ReadonlyArray<readonly [headers: Headers, why: string | undefined]> = [
   [{}, undefined],
   [{ host: "localhost:1" }, undefined],
@@ -122,7 +122,7 @@ describe.each([["top", top], ["view --serve", view]] as const)("%s", (_, listen)
     const sockets: Array<Socket> = []
     for (let count = 0; count < mostConnections; count++) sockets.push(await opened())
     const oneMore = await opened()
-    // It may be reset as it asks.
+    // The connection may be reset during the request.
     const closed = new Promise((resolve) => oneMore.once("close", resolve))
     oneMore.write("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
     let heard = 0
@@ -130,7 +130,7 @@ describe.each([["top", top], ["view --serve", view]] as const)("%s", (_, listen)
     await closed
     strictEqual(heard, 0)
     await Promise.all(sockets.map((socket) => once(socket.resume().destroy(), "close")))
-    // The server may hear of their ends later than the next request.
+    // The server may notice the closed connections only after the next request.
     let status = 0
     while (status === 0) ({ status } = await listening.ask({}).catch(() => ({ status: 0 })))
     strictEqual(status, listening.welcomes)
@@ -140,7 +140,7 @@ describe.each([["top", top], ["view --serve", view]] as const)("%s", (_, listen)
 
 const encode = Schema.encodeSync(Schema.toCodecJson(DevToolsSchema.Request))
 
-/** What a program of so many pools tells, as DevTools writes it. */
+/** The message of a program with so many pools, as DevTools writes it. */
 const told = (pools: number): string => {
   const metrics = Array.from({ length: pools }, (_, at): DevToolsSchema.Metric => ({
     id: "gpu_pool_managed_bytes",
@@ -152,7 +152,7 @@ const told = (pools: number): string => {
   return `${JSON.stringify(encode({ _tag: "MetricsSnapshot", metrics }))}\n`
 }
 
-/** A program, as far as `top` sees it: it tells `text` whenever it is asked. */
+/** A program as `top` sees it: it sends `text` at every request. */
 const program = async (address: string, text: string): Promise<WebSocket> => {
   const socket = new WebSocket(address)
   socket.on("message", () => socket.send(text))
@@ -259,7 +259,7 @@ describe("what top takes", () => {
       const { value } = await listening.going.stdout.next()
       lines.push((JSON.parse(String(value)) as { readonly program: number }).program)
     }
-    // The one that was asked for, and what a program may tell at its end.
+    // The requested line, and one that a program may send at its end.
     assert.isAtMost(lines.length, 3)
     flood.terminate()
     other.terminate()

@@ -1,4 +1,4 @@
-/** Tables: nothing of a text is lost, and no line is longer than there is room for. */
+/** Tables: no text is cut, and no line is longer than the width. */
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
@@ -8,7 +8,7 @@ import { table } from "../src/Table.ts"
 const word = fc.string({ unit: fc.constantFrom("a", "b", "/", "1"), minLength: 1, maxLength: 30 })
 const text = fc.array(word, { maxLength: 5 }).map((words) => words.join(" "))
 
-/** What the cells of a column say, without blanks. */
+/** The text of a column's cells, without blanks. */
 const said = (shown: string, at: number): string =>
   shown.split("\n").filter((line) => line.startsWith("│")).map((line) => line.split("│")[at + 1]!).join("").replace(
     /\s/g,

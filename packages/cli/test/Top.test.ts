@@ -1,4 +1,4 @@
-/** Live statistics: the command listens, and a program of this process connects by Effect's DevTools. */
+/** Live statistics: the command listens, and a program in this process connects through Effect's DevTools. */
 import * as PoolEvents from "@effect-gpu-pool/observability/PoolEvents"
 import * as PoolMetrics from "@effect-gpu-pool/observability/PoolMetrics"
 import { assert, describe, it } from "@effect/vitest"
@@ -20,7 +20,7 @@ import { Watched } from "../src/top/Watched.ts"
 
 const { run, start } = commandTests()
 
-/** The address of a command that listens, from its first line. */
+/** The address of a listening command, from its first line. */
 const addressOf = async ({ stderr }: Going): Promise<string> => {
   const { value } = await stderr.next()
   const address = /ws:\/\/[^\s]+:\d+/.exec(String(value))?.[0]
@@ -30,7 +30,7 @@ const addressOf = async ({ stderr }: Going): Promise<string> => {
 
 const attributes = { memory: "frames", device: "host process memory", number: "1" }
 
-/** A program with metrics of a pool, until `until` has been. */
+/** A program with metrics of a pool, which runs until `until` settles. */
 const program = (url: string, until: Promise<unknown>) =>
   Effect.gen(function*() {
     yield* Metric.update(Metric.gauge("gpu_pool_held_bytes", { attributes }), 4096)
@@ -95,7 +95,7 @@ describe("effect-gpu-pool top", () => {
       limitBytes: 2 ** 20,
       waiters: 0
     })
-    // whatever of it had run when the program was asked
+    // the values depend on how far the program had run
     for (const count of [activeBytes, hits, misses]) strictEqual(typeof count, "number")
   })
 
@@ -117,7 +117,7 @@ describe("effect-gpu-pool top", () => {
       const seen = new AbortController()
       const ended = program(url, once(seen.signal, "abort"))
       let told = 0
-      // what an earlier program told may still come
+      // lines of an earlier program may still come
       while (told !== number) {
         told = (JSON.parse(String((await going.stdout.next()).value)) as { program: number }).program
       }
@@ -260,7 +260,7 @@ describe("what top reads", () => {
           memory: `pool ${at}`,
           device: "d",
           number: 1,
-          // the largest are told in the middle
+          // the largest counts come in the middle
           counts: { managedBytes: Math.min(at, count - at) }
         }))
       })

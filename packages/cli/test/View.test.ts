@@ -1,4 +1,4 @@
-/** Pages of recordings: a file, or a server that makes one for each look. */
+/** Pages of recordings: a file, or a server that makes a new page for each request. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"

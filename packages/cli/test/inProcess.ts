@@ -1,6 +1,6 @@
 /**
- * The command in the process of the tests, with a terminal that nobody has: a second less for each run than a process of its own
- * takes. What a process alone has, as its exit, signals, pipes and variables, tests of the other kind see.
+ * Runs the command in the tests' process with a fake terminal, which takes a second less than a process of its own.
+ * Tests of exits, signals, pipes and variables use real processes instead.
  */
 import * as NodeChildProcessSpawner from "@effect/platform-node/NodeChildProcessSpawner"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
@@ -56,8 +56,8 @@ const run = async (args: ReadonlyArray<string>, input = ""): Promise<Ended> => {
 }
 
 /**
- * Call it once in a test file: its tests run in the folder `home`, which is empty at first, there until they have ended. Their process
- * is that of this file alone.
+ * Call it once in a test file. The file's tests run in one process of their own, in the folder `home`, which is empty
+ * at first and removed after them.
  */
 export const commandInProcess = () => {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "effect-gpu-pool-home-")))

@@ -1,4 +1,4 @@
-/** How long kernels run: on each backend that can tell, and what is special to one. */
+/** How long kernels run: on each backend that reports it, and what is special to one backend. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -54,7 +54,7 @@ describe("on the host", () => {
     const turns = Effect.gen(function*() {
       const x = yield* BufferPool.allocate(16)
       yield* CommandQueue.dispatch(slow(pass), { x }, 4)
-      // Between the pieces, which are tasks of the event loop, time passes that is not the kernel's.
+      // Time between the pieces, which are tasks of the event loop, is not the kernel's.
       yield* Effect.raceFirst(
         CommandQueue.finish,
         Effect.forever(Effect.andThen(Effect.sync(() => pass(1)), Effect.yieldNow))

@@ -1,4 +1,4 @@
-/** How long kernels run on Oclgrind, as it tells. */
+/** How long kernels run on Oclgrind, by its own report. */
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { tellsTimes } from "../../../test/support/kernelTimes.ts"
 import { useOclgrind } from "../../../test/support/oclgrind.ts"

@@ -1,4 +1,4 @@
-/** What a pool tells of its memory: each event by name, and the ledger that follows from all of them. */
+/** The events of a pool's memory: each by name, and the ledger computed from all of them. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -38,7 +38,7 @@ const heard = Effect.gen(function*() {
   return events
 })
 
-/** The tags since the last look, with what tells events of one tag apart. */
+/** The tags since the last look, with the members that distinguish events of one tag. */
 const told = (events: Array<PoolEvent>): ReadonlyArray<string> =>
   events.splice(0).map((event) => {
     switch (event._tag) {

@@ -1,4 +1,4 @@
-/** The metrics of pools: each by its value, after every step of any program; whose they are, and when they end. */
+/** The metrics of pools: their values after every step of any program, their attributes, and when they end. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -41,7 +41,7 @@ const lease = (size: number) => BufferPool.use(size, () => Effect.void)
 
 const described = { ...MetricNames.gauges, ...MetricNames.counters }
 
-/** The counters of a pool, as the metrics tell them. */
+/** The counters of a pool, as the metrics show them. */
 const statsByMetrics = (attributes: Readonly<Record<string, string>>) =>
   Effect.all(
     Object.fromEntries(Object.entries(described).map(([counter, { name }]) => [counter, valueOf(name, attributes)]))
@@ -251,7 +251,7 @@ describe("times", () => {
           if (_tag === "DriverAsked") told.asked += 1
           if (_tag === "Waiting") told.waits += 1
         }
-        // In this step, where a listener on a fiber of its own would begin at any later one.
+        // Subscribes in this step; a listener on a fiber of its own would begin at any later step.
         Subscribers.of(yield* CurrentHub).add({
           of: (memory) => new PoolPublisher(memory, () => 0, tell),
           ofLeases: true
@@ -261,7 +261,7 @@ describe("times", () => {
         })
         yield* Effect.sleep("1 millis")
         yield* Fiber.interrupt(fiber)
-        // A driver call goes on after its request.
+        // A driver call continues after its request was interrupted.
         yield* Effect.sleep("1 minute")
         const asked = yield* countOf("gpu_pool_miss_duration_seconds")
         const waits = yield* countOf("gpu_pool_wait_duration_seconds")
@@ -410,7 +410,7 @@ describe("series", () => {
         const looker = Effect.gen(function*() {
           for (let turn = 0; turn < 4; turn++) {
             const found = yield* numbers
-            // Layers are counted inside of their scopes, so that there may be series where none is counted.
+            // Layers are counted within their scopes, so that there may be series when the count is 0.
             if (layers > 0) deepStrictEqual(found.slice(1), [])
             assert.isAtMost(found.length, 1)
             most = Math.max(most, found.length + layers)
@@ -525,7 +525,7 @@ describe("series", () => {
           for (let turn = 0; turn < 3; turn++) {
             const found = yield* series
             const scalars = found.filter(({ count }) => Number.isNaN(count))
-            // All of PoolStats, and evictions, requests that ran out or are too large, and the limit.
+            // All of PoolStats, and evictions, requests that fail with OutOfMemory or LimitExceeded, and the limit.
             assert.include([0, Object.keys(described).length + 4], scalars.length)
             assert.isTrue(scalars.every(({ value }) => value >= 0))
             most = Math.max(most, scalars.length)
@@ -547,7 +547,7 @@ const hits = (layer: Layer.Layer<never, unknown>) =>
   Effect.gen(function*() {
     const context = yield* Effect.context<BufferPool.BufferPool>()
     yield* lease(64)
-    // The first calls have lazy parts.
+    // The first calls load lazy parts.
     for (let warm = 0; warm < 3; warm++) Effect.runSync(Effect.provide(lease(64), context))
     return stepsTaken("/src/", () => Effect.runSync(Effect.provide(lease(64), context)))
   }).pipe(

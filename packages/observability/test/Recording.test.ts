@@ -1,4 +1,4 @@
-/** What a recorder keeps: the last events, and how everything was before the first of them. */
+/** What a recorder keeps: the last events, and the state before the first of them. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -25,11 +25,11 @@ import * as Recording from "../src/recording/Recording.ts"
 const gpu = (options: BufferPool.BufferPoolOptions = {}) =>
   BufferPool.layer({ label: "tested", onExhausted: "fail", ...options }).pipe(Layer.provideMerge(Host.layer()))
 
-/** A recorder of so many events under a pool, apart from those of other tests. */
+/** A recorder of `capacity` events under a pool, separate from those of other tests. */
 const recorded = (capacity: number, options?: BufferPool.BufferPoolOptions) =>
   gpu(options).pipe(Layer.provideMerge(Recording.layer({ capacity })), Layer.provideMerge(PoolEvents.layer))
 
-/** The events that a listener hears, which a recorder must have too. */
+/** The events that a subscriber gets, which a recorder must have too. */
 const heard = Effect.gen(function*() {
   const events: Array<PoolEvent> = []
   yield* Effect.forkScoped(PoolEvents.listen((event) => void events.push(event)), { startImmediately: true })
@@ -88,7 +88,7 @@ const run = (step: Step, scopes: Array<Scope.Closeable>): Effect.Effect<unknown,
     }
   })
 
-/** The blocks, as events from the first on say them. */
+/** The blocks, computed from all events. */
 class Blocks {
   readonly #blocks = new Map<number, string>()
 
@@ -116,11 +116,11 @@ class Blocks {
 
 const textOf = (recording: Recording.Recording) => Stream.mkString(Recording.toLines(recording))
 
-/** A text in pieces that do not end where its lines do. */
+/** A text in pieces that do not end at line breaks. */
 const inPieces = (text: string, length: number): Stream.Stream<string> =>
   Stream.fromIterable(text.match(new RegExp(`[^]{1,${length}}`, "g")) ?? [])
 
-/** In JSON, where members that are undefined are not there. */
+/** The facts after a round trip through JSON, which drops undefined members. */
 const factsOf = (recording: Recording.Recording): unknown =>
   JSON.parse(
     JSON.stringify({ ...recording, chunks: [] }, (_key, value) => value === Infinity ? "Infinity" : value)
@@ -157,7 +157,7 @@ describe("a recorder", () => {
               const read = yield* Recording.fromLines(inPieces(yield* textOf(recording), capacity))
               deepStrictEqual(factsOf(read), factsOf(recording))
               deepStrictEqual(Array.from(Recording.events(read)), kept)
-              // What was taken stays as it was, whatever happens later.
+              // A snapshot does not change, whatever happens later.
               deepStrictEqual(Array.from(Recording.events(recording)), kept)
             }).pipe(Effect.scoped, Effect.provide(recorded(capacity, { maxBytes: 1000, maxHeldBytes })))
           )
@@ -227,7 +227,7 @@ describe("a recorder", () => {
         { label: "b", usage: BufferUsage.storage | BufferUsage.copySrc }
       ]
       for (let i = 0; i < 4000; i++) {
-        // One size is the same each time, one is its own, and some need larger blocks.
+        // The first size is constant, the second varies, and the third needs larger blocks at times.
         const sizes = [64, 1 + i % 3000, 40 + 8 * (i % 5)]
         for (const size of sizes) yield* pool.use(size, () => Effect.void, kinds[(i * 3 + size) % kinds.length])
         if (i % 100 === 0) yield* CallSite.track(Effect.suspend(() => pool.use(64, () => Effect.void)))
@@ -647,7 +647,7 @@ describe("events of a program", () => {
     ))
 })
 
-/** The recordings in a folder, by what they were taken for. */
+/** The recordings in a folder, by the reason for which they were saved. */
 const savedIn = Effect.fnUntraced(function*(folder: string) {
   const files = yield* FileSystem.FileSystem
   const names = yield* files.readDirectory(folder)

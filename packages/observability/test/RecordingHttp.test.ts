@@ -1,4 +1,4 @@
-/** A program that hands out its recording over HTTP. */
+/** A program that serves its recording over HTTP. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import * as PoolEvents from "../src/events/PoolEvents.ts"
 import * as Recording from "../src/recording/Recording.ts"
 
-/** A pool whose recording is handed out, and a service that uses it. */
+/** A pool whose recording is served, and a service that uses the pool. */
 const program = (options?: Parameters<typeof Recording.layerHttp>[0]) => {
   const pool = BufferPool.layer({ label: "frames" }).pipe(
     Layer.provideMerge(Host.layer()),

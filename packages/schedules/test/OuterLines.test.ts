@@ -1,5 +1,6 @@
 /**
- * Which lines a trace takes for a function's own: in each text those that end with `// own`, from the place at `^` on.
+ * Which lines a trace attributes to a function itself: in each text, those that end with `// own`, for the function at
+ * `^`.
  */
 import { assert, it } from "@effect/vitest"
 import { outerLines } from "../src/OuterLines.ts"

@@ -1,6 +1,6 @@
 /**
- * The explorer itself: that it takes the schedules that it claims to take, sees every bad end, and names a path that
- * leads there again.
+ * The explorer itself: it runs the schedules that it claims to run, finds every bad end, and names a path that repeats
+ * it.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
@@ -15,7 +15,7 @@ import { Schedules } from "../src/index.ts"
 
 const violationOf = (exploration: Effect.Effect<unknown, Schedules.ScheduleViolation>) => Effect.flip(exploration)
 
-/** Two fibers, each in so many steps, and what they did in which order. */
+/** Two fibers of `steps` steps each, which record their order. */
 const twoWriters = (steps: number, orders: { readonly add: (order: string) => unknown }) =>
   Effect.suspend(() => {
     let order = ""
@@ -31,7 +31,7 @@ const twoWriters = (steps: number, orders: { readonly add: (order: string) => un
 
 const log = (words: Array<string>, word: string) => Effect.sync(() => void words.push(word))
 
-/** What random schedules of a seed did. */
+/** The orders of a seed's random schedules. */
 const ordersOf = (seed: number) =>
   Effect.gen(function*() {
     const all: Array<string> = []

@@ -26,7 +26,7 @@ const means = (text: string, selector: DeviceSelector.DeviceSelector) =>
 const isSelector = (selector: DeviceSelector.DeviceSelector) => means(DeviceSelector.format(selector), selector)
 const isWritten = ({ selector, text }: Arbitraries.WrittenSelector) => means(text, selector)
 
-/** Both engines on an arbitrary, and what is true of all its values. */
+/** Checks a property of an arbitrary's values in both engines. */
 const checks = <A>(name: string, arbitrary: Arbitraries.Arbitrary<A>, holds: (value: A) => boolean) => {
   describe(name, () => {
     it("works in fast-check", () => {
@@ -90,7 +90,7 @@ it.effect.prop(
   { arbitrary: { runs: 20, maxShrinks: 500 } }
 )
 
-/** What a test reports that `it.effect.prop` registers. */
+/** The report of a test that `it.effect.prop` registers. */
 const reportOf = (register: (it: Pick<ReturnType<typeof makeMethods>, "effect">) => void): Promise<string> => {
   let registered: ((context: object) => Promise<void>) | undefined
   const framework = (_name: string, _options: object, test: (context: object) => Promise<void>) => {
@@ -124,7 +124,7 @@ describe("a property that fails", () => {
     assert.match(report, /^Property falsified after \d+ run\(s\) and \d+ shrink\(s\)\nShrunk input: \[128\]/)
     const replay = /Replay: (\[0,"11",\d+,\d+,\[[\d,]+\],"\w+"\])$/.exec(report)?.[1]
     assert.isDefined(replay)
-    // The token alone leads there again.
+    // The token alone repeats the run.
     assert.match(await reportOfSmall({ replay }), /^Property falsified after 1 run\(s\) .*\nShrunk input: \[128\]/)
     assert.include(await reportOfSmall({ seed: 12 }), `Replay: [0,"12"`)
   })

@@ -1,4 +1,4 @@
-/** Tests per device, in a framework that is an array, in node:test as a process of its own, and in this one. */
+/** Tests per device in three frameworks: an array, node:test in a process of its own, and vitest. */
 import { DeviceTests } from "@effect-gpu-pool/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"

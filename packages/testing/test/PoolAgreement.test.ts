@@ -1,5 +1,5 @@
 /**
- * What a property says of a pool that does not do what its model does.
+ * The message of a property for a pool that disagrees with its model.
  */
 import { PoolAgreement, PoolCommands, PoolModel } from "@effect-gpu-pool/testing/properties"
 import { assert, describe, it } from "@effect/vitest"
@@ -16,7 +16,7 @@ import { after, agree } from "../src/properties/ExpectData.ts"
 
 type Stats = Effect.Success<typeof BufferPool.stats>
 
-/** A pool that tells its counters wrongly, run beside a model of a good one. */
+/** A pool with wrong counters, compared with a model of a correct one. */
 const property = (wrong: (stats: Stats) => Partial<Stats>) =>
   fc.asyncProperty(
     fc.commands([...PoolCommands.portable], { maxCommands: 30, size: "max" }),
@@ -68,7 +68,7 @@ describe("a pool that counts wrongly", () => {
     assert.match(message, /^activeBlocks: model 2, pool 3 \(after (\d+) commands: [^()]+\(.*\)\)$/)
     const [, count] = /after (\d+) commands/.exec(message)!
     const done = /commands: (.*)\)$/.exec(message)![1]!
-    // Each of them begins with its name: what it was given stands in parentheses.
+    // Each command begins with its name, with its arguments in parentheses.
     strictEqual(done.replaceAll(/\([^()]*\)/g, "").split(", ").length, Number(count))
     assert.match(done, /allocate\(\d+, \d+ of [01]\)/)
   })

@@ -1,4 +1,4 @@
-/** Runs laws of device arrays on every backend, with a pool whose counters tell what they take. */
+/** Runs laws of device arrays on every backend, with a pool whose counters show what they allocate. */
 import { assert, describe } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -18,7 +18,7 @@ export type Gpu = BufferPool.BufferPool | CommandQueue | KernelCache.KernelCache
 export type GpuLayer = Layer.Layer<Gpu, GpuError>
 type Laws = (gpu: GpuLayer) => void
 
-/** Kernels in many turns, memory that comes back late: the host at its strictest. */
+/** The strictest host: kernels run in many turns, and memory is freed late. */
 export const strictHost = BufferPool.layer().pipe(
   Layer.provideMerge(Host.layer({ granularity: 4, lateFree: true, rangeItems: 7 }))
 )
@@ -49,7 +49,7 @@ export const property = <A>(
       )
     ))
 
-/** What an effect fails with, when it took nothing from the pool. */
+/** The error of an effect, after a check that it took nothing from the pool. */
 export const refusal = <A, R>(effect: Effect.Effect<A, GpuError, R>) =>
   Effect.gen(function*() {
     const before = yield* taken
@@ -58,7 +58,7 @@ export const refusal = <A, R>(effect: Effect.Effect<A, GpuError, R>) =>
     return reason
   })
 
-/** How often the pool was asked for memory. */
+/** The number of requests to the pool. */
 export const taken = Effect.map(BufferPool.stats, ({ hits, misses }) => hits + misses)
 
 /** What an effect took: leases of the pool, kernels recorded, and kernels that had to be compiled. */
@@ -75,7 +75,7 @@ export const costOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     }
   })
 
-/** A refusal whose message has all of these in it. */
+/** Checks that the effect is refused with a message that contains all of these. */
 export const refuses = <A, R>(
   tag: Reason["_tag"],
   effect: Effect.Effect<A, GpuError, R>,

@@ -37,7 +37,7 @@ export const transpose = (model: Model, axes: ReadonlyArray<number>): Model =>
     (at) => elementAt(model, model.shape.map((_, axis) => at[axes.indexOf(axis)]!))
   )
 
-/** The positions of each axis that stay; `undefined` for an axis that goes, with its only position. */
+/** Keeps these positions of each axis; `undefined` drops an axis, and keeps its only position. */
 export const select = (
   model: Model,
   positions: ReadonlyArray<{ readonly keeps: boolean; readonly at: ReadonlyArray<number> }>
@@ -50,7 +50,7 @@ export const select = (
   )
 }
 
-/** What Python's `range(length)[start:stop:step]` takes, by walking. */
+/** The positions of Python's `range(length)[start:stop:step]`, found by walking. */
 export const sliced = (length: number, start?: number, stop?: number, step = 1): ReadonlyArray<number> => {
   const fromEnd = (position: number) => position < 0 ? position + length : position
   const taken: Array<number> = []
@@ -71,7 +71,7 @@ export const broadcast = (model: Model, shape: ReadonlyArray<number>): Model => 
   )
 }
 
-/** The places of the indices take that of the axis. */
+/** Takes the elements at the indices; the axes of `indices` replace the axis. */
 export const take = (model: Model, indices: Model, axis: number): Model => {
   const rank = indices.shape.length
   return build(

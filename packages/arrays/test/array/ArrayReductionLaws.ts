@@ -1,4 +1,4 @@
-/** What reductions of arrays give on every backend, against plain loops over rows, and what they take of the pool. */
+/** The results of array reductions on every backend, against plain loops over rows, and their use of the pool. */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -75,7 +75,7 @@ const reductions: { readonly [name: string]: Reduction } = {
   all: { device: DeviceArray.all, type: truth, plain: (row) => row.every((value) => value !== 0) ? 1 : 0 }
 }
 
-/** What is reduced to each element of the result. */
+/** The elements that are reduced to each element of the result. */
 const rowsOf = (model: Model.Model, axis: number | undefined): ReadonlyArray<Row> => {
   if (axis === undefined) return [model.data]
   const others = model.shape.filter((_, index) => index !== axis)
@@ -92,7 +92,7 @@ const shapeOf = ({ shape }: Model.Model, axis: number | undefined, keepDims: boo
     ? keepDims ? shape.map(() => 1) : []
     : shape.flatMap((length, index) => index !== axis ? [length] : keepDims ? [1] : [])
 
-/** Few different ones, so that there are ties; small, so that sums and products of them are exact. */
+/** Few different elements, so that there are ties; small ones, so that sums and products are exact. */
 const elements: { readonly [T in Type]: ReadonlyArray<number> } = {
   f32: [-2, -1, -0.5, 0, 1, 2],
   f16: [-2, -1, -0.5, 0, 1, 2],
@@ -187,7 +187,7 @@ const axesOf = (rank: number): ReadonlyArray<number | undefined> => [
   ...Array.from({ length: 2 * rank }, (_, axis) => axis - rank)
 ]
 
-/** Every one needs kernels of its own, which take drivers their time to compile. */
+/** Only some, because each needs its own kernels, which drivers compile slowly. */
 const some = (count: number, of: Random): ReadonlyArray<string> => {
   const names = Object.keys(reductions)
   return shuffled(names.length, of).slice(0, count).map((index) => names[index]!)
@@ -202,7 +202,7 @@ const f32 = (numbers: ReadonlyArray<number>) => DeviceArray.fromHost(Float32Arra
 
 const single = (reduced: Made) => Effect.flatMap(reduced, DeviceArray.toNumber)
 
-/** More than one kernel of each kind is compiled, which takes drivers their time. */
+/** Slow drivers do less: more than one kernel of each kind is compiled. */
 export const arrayReductionLaws = (
   gpu: GpuLayer,
   { longest, trials }: { readonly trials: number; readonly longest: number }
@@ -264,7 +264,7 @@ export const arrayReductionLaws = (
           [[3, 1, 1, 3], [1, 3, 1, 0]]
         ]
         for (const [numbers, expected] of cases) {
-          // a further kernel combines what several items found
+          // a second kernel combines the results of several items
           for (const padding of [0, Math.min(longest, 3000)]) {
             const x = yield* f32([...numbers, ...repeated(padding, numbers.at(-1)!)])
             const found = yield* Effect.forEach(

@@ -1,4 +1,4 @@
-/** How reductions are called, rightly and wrongly; also by programs without types. */
+/** Valid and invalid calls of reductions, also calls that the types forbid. */
 import { describe, expectTypeOf, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import type { GpuError } from "effect-gpu-pool/GpuError"

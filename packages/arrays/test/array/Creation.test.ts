@@ -14,7 +14,7 @@ import { runs } from "../../../../test/support/explore.ts"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import { type GpuLayer, onEveryBackend, property, refuses, strictHost, taken } from "./ArrayBackends.ts"
 
-/** What a program without types can pass. */
+/** Passes a value that the types forbid. */
 const untyped = <A>(value: unknown): A => value as A
 
 const f32 = Math.fround
@@ -32,7 +32,7 @@ const numbersOf = <D extends DType.DType>(
   made: Effect.Effect<DeviceArray.DeviceArray<D>, GpuError, DeviceArray.ArrayServices>
 ) => Effect.map(Effect.flatMap(made, DeviceArray.toHost), (elements) => Array.from(elements as ArrayLike<number>))
 
-/** Elements as `start + index * step` gives them, by NumPy's count. */
+/** The elements `start + index * step`, as many as NumPy has. */
 const counted = (start: number, stop: number, step: number): ReadonlyArray<number> =>
   Array.from({ length: Math.max(0, Math.ceil((stop - start) / step)) }, (_, index) => start + index * step)
 
@@ -70,7 +70,7 @@ const laws = (gpu: GpuLayer): void => {
         const sum = yield* DeviceArray.lazy(Effect.gen(function*() {
           const ones = yield* DeviceArray.ones([2, 1])
           strictEqual(yield* taken, before)
-          // of another shape than the kernel that would compute it, so its index would be another
+          // its shape differs from that of the kernel that would compute it, so its index would differ
           const row = yield* DeviceArray.arange(3)
           strictEqual(yield* taken, before + 1)
           return yield* DeviceArray.add(ones, row)
@@ -143,7 +143,7 @@ const laws = (gpu: GpuLayer): void => {
         const x = yield* DeviceArray.fromHost([[1, 2], [3, 4]])
         const at = yield* DeviceArray.fromHost([1, 0], { dtype: "i32" })
         for (const [name, make] of makers(x, at)) {
-          // what has to be compiled is interrupted meanwhile
+          // so that kernels must be compiled, and the interruption comes during that
           yield* KernelCache.clear
           const before = (yield* BufferPool.stats).activeBlocks
           const fiber = yield* Effect.forkChild(make, { startImmediately: true })
@@ -192,7 +192,7 @@ const laws = (gpu: GpuLayer): void => {
           const ends = DeviceArray.linspace(-Number.MAX_VALUE, Number.MAX_VALUE, { count: 2, dtype: "f64" })
           deepStrictEqual(yield* numbersOf(ends), [-Number.MAX_VALUE, Number.MAX_VALUE])
         }
-        // halves cannot count that far themselves
+        // halves cannot represent numbers up to there
         if (dtypes.has("f16")) {
           const far = yield* numbersOf(DeviceArray.arange(0, 4100, { dtype: "f16" }))
           strictEqual(far[4096], 4096)
@@ -368,7 +368,7 @@ layer(strictHost)("creation on the host", (it) => {
       yield* no(DeviceArray.fromLease(lease, bad) as Made, `"type"`, "shape, dtype and offset")
       yield* no(DeviceArray.take(x, [0], axes), `"axes"`, "axis and mode")
       yield* no(DeviceArray.slice(x, [untyped<DeviceArray.Range>({ end: 1 })]), `"end"`, "start, stop and step")
-      // what is undefined is as good as left out
+      // an undefined option is the same as none
       strictEqual((yield* DeviceArray.zeros([2], untyped<never>({ type: undefined }))).dtype, "f32")
     }))
 
@@ -414,7 +414,7 @@ it("types follow what is asked for", () => {
   assert.isFunction(typed)
 })
 
-/** What the calls are typed as is what the test is about. */
+/** Tests the types of the calls. */
 const typed = (x: DeviceArray.DeviceArray<"u32">) =>
   ({
     f32: [DeviceArray.zeros([1]), DeviceArray.arange(3), DeviceArray.linspace(0, 1), DeviceArray.eye(2)],

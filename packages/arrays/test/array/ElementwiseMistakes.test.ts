@@ -1,4 +1,4 @@
-/** What elementwise operations refuse, when, and what is left of it. */
+/** What elementwise operations refuse, when, and that nothing is left of a refused one. */
 import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"

@@ -1,6 +1,6 @@
 /**
- * What elementwise operations give on every backend. Drivers take long to compile a kernel, so many operations are
- * computed together: as the rows of one array, which a lazy chain selects.
+ * The results of elementwise operations on every backend. Drivers compile slowly, so many operations are computed in
+ * one kernel: as the rows of one array, selected in a lazy chain.
  */
 import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { assert, layer } from "@effect/vitest"
@@ -126,7 +126,7 @@ const tenOperations = (x: DeviceArray.DeviceArray<"f32">, y: DeviceArray.DeviceA
 
 const rowAndColumn = Effect.all([upload("f32", [0.5, 2, 3.75]), upload("f32", [1, -2, 8, 0.1], [4, 1])])
 
-/** The services, writing down what is leased and what is run. */
+/** The services, which record leases and dispatches. */
 const watched = Effect.gen(function*() {
   const pool = yield* BufferPool.BufferPool
   const queue = yield* CommandQueue.CommandQueue
@@ -148,7 +148,7 @@ const watched = Effect.gen(function*() {
   return { context, leased, dispatched }
 })
 
-/** What a device does that has the types; one that lacks any says so. */
+/** Runs the test on a device that has the types; any other must refuse. */
 const onType = (types: ReadonlyArray<Type>, test: Effect.Effect<void, GpuError.GpuError, Gpu | Scope.Scope>) =>
   Effect.gen(function*() {
     const had = yield* supported
@@ -222,7 +222,7 @@ const laws = (gpu: GpuLayer): void =>
           for (const to of types) {
             strictEqual(found.get(to)!.dtype, to)
             const expected = numbers.map((number) => Reference.cast(from, to, Reference.as(from, number)))
-            // adding 0 makes one zero of the two
+            // adding 0 makes the signs of zeros the same
             deepStrictEqual(
               found.get(to)!.numbers.map((n) => n + 0),
               expected.map((n) => n + 0),

@@ -1,4 +1,6 @@
-/** What chains of recorded operations take on every backend, and that they give what single operations give. */
+/**
+ * The leases and kernels of recorded chains on every backend, and that their results are those of single operations.
+ */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -125,7 +127,7 @@ export const fusionLaws = (gpu: GpuLayer, { iterations }: { readonly iterations:
       () =>
         Effect.gen(function*() {
           const { maxVectorArguments } = (yield* CommandQueue.CommandQueue).info.limits
-          // What a kernel computes is limited too, where it could take more vectors.
+          // The size of a kernel's expression is limited too, even if the device takes more vectors.
           const most = Math.min(maxVectorArguments, 32)
           const count = 2 * most
           const x = yield* f32([1, 2])

@@ -1,4 +1,4 @@
-/** What makes two plans one structure, so that one kernel does for both, and what tells them apart. */
+/** Which plans have the same structure, so that they share a kernel, and which do not. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import type { DType } from "effect-gpu-pool/DType"

@@ -15,7 +15,7 @@ const places = ({ offset, shape, strides }: Layout.Layout): ReadonlyArray<number
 
 const shapes = fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 4 })
 
-/** Any strides, also such as overlap and go backwards: dense ones, their reverse, and halves of them. */
+/** Any strides, also overlapping and negative ones: dense ones, their negatives, and halves of them. */
 const layouts: fc.Arbitrary<Layout.Layout> = shapes.chain((shape) =>
   fc.record({
     shape: fc.constant(shape),
@@ -29,7 +29,7 @@ const layouts: fc.Arbitrary<Layout.Layout> = shapes.chain((shape) =>
   })
 )
 
-/** Shapes of as many elements. */
+/** Shapes with this number of elements. */
 const others = (elements: number): fc.Arbitrary<ReadonlyArray<number>> =>
   fc.array(fc.integer({ min: 1, max: 4 }), { maxLength: 4 }).map((lengths) => {
     const shape: Array<number> = []
@@ -85,7 +85,7 @@ describe("Reshape", () => {
             deepStrictEqual(places({ shape, strides, offset: layout.offset }), wanted)
             return
           }
-          // the place of the second element along an axis alone decides its stride
+          // the place of the second element along an axis determines its stride
           const steps = shape.map((length, axis) =>
             length < 2 ? 0 : wanted[shape.slice(axis + 1).reduce((a, b) => a * b, 1)]! - wanted[0]!
           )

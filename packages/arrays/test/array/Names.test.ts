@@ -30,7 +30,7 @@ const inputs = {
   u32: Uint32Array.of(7, 5, 0, 1, 4294967295, 2, 31, 33, 3)
 }
 
-/** Every number beside every other. */
+/** Every pair of numbers. */
 const operandsOf = (dtype: keyof typeof inputs) => {
   const numbers = inputs[dtype]
   const length = numbers.length
@@ -50,7 +50,7 @@ const expressionOf = (name: string, operands: ReadonlyArray<Expr.Expr<DType>>): 
   )
 }
 
-/** What the expression gives for each item; `undefined` where it has no meaning for the type. */
+/** The expression's results; `undefined` if it does not take the type. */
 const computed = Effect.fnUntraced(function*(name: string, dtype: keyof typeof inputs) {
   const operands = operandsOf(dtype)
   const args = ["x", "y", "z"].map((vector) => KernelArgument.VectorArg(dtype, vector, { access: "read" }))
@@ -114,7 +114,10 @@ describe("a name that expressions and arrays share", () => {
   }
 })
 
-/** NumPy counts the bits of the magnitude, which for negative numbers is another function. */
+/**
+ * `countOneBits` has its own name, because NumPy's `bitwise_count` counts the bits of the magnitude, which differs for
+ * negative numbers.
+ */
 const named = /@see numpy\.(\w+)\n(?: \*[^\n]*\n)*? \*\/\nexport const (\w+)/g
 
 const others: ReadonlyMap<string, string> = new Map([["countOneBits", "bitwise_count"]])

@@ -1,6 +1,6 @@
 /**
- * Every elementwise operation with what it should give: for integers by BigInt, for floats by doubles that are rounded at
- * the end.
+ * Every elementwise operation with its expected result: integers by BigInt, floats by doubles that are rounded at the
+ * end.
  */
 import { DeviceArray } from "@effect-gpu-pool/arrays"
 import type { DType, GpuError } from "effect-gpu-pool"
@@ -19,7 +19,7 @@ const within = (roundings: number): Tolerance => (expected, epsilon) =>
   roundings * epsilon * Math.max(1, Math.abs(expected))
 /** An error of the operand grows with the function. */
 const exponential: Tolerance = (expected, epsilon, x) => (8 + 4 * Math.abs(x)) * epsilon * Math.abs(expected)
-/** Devices need not reduce angles beyond a half turn, other than doubles; `most` is how far they may be there. */
+/** Devices need not reduce angles beyond a half turn exactly, as doubles do; `most` is the largest error there. */
 const periodic = (roundings: number, most: number): Tolerance => (expected, epsilon, x, y) =>
   Math.abs(x) > (epsilon < 2 ** -50 ? 100 : Math.PI) ? most : within(roundings)(expected, epsilon, x, y)
 
@@ -33,7 +33,7 @@ export interface UnaryOperation {
 
 export interface BinaryOperation {
   readonly of: (a: Numbers, b: Numbers) => Computed
-  /** Of the values before any cast, for comparisons; of the operands in their common type otherwise. */
+  /** The result for integers: comparisons get the values before any cast, others the operands in their common type. */
   readonly integer?: ((a: bigint, b: bigint) => bigint) | undefined
   readonly float?: ((a: number, b: number) => number) | undefined
   readonly result: "common" | "real" | "u32" | "first"
@@ -63,7 +63,7 @@ const test = (of: UnaryOperation["of"], float: (x: number) => boolean): UnaryOpe
   tolerance: exact
 })
 
-/** The compiler refuses floats for these; the tables give them integers alone. */
+/** The types forbid floats for these; the tables pass only integers. */
 const bits = (
   of: (x: DeviceArray.DeviceArray<"i32">) => Computed,
   integer: UnaryOperation["integer"]
@@ -242,7 +242,7 @@ export const binary: Readonly<Record<string, BinaryOperation>> = {
 
 export const types: ReadonlyArray<Type> = ["f32", "i32", "u32", "f16", "f64"]
 
-/** Numbers of each type at which things go wrong, and some at which they should not. */
+/** Numbers of each type at which mistakes are likely, and some ordinary ones. */
 export const samples: { readonly [D in Type]: ReadonlyArray<number> } = {
   f32: [-7.5, -2, -1, -0.5, -0, 0, 0.25, 0.5, 1, 1.5, 2.5, 3, 7, 80.25, NaN, Infinity, -Infinity],
   f16: [-7.5, -2, -1, -0.5, 0, 0.25, 0.5, 1, 1.5, 2.5, 3, 7, NaN, Infinity, -Infinity],
@@ -290,7 +290,7 @@ const floating = (type: Type): Type => isInteger(type) ? "f32" : type
 const resultType = (result: "same" | "common" | "first" | "real" | "u32", common: Type, first: Type): Type =>
   result === "u32" ? "u32" : result === "real" ? floating(common) : result === "first" ? first : common
 
-/** What an operation should give for a value of a type; `undefined` where it has no meaning for the type. */
+/** The expected result for a value of a type; `undefined` if the operation does not take the type. */
 export const expectedOfUnary = (operation: UnaryOperation, type: Type): {
   readonly dtype: Type
   readonly at: (x: number) => Expected

@@ -81,7 +81,7 @@ describe("products of arrays", () => {
   it.effect("that are too much for one kernel leave one lease, as often as they run", () =>
     DeviceArray.lazy(Effect.gen(function*() {
       const { limits } = (yield* CommandQueue.CommandQueue).info
-      /** A recorded sum of so many arrays that another beside it is too much for the device. */
+      /** A recorded sum of so many arrays that a second such sum is too much for one kernel of the device. */
       const sum = Effect.fnUntraced(function*(from: number) {
         let total = yield* DeviceArray.fromHost([from, from + 1])
         for (let index = 1; index < limits.maxVectorArguments - 1; index++) {
@@ -93,7 +93,7 @@ describe("products of arrays", () => {
       const dot = DeviceArray.dot(a, b)
       const { activeBlocks } = yield* BufferPool.stats
       yield* dot
-      // the operands that had to be computed first stay with their arrays
+      // operands that had to be computed first keep their leases
       const operands = [a, b].filter(({ lease }) => lease !== undefined).length
       assert.isAbove(operands, 0)
       yield* hasStats({ activeBlocks: activeBlocks + operands + 1 })

@@ -1,5 +1,5 @@
 /**
- * What products give on every backend, against plain loops in 64 bits.
+ * The results of products on every backend, against plain loops in 64 bits.
  */
 import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { assert, layer } from "@effect/vitest"
@@ -16,7 +16,7 @@ type Gpu = BufferPool.BufferPool | CommandQueue.CommandQueue
 type Type = DType.DType
 type Shape = ReadonlyArray<number>
 
-/** An array and the elements of the memory that it looks at. */
+/** An array, and all elements of its memory. */
 interface Known {
   readonly array: DeviceArray.DeviceArray
   readonly memory: ReadonlyArray<number>
@@ -57,7 +57,7 @@ const layouts: ReadonlyArray<
     const { array, memory } = yield* upload(type, swapped(shape), random)
     return { array: yield* DeviceArray.transpose(array, swapped(shape.map((_, axis) => axis))), memory }
   }),
-  // inside a larger one, with steps, backwards along the last axis
+  // a part of a larger array, with steps, reversed along the last axis
   Effect.fnUntraced(function*(type, shape, random) {
     const step = random.integer(1, 2)
     const { array, memory } = yield* upload(type, shape.map((length) => length * step + 3), random)
@@ -70,7 +70,7 @@ const layouts: ReadonlyArray<
     const rest = yield* DeviceArray.slice(view, shape.map((length) => ({ stop: length })))
     return { array: rest, memory }
   }),
-  // one row, column or matrix for all
+  // one row, column or matrix, broadcast
   Effect.fnUntraced(function*(type, shape, random) {
     const repeated = random.integer(0, shape.length - 1)
     const { array, memory } = yield* upload(type, shape.map((length, axis) => axis === repeated ? 1 : length), random)
@@ -180,7 +180,7 @@ const edges = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 70]
 
 const failure = <A, R>(effect: Effect.Effect<A, GpuError.GpuError, R>) => Effect.flip(effect)
 
-/** Kernels of a dozen structures and of all element types are compiled, which takes drivers their time. */
+/** Slow drivers do less: kernels of a dozen structures and of all element types are compiled. */
 export const productLaws = (
   gpu: Layer.Layer<Gpu, unknown>,
   options: { readonly trials: number; readonly longest: number }
@@ -333,7 +333,7 @@ export const productLaws = (
     it.effect("are empty where an axis is, and zeros where the inner axis is", () =>
       Effect.gen(function*() {
         for (const [left, right, shape] of emptyShapes) {
-          // what a block held before is not what the product holds
+          // the block's old content must not show in the product
           yield* Effect.scoped(
             Effect.flatMap(BufferPool.allocate(4 * size(shape)), (lease) => CommandQueue.fill(lease, 0x7fc00000))
           )

@@ -1,4 +1,4 @@
-/** Where the memory of recorded arrays belongs, whoever needs it first, and what is left when something goes wrong. */
+/** Which scope owns the memory of recorded arrays, whichever fiber needs it first, and what is left after failures. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -24,7 +24,7 @@ const elementsOf = (array: DeviceArray.DeviceArray) => Effect.map(DeviceArray.to
 
 const active = Effect.map(BufferPool.stats, ({ activeBlocks }) => activeBlocks)
 
-/** As many operations above each other as are recorded without a cut. */
+/** The most nested operations that are recorded in one kernel. */
 const long = 64
 
 const chained = (x: Floats, operations: number) =>
@@ -36,7 +36,7 @@ const chained = (x: Floats, operations: number) =>
 
 const doubled = (array: Floats) => DeviceArray.lazy(DeviceArray.add(array, array))
 
-/** An array that a lazy region recorded, and let out by another way than its result. */
+/** An array of a lazy region that left it in another way than as its result. */
 const leaked = Effect.fnUntraced(function*(x: Floats) {
   let out: Floats = x
   yield* DeviceArray.lazy(Effect.gen(function*() {
@@ -173,7 +173,7 @@ describe("A recorded array", () => {
       const x = yield* f32(1, 2)
       const inner: ReadonlyArray<(array: Floats) => Effect.Effect<unknown, GpuError, DeviceArray.ArrayServices>> = [
         DeviceArray.evaluate,
-        // what is too long is cut
+        // a longer chain is divided
         (array) => chained(array, 2),
         (array) => DeviceArray.transpose(array),
         (array) => DeviceArray.matmul(array, array)
@@ -212,7 +212,7 @@ describe("A recorded array", () => {
     }).pipe(Effect.scoped, Effect.provide(layer())))
 })
 
-/** Two fibers evaluate one array, the first of which stays at a step meanwhile; whether it has so many. */
+/** Two fibers evaluate one array, while the first is stopped at a step. Returns whether it reached the step. */
 const meetsAt = (x: Floats, step: number) =>
   Effect.scoped(Effect.gen(function*() {
     const out = yield* leaked(x)
@@ -255,7 +255,7 @@ const regions: ReadonlyArray<readonly [name: string, region: Region]> = [
   ["lazy", DeviceArray.lazy]
 ]
 
-/** Runs a region that is interrupted before a step, in a scope that lives on; whether it has so many. */
+/** Interrupts a region before a step, in a scope that stays open. Returns whether it reached the step. */
 const interruptedAt = (region: ReturnType<Region>, step: number, results: number) =>
   Effect.gen(function*() {
     const before = yield* active
@@ -267,7 +267,7 @@ const interruptedAt = (region: ReturnType<Region>, step: number, results: number
       scheduler.resume()
       yield* Fiber.join(interruption)
       const exit = yield* Fiber.await(fiber)
-      // it may have been done before it heard of the interruption
+      // it may have ended before the interruption
       const expected = Exit.isSuccess(exit) ? [before + results] : [before, before + results]
       assert.include(expected, yield* active, `step ${step}`)
     }))
@@ -292,7 +292,7 @@ describe("An interruption at any step", () => {
   }
 })
 
-/** Lets the `nth` allocation and all after it fail; whether that failed the region. */
+/** Makes the `nth` allocation and all later ones fail. Returns whether the region failed. */
 const failsAt = (region: ReturnType<Region>, nth: number) =>
   Effect.gen(function*() {
     const { faults } = yield* Host.Host

@@ -7,7 +7,7 @@ import * as Shape from "../../src/array/layout/Shape.ts"
 const lengths = fc.integer({ min: 0, max: 3 })
 const shapes = fc.array(lengths, { maxLength: 4 })
 
-/** What a program without types can pass. */
+/** Passes a value that the types forbid. */
 const untyped = (value: unknown): ReadonlyArray<number> => value as ReadonlyArray<number>
 
 const messageOf = (value: unknown): string => {

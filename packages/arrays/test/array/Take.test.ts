@@ -1,4 +1,4 @@
-/** Elements taken by indices, on every backend against naive lists of elements. */
+/** `take` on every backend, against plain lists of elements. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -11,12 +11,12 @@ import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import { type GpuLayer, onEveryBackend, property, refuses, strictHost } from "./ArrayBackends.ts"
 import * as Model from "./ArrayModel.ts"
 
-/** What a program without types can pass. */
+/** Passes a value that the types forbid. */
 const untyped = <A>(value: unknown): A => value as A
 
 type Mode = "clip" | "wrap"
 
-/** The position that an index means on an axis, as the documents have it. */
+/** The position of an index on an axis, by the documentation. */
 const inside = (index: number, length: number, mode: Mode): number =>
   mode === "wrap"
     ? ((index % length) + length) % length
@@ -34,7 +34,7 @@ const shapeOf = (maxLength: number, least: number) =>
 
 const edges = [0, -1, 1, 2147483647, -2147483648, 5, -5]
 
-/** An array seen transposed or backwards, indices seen the same way, and an axis or none. */
+/** An array and indices, each possibly transposed or reversed, and an axis or none. */
 const takings = fc.record({
   shape: shapeOf(4, 1),
   indexShape: shapeOf(3, 0),
@@ -78,7 +78,7 @@ const agrees = ({ axis, flipped, indexShape, mode, numbers, shape, turned, unsig
     deepStrictEqual([...found.shape], [...wanted.shape])
     deepStrictEqual(Array.from(yield* DeviceArray.toHost(found)), [...wanted.data])
     strictEqual(found.isContiguous, true)
-    // the same numbers from the program, where the mode is done before the upload
+    // the same indices as an array of the program, where the mode is applied before the upload
     const listed = yield* DeviceArray.take(array, Array.from(flat(indices).data), { axis: of, mode })
     const row = Model.take(source, resolved(flat(indices), length, mode), of ?? 0)
     deepStrictEqual(Array.from(yield* DeviceArray.toHost(listed)), [...row.data])
@@ -115,7 +115,7 @@ const laws = (gpu: GpuLayer): void => {
       Effect.gen(function*() {
         const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
         const turned = yield* DeviceArray.transpose(x)
-        // the numbers are uploaded, and the view is copied to count over it
+        // the indices are uploaded, and the view is copied so that positions count over it
         const found = yield* DeviceArray.take(turned, [[0, 1], [-1, 2]])
         strictEqual((yield* BufferPool.stats).activeBlocks, 2)
         deepStrictEqual(yield* DeviceArray.toNested(found), [[1, 4], [6, 2]])
@@ -225,7 +225,7 @@ it("take is made data-first and data-last", () => {
   assert.isFunction(bothForms)
 })
 
-/** What the calls are typed as is what the test is about. */
+/** Tests the types of the calls. */
 const bothForms = (x: DeviceArray.DeviceArray<"f32">, at: DeviceArray.DeviceArray<"i32">) =>
   [
     DeviceArray.take(x, at),

@@ -18,7 +18,7 @@ import { nextTurn } from "../../../../test/support/hostPool.ts"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import { type GpuLayer, onEveryBackend, property, refuses, strictHost, taken } from "./ArrayBackends.ts"
 
-/** What a program without types can pass. */
+/** Passes a value that the types forbid. */
 const untyped = <A>(value: unknown): A => value as A
 
 type Nested = DeviceArray.NestedNumbers
@@ -30,7 +30,7 @@ const nested: fc.Arbitrary<readonly [Nested, ReadonlyArray<number>, ReadonlyArra
 ).chain((shape) => {
   const elements = shape.reduce((a, b) => a * b, 1)
   const cut = shape.indexOf(0)
-  // nesting cannot tell what would be inside an empty array
+  // an empty nested array does not show its inner lengths
   const told = cut === -1 ? shape : shape.slice(0, cut + 1)
   return fc.array(fc.float({ noNaN: true }), { minLength: elements, maxLength: elements }).map((row) => {
     let at = 0
@@ -182,7 +182,7 @@ const detached = (): Float32Array => {
   return data
 }
 
-/** Data and options that are refused, whatever a program passes. */
+/** Checks that data and options are refused. */
 const no = (data: unknown, options: unknown, ...mentions: ReadonlyArray<string>) =>
   refuses(
     "InvalidRequest",
@@ -364,7 +364,7 @@ layer(strictHost)("transfers on the host", (it) => {
         )
         yield* Fiber.interrupt(fiber)
         if (Exit.isFailure(yield* Fiber.await(fiber))) interrupted++
-        // a driver call under way ends on its own, and its memory becomes a held block
+        // a driver call that is under way still ends, and its memory becomes a held block
         yield* nextTurn
         const { activeBlocks, pendingBytes } = yield* BufferPool.stats
         deepStrictEqual([activeBlocks, pendingBytes], [0, 0], `interrupted at step ${k}`)
@@ -377,7 +377,7 @@ it("typed arrays decide the type of the array", () => {
   assert.isFunction(typed)
 })
 
-/** What the calls are typed as is what the test is about. */
+/** Tests the types of the calls. */
 const typed = () =>
   ({
     f32: DeviceArray.fromHost(new Float32Array(1)),

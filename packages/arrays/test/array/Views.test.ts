@@ -1,4 +1,4 @@
-/** Views on every backend against naive lists of elements, and what they take: nothing. */
+/** Views on every backend against plain lists of elements, and that they take nothing from the pool. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -23,7 +23,7 @@ interface Step {
 
 const bound = fc.option(fc.integer({ min: -6, max: 6 }), { nil: undefined })
 
-/** Numbers from which a step is made for whatever shape there is. */
+/** Numbers from which a step is derived for any shape. */
 const choices = fc.record({
   kind: fc.constantFrom("transpose", "reverse", "slice", "reshape", "flip", "expand", "squeeze", "broadcast"),
   keys: fc.array(fc.nat(1000), { minLength: 8, maxLength: 8 }),
@@ -57,7 +57,7 @@ const slice = (shape: ReadonlyArray<number>, { keys, ranges }: Choices): Step =>
   }
 }
 
-/** As many elements over other axes, one of the lengths left open where that says enough. */
+/** The same number of elements in another shape, sometimes with one length left open. */
 const reshape = (shape: ReadonlyArray<number>, { keys }: Choices): Step => {
   const elements = shape.reduce((a, b) => a * b, 1)
   const target: Array<number> = []
@@ -157,7 +157,7 @@ const agrees = ({ shape, steps }: { readonly shape: ReadonlyArray<number>; reado
       array = next
     }
     deepStrictEqual(Array.from(yield* DeviceArray.toHost(array)), [...model.data])
-    // read by a kernel as well, together with what is behind it
+    // a kernel reads it too, with the elements behind it
     const doubled = yield* DeviceArray.add(array, array)
     deepStrictEqual(Array.from(yield* DeviceArray.toHost(doubled)), model.data.map((element) => 2 * element))
   })
@@ -223,7 +223,7 @@ const no = (
   ...mentions: ReadonlyArray<string>
 ) => refuses("InvalidRequest", effect, ...mentions)
 
-/** What a program without types can pass. */
+/** Passes a value that the types forbid. */
 const untyped = <A>(value: unknown): A => value as A
 
 layer(strictHost)("views on the host", (it) => {
@@ -338,7 +338,7 @@ it("views are made data-first and data-last", () => {
   assert.isFunction(bothForms)
 })
 
-/** What the calls are typed as is what the test is about. */
+/** Tests the types of the calls. */
 const bothForms = (x: DeviceArray.DeviceArray<"i32">) =>
   [
     DeviceArray.transpose(x),

@@ -20,12 +20,12 @@ const args = [
 
 const outputs = ({ x }: { readonly x: Expr.Expr<"f32"> }) => ({ y: x })
 
-/** As a program without types calls it. */
+/** `make` with any options, also ones that the types forbid. */
 const untyped = ElementwiseKernel.make as (options: unknown) => Kernel.Kernel
 
 const host = BufferPool.layer().pipe(Layer.provideMerge(Host.layer()))
 
-/** What the first use of a kernel answers. */
+/** The result of a kernel's first use. */
 const firstUse = (kernel: Kernel.Kernel) =>
   Effect.gen(function*() {
     const x = yield* BufferPool.allocate(4)

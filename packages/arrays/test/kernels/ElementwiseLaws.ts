@@ -1,5 +1,5 @@
 /**
- * What elementwise kernels do on every backend.
+ * The results of elementwise kernels on every backend.
  */
 import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
 import { assert, layer } from "@effect/vitest"
@@ -187,7 +187,7 @@ export const elementwiseLaws = (gpu: Layer.Layer<Gpu, unknown>, count = 300_001)
         for (const [index, lease] of Object.values(vectors).entries()) {
           const [found] = yield* numbers(lease)
           const exact = (511 + index + 1) ** 2
-          // Powers are some units off.
+          // Powers may be off by some units in the last place.
           assert.closeTo(found!, exact, exact * 2 ** -20)
         }
       }))

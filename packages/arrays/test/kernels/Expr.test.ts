@@ -160,7 +160,7 @@ describe("Expr", () => {
   })
 })
 
-/** What a program without types can pass. */
+/** Values that the types forbid. */
 const foreign: ReadonlyArray<unknown> = [
   undefined,
   null,

@@ -47,7 +47,7 @@ describe("the chunks of a reduction", () => {
   )
   const neighbours = fc.constantFrom("elements" as const, "lanes" as const, "rows" as const)
 
-  /** Of one kernel after the other. */
+  /** The divisions of the kernels, one after the other. */
   const divisions = (rows: number, length: number, near: Parameters<typeof divide>[2]): ReadonlyArray<Division> => {
     const first = divide(rows, length, near)
     return first.chunks === 1 ? [first] : [first, ...divisions(rows, first.chunks, near)]
@@ -88,7 +88,7 @@ const definition = {
   neutral: 0
 }
 
-/** What programs without types can write, too. */
+/** Wrong definitions, also ones that the types forbid. */
 const definitions: Readonly<Record<string, readonly [change: object, message: RegExp]>> = {
   "a vector that it may write": [{ args: [VectorArg("f32", "x")] }, /it may write its argument "x". Declare .*"read"/],
   "a name that no language accepts": [{ name: "a sum" }, /"a sum" in kernel .* is no name that every language accepts/],

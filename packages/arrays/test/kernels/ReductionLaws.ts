@@ -1,5 +1,5 @@
 /**
- * What reductions do on every backend, against plain loops. The lengths have one, two and three kernels in a row.
+ * The results of reductions on every backend, against plain loops. The lengths need one, two and three kernels.
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -23,7 +23,7 @@ export const lengths = [0, 1, 2, 63, 64, 65, 66, 255, 256, 257, 1000, 65_537, 1_
 
 type Numbers = DType.TypedArrayOf["f32" | "i32" | "u32"]
 
-/** A lease with these elements; one that can be bound where there are none. */
+/** A lease with these elements; if there are none, a lease that can still be bound. */
 export const upload = Effect.fnUntraced(function*(data: Numbers) {
   const lease = yield* BufferPool.allocate(Math.max(4, data.byteLength))
   yield* CommandQueue.write(lease, data)
@@ -92,7 +92,7 @@ const kernels = {
   u32: statistics("u32", extremes.u32)
 }
 
-/** The same numbers each time. */
+/** A fixed seed. */
 const seed = 20_260_101
 
 /** Numbers around one and minus one, so that their product neither vanishes nor overflows. */
@@ -127,7 +127,7 @@ const argmin = ReductionKernel.makeState({
   neutral: { value: Infinity, index: 0 }
 })
 
-/** Maps `x -> a x + b` of 16-bit numbers, packed; one after the other is not the other after the one. */
+/** Maps `x -> a x + b` of 16-bit numbers, packed. Their composition is not commutative. */
 export const affine = {
   neutral: 0x10000,
   expr: (first: Expr.Expr<"u32">, second: Expr.Expr<"u32">) => {
@@ -152,7 +152,7 @@ const composed = ReductionKernel.make({
   neutral: affine.neutral
 })
 
-/** Halves, gathered in floats. */
+/** The sum of halves in f32. */
 const wideSum = ReductionKernel.make({
   name: "wide_sum",
   args: [VectorArg("f16", "x", { access: "read" })],
@@ -177,7 +177,7 @@ const wholes = ReductionKernel.make({
   neutral: 0
 })
 
-/** Of the half-precision number. */
+/** The bits of 2 as a half. */
 const bitsOfTwo = 0x4000
 
 const filled = Effect.fnUntraced(function*(dtype: "f16" | "f64", count: number, value: number) {
@@ -251,7 +251,7 @@ const shapes = [
   [70_000, 3]
 ] as const
 
-/** Registers the tests; `longest` leaves out what a slow device cannot do. */
+/** Registers the tests; `longest` limits the lengths for a slow device. */
 export const reductionLaws = (gpu: Layer.Layer<Gpu, unknown>, longest = Infinity): void =>
   layer(gpu, { excludeTestServices: true })("reductions", (it) => {
     const lengthsHere = lengths.filter((length) => length <= longest)

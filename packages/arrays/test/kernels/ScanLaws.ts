@@ -1,5 +1,5 @@
 /**
- * What scans do on every backend, against plain loops.
+ * The results of scans on every backend, against plain loops.
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -71,10 +71,10 @@ const scanned = (data: ArrayLike<number>, neutral: number, combine: (a: number, 
   return both
 }
 
-/** The same numbers each time. */
+/** A fixed seed. */
 const seed = 20_260_102
 
-/** Registers the tests; `longest` leaves out what a slow device cannot do. */
+/** Registers the tests; `longest` limits the lengths for a slow device. */
 export const scanLaws = (gpu: Layer.Layer<Gpu, unknown>, longest = Infinity): void =>
   layer(gpu, { excludeTestServices: true })("scans", (it) => {
     const lengthsHere = lengths.filter((length) => length <= longest)

@@ -1,4 +1,4 @@
-/** Scalars of kernels made of expressions: what no expression can be is told when the kernel is made. */
+/** Scalars of expression kernels: a type that no expression has is refused when the kernel is made. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
@@ -10,7 +10,7 @@ const one = () => Expr.constant("f32", 1)
 
 const outputs = () => ({ y: one() })
 
-/** What the three makers say of a kernel with an argument of that type. */
+/** The problems of kernels with an argument of that type, from the three constructors. */
 const told = (type: ValueType): ReadonlyArray<string | undefined> => {
   const args = [VectorArg("f32", "x", { access: "read" }), ScalarArg(type, "a") as never]
   const written = [VectorArg("f32", "y", { access: "write" }), ScalarArg(type, "a") as never]

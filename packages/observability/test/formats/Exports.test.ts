@@ -1,4 +1,4 @@
-/** What exports write, read by the rules of those who read it, and what comes back by the imports. */
+/** Exported files, read by the rules of the programs that read them, and imported again. */
 import { assert, describe, it } from "@effect/vitest"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import { Host } from "effect-gpu-pool/host"
@@ -73,7 +73,7 @@ const requestedAfter = (recording: Recording.Recording, isOf: (memory: number) =
   return all
 }
 
-/** What the format can hold of a recording: a name for each lease, its size, and what happens to it. */
+/** What the format keeps of a recording: a name for each lease, its size, and its events. */
 const rmmRowsOf = ({ blocks }: Recording.Recording, events: Iterable<PoolEvent>): ReadonlyArray<string> => {
   const leases = new Map<string, { readonly lease: number; readonly size: number }>()
   let last = 0
@@ -95,7 +95,7 @@ const rmmRowsOf = ({ blocks }: Recording.Recording, events: Iterable<PoolEvent>)
   ]
 }
 
-/** A log of RMM without what no recording keeps. */
+/** A log of RMM without the thread numbers, which a recording does not keep. */
 const withoutThreads = (text: string) => text.replaceAll(/^\d+,/gm, "").replaceAll(/0x[0-9a-f]{4,},/g, "")
 
 describe("RmmLog.toText", () => {
@@ -126,7 +126,7 @@ describe("RmmLog.toText", () => {
     }))
 })
 
-/** What the format can hold of each lease and failure. */
+/** What the format keeps of each lease and failure. */
 const told = (recording: Recording.Recording, isOf: (memory: number) => boolean) =>
   Array.from(Recording.events(recording)).flatMap((event) => {
     if (!isOf(event.memoryNumber) || (event._tag !== "Leased" && !isFailure(event))) return []

@@ -1,4 +1,4 @@
-/** Files of other programs, each form that their sources write, and what is wrong with them. */
+/** Files of other programs in each form that their sources write, and files with mistakes. */
 import { assert, describe, it } from "@effect/vitest"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type * as GpuError from "effect-gpu-pool/GpuError"
@@ -42,7 +42,7 @@ const told = (recording: Recording.Recording): ReadonlyArray<string> =>
 
 const eventsOf = (recording: Recording.Recording): ReadonlyArray<PoolEvent> => Array.from(Recording.events(recording))
 
-/** What an effect answers, and the warnings that it logs. */
+/** The result of an effect, and the warnings that it logs. */
 const withWarnings = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     const warnings: Array<string> = []
@@ -153,7 +153,7 @@ describe("RmmLog.fromText", () => {
     }))
 })
 
-/** What lines of hooks tell of an event. */
+/** The members of an event that lines of hooks contain. */
 const kept = (event: PoolEvent) =>
   event._tag === "Leased"
     ? `Leased ${event.size} of ${event.capacity}, ${event.from}, ${event.pool}, ${event.device}`
@@ -437,7 +437,7 @@ describe("TorchSnapshot.fromText", () => {
 const written = (recording: Recording.Recording) =>
   Effect.all([Stream.mkString(RmmLog.toText(recording)), Stream.mkString(TorchSnapshot.toText(recording))])
 
-/** An allocator as CuPy's is: it divides its segments, and frees those that nobody uses without a word. */
+/** An allocator like CuPy's: it divides its segments, and frees unused ones without an event. */
 class DividingAllocator {
   readonly lines: Array<string> = []
   #segments: Array<{ readonly from: number; readonly size: number }> = []
@@ -470,7 +470,7 @@ class DividingAllocator {
     this.#write("malloc", from, size)
   }
 
-  /** A segment at the first place from an address on where no lease is; those in its way are freed first. */
+  /** A segment at the first address from `address` on without a lease; unused segments in its way are freed first. */
   #grow(size: number, address: number): void {
     const isInUse = (segment: { readonly from: number; readonly size: number }) =>
       !this.#isFree(segment.from, segment.size)
@@ -629,7 +629,7 @@ describe("imports", () => {
             const leases = eventsOf(recording).filter(({ _tag }) => _tag === "Leased")
             assert.strictEqual(leases.length, allocator.lines.filter((line) => line.includes("malloc")).length)
           }).pipe(
-            // It tells no lie, and so nothing is left out.
+            // The log is consistent, so no event is left out.
             Effect.provide(Logger.layer([Logger.make(({ message }) => assert.fail(String(message)))])),
             Effect.runPromise
           )),

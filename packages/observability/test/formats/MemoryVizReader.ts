@@ -1,7 +1,7 @@
 /**
- * Reads a snapshot by the rules of PyTorch's viewer (torch/utils/viz/MemoryViz.js) and of torch/cuda/_memory_viz.py: the viewer begins
- * with the segments at the end and goes back through the trace, undoing each entry. What it needs to find at each of them has to be
- * there, or it draws nonsense or dies.
+ * Reads a snapshot by the rules of PyTorch's viewer (torch/utils/viz/MemoryViz.js) and of torch/cuda/_memory_viz.py:
+ * the viewer begins with the segments at the end and goes back through the trace, undoing each entry. Each entry must
+ * match the segments, or the viewer draws nonsense or fails.
  */
 
 interface Frame {
@@ -38,7 +38,7 @@ interface Segment {
   }>
 }
 
-/** The bytes after an entry, as the viewer writes them over it. */
+/** The bytes after an entry, as the viewer shows them. */
 export interface Shown {
   readonly action: string
   readonly allocated: number
@@ -67,7 +67,7 @@ const checkEntry = (entry: Entry, where: string): void => {
   expect(isBytes(entry.addr) && isBytes(entry.size) && isBytes(entry.stream), `${where}: addr, size or stream`)
   expect(Number.isSafeInteger(entry.time_us), `${where}: time_us`)
   checkFrames(entry.frames, where)
-  // The viewer takes an entry without frames for one from before it recorded.
+  // The viewer treats an entry without frames as one from before the recording.
   expect(entry.frames.length > 0, `${where} has an empty list of frames`)
   if (entry.action === "oom") expect(isBytes(entry.device_free), `${where}: device_free`)
 }

@@ -1,4 +1,4 @@
-/** Recordings as pools make them, of random programs: every lease has a block, and ends once. */
+/** Recordings of random programs, like those of pools: every lease has a block, and ends once. */
 import type { OfRequest, PoolEvent } from "effect-gpu-pool/PoolEvent"
 import * as fc from "fast-check"
 import * as Recording from "../../src/recording/Recording.ts"
@@ -22,7 +22,7 @@ const text = fc.oneof(
 )
 
 const bytes = fc.oneof(
-  // Often the same, so that blocks are taken again, and addresses too.
+  // Often the same sizes, so that blocks and addresses are reused.
   fc.constantFrom(64, 100),
   fc.integer({ min: 1, max: 4096 }),
   fc.constantFrom(1, 2 ** 31, 2 ** 32 + 1, 2 ** 45)
@@ -236,7 +236,7 @@ export class RandomRecording {
     this.events = events
   }
 
-  /** Without the columns of the recording. */
+  /** For messages: without the columns of the recording. */
   [fc.toStringMethod](): string {
     return fc.stringify({ blocks: this.recording.blocks, events: this.events })
   }

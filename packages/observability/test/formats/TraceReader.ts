@@ -1,6 +1,6 @@
 /**
- * Reads a trace by the Trace Event Format and by what Perfetto's importer takes of it (json_trace_tokenizer.cc, json_trace_parser_impl.cc):
- * what it counts as a parse failure is an error here.
+ * Reads a trace by the Trace Event Format, as Perfetto's importer does (json_trace_tokenizer.cc,
+ * json_trace_parser_impl.cc): a parse failure of the importer is an error here.
  */
 
 interface TraceEvent {
@@ -34,7 +34,7 @@ const checkFields = (event: TraceEvent, where: string): void => {
   const known = members[event.ph]
   expect(known !== undefined, `${where}: phase ${event.ph}`)
   expect(JSON.stringify(Object.keys(event)) === JSON.stringify(known), `${where}: members ${Object.keys(event)}`)
-  // An empty name is none to the importer, and then begin and end are not on one track.
+  // The importer treats an empty name as missing, and then begin and end are on different tracks.
   expect(typeof event.name === "string" && event.name !== "", `${where}: name`)
   // Nanoseconds have to fit into 63 bits.
   expect(Number.isFinite(event.ts) && Math.abs(event.ts) < 2 ** 63 / 1000, `${where}: ts`)
@@ -73,7 +73,7 @@ export interface Trace {
 
 /** Reads a trace; throws where the importer would drop something. */
 export const readTrace = (text: string): Trace => {
-  // The importer looks for the unit in the first piece, and for the events as a member of the outermost object.
+  // The importer expects the unit in the first chunk, and the events as a member of the outermost object.
   expect(text.startsWith(`{"displayTimeUnit":"ms","traceEvents":[`), "the trace begins otherwise")
   const { traceEvents } = JSON.parse(text) as { readonly traceEvents: ReadonlyArray<TraceEvent> }
   const slices = new Map<string, Slice>()

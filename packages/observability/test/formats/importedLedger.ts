@@ -1,4 +1,4 @@
-/** What every import has to keep to, whatever it read: its events are those of an allocator that leases whole blocks. */
+/** The rule for every import: its events are those of an allocator that leases whole blocks. */
 import { assert } from "@effect/vitest"
 import * as Recording from "../../src/recording/Recording.ts"
 
@@ -9,9 +9,9 @@ interface Block {
 
 const keyOf = (memory: number, block: number): string => `${memory} ${block}`
 
-/** Asserts that each event fits what was there, and answers with the bytes of all leases in the end. */
+/** Asserts that each event fits the state before it, and returns the bytes of all leases at the end. */
 export const checkLedger = (recording: Recording.Recording): number => {
-  // It throws for what could not be saved and loaded again.
+  // Throws if the recording could not be saved and loaded again.
   assert.strictEqual(Recording.make(recording, Recording.events(recording)).length, recording.length)
   const blocks = new Map<string, Block>()
   for (const { block, capacity, lease, memory } of recording.blocks) {

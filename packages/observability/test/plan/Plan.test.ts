@@ -1,4 +1,4 @@
-/** How much memory a program is said to need, and how often it runs for that. */
+/** The memory that `Plan` says a program needs, and how often it runs the program. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -15,7 +15,7 @@ import * as Plan from "../../src/plan/Plan.ts"
 
 const lease = (size: number) => BufferPool.use(size, () => Effect.void)
 
-/** Time passes whenever the program can do nothing else. */
+/** Runs a program on a clock that advances whenever no fiber can run. */
 const inPassingTime = <A, E, R>(program: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(program)
@@ -62,7 +62,7 @@ describe("a plan", () => {
       const { atAll } = yield* TestClock.withLive(Plan.of(job, { pool }))
       const { atAll: once } = yield* TestClock.withLive(Plan.of(job, { pool, once: true }))
       deepStrictEqual([atAll?.maxBytes, atAll?.failsAt], [192, 191])
-      // How far the replay is below depends on how long after the last lease the first run's pool closed.
+      // The replay's lower limit depends on how long after the last lease the first run's pool closed.
       assert.include([64, 128], once?.maxBytes)
       deepStrictEqual([yield* TestClock.withLive(under(192)), yield* TestClock.withLive(under(191))], [true, false])
     }))

@@ -1,4 +1,4 @@
-/** The account of blocks that all readers of events keep. */
+/** The ledger of blocks that all readers of events use. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -23,7 +23,7 @@ const closed: PoolEvent = { _tag: "Closed", at: 0, memory: undefined, memoryNumb
 
 const x = { size: 60, label: "x" }
 
-/** What a ledger tells of events that follow from each other or not. */
+/** The calls of a ledger's callbacks for events, consistent or not. */
 const toldOf = (events: ReadonlyArray<PoolEvent>, blocks: ReadonlyArray<Recording.RecordedBlock> = []) => {
   const told: Array<string> = []
   const ledger = new BlockLedger({ blocks }, {
@@ -40,7 +40,7 @@ const bytes = (
   { activeBytes, heldBytes, managedBytes }: BlockLedger["bytes"]
 ) => [activeBytes, heldBytes, managedBytes]
 
-/** The steps of some events where there are so many blocks. */
+/** The steps that some events take with `count` blocks. */
 const taken = (count: number) => {
   const ledger = new BlockLedger({ blocks: [] })
   for (let block = 0; block < count; block++) ledger.take(leased(x, block, "driver"))

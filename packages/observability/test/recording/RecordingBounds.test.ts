@@ -1,4 +1,7 @@
-/** What a recording from outside may say: more than that is refused with the place where it is said, by programs and files alike. */
+/**
+ * The limits of recordings from outside: more is refused with the place in the recording, by `Recording.make` and in
+ * files.
+ */
 import { assert, describe, it, vi } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import type { GpuError } from "effect-gpu-pool/GpuError"
@@ -46,7 +49,7 @@ const budgets = (parents: ReadonlyArray<number | undefined>): Pick<Recording.Rec
 
 const chain = (length: number): ReadonlyArray<number | undefined> => Array.from({ length }, (_, at) => at || undefined)
 
-/** From the innermost out: each is within the next one. */
+/** The parents of `length` nested budgets, the innermost first. */
 const inward = (length: number): ReadonlyArray<number | undefined> =>
   Array.from({ length }, (_, at) => at + 1 < length ? at + 2 : undefined)
 
@@ -215,7 +218,7 @@ describe("a replay of a recording from outside", () => {
       left.mockRestore()
     }))
 
-  /** Reservations within each other, as deep as they may be in a file. */
+  /** Nested reservations, as deep as a file may have them. */
   const numbers = Array.from({ length: 20_000 }, (_, at) => at + 1)
   const reservation = (request: number, _tag: "Reserved" | "ReservationEnded"): PoolEvent => {
     const under = request === 1 ? undefined : request - 1

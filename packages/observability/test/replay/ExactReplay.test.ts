@@ -1,4 +1,4 @@
-/** Replays that give the machine what it was given, case by case; the laws are in ReplayLaws. */
+/** Replays that give the machine its recorded inputs, case by case; the laws are in ReplayLaws. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"

@@ -1,4 +1,4 @@
-/** What a replay under another policy says, case by case. */
+/** The reports of replays under another policy, case by case. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -45,7 +45,10 @@ const coarse: SizePolicy.SizePolicy = { name: "coarse", borrow: 0, blockSize: (s
 const held = (size: number, millis: number, wait = false) =>
   BufferPool.use(size, () => Effect.sleep(millis), wait ? { onExhausted: "wait" } : {})
 
-/** On a driver that has what was freed back after so many milliseconds, each time after so many. */
+/**
+ * Records a program on a driver that frees late: each free takes effect after the next of these delays, in
+ * milliseconds.
+ */
 const recordedLate = <A, E>(
   program: Effect.Effect<A, E, BufferPool.BufferPool>,
   pool: BufferPool.BufferPoolOptions,
@@ -73,7 +76,7 @@ const sameAsRecorded = Effect.fnUntraced(function*(recording: Recording.Recordin
   strictEqual(differsAt, undefined)
 })
 
-/** Sizes that each are larger by three tenths. */
+/** Sizes that each grow by three tenths. */
 const growing = (from: number, steps: number) =>
   Effect.forEach(
     Array.from({ length: steps }, (_, step) => Math.round(100 * 1.3 ** (from + step))),
@@ -81,12 +84,12 @@ const growing = (from: number, steps: number) =>
     { discard: true }
   )
 
-/** Blocks that went because more was held than the pool keeps. */
+/** Blocks that were freed as outgrown. */
 const outgrown = (recording: Recording.Recording) =>
   Array.from(Recording.events(recording)).filter((event) => event._tag === "Freed" && event.why === "heldLimit")
     .length
 
-/** A program whose sizes grow, from its middle on. */
+/** A recording that begins in the middle of a program whose sizes grow. */
 const recordedLater = (options: BufferPool.BufferPoolOptions) =>
   Effect.scoped(Effect.gen(function*() {
     yield* growing(0, 12)
@@ -100,7 +103,7 @@ const recordedLater = (options: BufferPool.BufferPoolOptions) =>
 
 const tagsOf = (recording: Recording.Recording) => Array.from(Recording.events(recording), ({ _tag }) => _tag)
 
-/** What is recorded of a program with these options, in an hour of a clock of its own, after the pool has closed. */
+/** The recording of a program with these options, after the pool has closed, from an hour on a clock of its own. */
 const recordedWhole = <A, E>(program: Effect.Effect<A, E, BufferPool.BufferPool>, pool: BufferPool.BufferPoolOptions) =>
   Effect.gen(function*() {
     yield* Effect.provide(program, BufferPool.layer(pool).pipe(Layer.provideMerge(Host.layer())))
@@ -392,7 +395,7 @@ describe("a replay", () => {
       strictEqual(yield* changedAt(at("Leased"), { callSite: "other" }), at("Leased"))
       strictEqual(yield* changedAt(at("Released"), { block: 1000 }), at("Released"))
       strictEqual(yield* changedAt(at("ReservationEnded"), { budget: "other" }), at("ReservationEnded"))
-      // What comes after the last event of the replay, too.
+      // A recorded event after the replay's last one differs too.
       strictEqual(yield* differsAt([...events, events[at("Released")]!]), events.length)
     }))
 
@@ -559,7 +562,7 @@ describe("a replay", () => {
     Effect.gen(function*() {
       const recording = yield* recordedLater({})
       strictEqual(outgrown(recording) > 5, true)
-      // What is largest when the recorder comes has ended by then.
+      // The largest lease had ended before the recorder was built.
       deepStrictEqual(recording.memories[0]!.outgrown, { mostLeasedBytes: 1792, missedBytes: 0 })
       yield* sameAsRecorded(recording)
       const all = yield* recordedLater({ maxHeldBytes: Infinity })
@@ -596,7 +599,7 @@ describe("a replay", () => {
       deepStrictEqual([maxBytes, maxHeldBytes, eviction?.name, maxBypasses], [200, 150, "oldestFirst", 3])
       deepStrictEqual(idle, { steps: 2, keepBytes: 10, stepMillis: 500 })
       deepStrictEqual(replayed.families.map(({ sizes }) => sizes), [[[60, 60, 64, 128], [128, 128, 128, 256]]])
-      // Of those that were held the limit has room for one.
+      // The limit has room for one of the held blocks.
       deepStrictEqual(replayed.blocks.map(({ capacity }) => capacity), [100, 32])
       const again = yield* Replay.run(replayed)
       deepStrictEqual([again.differsAt, again.hits, again.leases], [undefined, 0, 2])

@@ -12,7 +12,7 @@ import * as Replay from "../../src/replay/Replay.ts"
 import { changed, changedFile, changes, randomRecordings } from "./changedRecordings.ts"
 import { crowds, hosts, paces, pools, programs, recordedFibers } from "./fibers.ts"
 
-/** All that replays a recording. */
+/** All functions that replay a recording. */
 const replays = (recording: Recording.Recording): ReadonlyArray<Effect.Effect<unknown, GpuError>> => [
   Replay.run(recording),
   Replay.run(recording, { maxBytes: 4000, idleTimeToLive: 1 }),
@@ -21,12 +21,15 @@ const replays = (recording: Recording.Recording): ReadonlyArray<Effect.Effect<un
   Replay.smallestLimit(recording, { mayWait: false, within: 16 })
 ]
 
-/** What a pool has made is replayed without an error. */
+/** A recording of a pool is replayed without an error. */
 const ends = (recording: Recording.Recording): void => {
   for (const replay of replays(recording)) Effect.runSync(replay)
 }
 
-/** What none has made too, but where a number is none of a recording. A defect, or a replay that repeats itself, is thrown. */
+/**
+ * Any other recording is replayed too, or refused for a number that no recording has. A defect, or a replay that
+ * repeats itself, is thrown.
+ */
 const endsOrSaysWhy = (recording: Recording.Recording): void => {
   for (const replay of replays(recording)) {
     const error = Effect.runSync(Effect.as(replay, undefined).pipe(Effect.catch(Effect.succeed)))
@@ -144,7 +147,7 @@ const leaseOf = (request: number, size: number, block: number): ReadonlyArray<Po
 ]
 const lease = { pool: "BufferPool", capacity: 60, size: 60, label: undefined, callSite: undefined }
 
-/** Two requests wait, and for the first one a block is evicted, whose memory comes back later. */
+/** Two requests wait, and for the first one a block is evicted that is freed late. */
 const twoWait: ReadonlyArray<PoolEvent> = [
   ...leaseOf(1, 60, 1),
   { _tag: "Waiting", ...asked(2, 80) },

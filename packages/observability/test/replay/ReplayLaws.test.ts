@@ -1,4 +1,4 @@
-/** A replay under the recorded policy does what was recorded, event by event. */
+/** A replay under the recorded policy repeats the recording, event by event. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Allocator from "effect-gpu-pool/Allocator"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
@@ -159,7 +159,7 @@ const perform = (steps: ReadonlyArray<Step>, faults: Host.Faults) =>
           )
         )
       } else if (step.do === "all") yield* start(pool.allocateAll(step.sizes, waiting(step.wait)))
-      // What was told in this step is heard before the next one.
+      // The events of this step are handled before the next one.
       yield* Effect.yieldNow
     }
     yield* Effect.forEach(jobs, end, { discard: true })
@@ -180,7 +180,7 @@ const options = fc.record({
   idleTimeToLive: fc.constantFrom(undefined, 400)
 })
 
-/** What a replay has other than the recording. */
+/** Options of a replay that differ from the recording's. */
 const others = fc.record({
   maxBytes: fc.constantFrom(undefined, 1000, 2500, 9000),
   maxHeldBytes: fc.constantFrom(undefined, 2000),
@@ -195,7 +195,7 @@ const others = fc.record({
   )
 })
 
-/** What a program does, on a clock of its own. */
+/** Records a program on a clock of its own. */
 const recordedOn = <A, E>(program: Effect.Effect<A, E>) =>
   Effect.andThen(program, Recording.snapshot).pipe(
     Effect.provide(Recording.layer({ capacity: 10_000 }).pipe(Layer.provideMerge(PoolEvents.layer))),
@@ -251,7 +251,10 @@ const sharing = (steps: ReadonlyArray<SharedStep>, close: boolean) =>
     yield* TestClock.adjust(1000)
   })
 
-/** The same for two pools whose blocks come from an allocator with a limit: each has a memory of its own, and finds what the other does. */
+/**
+ * The same for two pools over one limited allocator: each has a memory of its own, which the other's allocations
+ * restrict.
+ */
 const underOneLimit = (steps: ReadonlyArray<SharedStep>, all: boolean) =>
   Effect.gen(function*() {
     const options = { sizePolicy: SizePolicy.exact, deadlockTimeout: Infinity, maxHeldBytes: 400 }
@@ -305,7 +308,7 @@ const queueStep: fc.Arbitrary<QueueStep> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("close" as const), on: fc.nat(3) }) }
 )
 
-/** Further queues open and close meanwhile: a block is for those requests alone that may use it at once. */
+/** Further queues open and close meanwhile: a block serves only requests that may use it at once. */
 const onQueues = (steps: ReadonlyArray<QueueStep>) =>
   Effect.gen(function*() {
     const pool = yield* BufferPool.BufferPool
@@ -364,7 +367,7 @@ const sharedStep: fc.Arbitrary<SharedStep> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("pass" as const), millis: fc.constantFrom(7, 113) }) }
 )
 
-/** The last request waits for memory that is evicted for it, and its scope closes before that is back. */
+/** The last request waits for a block that is evicted for it, and its scope closes before the memory is free. */
 const closedAsMemoryIsBack: ReadonlyArray<SharedStep> = [
   { do: "lease", of: 0, size: 17, wait: 0 },
   { do: "lease", of: 1, size: 294, wait: 0 },
@@ -478,7 +481,7 @@ describe("a replay under the recorded policy", () => {
     ))
 })
 
-/** Each of 16 fibers wants two of four blocks, one after the other, and is begun anew where it was in a deadlock. */
+/** Each of 16 fibers leases two of four blocks, one after the other, and starts again after a deadlock. */
 const deadlocked = Effect.gen(function*() {
   const pool = yield* BufferPool.BufferPool
   const job = Effect.scoped(Effect.gen(function*() {

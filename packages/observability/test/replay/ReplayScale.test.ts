@@ -1,4 +1,4 @@
-/** Eight times as much of anything in a recording takes about eight times as many steps to check, to read and to replay. */
+/** A recording with eight times as much of anything takes about eight times as many steps to check, read and replay. */
 import { assert, describe, it } from "@effect/vitest"
 import type { OfRequest, PoolEvent } from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
@@ -40,7 +40,7 @@ const released = (block: number, memoryNumber = 1): PoolEvent => ({
   why: "released"
 })
 
-/** A recording of something, in a number. */
+/** A recording with `count` of something. */
 type Growing = (count: number) => readonly [facts: Recording.RecordingFacts, events: ReadonlyArray<PoolEvent>]
 
 const times = <A>(count: number, make: (number: number) => A): ReadonlyArray<A> =>
@@ -110,7 +110,7 @@ const growing: Readonly<Record<string, Growing>> = {
         return { _tag: "Reserved", ...asked(request, { family: "", under }) }
       }),
       ...leaseOf(count + 1, { under: count }),
-      // From the outermost in, as where the inner ones run in fibers of their own.
+      // The outermost ends first, as when the inner ones run in fibers of their own.
       ...times(count, (request): PoolEvent => ({ _tag: "ReservationEnded", ...asked(request, { family: "" }) })),
       released(count + 1)
     ]
@@ -150,12 +150,12 @@ const growing: Readonly<Record<string, Growing>> = {
   ]
 }
 
-/** Rather more than eight times as many: the first 64 of a line are looked at again and again. */
+/** Somewhat more than eight, because the first 64 requests of a wait queue are examined again and again. */
 const mostMore = 9.5
 
 /** The steps for few and for many of something. */
 const stepsOf = (work: (count: number) => () => void): readonly [few: number, many: number] => {
-  // What is made at the first use is not counted.
+  // Objects that are created at the first use are not counted.
   work(10)()
   return [stepsTaken("/src/", work(200)), stepsTaken("/src/", work(1600))]
 }

@@ -1,4 +1,4 @@
-/** Whatever repeats itself in a replay comes to its end, after so many steps. */
+/** A replay that repeats itself ends after a bounded number of steps. */
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
@@ -48,7 +48,7 @@ describe("a replay comes to an end", () => {
   })
 })
 
-/** In each of 64 rounds, at most, the doublings and the halvings of a number of 53 bits. */
+/** At most 64 rounds, each with the doublings and halvings of a 53-bit number. */
 const mostTries = 64 * 2 * 53
 
 describe("the search for the smallest limit", () => {

@@ -1,4 +1,4 @@
-/** Recordings that no pool has made: those of programs with some events left out, put elsewhere or changed, and random ones. */
+/** Recordings that no pool has made: recordings of programs with events removed, moved or changed, and random ones. */
 import type { PoolEvent } from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -9,13 +9,13 @@ import * as Recording from "../../src/recording/Recording.ts"
 /** An event whose members may be anything. */
 type AnyEvent = Record<string, unknown>
 
-/** A line of a file: a kind, a time, a memory, and what else there is. */
+/** A line of a file: a kind, a time, a memory, and more. */
 type Line = ReadonlyArray<unknown>
 
-/** Numbers that a file may have anywhere: some are none of an event. */
+/** Numbers that a file may have anywhere; some are invalid in an event. */
 const odd = fc.constantFrom(0, 1, 0.5, 2 ** 31, 2 ** 53 - 1, 2 ** 53, 1e300, 5e-324, -1, NaN, Infinity)
 
-/** One change of a recording: what is done, at which event, and with which other one. */
+/** One change of a recording: its kind, its event, and another event that it uses. */
 export interface Change {
   readonly do: "drop" | "repeat" | "swap" | "move" | "take" | "number"
   readonly at: number
@@ -37,7 +37,7 @@ export const changes: fc.Arbitrary<ReadonlyArray<Change>> = fc.array(
   { minLength: 1, maxLength: 8 }
 )
 
-/** A recording with these changes, or undefined where they make none. */
+/** A recording with these changes, or undefined if the result is invalid. */
 export const changed = (
   recording: Recording.Recording,
   all: ReadonlyArray<Change>
@@ -78,7 +78,7 @@ const apply = (events: Array<AnyEvent>, change: Change): void => {
   }
 }
 
-/** The same of its lines in a file, among which there are the inputs of the machine. */
+/** The same changes to its lines in a file, which also has the inputs of the machine. */
 export const changedFile = async (
   recording: Recording.Recording,
   all: ReadonlyArray<Change>
@@ -98,7 +98,10 @@ export const changedFile = async (
   return Effect.runPromise(Effect.catch(read, () => Effect.undefined))
 }
 
-/** A recording of these facts and events, or undefined where they are none of one: a TypeError says so. */
+/**
+ * A recording of these facts and events, or undefined if they are invalid, which `Recording.make` reports by a
+ * TypeError.
+ */
 const recordingOf = (
   facts: Recording.RecordingFacts,
   events: ReadonlyArray<AnyEvent>
@@ -179,7 +182,7 @@ const facts = fc.record({
   reason: fc.constantFrom("asked", "asked", "imported")
 })
 
-/** Recordings of random events. Undefined where these are none. */
+/** Recordings of random events; undefined if the events are invalid. */
 export const randomRecordings: fc.Arbitrary<Recording.Recording | undefined> = fc.tuple(
   facts,
   fc.array(event, { maxLength: 40, size: "max" })

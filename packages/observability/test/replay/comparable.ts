@@ -1,5 +1,6 @@
 /**
- * Events as they are compared between a recording and its replay: all that they say, with blocks by the order in which they came.
+ * Events in the form in which a recording and its replay are compared: all members, with blocks numbered in order of
+ * appearance.
  */
 import type { PoolEvent } from "effect-gpu-pool/PoolEvent"
 

@@ -1,4 +1,4 @@
-/** A replay gives the machine what it was given, and that does what the recording has, event by event. */
+/** Checks that a replay, which gives the machine its recorded inputs, repeats the recording event by event. */
 import { assert } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { isGpuError } from "effect-gpu-pool/GpuError"

@@ -12,7 +12,7 @@ import * as fc from "fast-check"
 import * as PoolEvents from "../../src/events/PoolEvents.ts"
 import * as Recording from "../../src/recording/Recording.ts"
 
-/** What a fiber does, step by step: it takes memory, yields so many times, and goes on. Sizes are bytes. */
+/** The steps of a fiber: it allocates, yields a number of times, and continues. Sizes are bytes. */
 export type FiberStep =
   | { readonly do: "use" | "scoped"; readonly size: number; readonly wait: number; readonly yields: number }
   | {
@@ -78,7 +78,10 @@ export const programs = (
   return fc.array(steps, { minLength: 1, maxLength: 4 })
 }
 
-/** Of no more than 3,000 bytes at a time: nearly every request evicts, and many are interrupted where memory is on its way back. */
+/**
+ * Programs under a limit of 3,000 bytes: nearly every request evicts, and many are interrupted while freed memory is
+ * not available yet.
+ */
 export const crowds: fc.Arbitrary<ReadonlyArray<ReadonlyArray<FiberStep>>> = (() => {
   const use = fc.record({
     do: fc.constantFrom("use" as const, "scoped" as const),
@@ -101,7 +104,10 @@ export const crowds: fc.Arbitrary<ReadonlyArray<ReadonlyArray<FiberStep>>> = (()
   return fc.array(fc.array(step, { minLength: 2, maxLength: 8 }), { minLength: 2, maxLength: 4 })
 })()
 
-/** After how many steps others go on, as they do after 2,048 by default: most are so few that this is in the middle of a request. */
+/**
+ * The number of steps after which a fiber yields, 2,048 by default: most here are so few that it yields in the middle
+ * of a request.
+ */
 export const paces = fc.constantFrom(2048, 3, 4, 5, 7, 9, 13)
 
 export const pools = fc.record({
@@ -111,7 +117,7 @@ export const pools = fc.record({
   maxHeldBytes: fc.constantFrom(undefined, Infinity, 3000)
 })
 
-/** What the device of a program makes at most: some requests are larger than that. */
+/** Host devices with a largest buffer size that some requests exceed. */
 export const hosts: fc.Arbitrary<Host.HostOptions> = fc.record({
   maxBufferSize: fc.constantFrom(undefined, undefined, undefined, undefined, 1200, 2500),
   granularity: fc.constantFrom(undefined, undefined, 256)

@@ -1,4 +1,4 @@
-/** The bundled script and styles of the viewer's page stand in a document as they are. */
+/** The bundled script and styles of the viewer's page can be in an HTML document without escapes. */
 import { assert, describe, it } from "@effect/vitest"
 import * as PageText from "../../src/viewer/PageText.ts"
 

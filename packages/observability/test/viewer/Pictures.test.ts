@@ -1,4 +1,4 @@
-/** What the viewer works out before it draws, against models that are too slow for it. */
+/** The viewer's computations before it draws, against models that would be too slow for it. */
 import { Recording } from "@effect-gpu-pool/observability"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"

@@ -29,7 +29,7 @@ const changed = (memoryNumber: number, from: number, to: number) => ({
   to
 })
 
-/** So many memories of one label, each with a lease. */
+/** A recording of `count` memories of one label, each with a lease. */
 const alike = (count: number): Recording.Recording =>
   Recording.make(
     { ...noFacts, memories: Array.from({ length: count }, (_, number) => memory(number, "worker")) },
@@ -39,7 +39,7 @@ const alike = (count: number): Recording.Recording =>
     }))
   )
 
-/** The steps for each of so many memories. */
+/** The steps per memory for `count` memories. */
 const steps = (count: number) => {
   const recording = alike(count)
   return stepsTaken("/observability/src/viewer/", () => readTimeline(recording, "test")) / count

@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config"
 
 const condition = "effect-gpu-pool:source"
 
-/** Of a run in a process of its own, which leaves nothing behind: see DeviceTests.test.ts. */
+/** The configuration of a run in a process of its own, which writes no files: see DeviceTests.test.ts. */
 export default defineConfig({
   root: import.meta.dirname,
   resolve: { conditions: [condition] },

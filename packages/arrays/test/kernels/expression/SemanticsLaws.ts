@@ -1,5 +1,5 @@
 /**
- * Every operation on every type, on the numbers where devices and languages like to differ, against {@link reference}.
+ * Every operation on every type, on numbers where devices and languages tend to differ, against {@link reference}.
  */
 import { Expr } from "@effect-gpu-pool/arrays"
 import { assert, layer } from "@effect/vitest"
@@ -39,7 +39,7 @@ const floats = (type: FloatType): ReadonlyArray<number> =>
     all.findIndex((other) => Object.is(other, value)) === at
   )
 
-/** What a backend may do otherwise, and how much of the work it is spared. */
+/** How a backend may deviate, and how much of the work it does. */
 export interface Leeway {
   /** It may round a product and a sum in one step. */
   readonly contracts?: boolean
@@ -47,11 +47,11 @@ export interface Leeway {
   readonly dividesLoosely?: boolean
   /** Types that a device of it may lack. */
   readonly mayLack?: ReadonlyArray<FloatType>
-  /** It gets one pair of so many. */
+  /** Only every so many-th pair is tested. */
   readonly every?: number
 }
 
-/** Every number beside every other, or beside every so many, and a third. */
+/** All pairs of numbers, or every so many-th pair, each with a third number. */
 const pairs = (values: ReadonlyArray<number>, every: number) => {
   const all = values.flatMap((a, row) => values.map((b, column) => ({ a, b, used: (row + column) % every === 0 })))
   const a = all.flatMap(({ a, used }) => used ? [a] : [])
@@ -71,7 +71,7 @@ const applied = <T extends DType.DType>(name: string): Build<T> => ({ a, b, c })
 const buildsOf = <T extends DType.DType>(names: ReadonlyArray<string>): Readonly<Record<string, Build<T>>> =>
   Object.fromEntries(names.map((name) => [name, applied<T>(name)]))
 
-/** A zero is a zero, whatever its sign; what is below the normal numbers may have been taken for zero. */
+/** Zeros of either sign are equal, and a subnormal number may have become zero. */
 const agrees = (type: DType.DType, found: number, expected: number): boolean =>
   Number.isNaN(expected)
     ? Number.isNaN(found)
@@ -108,7 +108,7 @@ const shifts: Readonly<Record<string, Build<IntegerType>>> = {
   rightShift: ({ a, b }) => Expr.rightShift(a, Expr.astype(b, "u32"))
 }
 
-/** A magnitude beside the number itself, of which compilers make other instructions. */
+/** A number together with its magnitude, for which compilers emit special instructions. */
 const magnitudes: Readonly<Record<string, Build<IntegerType>>> = {
   leastOfMagnitude: ({ a }) => Expr.minimum(a, Expr.abs(a)),
   greatestOfMagnitude: ({ a }) => Expr.maximum(a, Expr.abs(a)),
@@ -117,7 +117,7 @@ const magnitudes: Readonly<Record<string, Build<IntegerType>>> = {
 
 const selecting: Build<DType.DType> = ({ a, b, c }) => Expr.where(Expr.less(a, b), c, a)
 
-/** Truth values have no vectors, so they come from comparisons. */
+/** There are no vectors of truth values, so comparisons make them. */
 const logic: Readonly<Record<string, Build<DType.DType>>> = {
   logicalAnd: ({ a, b, c }) => Expr.logicalAnd(Expr.less(a, b), Expr.less(b, c)),
   logicalOr: ({ a, b, c }) => Expr.logicalOr(Expr.less(a, b), Expr.less(b, c)),
@@ -168,7 +168,9 @@ const quotients = (type: FloatType, a: number, b: number): ReadonlyArray<number>
   return halves.map((half) => reference.hold(type, exact + half / 2 * unit))
 }
 
-/** What is made of quotients, by all quotients that a device may have. The reciprocal of a large divisor may be zero. */
+/**
+ * Operations that divide, with all quotients that a device may compute. The reciprocal of a large divisor may be zero.
+ */
 const loose = (contracts: boolean): typeof reference.floats => ({
   divide: (
     type,
@@ -186,13 +188,13 @@ const loose = (contracts: boolean): typeof reference.floats => ({
     })
 })
 
-/** A product as a device may have it: below the normal numbers it may be zero. */
+/** The products that a device may compute: a subnormal one may be zero. */
 const products = (type: FloatType, a: number, b: number): readonly [rounded: number, flushed: number] => {
   const rounded = reference.hold(type, a * b)
   return [rounded, Math.abs(rounded) < leastNormal[type] ? 0 : rounded]
 }
 
-/** What is made of two products and their sum, where the sum and either product may be one step. */
+/** Operations on two products and their sum, where the sum and either product may be rounded once. */
 const contracted: typeof reference.floats = {
   mix: (type, a, b, c) => {
     const rest = reference.hold(type, 1 - c)
@@ -207,7 +209,7 @@ const contracted: typeof reference.floats = {
   }
 }
 
-/** Operations whose results are alike to the last bit, where the operands are finite and the result too. */
+/** Operations whose results are exact to the last bit, if the operands and the result are finite. */
 const floatSemantics = Effect.fnUntraced(function*(
   type: FloatType,
   { contracts = false, dividesLoosely = false, every = 1 }: Leeway
@@ -270,7 +272,7 @@ const i32 = (value: number) => Expr.constant("i32", value)
 const u32 = (value: number) => Expr.constant("u32", value)
 const f32 = (value: number) => Expr.constant("f32", value)
 
-/** Compilers know the operands here, and must neither refuse nor fold them otherwise than devices compute them. */
+/** Constant operands: compilers must not refuse them, and must fold them to what devices compute. */
 const constantSemantics = Effect.fnUntraced(function*() {
   const most = 2 ** 31 - 1
   const least = -(2 ** 31)
@@ -310,7 +312,7 @@ const constantSemantics = Effect.fnUntraced(function*() {
   assert.deepStrictEqual(results, Object.fromEntries(names.map((name) => [name, [expected[name][1]]])))
 })
 
-/** Where the sign of a zero is promised. */
+/** Operations that promise the sign of a zero. */
 const zeroSigns = Effect.fnUntraced(function*(type: FloatType) {
   const a = [0, -0]
   const infinite = (value: Expr.Expr<FloatType>) => Expr.divide(Expr.constant(type, 1), value)
@@ -330,7 +332,7 @@ const zeroSigns = Effect.fnUntraced(function*(type: FloatType) {
   })
 })
 
-/** Numbers over the whole domain, and those where functions change their ways. */
+/** Numbers over the whole domain, and those where implementations of functions switch methods. */
 const argumentsOf = (type: FloatType): Operands => {
   const random = new Random(20_240)
   const widest = type === "f16" ? 14 : type === "f32" ? 60 : 500
@@ -373,12 +375,12 @@ const functionSemantics = Effect.fnUntraced(function*(type: FloatType) {
 
 const none: ReadonlyArray<string> = []
 
-/** Only some of many, so that a report can be read. */
+/** Fails if there are any, and reports only some of many. */
 const assertNone = (wrong: ReadonlyArray<string>): void => {
   assert.deepStrictEqual(wrong.length > 30 ? [...wrong.slice(0, 30), `and ${wrong.length - 30} more`] : wrong, none)
 }
 
-/** Registers the tests of a backend, which must have the types that are named here, other than those that it may lack. */
+/** Registers the tests of a backend, which must have these types, except those that it may lack. */
 export const semanticsLaws = (
   gpu: Layer.Layer<BufferPool.BufferPool | CommandQueue.CommandQueue, unknown>,
   floatTypes: ReadonlyArray<FloatType>,
@@ -388,7 +390,7 @@ export const semanticsLaws = (
   const { mayLack = [] } = leeway
   const supported = Effect.map(CommandQueue.CommandQueue, ({ info }) => types.filter((type) => info.dtypes.has(type)))
 
-  /** What a device does that has the type; one without it says so. */
+  /** Runs the test on a device that has the type; any other must refuse. */
   const having = <E, R>(type: DType.DType, test: Effect.Effect<void, E, R>) =>
     Effect.gen(function*() {
       if ((yield* supported).includes(type)) return yield* test

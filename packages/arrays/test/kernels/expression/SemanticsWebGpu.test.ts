@@ -7,7 +7,7 @@ import { semanticsLaws } from "./SemanticsLaws.ts"
 
 const leeway = { contracts: true, dividesLoosely: true, mayLack: ["f16"] } as const
 
-/** A device that other code has opened, without features, whose compiler makes something of the text. */
+/** A device that other code has opened, without features, whose WGSL is changed before it is compiled. */
 const plain = (compiled: (wgsl: string) => string) =>
   Layer.unwrap(Effect.map(
     Effect.acquireRelease(
@@ -22,8 +22,8 @@ const plain = (compiled: (wgsl: string) => string) =>
   )).pipe(Layer.provide(WebGpu.layer()))
 
 /**
- * A product and a sum as one step: with what both roundings left over. llvmpipe's `fma` makes two steps, and its compiler takes
- * differences of differences apart, unless they go through bits.
+ * A fused multiply-add, from the product and the sum with their rounding errors. llvmpipe's `fma` rounds twice, and its
+ * compiler simplifies differences of differences unless they pass through bit casts.
  */
 const fused = `fn kept__f32(a: f32) -> f32 {
   let bits = bitcast<u32>(a);

@@ -1,6 +1,6 @@
 /**
- * What WGSL leaves to compilers changes no result by more than its tolerance. Compilers here keep to the text, so the
- * tests write what others make of it.
+ * Freedoms that WGSL gives to compilers change no result by more than its tolerance. The compilers here do not use
+ * them, so the tests rewrite the text as other compilers would.
  */
 import { ElementwiseKernel, Expr } from "@effect-gpu-pool/arrays"
 import { assert, layer } from "@effect/vitest"
@@ -19,7 +19,7 @@ interface Case {
   readonly exact: (x: number, y: number) => number
 }
 
-/** What a compiler makes of a text, with the functions that it calls there. */
+/** A compiler's rewrite of a text, with the functions that the result calls. */
 interface Compiler {
   readonly preamble: string
   readonly compiled: (wgsl: string) => string
@@ -90,7 +90,7 @@ const hyperbolic: Readonly<Record<string, Case>> = {
   cosh: { of: (x) => Expr.cosh(x), exact: (x) => Math.cosh(x) }
 }
 
-/** Everything of floats that divides, other than `divide`. */
+/** All operations on floats that divide, except `divide`. */
 const dividing: Readonly<Record<string, Case>> = {
   fmod: { of: (x, y) => Expr.fmod(x, y), exact: (x, y) => x % y },
   floorDivide: { of: (x, y) => Expr.floorDivide(x, y), exact: (x, y) => Math.floor(x / y) },

@@ -1,6 +1,6 @@
 /**
- * What operations mean, in plain doubles and BigInt, on numbers that their types hold. It shares no code with the
- * languages that it judges.
+ * The operations in plain doubles and BigInt, on numbers of their types. It shares no code with the languages that are
+ * tested against it.
  */
 import type { DType } from "effect-gpu-pool"
 
@@ -8,7 +8,7 @@ type Type = DType.DType | "bool"
 
 const isFloat = (type: Type): boolean => type === "f32" || type === "f16" || type === "f64"
 
-/** A real number as the type holds it. */
+/** A real number, rounded to the type. */
 export const hold = (type: Type, value: number): number => {
   switch (type) {
     case "f32":
@@ -42,7 +42,7 @@ const ofBits = (type: Type, text: string): number => hold(type, Number(BigInt(`0
 const eachBit = (type: Type, a: number, b: number, f: (a: string, b: string) => boolean): number =>
   ofBits(type, [...bits(a)].map((bit, index) => f(bit, bits(b)[index]!) ? "1" : "0").join(""))
 
-/** Integers, of which the exact result is computed first. */
+/** Operations on integers: the exact result, then wrapped. */
 export const integers: Readonly<Record<string, (type: Type, a: number, b: number, c: number) => number>> = {
   add: (type, a, b) => Number(wrap(type, BigInt(a) + BigInt(b))),
   subtract: (type, a, b) => Number(wrap(type, BigInt(a) - BigInt(b))),
@@ -91,7 +91,7 @@ const nearestEven = (value: number): number => {
   return rest < 0.5 ? below : rest > 0.5 ? below + 1 : below % 2 === 0 ? below : below + 1
 }
 
-/** Floats whose results are numbers of the type, or that are rounded to it step by step. */
+/** Operations on floats whose results are exact, or rounded step by step. */
 export const floats: Readonly<
   Record<string, (type: Type, a: number, b: number, c: number) => number | ReadonlyArray<number>>
 > = {
@@ -148,16 +148,16 @@ export const roundedOnce = (type: Type, a: number, b: number, c: number): number
   const rest = magnitude % unit
   const whole = magnitude / unit
   const up = rest * 2n > unit || (rest * 2n === unit && whole % 2n === 1n)
-  // In two factors, neither of which is beyond the doubles.
+  // As two factors, neither of which overflows a double.
   const half = Math.trunc((exponent - scale) / 2)
   const result = Number(up ? whole + 1n : whole) * 2 ** half * 2 ** (exponent - scale - half)
   return hold(type, sum < 0n ? -result : result)
 }
 
-/** NumPy's, which has 1 where JavaScript has NaN. */
+/** NumPy's power, which is 1 where JavaScript's is NaN. */
 const power = (a: number, b: number): number => a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b
 
-/** Floats whose results have a tolerance. */
+/** Operations on floats whose results have a tolerance. */
 export const functions: Readonly<Record<string, (a: number, b: number) => number>> = {
   sqrt: Math.sqrt,
   inverseSqrt: (a) => 1 / Math.sqrt(a),
