@@ -99,11 +99,6 @@ export abstract class DeviceBuffer extends DriverMemory {
     else this.parent.distrust()
   }
 
-  /** Whether a write to the one may show in the other: all sub-regions of one buffer count as that buffer. */
-  sharesMemory(that: DeviceBuffer): boolean {
-    return that instanceof DeviceBuffer && this.root.identity === that.root.identity
-  }
-
   [Equal.symbol](that: Equal.Equal): boolean {
     return that instanceof DeviceBuffer && this.root.identity === that.root.identity && this.origin === that.origin &&
       this.size === that.size && (this.parent === undefined) === (that.parent === undefined)
