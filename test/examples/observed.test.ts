@@ -168,6 +168,7 @@ const expected: Readonly<Record<string, number>> = {
   gpu_pool_held_bytes: bytes,
   gpu_pool_active_bytes: 0,
   gpu_pool_peak_active_bytes: bytes,
+  gpu_pool_pending_bytes: 0,
   gpu_pool_reserved_bytes: 0,
   gpu_pool_held_blocks: 1,
   gpu_pool_waiters: 0,

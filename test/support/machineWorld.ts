@@ -639,7 +639,7 @@ export class World implements PoolPort<Value> {
     this.check()
     const { machine, machine: { core } } = this
     deepStrictEqual([core.activeBytes, core.pendingBytes, core.reservedBytes, core.waiters], [0, 0, 0, 0])
-    for (const { chargedBytes, pendingBytes } of this.budgets) deepStrictEqual([chargedBytes, pendingBytes], [0, 0])
+    for (const { chargedBytes, reservedBytes } of this.budgets) deepStrictEqual([chargedBytes, reservedBytes], [0, 0])
     machine.close()
     deepStrictEqual([core.managedBytes, core.driverAllocations - core.driverFrees], [0, 0])
   }

@@ -273,7 +273,7 @@ class Ledger {
       expectInvariants(stats)
       Expect.equal("managed blocks of the closed pool", stats.managedBlocks, 0)
       Expect.equal("managed bytes of the closed pool", stats.managedBytes, 0)
-      Expect.equal("reserved bytes of the closed pool", stats.pendingBytes, 0)
+      Expect.equal("pending bytes of the closed pool", stats.pendingBytes, 0)
       Expect.equal("blocks given back, of those allocated", stats.driverFrees, stats.driverAllocations)
     })
   }

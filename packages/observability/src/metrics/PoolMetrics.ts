@@ -101,7 +101,7 @@ const metered = new Once({
  * `number`, which tells memories of one label on one device apart. Names end in their unit, `_bytes` or `_seconds`, and those of
  * counters in `_total`, as Prometheus has it; exporters of Effect write them as they are.
  *
- * - `gpu_pool_managed_bytes`, `_held_bytes`, `_active_bytes`, `_reserved_bytes`, `_set_aside_bytes`, and so on: each counter of
+ * - `gpu_pool_managed_bytes`, `_held_bytes`, `_active_bytes`, `_pending_bytes`, `_reserved_bytes`, and so on: each counter of
  *   `PoolStats` by its name; `gpu_pool_limit_bytes` where there is a limit.
  * - `gpu_pool_hits_total`, `gpu_pool_misses_total` and the other counters of `PoolStats` that only grow, since the pool opened.
  * - `gpu_pool_evictions_total`, `gpu_pool_out_of_memory_total`, `gpu_pool_limit_exceeded_total` and `gpu_pool_refusals_total` by `reason`,

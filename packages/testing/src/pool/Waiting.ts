@@ -87,7 +87,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const second = yield* fork(BufferPool.use(512, (lease) => ownWork(lease, 2)))
     yield* untilWaiting(1)
     yield* Lease.release(first)
-    yield* expectStats("reserved in the step of the release", { activeBlocks: 0, pendingBytes: 512, heldBytes: 0 })
+    yield* expectStats("pending in the step of the release", { activeBlocks: 0, pendingBytes: 512, heldBytes: 0 })
     yield* BufferPool.use(1024, (lease) => ownWork(lease, 3))
     yield* Fiber.join(second)
   }),

@@ -42,7 +42,7 @@ export class Budget implements Account, ChargedBudget {
   /** Capacity of the active leases and of the requests under way, and what is reserved. */
   chargedBytes = 0
   /** Bytes charged for reservations that no request or lease uses now. */
-  pendingBytes = 0
+  reservedBytes = 0
   /** Grows with every lease that ends and every change of the limit. */
   #returned = 0
   /** Leases that were granted to handlers. */
@@ -115,14 +115,14 @@ export class Budget implements Account, ChargedBudget {
       ...this.#counters,
       managedBlocks: this.#counters.activeBlocks,
       peakManagedBlocks: this.#counters.peakActiveBlocks,
-      pendingBytes: this.chargedBytes - this.pendingBytes - this.#counters.managedBytes,
+      pendingBytes: this.chargedBytes - this.reservedBytes - this.#counters.managedBytes,
       heldBlocks: 0,
       heldBytes: 0,
       driverAllocations: 0,
       driverFrees: 0,
       releaseFailures: 0,
       waiters: this.queue.length,
-      reservedBytes: this.pendingBytes
+      reservedBytes: this.reservedBytes
     }
   }
 
@@ -183,7 +183,7 @@ export class Budget implements Account, ChargedBudget {
   }
 
   room(): number {
-    return this.limit - this.#counters.managedBytes - this.pendingBytes
+    return this.limit - this.#counters.managedBytes - this.reservedBytes
   }
 
   served(): number {

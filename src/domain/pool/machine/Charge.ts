@@ -87,7 +87,7 @@ export class Charge {
   }
 
   /** The request has failed: releases its charges. */
-  refund(): void {
+  release(): void {
     const charged = this.#charged.slice()
     for (const budget of charged) budget.charge(-this.#cost(budget, this.bytes))
     this.settled()
@@ -122,7 +122,7 @@ export class LeaseCharge {
   /** The lease has ended. The reservation gets its bytes back before the budgets' queues are served. */
   end(size: number, capacity: number): void {
     this.#budget?.leaseEnded(size, capacity)
-    this.#from?.giveBack(this.#drawn, this.budgets)
+    this.#from?.release(this.#drawn, this.budgets)
     for (const { queue } of this.budgets) queue.serve()
   }
 }

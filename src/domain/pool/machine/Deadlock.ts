@@ -136,7 +136,7 @@ export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<
   }
 
   /** The holdings of a request's job; each comes once for every key that the two share. */
-  *#roundToType({ keys }: W): Iterable<H> {
+  *#holdingsOf({ keys }: W): Iterable<H> {
     for (const key of keys) yield* this.#ofKey.get(key) ?? []
   }
 
@@ -153,7 +153,7 @@ export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<
     for (const request of waiting) {
       if (!mayBe(request)) continue
       append(inQueue, request.queue, request)
-      for (const holding of this.#roundToType(request)) {
+      for (const holding of this.#holdingsOf(request)) {
         if (sum(stuck, holding, 1) === 1) { for (const [queue, bytes] of holding.bytes) sum(stuckBytes, queue, bytes) }
       }
     }
@@ -163,7 +163,7 @@ export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<
       if (!left.has(queue) || queue.countedBytes <= (stuckBytes.get(queue) ?? 0)) continue
       left.delete(queue)
       for (const request of inQueue.get(queue) ?? []) {
-        for (const holding of this.#roundToType(request)) {
+        for (const holding of this.#holdingsOf(request)) {
           if (sum(stuck, holding, -1) > 0) continue
           for (const [other, bytes] of holding.bytes) {
             sum(stuckBytes, other, -bytes)
@@ -177,7 +177,7 @@ export class Deadlocks<Q extends Queue, H extends Holding<Q>, W extends Waiting<
 
   /** What comes back when the job of a request ends. */
   holdingsOf(request: W): ReadonlyArray<H> {
-    return Array.from(new Set(this.#roundToType(request)))
+    return Array.from(new Set(this.#holdingsOf(request)))
   }
 
   /**

@@ -131,7 +131,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     port.handOver(block)
     const failure = request.source.clears ? port.clear(request, block) : undefined
     if (failure !== undefined) {
-      request.unuse()
+      request.undoUse()
       request.queue?.served(request)
       request.fail(failure)
       // Observers must learn of a new block before they learn that it is freed.
@@ -278,7 +278,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     if (request.from === undefined) return this.#tryServe(request)
     request.drawMore()
     const served = this.#tryServe(request)
-    if (served === undefined) request.rest()
+    if (served === undefined) request.releaseBeforeWait()
     return served
   }
 

@@ -59,7 +59,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     if (request.budget !== undefined) return false
     request.drawMore()
     if (!this.#mustWait(request) && this.memory.search(request)) return true
-    request.undraw()
+    request.releaseDrawn()
     return false
   }
 
@@ -327,7 +327,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
         : core.addActive(family, capacity, value, size)
       memory.handOut(request, block, "driver")
     } else {
-      request.unuse()
+      request.undoUse()
       const block = isExact || source.closed
         ? core.addDetached(capacity, value, size)
         : core.addHeld(family, capacity, value, size)
@@ -342,7 +342,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   /** The driver made no block, for lack of memory or for another reason. `why` is the reason that observers get. */
   driverRefused(request: Request, why: string, failure: Failure): void {
     this.core.removePending(request.asking, request.size)
-    request.unuse()
+    request.undoUse()
     this.state.observer?.refused(request, request.asking, why)
     if (request.state === "asking") {
       if (why === "OutOfMemory") {
@@ -361,7 +361,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   #callEnded(request: Request): void {
     if (request.state === "abandoned") {
       request.become("over")
-      request.undraw()
+      request.releaseDrawn()
     }
     // Requests of the same reservation may wait, in any queue, for the bytes that come back to it.
     if (request.from === undefined) this.memory.cameBack()
@@ -401,9 +401,9 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       this.core.removePending(pending, request.size)
     }
     if (ending.isFailure && request.granted !== undefined) this.state.port.endGranted(request)
-    request.charge?.refund()
+    request.charge?.release()
     request.become(request.state === "asking" ? "abandoned" : "over")
-    if (request.from !== undefined) this.#giveBack(request)
+    if (request.from !== undefined) this.#release(request)
     // Requests behind it in a budget's queue may have waited for this one alone.
     if (queue !== undefined && queue !== this.memory.queue) queue.serve()
     if (queue !== undefined || pending > 0) this.memory.cameBack()
@@ -420,11 +420,11 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   }
 
   /** Returns to the reservation what a request that has ended drew from it. */
-  #giveBack(request: Request): void {
+  #release(request: Request): void {
     // While the driver call is under way, its answer decides what becomes of the bytes.
-    if (request.state !== "abandoned") request.unuse()
+    if (request.state !== "abandoned") request.undoUse()
     const returns = request.drawn > 0
-    request.undraw()
+    request.releaseDrawn()
     // Requests of the same reservation may wait for them in any queue.
     if (returns) this.state.serveAll()
   }

@@ -512,16 +512,16 @@ export abstract class Request implements Asking {
   }
 
   /** Returns the drawn bytes before it waits, so that other requests of its reservation can use them; not while it is charged to budgets. */
-  rest(): void {
-    if (this.charge === undefined) this.undraw()
+  releaseBeforeWait(): void {
+    if (this.charge === undefined) this.releaseDrawn()
   }
 
   /** Returns the drawn bytes that it has not used to its reservation. */
-  undraw(): void {
+  releaseDrawn(): void {
     const { drawn } = this
     if (drawn === 0) return
     this.drawn = 0
-    this.from?.undraw(drawn)
+    this.from?.releaseDrawn(drawn)
   }
 
   /** Counts the drawn bytes as pending or leased from now on. */
@@ -534,7 +534,7 @@ export abstract class Request implements Asking {
   }
 
   /** Undoes `use`, after the driver refused or the block could not be cleared: the bytes count as reserved again. */
-  unuse(): void {
+  undoUse(): void {
     const { used } = this
     if (used === 0) return
     this.from?.use(-used, this.budget?.chain ?? none)

@@ -51,7 +51,7 @@ export interface ChargedBudget {
   readonly chain: ReadonlyArray<ChargedBudget>
   readonly free: number
   /** Bytes charged for reservations that no request or lease uses now. */
-  pendingBytes: number
+  reservedBytes: number
   charge(bytes: number): void
   /** How many leases have ended. */
   readonly gone: number
@@ -149,7 +149,7 @@ export class Reservation {
     this.#owed = drawn
     this.#memory.core.reservedBytes += bytes - drawn
     for (const budget of this.budgets) {
-      budget.pendingBytes += this.parent?.budgets.includes(budget) ? bytes - drawn : bytes
+      budget.reservedBytes += this.parent?.budgets.includes(budget) ? bytes - drawn : bytes
     }
     this.parent?.useElsewhere(drawn, this.budgets)
   }
@@ -167,25 +167,25 @@ export class Reservation {
    */
   use(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
     this.#memory.core.reservedBytes -= bytes
-    for (const budget of this.budgets) if (chain.includes(budget)) budget.pendingBytes -= bytes
+    for (const budget of this.budgets) if (chain.includes(budget)) budget.reservedBytes -= bytes
     this.useElsewhere(bytes, chain)
   }
 
   /** Takes back bytes that a request has drawn and not used. */
-  undraw(bytes: number): void {
+  releaseDrawn(bytes: number): void {
     if (this.isOpen) {
       this.left += bytes
       return
     }
     this.#memory.core.reservedBytes -= bytes
     for (const budget of this.budgets) this.#uncharge(budget, bytes)
-    Reservation.#repay(this, bytes)
+    Reservation.#releaseOutwards(this, bytes)
   }
 
   /** Takes back bytes that neither the pool nor these budgets count any more: those of a lease that has ended. */
-  giveBack(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
+  release(bytes: number, chain: ReadonlyArray<ChargedBudget>): void {
     if (bytes === 0) return
-    if (!this.isOpen) return Reservation.#repay(this, bytes)
+    if (!this.isOpen) return Reservation.#releaseOutwards(this, bytes)
     this.left += bytes
     this.use(-bytes, chain)
     for (const budget of this.budgets) if (chain.includes(budget)) budget.charge(bytes)
@@ -201,7 +201,7 @@ export class Reservation {
     for (const budget of this.budgets) this.#uncharge(budget, left + this.#usedElsewhere(budget))
     this.left = 0
     this.#elsewhere.clear()
-    Reservation.#repay(this, left)
+    Reservation.#releaseOutwards(this, left)
     return true
   }
 
@@ -224,12 +224,12 @@ export class Reservation {
   }
 
   #uncharge(budget: ChargedBudget, bytes: number): void {
-    budget.pendingBytes -= bytes
+    budget.reservedBytes -= bytes
     budget.charge(-bytes)
   }
 
   /** Returns bytes to the next reservation outwards whose effect still runs. A loop, since very many may be within each other. */
-  static #repay(ended: Reservation, bytes: number): void {
+  static #releaseOutwards(ended: Reservation, bytes: number): void {
     let repaid = bytes
     let last = ended
     let to: Reservation | undefined = ended
@@ -238,7 +238,7 @@ export class Reservation {
       to.#owed -= repaid
       last = to
     }
-    to?.giveBack(repaid, last.budgets)
+    to?.release(repaid, last.budgets)
   }
 }
 

@@ -155,7 +155,7 @@ export class SharedLimit {
    * Bytes of `take` have come back. Those besides a block do not grow this epoch: the member's grows with the block, or not at all
    * after a refusal.
    */
-  giveBack(bytes: number, besides: Member | undefined): void {
+  release(bytes: number, besides: Member | undefined): void {
     if (bytes === 0) return
     this.#count(-bytes, besides)
     if (besides === undefined) this.epoch++

@@ -260,7 +260,7 @@ export class WaitQueue implements Queue {
   }
 
   #place(request: Request, state: "queued" | "withHandlers", refusedAt: number | undefined): void {
-    request.rest()
+    request.releaseBeforeWait()
     if (request.queue !== this) {
       request.queue = this
       request.arrival = this.#state.nextArrival()

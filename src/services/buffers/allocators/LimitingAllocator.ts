@@ -158,7 +158,7 @@ const limited = (inner: Allocator["Service"], maxBytes: number): Allocator["Serv
   const giveBack = ({ bytes, counted, ofPool }: Live): void => {
     // The pool may request these bytes again in the same call.
     if (ofPool > 0) counted!.left.set(limit, counted!.left.get(limit)! + ofPool)
-    limit.giveBack(bytes - ofPool, counted?.member)
+    limit.release(bytes - ofPool, counted?.member)
   }
 
   const allocate = (bytes: number, options: AllocateOptions | undefined, counted: Counted | undefined) => {
