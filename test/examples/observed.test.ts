@@ -1,4 +1,4 @@
-/** A service that is observed: what it tells Prometheus, and what an OpenTelemetry collector gets of it. */
+/** An observed service: its metrics for Prometheus, and what an OpenTelemetry collector receives. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { Effect, Queue, Schema } from "effect"
@@ -140,7 +140,7 @@ const started = (
     ({ end }) => Effect.promise(end)
   )
 
-/** The service, until it is told to end. */
+/** The service, which runs until the scope ends it. */
 const service = (args: ReadonlyArray<string>) =>
   started(
     process.execPath,

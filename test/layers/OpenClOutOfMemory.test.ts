@@ -117,7 +117,7 @@ const climb = ({ device, pool, usage }: Kind) =>
     assert.isBelow((yield* BufferPool.stats).heldBlocks, held)
   }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(pool(), device)))
 
-/** A request that the system cannot serve now waits in the wait queue, and is served when a lease comes back. */
+/** A request that the system cannot serve now waits, and is served when a lease ends. */
 const wait = ({ device, pool, usage }: Kind) =>
   Effect.gen(function*() {
     yield* withRoomFor(1024 * MiB)

@@ -161,7 +161,7 @@ describe("out-of-memory handlers", () => {
       strictEqual(yield* tagOf(BufferPool.allocate(101)), "LimitExceeded")
       strictEqual(yield* tagOf(BufferPool.allocate(-1)), "InvalidRequest")
       yield* hold([50, 50])
-      // What can be evicted is evicted before anybody is asked.
+      // Held blocks are evicted before any handler is asked.
       yield* BufferPool.allocate(100)
       yield* BufferPool.allocate(0)
       strictEqual(asked.length, 0)

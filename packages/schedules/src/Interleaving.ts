@@ -234,7 +234,7 @@ class Rows {
       : `dies of ${textOf(reason.defect)}`
   }
 
-  /** What one deviation did: where the fiber was stopped, and what the others ran before it went on. */
+  /** What one deviation did: where it stopped the fiber, and what the others ran before the fiber resumed. */
   #stopped(before: Step, path: string, index: number): ReadonlyArray<string> {
     const events = this.#trace.events
     const { fiber } = before

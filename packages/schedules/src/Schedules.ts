@@ -5,10 +5,10 @@
  * **Details**
  *
  * Effect's run loop may stop a fiber between any two steps (it does so after 2,048 operations), and then another fiber
- * goes on. That fiber may change what the first one checked a step ago, in one run out of a million. The explorer
- * controls the scheduler, the clock and what runs in `Tasks`, and decides at every step which fiber goes on. The
- * usual order is that of Effect: a fiber runs until it waits, then the next ready one runs, and time passes when no
- * fiber can run. Any other choice is a deviation, and a schedule is the list of its deviations.
+ * runs. That fiber may change what the first one checked a step ago, in one run out of a million. The explorer controls
+ * the scheduler, the clock and what runs in `Tasks`, and decides at every step which fiber runs. The usual order is
+ * that of Effect: a fiber runs until it waits, then the next ready one runs, and time passes when no fiber can run. Any
+ * other choice is a deviation, and a schedule is the list of its deviations.
  *
  * An explored program must depend on its schedule alone: no promises, no timers but Effect's, no state that stays from
  * one run to the next. What it loads at its first use must be loaded before.

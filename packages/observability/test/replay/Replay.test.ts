@@ -103,7 +103,7 @@ const recordedLater = (options: BufferPool.BufferPoolOptions) =>
 
 const tagsOf = (recording: Recording.Recording) => Array.from(Recording.events(recording), ({ _tag }) => _tag)
 
-/** The recording of a program with these options, after the pool has closed, from an hour on a clock of its own. */
+/** Records a program on a pool with these options, until an hour after the pool has closed. */
 const recordedWhole = <A, E>(program: Effect.Effect<A, E, BufferPool.BufferPool>, pool: BufferPool.BufferPoolOptions) =>
   Effect.gen(function*() {
     yield* Effect.provide(program, BufferPool.layer(pool).pipe(Layer.provideMerge(Host.layer())))

@@ -79,8 +79,8 @@ export const programs = (
 }
 
 /**
- * Programs under a limit of 3,000 bytes: nearly every request evicts, and many are interrupted while freed memory is
- * not available yet.
+ * Programs whose requests are up to 3,000 bytes each: nearly every one evicts, and many are interrupted while freed
+ * memory is not available yet.
  */
 export const crowds: fc.Arbitrary<ReadonlyArray<ReadonlyArray<FiberStep>>> = (() => {
   const use = fc.record({

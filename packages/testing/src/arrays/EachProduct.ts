@@ -1,5 +1,5 @@
 /**
- * Matrix products, also of views, of sizes around those of a kernel's tiles.
+ * Matrix products, also of views, with sizes around those of a kernel's tiles.
  *
  * @internal
  */

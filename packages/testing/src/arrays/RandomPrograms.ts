@@ -30,7 +30,7 @@ interface Compared {
 /** Every program has its own kernels, which a slow driver compiles for half a second. */
 const programsOn = { none: 200, fast: 20, slow: 6 }
 
-/** The same operations with other outputs need other kernels. */
+/** Which outputs regions leave: the same operations with other outputs need other kernels. */
 const leavingOn = { none: ["needed", "all"], fast: ["needed"], slow: ["needed"] } as const
 
 const programs = Effect.gen(function*() {

@@ -1,5 +1,5 @@
 /**
- * Several queues of one device: their order, their ends, and memory that goes from one to another.
+ * Several queues of one device: their order, their ends, and memory that one after another uses.
  *
  * @internal
  */
@@ -19,7 +19,7 @@ import * as ReuseRace from "./ReuseRace.ts"
 
 const test = inGroup("several queues")
 
-/** Runs a program with further queues; where the device has one, it must say so, and share that one. */
+/** Runs a program with further queues. A device that has only one queue must say so, and share it. */
 const withQueues = <A, E>(
   count: number,
   f: (queues: ReadonlyArray<CommandQueue.Queue>) => Effect.Effect<A, E, TestServices | Scope.Scope>
@@ -149,7 +149,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
           return yield* Effect.forkDetach(queue.read(work, Uint32Array), { startImmediately: true })
         }))
         const exit = yield* Fiber.await(reads)
-        // Where the device was fast enough, the read has its result.
+        // On a fast device the read may have succeeded.
         if (Exit.isFailure(exit)) {
           const error = yield* Effect.flip(exit)
           Expect.equal("the reason", isGpuError(error) ? error.reason._tag : error, "Released")

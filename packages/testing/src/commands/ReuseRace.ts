@@ -1,6 +1,6 @@
 /**
- * Random owners of pooled blocks on several queues, some of which are busy: each owner must read what it has written, whatever the
- * owners before have left to do.
+ * Random owners of pooled blocks on several queues, some of them busy: each owner must read what it wrote, whatever
+ * commands of earlier owners still run.
  *
  * @internal
  */
@@ -25,7 +25,7 @@ export interface Options {
   readonly busyItems: number
 }
 
-/** Of the leases. The largest has the most words. */
+/** The sizes of leases. The largest has the most words. */
 const sizes = [64, 128, 320]
 const mostOwners = 6
 
@@ -43,7 +43,7 @@ class Owner {
   }
 }
 
-/** A read that has begun, and what it must find. */
+/** A read under way, and what it must return. */
 interface Promised {
   readonly read: Fiber.Fiber<Uint32Array, GpuError>
   readonly mark: number
@@ -78,7 +78,7 @@ class Race {
     return this.#readAndRelease(owner)
   }
 
-  /** What the reads under way have found. */
+  /** Checks the reads under way. */
   readonly settle: Effect.Effect<void, GpuError> = Effect.suspend(() => {
     const promised = this.#promised
     this.#promised = []
@@ -115,7 +115,7 @@ class Race {
     return this.#options.queues[at]!.dispatch(Kernels.busy, { y: this.#work[at]! }, items)
   }
 
-  /** By one of the kinds of commands. */
+  /** Writes new content, by one of the kinds of commands. */
   #rewrite(owner: Owner): Effect.Effect<void, GpuError> {
     const mark = owner.mark = ++this.#marks
     const { lease, queue } = owner
@@ -126,7 +126,7 @@ class Race {
     return queue.dispatch(Kernels.setTo, { y: lease, value: mark }, words)
   }
 
-  /** The one order between queues that the program makes. */
+  /** Moves the owner to another queue, which the program makes wait for the first. */
   #move(owner: Owner): Effect.Effect<void, GpuError> {
     const queue = this.#random.pick(this.#options.queues)
     return Effect.flatMap(owner.queue.event, (event) => {
@@ -143,7 +143,7 @@ class Race {
     )
   }
 
-  /** The read has its place in the queue, and the block may have its next owner before it is done. */
+  /** The read is in the queue, and the block may have its next owner before the read ends. */
   #readAndRelease(owner: Owner): Effect.Effect<void, GpuError> {
     const at = this.#owners.indexOf(owner)
     if (at >= 0) this.#owners.splice(at, 1)
@@ -151,7 +151,7 @@ class Race {
   }
 }
 
-/** Runs a number of random operations. The pool has little memory, so that its blocks go from queue to queue. */
+/** Runs random operations. The pool has little memory, so that blocks are reused on other queues. */
 export const run = (random: Random, options: Options): Effect.Effect<void, GpuError, TestServices> =>
   Effect.scoped(Effect.gen(function*() {
     const work = yield* Effect.forEach(options.queues, () => BufferPool.allocate(4 * options.busyItems))

@@ -61,7 +61,7 @@ const looking: ReadonlySet<Operation> = new Set(["negative", "abs", "sign", "min
 
 type Computation = (operands: readonly [Interval, Interval, Interval], context: FloatContext) => Known
 
-/** Those that are more than the function at the ends of the operands. */
+/** Operations for which evaluating the function at the ends of the operands is not enough. */
 const computations: { readonly [O in Operation]?: Computation } = {
   negative: ([a]) => negate(a),
   abs: ([a]) => abs(a),
@@ -261,7 +261,7 @@ const near = (operation: Operation, operands: ReadonlyArray<number>, context: Fl
   return rounded(exact - distance, exact + distance, context.format, context.rules)
 }
 
-/** The operations that JavaScript has not, or calls otherwise, in doubles. */
+/** Operations, in doubles, that JavaScript lacks or names differently. */
 const meanings: { readonly [O in Operation]?: (a: number, b: number) => number } = {
   divide: (a, b) => a / b,
   inverseSqrt: (a) => 1 / Math.sqrt(a),
@@ -279,7 +279,7 @@ const meaning = (operation: Operation, [a = NaN, b = NaN]: ReadonlyArray<number>
   return Math[operation as "atan2"](a, b)
 }
 
-/** Its slope is never more than 1. */
+/** A sine or cosine, whose slope is at most 1. */
 const wave = (operation: "sin" | "cos", a: Interval, context: FloatContext): Known => {
   const ends = corners(operation, [a], context)
   if (ends === undefined || isNaN(ends) || isPoint(a)) return ends
@@ -287,19 +287,19 @@ const wave = (operation: "sin" | "cos", a: Interval, context: FloatContext): Kno
   return { lo: ends.lo - swing, hi: ends.hi + swing }
 }
 
-/** Between two poles it increases. */
+/** The tangent, which increases between two poles. */
 const tangent = (a: Interval, context: FloatContext): Known => {
   const betweenPoles = a.hi - a.lo < 1 && Math.cos(a.lo) * Math.cos(a.hi) > 0
   return isPoint(a) || betweenPoles ? corners("tan", [a], context) : undefined
 }
 
-/** Around the origin it has every value, and at the negative half of the x axis it jumps. */
+/** `atan2`, which has every value around the origin, and jumps at the negative half of the x axis. */
 const arcTangent = (y: Interval, x: Interval, context: FloatContext): Known => {
   if (isPoint(x) && isPoint(y)) return corners("atan2", [y, x], context)
   return hasZero(y) && x.lo <= 0 ? undefined : corners("atan2", [y, x], context)
 }
 
-/** NumPy's: anything to the power of 0 is 1, and so is 1 to the power of anything. */
+/** NumPy's power: anything to the power of 0 is 1, and so is 1 to the power of anything. */
 const power = (a: Interval, b: Interval, context: FloatContext): Known => {
   if (isPoint(a) && isPoint(b)) return corners("power", [a, b], context)
   if (isNaN(a)) return hasZero(b) ? undefined : notANumber

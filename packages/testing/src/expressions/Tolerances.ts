@@ -1,7 +1,7 @@
 /**
  * How far the functions of expressions may be from the exact result, on any backend.
  *
- * For f32, the functions of WGSL have WGSL's tolerances, and those of the library's own functions follow from these.
+ * For f32, WGSL's functions have WGSL's tolerances, from which those of the library's own functions are derived.
  * OpenCL's and JavaScript's functions are more exact. f16 is computed in f32 and rounded; f64 has OpenCL's tolerances.
  *
  * @see https://www.w3.org/TR/WGSL/#floating-point-accuracy

@@ -177,7 +177,7 @@ const placesIn = (
   { depth, height, kind, layers, width }: ImageShape.ImageShape,
   { normalizedCoordinates }: SamplerOptions.Resolved
 ): ReadonlyArray<readonly [number, number, number]> => {
-  // PoCL takes the layer for normalised where the other coordinates are, so it finds only the first and the last.
+  // PoCL treats the layer as normalised if the other coordinates are, so it finds only the first and the last layer.
   const slices = kind === "3d" ? steps : normalizedCoordinates ? [-1, 0, layers - 1, layers] : [-1, 0, 1, 2, 3]
   const [across, down, deep] = normalizedCoordinates ? [width, height, depth] : [1, 1, 1]
   return steps.flatMap((x, column) =>
@@ -218,7 +218,9 @@ const redsOf = (image: Parameters<typeof Images.read>[0]) =>
 const backwards = (values: ReadonlyArray<number>): ReadonlyArray<number> =>
   values.map((_, at) => values[values.length - 1 - at]!)
 
-/** The result of dispatches on 1 2 3 4: in turn, one reverses all of it into the other image, one three of it back. */
+/**
+ * The result of dispatches on 1 2 3 4, which alternately reverse all four into the other image, and three of them back.
+ */
 const turned = (rounds: number): ReadonlyArray<number> => {
   let values: ReadonlyArray<number> = [1, 2, 3, 4]
   for (let round = 0; round < rounds; round++) {

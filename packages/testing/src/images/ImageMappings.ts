@@ -130,7 +130,7 @@ const mistakes: ReadonlyArray<Mistake> = [
 
 const { transfer } = ArrayBuffer.prototype as { readonly transfer?: (this: ArrayBuffer) => ArrayBuffer }
 
-/** Where the engine has no way to take it, or forbids that, the mapping ends as any other. */
+/** If the engine lacks a way to take the memory, or forbids it, the mapping ends like any other. */
 const taken = Effect.gen(function*() {
   for (const access of ["read", "write", "readwrite"] as const) {
     const image = yield* AnyImage.make(ImageShape.image2d(8, 4), ImageFormat.rgba8, { usage: copies })
@@ -142,7 +142,7 @@ const taken = Effect.gen(function*() {
     }
     const found = new Uint8Array(kept).slice()
     const exit = yield* Effect.exit(Mapping.unmap(mapped))
-    // A copy that was only read is the program's own.
+    // A mapping for reading may be a copy, which the program may keep.
     if (access !== "read") yield* Expect.refused(`the end of a mapping to ${access}`, exit)
     yield* Effect.scoped(
       Effect.gen(function*() {

@@ -1,5 +1,5 @@
 /**
- * What a program may do wrong with an image, and the error that each mistake is to fail with.
+ * Mistakes of programs with images, and the error with which each must fail.
  *
  * @internal
  */

@@ -45,7 +45,7 @@ export const failing = (
   calls: { readonly [name: string]: Call }
 ): ReadonlyArray<Mistake> => Object.entries(calls).map(([name, call]) => [name, reason, onLeases(call)])
 
-/** One that is an InvalidRequest. */
+/** A mistake with the reason InvalidRequest. */
 export const invalid = (name: string, call: Call): Mistake => [name, "InvalidRequest", onLeases(call)]
 
 /** Checks that pool and queue work after a mistake. */

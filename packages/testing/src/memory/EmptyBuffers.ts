@@ -40,7 +40,7 @@ const allocated = (options?: Allocator.AllocateOptions) =>
     (layer) => Effect.flatMap(Layer.build(layer), (context) => Effect.provide(Allocator.allocate(0, options), context))
   )
 
-/** Every way to get an empty buffer. */
+/** All ways to get an empty buffer. */
 const ways: ReadonlyArray<
   readonly [name: string, make: Effect.Effect<BufferLike.BufferLike, GpuError, TestServices>]
 > = [
@@ -101,7 +101,7 @@ const mistakes: ReadonlyArray<Mistake> = [
   })
 ]
 
-/** The counters count its allocation and its release, and the limit no byte. */
+/** Counters count the buffer's allocation and release; the limit counts no byte. */
 const decorated = Effect.gen(function*() {
   const allocator = yield* Allocator.Allocator
   const faults = yield* FaultyAllocator.AllocatorFaults

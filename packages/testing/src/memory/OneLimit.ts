@@ -1,5 +1,6 @@
 /**
- * Buffers, images, staging memory and streams under one limit: whatever waits is served, or told that it waits for itself.
+ * Buffers, images, staging memory and streams under one limit: every waiting request is served, or fails because it
+ * waits for itself.
  *
  * @internal
  */
@@ -37,7 +38,7 @@ const chunks = { chunkSize: unit } as const
 const counted = (bytes: number, owner: number): Uint8Array<ArrayBuffer> =>
   Uint8Array.from({ length: bytes }, (_, at) => (at + 7 * owner) % 251)
 
-/** Pieces of a unit, of half of one, or of all at once. */
+/** A stream of the owner's bytes, in pieces of `piece` bytes. */
 const streamOf = (bytes: number, owner: number, piece: number) => {
   const all = counted(bytes, owner)
   const starts = Array.from({ length: Math.ceil(bytes / piece) }, (_, index) => index * piece)
@@ -80,13 +81,13 @@ const drawn = Effect.fnUntraced(function*(owner: number) {
   Expect.numbers(`the image of owner ${owner}`, yield* Images.read(image, Uint8Array), data)
 }, Effect.scoped)
 
-/** A job, and the bytes with which it comes to its end. */
+/** A job, and the bytes with which it can end. */
 interface Job {
   readonly peak: number
   readonly run: Run
 }
 
-/** Where the device has no images, buffers stand for them. */
+/** If the device has no images, buffers replace them. */
 const jobs: ReadonlyArray<(random: Random, owner: number, hasImages: boolean) => Job> = [
   (random, owner) => {
     const size = random.pick([unit, 2 * unit])
@@ -140,7 +141,7 @@ const jobs: ReadonlyArray<(random: Random, owner: number, hasImages: boolean) =>
   })
 ]
 
-/** One of these jobs, plainly; or under a reservation or a budget; or interrupted on its way. */
+/** One of these jobs, alone, under a reservation or a budget, or interrupted. */
 const randomJob = (random: Random, owner: number, hasImages: boolean): Job => {
   const job = random.pick(jobs)(random, owner, hasImages)
   switch (random.integer(0, 5)) {
@@ -167,10 +168,10 @@ const randomJob = (random: Random, owner: number, hasImages: boolean): Job => {
   }
 }
 
-/** One that waits for others gives back what it has, and begins again. */
+/** Retries a job after a deadlock with others, which has released its memory. */
 const stubborn = (job: Run): Run => Effect.retry(job, { while: (error) => error.isRetryable })
 
-/** Several fibers with some jobs each, and a limit under which each job comes to its end alone. */
+/** Several fibers with some jobs each, and a limit under which each job can end when it runs alone. */
 export const randomProgram = (
   random: Random,
   hasImages: boolean,
@@ -202,11 +203,11 @@ const inUse = ({ activeBlocks, activeBytes, pendingBytes, reservedBytes, waiters
   waiters
 ]
 
-/** Runs a program on pools of every kind that share so many bytes, and finds nothing of it afterwards. */
+/** Runs a program on pools of every kind that share so many bytes, and checks that nothing is left. */
 const sharing = <A, E>(maxBytes: number, program: Effect.Effect<A, E, Pools>) =>
   Effect.scoped(Effect.gen(function*() {
     const memory = DeviceMemory.layer({ maxBytes, deadlockTimeout: "2 millis" })
-    // Each has a limit of its own, which its reservations are charged to.
+    // Each pool has a limit of its own, to which its reservations are charged.
     const pools = Layer.mergeAll(
       BufferPool.layerShared({ maxBytes, sizePolicy: SizePolicy.exact, ...waits }),
       ImagePool.layerShared({ maxBytes, ...waits }),
@@ -231,7 +232,7 @@ const hasImages = Effect.map(
   (formats) => formats.some((format) => Equal.equals(format, ImageFormat.rgba8))
 )
 
-/** It has the whole limit, and its stream asks for more: on the program's own fiber, or on fibers of its own. */
+/** A job that has the whole limit, and whose stream requests more, on the program's fiber or on its own fibers. */
 const alone: Readonly<Record<string, Run>> = {
   "a loan": BufferPool.use(4 * unit, (x) => sent(x, 1, unit)),
   "a lease of a scope": Effect.scoped(Effect.flatMap(BufferPool.allocate(4 * unit), (x) => sent(x, 1, unit))),
@@ -247,7 +248,7 @@ const alone: Readonly<Record<string, Run>> = {
   )
 }
 
-/** On fibers that nothing but the buffer ties to its lease. */
+/** Reads on fibers that only the buffer connects with its lease. */
 const readTwice = (x: PooledBuffer) =>
   Effect.replicateEffect(CommandQueue.read(x, Uint8Array), 2, { concurrency: "unbounded", discard: true })
 

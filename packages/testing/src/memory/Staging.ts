@@ -1,6 +1,6 @@
 /**
- * Staging memory: what a program uploads arrives, what it downloads is what was recorded before, and no owner gets memory that
- * the device, or another owner, still uses.
+ * Staging memory: uploads arrive, downloads have the results of all commands before them, and no owner gets memory that
+ * the device or another owner still uses.
  *
  * @internal
  */
@@ -34,7 +34,7 @@ const test = inGroup("staging memory")
 
 type Services = TestServices | StagingPool.StagingPool
 
-/** In a scope of its own, with a staging pool that has leased nothing at its end. */
+/** Runs a program with a staging pool, in a scope of its own, and checks that nothing is leased at its end. */
 const staged = <A, E>(
   program: Effect.Effect<A, E, Services>,
   options?: StagingPool.StagingPoolOptions
@@ -95,7 +95,7 @@ const downloads = Effect.gen(function*() {
   yield* Expect.failsWith("a download to it", StagingPool.download(x, array), "Released")
 })
 
-/** As a PyCUDA user has it, who reads into a page-locked array as into any other. */
+/** As in PyCUDA, a program reads into a page-locked array like into any other. */
 const readsInto = Effect.gen(function*() {
   const x = yield* written(counted(32, 7))
   const array = yield* StagingPool.allocate([2, 4], Uint32Array, { direction: "download" })
@@ -122,7 +122,7 @@ const readsInto = Effect.gen(function*() {
   Expect.numbers("what was read into a mapped array", array.data, new Uint32Array(8).fill(11))
 })
 
-/** Elements that are over are no target: a read into them would find no room for a byte, and say nothing. */
+/** Elements that have ended are refused as a target: a read into them would have room for no byte, and succeed. */
 const endedElements = Effect.gen(function*() {
   const x = yield* written(counted(32, 7))
   for (const first of ["untouched", "read into", "downloaded"] as const) {
@@ -138,7 +138,7 @@ const endedElements = Effect.gen(function*() {
   }
 })
 
-/** The numbers of the pool's requests for memory. */
+/** The number of requests to the staging pool. */
 const asked = Effect.map(StagingPool.stats, ({ hits, misses }) => hits + misses)
 
 const reads = Effect.gen(function*() {
@@ -158,7 +158,7 @@ const reads = Effect.gen(function*() {
   Expect.isTrue(`${misses} blocks were made`, misses <= 2)
 })
 
-/** Larger than the pool may ever be: the read makes memory for itself, as without the pool. */
+/** A read larger than the pool's limit allocates its own memory, as without the pool. */
 const largeReads = Effect.gen(function*() {
   const x = yield* written(counted(4096, 1))
   Expect.numbers("a read", yield* CommandQueue.read(x, Uint8Array), counted(4096, 1))
@@ -202,7 +202,7 @@ const releasedViews = Effect.gen(function*() {
   Expect.numbers("the next owner's", yield* CommandQueue.read(y, Uint32Array), new Uint32Array(8).fill(1))
 })
 
-/** The source goes while the read waits for staging memory. */
+/** The source ends while the read waits for staging memory. */
 const waitingReads = Effect.gen(function*() {
   const { info: { traits } } = yield* DeviceContext
   if (!traits.readsStaged) return
@@ -222,7 +222,7 @@ const waitingReads = Effect.gen(function*() {
   yield* Fiber.join(holder)
 })
 
-/** With all of the pool reserved, a read that drew from the pool itself would wait for its own reservation. */
+/** With the whole pool reserved, a read that did not use the reservation would wait for it for ever. */
 const readsWithin = Effect.gen(function*() {
   const { info: { traits } } = yield* DeviceContext
   const x = yield* written(counted(64, 1))
@@ -242,7 +242,7 @@ const readsWithin = Effect.gen(function*() {
   yield* StagingPool.exclusively(read)
 })
 
-/** Each owner uploads its own numbers through memory that it shares with the others, and finds them. */
+/** Each owner uploads its own numbers through memory that the owners share, and reads them back. */
 const owners = Effect.gen(function*() {
   const rounds = yield* scaled(16, 2)
   const owner = (number: number) =>
@@ -297,8 +297,8 @@ const interruptions = Object.entries(operations).map(([name, make]) =>
 )
 
 /**
- * The buffer is released, or the staging pool closes, at any step: the operation succeeds, or is told that something is Released.
- * A command on memory that is gone would fail the next finish.
+ * The buffer is released, or the staging pool closes, at any step: the operation succeeds, or fails with Released. A
+ * command on freed memory would fail the next finish.
  */
 const endings = Object.entries(operations).map(([name, make]) =>
   test(
@@ -311,7 +311,7 @@ const endings = Object.entries(operations).map(([name, make]) =>
           const pool = yield* Layer.buildWithScope(Layer.fresh(StagingPool.layer({ clear: "acquire" })), scope)
           const x = yield* written(counted(64, 0))
           const close = Scope.close(scope, Exit.void)
-          // A pool that closes waits for what the stopped fiber asks of the driver.
+          // A closing pool waits for the stopped fiber's driver call.
           const act = ends === "the buffer" ? Lease.release(x) : Effect.forkChild(close, { startImmediately: true })
           const exit = yield* actAt(Effect.provide(make(x), pool), step, act)
           const what = `${name}: ${ends} ends at step ${step}`
@@ -326,7 +326,7 @@ const endings = Object.entries(operations).map(([name, make]) =>
   )
 )
 
-/** A read whose staging pool closes a few turns later has the bytes, or is told that its staging memory is Released. */
+/** A read whose staging pool closes a few turns later returns the bytes, or fails with Released. */
 const closedUnderReads = Effect.gen(function*() {
   const data = counted(4096, 3)
   const x = yield* written(data)

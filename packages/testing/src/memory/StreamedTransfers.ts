@@ -1,5 +1,6 @@
 /**
- * Streams to and from buffers: every byte arrives once and in its place, few chunks are under way, and any end leaves nothing.
+ * Streams to and from buffers: every byte arrives once and in its place, few chunks are under way, and nothing is left
+ * however a stream ends.
  *
  * @internal
  */
@@ -28,7 +29,7 @@ const staged = <A, E>(
 
 const counted = (bytes: number): Uint8Array<ArrayBuffer> => Uint8Array.from({ length: bytes }, (_, at) => at % 251)
 
-/** Pieces of these lengths, over and over, each in the same memory: a stream may use it again. */
+/** Pieces of these lengths, in rotation, all in the same memory: a stream may reuse it. */
 const pieces = (bytes: number, lengths: ReadonlyArray<number>): Stream.Stream<Uint8Array<ArrayBuffer>> => {
   const source = counted(bytes)
   const memory = new Uint8Array(Math.max(...lengths))
@@ -79,7 +80,7 @@ const bounded = Effect.gen(function*() {
   Expect.numbers("all bytes", yield* CommandQueue.read(x, Uint8Array), counted(bytes))
 })
 
-/** A read and an upload take turns with the memory of one chunk: neither has it while it waits for the other. */
+/** A read and an upload share the memory of one chunk: neither keeps it while it waits for the other. */
 const bufferToBuffer = Effect.gen(function*() {
   const x = yield* written(counted(100))
   const y = yield* BufferPool.allocate(100)
@@ -88,7 +89,7 @@ const bufferToBuffer = Effect.gen(function*() {
   Expect.numbers("all bytes", yield* CommandQueue.read(y, Uint8Array), counted(100))
 })
 
-/** No memory comes back for the first chunk until enough of the stream was asked for, or it stays so. */
+/** An upload whose first chunk waits for staging memory pulls only few pieces. */
 const waitingStream = Effect.gen(function*() {
   const x = yield* BufferPool.allocate(4096)
   let pulled = 0
@@ -136,7 +137,7 @@ const failures = Effect.gen(function*() {
   }
 })
 
-/** A stream that changes a piece only when it is asked for the next one, and one that transfers it at once. */
+/** A stream that changes a piece when the next one is pulled, and one that transfers the piece away at once. */
 const borrowedPieces = Effect.gen(function*() {
   const x = yield* BufferPool.allocate(64)
   const views = [
@@ -178,7 +179,7 @@ interface Resizable extends ArrayBuffer {
 const resizable = (bytes: number): Resizable =>
   Reflect.construct(ArrayBuffer, [bytes, { maxByteLength: bytes }]) as Resizable
 
-/** Streams of pieces that come together, with memory for each. */
+/** Streams that emit several pieces at once, each with its own memory. */
 const severalAtOnce = Effect.gen(function*() {
   const x = yield* BufferPool.allocate(48)
   const together = Stream.map(Stream.range(1, 12), (n) => new Uint8Array(4).fill(n))
@@ -191,7 +192,7 @@ const severalAtOnce = Effect.gen(function*() {
   Expect.numbers("pieces in one memory, one by one", yield* CommandQueue.read(x, Uint8Array), expected)
 })
 
-/** Chunks of 4 MiB would be larger than the pool. */
+/** The default chunks of 4 MiB would be larger than the pool. */
 const boundByPool = Effect.gen(function*() {
   const x = yield* written(counted(500))
   yield* Transfers.upload(pieces(500, [100]), x)
@@ -217,7 +218,7 @@ const asSink = Effect.gen(function*() {
   Expect.isTrue(offset.message, offset.message.includes("Transfers.sink"))
 })
 
-/** Each number of a chunk and 1, in another buffer. */
+/** Adds 1 to each number of a chunk, in another buffer. */
 const addOne = (chunk: PooledBuffer) =>
   Effect.gen(function*() {
     const sums = yield* BufferPool.allocate(chunk.size)
@@ -225,7 +226,7 @@ const addOne = (chunk: PooledBuffer) =>
     return sums
   })
 
-/** Where a chunk is, and its bytes, in another buffer. */
+/** Writes a chunk's offset and its bytes to another buffer. */
 const elsewhere = (chunk: PooledBuffer, offset: number) =>
   Effect.gen(function*() {
     const end = yield* BufferPool.allocate(8)
@@ -255,7 +256,7 @@ const throughKernels = Effect.gen(function*() {
   Expect.equal("leased afterwards", activeBlocks, 0)
 })
 
-/** The consumer takes nothing: the stream is asked for what is in flight, and for one chunk more. */
+/** The consumer pulls nothing: the stream is pulled for the chunks in flight, and for one more. */
 const throughWaits = Effect.gen(function*() {
   let pulled = 0
   const stream = Stream.map(Stream.range(0, 63, 1), () => {
@@ -276,7 +277,7 @@ const throughWaits = Effect.gen(function*() {
 /** Fails for the third chunk of 16 bytes. */
 const third = (_: PooledBuffer, offset: number) => offset === 32 ? Effect.fail("no more") : Effect.void
 
-/** What comes before a failure is in the stream, whoever fails; then the stream of the program has ended, too. */
+/** The chunks before a failure are in the stream, whatever fails, and the program's stream has ended too. */
 const throughFails = Effect.gen(function*() {
   let closed = 0
   const closing = <E>(stream: Stream.Stream<Uint8Array<ArrayBuffer>, E>) =>

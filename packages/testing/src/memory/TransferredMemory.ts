@@ -1,6 +1,6 @@
 /**
- * Arrays over lent memory that a program transfers away: it never sees the bytes of another owner, and no other owner sees its
- * own, whatever the mapping, however it ends.
+ * Arrays over lent memory that a program transfers away: the program never sees another owner's bytes, and no other
+ * owner sees the program's, whatever the mapping and however it ends.
  *
  * @internal
  */
@@ -27,10 +27,10 @@ const bytes = 256
 /** A pattern of `bytes` equal bytes. */
 const same = (value: number): Uint8Array<ArrayBuffer> => new Uint8Array(bytes).fill(value)
 
-/** Moves the memory of an array elsewhere. The engine may lack the way, or forbid it: then there is nothing to move. */
+/** Moves the memory of an array elsewhere, unless the engine lacks or forbids this way. */
 type Take = (array: ArrayBufferView) => void
 
-/** Lends memory in some way, lets `take` have the array, and ends the lending. Fails as the end does. */
+/** Lends memory in some way, passes the array to `take`, and ends the loan. Fails with the error of that end. */
 type Lending = (take: Take) => Effect.Effect<unknown, GpuError, Pools>
 
 const mapped = (
@@ -74,7 +74,7 @@ const downloaded: Lending = (take) =>
 const read = mapped(ordinary, "read")
 const downloadedMapping = mapped(staging(BufferUsage.download), "read")
 
-/** Those that store nothing. */
+/** Loans that store nothing. */
 const reads: ReadonlySet<Lending> = new Set([read, downloadedMapping, viewed, downloaded])
 
 const lendings: Readonly<Record<string, Lending>> = {
@@ -88,7 +88,7 @@ const lendings: Readonly<Record<string, Lending>> = {
   "a staged array to download": downloaded
 }
 
-/** The same, ended by what it stands on: that may log its failure where nobody can be told. */
+/** The same, ended by the buffer or pool under it, which may log a failure that no caller can get. */
 const ended =
   (usage: BufferUsage.BufferUsage, end: (lease: PooledBuffer) => Effect.Effect<unknown>): Lending => (take) =>
     Effect.scoped(Effect.gen(function*() {
@@ -122,7 +122,7 @@ const ways: Readonly<Record<string, Way>> = {
 
 type Way = (memory: ArrayBuffer) => ArrayBuffer | undefined
 
-/** The memory of an array elsewhere; `undefined` where the engine does not have the way, or does not let the memory go. */
+/** Moves the memory of an array; `undefined` if the engine lacks this way or refuses. */
 const moved = ({ buffer }: ArrayBufferView, way: Way = byTransfer): Uint8Array | undefined => {
   try {
     const memory = way(buffer as ArrayBuffer)
@@ -133,15 +133,16 @@ const moved = ({ buffer }: ArrayBufferView, way: Way = byTransfer): Uint8Array |
   }
 }
 
-/** What a program has moved, and what it found there. */
+/** The arrays that a program has moved, and their content. */
 interface Taken {
   readonly all: Uint8Array
   readonly found: Uint8Array
 }
 
 /**
- * Lends, takes in one way, and expects the end to say so: what was the driver's is lost to the pool, and what was stored in a copy
- * does not go back. A copy that was only read is the program's own. `undefined` where the engine does not let the memory go.
+ * Lends, takes in one way, and expects the end to fail: driver memory is lost to the pool, and changes of a copy are
+ * not written back. A copy that was only read is the program's own. `undefined` if the engine refuses to move the
+ * memory.
  */
 const taken = (what: string, lending: Lending, way: Way, says: boolean) =>
   Effect.gen(function*() {
@@ -158,7 +159,7 @@ const taken = (what: string, lending: Lending, way: Way, says: boolean) =>
     return taken
   })
 
-/** What the next owners of such memory find in it, each having written its own number. */
+/** The content that the next owners of such memory find, after each has written its own number. */
 const nextOwners = (value: number): Effect.Effect<ReadonlyArray<Uint8Array>, GpuError, Pools> =>
   Effect.scoped(Effect.gen(function*() {
     const mine = yield* written(same(value))
@@ -179,7 +180,10 @@ const nextOwners = (value: number): Effect.Effect<ReadonlyArray<Uint8Array>, Gpu
     return [yield* CommandQueue.read(mine, Uint8Array), yield* CommandQueue.read(sent, Uint8Array), got, through]
   }))
 
-/** Neither the next owners' memory nor what was taken ever shows a byte of the other, also when the pools have freed theirs. */
+/**
+ * Checks that the next owners' memory and the taken memory never show each other's bytes, even after the pools have
+ * freed theirs.
+ */
 const expectApart = (what: string, { all, found }: Taken) =>
   Effect.gen(function*() {
     for (const owner of [2, 3]) {
@@ -196,7 +200,7 @@ const expectApart = (what: string, { all, found }: Taken) =>
     Expect.numbers(`what was stored at last, ${what}`, all, same(10))
   })
 
-/** On pools of its own, whose ends may have failures to tell and to log. */
+/** Runs a program on pools of its own, whose ends may fail and log. */
 const onPools = <A, E>(program: Effect.Effect<A, E, Pools>): Effect.Effect<A, E | GpuError, Device> =>
   Effect.scoped(Effect.gen(function*() {
     const pools = Layer.mergeAll(BufferPool.layer(), StagingPool.layer())
@@ -221,7 +225,7 @@ const endedLendings: Readonly<Record<string, Lending>> = Object.fromEntries(
   )
 )
 
-/** The pool closes under a mapping, and takes its blocks with it. */
+/** The pool closes under a mapping, and frees its blocks. */
 const closedPools = Effect.gen(function*() {
   for (const usage of Object.values(usages)) {
     const scope = yield* Scope.make()
@@ -236,7 +240,7 @@ const closedPools = Effect.gen(function*() {
   }
 })
 
-/** Whatever can never be used again is told so, and the driver's counters have each object once. */
+/** Memory that can never be used again is counted as taken, and the driver's counters have each object once. */
 const accounts = Effect.gen(function*() {
   const { driverObjects } = yield* DeviceContext
   for (const usage of [BufferUsage.upload, BufferUsage.download]) {
@@ -247,7 +251,7 @@ const accounts = Effect.gen(function*() {
         const mapped = yield* Mapping.map(lease, Uint8Array)
         const all = moved(mapped.data)
         const exit = yield* Effect.exit(Mapping.unmap(mapped))
-        // A backend that lends copies has its memory still.
+        // A backend that lends copies still has its memory.
         if (all === undefined || lease.block!.value.recyclable) return all
         yield* Expect.refused("the end", exit)
         yield* Expect.refused("a second mapping", Mapping.map(lease, Uint8Array))
@@ -279,7 +283,7 @@ const accounts = Effect.gen(function*() {
   }
 })
 
-/** A program that calls the method of the array itself learns at once that it must copy. */
+/** The array's own `transfer` method throws at once, and says to copy. */
 const refusals = onPools(Effect.scoped(Effect.gen(function*() {
   for (const usage of Object.values(usages)) {
     const { data } = yield* Mapping.map(yield* BufferPool.allocate(bytes, { usage }), Uint8Array)

@@ -18,7 +18,7 @@ import * as Expect from "../Expect.ts"
 import { onAnyDevice } from "../images/AnyDevice.ts"
 import { expectUsable } from "./BadRequests.ts"
 
-/** Passes a value that the types forbid, as programs without types can. */
+/** Passes a value that the types forbid. */
 export const wrong = <A>(value: unknown): A => value as A
 
 const withoutPrototype: object = Object.freeze(Object.create(null))
@@ -84,7 +84,7 @@ const measured: ReadonlyArray<readonly [name: string, call: (value: number) => C
 /** A function is the body of some language. */
 const noBody = (value: unknown): unknown => typeof value === "function" ? [value] : value
 
-/** Kernels of programs without types can have any value in place of a string. */
+/** Kernels with any value in place of a string. */
 const kernels: ReadonlyArray<readonly [name: string, kernel: (text: string) => Kernel.Kernel]> = ([
   ["name", (name) => ({ name })],
   ["body in WGSL", (wgsl) => ({ body: { wgsl: noBody(wgsl), opencl: "", host: () => {} } })],

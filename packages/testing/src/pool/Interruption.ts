@@ -68,7 +68,7 @@ const stepwise = (
     const y = yield* BufferPool.allocate(256)
     yield* CommandQueue.fill(x, 1)
     yield* CommandQueue.fill(y, 2)
-    // a compilation goes on after the fiber that asked for it, and after this test
+    // a compilation continues after the interruption of its fiber, and after this test
     yield* CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 64)
     yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 0 }, 64)
     for (let step = 0; step < steps; step++) {
