@@ -1,5 +1,5 @@
 /**
- * How a command ends: its exit code, and what stands on stderr.
+ * How a command ends: its exit code, and its error on stderr.
  *
  * @internal
  */

@@ -1,6 +1,6 @@
 /**
- * The server under all that the command serves. A page from anywhere can make the browser of this machine's user ask a server here,
- * so it answers programs, and the pages of this machine; and it has no more connections than it can bear.
+ * The server of all that the command serves. A page from anywhere can make the user's browser send requests to a server on this
+ * machine, so it only answers programs and the pages of this machine; and it bounds the number of connections.
  *
  * @internal
  */
@@ -10,29 +10,29 @@ import type { Headers } from "effect/http/Headers"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Scope from "effect/Scope"
-// NodeHttpServer takes the server itself, whose connections no module of Effect counts.
+// NodeHttpServer takes a server of Node; no module of Effect counts its connections.
 import { line } from "effect-gpu-pool/Format"
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
 
-/** Connections at a time. */
+/** The most connections at a time. */
 export const mostConnections = 64
 
-/** The bytes of a message that a program sends. */
+/** The most bytes of a message from a program. */
 export const mostBytes = 8 * 2 ** 20
 
 export interface ListenOptions {
   /** The name or address to listen at. */
   readonly host: string
-  /** 0 takes any that is free. */
+  /** 0 for any free port. */
   readonly port: number
-  /** The pages that may ask besides those of this machine, as `https://app.example`. */
+  /** Origins that may connect besides those of this machine, such as `https://app.example`. */
   readonly origins?: ReadonlyArray<string>
-  /** Hears who was refused, and why. */
+  /** Is called with the reason of each refusal, which names who was refused. */
   readonly onRefused?: (why: string) => void
 }
 
-/** Who connects and asks for nothing is soon disconnected. */
+/** Timeouts that soon close connections without a request. */
 const waitPolicy = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -52,18 +52,18 @@ const isPublic = (server: Server): boolean => {
   return !(typeof address === "object" && address !== null && /^(?:::ffff:)?127\.|^::1$/.test(address.address))
 }
 
-/** A page whose name leads here would read what is served as its own; but no name is known by which other machines reach this one. */
+/** Checks the host name against DNS rebinding. If other machines can reach the server, any name passes, since theirs for it are not known. */
 const isOwnHost = (host: string | undefined, server: Server, { host: given }: ListenOptions): boolean => {
   const name = withoutPort(host ?? "").toLowerCase()
   return name !== "" &&
     (isPublic(server) || isOwnName(name) || name === given.toLowerCase() || name === `[${given.toLowerCase()}]`)
 }
 
-/** Only browsers name an origin, and each does for a WebSocket. */
+/** Only browsers send an origin, and they always do for a WebSocket. */
 const isWelcome = (origin: string, { origins = [] }: ListenOptions): boolean =>
   origins.includes(origin) || isOwnName(withoutPort(/^https?:\/\/([^/]*)$/i.exec(origin)?.[1] ?? ""))
 
-/** A page elsewhere names no origin where it shows what it asks for, as an image; that is no page that the user opens. */
+/** Whether another page embeds the resource, as an image for example: then there is no origin, and it is no page that the user opens. */
 const isShownElsewhere = (headers: Headers): boolean =>
   headers["sec-fetch-site"] === "cross-site" && headers["sec-fetch-dest"] !== "document"
 
@@ -77,7 +77,7 @@ const refusal = (headers: Headers, server: Server, options: ListenOptions): stri
   return isShownElsewhere(headers) ? "a page of another machine" : undefined
 }
 
-/** Connections that ask for nothing, or have become a WebSocket, would keep the server from closing. */
+/** Closes idle connections and WebSockets, which would keep the server from closing. */
 const endingConnections = (server: Server): Effect.Effect<void, never, Scope.Scope> => {
   const connections = new Set<Socket>()
   server.on("connection", (connection) => {
@@ -91,20 +91,20 @@ const endingConnections = (server: Server): Effect.Effect<void, never, Scope.Sco
   )
 }
 
-/** Listens until the scope closes, which ends every connection, and answers requests of this machine by `app`; the address. */
+/** Answers requests of this machine by `app` until the scope closes, which ends every connection. Returns the address. */
 export const serve = Effect.fn("LocalServer.serve")(
   function*<E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>, options: ListenOptions) {
     const { host, onRefused = () => {}, port } = options
     const node = createServer(waitPolicy)
     node.maxConnections = mostConnections
     node.on("drop", () => onRefused(`a connection, as there are ${mostConnections} already`))
-    // It goes on when a connection fails.
+    // The server continues when a connection fails.
     node.on("error", () => {})
     const server = yield* NodeHttpServer.make(() => node, {
       host,
       port,
       disablePreemptiveShutdown: true,
-      // It would wait for the end of WebSockets before anything ends them.
+      // Otherwise closing would wait for WebSockets that nothing ends.
       websocket: { maxPayload: mostBytes, clientTracking: false }
     })
     yield* endingConnections(node)

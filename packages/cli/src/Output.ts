@@ -1,5 +1,5 @@
 /**
- * What the command prints: where, how wide, in which colours.
+ * The output of the command: where it goes, its width, its colours.
  *
  * @internal
  */
@@ -15,13 +15,13 @@ import { Terminal } from "effect/Terminal"
 
 const variable = Effect.map(Effect.orDie(Config.withDefault(Config.String("COLUMNS"), "")), Number)
 
-/** The columns of the terminal, or elsewhere of `COLUMNS`; without either a line has no end. */
+/** The columns of the terminal, or else of `COLUMNS`; infinite without either. */
 export const width: Effect.Effect<number, never, Terminal> = Effect.gen(function*() {
   const { columns } = yield* Terminal
   return [yield* columns, yield* variable].find((count) => count > 0) ?? Infinity
 })
 
-/** The lines of the terminal; elsewhere there is no end of them. */
+/** The lines of the terminal; infinite without one. */
 export const height: Effect.Effect<number, never, Terminal> = Effect.map(
   Effect.flatMap(Terminal, ({ rows }) => rows),
   (rows) => rows > 0 ? rows : Infinity
@@ -39,26 +39,26 @@ const plain = (text: string): string => text
 const colours: Style = { good: ansi(32, 39), bad: ansi(31, 39), strong: ansi(1, 22) }
 export const none: Style = { good: plain, bad: plain, strong: plain }
 
-/** Colours, where Effect has them for help and errors: on a terminal, unless `NO_COLOR` is set. */
+/** Colours, under Effect's conditions for help and errors: on a terminal, unless `NO_COLOR` is set. */
 export const style: Effect.Effect<Style> = Effect.map(TerminalCapabilities, ({ canColor }) => canColor ? colours : none)
 
-/** Of commands that print a report. */
+/** The `--json` flag of commands that print a report. */
 export const jsonFlag = Flag.Boolean("json").pipe(
   Flag.withDefault(false),
   Flag.withDescription("Print JSON, for scripts")
 )
 
-/** Prints a line when the reader of the output has taken what was printed before: who reads slowly is asked for less. */
+/** Prints a line once earlier output was read: backpressure for slow readers. */
 export const print = (text: string): Effect.Effect<void, never, Stdio.Stdio> =>
   Effect.flatMap(Stdio.Stdio, ({ stdout }) => Stream.run(Stream.make(`${text}\n`), stdout())).pipe(
-    // The command ends by `whileWritable` then.
+    // `whileWritable` ends the command then.
     Effect.catch(() => Effect.never)
   )
 
-/** The reader of a pipe may close it, as `head` does, and a disk may be full. */
+/** Output can fail: the reader of a pipe may close it, as `head` does, and a disk may be full. */
 class Unwritable extends Error {
   override readonly name = "Unwritable"
-  /** As the shell has it for a program that a signal has ended: SIGPIPE, which Node turns into an error. */
+  /** The shell's exit code for a program that SIGPIPE ended, which Node turns into an error. */
   override readonly [Runtime.errorExitCode]: number
   override readonly [Runtime.errorReported] = false
 
@@ -68,7 +68,7 @@ class Unwritable extends Error {
   }
 }
 
-/** Node tells by an event alone that what any code has printed cannot be written. */
+/** Node reports by an event alone that output of any code cannot be written. */
 const unwritable: Effect.Effect<never, Unwritable> = Effect.callback((resume) => {
   process.stderr.on("error", () => {})
   process.stdout.on("error", (error) => resume(Effect.fail(new Unwritable(error))))
@@ -78,7 +78,7 @@ const flushed: Effect.Effect<void, Unwritable> = Effect.callback((resume) => {
   process.stdout.write("", (error) => resume(error ? Effect.fail(new Unwritable(error)) : Effect.void))
 })
 
-/** Ends when nobody can read the output any more; else when all of it is written. */
+/** Runs an effect until output fails, or else until all of its output is written. */
 export const whileWritable = <A, E, R>(command: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unwritable, R> =>
   Effect.exit(command).pipe(
     Effect.flatMap((exit) => Effect.andThen(flushed, exit)),
@@ -98,8 +98,8 @@ const redirect = Effect.sync(() => {
 })
 
 /**
- * The output of a command is its answer: what is printed while the effect runs goes to stderr, by Effect's Console and loggers and by
- * any other code in the process, which no service of Effect reaches.
+ * Sends what is printed while the effect runs to stderr, since stdout is for the command's own answer: output of Effect's Console and
+ * loggers, and of any other code in the process, which no service of Effect reaches.
  */
 export const onStderr = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(redirect, () => effect, (restore) => Effect.sync(restore))

@@ -1,17 +1,17 @@
 /**
- * Numbers and names as people read them. JSON has the plain ones.
+ * Formats numbers and names for people. JSON has the plain ones.
  *
  * @internal
  */
 import { shownBytes as bytes } from "effect-gpu-pool/Format"
 
-/** As `512 B` and `1.5 GiB`. */
+/** Formats bytes: `512 B`, `1.5 GiB`. */
 export { bytes }
 
-/** As `1,048,576`. */
+/** Formats a whole number: `1,048,576`. */
 export const count = (value: number): string => value.toLocaleString("en-US", { maximumFractionDigits: 3 })
 
-/** `maxBufferSize` as `max buffer size`; an abbreviation keeps its capitals, and a dimension its place. */
+/** `maxBufferSize` becomes `max buffer size`; abbreviations keep their capitals, and dimensions their position. */
 export const words = (name: string): string =>
   name.replace(/([a-z0-9])([A-Z](?![A-Z]))/g, (_, before: string, after: string) => `${before} ${after.toLowerCase()}`)
     .replace(/([a-z])([A-Z]{2,})/g, "$1 $2")
@@ -19,7 +19,7 @@ export const words = (name: string): string =>
 /** Names of sizes, whose values are bytes. */
 const isOfBytes = (name: string): boolean => /Bytes$|^max(?:Buffer|Binding)Size$|BindingSize$|StorageSize$/.test(name)
 
-/** A number under the unit that its name says. */
+/** Formats a number in the unit that its name implies. */
 export const quantity = (name: string, value: number): string =>
   isOfBytes(name) && value >= 1024
     ? `${bytes(value)} (${count(value)} B)`
@@ -27,10 +27,10 @@ export const quantity = (name: string, value: number): string =>
     ? bytes(value)
     : count(value)
 
-/** From the largest. */
+/** Units of time, from the largest. */
 const timeUnits = [["s", 1e9], ["ms", 1e6], ["µs", 1e3]] as const
 
-/** Nanoseconds as `0.83 µs` and `12 ms`, in two digits at least. */
+/** Formats nanoseconds, with two digits at least: `0.83 µs`, `12 ms`. */
 export const duration = (nanos: number): string => {
   const [unit, size] = timeUnits.find(([, size]) => nanos >= size) ?? ["ns", 1]
   const value = nanos / size

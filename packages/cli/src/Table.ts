@@ -1,5 +1,5 @@
 /**
- * Tables, as wide as there is room.
+ * Tables that fit the available width.
  *
  * @internal
  */
@@ -8,13 +8,13 @@ import wrapAnsi from "wrap-ansi"
 
 export interface Column {
   readonly head: string
-  /** Its texts stand on the right, as numbers do. */
+  /** Whether its texts are aligned to the right, as numbers are. */
   readonly isRight?: boolean
-  /** Its texts may take several lines, where there is no room for them on one. */
+  /** Whether its texts may wrap. */
   readonly wraps?: boolean
 }
 
-/** The fewest characters of a column that wraps. */
+/** The least width of a column that wraps. */
 const least = 8
 
 /** A column has a blank on either side, and a line after it. */
@@ -22,7 +22,7 @@ const around = 3
 
 const widthOf = (table: string): number => table.indexOf("\n")
 
-/** What columns that wrap have of the room for all of them: the narrow ones what they need, and the others the same. */
+/** Divides the width among the columns that wrap: narrow ones get what they need, and the others equal shares of the rest. */
 const shares = (needs: ReadonlyArray<number>, room: number): ReadonlyArray<number> => {
   const found: Array<number> = []
   let left = room
@@ -34,7 +34,7 @@ const shares = (needs: ReadonlyArray<number>, room: number): ReadonlyArray<numbe
   return found
 }
 
-/** Texts that have lines of so many characters at most in columns that wrap: as many as the table has room for. */
+/** Wraps the texts so that the table fits the width. */
 const wrapped = (
   columns: ReadonlyArray<Column>,
   rows: ReadonlyArray<ReadonlyArray<string>>,
@@ -64,7 +64,7 @@ const drawn = (
   return table.toString()
 }
 
-/** A table with a line of heads. Its lines are no longer than there is room, as far as columns can wrap. */
+/** A table with a heading. It is no wider than `width`, as far as columns can wrap. */
 export const table = (
   columns: ReadonlyArray<Column>,
   rows: ReadonlyArray<ReadonlyArray<string>>,

@@ -17,7 +17,7 @@ import type * as Promotion from "./layout/Promotion.ts"
 
 /**
  * An operation of two operands, which broadcast, whose result has their common type (`Promote`). A number takes
- * the type of the array beside it; one that this type cannot hold is InvalidRequest, as are shapes that do not
+ * the type of the array beside it; one that this type cannot represent is InvalidRequest, as are shapes that do not
  * broadcast.
  *
  * **Example** (Choosing an operation)
@@ -290,7 +290,7 @@ const powerOperation: ArrayOperation = {
 
 const powerOfFloats = binaryBody(powerOperation, Signature.common)
 
-/** Two hundred nodes. */
+/** The weight of its two hundred nodes. */
 const powerOfIntegers = binaryBody({ ...powerOperation, weight: 17 }, Signature.common)
 
 const mayBeInteger = (operand: Operand): boolean =>

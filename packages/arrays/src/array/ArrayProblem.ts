@@ -1,6 +1,5 @@
 /**
- * The array that a function takes: how it is told from the other arguments, and the check of what programs without types
- * can pass for it.
+ * The array that a function takes: how it is distinguished from the other arguments, and the check that it is one.
  *
  * @internal
  */
@@ -26,8 +25,8 @@ export const elementHint = (value: unknown, otherwise: string): string => {
 }
 
 /**
- * Whether a call of a dual function has the array as its first argument, or a lease. `arity` is how many arguments it then
- * has, at most. An effect in that place is told so, and not taken for the arguments after it.
+ * Whether a dual function is called data-first, with the array or a lease as its first argument. `arity` is how many
+ * arguments it then has, at most. An effect counts as a wrong first argument, so that the error says so.
  */
 export const isDataFirst =
   (arity: number, type: typeof DeviceArray | typeof PooledBuffer = DeviceArray) => (args: IArguments): boolean =>
@@ -36,8 +35,8 @@ export const isDataFirst =
 export type AnyFunction = (...args: ReadonlyArray<never>) => unknown
 
 /**
- * A function of an array and more, data-first and data-last, which answers what is wrong before its body sees anything
- * that is no array. `F` is the type that users see, and `first` tells whether the array comes first, as `dual` has it.
+ * A function of an array and more, data-first and data-last, which fails before its body runs if the array is none. `F` is
+ * the type that users see, and `first` says whether a call is data-first, as for `dual`.
  */
 export const ofArray = <F extends AnyFunction>(
   name: string,

@@ -14,7 +14,7 @@ import * as Layout from "./layout/Layout.ts"
 import * as Shape from "./layout/Shape.ts"
 
 /**
- * An array of elements on a device. Views share the memory of the array that they were made of; everything else has
+ * An array of elements on a device. Views share the memory of the array that they were made from; every other array has
  * memory of its own, a lease of the pool. An array is a value: no operation changes its elements.
  *
  * **Example** (What an array says of itself)
@@ -64,12 +64,12 @@ export class DeviceArray<out D extends DType = DType> extends Pipeable.Class imp
     return this.#lease
   }
 
-  /** How the elements will be computed, while they are not. @internal */
+  /** How the elements will be computed; `undefined` once they are. @internal */
   get pending(): Pending | undefined {
     return this.#pending
   }
 
-  /** Gives a recorded array its memory. Where two fibers have computed it, the first memory stays. @internal */
+  /** Gives a recorded array its memory. If two fibers have computed it, the first memory stays. @internal */
   settle(lease: PooledBuffer): void {
     if (this.#pending === undefined) return
     this.#pending = undefined
@@ -94,15 +94,15 @@ showing<DeviceArray>(({ dtype, lease, pending, shape }) =>
 )(DeviceArray.prototype)
 
 /**
- * An operation on the elements of arrays: one object for each, made once, since kernels are kept by it. It always has as
- * many operands.
+ * An operation on the elements of arrays: one object for each, made once, since it is the key of cached kernels. It always has the
+ * same number of operands.
  *
  * @internal
  */
 export interface ArrayOperation {
   readonly name: string
   readonly build: (operands: ReadonlyArray<Expr<DType>>, dtype: DType) => Expr<DType>
-  /** As how many it counts where chains are cut: one for every twelve nodes of its expression. 1 without it. */
+  /** Its weight where chains are cut: one for every twelve nodes of its expression. Default: 1. */
   readonly weight?: number | undefined
 }
 
@@ -110,14 +110,14 @@ export interface ArrayOperation {
 export class Pending {
   readonly operation: ArrayOperation
   readonly operands: ReadonlyArray<DeviceArray | number>
-  /** The type that each operand is cast to before the operation; that of a number. */
+  /** The type to which each operand is cast before the operation, and that of a number. */
   readonly operandTypes: ReadonlyArray<DType>
   /**
-   * The scope that the operation was recorded in. The array is good as long as that is open, so its memory belongs
-   * there, whichever scope inside it happens to need the elements first.
+   * The scope in which the operation was recorded. The array is valid as long as that is open, so its memory belongs
+   * to it, whichever inner scope needs the elements first.
    */
   readonly scope: Scope.Scope | undefined
-  /** How many recorded operations stand above each other. */
+  /** The depth of the tree of recorded operations. */
   readonly depth: number
 
   constructor(

@@ -39,8 +39,8 @@ export interface Bitwise {
 }
 
 /**
- * A shift of the bits of integers. The number of places is taken modulo 32, as the lowest five bits of it; the result
- * has the type of what is shifted.
+ * A shift of the bits of integers. The distance is taken modulo 32, as its lowest five bits; the result
+ * has the type of the shifted operand.
  *
  * **Example** (Choosing a direction)
  *

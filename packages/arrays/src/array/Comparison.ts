@@ -10,8 +10,8 @@ import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 
 /**
- * A truth about two operands, which broadcast: 1 where it holds, else 0. Integers are compared as they are, i32 with
- * u32 too; an integer beside a float is taken as that float type first (f32 beside f16). A number takes the type of the
+ * A comparison of two operands, which broadcast: 1 where it holds, else 0. Integers are compared by value, also i32 with
+ * u32; an integer beside a float is cast to that float type first (to f32 beside f16). A number takes the type of the
  * array beside it.
  *
  * **Example** (Choosing a comparison)

@@ -23,8 +23,8 @@ const castOperation: ArrayOperation = {
 
 /**
  * The numbers in another type, in memory of their own even where it is the same type. Floats go to integers without
- * their fraction, to the nearest number that the type holds, NaN to 0; integers go to floats rounded to the nearest,
- * ties to even; i32 and u32 keep their bits. Unsupported where the device lacks the type, told before anything is
+ * their fraction, to the nearest number that the type can represent, NaN to 0; integers go to floats rounded to the nearest,
+ * ties to even; i32 and u32 keep their bits. Unsupported where the device lacks the type, before anything is
  * allocated.
  *
  * **Example** (Whole numbers of floats)
@@ -46,8 +46,8 @@ const castOperation: ArrayOperation = {
 export const astype: {
   /**
    * The numbers in another type, in memory of their own even where it is the same type. Floats go to integers without
-   * their fraction, to the nearest number that the type holds, NaN to 0; integers go to floats rounded to the nearest,
-   * ties to even; i32 and u32 keep their bits. Unsupported where the device lacks the type, told before anything is
+   * their fraction, to the nearest number that the type can represent, NaN to 0; integers go to floats rounded to the nearest,
+   * ties to even; i32 and u32 keep their bits. Unsupported where the device lacks the type, before anything is
    * allocated.
    */
   <D extends DType>(dtype: D): (self: DeviceArray) => Computed<D>

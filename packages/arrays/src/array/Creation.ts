@@ -35,11 +35,11 @@ import * as Shape from "./layout/Shape.ts"
  * @since 0.1.0
  */
 export interface CreationOptions<D extends DType.DType> {
-  /** The element type, f32 without it. */
+  /** The element type. Default: f32. */
   readonly dtype?: D | undefined
 }
 
-/** Of options that cannot be read `f32`: what is wrong with them is told by `problemOf`. */
+/** The element type; `f32` for unreadable options, whose error `problemOf` returns. */
 const dtypeOf = <D extends DType.DType>(options: CreationOptions<D> | undefined): D => {
   const dtype = attempt(() => options?.dtype)
   return dtype === undefined || isGpuError(dtype) ? "f32" as D : dtype
@@ -89,10 +89,10 @@ export const empty = <D extends DType.DType = "f32">(
     FreshArray.make(operation, dtypeOf(options), Shape.copy(shape), () => Effect.void)
 }
 
-/** The operation that a constant is recorded as. */
+/** The operation as which a constant is recorded. */
 const constant: ArrayOperation = { name: "full", build: ([value]) => value! }
 
-/** An array of one value: recorded inside `DeviceArray.lazy`, as it does not depend on the position. */
+/** An array of one value. It is recorded inside `DeviceArray.lazy`, since it does not depend on the position. */
 const filled = <D extends DType.DType>(
   operation: string,
   shape: ReadonlyArray<number>,
@@ -200,7 +200,7 @@ const like = <D extends DType.DType>(
 /**
  * Functions that make an array with the shape of another, and its type unless one is named.
  *
- * **Example** (A function of what is to be filled in)
+ * **Example** (A function of the initial values)
  *
  * ```ts
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
@@ -213,7 +213,7 @@ const like = <D extends DType.DType>(
  */
 export interface Like {
   (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
-  // An array has a shape, and so is not mistaken for options, although it has a type.
+  // An array also has a type, but its shape distinguishes it from options.
   <T extends DType.DType>(options: { readonly dtype: T; readonly shape?: never }): (self: DeviceArray) => Computed<T>
   <D extends DType.DType, T extends DType.DType = D>(self: DeviceArray<D>, options?: CreationOptions<T>): Computed<T>
 }
@@ -332,8 +332,8 @@ export interface Arange {
  * may let the last one reach `stop`: {@link linspace} counts exactly.
  *
  * The type is f32 unless named, also for whole numbers. An element is `start + index * step` in its type, each of the two
- * operations rounded (f16: in f32): f32 counts exactly up to 2^24. Integer types want whole numbers, and all elements
- * inside the type; float types, elements that are no infinities in them.
+ * operations rounded (f16: in f32): f32 counts exactly up to 2^24. Integer types require whole numbers, and all elements
+ * within the type; float types require elements that are finite in them.
  *
  * **Example** (Every third number below ten)
  *
@@ -403,11 +403,11 @@ const isFinite = (value: unknown): value is number => Number.isFinite(value)
 const finiteProblem = (operation: string, found: string): GpuError =>
   invalidRequest(operation, `${found} are not all finite numbers`, "Pass finite numbers.")
 
-/** Whether a float type holds a number without making an infinity of it. */
+/** Whether a number is finite in a float type. */
 const isFiniteIn = (dtype: DType.DType, value: number): boolean =>
   dtype === "f16" ? Math.abs(value) < 65520 : isFinite(dtype === "f32" ? Math.fround(value) : value)
 
-/** The step as the kernel takes it: integers are computed modulo 2^32. */
+/** The step as the kernel's argument: integers are computed modulo 2^32. */
 const stepIn = (dtype: DType.DType, step: number): number =>
   dtype === "u32" ? step >>> 0 : dtype === "i32" ? step | 0 : step
 
@@ -429,7 +429,7 @@ const elementsProblem = (
       `Use a type that holds them, as { dtype: "f32" }.`
     )
   }
-  // The kernel goes from the start by a multiple of the step, which can be larger than any element.
+  // The kernel adds a multiple of the step to the start, which can be larger than any element.
   const isCounted = isFiniteIn(dtype, start) && isFiniteIn(dtype, last) &&
     isFiniteIn(SequenceKernels.computedIn(dtype), distance)
   return isCounted || count === 1 ? undefined : invalidRequest(
@@ -454,9 +454,9 @@ const elementsProblem = (
  * @since 0.1.0
  */
 export interface LinspaceOptions<D extends DType.DType> extends CreationOptions<D> {
-  /** How many numbers, 50 without it. */
+  /** How many numbers. Default: 50. */
   readonly count?: number | undefined
-  /** Whether `stop` is the last of them, `true` without it; else it would be the next. */
+  /** Whether `stop` is the last number; otherwise it would be the next one. Default: true. */
   readonly endpoint?: boolean | undefined
 }
 
@@ -523,7 +523,7 @@ const floatProblem = (operation: string, dtype: DType.DType): GpuError | undefin
   )
 
 /**
- * Both ends could be so far apart that their distance is no finite number of the type. Then there are two elements, and
+ * The distance. The ends may be so far apart that it is not finite in the type. Then there are two elements, and
  * the distance is multiplied by 0.
  */
 const distance = (dtype: DType.DType, start: number, stop: number, steps: number): number => {
@@ -533,7 +533,7 @@ const distance = (dtype: DType.DType, start: number, stop: number, steps: number
 }
 
 /**
- * The form of a matrix with ones on a diagonal.
+ * The options of {@link eye}.
  *
  * **Example** (The ones below the diagonal)
  *
@@ -547,9 +547,9 @@ const distance = (dtype: DType.DType, start: number, stop: number, steps: number
  * @since 0.1.0
  */
 export interface EyeOptions<D extends DType.DType> extends CreationOptions<D> {
-  /** As many as there are rows without it. */
+  /** The number of columns. Default: that of the rows. */
   readonly columns?: number | undefined
-  /** Which diagonal: 0 without it, 1 for the one above, -1 for the one below, and so on. */
+  /** Which diagonal: 1 for the one above the main diagonal, -1 for the one below, and so on. Default: 0. */
   readonly diagonal?: number | undefined
 }
 

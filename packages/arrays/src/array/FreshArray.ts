@@ -18,7 +18,7 @@ import { dense, type DeviceArray } from "./ArrayValue.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 import * as Shape from "./layout/Shape.ts"
 
-/** Why a value names no element type, or `undefined`. */
+/** Why a value is no element type, or `undefined`. */
 export const dtypeProblem = (operation: string, dtype: DType.DType): GpuError | undefined =>
   DType.isDType(dtype) ? undefined : invalidRequest(
     operation,
@@ -33,9 +33,9 @@ export type Fill = (
 ) => Effect.Effect<void, GpuError>
 
 /**
- * An array of its own memory, filled by one command; an empty array needs none. Unsupported before anything is
- * allocated where the device lacks the type. When the command fails or is interrupted, the memory goes back at once,
- * because the scope may live for long.
+ * An array with memory of its own, filled by one command; an empty array needs none. Unsupported before anything is
+ * allocated where the device lacks the type. If the command fails or is interrupted, the memory is released at once,
+ * since the scope may live for long.
  */
 export const make = <D extends DType.DType>(operation: string, dtype: D, shape: Shape.Shape, fill: Fill): Computed<D> =>
   Effect.withFiber((fiber) => {

@@ -14,7 +14,7 @@ import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 
 /**
- * A truth about each element: 1 where it holds, else 0.
+ * A test of each element: 1 where it holds, else 0.
  *
  * **Example** (Choosing a test)
  *
@@ -110,7 +110,7 @@ export const logicalXor: {
 )
 
 /**
- * Whether the number is 0. It turns a mask around, which `bitwiseNot` does not.
+ * Whether the number is 0. It inverts a mask of 0 and 1, which `bitwiseNot` does not.
  *
  * **Example** (The other elements)
  *

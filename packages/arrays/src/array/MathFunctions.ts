@@ -17,7 +17,7 @@ import type * as Promotion from "./layout/Promotion.ts"
 
 /**
  * A function of a real number. Floats keep their type; integers are taken as f32. It is as accurate as the device's own
- * function; where the function has no value, the result is NaN.
+ * function; where the function is undefined, the result is NaN.
  *
  * **Example** (Choosing a function)
  *

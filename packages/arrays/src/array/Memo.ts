@@ -5,7 +5,7 @@
  */
 
 /**
- * Remembers values by key; beyond the capacity it drops the oldest. A dropped kernel is made again, and the device's
+ * Caches values by key; beyond the capacity it drops the oldest. A dropped kernel is made again, and the device's
  * cache has its source.
  */
 export class Memo<A> {

@@ -1,5 +1,5 @@
 /**
- * Products of arrays in the sense of linear algebra.
+ * Matrix products and dot products of arrays.
  *
  * @since 0.1.0
  */
@@ -51,9 +51,9 @@ export interface Product {
  * Transposed, sliced or broadcast operands are read in place, without a copy. Recorded operands, inside
  * `DeviceArray.lazy`, are computed first. Where the inner axis is empty the result is zeros.
  *
- * The host computes a block of the result, of four by four elements or more, in one go, which blocks the event loop: a
- * few milliseconds up to an inner axis of 131,072, and longer in proportion beyond. For longer axes add up products of
- * slices, or use {@link dot}, which does so.
+ * The host computes a block of the result, of four by four elements or more, synchronously, which blocks the event loop
+ * for a few milliseconds up to an inner axis of 131,072, and longer in proportion beyond. For longer axes add products
+ * of slices, or use {@link dot}, which does so.
  *
  * Each sum is over the inner axis in order, so the same shapes give the same numbers on the same device, whatever the
  * strides; that of two vectors is {@link dot}'s. Integers wrap; sums of f16 are kept in f32 and rounded at the end. The
@@ -92,7 +92,7 @@ export const matmul: {
   2
 )
 
-/** One byte fits buffers of every size: the number of 2-byte elements may be odd. */
+/** A pattern of one byte fits buffers of every size, also those of an odd number of 2-byte elements. */
 const zero = Uint8Array.of(0)
 
 const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Computed => {
@@ -112,7 +112,7 @@ const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Comp
 
 const multiplication = plain("multiply")
 
-/** Of two vectors. Only the kernel that adds the products needs them; products of f16 are f32. */
+/** The dot product of two vectors. Only the kernel that adds the products has them; products of f16 are f32. */
 const innerProduct = (self: DeviceArray, that: DeviceArray, dtype: DType): Computed => {
   const type = dtype === "f16" ? "f32" : dtype
   const total = Effect.suspend(() => {
@@ -123,7 +123,7 @@ const innerProduct = (self: DeviceArray, that: DeviceArray, dtype: DType): Compu
   return type === dtype ? total : scoped(Effect.flatMap(total, (wide) => astype(wide, dtype)))
 }
 
-/** The products have memory only where one kernel cannot compute and add them; the caller never sees it. */
+/** Releases the products. They only have memory if one kernel cannot compute and add them. */
 const giveBack = ({ lease }: DeviceArray): Effect.Effect<void> | undefined =>
   lease === undefined ? undefined : Effect.ignore(release(lease))
 

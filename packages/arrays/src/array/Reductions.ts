@@ -41,7 +41,7 @@ import * as Rules from "./reduction/Rules.ts"
 export interface ReductionOptions {
   /** The axis to reduce along, negative ones counted from the last; all elements without it. */
   readonly axis?: number | undefined
-  /** Leaves axes of length 1 where axes were reduced, so that the result broadcasts against the array. */
+  /** Keeps reduced axes with length 1, so that the result broadcasts against the array. */
   readonly keepDims?: boolean | undefined
 }
 
@@ -84,7 +84,7 @@ export interface FloatReduction {
 }
 
 /**
- * A reduction to positions or truths.
+ * A reduction to positions or truth values.
  *
  * **Example** (Choosing a test)
  *
@@ -102,7 +102,7 @@ export interface IndexReduction {
   (self: DeviceArray, options?: ReductionOptions): Computed<"u32">
 }
 
-/** A checked request: which axis, and the shape of the result. */
+/** Checked options: the axis, and the shape of the result. */
 interface Request {
   readonly axis: number | undefined
   readonly shape: Shape.Shape
@@ -150,7 +150,7 @@ const choicesProblem = (operation: string, options: ReductionOptions | undefined
   )
 }
 
-/** Whether rows have elements; a result without rows needs none. */
+/** Whether there are rows without elements. */
 const isEmpty = ({ shape, size }: DeviceArray, { axis, shape: result }: Request): boolean =>
   axis === undefined ? size === 0 : shape[axis] === 0 && Shape.size(result) > 0
 
@@ -187,7 +187,7 @@ const reduction = <F extends AnyFunction>(
     })
   })
 
-/** Only a recorded result still needs the reduced values. */
+/** Releases the reduced values, unless a recorded result still needs them. */
 const inPlaceOf = (values: DeviceArray, finished: Reduced): Reduced =>
   Effect.onExitPrimitive(
     finished,
@@ -218,7 +218,7 @@ const meanOf: Finish = (totals, self, axis) =>
   )
 
 /**
- * The sum of the elements, 0 of none. Integers wrap; halves are summed in f32 and rounded once.
+ * The sum of the elements, 0 of none. Integers wrap; f16 is summed in f32 and rounded once.
  *
  * **Example** (Rows and the whole)
  *
@@ -238,7 +238,7 @@ const meanOf: Finish = (totals, self, axis) =>
  * @since 0.1.0
  */
 export const sum: {
-  /** The sum of the elements, 0 of none. Integers wrap; halves are summed in f32 and rounded once. */
+  /** The sum of the elements, 0 of none. Integers wrap; f16 is summed in f32 and rounded once. */
   (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
 } & SameTypeReduction = reduction("sum", Rules.sum, false, narrow)
 
@@ -305,9 +305,9 @@ export const max: {
 } & SameTypeReduction = reduction("max", Rules.max, true)
 
 /**
- * The mean of the elements, NaN of none. Integers and halves are summed in f32; the mean of integers is f32.
+ * The mean of the elements, NaN of none. Integers and f16 are summed in f32; the mean of integers is f32.
  *
- * **Example** (Taking the mean off)
+ * **Example** (Subtracting the mean)
  *
  * ```ts
  * import { Effect } from "effect"
@@ -322,7 +322,7 @@ export const max: {
  * @since 0.1.0
  */
 export const mean: {
-  /** The mean of the elements, NaN of none. Integers and halves are summed in f32; the mean of integers is f32. */
+  /** The mean of the elements, NaN of none. Integers and f16 are summed in f32; the mean of integers is f32. */
   (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
 } & FloatReduction = reduction("mean", Rules.total, false, meanOf)
 

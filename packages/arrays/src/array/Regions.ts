@@ -1,5 +1,5 @@
 /**
- * Array scopes: effects whose intermediate arrays go back at once, or whose operations become one kernel.
+ * Array scopes: effects whose intermediate arrays are released at once, or whose operations become one kernel.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ import { arrayProblem } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import { evaluateAll, Recording } from "./fusion/Evaluation.ts"
 
-/** The type of an effect in a scope of its own, with a result that lives longer. */
+/** An effect that runs in a scope of its own, whose result lives longer. */
 type Scoped<A, E, R> = Effect.Effect<
   A,
   E | GpuError,
@@ -28,7 +28,7 @@ type Scoped<A, E, R> = Effect.Effect<
 /**
  * The options of an array scope: the memory that it needs.
  *
- * **Example** (Regions that run side by side in a small pool)
+ * **Example** (Array scopes that run concurrently in a small pool)
  *
  * ```ts
  * import { Effect } from "effect"
@@ -54,7 +54,7 @@ type Scoped<A, E, R> = Effect.Effect<
  */
 export interface RegionOptions {
   /**
-   * The most bytes that its arrays have at one time, results included. It begins when these bytes are reserved, and
+   * The most bytes that its arrays have at one time, results included. The effect begins when these bytes are reserved, and
    * then waits for no other program (`BufferPool.reserve`). Without it, array scopes in a pool whose requests wait run
    * one after the other (`BufferPool.exclusively`).
    */
@@ -63,13 +63,13 @@ export interface RegionOptions {
 
 const known = KnownOptions.of<RegionOptions>({ reserve: true })
 
-/** One function for both orders of the arguments. */
+/** The data-first and data-last forms of an array scope. */
 interface Region {
   (options?: RegionOptions): <A, E, R>(effect: Effect.Effect<A, E, R>) => Scoped<A, E, R>
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R>
 }
 
-/** Runs an array scope when its memory is reserved, or in its turn. */
+/** Runs an array scope when its memory is reserved, or in an exclusive section. */
 const admitted = <A, E, R>(
   region: Effect.Effect<A, E, R>,
   options: RegionOptions | undefined
@@ -88,12 +88,12 @@ const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gpu
   )
 
 /**
- * Runs an expression in a scope of its own and lets only its result live on, in the caller's scope: the memory of
+ * Runs an expression in a scope of its own and keeps only its result, in the caller's scope: the memory of
  * all intermediate arrays returns to the pool as soon as the result is there. The result may be an array, or tuples,
  * arrays and records of them.
  *
- * In a pool whose requests wait, programs that keep all their arrays in array scopes cannot wait for each other for
- * ever: an array scope begins when the bytes that it reserves are reserved, or else in its turn. See
+ * In a pool whose requests wait, programs that keep all their arrays in array scopes cannot wait for each other
+ * forever: an array scope runs when its `reserve` is reserved, or else in an exclusive section. See
  * {@link RegionOptions}. A program that keeps arrays between two array scopes has memory while it waits: put one array
  * scope around both.
  *
@@ -120,7 +120,7 @@ const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gpu
  */
 export const scoped: {
   /**
-   * Runs an expression in a scope of its own and lets only its result live on, in the caller's scope: the memory of
+   * Runs an expression in a scope of its own and keeps only its result, in the caller's scope: the memory of
    * all intermediate arrays returns to the pool as soon as the result is there. The result may be an array, or tuples,
    * arrays and records of them.
    */
@@ -141,13 +141,13 @@ export const scoped: {
  *
  * **Details**
  *
- * A mistake in shapes or types fails the operation that has it, as in the eager form. An error of the device comes when
- * the chain is computed. That is when the effect ends, or earlier where something needs the elements: `toHost`,
+ * A mistake in shapes or types fails the operation that has it, as in the eager form. An error of the device occurs when
+ * the chain is computed. That is when the effect ends, or earlier if something needs the elements: `toHost`,
  * `matmul` and views compute their operands; reductions compute them in their own kernel. A recorded array that two of
  * these need is computed twice; {@link evaluate} gives it memory once. A chain that is too long or reads too many
  * arrays for one kernel of the device becomes several.
  *
- * Intermediate memory lives until the effect ends. A {@link scoped} inside gives it back earlier, and computes its
+ * Intermediate memory lives until the effect ends. A {@link scoped} inside releases it earlier, and computes its
  * result. A `lazy` inside another only records more: its results become part of the outer kernels, and its `reserve`
  * has no effect. Results that are computed together are allocated together (`BufferPool.allocateAll`). The paragraph on
  * memory at {@link scoped} holds here too.

@@ -52,7 +52,7 @@ const clipOperation: ArrayOperation = {
 
 /**
  * The numbers moved into the range from `low` to `high`, which are numbers or arrays; all of them broadcast, and
- * meet in their common type. Where the limits cross, `high` wins; NaN in any of the three gives NaN.
+ * are promoted to their common type. Where the limits cross, `high` wins; NaN in any of the three gives NaN.
  *
  * **Example** (Into the range of bytes)
  *
@@ -73,7 +73,7 @@ const clipOperation: ArrayOperation = {
 export const clip: {
   /**
    * The numbers moved into the range from `low` to `high`, which are numbers or arrays; all of them broadcast, and
-   * meet in their common type. Where the limits cross, `high` wins; NaN in any of the three gives NaN.
+   * are promoted to their common type. Where the limits cross, `high` wins; NaN in any of the three gives NaN.
    */
   <L extends DeviceArray | number, H extends DeviceArray | number>(low: L, high: H): <A extends DType>(
     self: DeviceArray<A>
@@ -102,7 +102,7 @@ const whereOperation: ArrayOperation = {
 
 /**
  * Elements of `x` where the condition is true, that is: not 0, and elements of `y` elsewhere. All three broadcast;
- * `x` and `y` are arrays or numbers and meet in their common type, f32 if both are numbers.
+ * `x` and `y` are arrays or numbers and are promoted to their common type, f32 if both are numbers.
  *
  * **Example** (Only what is positive)
  *
@@ -124,7 +124,7 @@ const whereOperation: ArrayOperation = {
 export const where: {
   /**
    * Elements of `x` where the condition is true, that is: not 0, and elements of `y` elsewhere. All three broadcast;
-   * `x` and `y` are arrays or numbers and meet in their common type, f32 if both are numbers.
+   * `x` and `y` are arrays or numbers and are promoted to their common type, f32 if both are numbers.
    */
   <X extends DeviceArray | number, Y extends DeviceArray | number>(
     x: X,

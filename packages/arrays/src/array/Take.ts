@@ -1,5 +1,5 @@
 /**
- * Elements at positions that an array has.
+ * Gathers elements at positions that are the elements of another array.
  *
  * @since 0.1.0
  */
@@ -128,7 +128,7 @@ const modeProblem = (mode: TakeOptions["mode"]): GpuError | undefined =>
     ? undefined
     : invalidRequest(operation, `there is no mode ${formatted(mode)}`, `Use "clip" or "wrap".`)
 
-/** How many positions there are, and where, as errors name it. */
+/** The number of positions, and the axis as errors name it. */
 const extent = (self: DeviceArray, axis: number | undefined): { readonly length: number; readonly where: string } =>
   axis === undefined
     ? { length: self.size, where: `the ${self.size} elements of the shape ${Shape.format(self.shape)}` }
@@ -153,7 +153,7 @@ const extentProblem = (self: DeviceArray, axis: number | undefined, indices: Sha
 const shapeOf = (self: DeviceArray, axis: number | undefined, indices: Shape.Shape): Shape.Shape =>
   axis === undefined ? indices : TakeKernel.resultShape(self.shape, axis, indices)
 
-/** By indices of the program: their memory on the device goes back when the kernel is recorded. */
+/** Takes by indices of the program: their memory on the device is released when the kernel is recorded. */
 const takeListed = <D extends DType>(
   self: DeviceArray<D>,
   indices: Exclude<Indices, DeviceArray>,

@@ -1,5 +1,5 @@
 /**
- * Arrays from and to the memory of the program.
+ * Copies arrays from and to the memory of the program.
  *
  * @since 0.1.0
  */
@@ -29,7 +29,7 @@ import * as TypedArrays from "./transfer/TypedArrays.ts"
 export type { NestedNumbers } from "./transfer/NestedNumbers.ts"
 
 /**
- * The shape of an array made of elements in one row.
+ * The options of an array made from a flat list of elements.
  *
  * **Example** (A picture of three channels)
  *
@@ -43,7 +43,7 @@ export type { NestedNumbers } from "./transfer/NestedNumbers.ts"
  * @since 0.1.0
  */
 export interface ShapeOptions {
-  /** As many elements as there are; one length may be -1, for what is left. As the data has it without. */
+  /** The shape; one length may be -1, and is then computed. Default: the shape of the data. */
   readonly shape?: ReadonlyArray<number> | undefined
 }
 
@@ -62,7 +62,7 @@ export interface ShapeOptions {
  * @since 0.1.0
  */
 export interface NumbersOptions<D extends DType.DType> extends ShapeOptions {
-  /** The element type, f32 without it. */
+  /** The element type. Default: f32. */
   readonly dtype?: D | undefined
 }
 
@@ -99,10 +99,10 @@ const knownOfNumbers = KnownOptions.of<FromHostOptions>({ shape: true, dtype: tr
  * nested one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no
  * axes. The data is copied before the effect completes.
  *
- * Plain arrays are read number by number in one go, which blocks the event loop: tens of milliseconds for a million
- * numbers. A typed array is checked and copied as a whole; use one for anything large.
+ * Plain arrays are read synchronously, number by number, which blocks the event loop for tens of milliseconds for a
+ * million numbers. A typed array is checked and copied as a whole; use one for anything large.
  *
- * Ragged arrays, numbers that an integer type does not hold, a shape of another number of elements, typed arrays of
+ * Ragged arrays, numbers that an integer type cannot represent, a shape of another number of elements, typed arrays of
  * other classes and data over shared or detached memory are InvalidRequest; a type that the device lacks is
  * Unsupported. Both fail before anything is allocated.
  *
@@ -150,7 +150,7 @@ export const fromHost: {
     ) as Computed<never>
   })
 
-/** The type of the elements: that of a typed array, else the one asked for. */
+/** The type of the elements: that of a typed array, else the requested one. */
 const dtypeFor = (
   operation: string,
   data: ArrayBufferView | NestedNumbers,
@@ -197,17 +197,17 @@ const shapeFor = (operation: string, shape: Shape.Shape, asked: Shape.Shape | un
  * @since 0.1.0
  */
 export interface FromLeaseOptions<D extends DType.DType> extends ShapeOptions {
-  /** The element type, f32 without it. */
+  /** The element type. Default: f32. */
   readonly dtype?: D | undefined
-  /** The first element (not byte), 0 without it. */
+  /** The first element (not byte). Default: 0. */
   readonly offset?: number | undefined
 }
 
 const knownOfLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: true, dtype: true, offset: true })
 
 /**
- * An array over a lease that the program has already, without a copy: the elements follow each other from `offset`
- * on, to the end of the lease where there is no `shape`. The array does not own the lease, and cannot be used after
+ * An array over an existing lease, without a copy: the elements are contiguous from `offset`
+ * on, to the end of the lease without a `shape`. The array does not own the lease, and cannot be used after
  * the lease has ended. An array's `lease` is the opposite direction.
  *
  * **Example** (Array operations on a buffer that a kernel of one's own has filled)
@@ -231,8 +231,8 @@ const knownOfLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: tru
  */
 export const fromLease: {
   /**
-   * An array over a lease that the program has already, without a copy: the elements follow each other from `offset`
-   * on, to the end of the lease where there is no `shape`. The array does not own the lease, and cannot be used after
+   * An array over an existing lease, without a copy: the elements are contiguous from `offset`
+   * on, to the end of the lease without a `shape`. The array does not own the lease, and cannot be used after
    * the lease has ended. An array's `lease` is the opposite direction.
    */
   <D extends DType.DType = "f32">(
@@ -294,9 +294,9 @@ const leasedShape = (
 }
 
 /**
- * The elements of an array in the program's memory, as a typed array of its type, row by row whatever the strides. A
- * view whose elements do not follow each other is copied on the device first, and that memory goes back at once. A
- * recorded array is computed for this, stays recorded, and that memory goes back too.
+ * Reads the elements of an array as a typed array of its type, row by row whatever the strides. A
+ * view that is not contiguous is copied on the device first, into memory that is released at once. A
+ * recorded array is computed for this and stays recorded; that memory is released too.
  *
  * **Example** (Reading a transposed view)
  *
@@ -320,7 +320,7 @@ export const toHost = <D extends DType.DType>(
   arrayProblem("DeviceArray.toHost", self) ??
     Effect.suspend(() => isReadable(self) ? read(self) : Effect.scoped(Effect.flatMap(evaluateCopy(self), read)))
 
-/** Whether the queue can read the elements as they lie: one after the other, from a multiple of 4 bytes on. */
+/** Whether the queue can read the elements in place: contiguous, from a multiple of 4 bytes on. */
 const isReadable = (array: DeviceArray): boolean =>
   array.pending === undefined && array.isContiguous && array.offset * DType.byteSize(array.dtype) % 4 === 0
 
@@ -331,7 +331,7 @@ const read = <D extends DType.DType>(
     const itemSize = DType.byteSize(dtype)
     const first = offset * itemSize
     const bytes = size * itemSize
-    // The queue reads whole words: an odd number of halves comes with the half behind them, unless the lease ends there.
+    // The queue reads whole words: for an odd number of f16 it reads one more, unless the lease ends there.
     const length = Math.min(Math.ceil(bytes / 4) * 4, lease!.size - first)
     return Effect.map(
       queue.read(lease!, Uint8Array<ArrayBuffer>, { offset: first, length }),
@@ -387,10 +387,10 @@ export const toNested = (self: DeviceArray): Effect.Effect<NestedNumbers, GpuErr
   arrayProblem("DeviceArray.toNested", self) ?? emptyRowsProblem(self) ??
     Effect.map(toHost(self), (elements) => nest(elements, self.shape))
 
-/** More empty rows than this would exhaust the heap. */
+/** The most empty rows: more would exhaust the heap. */
 const mostEmptyRows = 2 ** 24
 
-/** An array without elements takes no memory here, however many rows of none it has. */
+/** Fails if an array without elements has too many empty rows for the heap. */
 const emptyRowsProblem = ({ shape, size }: DeviceArray): GpuError | undefined => {
   if (size > 0) return undefined
   const rows = Shape.size(shape.slice(0, shape.indexOf(0)))

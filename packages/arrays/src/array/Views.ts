@@ -25,8 +25,8 @@ const view = <D extends DType>(array: DeviceArray<D>, layout: Layout.Layout): Co
 }
 
 /**
- * The elements in another shape of as many, in row-major order. One of the lengths may be -1, for what is left. It
- * is a view where strides can express it, which they always can for an array in one piece; else the elements are
+ * The elements in another shape, in row-major order. One of the lengths may be -1, and is then computed. The result
+ * is a view if strides can express it, as they always can for a contiguous array; otherwise the elements are
  * copied, as NumPy does.
  *
  * **Example** (Six elements as three rows)
@@ -47,8 +47,8 @@ const view = <D extends DType>(array: DeviceArray<D>, layout: Layout.Layout): Co
  */
 export const reshape: {
   /**
-   * The elements in another shape of as many, in row-major order. One of the lengths may be -1, for what is left. It
-   * is a view where strides can express it, which they always can for an array in one piece; else the elements are
+   * The elements in another shape, in row-major order. One of the lengths may be -1, and is then computed. The result
+   * is a view if strides can express it, as they always can for a contiguous array; otherwise the elements are
    * copied, as NumPy does.
    */
   (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
@@ -185,16 +185,16 @@ const sliced = (
     if (isGpuError(range)) return range
     const { length, start, step } = Slice.progression(range, layout.shape[axis]!)
     shape.push(length)
-    // The stride of a single element does not matter, and a vast step must not make it inexact.
+    // The stride of a single element does not matter: 0 avoids an inexact one from a vast step.
     strides.push(length > 1 ? stride * step + 0 : stride)
     offset += length > 0 ? start * stride : 0
   }
-  // An array without elements has no first one: an offset at or beyond the end of the memory would mean nothing.
+  // Without elements the offset could be beyond the end of the memory.
   return { shape, strides, offset: Shape.size(shape) === 0 ? layout.offset : offset }
 }
 
 /**
- * The same elements with axes of length 1 more, at the places that the axes of the result have.
+ * The same elements with additional axes of length 1, at these positions among the axes of the result.
  *
  * **Example** (A column of a row)
  *
@@ -213,7 +213,7 @@ const sliced = (
  * @since 0.1.0
  */
 export const expandDims: {
-  /** The same elements with axes of length 1 more, at the places that the axes of the result have. */
+  /** The same elements with additional axes of length 1, at these positions among the axes of the result. */
   (axes: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, axes: number | ReadonlyArray<number>): Computed<D>
 } = ofArray("expandDims", (operation, self, axes: number | ReadonlyArray<number>) => {
@@ -349,7 +349,7 @@ export const flip: {
   return layout instanceof GpuError ? layout : view(self, layout)
 })
 
-/** What cannot be read counts as one axis, which is then none. */
+/** The number of axes; a value that cannot be read counts as one, which is refused later. */
 const countOf = (axes: number | ReadonlyArray<number>): number => {
   const count = attempt(() => isArray(axes) ? axes.length : 1)
   return isGpuError(count) ? 1 : count

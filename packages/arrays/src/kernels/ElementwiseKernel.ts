@@ -40,7 +40,7 @@ export type Inputs<Args extends ReadonlyArray<NumericArgument>> = {
 }
 
 /**
- * An expression for each vector that may be written; one that may be read too can be left as it is.
+ * An expression for each vector that may be written; a vector that may also be read can be left out, and is then unchanged.
  *
  * **Example** (What a function of inputs answers)
  *
@@ -68,7 +68,7 @@ export type Outputs<Args extends ReadonlyArray<NumericArgument>> =
   }
 
 /**
- * What an elementwise kernel is made of.
+ * The definition of an elementwise kernel.
  *
  * **Example** (Options that a program keeps)
  *
@@ -93,7 +93,7 @@ export interface ElementwiseOptions<Args extends ReadonlyArray<NumericArgument>>
   readonly args: Args
   /** The expressions, all of them computed before the first is stored: so an argument may be input and output. */
   readonly outputs: (inputs: Inputs<Args>) => Outputs<Args>
-  /** Items of one workgroup, 64 without it. */
+  /** Items of one workgroup. Default: 64. */
   readonly workgroupSize?: number | undefined
 }
 
@@ -101,7 +101,7 @@ export interface ElementwiseOptions<Args extends ReadonlyArray<NumericArgument>>
  * Defines a kernel whose item `i` computes element `i` of every output, counted from the offset of a vector declared
  * `withOffset`. It is dispatched as any kernel; a dispatch of more items than a vector has elements is InvalidRequest.
  *
- * The function `outputs` is called once, at once. A mistake in the definition does not throw: the first use of the kernel
+ * The function `outputs` is called once, immediately. A mistake in the definition does not throw: the first use of the kernel
  * is InvalidRequest for a wrong expression, for one made of more than 4,096 others, for an output without one, and for an
  * argument with the name of a function that generated code calls, as `max`. Unsupported where the device lacks a type
  * that an expression uses.
@@ -159,7 +159,7 @@ const known = KnownOptions.of<ElementwiseOptions<ReadonlyArray<NumericArgument>>
   workgroupSize: true
 })
 
-/** What the program's function answers, which may be anything. */
+/** The result of the program's function, which may be anything. */
 const outputsOf = <Args extends ReadonlyArray<NumericArgument>>(
   operation: string,
   options: ElementwiseOptions<Args>

@@ -2,10 +2,10 @@
  * Expressions over the elements of vectors, for kernels that the library writes in every language.
  *
  * An expression is typed: operands of different element types do not mix without {@link cast}, and a number beside an
- * expression takes its type. A mistake that the types cannot catch (a number that the type cannot represent, or any
- * value in a program without types) does not throw: the first use of a kernel made of it fails with InvalidRequest.
+ * expression takes its type. A mistake that the types cannot catch, such as a number that the type cannot represent, does
+ * not throw: the first use of a kernel made of it fails with InvalidRequest.
  *
- * Results are alike on every backend up to the accuracy of its functions; `docs/expressions.md` tells where they differ.
+ * Results are the same on every backend up to the accuracy of its functions; `docs/expressions.md` says where they differ.
  *
  * @since 0.1.0
  */
@@ -242,8 +242,8 @@ const division = (name: string, build: (a: Expr, b: Expr) => Expr): Binary<DType
 export const isExpr = (u: unknown): u is Expr => isExpression(u)
 
 /**
- * A value, the same for every item. Floats are rounded to the type, infinities and NaN included; a number that an
- * integer type does not hold is a mistake.
+ * A value, the same for every item. Floats are rounded to the type, and may be infinite or NaN; a number that an
+ * integer type cannot represent is a mistake.
  *
  * **Example** (A number and a truth value)
  *
@@ -271,7 +271,7 @@ const unknownType = <T extends ExprType>(name: string, type: T): Expr<T> =>
   )
 
 /**
- * The index of the item, from 0 up to the number of items of the dispatch less one. It does not count the offsets of
+ * The index of the item, from 0 up to the number of items of the dispatch minus one. It does not include the offsets of
  * views.
  *
  * **Example** (Every other item)
@@ -289,8 +289,8 @@ const unknownType = <T extends ExprType>(name: string, type: T): Expr<T> =>
 export const index: Expr<"u32"> = make("u32", { _tag: "Index" })
 
 /**
- * The element of the same vector at another index, counted from the view's offset; beyond the last element of the
- * vector, its last. A vector that the same kernel writes is a mistake: another item may have written that element
+ * The element of the same vector at another index, counted from the view's offset; an index beyond the vector reads
+ * its last element. A vector that the same kernel writes is a mistake: another item may have written that element
  * already.
  *
  * **Example** (The difference to the next element)
@@ -315,8 +315,8 @@ export const index: Expr<"u32"> = make("u32", { _tag: "Index" })
  */
 export const at: {
   /**
-   * The element of the same vector at another index, counted from the view's offset; beyond the last element of the
-   * vector, its last. A vector that the same kernel writes is a mistake: another item may have written that element
+   * The element of the same vector at another index, counted from the view's offset; an index beyond the vector reads
+   * its last element. A vector that the same kernel writes is a mistake: another item may have written that element
    * already.
    */
   (index: Operand<"u32">): <T extends DType>(element: Expr<T>) => Expr<T>
@@ -343,7 +343,7 @@ export const at: {
 })
 
 /**
- * Another type. Floats go to integers without their fraction, to the nearest number that the type holds, NaN to 0;
+ * Converts to another type. Floats go to integers without their fraction, to the nearest number that the type can represent, NaN to 0;
  * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1;
  * a number is true unless it is 0 (so NaN is true).
  *
@@ -360,7 +360,7 @@ export const at: {
  */
 export const astype: {
   /**
-   * Another type. Floats go to integers without their fraction, to the nearest number that the type holds, NaN to 0;
+   * Converts to another type. Floats go to integers without their fraction, to the nearest number that the type can represent, NaN to 0;
    * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1;
    * a number is true unless it is 0 (so NaN is true).
    */
@@ -711,7 +711,7 @@ export const bitwiseOr: {
 } & Binary<IntegerType> = operator("bitwiseOr")
 
 /**
- * The bits that one of the two has.
+ * The bits that exactly one of the two has.
  *
  * **Example** (Turning a bit)
  *
@@ -725,12 +725,12 @@ export const bitwiseOr: {
  * @since 0.1.0
  */
 export const bitwiseXor: {
-  /** The bits that one of the two has. */
+  /** The bits that exactly one of the two has. */
   <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
 } & Binary<IntegerType> = operator("bitwiseXor")
 
 /**
- * The bits that it does not have.
+ * Every bit inverted.
  *
  * **Example** (All other bits)
  *
@@ -762,7 +762,7 @@ export const bitwiseNot = unary<IntegerType>("bitwiseNot")
 export const countOneBits = unary<IntegerType>("countOneBits")
 
 /**
- * How many bits stand above the highest one that is set; 32 for 0.
+ * How many bits are above the highest one that is set; 32 for 0.
  *
  * **Example** (The size of a number)
  *
@@ -778,7 +778,7 @@ export const countOneBits = unary<IntegerType>("countOneBits")
 export const countLeadingZeros = unary<IntegerType>("countLeadingZeros")
 
 /**
- * The bits moved up, zeros coming in. The number of places counts modulo 32.
+ * The bits shifted up, filled with zeros. The distance is taken modulo 32.
  *
  * **Example** (A power of two)
  *
@@ -792,12 +792,12 @@ export const countLeadingZeros = unary<IntegerType>("countLeadingZeros")
  * @since 0.1.0
  */
 export const leftShift: {
-  /** The bits moved up, zeros coming in. The number of places counts modulo 32. */
+  /** The bits shifted up, filled with zeros. The distance is taken modulo 32. */
   (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
 } & Shift = operator("leftShift")
 
 /**
- * The bits moved down; the sign comes in for i32, zeros for u32. The number of places counts modulo 32.
+ * The bits shifted down, filled with the sign for i32 and with zeros for u32. The distance is taken modulo 32.
  *
  * **Example** (Half of it)
  *
@@ -811,7 +811,7 @@ export const leftShift: {
  * @since 0.1.0
  */
 export const rightShift: {
-  /** The bits moved down; the sign comes in for i32, zeros for u32. The number of places counts modulo 32. */
+  /** The bits shifted down, filled with the sign for i32 and with zeros for u32. The distance is taken modulo 32. */
   (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
 } & Shift = operator("rightShift")
 
@@ -930,7 +930,7 @@ export const greaterEqual: {
 } & Comparison = operator("greaterEqual")
 
 /**
- * Whether a float is no number. It looks at the bits, so compilers that assume that there is no NaN do not spoil it.
+ * Whether a float is no number. It tests the bits, so compilers that assume that there is no NaN do not affect it.
  *
  * **Example** (Finding gaps)
  *
@@ -946,7 +946,7 @@ export const greaterEqual: {
 export const isNaN = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => apply("isNaN", [self]) as Expr<"bool">
 
 /**
- * Whether a float is neither infinite nor NaN. It looks at the bits.
+ * Whether a float is neither infinite nor NaN. It tests the bits.
  *
  * **Example** (Finding overflows)
  *
@@ -1112,7 +1112,7 @@ export const log = unary<FloatType>("log")
 export const log2 = unary<FloatType>("log2")
 
 /**
- * The first number to the power of the second. A negative number has one for whole exponents only, else NaN;
+ * The first number to the power of the second. Negative numbers need whole exponents, else it is NaN;
  * anything to the power of 0 is 1, and 1 to any power.
  *
  * **Example** (A cube)
@@ -1128,7 +1128,7 @@ export const log2 = unary<FloatType>("log2")
  */
 export const power: {
   /**
-   * The first number to the power of the second. A negative number has one for whole exponents only, else NaN;
+   * The first number to the power of the second. Negative numbers need whole exponents, else it is NaN;
    * anything to the power of 0 is 1, and 1 to any power.
    */
   <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
@@ -1430,7 +1430,7 @@ export const ceil = unary<FloatType>("ceil")
 export const trunc = unary<FloatType>("trunc")
 
 /**
- * The nearest whole number; of two, the even one.
+ * The nearest whole number; the even one of two that are equally near.
  *
  * **Example** (To the nearest)
  *

@@ -1,5 +1,5 @@
 /**
- * Elementwise kernels of expressions that are there already.
+ * Elementwise kernels made from existing expressions.
  */
 import type { DType } from "effect-gpu-pool/DType"
 import * as Kernel from "effect-gpu-pool/Kernel"
@@ -14,7 +14,7 @@ import { Statements } from "./expression/Statements.ts"
 export const maker = "ElementwiseKernel.make"
 
 /**
- * The kernel of expressions that are there already.
+ * The kernel made from existing expressions.
  */
 export const generate = <const Args extends ReadonlyArray<NumericArgument>>(options: {
   readonly name: string

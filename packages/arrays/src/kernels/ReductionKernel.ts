@@ -106,11 +106,11 @@ export interface ReductionOptions<Args extends ReadonlyArray<InputArgument>, D e
   readonly map: (inputs: Inputs<Args>, index: Expr.Expr<"u32">) => Expr.Expr<D>
   /** Associative, up to rounding: `combine(combine(a, b), c)` is `combine(a, combine(b, c))`. */
   readonly combine: (a: Expr.Expr<D>, b: Expr.Expr<D>) => Expr.Expr<D>
-  /** Changes nothing when it is combined with a value, on either side; the result where there are no elements. */
+  /** The neutral element of `combine`, on either side; the result for no elements. */
   readonly neutral: number
   /**
    * Whether `combine(a, b)` is also `combine(b, a)`, up to rounding. Then neighbouring items of a device read
-   * neighbouring elements, which graphics processors are fast at. `false` without it: the order of the elements is kept.
+   * neighbouring elements, which is fast on GPUs. Default: false, which keeps the order of the elements.
    */
   readonly commutative?: boolean | undefined
 }
@@ -120,15 +120,15 @@ export interface ReductionOptions<Args extends ReadonlyArray<InputArgument>, D e
  * its offset on.
  *
  * A mistake in the definition is InvalidRequest when it is first run: a vector that may be written, a neutral value that
- * the type does not hold, a `combine` of another type or one that uses arguments, a wrong expression. The functions are
- * called once, at once.
+ * the type cannot represent, a `combine` of another type or one that uses arguments, a wrong expression. The functions are
+ * called once, immediately.
  *
  * **Details**
  *
- * The order of combination follows from the number of elements and `commutative` alone, never from timing or from the
- * device, so equal input gives equal output, and devices differ by no more than their rounding of each operation. A
- * chain of combinations is `n / 65536 + 600` long at the most instead of `n`, and so is the number of roundings that a
- * float sum adds up.
+ * The order of combination depends only on the number of elements and `commutative`, never on timing or on the
+ * device, so equal input gives equal output, and devices only differ in their rounding of each operation. A
+ * chain of combinations is at most `n / 65536 + 600` long instead of `n`, and so is the number of rounding errors that a
+ * float sum accumulates.
  *
  * **Example** (The dot product of two vectors)
  *
@@ -247,15 +247,15 @@ export interface StateOptions<Args extends ReadonlyArray<InputArgument>, S exten
   readonly map: (inputs: Inputs<Args>, index: Expr.Expr<"u32">) => StateOf<S>
   /** Associative, up to rounding. */
   readonly combine: (a: StateOf<S>, b: StateOf<S>) => StateOf<S>
-  /** Changes nothing when it is combined with a state, on either side; the result where there are no elements. */
+  /** The neutral state of `combine`, on either side; the result for no elements. */
   readonly neutral: { readonly [K in keyof S]: number }
-  /** Whether states may be combined in any order; `false` without it. */
+  /** Whether states may be combined in any order. Default: false. */
   readonly commutative?: boolean | undefined
 }
 
 /**
- * Defines a reduction that carries several values together, such as a minimum and where it is. A run answers a lease for
- * each of them. Everything else is as {@link make} has it.
+ * Defines a reduction of several values together, such as a minimum and where it is. A run returns a lease for
+ * each of them. Everything else is as in {@link make}.
  *
  * **Example** (Where the least element is, the first of several)
  *
@@ -319,7 +319,7 @@ const known = KnownOptions.of<ReductionOptions<ReadonlyArray<InputArgument>, DTy
 
 const knownOfState = KnownOptions.of<StateOptions<ReadonlyArray<InputArgument>, State>>({ ...named, state: true })
 
-/** What the two ways to define a reduction come to; `combine` is not checked yet. */
+/** The common form of both kinds of definitions; `combine` is not checked yet. */
 interface Parts {
   readonly state: ReadonlyArray<Component>
   readonly map: StateExprs
@@ -372,10 +372,10 @@ const reductionOf = (
 
 /**
  * Reduces `count` elements: the lease of one element, or of one for each value of the state, from the ambient pool and
- * in the caller's scope. What lies between comes from the pool too and is given back at once. No elements give the
+ * in the caller's scope. Intermediate memory comes from the pool too and is released at once. No elements give the
  * neutral value.
  *
- * Fails, before anything is sent, with InvalidRequest (a mistake in the definition, a count that is none or exceeds a
+ * Fails, before any command is sent, with InvalidRequest (a mistake in the definition, a count that is invalid or exceeds a
  * vector, an argument that is missing or unknown), LimitExceeded, Released, ForeignDevice, Unsupported (the device
  * lacks a type), DeviceLost or the errors of `BufferPool.allocate`; and with a compile error as DriverError.
  *

@@ -67,7 +67,7 @@ export interface ScanKernel<
   readonly args: Args
   /** The type of the results. */
   readonly dtype: D
-  /** What is wrong with the definition, if anything; told by every run. */
+  /** What is wrong with the definition, if anything: every run fails with it. */
   readonly problem: GpuError | undefined
   /** What runs, or why there is nothing to run. @internal */
   readonly scan: Scan.Scan | GpuError
@@ -76,7 +76,7 @@ export interface ScanKernel<
 }
 
 /**
- * What a scan is made of.
+ * The definition of a scan.
  *
  * **Example** (Options that a program keeps)
  *
@@ -105,9 +105,9 @@ export interface ScanOptions<Args extends ReadonlyArray<InputArgument>, D extend
   readonly map: (inputs: Inputs<Args>, index: Expr.Expr<"u32">) => Expr.Expr<D>
   /** Associative, up to rounding; it need not be commutative, `a` always comes before `b`. */
   readonly combine: (a: Expr.Expr<D>, b: Expr.Expr<D>) => Expr.Expr<D>
-  /** Changes nothing when it is combined with a value, on either side; the first result of an exclusive scan. */
+  /** The neutral element of `combine`, on either side; the first result of an exclusive scan. */
   readonly neutral: number
-  /** What is stored for an element, made of the scanned value; without it that value itself. */
+  /** The stored element, made from the scanned value. Default: that value itself. */
   readonly output?:
     | ((scanned: Expr.Expr<D>, inputs: Inputs<Args>, index: Expr.Expr<"u32">) => Expr.Expr<O>)
     | undefined
@@ -118,16 +118,16 @@ export interface ScanOptions<Args extends ReadonlyArray<InputArgument>, D extend
  * one declared `withOffset` is read from its offset on.
  *
  * A mistake in the definition is InvalidRequest when it is first run: a vector that may be written, a neutral value that
- * the type does not hold, a `combine` of another type or one that uses arguments, a wrong expression. The functions are
- * called once, at once.
+ * the type cannot represent, a `combine` of another type or one that uses arguments, a wrong expression. The functions are
+ * called once, immediately.
  *
  * **Details**
  *
- * The order of combination follows from the number of elements alone, never from timing or from the device, so equal
- * input gives equal output, and devices differ by no more than their rounding of each operation. The elements are
- * divided into chunks of neighbours, so a chain of combinations is `n / 65536 + 600` long at the most, instead of `n`.
- * It follows that a float scan is not the last result plus the next element, rounded: at the end of a chunk the way to
- * the two is another.
+ * The order of combination depends only on the number of elements, never on timing or on the device, so equal
+ * input gives equal output, and devices only differ in their rounding of each operation. The elements are
+ * divided into chunks of neighbours, so a chain of combinations is at most `n / 65536 + 600` long, instead of `n`.
+ * So a result of a float scan need not be the one before plus the element, rounded: where a chunk ends, the two were
+ * combined in different ways.
  *
  * **Example** (Running totals)
  *
@@ -220,17 +220,17 @@ const scanOf = <Args extends ReadonlyArray<InputArgument>, D extends DType, O ex
  * @since 0.1.0
  */
 export interface ScanRunOptions {
-  /** Leaves an element's own value out of its result, so that the first is the neutral value; `false` without it. */
+  /** Leaves an element's own value out of its result, so that the first is the neutral value. Default: false. */
   readonly exclusive?: boolean | undefined
 }
 
 const knownOfRun = KnownOptions.of<ScanRunOptions>({ exclusive: true })
 
 /**
- * Scans `count` elements: a lease of as many results, from the ambient pool and in the caller's scope. What lies between
- * comes from the pool too and is given back at once. No elements give a lease of no bytes.
+ * Scans `count` elements: a lease of as many results, from the ambient pool and in the caller's scope. Intermediate memory
+ * comes from the pool too and is released at once. No elements give a lease of no bytes.
  *
- * Fails, before anything is sent, with InvalidRequest (a mistake in the definition, a count that is none or exceeds a
+ * Fails, before any command is sent, with InvalidRequest (a mistake in the definition, a count that is invalid or exceeds a
  * vector, an argument that is missing or unknown), LimitExceeded, Released, ForeignDevice, Unsupported (the device
  * lacks a type), DeviceLost or the errors of `BufferPool.allocate`; and with a compile error as DriverError.
  *

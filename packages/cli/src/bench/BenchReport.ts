@@ -15,9 +15,9 @@ export interface MeasuredDevice {
   readonly selector: string
   readonly name: string
   readonly type: string | null
-  /** Why it could not be measured, or null. */
+  /** Why the device could not be measured, or null. */
   readonly why: string | null
-  /** Null where it could not. */
+  /** Null if it could not be measured. */
   readonly figures: DeviceFigures | null
 }
 

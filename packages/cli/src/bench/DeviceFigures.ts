@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Turns from "./Turns.ts"
 
-/** Memory from the pool against memory from the driver: each call allocates and gives back. */
+/** Memory from the pool against memory from the driver: each call allocates and releases. */
 export interface Allocation {
   /** Bytes of each allocation. */
   readonly bytes: number
@@ -80,7 +80,7 @@ const measured: Effect.Effect<DeviceFigures, GpuError, Services | DeviceContext.
   }
 )
 
-/** Opens the device, measures and closes it. Fails as the device does. */
+/** Opens the device, measures it and closes it. Fails with the device's errors. */
 export const figuresOf = (device: ListedDevice): Effect.Effect<DeviceFigures, GpuError> =>
   Effect.provide(
     measured,

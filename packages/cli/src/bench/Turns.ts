@@ -1,5 +1,5 @@
 /**
- * Two ways to do one thing, measured turn by turn, so that a machine that is busier for a while is so for both.
+ * Measures two ways to do one thing in alternating rounds, so that a busy phase of the machine affects both.
  *
  * @internal
  */
@@ -14,7 +14,7 @@ export interface Compared {
   readonly ratio: number
 }
 
-/** A round is so long that the clock tells it exactly, and there are so many of them that one may be disturbed. */
+/** Rounds are long enough for the clock, and many enough that a disturbed one does not matter. */
 const roundNanos = 20e6
 const rounds = 9
 const mostCalls = 100_000
@@ -25,7 +25,7 @@ export const median = (values: ReadonlyArray<number>): number => {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-/** Nanoseconds of each of so many calls; `wait` is a part of them, because what was recorded must be done. */
+/** Nanoseconds per call, `wait` included, because recorded commands must be done. */
 const timed = <E, R>(call: Effect.Effect<unknown, E, R>, wait: Effect.Effect<unknown, E, R>, calls: number) =>
   Effect.gen(function*() {
     const from = yield* Clock.currentTimeNanos
@@ -34,7 +34,7 @@ const timed = <E, R>(call: Effect.Effect<unknown, E, R>, wait: Effect.Effect<unk
     return Number((yield* Clock.currentTimeNanos) - from) / calls
   })
 
-/** How many calls make a round, found by rounds that get twice as long and warm everything up. */
+/** How many calls make a round, found by doubling rounds, which also warm everything up. */
 const callsFor = <E, R>(call: Effect.Effect<unknown, E, R>, wait: Effect.Effect<unknown, E, R>) =>
   Effect.gen(function*() {
     for (let calls = 1;; calls *= 2) {

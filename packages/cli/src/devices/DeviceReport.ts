@@ -21,20 +21,20 @@ export interface OpenedDevice {
   readonly details: DeviceDetails | undefined
 }
 
-/** What opening a device tells. Sizes are bytes. */
+/** What an opened device reports. Sizes are bytes. */
 export interface ReportedDetails {
   readonly vendor: string
   readonly driver: string
-  /** The id of the language of kernels, as `wgsl`. */
+  /** The id of the language of kernels, such as `wgsl`. */
   readonly language: string
   readonly dtypes: ReadonlyArray<string>
-  /** What other types of elements need, by type. */
+  /** What other element types need, by type. */
   readonly missingDtypes: { readonly [dtype: string]: string }
   readonly severalQueues: boolean
   readonly limits: { readonly [name: string]: number | null }
   readonly kernelImages: { readonly [name: string]: number } | null
   readonly images: { readonly [kind: string]: ImageDetails }
-  /** As the driver tells it: another driver has other facts. */
+  /** Facts as the driver reports them: other drivers have other facts. */
   readonly facts: DriverFacts
 }
 

@@ -1,5 +1,5 @@
 /**
- * What opening each device told, as a section for each, below the table.
+ * What each opened device reports, as a section for each below the table.
  *
  * @internal
  */
@@ -10,7 +10,7 @@ import type { Report, ReportedDetails, ReportedDevice } from "./DeviceReport.ts"
 
 type Row = readonly [name: string, value: string]
 
-/** Empty where nothing was opened. */
+/** Empty if no device was opened. */
 export const sections = ({ devices }: Report): string =>
   devices.flatMap((device) => device.details == null ? [] : [section(device, device.details)]).join("")
 
@@ -46,14 +46,14 @@ type Group = { readonly [name: string]: DriverFact }
 const isGroup = (value: DriverFact | Group): value is Group =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The names in a group are the driver's own, by which its documents are searched. */
+/** The names in a group are the driver's own, so that they can be found in its documents. */
 const groupRows = (group: string, facts: Group): ReadonlyArray<Row> =>
   Object.entries(facts).flatMap(([name, value]) => rowOf(`${line(Shown.words(group))}: ${line(name)}`, name, value))
 
 const factRows = (facts: Group): ReadonlyArray<Row> =>
   Object.entries(facts).flatMap(([name, value]) => rowOf(line(Shown.words(name)), name, value))
 
-/** What the driver does not tell has no row. */
+/** Facts that the driver does not report have no row. */
 const rowOf = (title: string, name: string, value: DriverFact): ReadonlyArray<Row> =>
   value === null || value === "" || (Array.isArray(value) && value.length === 0) ? [] : [[title, shown(name, value)]]
 

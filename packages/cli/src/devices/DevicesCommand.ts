@@ -1,6 +1,6 @@
 /**
- * `effect-gpu-pool devices`: the devices of this machine, or those of a selection, as a table or as JSON; with all that is
- * known of each where that is asked for.
+ * `effect-gpu-pool devices`: the devices of this machine, or those of a selection, as a table or as JSON; with `--verbose` with all
+ * that is known of each.
  *
  * @internal
  */
@@ -33,7 +33,7 @@ const flags = {
   )
 }
 
-/** A machine without devices is no failure unless the user named a selection. */
+/** A machine without devices is only a failure if the user named a selection. */
 const selectsSomething = (choice: Devices.Choice): Effect.Effect<unknown, GpuError> =>
   choice.selector === undefined ? Effect.void : Devices.firstUsable(choice)
 

@@ -1,6 +1,6 @@
 /**
- * How a driver is looked at in a process of its own: a driver that crashes is then a missing backend with a reason, and no
- * driver stays loaded in the process that asked. The child says on stdout what it begins, and at last what it found.
+ * The protocol by which a child process tries a driver: a driver that crashes is then a missing backend with a reason, and no
+ * driver stays loaded in the parent. The child prints to stdout each step that it begins, and its result at the end.
  *
  * Without Effect, because the repository's tests ask before each file whether a backend is there.
  *
@@ -13,12 +13,12 @@ interface Message<Answer> {
   readonly answer?: Answer
 }
 
-/** In the child: what comes next, for the case that it is the last. */
+/** In the child: prints the next step, in case the child crashes in it. */
 export const tellStep = (step: string): void => {
   process.stdout.write(`${marker}${JSON.stringify({ step })}\n`)
 }
 
-/** In the child: what it found. Ends the process, which threads of drivers would keep alive. */
+/** In the child: prints the result, and exits the process, which threads of drivers would keep alive. */
 export const tellAnswer = (answer: unknown): void => {
   process.stdout.write(`${marker}${JSON.stringify({ answer })}\n`, () => process.exit(0))
 }
@@ -32,9 +32,9 @@ export interface Ended {
   readonly problem?: string | undefined
 }
 
-/** What the child found; or, where it ended before it could tell, why. */
+/** The result of the child, or why it ended without one. */
 export const answerOf = <Answer>(child: Ended): { readonly answer: Answer } | { readonly why: string } => {
-  // Without the last line, which has no end: a child may have ended within it.
+  // The last line is ignored, since the child may have ended while printing it.
   const messages = child.stdout.split("\n").slice(0, -1).filter((line) => line.startsWith(marker))
     .map((line) => JSON.parse(line.slice(marker.length)) as Message<Answer>)
   const answer = messages.find((message) => message.answer !== undefined)?.answer
@@ -50,9 +50,9 @@ export const answerOf = <Answer>(child: Ended): { readonly answer: Answer } | { 
 
 const ending = ({ code, problem, signal }: Ended): string => problem ?? signal ?? `exit code ${exitCode(code)}`
 
-/** Windows ends a crashed process with an NTSTATUS, which is written in hexadecimal everywhere. */
+/** On Windows a crashed process exits with an NTSTATUS, which is usually written in hexadecimal. */
 const exitCode = (code: number | null): string =>
   code !== null && code > 0xffff ? `0x${code.toString(16).toUpperCase()}` : String(code)
 
-/** Where programs say why they ended. */
+/** The last lines of stderr, where programs say why they ended. */
 export const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? ""

@@ -30,20 +30,20 @@ export interface Diagnosis {
   readonly remedies: ReadonlyArray<Remedy>
 }
 
-/** What is asked of each backend for GPUs. */
+/** The facts about each backend for GPUs. */
 interface Needs {
   readonly backend: string
   /** The npm package that loads the driver. */
   readonly package: string
-  /** What drivers are called: Vulkan's, OpenCL's. */
+  /** The name of its drivers: Vulkan's, OpenCL's. */
   readonly drivers: string
   readonly parts: (machine: Machine) => SystemParts | undefined
-  /** What the runtime lacks, if anything: then nothing that is installed helps. */
+  /** What the runtime lacks, if anything: then no installation helps. */
   readonly runtime: (machine: Machine) => string | undefined
   readonly driver: (machine: Machine) => Omit<Remedy, "why">
-  /** What stands before a command that is to load one driver alone, for one that crashes. */
+  /** A prefix for a command that makes it load one driver alone, in case a driver crashes. */
   readonly alone: (file: string) => string
-  /** What a driver must be that is there and not taken. */
+  /** What a driver must provide that is installed but not used. */
   readonly refused: string
 }
 
@@ -70,10 +70,10 @@ const openCl: Needs = {
   refused: "no driver has a device that can be used"
 }
 
-/** The backends of this package, in the order of their list. Those from elsewhere need what only they know. */
+/** The library's own backends, in the order of their list. Only other backends themselves know what they need. */
 const needs: ReadonlyArray<Needs> = [webGpu, openCl]
 
-/** `tried` is a text where the process that tried it ended before it could tell anything. */
+/** `tried` is an error text if the process that tried the backend ended without a result. */
 export const diagnose = (backend: string, machine: Machine, tried: ProbeResult | string): Diagnosis => {
   const devices = typeof tried === "string" ? [] : tried
   const works = devices.some(({ why }) => why === null)
@@ -99,7 +99,7 @@ const partsOf = (wants: Needs, machine: Machine): ReadonlyArray<Part> => {
   return [...runtimeParts(wants, machine), npm, ...(system === undefined ? [] : systemParts(wants, system))]
 }
 
-/** Named only where it is at fault: a runtime can do all that most backends need. */
+/** The runtime is only listed where it is the cause: mostly it has everything that backends need. */
 const runtimeParts = (wants: Needs, machine: Machine): ReadonlyArray<Part> => {
   const lacks = wants.runtime(machine)
   return lacks === undefined ? [] : [{ name: "a newer runtime", found: false, detail: `${machine.runtime}: ${lacks}` }]
@@ -126,7 +126,7 @@ const remedied = (wants: Needs, machine: Machine, tried: ProbeResult | string): 
   return ofPackage.length > 0 ? ofPackage : present(wants, machine, tried)
 }
 
-/** What can be installed for this runtime would not help. */
+/** No installation helps with this runtime. */
 const newer = ({ runtime }: Machine): Remedy => ({
   why: `${runtime} is too old for OpenCL: use Node 22.19 or newer, and run doctor with that`,
   commands: []
@@ -137,7 +137,7 @@ const installed = (wants: Needs, machine: Machine, missing: ReadonlyArray<string
   ...wants.driver(machine)
 })
 
-/** A variable keeps the loader from the drivers that the system may have. */
+/** An environment variable hides the system's drivers from the loader. */
 const misled = (wants: Needs, machine: Machine): Remedy | undefined => {
   const { drivers, loader, variable } = wants.parts(machine) ?? {}
   return variable === undefined || loader === undefined || drivers?.length !== 0
@@ -145,7 +145,7 @@ const misled = (wants: Needs, machine: Machine): Remedy | undefined => {
     : { why: `${variable} is set and names no driver: unset it, and try again`, commands: [`unset ${variable}`] }
 }
 
-/** All parts are there, and still it does not work. */
+/** All parts are installed, but the backend does not work. */
 const present = (wants: Needs, machine: Machine, tried: ProbeResult | string): ReadonlyArray<Remedy> => {
   const system = wants.parts(machine)
   if (typeof tried === "string") return system === undefined ? [] : [oneByOne(wants, system)]
@@ -165,7 +165,7 @@ const oneByOne = ({ alone, backend, drivers }: Needs, system: SystemParts): Reme
 
 const isUsedGpu = ({ type, why }: ProbedDevice): boolean => type === "gpu" && why === null
 
-/** It works, and a GPU of the machine is not among its devices. */
+/** The backend works, but without a GPU of the machine. */
 const bettered = (wants: Needs, machine: Machine, devices: ProbeResult): ReadonlyArray<Remedy> => {
   if (machine.gpus.length === 0 || devices.some(isUsedGpu)) return []
   const why = `no driver offers the GPU by ${list([...new Set(machine.gpus)])}, only the processor is used`

@@ -45,7 +45,7 @@ export const text = ({ backends, machine, works }: Report, style: Style): string
   ].join("\n")
 }
 
-/** What stands on stderr where it is so. */
+/** The error for stderr if no backend for GPUs works. */
 export const unusable = "No backend for GPUs works: the host backend does, which computes in JavaScript."
 
 const backendLines = (diagnosis: Diagnosis, style: Style): ReadonlyArray<string> => {

@@ -5,7 +5,7 @@
  */
 import type { Distribution, Machine, PackageManager, Vendor } from "./Machine.ts"
 
-/** Commands in their order; and what a person must know or do, where no command does it. */
+/** Commands in their order, and what the user must know or do where no command does it. */
 export interface Remedy {
   readonly why: string
   readonly commands: ReadonlyArray<string>
@@ -14,7 +14,7 @@ export interface Remedy {
 
 type Commands = Omit<Remedy, "why">
 
-/** Both packages fetch or build native code when they are installed, which some package managers want to be told. */
+/** Both packages fetch or build native code when installed, which some package managers only do when allowed to. */
 const adding: Record<PackageManager, (name: string) => string> = {
   npm: (name) => `npm install ${name}`,
   pnpm: (name) => `pnpm add --allow-build=${name} ${name}`,
@@ -29,15 +29,15 @@ export const npmPackage = (name: string, { packageManager }: Machine): Commands 
 
 type Family = "debian" | "fedora" | "arch" | "alpine"
 
-/** What an API of drivers is called where it is installed: the packages for each kind of GPU, and for machines without one. */
+/** The names of a distribution's packages: for each kind of GPU, and for machines without one. */
 interface Packages {
   readonly loader: ReadonlyArray<string>
-  /** Computes on the processor. */
+  /** A driver that computes on the processor. */
   readonly software: string
   readonly of: Partial<Record<Vendor, ReadonlyArray<string>>>
 }
 
-/** NVIDIA's libraries on Arch come without the module of the kernel. */
+/** NVIDIA's libraries on Arch do not include the kernel module. */
 const nvidiaModule = "nvidia-open"
 
 /** npm webgpu is built for glibc, which Alpine has not. */
@@ -59,7 +59,7 @@ const openClPackages: Record<Family, Packages> = {
     of: { NVIDIA: ["nvidia-opencl-icd"], AMD: ["mesa-opencl-icd"], Intel: ["intel-opencl-icd"] }
   },
   fedora: {
-    // Its name has changed between releases, and what it provides has not.
+    // The package's name differs between releases, but not the name that it provides.
     loader: ["'libOpenCL.so.1()(64bit)'"],
     software: "pocl",
     of: { NVIDIA: ["xorg-x11-drv-nvidia-cuda"], AMD: ["rocm-opencl"], Intel: ["intel-compute-runtime"] }
@@ -96,7 +96,7 @@ const packagesFor = ({ gpus }: Machine, { loader, of, software }: Packages): Rea
 
 const isUbuntu = ({ distribution }: Machine): boolean => distribution?.ids.includes("ubuntu") === true
 
-/** Where NVIDIA's packages are, and for which kernels. */
+/** The repositories of NVIDIA's packages, and the kernels that they are for. */
 const ofNvidia = (machine: Machine, family: Family): string | undefined => {
   if (!machine.gpus.includes("NVIDIA")) return undefined
   if (machine.isContainer) {
@@ -123,7 +123,7 @@ const ofRusticl = (packages: ReadonlyArray<string>): string | undefined =>
     ? "If no device is found then, set RUSTICL_ENABLE, to radeonsi for AMD, iris for Intel, llvmpipe for the processor."
     : undefined
 
-/** Those who rebuild RHEL have fewer packages than Fedora. */
+/** Rebuilds of RHEL have fewer packages than Fedora. */
 const ofRhel = ({ distribution }: Machine, family: Family): string | undefined =>
   family === "fedora" && distribution?.ids[0] !== "fedora" ? "What dnf does not find may be in EPEL." : undefined
 
@@ -151,7 +151,7 @@ const onLinux = (machine: Machine, from: Partial<Record<Family, Packages>>, othe
   }
 }
 
-/** The oldest Mesa that Dawn takes, and the releases whose own is older. */
+/** The oldest Mesa that Dawn accepts, and the releases whose Mesa is older. */
 const leastMesa = 23
 const olderMesa = { debian: ["10", "11", "12"], ubuntu: ["18.04", "20.04"] }
 
@@ -227,7 +227,7 @@ export const openClDriver = (machine: Machine): Commands => {
   }
 }
 
-/** Leave to open the files of GPUs. */
+/** The command that lets the user open the files of GPUs. */
 export const access = (machine: Machine): Commands => ({
   commands: [`${asRoot(machine, "usermod --append --groups render,video")} "$USER"`],
   advice: "Then log in again."

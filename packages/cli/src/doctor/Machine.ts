@@ -1,32 +1,32 @@
 /**
- * What of this machine decides which drivers it can have, and how they are installed.
+ * The facts about this machine that decide which drivers it can have, and how they are installed.
  *
  * @internal
  */
 
-/** Who makes a GPU, as far as drivers tell them apart. */
+/** Makers of GPUs that need different drivers. */
 export type Vendor = "NVIDIA" | "AMD" | "Intel" | "another vendor"
 
 export type PackageManager = "npm" | "pnpm" | "yarn" | "bun" | "deno"
 
-/** /etc/os-release, as far as it is read. */
+/** The members of /etc/os-release that are used. */
 export interface Distribution {
   readonly name: string
-  /** As `debian` and `ubuntu`; first its own, then those that it is like. */
+  /** Ids such as `debian`: its own first, then those of similar distributions. */
   readonly ids: ReadonlyArray<string>
-  /** As `12`; undefined for a rolling release. */
+  /** Such as `12`; undefined for a rolling release. */
   readonly version: string | undefined
-  /** As `bookworm`. */
+  /** Such as `bookworm`. */
   readonly codename: string | undefined
 }
 
-/** What a backend needs of the system: files, or a text that says what is there instead. */
+/** The parts of the system that a backend needs: files, or a text that says what was found instead. */
 export interface SystemParts {
   /** The file of the loader. */
   readonly loader: string | undefined
-  /** The files by which drivers are known to the loader. */
+  /** The files that tell the loader about drivers. */
   readonly drivers: ReadonlyArray<string>
-  /** Where such files are looked for. */
+  /** Where the loader looks for such files. */
   readonly places: ReadonlyArray<string>
   /** The variable that names these places, if one is set. */
   readonly variable: string | undefined
@@ -36,11 +36,11 @@ export interface Machine {
   /** As `process.platform`. */
   readonly platform: string
   readonly arch: string
-  /** The system's name, for people. */
+  /** The system's name in output. */
   readonly system: string
-  /** As `Node 24.21.0`. */
+  /** Such as `Node 24.21.0`. */
   readonly runtime: string
-  /** Whether it can take memory of a driver away from a program, without which there is no OpenCL. */
+  /** Whether it can detach an ArrayBuffer over a driver's memory, which OpenCL needs. */
   readonly canDetach: boolean
   readonly distribution: Distribution | undefined
   readonly isRoot: boolean
@@ -51,7 +51,7 @@ export interface Machine {
   readonly gpus: ReadonlyArray<Vendor>
   /** Files of GPUs that this user may not open. */
   readonly denied: ReadonlyArray<string>
-  /** Undefined where the system brings them: only Linux has loaders of its own. */
+  /** Undefined where the system includes loaders: only on Linux they are installed separately. */
   readonly vulkan: SystemParts | undefined
   readonly openCl: SystemParts | undefined
   /** The folder of a package that is installed, by its name. */

@@ -1,10 +1,10 @@
 /**
- * What came of it when each device of a backend was opened and used.
+ * The results of opening and using each device of a backend.
  *
  * @internal
  */
 export interface ProbedDevice {
-  /** As `opencl:0:1`; a backend that has no device is one entry under its own name. */
+  /** Such as `opencl:0:1`; a backend without devices is one entry under its own name. */
   readonly selector: string
   readonly name: string
   readonly type: string | null

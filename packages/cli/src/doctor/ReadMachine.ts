@@ -13,7 +13,7 @@ import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { homedir, release, type as systemName } from "node:os"
 import type { Distribution, Machine, PackageManager, SystemParts, Vendor } from "./Machine.ts"
 
-/** What is not there, or not for this user, has no entries. */
+/** The entries of a folder; none if it is missing or not readable. */
 const entriesOf = (folder: string) =>
   FileSystem.FileSystem.use((files) => files.readDirectory(folder)).pipe(
     Effect.map((names) => names.sort()),
@@ -30,7 +30,7 @@ const exists = (file: string) =>
 const filesIn = (folder: string, isOne: (name: string) => boolean) =>
   Effect.map(entriesOf(folder), (names) => names.filter(isOne).map((name) => `${folder}/${name}`))
 
-/** `NAME=value` lines, of which the value may be quoted. */
+/** Parses `NAME=value` lines, whose values may be quoted. */
 export const parseRelease = (text: string): Distribution | undefined => {
   const found = new Map(
     Array.from(text.matchAll(/^([A-Z_]+)=(["']?)(.*)\2$/gm), ([, name = "", , value = ""]) => [name, value] as const)
@@ -57,7 +57,7 @@ const lockfiles: ReadonlyArray<readonly [file: string, manager: PackageManager]>
 const isManager = (name: string | undefined): name is PackageManager =>
   name !== undefined && ["npm", "pnpm", "yarn", "bun", "deno"].includes(name)
 
-/** The one of the project around a folder, by its lock file; else the one that runs this, which tells its name. */
+/** The package manager of the project around a folder, by its lock file; else the one that runs this process, by its own variable. */
 export const packageManagerOf = (
   folder: string,
   userAgent: string | undefined
@@ -95,7 +95,7 @@ const deniedOf = Effect.fnUntraced(function*(folder: string) {
   return yield* Effect.filter(nodes, (file) => Effect.map(mayOpen(file), (may) => !may))
 })
 
-/** The usual folders; a distribution that has others tells them by `ldconfig`. */
+/** The usual folders, and those that `ldconfig` lists. */
 const libraryFolders = (): ReadonlyArray<string> => [
   ...(process.env.LD_LIBRARY_PATH ?? "").split(":").filter((folder) => folder !== ""),
   "/usr/local/lib",
@@ -119,7 +119,7 @@ const knownLibraries = ChildProcessSpawner.use((spawner) =>
   }))
 ).pipe(Effect.orElseSucceed(() => ""))
 
-/** Files of drivers, in folders or by names of their own. */
+/** Files of drivers, in folders or by their full names. */
 const driversIn = (places: ReadonlyArray<string>, extension: string) =>
   Effect.map(
     Effect.forEach(places, (place) =>
@@ -134,7 +134,7 @@ interface Places {
   readonly variable: string | undefined
 }
 
-/** The first variable that has a value, as the loaders read them, else the usual folders. */
+/** The first variable with a value, in the order of the loaders, else the usual folders. */
 const placesOf = (variables: ReadonlyArray<string>, usual: ReadonlyArray<string>): Places => {
   const variable = variables.find((name) => (process.env[name] ?? "") !== "")
   return { places: variable === undefined ? usual : (process.env[variable] ?? "").split(":"), variable }
@@ -156,7 +156,7 @@ const partsOf = (library: string, found: Places, extension: string, known: strin
     ([loader, drivers]): SystemParts => ({ loader, drivers, ...found })
   )
 
-/** As this library would load it. */
+/** Finds a package as this library would load it. */
 const packageFolder = (name: string) =>
   Effect.try({ try: () => new URL(import.meta.resolve(name)), catch: () => undefined }).pipe(
     Effect.flatMap((entry) => Effect.flatMap(Path.Path, ({ fromFileUrl }) => fromFileUrl(entry))),
@@ -180,7 +180,7 @@ const backportsOf = Effect.fnUntraced(function*(codename: string | undefined) {
   return texts.some((text) => new RegExp(`^[^#]*\\b${codename}-backports\\b`, "m").test(text))
 })
 
-/** It sets this in every container: https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables */
+/** Kubernetes sets this in every container: https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables */
 const isKubernetes = process.env.KUBERNETES_SERVICE_HOST !== undefined
 
 const onLinux = Effect.gen(function*() {

@@ -11,13 +11,13 @@ import * as Stream from "effect/Stream"
 import { answerOf } from "./ChildAnswer.ts"
 import type { ProbeResult } from "./ProbeResult.ts"
 
-/** Beside this file, which has the same ending. */
+/** The path of the child's program: next to this file, with the same extension. */
 const program = new URL(`./tryDevices${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url)
 
-/** Drivers compile at their first use, which takes seconds; one that takes longer than this hangs. */
+/** Drivers compile at their first use, which takes seconds. A driver that takes longer than this counts as hanging. */
 const waitPolicy = "90 seconds"
 
-/** What came of it; a text says why nothing did. */
+/** The results, or a text that says why there are none. */
 export const tryBackend = Effect.fn("doctor.tryBackend")(
   function*(name: string) {
     const file = yield* Effect.orDie((yield* Path.Path).fromFileUrl(program))

@@ -32,13 +32,13 @@ const parameters = {
   json: jsonFlag
 }
 
-/** When the user interrupts the command, the program has not failed: the command ends as interrupted. */
+/** If the user interrupts the command, it ends as interrupted, not with a failure of the program. */
 const failedIn = (file: string) => (cause: Cause.Cause<unknown>): Effect.Effect<never, CliError.UserError> =>
   Cause.hasInterruptsOnly(cause)
     ? Effect.interrupt
     : failing(`${line(file)} failed: ${thrownPlace(Cause.squash(cause))}`, cause)
 
-/** A module that was loaded has no types: a service that the plan does not have is a failure of the program. */
+/** A loaded module has no types, so a service that the plan does not provide is a failure of the program. */
 const noMore = Context.empty() as Context.Context<unknown>
 
 const planned = (

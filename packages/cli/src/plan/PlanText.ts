@@ -17,7 +17,7 @@ export interface Report
   readonly version: 1
   readonly input: string
   readonly events: number
-  /** Events before the first that the recorder no longer had: the plan is without them. */
+  /** How many events the recorder has dropped: the plan is without them. */
   readonly dropped: number
   readonly limits: Limits
 }
@@ -39,7 +39,7 @@ export const make = (input: string, plan: Plan<unknown>): Report => {
   }
 }
 
-/** A screen has room for so many; JSON has all. */
+/** The most rows that are printed, as many as fit on a screen; JSON has all. */
 const mostHolders = 20
 
 const holderColumns = [

@@ -1,5 +1,5 @@
 /**
- * The effect that a module of the user's exports.
+ * Loads the effect that a module of the user exports.
  *
  * @internal
  */
@@ -9,14 +9,14 @@ import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
 import { failing } from "../Ending.ts"
 
-/** The names that are looked for where the user names none. */
+/** The exports that are tried if the user names none. */
 const usual = ["default", "program"]
 
 export interface Loaded {
   readonly program: Effect.Effect<unknown, unknown, unknown>
 }
 
-/** Runs the module, and returns its effect of that name; the default export or `program` where none is named. */
+/** Loads the module, and returns the export of that name, or else the default export or `program`. */
 export const load = Effect.fn("ProgramFile.load")(
   function*(file: string, name?: string | undefined): Effect.fn.Return<Loaded, CliError.UserError, Path.Path> {
     const path = yield* Path.Path

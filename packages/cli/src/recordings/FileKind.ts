@@ -1,5 +1,5 @@
 /**
- * Tells by its first characters which tool wrote a file: names say little, as `log.txt`, and standard input has none.
+ * Recognizes by its first characters which tool wrote a file: names such as `log.txt` say little, and standard input has none.
  *
  * @internal
  */
@@ -11,7 +11,7 @@ import type * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
 export interface FileKind {
-  /** As a sentence names it; undefined for recordings of this library, which need no word. */
+  /** The name of the kind in messages; undefined for recordings of this library, which need no message. */
   readonly name: string | undefined
   readonly read: <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) => Effect.Effect<Recording, E | GpuError, R>
 }
@@ -27,10 +27,10 @@ const torch: FileKind = {
   read: (bytes) => TorchSnapshot.fromText(Stream.decodeText(bytes))
 }
 
-/** Longer than any header of a CSV file, and than what stands before a snapshot's first list. */
+/** How many characters are read: more than any header of a CSV file, and than what precedes a snapshot's first list. */
 const mostCharacters = 65_536
 
-/** The first member of a JSON object, with which each tool begins. */
+/** The first member of a JSON object, by which each tool is recognized. */
 const firstMember = (head: string): string | undefined => /^\{\s*"([^"]*)"/.exec(head)?.[1]
 
 const isCsv = (line: string): boolean => {
@@ -48,7 +48,7 @@ const jsonKindOf = (text: string): FileKind | undefined => {
   return /"(segments|device_traces)"\s*:/.test(text) ? torch : undefined
 }
 
-/** Undefined where what follows may still tell. */
+/** The kind; undefined while more characters could decide it. */
 const toldBy = (head: string): FileKind | undefined => {
   const text = head.replace(/^\ufeff/, "").trimStart()
   if (text.startsWith("{")) return jsonKindOf(text)
@@ -57,8 +57,8 @@ const toldBy = (head: string): FileKind | undefined => {
   return isCsv(line) ? rmm : others.length > 0 ? own : undefined
 }
 
-/** Whether so much of a text does for {@link kindOf}. */
+/** Whether a beginning is long enough for {@link kindOf}. */
 export const isEnough = (head: string): boolean => head.length >= mostCharacters || toldBy(head) !== undefined
 
-/** Which tool wrote the text that begins so; what none of the others wrote is taken for this library's. */
+/** The kind of the text with this beginning; unrecognized text counts as a recording of this library. */
 export const kindOf = (head: string): FileKind => toldBy(head) ?? own

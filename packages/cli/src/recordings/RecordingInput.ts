@@ -19,10 +19,10 @@ import * as Stream from "effect/Stream"
 import { failing } from "../Ending.ts"
 import { isEnough, kindOf } from "./FileKind.ts"
 
-/** Whether an input is that of a running program. */
+/** Whether an input is the address of a running program. */
 export const isAddress = (input: string): boolean => /^https?:\/\//.test(input)
 
-/** The system's reason is the innermost cause of what its services fail with. */
+/** The innermost cause of an error of a service: the system's own reason. */
 export const reasonOf = (error: unknown): string =>
   error instanceof Error && error.cause !== undefined && reasonOf(error.cause) !== ""
     ? reasonOf(error.cause)
@@ -38,14 +38,14 @@ const bytesOf = (
     )
     : input === "-"
     ? Stream.unwrap(Stdio.Stdio.useSync(({ stdin }) => stdin))
-    // Lines are read many at a time.
+    // Many lines are read at a time.
     : Stream.unwrap(FileSystem.FileSystem.useSync((files) => files.stream(input, { chunkSize: 1 << 20 })))
 
-/** What an input of a command line can be. */
+/** The description of an input in the help. */
 export const inputs =
   `a file of this library, RMM, CuPy or PyTorch, - for standard input, or the address of a program with Recording.layerHttp()`
 
-/** The beginning as a text, and all of the bytes. */
+/** The beginning of the input as text, and all of its bytes. */
 const begun = Effect.fnUntraced(function*<E, R>(bytes: Stream.Stream<Uint8Array, E, R>) {
   const decoder = new TextDecoder()
   const [{ head, pieces }, rest] = yield* Stream.peel(
@@ -64,8 +64,8 @@ const begun = Effect.fnUntraced(function*<E, R>(bytes: Stream.Stream<Uint8Array,
 })
 
 /**
- * The recording in a file, of a running program at an address, or on standard input where the input is `-`. Where another tool has
- * written it, stderr says which.
+ * Reads the recording in a file, of a running program at an address, or on standard input if the input is `-`. If another tool wrote
+ * it, stderr says which.
  */
 export const read = Effect.fn("RecordingInput.read")(
   function*(input: string) {

@@ -17,7 +17,7 @@ interface Arguments {
   readonly borrow: number | undefined
 }
 
-/** Numbers, and at most one `borrow` with its own; a text says what is wrong. */
+/** Parses numbers and at most one `borrow`; returns a text if they are wrong. */
 const argumentsOf = (text: string | undefined): Arguments | string => {
   const given = (text ?? "").split(",").map((one) => one.trim()).filter((one) => one !== "")
   const numbers: Array<number> = []
@@ -31,7 +31,7 @@ const argumentsOf = (text: string | undefined): Arguments | string => {
   return { numbers, borrow }
 }
 
-/** How each policy is made of its arguments; a text says what they should have been. */
+/** How each policy is made from its arguments; a text says what they should be. */
 const makers: { readonly [N in Name]: (given: Arguments) => SizePolicy.SizePolicy | string } = {
   default: ({ borrow, numbers }) =>
     numbers.length > 0 || borrow !== undefined ? "default takes no number" : SizePolicy.defaultPolicy,
@@ -49,7 +49,7 @@ const makers: { readonly [N in Name]: (given: Arguments) => SizePolicy.SizePolic
     numbers.length === 0 ? "table takes sizes in bytes, as table:4096,65536" : SizePolicy.table(numbers, { borrow })
 }
 
-/** The size policy that a text names; another text says why it names none. */
+/** The size policy that a text names, or a text that says why it names none. */
 export const sizePolicyOf = (text: string): SizePolicy.SizePolicy | string => {
   const [, name = "", given] = /^\s*([A-Za-z]+)\s*(?:[:(]([^()]*)\)?)?\s*$/.exec(text) ?? []
   if (!isName(name)) {

@@ -1,5 +1,5 @@
 /**
- * `effect-gpu-pool replay`: the requests of a recording again, under the same or other policies, without a device.
+ * `effect-gpu-pool replay`: makes the requests of a recording again, under the same or other policies, without a device.
  *
  * @internal
  */
@@ -62,7 +62,7 @@ interface Changes {
   readonly memory: Option.Option<string>
 }
 
-/** A label may be a number, so a number is one where no memory has it for a label. */
+/** The memory that `--memory` names. A number may be a label, so labels are compared first. */
 const memoryOf = (labels: ReadonlySet<string | undefined>, memory: string): string | number =>
   !labels.has(memory) && /^\d+$/.test(memory) ? Number(memory) : memory
 
@@ -76,17 +76,17 @@ const optionsOf = (
   memory: Option.getOrUndefined(Option.map(memory, (memory) => memoryOf(labels, memory)))
 })
 
-/** As the report names them. */
+/** The changes as the report names them. */
 const changesOf = ({ eviction, maxBytes, policy }: Changes): Readonly<Record<string, string>> => ({
   ...Option.match(policy, { onNone: () => ({}), onSome: ({ name }) => ({ policy: name }) }),
   ...Option.match(maxBytes, { onNone: () => ({}), onSome: (maxBytes) => ({ maxBytes }) }),
   ...Option.match(eviction, { onNone: () => ({}), onSome: (eviction) => ({ eviction }) })
 })
 
-/** As `--max-bytes` takes it. */
+/** A limit as `--max-bytes` accepts it. */
 const limitText = ({ atAll }: ReplayText.Limits): string => atAll === null ? "unlimited" : `${atAll.maxBytes} B`
 
-/** The smallest limits, for `--bisect`: there is nothing to look for where a limit is given. */
+/** The smallest limits, for `--bisect`, which excludes `--max-bytes`. */
 const limitsOf = (
   recording: Recording,
   { maxBytes, ...options }: Replay.ReplayOptions

@@ -12,14 +12,14 @@ import * as Shown from "../Shown.ts"
 import { table } from "../Table.ts"
 
 export interface Counts extends Omit<ReplayReport, "failed" | "recording"> {
-  /** How many requests got nothing. */
+  /** How many requests failed. */
   readonly failed: number
 }
 
 /** The smallest limits under which no request fails; null where one fails or waits without a limit too. */
 export interface Limits {
   readonly atAll: SmallestLimit | null
-  /** The same, if no request is to wait. */
+  /** The same, if no request may wait. */
   readonly withoutWaiting: SmallestLimit | null
 }
 
@@ -27,19 +27,19 @@ export interface Report {
   readonly version: 1
   readonly input: string
   readonly events: number
-  /** Events before the first that the recorder no longer had. */
+  /** How many events the recorder has dropped. */
   readonly dropped: number
-  /** What is other than it was recorded, as the command line names it. */
+  /** What differs from the recording, as on the command line. */
   readonly changed: Readonly<Record<string, string>>
-  /** The replay of what was recorded; null where nothing is other. */
+  /** The replay under the recorded policy; null if no option changes anything. */
   readonly recorded: Counts | null
   readonly replayed: Counts
   readonly failed: ReadonlyArray<FailedRequest>
-  /** What `--bisect` has found; null without it. */
+  /** The result of `--bisect`; null without it. */
   readonly limits: Limits | null
 }
 
-/** What a report is made of. */
+/** The input of a report. */
 export interface Replayed extends Pick<Report, "changed" | "input" | "limits"> {
   readonly recording: Recording
   readonly recorded: ReplayReport | undefined
@@ -86,7 +86,7 @@ const rows: ReadonlyArray<Row> = [
   ["failed", ({ failed }) => Shown.count(failed)]
 ]
 
-/** Exact, since a byte less does not do. */
+/** A limit with its exact bytes, since a byte less fails. */
 export const shownLimit = (found: SmallestLimit | null | undefined): string =>
   found ? Shown.quantity("maxBytes", found.maxBytes) : "none"
 
@@ -111,11 +111,11 @@ export const text = (
   }`
 }
 
-/** A replay under the recorded policy may do other things than its recording: docs/observability.md says when. */
+/** Says if the replay under the recorded policy differs from its recording: docs/observability.md says when. */
 const difference = ({ differsAt }: Counts): string =>
   differsAt === undefined ? "" : `\nAs recorded but for what follows its first ${Shown.count(differsAt)} events.`
 
-/** The first request that got nothing, and how many more. */
+/** The first request that failed, and how many more did. */
 export const firstFailure = ([first, ...others]: ReadonlyArray<FailedRequest>): string | undefined => {
   if (first === undefined) return undefined
   const { callSite, label, pool, request, size, why } = first

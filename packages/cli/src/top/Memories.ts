@@ -1,16 +1,16 @@
 /**
- * The memories of a program, put together from the metrics of `PoolMetrics`.
+ * The memories of a program, assembled from the metrics of `PoolMetrics`.
  *
  * @internal
  */
 import type * as DevToolsSchema from "effect/devtools/DevToolsSchema"
 
-/** What a memory counts, by the names of `PoolStats` and others of `PoolMetrics`, without the unit of counters. */
+/** The counters of a memory, by the names of `PoolStats` and `PoolMetrics`, without the unit of counters. */
 export interface ReportedMemory {
   /** The label of the pool, or of the device memory that several pools share. */
   readonly memory: string | null
   readonly device: string
-  /** Tells memories of one label on one device apart, from 1. */
+  /** Distinguishes memories of equal label on one device, from 1. */
   readonly number: number
   readonly counts: Readonly<Record<string, number>>
 }
@@ -19,7 +19,7 @@ const prefix = "gpu_pool_"
 
 const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-/** As `heldBytes` of `gpu_pool_held_bytes`, and `hits` of `gpu_pool_hits_total`. */
+/** The name of a counter: `heldBytes` for `gpu_pool_held_bytes`, `hits` for `gpu_pool_hits_total`. */
 const nameOf = (id: string): string => camelCase(id.slice(prefix.length).replace(/_total$/, ""))
 
 const valueOf = (metric: DevToolsSchema.Metric): number | undefined => {
@@ -31,11 +31,11 @@ const valueOf = (metric: DevToolsSchema.Metric): number | undefined => {
   return Number.isFinite(value) ? value : undefined
 }
 
-/** Tells the memories of one program apart. */
+/** The key of a memory within its program. */
 export const keyOf = ({ device, memory, number }: Pick<ReportedMemory, "device" | "memory" | "number">): string =>
   JSON.stringify([memory, device, number])
 
-/** In the order in which the program tells them, which is that of their opening. */
+/** The memories in the order of their metrics, in which they were opened. */
 export const memoriesOf = (snapshot: DevToolsSchema.MetricsSnapshot): ReadonlyArray<ReportedMemory> => {
   const found = new Map<string, ReportedMemory & { readonly counts: Record<string, number> }>()
   for (const metric of snapshot.metrics) {
@@ -46,7 +46,7 @@ export const memoriesOf = (snapshot: DevToolsSchema.MetricsSnapshot): ReadonlyAr
     const key = keyOf(place)
     const known = found.get(key) ?? { ...place, counts: {} }
     const name = nameOf(metric.id)
-    // Counters by reason are one number here. Any program names them, also as what every object has.
+    // Counters by reason are added up. A name may be any string, also that of a member of every object.
     known.counts[name] = (Object.hasOwn(known.counts, name) ? known.counts[name]! : 0) + value
     found.set(key, known)
   }

@@ -1,6 +1,6 @@
 /**
  * `effect-gpu-pool top`: live statistics of the pools of running programs. It is the server to which `DevTools.layer()` of Effect
- * connects, so a program needs nothing of this library's besides `PoolMetrics.layer()`.
+ * connects, so a program needs only `PoolMetrics.layer()` of this library.
  *
  * @internal
  */
@@ -64,13 +64,13 @@ const flags = {
   ),
   host: Flag.String("host").pipe(
     Flag.withDefault("localhost"),
-    // Node listens at every address of the machine for an empty one, as a variable is that is not set.
+    // For an empty host, such as a variable that is not set, Node would listen at every address of the machine.
     Flag.filter((host) => host !== "", () => "an address, as localhost, or 0.0.0.0 for every one of this machine"),
     Flag.withDescription("The address to listen at; without it this machine's own programs alone can connect")
   ),
   origins: Flag.String("origin").pipe(
     Flag.filter((origin) => /^https?:\/\/[^/\s]+$/.test(origin), () => "the origin of a page, as https://app.example"),
-    // As browsers write it: in small letters, and without the usual port.
+    // An origin as browsers send it: in lower case, and without the default port.
     Flag.map((origin) => URL.parse(origin)?.origin ?? origin),
     Flag.atLeast(0),
     Flag.withDescription(
@@ -81,22 +81,22 @@ const flags = {
 
 interface Options {
   readonly every: Duration.Duration
-  /** What is done with each thing that a program tells. */
+  /** Is run for each answer of a program. */
   readonly onTold: (told: Told) => Effect.Effect<unknown, never, Stdio.Stdio | Terminal>
-  /** What is done when one has gone. */
+  /** Is run when a program has disconnected. */
   readonly onGone: Effect.Effect<unknown>
-  /** What is done with one whose connection has to end. */
+  /** Is called when a program's connection has to be closed. */
   readonly onFault: (what: string) => void
 }
 
-/** What `DevTools.layer()` speaks. Effect's own server of it takes lines of any length. */
+/** The protocol of `DevTools.layer()`. Effect's own server accepts lines of any length. */
 const protocol = {
   inputSchema: Schema.toCodecJson(DevToolsSchema.Response),
   outputSchema: Schema.toCodecJson(DevToolsSchema.Request),
   maxLineBytes: mostBytes
 }
 
-/** A program that does not take what it is told would fill the memory of this process. */
+/** Ends the connection of a program that does not read: unsent bytes would fill the memory of this process. */
 class TooMuch extends Data.TaggedError("TooMuch") {}
 
 const hasGone = (error: { readonly _tag: string }): error is Socket.SocketError =>
@@ -111,7 +111,7 @@ const faultOf = (error: Ndjson.NdjsonError | Schema.SchemaError | Socket.SocketE
     ? "as it speaks another protocol than DevTools.layer() of Effect 4.1"
     : `as it sent more than ${mostBytes / 2 ** 20} MiB at once, or did not read`
 
-/** Asks a program again and again, until it goes: each time when it has answered. What it tells more often is not heard. */
+/** Polls a program until it disconnects, each time after its answer. Unrequested answers are ignored. */
 const follow = Effect.fnUntraced(function*(watched: Watched, { every, onFault, onGone, onTold }: Options) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const { socket: connection } = NodeHttpServerRequest.toIncomingMessage(request)
@@ -120,7 +120,7 @@ const follow = Effect.fnUntraced(function*(watched: Watched, { every, onFault, o
   const responses = yield* Queue.unbounded<DevToolsSchema.Response>()
   const snapshots = yield* Queue.unbounded<DevToolsSchema.MetricsSnapshot, Cause.Done>()
   const answered = Latch.makeUnsafe(false)
-  // A program tells once unasked, at its end.
+  // A program sends one unrequested answer, at its end.
   let due = 1
   const ask = Effect.suspend(() => {
     due++
@@ -178,14 +178,14 @@ const draw = Effect.fnUntraced(function*(watched: Watched) {
   yield* print(canAnimate ? `${clear}${text}` : text)
 })
 
-/** Draws when it is asked, and what is asked for meanwhile once. */
+/** Draws for each request; requests made while it draws are served together. */
 const drawing = (watched: Watched, asked: Queue.Dequeue<void>): Effect.Effect<never, never, Stdio.Stdio | Terminal> =>
   Effect.forever(Effect.andThen(Queue.take(asked), draw(watched)))
 
-/** Of one kind is told once, and of many kinds no more. */
+/** Each refusal is printed once, and this many at most. */
 const mostNotes = 16
 
-/** Tells who was refused. Any page can ask again and again, by any name. */
+/** Prints who was refused. A bound is needed, since any page can connect again and again, under any name. */
 const refusals = (note: (text: string) => void): (why: string) => void => {
   const told = new Set<string>()
   return (why) => {
@@ -208,7 +208,7 @@ export const topCommand = Command.make(
     const drawSoon = Queue.offer(frames, undefined)
     const show = (told: Told) => json ? print(TopReport.json(told)) : once ? draw(watched) : drawSoon
     const poolless = new Set<number>()
-    /** Who waits for a pool is told once that this program has none. */
+    /** Says once for each program that it has no pool, while `--once` waits for one that has. */
     const onPoolless = (told: Told) => {
       if (poolless.has(told.program)) return Effect.void
       poolless.add(told.program)
@@ -219,7 +219,7 @@ export const topCommand = Command.make(
         ? onPoolless(told)
         : Effect.andThen(show(told), once ? Deferred.succeed(first, undefined) : Effect.void)
     const { canAnimate } = yield* TerminalCapabilities
-    // What is gone may not stand on a screen that shows what is there now.
+    // A live screen must not show a program that has disconnected.
     const onGone = canAnimate && !json ? drawSoon : Effect.void
     const onFault = (what: string) => onRefused(`a program, ${what}`)
     const address = yield* Effect.mapError(

@@ -11,7 +11,7 @@ import { table } from "../Table.ts"
 import { hitRate } from "./Memories.ts"
 import type { Told, Watched, WatchedMemory } from "./Watched.ts"
 
-/** What one program told, on one line. */
+/** The answer of one program, on one line. */
 export const json = ({ memories, program, time }: Told): string =>
   asJson({
     version: 1,
@@ -26,7 +26,7 @@ export const json = ({ memories, program, time }: Told): string =>
     }))
   })
 
-/** Where there is no terminal: more take long to draw, and JSON has all. */
+/** The most rows without a terminal: more take long to draw, and JSON has all. */
 const mostRows = 100
 
 /** The lines of a table around its rows, a line under it, and the one of the cursor. */
@@ -52,7 +52,7 @@ export const text = (watched: Watched, style: Style, { height, width }: Room): s
   ].join("\n")
 }
 
-/** Those that manage the most bytes, in the order in which they are told. */
+/** The memories that manage the most bytes, in their own order. */
 const largest = (memories: ReadonlyArray<WatchedMemory>, most: number): ReadonlyArray<WatchedMemory> => {
   if (memories.length <= most) return memories
   const bytes = memories.map(({ counts }) => counts.managedBytes ?? 0)
@@ -87,7 +87,7 @@ const columns: { readonly [head: string]: Cell } = {
   "out of memory": ({ counts }, style) => marked(counts.outOfMemory ?? 0, style.bad)
 }
 
-/** What goes first where a terminal is narrow: a line that wraps cannot be read. */
+/** The columns that a narrow terminal leaves out, the first ones first: a wrapped row cannot be read. */
 const dispensable = ["device", "limit", "leases/s", "held", "program"]
 
 const fitting = (

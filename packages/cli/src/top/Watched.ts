@@ -1,26 +1,26 @@
 /**
- * The programs that tell `effect-gpu-pool top` of their memories now.
+ * The programs that are connected to `effect-gpu-pool top`, and the metrics of their memories.
  *
  * @internal
  */
 import { keyOf, leases, type ReportedMemory } from "./Memories.ts"
 
-/** What a program told at a time. */
+/** The metrics of a program at one time. */
 export interface Told {
-  /** From 1, in the order in which programs came. */
+  /** From 1, in the order in which programs connected. */
   readonly program: number
   /** Milliseconds since 1970. */
   readonly time: number
   readonly memories: ReadonlyArray<ReportedMemory>
 }
 
-/** A memory with how fast it leases, once it was seen twice. */
+/** A memory, with its rate of leases from the second answer on. */
 export interface WatchedMemory extends ReportedMemory {
   readonly program: number
   readonly leasesPerSecond: number | undefined
 }
 
-/** What a program told last. */
+/** The last answer of a program. */
 export interface Seen extends Told {
   readonly memories: ReadonlyArray<WatchedMemory>
 }
@@ -28,7 +28,7 @@ export interface Seen extends Told {
 const byKey = (memories: ReadonlyArray<ReportedMemory> = []): ReadonlyMap<string, ReportedMemory> =>
   new Map(memories.map((memory) => [keyOf(memory), memory]))
 
-/** What is told, compared with what was told before. */
+/** Adds the rates since the last answer. */
 const compared = ({ memories, program, time }: Told, before: Told | undefined): ReadonlyArray<WatchedMemory> => {
   const known = byKey(before?.memories)
   const seconds = (time - (before?.time ?? time)) / 1000
@@ -43,7 +43,7 @@ export class Watched {
   #programs = 0
   readonly #seen = new Map<number, Seen>()
 
-  /** The number of a program that came. */
+  /** Adds a program, and returns its number. */
   come(): number {
     return ++this.#programs
   }

@@ -1,5 +1,5 @@
 /**
- * `effect-gpu-pool view`: a recording as a page to look at, in one file or from a server that makes it anew for each look.
+ * `effect-gpu-pool view`: a recording as a web page, in one file or from a server that makes it anew for each request.
  *
  * @internal
  */
@@ -96,7 +96,7 @@ const toFile = Effect.fn("view.toFile")(function*(looked: Looked, output: Option
   yield* Console.log(resolve(file))
 })
 
-/** Made anew for each request; or why it cannot be had now. */
+/** The page, made anew for each request, or why it cannot be made now. */
 const answer = <R>(contentType: string, making: Effect.Effect<string | Uint8Array, CliError.UserError, R>) =>
   Effect.match(making, {
     onFailure: ({ userMessage = "" }) => HttpServerResponse.text(`${userMessage}\n`, { status: 502 }),
@@ -107,7 +107,7 @@ const answer = <R>(contentType: string, making: Effect.Effect<string | Uint8Arra
       )
   })
 
-/** A program at an address goes on, and a file does so where its user says it. */
+/** Whether the page polls: for a running program, and for a file with `--refresh`. */
 const liveOf = (recording: string, refresh: Option.Option<number>): Pick<Viewer.HtmlOptions, "live" | "refresh"> =>
   Option.isSome(refresh) || isAddress(recording)
     ? { live: "data", refresh: Option.getOrUndefined(Option.map(refresh, Duration.seconds)) }
@@ -118,7 +118,7 @@ const toBrowsers = Effect.fn("view.toBrowsers")(
     if ([looked.recording, ...Option.toArray(looked.other)].includes("-")) {
       return yield* failing("Standard input can be read once, and --serve reads again. Give it a file or an address.")
     }
-    // Each has a whole recording in memory while it is made.
+    // One page at a time, since each needs a whole recording in memory.
     const { withPermit } = yield* Semaphore.make(1)
     const newest = Effect.flatMap(
       read(looked.recording),
@@ -142,7 +142,7 @@ const toBrowsers = Effect.fn("view.toBrowsers")(
   Effect.scoped
 )
 
-/** A flag that would do nothing is a mistake. */
+/** A flag that would have no effect is an error. */
 const misplaced = (flags: { readonly [name: string]: Option.Option<unknown> }, why: string): string | undefined => {
   const given = Object.keys(flags).filter((name) => Option.isSome(flags[name]!))
   return given.length === 0 ? undefined : `--${given.join(", --")}: ${why}`

@@ -1,5 +1,5 @@
 /**
- * Kernels for arrays whose elements follow from their positions. A position is the item's index, which holds only for the
+ * Kernels for arrays whose elements follow from their positions. A position is the item's index, which is only true in the
  * fresh array itself, so these are never recorded with other operations.
  *
  * @internal
@@ -18,7 +18,7 @@ const kernels = new Memo<Kernel>(64)
 const memoized = (name: string, generate: (dtype: DType) => Kernel) => (dtype: DType): Kernel =>
   kernels.get(`${name} ${dtype}`, () => generate(dtype))
 
-/** Halves cannot count beyond 2,048 one by one: their sequences are computed in f32. */
+/** f16 cannot represent every integer above 2,048: its sequences are computed in f32. */
 export const computedIn = (dtype: DType): DType => dtype === "f16" ? "f32" : dtype
 
 const output = (dtype: DType) => VectorArg(dtype, "y", { access: "write" })
@@ -65,7 +65,7 @@ export const between = memoized("between", (dtype) => {
   })
 })
 
-/** 1 where the column is the row plus `diagonal`, else 0. Negative diagonals are given as 2^32 less. */
+/** 1 where the column is the row plus `diagonal` modulo 2^32, else 0. */
 export const diagonal = memoized("diagonal", (dtype) => {
   const columns = scalar("u32", "columns")
   const shift = scalar("u32", "diagonal")

@@ -8,7 +8,7 @@ import { quotientOf } from "../../kernels/expression/Quotient.ts"
 import { type Element, isFloating } from "./Element.ts"
 
 /**
- * Both components are divided by the greater one before they are squared, or the squares would overflow. The result is
+ * Divides both components by the greater one before they are squared, since the squares could overflow. The result is
  * infinite where one component is.
  */
 export const hypotenuseOf = (x: Element, y: Element): Element => {

@@ -1,5 +1,5 @@
 /**
- * From the operands of a call to a recorded or computed array. A wrong operand fails before any memory is requested.
+ * Applies an operation to the operands of a call. A wrong operand fails before any memory is requested.
  * Every elementwise operation runs through here, so only the result is allocated.
  *
  * @internal
@@ -42,7 +42,7 @@ export const unary = <F extends AnyFunction>(operation: ArrayOperation, signatur
 export const binary = <F extends AnyFunction>(operation: ArrayOperation, signatures: BinarySignatures): F =>
   dual(2, binaryBody(operation, signatures)) as AnyFunction as F
 
-/** The same without the form for pipes. */
+/** The same without the data-last form. */
 export const binaryBody = (operation: ArrayOperation, signatures: BinarySignatures) => {
   const name = nameOf(operation)
   return (self: Operand, that: Operand): Computed => {

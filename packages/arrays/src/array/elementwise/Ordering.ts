@@ -7,7 +7,7 @@ import * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
 import type { Element, Truth } from "./Element.ts"
 
-/** Each with its mirror: `a < b` is `b > a`. */
+/** Each comparison with its mirror: `a < b` is `b > a`. */
 const mirrored = {
   equal: "equal",
   notEqual: "notEqual",
@@ -19,7 +19,7 @@ const mirrored = {
 
 export type Ordering = keyof typeof mirrored
 
-/** What is true of a negative number beside one that is not. */
+/** The result for a negative first operand and a non-negative second one. */
 const ofNegative: { readonly [O in Ordering]: boolean } = {
   equal: false,
   notEqual: true,
@@ -29,7 +29,7 @@ const ofNegative: { readonly [O in Ordering]: boolean } = {
   greaterEqual: false
 }
 
-/** The truth as an element. */
+/** A truth value as an element. */
 export const compare = (ordering: Ordering, a: Element, b: Element): Expr.Expr<"u32"> =>
   Expr.astype(truthOf(ordering, a, b), "u32")
 
@@ -41,7 +41,7 @@ const truthOf = (ordering: Ordering, a: Element, b: Element): Truth => {
   return compared(ordering, a, b)
 }
 
-/** An i32 and a u32 are compared without the sign, unless there is one. */
+/** Compares an i32 and a u32 as u32, unless the i32 is negative. */
 const truthOfSigned = (ordering: Ordering, a: Element, b: Element): Truth => {
   const isNegative = Expr.less(a, 0)
   const truth = compared(ordering, Expr.astype(a, "u32"), b)

@@ -10,12 +10,12 @@ export const powerOf = (base: Element, exponent: Element): Element => {
   if (isFloating(base) && isFloating(exponent)) return Expr.power(base, exponent)
   const power = Expr.astype(powerOfBits(Expr.astype(base, "u32"), Expr.astype(exponent, "u32")), base.type)
   if (base.type === "u32") return power
-  // Only 1 and -1 have reciprocals that are whole, themselves; the bits of the exponent tell odd from even as well.
+  // Only 1 and -1 have integer reciprocals, themselves; the lowest bit of the exponent decides the sign of powers of -1.
   const vanishes = Expr.logicalAnd(Expr.less(exponent, 0), Expr.notEqual(Expr.abs(base), 1))
   return Expr.where(vanishes, 0, power)
 }
 
-/** Modulo 2^32: the product of those squares of squares whose bit the exponent has. */
+/** Exponentiation by squaring, modulo 2^32: the product of the repeated squares whose bit the exponent has. */
 const powerOfBits = (base: Expr.Expr<"u32">, exponent: Expr.Expr<"u32">): Expr.Expr<"u32"> => {
   const one = Expr.constant("u32", 1)
   const factors: Array<Expr.Expr<"u32">> = []
@@ -28,7 +28,7 @@ const powerOfBits = (base: Expr.Expr<"u32">, exponent: Expr.Expr<"u32">): Expr.E
   return productOf(factors)
 }
 
-/** In pairs, so that the expression stays shallow. */
+/** Multiplies in pairs, so that the expression stays shallow. */
 const productOf = (factors: ReadonlyArray<Expr.Expr<"u32">>): Expr.Expr<"u32"> => {
   if (factors.length === 1) return factors[0]!
   const half = factors.length >> 1

@@ -1,5 +1,5 @@
 /**
- * What elementwise operations do with element types, worked out once for every combination, so that a call looks it up.
+ * The element types of elementwise operations, computed once for every combination of operands.
  *
  * @internal
  */
@@ -7,7 +7,7 @@ import type { DType } from "effect-gpu-pool/DType"
 import { isInteger } from "effect-gpu-pool/Operation"
 import * as Promotion from "../layout/Promotion.ts"
 
-/** To what each operand is cast first, and the type of the result. */
+/** The type to which each operand is cast first, and the type of the result. */
 export interface Signature {
   readonly operands: ReadonlyArray<DType>
   readonly result: DType
@@ -15,7 +15,7 @@ export interface Signature {
 
 type Each<A> = { readonly [D in DType]: A }
 
-/** By the types of the operands; `undefined` where the operation has no meaning for them. */
+/** Signatures by the types of the operands; `undefined` where the operation does not support them. */
 export type UnarySignatures = Each<Signature | undefined>
 
 export type BinarySignatures = Each<UnarySignatures>
@@ -40,7 +40,7 @@ export const real: UnarySignatures = each((dtype) => {
   return { operands: [type], result: type }
 })
 
-/** Truths of one number. */
+/** Predicates of one number. */
 export const test: UnarySignatures = each((dtype) => ({ operands: [dtype], result: "u32" }))
 
 const tabulate = (make: (a: DType, b: DType) => Signature | undefined): BinarySignatures =>
@@ -62,7 +62,7 @@ export const comparison = tabulate((a, b) =>
   isInteger(a) && isInteger(b) ? { operands: [a, b], result: "u32" } : alike(Promotion.promote(a, b), "u32")
 )
 
-/** Truths of two numbers, each by itself. */
+/** Logic of two numbers, each of which is tested in its own type. */
 export const logic = tabulate((a, b) => ({ operands: [a, b], result: "u32" }))
 
 /** An integer and a number of bits. */

@@ -13,8 +13,8 @@ export const isRecorded = (operand: DeviceArray | number): operand is DeviceArra
  * The arrays that must get memory first, in this order, so that one kernel each is enough for them and for the array
  * itself. Empty where nothing can be cut.
  *
- * From the operands up, every operation is added to those below it. Where that would be too large, the largest operand
- * is cut off. So the kernels are large, and every array is visited once.
+ * From the operands up, every operation is added to the kernel of those below it. If that becomes too large, the largest operand
+ * is cut off. So kernels are large, and every array is visited once.
  */
 export const of = (array: DeviceArray, maxVectorArguments: number): ReadonlyArray<DeviceArray> => {
   const cutter = new Cutter(maxVectorArguments)
@@ -76,7 +76,7 @@ const joined = (array: DeviceArray, parts: ReadonlyArray<Part>): Part => {
   return { leaves, recorded }
 }
 
-/** Of those that have anything to cut off. */
+/** The largest operand that can be cut off. */
 const largestOf = (parts: ReadonlyArray<Part>): Part | undefined => {
   let largest: Part | undefined
   for (const part of parts) {
@@ -89,7 +89,7 @@ const largestOf = (parts: ReadonlyArray<Part>): Part | undefined => {
 const isLarger = (a: Part, b: Part): boolean =>
   a.leaves.size === b.leaves.size ? a.recorded.size > b.recorded.size : a.leaves.size > b.leaves.size
 
-/** At least as much as the plan of it will have. */
+/** Whether one kernel is enough. It counts at least as much as the plan of the kernel will have. */
 const fits = ({ leaves, recorded }: Part, shape: DeviceArray["shape"], maxVectorArguments: number): boolean => {
   const vectors = new Set<unknown>()
   let axes = 1

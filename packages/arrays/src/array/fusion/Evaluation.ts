@@ -21,7 +21,7 @@ import * as Plan from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"
 
 /**
- * What array operations need: the pool that gives the memory, the queue that runs the kernels, and the scope that the
+ * What array operations need: the pool for the memory, the queue that runs the kernels, and the scope that the
  * results belong to.
  *
  * **Example** (What a function of arrays requires)
@@ -62,7 +62,7 @@ export const Recording: Context.Reference<boolean> = Context.Reference("effect-g
   defaultValue: () => false
 })
 
-/** With a deeper chain of operations compilers would need seconds for the kernel. */
+/** The deepest chain of operations in a kernel: compilers take seconds for more. */
 const maxDepth = 64
 
 interface Services {
@@ -113,7 +113,7 @@ export const evaluateAll = (
 ): Effect.Effect<void, GpuError, ArrayServices> =>
   Effect.withFiber((fiber) => settleAll(arrays, servicesOf(fiber.context)))
 
-/** A second array with the same elements, in memory of its own, one after the other. @internal */
+/** A copy of an array, in contiguous memory of its own. @internal */
 export const evaluateCopy = <D extends DType>(array: DeviceArray<D>): Computed<D> =>
   Effect.withFiber((fiber) => {
     const services = servicesOf(fiber.context)
@@ -149,7 +149,7 @@ const settle = (arrays: ReadonlyArray<DeviceArray>, services: Services): Settled
     : settleInParts(plan, arrays, services)
 }
 
-/** Where one kernel would be too large for the device: fewer results at a time, then operands of a result first. */
+/** Divides the work if one kernel is too large for the device: fewer results at a time, then operands of a result first. */
 const settleInParts = (plan: Plan.Plan, arrays: ReadonlyArray<DeviceArray>, services: Services): Settled => {
   const [first] = arrays
   if (arrays.length > 1) {
@@ -217,7 +217,7 @@ const fill = (
   if (size === 0) return settled(arrays, leases) ?? Exit.void
   const args = PlanExpressions.argumentsOf(plan, "stored")
   for (let index = 0; index < leases.length; index++) args[PlanExpressions.resultName(index)] = leases[index]!
-  // After a failure the memory goes back at once, because the scope may live for long.
+  // After a failure the memory is released at once, since the scope may live for long.
   return Effect.onExitPrimitive(
     queue.dispatch(FusedKernel.of(plan), args, size),
     (exit) => Exit.isSuccess(exit) ? settled(arrays, leases) : giveBack(leases)
@@ -225,7 +225,7 @@ const fill = (
 }
 
 /**
- * Gives the arrays their memory. Where another fiber has computed one meanwhile, that memory stays: it has the same
+ * Gives the arrays their memory. If another fiber has computed one meanwhile, that one keeps its memory: it has the same
  * elements.
  */
 const settled = (

@@ -1,5 +1,5 @@
 /**
- * Kernels for plans: one a structure.
+ * Kernels for plans: one for each structure.
  *
  * @internal
  */

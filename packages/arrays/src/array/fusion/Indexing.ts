@@ -7,8 +7,8 @@ import * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
 
 /**
- * The ways, from cheap to dear: the item's own element, the same with an offset, one element for all, or strides over
- * the axes of the iteration, of which 0 are left out.
+ * The ways, from cheap to expensive: the item's own element, the same with an offset, one element for all, or strides
+ * over the axes of the iteration, without those of stride 0.
  */
 export type Access = "Own" | "Shifted" | "Single" | "Strided"
 
@@ -37,7 +37,7 @@ export const coordinates = (
   return result
 }
 
-/** `offset` plus each coordinate times its stride, modulo 2^32: negative strides are given as 2^32 less. */
+/** `offset` plus each coordinate times its stride, modulo 2^32, in which strides may be negative. */
 export const stridedIndex = (
   offset: Expr.Expr<"u32">,
   coordinates: ReadonlyArray<Expr.Expr<"u32">>,

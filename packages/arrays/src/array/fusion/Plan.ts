@@ -1,8 +1,8 @@
 /**
- * What a kernel for some recorded arrays of one shape has to read and compute: the memory, each once; how each array is
- * laid out in it; and the operations in order.
+ * What a kernel for some recorded arrays of one shape has to read and compute: each memory once, the layout of each array
+ * in it, and the operations in order.
  *
- * Every operation of a program makes one, so it is put together in few steps and few objects.
+ * Every operation of a program makes a plan, so planning takes few steps and few objects.
  *
  * @internal
  */
@@ -13,7 +13,7 @@ import * as Layout from "../layout/Layout.ts"
 import * as Shape from "../layout/Shape.ts"
 import * as Indexing from "./Indexing.ts"
 
-/** Memory, and the type that it is read as. */
+/** Memory, and the type as which it is read. */
 export interface Vector {
   readonly lease: PooledBuffer
   readonly dtype: DType
@@ -21,10 +21,10 @@ export interface Vector {
 
 /** How an array with memory is read. */
 export interface Leaf {
-  /** Which of the plan's vectors it is in. */
+  /** The index of its vector in the plan. */
   readonly vector: number
   readonly offset: number
-  /** One an axis of the iteration, in elements. */
+  /** One stride for each axis of the iteration, in elements. */
   readonly strides: ReadonlyArray<number>
   readonly access: Indexing.Access
 }
@@ -43,7 +43,7 @@ export type Step =
 export interface Plan {
   readonly vectors: ReadonlyArray<Vector>
   readonly leaves: ReadonlyArray<Leaf>
-  /** The numbers among the steps, in their order. */
+  /** The numbers of the steps, in order. */
   readonly numbers: ReadonlyArray<number>
   readonly steps: ReadonlyArray<Step>
   /** Which steps are the results. */
@@ -54,7 +54,7 @@ export interface Plan {
   readonly weight: number
 }
 
-/** So few steps are searched faster than a map is made. */
+/** Up to this many steps a search is faster than a map. */
 const fewSteps = 12
 
 /** Collects the steps of arrays, each array once. */
@@ -148,7 +148,7 @@ const oneByOne: ReadonlyArray<number> = [1]
 const theSame: ReadonlyArray<number> = [0]
 const none: ReadonlyArray<number> = []
 
-/** What the collapsed iteration is where all elements follow each other, without the work: most are so. */
+/** The collapsed iteration over contiguous arrays, the usual case, for which nothing has to be computed. */
 const flat = (arrays: ReadonlyArray<DeviceArray>, shape: Shape.Shape): Layout.Iteration | undefined => {
   const size = Shape.size(shape)
   const strides: Array<ReadonlyArray<number>> = []
@@ -160,7 +160,7 @@ const flat = (arrays: ReadonlyArray<DeviceArray>, shape: Shape.Shape): Layout.It
   return { shape: size === 1 ? none : [size], strides }
 }
 
-/** Whether an array is read element by element, or is one element, in an iteration over a shape. */
+/** Whether an array is contiguous in an iteration over a shape, or has one element. */
 export const isFlat = (array: DeviceArray, shape: Shape.Shape): boolean =>
   array.size === 1 || (Shape.equals(array.shape, shape) && array.isContiguous)
 
@@ -189,9 +189,9 @@ const maxWeight = 256
 /** The most numbers that one kernel takes: every OpenCL device has room for 1,024 bytes of arguments. */
 const maxScalars = 100
 
-/** What a kernel is made of, in numbers. */
+/** The size of a kernel. */
 interface Extent {
-  /** Those that it computes, too. */
+  /** How many vectors it has, results included. */
   readonly vectors: number
   readonly leaves: number
   readonly axes: number
@@ -199,11 +199,11 @@ interface Extent {
   readonly weight: number
 }
 
-/** Whether a device that takes so many vectors takes such a kernel. */
+/** Whether a kernel fits a device with that many vectors. */
 export const isModest = ({ axes, leaves, numbers, vectors, weight }: Extent, maxVectorArguments: number): boolean =>
   vectors <= maxVectorArguments && weight <= maxWeight && numbers + leaves * (1 + axes) + axes <= maxScalars
 
-/** Whether one kernel can hold the plan, beside some vectors for what it computes. */
+/** Whether one kernel can have the plan, besides some vectors for its results. */
 export const fits = (
   { leaves, lengths, numbers, vectors, weight }: Plan,
   outputs: number,

@@ -1,6 +1,6 @@
 /**
- * The expressions of a plan: what a kernel computes for the item at a position of the iteration, and the arguments that
- * it takes for that. Lengths, offsets, strides and numbers are arguments, so that one kernel does for all of them.
+ * The expressions of a plan: what a kernel computes for the item at a position of the iteration, and the arguments for
+ * that. Lengths, offsets, strides and numbers are arguments, so that one kernel serves all of them.
  *
  * @internal
  */
@@ -13,15 +13,15 @@ import * as Expression from "../../kernels/expression/Expression.ts"
 import * as Indexing from "./Indexing.ts"
 import type { Leaf, Plan } from "./Plan.ts"
 
-/** The coordinates of an item, one a length of the plan; the first length is not to be used. */
+/** The coordinates of an item, one for each length of the plan, computed without the first length. */
 export type Coordinates = (lengths: ReadonlyArray<Expr.Expr<"u32">>) => ReadonlyArray<Expr.Expr<"u32">>
 
 const item = Expression.make("u32", { _tag: "Index" })
 
-/** The items go through the iteration in order. */
+/** Coordinates of items that iterate in order. */
 export const inOrder: Coordinates = (lengths) => Indexing.coordinates(item, lengths)
 
-/** Names that are the same for every plan are put together once. */
+/** Caches names, which are the same for every plan. */
 const numbered = (prefix: string): (index: number) => string => {
   const names: Array<string> = []
   return (index) => names[index] ??= `${prefix}${index}`
@@ -44,14 +44,14 @@ const needsCoordinates = (leaves: ReadonlyArray<Leaf>): boolean => {
   return false
 }
 
-/** Whether the results are stored as they are, or go on into the combinations of a reduction. */
+/** Whether the results are stored, or are combined by a reduction. */
 export type Use = "stored" | "combined"
 
 const zeroName = "zero"
 
 /**
- * Whether one operation's float result may go on into another, a comparison included. Compilers of WGSL may join and
- * reorder those, which would give other numbers than arrays in memory give; so each is sealed.
+ * Whether another operation, also a comparison, may use an operation's float result. Compilers of WGSL may fuse and
+ * reorder the two, which would give other numbers than arrays in memory; so each such result is hidden from them.
  */
 const needsSeals = (steps: Plan["steps"], use: Use): boolean => {
   let operations = use === "combined" ? 1 : 0
@@ -113,7 +113,7 @@ class Generator {
     this.#use = use
     this.args = plan.vectors.map(({ dtype }, index) => VectorArg(dtype, vectorName(index), { access: "read" }))
     this.#coordinates = needsCoordinates(plan.leaves)
-      // The first length is never divided by.
+      // No kernel divides by the first length.
       ? coordinates(plan.lengths.map((_, axis) => axis === 0 ? item : this.#scalar("u32", lengthName(axis))))
       : []
   }
@@ -180,7 +180,7 @@ const seal = (value: Expr.Expr<DType>, zero: Expr.Expr<"u32">): Expr.Expr<DType>
 const castTo = (dtype: DType, operand: Expr.Expr<DType>): Expr.Expr<DType> =>
   operand.type === dtype ? operand : Expression.apply("astype", [operand], dtype) as Expr.Expr<DType>
 
-/** A kernel is called after its operations, so that an error says what failed. */
+/** The name of a kernel, made from its operations so that an error says what failed. */
 export const nameOf = ({ steps }: Plan): string => {
   const names = steps.flatMap((step) =>
     step._tag === "Apply" ? [step.pending.operation.name.replaceAll(/\W+/g, "_")] : []

@@ -2,7 +2,7 @@
  * Objects that are made once for all plans of one structure: the same operations on operands of the same types and
  * layouts.
  *
- * Lengths, offsets, strides and numbers are no part of a structure. It is found without putting a key together, by a walk
+ * Lengths, offsets, strides and numbers are no part of a structure. It is found without building a key, by a walk
  * down a tree with a branch for each choice, because every operation of a program looks one up.
  *
  * @internal
@@ -21,7 +21,7 @@ export interface Slot<A> {
 
 class Node<A> implements Slot<A> {
   value: A | undefined = undefined
-  /** The last branch taken: a loop takes it again. */
+  /** A cache of the last branch, which a loop takes again. */
   #key: Key | undefined = undefined
   #child: Node<A> | undefined = undefined
   #children: Map<Key, Node<A>> | undefined = undefined
@@ -44,12 +44,12 @@ export class Structures<A> {
   #root = new Node<A>()
   #size = 0
 
-  /** Once there are more than `capacity`, all are forgotten; the device's cache still knows the kernels' sources. */
+  /** Beyond `capacity` structures all are dropped; the device's cache still has the kernels' sources. */
   constructor(capacity: number) {
     this.#capacity = capacity
   }
 
-  /** The slot of a plan's structure. The purpose tells apart what is made of one structure for several ends. */
+  /** The slot of a plan's structure, for one purpose: different objects may be made for one structure. */
   slot(purpose: object, plan: Plan): Slot<A> {
     const slot = walk(this.#root.child(purpose), plan)
     if (slot.value === undefined && this.#size++ === this.#capacity) {
@@ -68,7 +68,7 @@ const radix = 8
 
 const accesses: { readonly [A in Access]: number } = { Own: 0, Shifted: 1, Single: 2, Strided: 3 }
 
-/** Marks where the steps end. No step begins so. */
+/** Marks the end of the steps. No step begins with it. */
 const end = -1
 
 const walk = <A>(root: Node<A>, { leaves, lengths, results, steps, vectors }: Plan): Node<A> => {

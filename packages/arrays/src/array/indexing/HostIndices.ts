@@ -17,8 +17,8 @@ export interface Positions {
 }
 
 /**
- * Positions on an axis of `length` elements, negative ones counted from the end; those outside are InvalidRequest unless
- * a mode says what they mean. `where` is the axis as errors name it.
+ * Resolves positions on an axis of `length` elements, negative ones counted from the end; those outside are InvalidRequest
+ * unless there is a mode. `where` is the axis as errors name it.
  */
 export const positions = (
   operation: string,

@@ -1,5 +1,5 @@
 /**
- * Kernels that gather elements by an array of positions: one a structure, whatever the lengths, offsets and strides.
+ * Kernels that gather elements by an array of positions: one for each structure, whatever the lengths, offsets and strides.
  *
  * @internal
  */
@@ -27,7 +27,7 @@ export interface Taking {
   readonly mode: Mode
 }
 
-/** The axis gives way to those of the positions. */
+/** The axes of the positions replace the axis. */
 export const resultShape = (shape: Shape, axis: number, indices: Shape): Shape => [
   ...shape.slice(0, axis),
   ...indices,
@@ -41,7 +41,7 @@ interface Walk {
   readonly indices: ReadonlyArray<number>
 }
 
-/** The strides over axes along which an array stands still. */
+/** Zero strides, for axes along which an array does not move. */
 const still = (axes: number): ReadonlyArray<number> => Array.from({ length: axes }, () => 0)
 
 const walkOf = ({ array, axis, indices }: Taking): Walk => {
@@ -97,7 +97,7 @@ const generate = ({ array, indices, mode }: Taking, walk: Walk): Kernel => {
   }
   const coordinates = Indexing.coordinates(
     Expr.index,
-    // The first length is never divided by.
+    // The kernel does not divide by the first length.
     walk.lengths.map((_, axis) => axis === 0 ? Expr.index : scalar("u32", `d${axis}`))
   )
   const strides = (name: string, of: ReadonlyArray<number>) =>

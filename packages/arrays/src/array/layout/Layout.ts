@@ -22,7 +22,7 @@ export const rowMajor = (shape: Shape): ReadonlyArray<number> => {
   return strides
 }
 
-/** Whether the elements, if any, follow each other from the offset on. Axes of length 1 do not matter. */
+/** Whether the elements, if any, are contiguous from the offset on. Axes of length 1 do not matter. */
 export const isContiguous = ({ shape, strides }: Layout): boolean => {
   let expected = 1
   for (let axis = shape.length - 1; axis >= 0; axis--) {
@@ -61,8 +61,8 @@ export interface Iteration {
 }
 
 /**
- * The same iteration over as few axes as possible, for several arrays at once: axes of length 1 go, and neighbours that
- * all arrays step through evenly become one.
+ * The same iteration over as few axes as possible, for several arrays at once: without axes of length 1, and with neighbours that
+ * all arrays step through evenly merged into one.
  */
 export const collapse = (
   shape: Shape,

@@ -1,7 +1,7 @@
 /**
- * The element type in which arrays of two types meet.
+ * The common element type of arrays of two types.
  *
- * It is NumPy's, limited to the types that every device has: where NumPy uses 64 bits although no operand has them, the
+ * It is NumPy's, limited to the types that every device has: where NumPy uses 64 bits although no operand does, the
  * result has 32. So integers and f32 or f16 make f32, and i32 and u32 make i32, modulo 2^32, as JAX has it.
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.promote_types.html
@@ -19,7 +19,7 @@ const table = {
 } as const satisfies { readonly [A in DType]: { readonly [B in DType]: DType } }
 
 /**
- * The element type in which arrays of two types meet: the wider float, f32 for an integer beside f16 or f32, i32 for
+ * The common element type of arrays of two types: the wider float, f32 for an integer beside f16 or f32, i32 for
  * i32 beside u32.
  *
  * **Example** (A function of two arrays)
@@ -50,7 +50,7 @@ const floats = { u32: "f32", i32: "f32", f16: "f16", f32: "f32", f64: "f64" } as
 /**
  * The element type in which functions of real numbers are computed: floats as they are, integers as f32.
  *
- * **Example** (What a square root of integers is)
+ * **Example** (The type of square roots of integers)
  *
  * ```ts
  * import type { DeviceArray } from "@effect-gpu-pool/arrays"

@@ -9,8 +9,8 @@ import { type Layout, rowMajor } from "./Layout.ts"
 import * as Shape from "./Shape.ts"
 
 /**
- * The shape that is asked for, for `elements` elements: one of its lengths may be -1, which stands for what is left.
- * `what` is what shall have the shape, as errors name it.
+ * Checks the requested shape of `elements` elements, of which one length may be -1 and is then computed. `what` is what
+ * gets the shape, as errors name it.
  */
 export const shapeFor = (
   operation: string,
@@ -44,7 +44,7 @@ interface Axis {
   readonly stride: number
 }
 
-/** The axes, those that follow each other evenly in memory joined, those of length 1 left out. */
+/** The axes without those of length 1, with neighbours that are contiguous in memory merged. */
 const joined = ({ shape, strides }: Layout): ReadonlyArray<Axis> => {
   const axes: Array<Axis> = []
   for (let axis = 0; axis < shape.length; axis++) {

@@ -19,7 +19,7 @@ export const format = (shape: Shape): string => {
   return `[${lengths.join(", ")}${shape.length > maxRank ? ", ..." : ""}]`
 }
 
-/** A copy of a shape, so that later changes by the program do not reach it. Adding 0 turns a negative zero into 0. */
+/** A copy of a shape, which the program cannot change later. Adding 0 turns a negative zero into 0. */
 export const copy = (shape: Shape): Shape => Array.from(shape, (length) => length + 0)
 
 /** The number of elements. */
@@ -40,7 +40,7 @@ export const equals = (a: Shape, b: Shape): boolean => {
 
 const isLength = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
 
-/** Why a value is no shape, or `undefined`. Programs without types can pass anything. */
+/** Why a list of lengths is no shape, or `undefined`. */
 export const problem = (operation: string, shape: Shape): GpuError | undefined => {
   const wrong = rankProblem(operation, shape)
   if (wrong !== undefined) return wrong
@@ -56,7 +56,7 @@ export const problem = (operation: string, shape: Shape): GpuError | undefined =
   return sizeProblem(operation, shape)
 }
 
-/** Why a value is no list of axes that an array could have, whatever is in it. */
+/** Why a value is no list that could have one length for each axis, or `undefined`. */
 export const rankProblem = (operation: string, shape: Shape): GpuError | undefined => {
   if (!isArray(shape)) {
     return invalidRequest(operation, `the shape is ${formatted(shape)}`, "Pass one length for each axis, as [2, 3].")
@@ -68,7 +68,7 @@ export const rankProblem = (operation: string, shape: Shape): GpuError | undefin
   )
 }
 
-/** An empty array may have any other lengths, as long as they are counted exactly. */
+/** Why an array would be too large. An empty array may have any lengths that are exact integers. */
 const sizeProblem = (operation: string, shape: Shape): GpuError | undefined =>
   Number.isSafeInteger(size(shape.filter((length) => length > 0))) ? undefined : invalidRequest(
     operation,
@@ -101,7 +101,7 @@ const mismatch = (operation: string, a: Shape, b: Shape): GpuError =>
     "Aligned at the last axis, each pair of lengths must be equal or one of them 1. Use reshape to add axes of length 1."
   )
 
-/** An axis counted from the front; negative ones count from the back. `shape` is named when there is no such axis. */
+/** An axis counted from the front; negative ones count from the back. The error for a missing axis names `shape`. */
 export const axisOf = (operation: string, axis: number, shape: Shape): number | GpuError => {
   const rank = shape.length
   // Arithmetic on a value that is no number can throw.

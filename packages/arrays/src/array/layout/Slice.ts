@@ -12,7 +12,7 @@ import { format, type Shape } from "./Shape.ts"
 
 /**
  * Elements of an axis from `start` up to, not including, `stop`, each `step` after the one before. Negative positions
- * count from the end, a negative step goes backwards, and what is left out means as far as the axis goes.
+ * count from the end, a negative step goes backwards, and a bound that is left out is the end of the axis.
  *
  * **Example** (Every other element, from the last to the first)
  *
@@ -29,11 +29,11 @@ import { format, type Shape } from "./Shape.ts"
 export interface Range {
   readonly start?: number | undefined
   readonly stop?: number | undefined
-  /** Not 0; 1 without it. */
+  /** Not 0. Default: 1. */
   readonly step?: number | undefined
 }
 
-/** A range that was worked out for an axis: `length` elements, the first at `start`, each `step` after the one before. */
+/** A range resolved for an axis: `length` elements, the first at `start`, each `step` after the one before. */
 export interface Progression {
   readonly start: number
   readonly step: number
@@ -44,7 +44,7 @@ const names = ["start", "stop", "step"] as const
 
 const known = KnownOptions.of<Range>({ start: true, stop: true, step: true })
 
-/** A copy of a range as it is now, or why a value is none. @internal */
+/** A copy of a range as it is now, or why a value is no range. @internal */
 export const rangeOf = (operation: string, given: Range): Range | GpuError => {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     return invalidRequest(

@@ -22,21 +22,21 @@ const largest = 64
 /** How much of the depth is copied at a time. */
 const depthAtATime = 256
 
-/** Multiplications that count as one item: the event loop gets time after so many items. */
+/** How many multiplications count as one item: after a number of items the host yields to the event loop. */
 const worthAnItem = 64
 
 /**
- * The most multiplications of a block, for which the event loop has to wait: a few milliseconds. Blocks are no smaller
- * than strips, so a greater depth takes longer, in proportion: a pause on the way would have to keep the sums.
+ * The most multiplications of a block, which blocks the event loop for a few milliseconds. Blocks are no smaller than
+ * strips, so a greater depth takes longer in proportion: a pause within a block would have to keep its sums.
  */
 const worthABlock = 2 ** 21
 
-/** Blocks of so many rows and columns, each of which stands for so many items of the dispatch. */
+/** The size of blocks in rows and columns, and how many items of the dispatch each stands for. */
 export interface Division {
   readonly blockRows: number
   readonly blockColumns: number
   readonly blockItems: number
-  /** Items altogether. */
+  /** The number of all items. */
   readonly count: number
 }
 
@@ -61,7 +61,7 @@ export interface Block {
   readonly a: Part
   readonly b: Part
   readonly y: Elements
-  /** Where its first element is in the result, and how far its rows are from each other. */
+  /** The index of its first element in the result, and the stride of its rows. */
   readonly at: number
   readonly row: number
 }
@@ -77,7 +77,7 @@ type Add<A extends Float64Array | Int32Array> = (
 
 const sizes = { columnsOfStrip, copy, depthAtATime, largest, rowsOfStrip }
 
-/** A block is computed in one go, so all share this memory. The sums are rounded to the result's type, or taken modulo 2^32. */
+/** Blocks are computed synchronously, so all share this memory. Sums are rounded to the result's type, or taken modulo 2^32. */
 const computing = <A extends Float64Array | Int32Array>(
   { add, columnsOfStrip, copy, depthAtATime, largest, numbers, rowsOfStrip }: typeof sizes & {
     readonly add: Add<A>

@@ -1,5 +1,5 @@
 /**
- * The body of a product's kernel for the host: the blocks that the items of a range stand for.
+ * The body of a product's kernel for the host: it computes the blocks that the items of a range stand for.
  *
  * @internal
  */
@@ -11,7 +11,7 @@ import { type Block, computeFloats, computeIntegers } from "./Blocks.ts"
 import type { Elements } from "./Strips.ts"
 import type { Types } from "./TileBody.ts"
 
-/** Strides come modulo 2^32. */
+/** Strides are passed modulo 2^32. */
 const signed = (stride: number): number => stride | 0
 
 /** A block is computed when its first item is in the range. */

@@ -1,5 +1,5 @@
 /**
- * Computations of indices in the body of a kernel: each gets a name, since languages write operations on named values.
+ * Computes indices in the body of a kernel: each gets a name, since languages write operations on named values.
  *
  * @internal
  */
@@ -17,7 +17,7 @@ export class Indices {
     this.#names = names
   }
 
-  /** Those of a block within, which can use the names before it. */
+  /** The statements of an inner block, which can use the names before it. */
   within(): Indices {
     return new Indices(this.writer, this.#names)
   }
@@ -29,7 +29,7 @@ export class Indices {
     return name
   }
 
-  /** A name that nothing else has. */
+  /** A unique name. */
   fresh(): string {
     return `n__${this.#names.count++}`
   }
@@ -51,7 +51,7 @@ export class Indices {
     return this.apply("add", [a, b], "u32")
   }
 
-  /** A name and so many more. */
+  /** A named value plus a number. */
   plus(a: string, count: number): string {
     return count === 0 ? a : this.add(a, this.constant(count))
   }
@@ -68,7 +68,7 @@ export class Indices {
     return this.apply("minimum", [a, b], "u32")
   }
 
-  /** The whole quotient and what remains. */
+  /** The integer quotient and the remainder. */
   divide(a: string, b: string): readonly [quotient: string, rest: string] {
     const quotient = this.named("u32", this.writer.quotient(a, b))
     return [quotient, this.subtract(a, this.multiply(quotient, b))]

@@ -1,5 +1,5 @@
 /**
- * A product of two arrays as a kernel sees it: a batch of matrices each, read by strides, whatever axes the arrays have.
+ * A product of two arrays as a kernel sees it: two batches of matrices, read by strides, whatever axes the arrays have.
  *
  * @internal
  */
@@ -14,18 +14,18 @@ import * as Shape from "../layout/Shape.ts"
 export interface Operand {
   readonly dtype: DType
   readonly offset: number
-  /** From row to row. */
+  /** The stride from row to row. */
   readonly row: number
-  /** From column to column. */
+  /** The stride from column to column. */
   readonly column: number
-  /** From matrix to matrix, along each axis of the batch. */
+  /** The strides from matrix to matrix, along each axis of the batch. */
   readonly batch: ReadonlyArray<number>
 }
 
 /** `rows` times `depth` by `depth` times `columns`, for each matrix of the batch. */
 export interface MatrixProduct {
   readonly dtype: DType
-  /** The result's. */
+  /** The shape of the result. */
   readonly shape: Shape.Shape
   readonly rows: number
   readonly columns: number
@@ -40,8 +40,8 @@ export interface MatrixProduct {
 export const matrices = ({ batch }: MatrixProduct): number => Shape.size(batch)
 
 /**
- * NumPy's rules: a vector is a row on the left and a column on the right, of which the result keeps nothing; axes before
- * the last two are a batch, and broadcast.
+ * NumPy's rules: a vector is a row on the left and a column on the right, and the result does not have that axis; axes
+ * before the last two are a batch, and broadcast.
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.matmul.html
  */
@@ -134,8 +134,8 @@ const matrixOf = (
 }
 
 /**
- * Where all matrices of a batch are multiplied by the same one, and follow each other evenly, they are one tall matrix:
- * its rows fill tiles better.
+ * Merges a batch into one tall matrix, if all its matrices are multiplied by the same one and are evenly spaced: its rows
+ * fill tiles better.
  */
 const withMoreRows = (product: MatrixProduct): MatrixProduct => {
   const { a, b, batch, rows } = product

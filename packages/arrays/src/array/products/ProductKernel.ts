@@ -23,7 +23,7 @@ export interface Bound {
   readonly count: number
 }
 
-/** The element types of a product. Sums of halves are kept in 32 bits. */
+/** The element types of a product. Sums of f16 are kept in 32 bits. */
 const typesOf = ({ a, b, dtype }: MatrixProduct): Types => ({
   a: a.dtype,
   b: b.dtype,
@@ -42,8 +42,8 @@ export const bind = (product: MatrixProduct, { bodies, hasEights }: Language): B
 const isWide = ({ b, columns }: MatrixProduct): boolean => b.column === 1 && columns >= VectorBody.columns
 
 /**
- * The larger the tile, the less is loaded for it. But drivers take long to compile large ones, and a small result has too
- * few of them for a device with many cores.
+ * A larger tile needs fewer loads. But drivers take long to compile large tiles, and a small result has too few of them
+ * for a device with many cores.
  */
 const largeResult = 2 ** 18
 
@@ -61,7 +61,7 @@ const tileOf = (product: MatrixProduct, vectors: boolean): Tile => {
 /** Items whose tiles make a block of the result: a workgroup's. */
 const itemsOfGroup = 64
 
-/** As square as the tiles allow. */
+/** The workgroup's block, as square as the tiles allow. */
 const groupOf = (down: number, across: number): Tile => {
   const rows = Math.min(Math.floor(itemsOfGroup / Math.min(across, 8)), down)
   return { rows, columns: Math.min(Math.floor(itemsOfGroup / rows), across) }
@@ -91,7 +91,7 @@ const bindBlocks = (product: MatrixProduct): Bound => {
 
 const kernels = new Memo<Kernel.Kernel>(256)
 
-/** Everything that the source depends on makes the key. */
+/** The cache key: everything that the source depends on. */
 const keyOf = (how: string, { a, b, batch }: MatrixProduct): string => `${how}:${a.dtype}:${b.dtype}:${batch.length}`
 
 const scalarsOf = ({ a, b, batch, columns, depth, rows }: MatrixProduct): Record<string, number> => {
@@ -114,7 +114,7 @@ const scalarsOf = ({ a, b, batch, columns, depth, rows }: MatrixProduct): Record
   return scalars
 }
 
-/** Indices are computed modulo 2^32, where a negative stride is 2^32 less. */
+/** Strides as arguments: indices are computed modulo 2^32, in which strides may be negative. */
 const modulo = (stride: number): number => stride >>> 0
 
 const argumentsOf = (types: Types, scalars: ReadonlyArray<string>): ReadonlyArray<NumericArgument> => [

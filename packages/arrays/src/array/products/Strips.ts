@@ -4,18 +4,18 @@
  * Sums of floats are kept in 64 bits, in which JavaScript computes anyway. To round every step, as a device does, would
  * take more than twice the time and be less exact.
  *
- * Bodies move to other threads as text, so each function sees nothing but its arguments and what `hostFunction` gives it.
+ * Bodies are sent to other threads as text, so each function only uses its arguments and what `hostFunction` gives it.
  *
  * @internal
  */
 import { hostFunction } from "effect-gpu-pool/Kernel"
 
-/** Lines that are copied side by side: as many as keep the sums of a pair of strips in a processor's registers. */
+/** How many lines a strip has: as many as keep the sums of a pair of strips in registers. */
 export const rowsOfStrip = 2
 
 export const columnsOfStrip = 4
 
-/** What JavaScript sees of a typed array. */
+/** The part of a typed array that is used. */
 export interface Elements {
   readonly length: number
   [index: number]: number
@@ -25,9 +25,9 @@ export interface Elements {
 export interface Part {
   readonly from: Elements
   readonly at: number
-  /** From line to line. */
+  /** The stride from line to line. */
   readonly line: number
-  /** From element to element of a line. */
+  /** The stride from element to element of a line. */
   readonly step: number
   /** Whether elements become 32-bit floats, which cannot hold every integer. */
   readonly rounds: boolean
@@ -106,7 +106,7 @@ export const addFloats = (
   sums[next + 3] = s13
 }
 
-/** The same for integers, signed or not: the bits are those of either. */
+/** The same for integers, signed or not: the bits are the same. */
 export const addIntegers = hostFunction(
   { columnsOfStrip, rowsOfStrip },
   ({ columnsOfStrip, rowsOfStrip }) =>

@@ -1,6 +1,6 @@
 /**
- * The body of a product's kernel for one item: a tile of the result, its sums in registers. There is no workgroup memory;
- * what an item loads it uses for a whole row or column of its tile, and neighbours find it in the cache.
+ * The body of a product's kernel for one item: a tile of the result, with its sums in registers. There is no workgroup
+ * memory: an item uses each loaded element for a whole row or column of its tile, and neighbours find it in the cache.
  *
  * Each sum is over the depth in order, whatever the tile, so the numbers do not depend on its size.
  *
@@ -24,7 +24,7 @@ export interface Types {
   readonly sum: DType
 }
 
-/** Names of where the item's tile is: in which matrix, where that begins in the operands, and where the tile begins in it. */
+/** Names of variables for the item's tile: its matrix, where that begins in the operands, and where the tile begins in it. */
 export interface Place {
   readonly matrix: string
   readonly row: string
@@ -55,7 +55,7 @@ export const onTile = (
 }
 
 /**
- * Which tile the item has. Items of a group have tiles that make a block of the result, so that they share what they load.
+ * Computes the item's tile. The tiles of a group make a block of the result, so that its items share what they load.
  */
 const placeOf = (at: Indices, tile: Tile) => {
   const groupColumns = at.scalar("groupColumns")
@@ -87,7 +87,7 @@ const beginOf = (at: Indices, axes: number, matrix: string): Place["begin"] => {
   return { a, b }
 }
 
-/** Where lines of the tile begin in an operand; those beyond the last one are the last again. */
+/** Where lines of the tile begin in an operand; lines beyond the last one repeat it. */
 export const lineStarts = (
   at: Indices,
   count: number,
@@ -106,7 +106,7 @@ export const lineStarts = (
   })
 }
 
-/** Work on one line of a tile, if the result has that: the first one is always there. */
+/** Statements for one line of a tile, under the condition that the result has it; the first line always exists. */
 export const onLine = (
   at: Indices,
   first: string,
@@ -128,7 +128,7 @@ export const resultRow = (
   column: string
 ): string => at.add(at.multiply(at.plus(at.add(at.multiply(matrix, rows), row), line), columns), column)
 
-/** Statements in a language whose variables have one number each. */
+/** Statements in a language with scalar variables. */
 export const scalarBody = (
   writer: LanguageWriter,
   tile: Tile,

@@ -1,5 +1,5 @@
 /**
- * The body of a product's kernel where the rows of the second operand and of the result lie in memory in one piece, in a language
+ * The body of a product's kernel where the rows of the second operand and of the result are contiguous, in a language
  * with vectors: sixteen columns at a time, as two vectors of eight.
  *
  * @internal
@@ -12,8 +12,8 @@ import { lineStarts, onLine, onTile, resultRow, type Types, upTo } from "./TileB
 export const columns = 16
 
 /**
- * Statements for a tile of so many rows. The last tile of a row begins earlier, so that it is whole, and stores only
- * the columns that no other tile has stored.
+ * Statements for a tile with that many rows. The last tile of a row begins earlier, so that it is whole, and only stores
+ * the columns that no other tile stores.
  */
 export const vectorBody = (
   writer: LanguageWriter,

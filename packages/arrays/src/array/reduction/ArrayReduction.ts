@@ -1,6 +1,6 @@
 /**
- * Reductions of arrays: of all elements, or along an axis. What an array's elements are computed from is part of the
- * first kernel, so a recorded array is never written to memory.
+ * Reductions of arrays: of all elements, or along an axis. The first kernel computes the elements of a recorded array
+ * itself, so that those are never written to memory.
  *
  * @internal
  */
@@ -22,7 +22,7 @@ import * as PlanExpressions from "../fusion/PlanExpressions.ts"
 import { Structures } from "../fusion/Structures.ts"
 import * as Shape from "../layout/Shape.ts"
 
-/** What is combined, and how: one object for each rule, since kernels are kept by it. */
+/** What is combined, and how: one object for each rule, since it is the key of cached kernels. */
 export interface Rule {
   readonly name: string
   /** The state for elements of a type; its first component is the result. */
@@ -41,7 +41,7 @@ const reductionOf = (rule: Rule, plan: Plan.Plan, walk: Walk): Reduction => {
   return slot.value ??= generate(rule, plan, walk)
 }
 
-/** The elements in their own order, as one row, or row by row. */
+/** The elements in order: as one row, or row by row. */
 const coordinates: { readonly [W in Walk]: PlanExpressions.Coordinates } = {
   all: PlanExpressions.inOrder,
   rows: (lengths) => [...Indexing.coordinates(row, lengths.slice(0, -1)), position]
@@ -71,7 +71,7 @@ export const reduce = (
     const { info } = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
     const plan = axis === undefined ? Plan.make([array], array.shape) : Plan.along(array, axis)
     const components = rule.state(array.dtype).length
-    // Beside what the array is computed from, a kernel takes a vector for each component.
+    // Besides the operands of the array, a kernel takes a vector for each component.
     if (array.pending !== undefined && !Plan.fits(plan, components, info.limits.maxVectorArguments)) {
       return Effect.andThen(evaluateAll([array]), Effect.suspend(() => reduce(rule, array, axis)))
     }
@@ -95,14 +95,14 @@ const rowsOf = (plan: Plan.Plan, { shape, size }: DeviceArray, axis: number | un
   }
 }
 
-/** Whether the elements that follow each other in memory are those of neighbouring rows. */
+/** Whether neighbours in memory are elements of neighbouring rows. */
 const isAcross = ({ strides }: Plan.Leaf): boolean => {
   const alongAxis = Math.abs(strides.at(-1)!)
   const acrossRows = Math.abs(strides.at(-2) ?? 0)
   return acrossRows !== 0 && acrossRows < alongAxis
 }
 
-/** The other components are not needed any more. */
+/** Releases all components but the first. */
 const firstOnly = (
   [result, ...others]: ReadonlyArray<PooledBuffer>
 ): Effect.Effect<PooledBuffer, GpuError> =>

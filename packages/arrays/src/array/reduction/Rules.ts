@@ -13,7 +13,7 @@ import type { Rule } from "./ArrayReduction.ts"
 
 type Value = Expr.Expr<DType>
 
-/** Halves are summed in f32, as their sums soon leave their range. */
+/** f16 is summed in f32, since sums soon exceed its range. */
 const wide = (dtype: DType): DType => dtype === "f16" ? "f32" : dtype
 
 const cast = (value: Expr.Expr, dtype: DType): Value =>
@@ -22,7 +22,7 @@ const cast = (value: Expr.Expr, dtype: DType): Value =>
 const apply = (operation: Parameters<typeof Expression.apply>[0], ...operands: ReadonlyArray<Expr.Expr>): Value =>
   Expression.apply(operation, operands) as Value
 
-/** A rule that carries nothing but its result. */
+/** A rule whose state is only its result. */
 const single = (
   name: string,
   carried: (dtype: DType) => DType,
@@ -50,7 +50,7 @@ export const min = single("min", (dtype) => dtype, largest, "minimum")
 
 export const max = single("max", (dtype) => dtype, smallest, "maximum")
 
-/** Truths as 0 and 1. */
+/** Truth values as 0 and 1. */
 const truth = (name: string, neutral: number, operation: "bitwiseAnd" | "bitwiseOr"): Rule => ({
   name,
   state: () => [{ name: "value", dtype: "u32", neutral }],
@@ -62,7 +62,7 @@ export const any = truth("any", 0, "bitwiseOr")
 
 export const all = truth("all", 1, "bitwiseAnd")
 
-/** No element has this position, and every element comes before it. */
+/** A position that no element has: every element comes before it. */
 const noPosition = 0xffffffff
 
 /** The position of the first of the elements that come before all others; NaN comes before every number. */

@@ -14,7 +14,7 @@ import * as Shape from "../layout/Shape.ts"
 /**
  * A number, or arrays of numbers nested one level an axis: `[[1, 2, 3], [4, 5, 6]]` has the shape `[2, 3]`.
  *
- * **Example** (A function of what both directions have)
+ * **Example** (A function of nested numbers)
  *
  * ```ts
  * import type { DeviceArray } from "@effect-gpu-pool/arrays"
@@ -33,7 +33,7 @@ export interface Numbers {
   readonly data: DType.TypedArrayOf[DType.DType]
 }
 
-/** The lengths along the first elements; what lies beside them is compared later. */
+/** The lengths of the first element at each level; the others are compared later. */
 const shapeOf = (operation: string, nested: NestedNumbers): Shape.Shape | GpuError => {
   const shape: Array<number> = []
   let value: NestedNumbers | undefined = nested
@@ -68,7 +68,7 @@ class Reader {
     this.#data = data
   }
 
-  /** Reads what is at the path; answers what is wrong with it, if anything. */
+  /** Reads the value at the path. Returns what is wrong with it, if anything. */
   read(value: unknown): GpuError | undefined {
     const axis = this.#path.length
     if (axis === this.#shape.length) return this.#number(value)

@@ -1,5 +1,5 @@
 /**
- * Arrays from one device to another.
+ * Copies arrays from one device to another.
  *
  * @since 0.1.0
  */
@@ -22,15 +22,15 @@ import * as Layout from "../layout/Layout.ts"
 /**
  * The array on another of several devices, in memory of its own that the caller's scope owns there. Element type and shape stay,
  * and so do the strides where the elements fill a range of the memory, as those of a transposed array do. Other views are copied on
- * their device first, and that memory goes back at once. A recorded array is computed for this, and stays recorded.
+ * their device first, into memory that is released at once. A recorded array is computed for this, and stays recorded.
  *
  * **Details**
  *
- * The target device is opened where it is not, and stays open as long as the scope: see `BufferPools.on`. To the device where the
- * array is already, it is copied there. Between devices the elements go through the memory of the program and the staging memory
+ * The target device is opened if it is not open, and stays open as long as the scope: see `BufferPools.on`. If the target is the device of the
+ * array, the array is copied there. Between devices the elements go through the memory of the program and the staging memory
  * of the target, a few chunks at a time.
  *
- * Fails with InvalidRequest for what is no array or no name, and for an array of a device that is not open in these BufferPools;
+ * Fails with InvalidRequest for an invalid array or name, and for an array of a device that is not open in these BufferPools;
  * with Unsupported for an element type that the target lacks, before anything is allocated; and as `BufferPools.on`,
  * `BufferPools.copy` and `BufferPool.allocate`.
  *
@@ -58,7 +58,7 @@ export const to: {
   /**
    * The array on another of several devices, in memory of its own that the caller's scope owns there. Element type and shape stay,
    * and so do the strides where the elements fill a range of the memory, as those of a transposed array do. Other views are copied on
-   * their device first, and that memory goes back at once. A recorded array is computed for this, and stays recorded.
+   * their device first, into memory that is released at once. A recorded array is computed for this, and stays recorded.
    */
   (
     device: string,
@@ -103,7 +103,7 @@ const moved = <D extends DType.DType>(
       "Pass it to DeviceArray.evaluate before."
     )
   }
-  // The result belongs to the caller's scope, and keeps only its own device open. Budgets and queues that the caller has count.
+  // The result belongs to the caller's scope, and keeps only its own device open. The caller's budgets and queues apply.
   return Effect.contextWith((caller: Context.Context<Scope.Scope>) => {
     const copy = (whole: DeviceArray<D>) =>
       Effect.provideContext(copied(operation, pools, whole, device, options, caller), caller)
@@ -114,7 +114,7 @@ const moved = <D extends DType.DType>(
   })
 }
 
-/** The memory of an array, or some that it will be computed from. */
+/** The memory of an array, or of one of its operands while it is recorded. */
 const leaseOf = (array: DeviceArray, seen: Set<DeviceArray>): PooledBuffer | undefined => {
   if (array.pending === undefined) return array.lease
   seen.add(array)
@@ -129,7 +129,7 @@ const bytesOf = ({ dtype, size }: DeviceArray): number => size * DType.byteSize(
 
 const startOf = ({ dtype, offset }: DeviceArray): number => offset * DType.byteSize(dtype)
 
-/** Whether commands of any device can copy its memory as it lies: a range of whole words, or one to the end of the lease. */
+/** Whether commands of any device can copy its memory in place: a range of whole words, or one to the end of the lease. */
 const isWhole = (array: DeviceArray): boolean => {
   if (array.pending !== undefined || !Layout.isDense(array) || startOf(array) % 4 !== 0) return false
   return bytesOf(array) % 4 === 0 || startOf(array) + bytesOf(array) === array.lease!.size

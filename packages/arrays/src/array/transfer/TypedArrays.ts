@@ -17,7 +17,7 @@ const dtypes: { readonly [name: string]: DType } = {
 
 const tag = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)?.get
 
-/** The name of a view's class, whatever subclass or realm it is of, as the language itself tells it. */
+/** The name of a typed array's built-in class, also for subclasses and other realms. */
 const className = (view: ArrayBufferView): string => {
   const name: unknown = tag?.call(view)
   return typeof name === "string" ? name : "DataView"

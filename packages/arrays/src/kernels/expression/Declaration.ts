@@ -1,6 +1,6 @@
 /**
  * What the definitions of all kernels made of expressions have in common: arguments that become expressions, and
- * functions of the program that are called with those. Programs without types can give anything.
+ * functions of the program that are called with those.
  *
  * @internal
  */
@@ -12,7 +12,7 @@ import { isNumeric, type KernelArgument, type NumericArgument } from "effect-gpu
 import * as ValueType from "effect-gpu-pool/ValueType"
 import { type Expr, make, scalar } from "./Expression.ts"
 
-/** Which definition, and whose: how errors name it. */
+/** The name of a definition in errors. */
 export const operationOf = (call: string, name: unknown): string =>
   typeof name === "string" ? `${call}, kernel "${name}"` : call
 
@@ -50,13 +50,13 @@ const inexpressible = (operation: string, args: ReadonlyArray<KernelArgument>): 
 /** An argument as an expression: a scalar's value, or a vector's element at the position that an item has reached. */
 export const inputOf = (argument: NumericArgument): Expr<DType> => {
   const { name } = argument
-  // Generated code gives each scalar a name of the expression's type first, which widens it.
+  // Generated code first assigns each scalar to a variable of the expression's type, which widens it.
   if (argument._tag === "ScalarArg") return scalar(ValueType.widened(argument.dtype), name)
   const { dtype } = argument
   return make(dtype, { _tag: "Element", vector: name, dtype, at: { _tag: "Own", withOffset: argument.withOffset } })
 }
 
-/** Whether an expression is one of the arguments as {@link inputOf} has it, or another element of such a vector. */
+/** Whether an expression is an argument of {@link inputOf}, or another element of such a vector. */
 export const isInput = ({ node, type }: Expr, args: ReadonlyArray<NumericArgument>): boolean =>
   args.some((argument) => {
     if (node._tag === "Scalar") {
@@ -67,7 +67,7 @@ export const isInput = ({ node, type }: Expr, args: ReadonlyArray<NumericArgumen
       (node.at._tag === "Inside" || node.at.withOffset === argument.withOffset)
   })
 
-/** What a program's function answers, or what is wrong with it. */
+/** The result of a program's function, or what is wrong with it. */
 export const answerOf = (operation: string, name: string, answer: () => unknown): unknown => {
   try {
     return answer()
@@ -80,11 +80,11 @@ export const answerOf = (operation: string, name: string, answer: () => unknown)
   }
 }
 
-/** What was to run is no kernel; `makers` are the functions that make one. */
+/** The error for a value that is no kernel; `makers` are the functions that make one. */
 export const noKernel = (operation: string, value: unknown, makers: string): GpuError =>
   invalidRequest(operation, `${formatted(value)} was given for a kernel`, `Pass what ${makers} returned.`)
 
-/** What to do about a value that is no expression. JavaScript's operators make a number or a text of one. */
+/** The advice for a value that is no expression. JavaScript's operators turn an expression into a number or a text. */
 export const expressionHint = (value: unknown, otherwise: string): string =>
   Number.isNaN(value) || typeof value === "string" || typeof value === "boolean"
     ? "Operators of JavaScript make no expressions: write Expr.multiply(x, 2) for x * 2, and Expr.less(x, 2) for x < 2."

@@ -1,5 +1,5 @@
 /**
- * What an expression is, and how one is made: the types that follow from the operands, and the mistakes that are kept
+ * Expressions, and how they are made: the types that follow from the operands, and the mistakes that are stored
  * instead of thrown.
  *
  * @since 0.1.0
@@ -28,10 +28,10 @@ import { type Pipeable, pipeArguments } from "effect/Pipeable"
  */
 export interface Expr<out T extends ExprType = ExprType> extends Pipeable {
   readonly type: T
-  /** What is wrong with it, if anything; told when a kernel made of it is first used. */
+  /** What is wrong with it, if anything: the first use of a kernel made of it fails with this. */
   readonly problem: GpuError | undefined
   readonly node: Node
-  /** How many operations stand above each other. @internal */
+  /** The depth of its tree. @internal */
   readonly depth: number
 }
 
@@ -47,7 +47,7 @@ export type Node =
   | { readonly _tag: "Constant"; readonly value: number | boolean }
   | { readonly _tag: "Index" }
   | { readonly _tag: "Variable"; readonly name: string }
-  /** The first operand as it is, in a way that no compiler can look through; the second is always 0. */
+  /** The first operand unchanged, hidden from compilers; the second is always 0. */
   | { readonly _tag: "Seal"; readonly operands: readonly [Expr, Expr<"u32">] }
   | { readonly _tag: "MultiplyAdd"; readonly operands: readonly [Expr<"u32">, Expr<"u32">, Expr<"u32">] }
   | { readonly _tag: "Quotient"; readonly operands: readonly [Expr<"u32">, Expr<"u32">] }
@@ -86,7 +86,7 @@ class Expression<out T extends ExprType> implements Expr<T>, Pipeable {
   }
 }
 
-// Not what it is made of, which may be thousands of others.
+// Without its operands, which may be thousands.
 showing<Expression<ExprType>>(({ depth, node, problem, type }) =>
   inOneLine("Expr", undefined, [
     `${type} ${node._tag === "Apply" ? node.operation : node._tag}`,
@@ -107,16 +107,16 @@ export const isExpression = (value: unknown): value is Expr =>
 const maxDepth = 1000
 
 /**
- * An expression that only tells what is wrong with it. It is a leaf, so that a program that never stops building on a
- * mistake keeps nothing alive.
+ * An expression that stands for a mistake. It is a leaf, so that a program that keeps building on it keeps nothing else
+ * alive.
  *
  * @internal
  */
 export const wrong = <T extends ExprType>(type: T, problem: GpuError): Expr<T> =>
-  // Programs without types can give anything for one, and what is built on the expression looks at it.
+  // The type may be the mistake; other operations use the type of this expression.
   make(isExprType(type) ? type : "f32" as T, { _tag: "Constant", value: type === "bool" ? false : 0 }, problem)
 
-/** Whether a type can hold a number at all: floats hold every number, rounded. @internal */
+/** Whether a type can represent a number: floats can represent every number, rounded. @internal */
 export const holds = (type: ExprType, value: number): boolean => {
   if (type === "i32") return Number.isInteger(value) && value >= -0x80000000 && value <= 0x7fffffff
   if (type === "u32") return Number.isInteger(value) && value >= 0 && value <= 0xffffffff
@@ -153,7 +153,7 @@ export const constantOf = <T extends ExprType>(name: string, type: T, value: unk
 }
 
 /**
- * Applies an operation; `target` is the type that `astype` asks for. Numbers take the type of the expressions beside them.
+ * Applies an operation; `target` is the type for `astype`. Numbers take the type of the expressions beside them.
  *
  * @internal
  */
@@ -167,7 +167,7 @@ export const apply = (operation: Operation, given: ReadonlyArray<Expr | number>,
   )
 
 /**
- * Builds on operands as an operation takes them; mistakes are told under a name of its own.
+ * Builds an expression from checked operands; mistakes are reported under the name of this operation.
  *
  * @internal
  */
@@ -224,7 +224,7 @@ const typeProblem = (name: string, operation: Operation, types: ReadonlyArray<Ex
   )
 
 /**
- * What is wrong with an expression of so many operations above each other.
+ * What is wrong with an expression of this depth.
  *
  * @internal
  */

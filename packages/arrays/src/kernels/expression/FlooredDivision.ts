@@ -8,7 +8,7 @@ import { isFloat } from "effect-gpu-pool/Operation"
 import { apply, type Expr } from "./Expression.ts"
 import { quotientOf } from "./Quotient.ts"
 
-/** The remainder of truncating division. Each step of floats is rounded, so it may be the divisor or more. */
+/** The remainder of truncating division. Each step with floats is rounded, so the result may equal or exceed the divisor. */
 const truncated = (a: Expr, b: Expr): Expr => {
   const rest = apply("fmod", [a, b])
   if (!isFloat(a.type)) return rest
@@ -18,7 +18,7 @@ const truncated = (a: Expr, b: Expr): Expr => {
   return apply("where", [keepsDividend, a, apply("where", [isBeyond, 0, rest])])
 }
 
-/** Whether the quotient that was truncated is above the one that is rounded down. */
+/** Whether the truncated quotient is above the floored one. */
 const isAbove = (rest: Expr, b: Expr): Expr =>
   apply("logicalOr", [
     apply("logicalAnd", [apply("less", [rest, 0]), apply("greater", [b, 0])]),

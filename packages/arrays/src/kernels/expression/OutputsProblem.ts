@@ -1,5 +1,5 @@
 /**
- * What is wrong with the expressions of a kernel's outputs, before anything is written of them.
+ * What is wrong with the expressions of a kernel's outputs; checked before code is generated from them.
  *
  * @internal
  */
@@ -12,12 +12,12 @@ import { nodesOf } from "./Inspection.ts"
 import { reservedNameProblem } from "./ReservedNames.ts"
 
 /**
- * The most expressions that one kernel is made of. Compilers take minutes for many more: PoCL takes 20 seconds for 1,000
+ * The most expressions of one kernel. Compilers take minutes for many more: PoCL takes 20 seconds for 1,000
  * sines and their 2,000 sums and products.
  */
 export const maxExpressions = 4096
 
-/** Of a program without types the outputs can hold anything. */
+/** What is wrong with the outputs, or `undefined`. */
 export const outputsProblem = (
   operation: string,
   args: ReadonlyArray<NumericArgument>,
@@ -84,7 +84,7 @@ const missingProblem = (
 const noOutput = (operation: string): GpuError =>
   invalidRequest(operation, "it has no output", "Declare a vector that it may write, and its expression.")
 
-/** What its expressions are made of must be its own arguments. */
+/** Expressions must be made from the kernel's own arguments. */
 const nodesProblem = (
   operation: string,
   args: ReadonlyArray<NumericArgument>,

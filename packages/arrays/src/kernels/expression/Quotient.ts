@@ -7,8 +7,8 @@ import type { ExprType } from "effect-gpu-pool/Operation"
 import { apply, constantOf, type Expr } from "./Expression.ts"
 
 /**
- * WGSL promises nothing of f32 quotients by more than 2^126: devices multiply by the reciprocal of the divisor, which is a
- * subnormal number from there on and may be taken for zero. A quarter of a large divisor is small enough.
+ * WGSL promises nothing for f32 quotients by more than 2^126: devices multiply by the reciprocal of the divisor, which is a
+ * subnormal number from there on and may be treated as zero. A quarter of a large divisor is small enough.
  */
 export const quotientOf = <T extends ExprType>(a: Expr<T>, b: Expr<T>): Expr<T> =>
   (b.type === "f32" ? quotientOfScaled(a, b) : apply("divide", [a, b])) as Expr<T>

@@ -1,6 +1,6 @@
 /**
- * Names of types and functions that generated code uses, and that an argument of the same name would hide from it. One
- * language's names are refused on every backend, so that a program that runs on one runs on all.
+ * Names of types and functions that generated code uses, which an argument of the same name would shadow. The names of
+ * each language are refused on every backend, so that a program that runs on one runs on all.
  *
  * @internal
  */

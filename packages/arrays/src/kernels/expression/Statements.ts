@@ -1,6 +1,6 @@
 /**
- * From expressions to statements, one a node: `let t__3: f32 = t__1 + t__2;`. A node that several expressions share is
- * computed once, and what does not depend on the innermost loop is kept apart, to stand before it.
+ * Turns expressions into statements, one for each node: `let t__3: f32 = t__1 + t__2;`. A node that several expressions
+ * share is computed once, and statements that do not depend on the innermost loop are collected separately, to precede it.
  *
  * @internal
  */
@@ -27,7 +27,7 @@ export interface StatementsOptions {
 
 /** Collects the statements of some expressions. */
 export class Statements {
-  /** Statements to stand before the innermost loop, in order. */
+  /** Statements before the innermost loop, in order. */
   readonly before: Array<string> = []
   /** Statements of the innermost loop, in order. */
   readonly inside: Array<string> = []

@@ -7,9 +7,8 @@ import { type Expr, make, type Node } from "./Expression.ts"
 import { nodesOf, operandsOf } from "./Inspection.ts"
 
 /**
- * Puts expressions in the place of others of the same types, wherever those occur: each is known by its identity.
- * Unchanged expressions stay the same objects, and shared ones stay shared. The depth grows by that of the replacement;
- * nothing here limits it.
+ * Replaces expressions, found by identity, by others of the same types. Unchanged expressions stay the same objects, and
+ * shared ones stay shared. The depth grows by that of the replacement; nothing here limits it.
  */
 export const substitute = <E extends Expr>(
   expressions: ReadonlyArray<E>,
@@ -19,7 +18,7 @@ export const substitute = <E extends Expr>(
   for (const expr of nodesOf(expressions)) {
     if (!results.has(expr)) results.set(expr, rebuilt(expr, operandsOf(expr).map((operand) => results.get(operand)!)))
   }
-  // Types stay what they were, all the way up.
+  // Types do not change, so the operations above stay valid.
   return expressions.map((expr) => results.get(expr) as E)
 }
 

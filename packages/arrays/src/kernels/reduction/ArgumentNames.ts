@@ -1,6 +1,6 @@
 /**
- * Names for the kernels and arguments that the library adds to a program's own. Two underscores, which mark its other
- * names, are not allowed in them, so nothing but a look keeps them apart.
+ * Names for the kernels and arguments that the library adds to a program's own. They cannot contain two underscores, which
+ * mark the library's other names, so each is checked against the program's names.
  *
  * @internal
  */
@@ -11,7 +11,7 @@ const namesOf = (argument: NumericArgument): ReadonlyArray<string> =>
     ? [argument.name]
     : [argument.name, `${argument.name}_length`, `${argument.name}_offset`]
 
-/** The wanted name, or the first of `wanted2`, `wanted3`, ... that is free; it is not free any more afterwards. */
+/** Takes the wanted name, or the first of `wanted2`, `wanted3`, ... that is free. */
 export class ArgumentNames {
   readonly #taken: Set<string>
 
@@ -28,6 +28,6 @@ export class ArgumentNames {
   }
 }
 
-/** What a kernel is called that works for another with the same arguments. */
+/** The name of a helper kernel of another one with the same arguments. */
 export const helperName = (kernel: string, task: string, args: ReadonlyArray<NumericArgument>): string =>
   new ArgumentNames(kernel, args).add(`${kernel}${task}`)

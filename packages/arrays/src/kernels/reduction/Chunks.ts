@@ -6,8 +6,8 @@
  */
 
 /**
- * A division of rows into chunks, one for each item. A chunk has at most `span` elements, `lanes` apart, so that as many
- * neighbouring chunks share `lanes * span` elements that follow each other; with one lane a chunk has neighbours alone.
+ * A division of rows into chunks, one for each item. A chunk has at most `span` elements at a distance of `lanes`, so that
+ * `lanes` neighbouring chunks interleave in `lanes * span` contiguous elements; with one lane a chunk is contiguous.
  */
 export interface Division {
   /** Chunks of a row. */
@@ -17,7 +17,7 @@ export interface Division {
 }
 
 /**
- * Which elements are close together in memory: neighbouring items should read them.
+ * Which elements are neighbours in memory, and should be read by neighbouring items.
  *
  * - `elements`: those of a row, but each item has to keep their order
  * - `lanes`: those of a row
@@ -25,24 +25,24 @@ export interface Division {
  */
 export type Neighbours = "elements" | "lanes" | "rows"
 
-/** Up to so many elements one item combines by itself: a second kernel would cost more than it saves. */
+/** One item combines up to this many elements alone: a second kernel would cost more than it saves. */
 const shortest = 256
 
-/** Enough items for a large device; few enough that what they leave needs two more kernels, not three. */
+/** The most chunks of a row: enough items for a large device, and few enough that their states need two more kernels at most. */
 const mostItems = 65_536
 
-/** Elements that are worth an item, where there are many. */
+/** The elements of an item in long rows. */
 const worthAnItem = 64
 
-/** A workgroup reads its elements from end to end. */
+/** The lanes of a workgroup, which then reads its elements contiguously. */
 const mostLanes = 64
 
-/** Elements of the smallest piece of memory that graphics processors read at once. */
+/** The elements of the smallest memory transaction of GPUs. */
 const leastLanes = 16
 
 /**
- * Divides each of `rows` rows of `length` elements, at least one. At most three kernels reduce whatever a device holds:
- * a row has at most 65,536 chunks, and so many elements have at most 256.
+ * Divides each of `rows` rows of `length` elements, at least one. At most three kernels reduce any row that fits a device:
+ * a row has at most 65,536 chunks, and 65,536 elements have at most 256.
  */
 export const divide = (rows: number, length: number, neighbours: Neighbours): Division => {
   if (length <= shortest) return undivided(length)

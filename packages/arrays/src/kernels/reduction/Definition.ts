@@ -1,6 +1,5 @@
 /**
- * The definitions of reductions and scans, checked before anything is written of them. Programs without types can pass
- * anything, so nothing here relies on the types of the arguments.
+ * The definitions of reductions and scans, checked before code is generated from them.
  */
 import { type DType, isDType } from "effect-gpu-pool/DType"
 import { formatted, withArticle } from "effect-gpu-pool/Format"
@@ -66,7 +65,7 @@ const writableProblem = (operation: string, args: ReadonlyArray<NumericArgument>
 }
 
 /**
- * An expression of some element type that a function answered, `of` what if it answers several.
+ * Checks that the result of a function is an expression of an element type; `of` names it if there are several.
  *
  * @internal
  */
@@ -127,7 +126,7 @@ export const componentsOf = (
 }
 
 /**
- * A state that a function answered: an expression for each component, of its type.
+ * Checks that the result of a function is a state: an expression for each component, of its type.
  *
  * @internal
  */
@@ -174,8 +173,8 @@ export const neutralProblem = (operation: string, state: ReadonlyArray<Component
 }
 
 /**
- * How a checked function `combine` combines, or what is wrong with it. It is called once, with variables, and from then
- * on those are replaced: what a program's function would do at another time does not matter.
+ * The checked function `combine`, or what is wrong with it. The program's function is called once, with variables, which
+ * are then substituted: what it would do at another time does not matter.
  *
  * @internal
  */
@@ -197,7 +196,7 @@ export const combineOf = (
 }
 
 /**
- * Whether the functions are too deep together: each for itself is as deep as an expression may be.
+ * Whether the functions are too deep together: each alone is no deeper than an expression may be.
  *
  * @internal
  */
@@ -205,8 +204,8 @@ export const togetherProblem = (operation: string, expressions: StateExprs): Gpu
   depthProblem(operation, Math.max(...expressions.map(({ depth }) => depth)))
 
 /**
- * Whether expressions use anything but the arguments that a function is given, and the variables that it is called with:
- * `combine` gets no arguments, for states are combined by kernels that do not have them.
+ * Whether expressions use anything but the arguments of a function and the variables that it is called with: `combine` has
+ * no arguments, since the kernels that combine states do not have them.
  *
  * @internal
  */

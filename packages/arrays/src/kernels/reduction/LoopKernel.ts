@@ -13,7 +13,7 @@ import { dtypesOf, usedIn } from "../expression/Inspection.ts"
 export const make = (options: {
   readonly name: string
   readonly args: ReadonlyArray<NumericArgument>
-  /** The scalar that says how many elements an item works through at the most. */
+  /** The scalar with the most elements of an item. */
   readonly span: string
   /** Every expression that the statements compute. */
   readonly expressions: ReadonlyArray<Expr.Expr>

@@ -1,9 +1,9 @@
 /**
- * Reductions along the rows of an iteration: what {@link ReductionKernel} and the reductions of arrays are made of.
+ * Reductions along the rows of an iteration: the basis of {@link ReductionKernel} and of the reductions of arrays.
  *
- * A first kernel divides every row into chunks, each combined by one item, and a further one combines the states of the
- * chunks, again and again until each row has one. There are no barriers and no shared memory, so it is the same
- * algorithm, in the same order, in every language.
+ * A first kernel divides every row into chunks, each combined by one item, and a second kernel combines the states of the
+ * chunks, repeatedly until each row has one. There are no barriers and no shared memory, so the algorithm and its order
+ * are the same in every language.
  *
  * @internal
  */
@@ -38,7 +38,7 @@ export interface ReductionDefinition {
   readonly commutative: boolean
 }
 
-/** The kernels of a reduction. They are made of its structure alone: lengths and values are given when it runs. */
+/** The kernels of a reduction. They only depend on its structure: lengths and values are arguments of a run. */
 export class Reduction {
   readonly name: string
   readonly state: ReadonlyArray<Component>
@@ -54,12 +54,12 @@ export class Reduction {
     this.#definition = definition
   }
 
-  /** From elements to states. */
+  /** The kernel from elements to states. */
   get first(): ReductionPass.ReductionPass {
     return this.#first ??= ReductionPass.generate({ ...this.#definition, map: () => this.#definition.map })
   }
 
-  /** From states to fewer states. Short rows do without it. */
+  /** The kernel from states to fewer states. Short rows do not need it. */
   get further(): ReductionPass.ReductionPass {
     return this.#further ??= ReductionPass.generateFurther({ ...this.#definition, name: `${this.name}States` })
   }
@@ -71,13 +71,13 @@ export interface Rows {
   /** Elements of each row. */
   readonly length: number
   /**
-   * Which elements are next to each other in memory, so that neighbouring items should read them: those of one row, or
-   * those at one position of neighbouring rows. It changes nothing but the speed.
+   * Which elements are neighbours in memory, and should be read by neighbouring items: those of one row, or those at one
+   * position of neighbouring rows. It only affects speed.
    */
   readonly neighbours: Neighbours
   /**
-   * Which elements would be, if the rows were stored as the caller sees them; the same as `neighbours` without it. The
-   * order of combination follows this, so that it is the same for a view or a recorded array as for a copy of it.
+   * Which elements would be neighbours if the array were stored contiguously in its own order. Default: `neighbours`. The
+   * order of combination depends on this, so that it is the same for a view or a recorded array as for a copy of it.
    */
   readonly order?: Neighbours | undefined
 }
@@ -108,13 +108,13 @@ export const run = (
         : passes(reduction, reduction.first, args, rows, results, services))
   })
 
-/** The services of a fiber whose effect requires them. */
+/** The services of a fiber, for an effect that requires them. */
 export const servicesOf = (context: Context.Context<never>): Services => ({
   pool: Context.getUnsafe(context as Context.Context<BufferPool>, BufferPool),
   queue: Context.getUnsafe(context as Context.Context<CommandQueue>, CommandQueue)
 })
 
-/** A failing command gives the results back at once: the scope may live for long. */
+/** Releases the results at once if a command fails, since the scope may live for long. */
 const allocated = (
   { name, state }: Reduction,
   rows: number,
@@ -179,11 +179,11 @@ export const dispatchPass = (
   return queue.dispatch(kernel, all as DispatchArguments<typeof kernel.args>, values.rows * values.chunks)
 }
 
-/** What a kernel that takes states is given. */
+/** The arguments of a kernel that takes states. */
 export const statesAsArgs = (states: ReadonlyArray<PooledBuffer>): Arguments =>
   Object.fromEntries(states.map((lease, index) => [ReductionPass.stateArgName(index), lease]))
 
-/** Lends memory for `count` states, taken back when `f` has recorded what it does with it. */
+/** Runs `f` with memory for `count` states, which is released when `f` has recorded its commands. */
 export const withStates = (
   state: ReadonlyArray<Component>,
   count: number,

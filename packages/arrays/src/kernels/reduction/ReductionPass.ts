@@ -13,7 +13,7 @@ import * as LoopKernel from "./LoopKernel.ts"
 import { type Combine, type Component, gathered, neutralState, type StateExprs, variableOf } from "./State.ts"
 import * as Walk from "./Walk.ts"
 
-/** A kernel, and what its arguments are called. */
+/** A kernel, and the names of its arguments. */
 export interface ReductionPass {
   readonly kernel: Kernel
   /** The vectors that the states are stored in. */
@@ -25,12 +25,12 @@ export interface PassOptions {
   readonly name: string
   readonly args: ReadonlyArray<NumericArgument>
   readonly state: ReadonlyArray<Component>
-  /** The state of an element, given the names that the walk's scalars have. */
+  /** The state of an element, given the names of the walk's scalars. */
   readonly map: (names: Walk.WalkNames) => StateExprs
   readonly combine: Combine
 }
 
-/** The kernel that reduces what `map` makes of the arguments. */
+/** The kernel that reduces the states that `map` makes from the arguments. */
 export const generate = (options: PassOptions): ReductionPass => {
   const { args, name, state } = options
   const names = new ArgumentNames(name, args)
@@ -56,7 +56,7 @@ export const generate = (options: PassOptions): ReductionPass => {
   }
 }
 
-/** The kernel that reduces states that another left. */
+/** The kernel that reduces the states of an earlier kernel. */
 export const generateFurther = (options: Omit<PassOptions, "args" | "map">): ReductionPass => {
   const args = options.state.map((component, index) => stateArg(component, index))
   const map = (names: Walk.WalkNames): StateExprs => {
@@ -103,8 +103,8 @@ const write = (writer: LanguageWriter, { neutral, next, outputs, walk }: Body): 
 }
 
 /**
- * The next state is all there before any of it is stored; where a value is the old one of another component, that is
- * still to be seen to.
+ * Assignments of the next state. All its values are computed before the first is assigned. A value that is only the old
+ * value of another component is copied first, since that component may be assigned before.
  */
 const assignments = (
   writer: LanguageWriter,

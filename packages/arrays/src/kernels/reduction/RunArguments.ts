@@ -11,8 +11,8 @@ import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
 
 /**
- * What is wrong with a run, as far as a dispatch of the kernels inside would not say it, or not in the program's own
- * words. `own` are the vectors that have an element for each of the `count`.
+ * What is wrong with a run, as far as a dispatch of the inner kernels would not report it, or not in terms of the program.
+ * `own` are the vectors that have an element for each of the `count`.
  */
 export const runProblem = (
   operation: string,

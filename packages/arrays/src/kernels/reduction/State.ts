@@ -11,7 +11,7 @@ import * as Expression from "../expression/Expression.ts"
 export interface Component {
   readonly name: string
   readonly dtype: DType
-  /** What leaves any other value as it is when it is combined with it. */
+  /** The neutral value. */
   readonly neutral: number
 }
 
@@ -24,7 +24,7 @@ export type Combine = (a: StateExprs, b: StateExprs) => StateExprs
 export const neutralState = (state: ReadonlyArray<Component>): StateExprs =>
   state.map(({ dtype, neutral }) => Expression.make(dtype, { _tag: "Constant", value: neutral }))
 
-/** The variables that an item gathers its state in. */
+/** The variables in which an item accumulates its state. */
 export const gathered = (state: ReadonlyArray<Component>): StateExprs =>
   state.map(({ dtype }, index) => Expression.make(dtype, { _tag: "Variable", name: variableOf(index) }))
 

@@ -1,5 +1,5 @@
 /**
- * Which elements an item of a reduction or a scan works through.
+ * The loop of an item of a reduction or a scan over its elements.
  *
  * @internal
  */
@@ -14,7 +14,7 @@ import type { Division } from "./Chunks.ts"
 
 export const rowVariable = "row__"
 
-/** The row that an item works in, as an expression of `map`. */
+/** The row of an item, as an expression of `map`. */
 export const row: Expr.Expr<"u32"> = Expression.make("u32", { _tag: "Variable", name: rowVariable })
 
 /** The position in the row, as an expression of `map`; the same as the element index. */
@@ -39,7 +39,7 @@ export interface WalkValues extends Division {
   readonly across: number
 }
 
-/** What the scalars are called among a kernel's arguments. */
+/** The names of the scalars among a kernel's arguments. */
 export type WalkNames = { readonly [S in keyof WalkValues]: string }
 
 export const walkScalars: ReadonlyArray<keyof WalkValues> = ["rows", "length", "chunks", "lanes", "span", "across"]
@@ -73,7 +73,7 @@ const placeOf = (names: WalkNames): { readonly row: Expr.Expr<"u32">; readonly c
   return { row: Expr.where(across, beside, above), chunk: Expr.where(across, above, beside) }
 }
 
-/** The elements of item `i`. No sum exceeds the elements of a row, which may be 2^32 - 1. */
+/** The elements of item `i`. No sum exceeds the number of elements of a row, which may be 2^32 - 1. */
 export const make = (names: WalkNames): Walk => {
   const { chunk, row } = placeOf(names)
   const lanes = scalar(names.lanes)
@@ -91,7 +91,7 @@ export const make = (names: WalkNames): Walk => {
   }
 }
 
-/** The index of a state that an earlier kernel left: states are stored by item. */
+/** The index of a state of an earlier kernel: states are stored by item. */
 export const stateIndex = (names: WalkNames): Expr.Expr<"u32"> => {
   const across = isSet(scalar(names.across))
   const start = Expr.multiply(row, Expr.where(across, 1, scalar(names.length)))

@@ -26,7 +26,7 @@ import * as ScanPass from "./ScanPass.ts"
 
 /** The kernels of one level of a scan. */
 interface Level {
-  /** From elements to the states of chunks; short levels do without it. */
+  /** The kernel from elements to the states of chunks; short levels do not need it. */
   readonly totals: ReductionPass
   readonly scan: ScanPass.ScanPass
 }
@@ -37,7 +37,7 @@ export class Scan {
   readonly state: Component
   /** The type of the results. */
   readonly dtype: DType
-  /** What is computed of the arguments. */
+  /** What is computed from the arguments. */
   readonly expressions: ReadonlyArray<Expr.Expr<DType>>
   readonly #definition: ScanPass.ScanPassOptions
   readonly #totals: Reduction.Reduction
@@ -144,6 +144,6 @@ const level = (
   })
 }
 
-/** Before the first kernel is sent, whether the last one could be. */
+/** Checks before the first kernel is sent whether the last one could be. */
 const unsupported = (scan: Scan, { scan: last }: Level, { queue }: Reduction.Services): GpuError | undefined =>
   KernelSupport.problem(last.kernel, queue.info) ?? KernelSupport.problem(scan.states.scan.kernel, queue.info)

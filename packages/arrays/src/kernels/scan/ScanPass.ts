@@ -1,6 +1,6 @@
 /**
- * The last kernel of a scan at each level: every item works through a chunk of elements that follow each other, from
- * the combination of everything before it.
+ * The last kernel of a scan at each level: every item scans a chunk of contiguous elements, beginning with the
+ * combination of everything before it.
  *
  * @internal
  */
@@ -16,9 +16,9 @@ import * as LoopKernel from "../reduction/LoopKernel.ts"
 import { type Combine, type Component, gathered, type StateExprs, variableOf } from "../reduction/State.ts"
 import * as Walk from "../reduction/Walk.ts"
 
-/** What the arguments of a pass are called, beside those of the program. */
+/** The names of the arguments of a pass, besides those of the program. */
 export interface ScanNames extends Walk.WalkNames {
-  /** What comes before each chunk. */
+  /** The combination of everything before each chunk. */
   readonly before: string
   readonly result: string
   /** 1 where an element's own value is left out of its result. */
@@ -36,7 +36,7 @@ export interface ScanPassOptions {
   readonly state: Component
   readonly map: Expr.Expr<DType>
   readonly combine: Combine
-  /** What is stored for an element, made of the scanned value. */
+  /** The stored element, made from the scanned value. */
   readonly output: (scanned: Expr.Expr<DType>) => Expr.Expr<DType>
 }
 
