@@ -79,7 +79,7 @@ const operation = "DeviceArray.take"
  * A kernel cannot fail because of its data. So an index outside the axis is clipped to its nearest end, or wrapped; a
  * negative one counts from the end before it is clipped, where NumPy's clip makes it 0. Indices that the program has as
  * numbers are checked instead, and are InvalidRequest outside, unless a mode is named. So is an axis without elements,
- * unless there are no indices either. They are checked in one go when `take` is called, which blocks the event loop:
+ * unless there are no indices either. They are checked synchronously when `take` is called, which blocks the event loop:
  * tens of milliseconds for a million in plain arrays, a third of that in an `Int32Array` or `Uint32Array`. Those of an
  * array on the device are not checked.
  *

@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as ChildProcess from "effect/process/ChildProcess"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
-// No module of Effect tells a system's name and home.
+// No module of Effect has a system's name and home.
 import { homedir, release, type as systemName } from "node:os"
 import type { Distribution, Machine, PackageManager, SystemParts, Vendor } from "./Machine.ts"
 

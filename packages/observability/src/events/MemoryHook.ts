@@ -60,9 +60,9 @@ const take = (hook: MemoryHook): MemoryHook | GpuError => {
 }
 
 /**
- * Runs an effect, and calls the hook for what happens to the memory of all pools meanwhile: those of the program, or those of
- * `PoolEvents.layer` where that is provided. When the hook throws, the effect is interrupted and this dies with the error; the pools
- * are not affected. Fails with InvalidRequest for a value that is no hook.
+ * Runs an effect, and calls the hook for what happens to the memory of all pools meanwhile. These are the pools of the program, or
+ * those of `PoolEvents.layer` where that is provided. When the hook throws, the effect is interrupted and this dies with the error; the
+ * pools are not affected. Fails with InvalidRequest for a value that is no hook.
  *
  * **Example** (Counting what the driver is asked for)
  *

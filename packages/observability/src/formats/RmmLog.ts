@@ -156,7 +156,7 @@ const streamOf = (text: string): string | undefined => /^(0x0*|0*|\(nil\))$/.tes
 /**
  * A recording of a log that RMM's `logging_resource_adaptor` wrote. The text is a string, or a stream of its pieces, cut anywhere.
  * Each `allocate` is a lease of a block that the driver made for it, `free` ends it and frees the block, and `allocate failure` is
- * a `RanOut`. Streams become queues. RMM tells no dates: times count from the midnight of 1970-01-01.
+ * a `RanOut`. Streams become queues. RMM logs no dates: times count from the midnight of 1970-01-01.
  *
  * Unknown columns and actions, rows of 0 bytes and frees of what was not allocated are left out, and one warning
  * lists them. Fails with InvalidRequest for a malformed row, with its line, and with the errors of the stream.

@@ -27,7 +27,7 @@ export interface PoolMetricsOptions {
   readonly durationBoundaries?: ReadonlyArray<number> | undefined
 }
 
-/** The numbers that tell series of one registry apart. */
+/** The numbers that distinguish series of one registry. */
 const numbersOf = new WeakMap<object, Set<string>>()
 
 /** The least number that no other open memory with this label has on this device. */
@@ -98,7 +98,7 @@ const metered = new Once({
  * **Details**
  *
  * Each series has the attributes `device`, `memory` (the label of the pool, or of the `DeviceMemory` that several pools share) and
- * `number`, which tells memories of one label on one device apart. Names end in their unit, `_bytes` or `_seconds`, and those of
+ * `number`, which distinguishes memories of one label on one device. Names end in their unit, `_bytes` or `_seconds`, and those of
  * counters in `_total`, as Prometheus has it; exporters of Effect write them as they are.
  *
  * - `gpu_pool_managed_bytes`, `_held_bytes`, `_active_bytes`, `_pending_bytes`, `_reserved_bytes`, and so on: each counter of

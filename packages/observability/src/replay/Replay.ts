@@ -172,7 +172,7 @@ export const compare: {
  *
  * It is found by bisection. A pool may fail under a limit where it passes under a smaller one, since it then evicts or borrows other
  * blocks. So limits above the one that was found are tried too, each twice as far away as the one before, up to the peak without a
- * limit; where one of them fails, the search goes on above it, up to 64 times. What is found passes, and `within` bytes less do not; no
+ * limit; where one of them fails, the search continues above it, up to 64 times. The result passes, and `within` bytes less do not; no
  * more is certain.
  *
  * **Example** (How much memory a job needs, and how much if it is not to wait)
