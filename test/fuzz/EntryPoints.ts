@@ -43,7 +43,7 @@ export interface EntryPoint {
   readonly value: unknown
 }
 
-/** What `/machine` exports is no program's: its arguments were checked before, and are not again. */
+/** `/machine` is left out: programs do not call it, and it does not check arguments again. */
 const entryModules: Readonly<Record<string, object>> = {
   "effect-gpu-pool": Root,
   "effect-gpu-pool/images": Images,

@@ -320,7 +320,7 @@ describe("Faults", () => {
       strictEqual(yield* outcome(create(4)), "done")
     }).pipe(Effect.provide(Host.layer())))
 
-  it.effect("fail a free, whose memory comes back all the same", () =>
+  it.effect("fail a free, whose memory becomes free all the same", () =>
     Effect.gen(function*() {
       const { faults } = yield* Host.Host
       faults.failFrees({ nth: 2, log: "stuck" })

@@ -274,7 +274,7 @@ describe("a long kernel", () => {
       strictEqual(yield* Host.usedBytes, 16)
     }).pipe(Effect.provide(Host.layer({ rangeItems: 1 }))))
 
-  it.effect("stops when the device is lost under it, and whoever waits is told", () =>
+  it.effect("stops when the device is lost under it, and waiting effects fail", () =>
     Effect.gen(function*() {
       const { faults } = yield* Host.Host
       let ranges = 0

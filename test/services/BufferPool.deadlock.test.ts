@@ -210,7 +210,7 @@ describe("requests that wait for each other", () => {
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100)))))
 
-  it.effect("are left alone as long as something comes back to their line", () =>
+  it.effect("are left alone as long as bytes become free for their wait queue", () =>
     Effect.gen(function*() {
       const outer = yield* BufferPool.BufferPool
       const jobs = yield* Effect.forEach([40, 40], (size) => Effect.forkChild(Effect.exit(scoped(size))))

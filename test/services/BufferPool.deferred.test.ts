@@ -9,7 +9,7 @@ import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { hasStats, hold, isConsistent, logsTo, open, type OpenOptions, tagOf } from "../support/hostPool.ts"
 import { withDrivers } from "../support/withDrivers.ts"
 
-/** A queue on which fills fail when told to, as OpenCL's do when deferred memory turns out not to exist. */
+/** A queue on which fills fail on demand, as OpenCL's do when deferred memory turns out not to exist. */
 const fragile = (state: { fails: boolean }): OpenOptions => ({
   allocator: Allocator.layerDeferred,
   over: (host) =>

@@ -168,7 +168,7 @@ describe("leases summed by label", () => {
         Effect.gen(function*() {
           const pool = yield* BufferPool.BufferPool
           const budget = yield* BufferPool.withBudget(BufferPool.BufferPool, 4000, { label: "budget" })
-          // With these none of the requests below can be served.
+          // While these leases live, no request below can be served.
           const first = [yield* pool.allocate(100), yield* budget.allocate(2)]
           const live: Array<{ readonly lease: PooledBuffer; readonly inBudget: boolean }> = []
           for (const { begins, ends, fails, inBudget, label, size } of steps) {

@@ -217,7 +217,7 @@ describe("a driver that refuses", () => {
         yield* hasStats({ heldBlocks: 0, activeBlocks: 1, managedBytes: 600 })
       })))
 
-  it.effect("is asked again as long as memory comes back, however many blocks that takes", () =>
+  it.effect("is asked again as long as memory becomes free, however many blocks that takes", () =>
     Effect.gen(function*() {
       yield* hold(Array.from({ length: 100 }, () => 10))
       strictEqual((yield* BufferPool.allocate(1000)).capacity, 1000)

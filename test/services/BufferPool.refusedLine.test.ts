@@ -23,7 +23,7 @@ const start = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effe
 const device = (pool: BufferPool.BufferPoolOptions) =>
   layer({ host: { capacityBytes: 1000 }, pool: { onExhausted: "wait", ...pool } })
 
-describe("a line in which the driver refused somebody", () => {
+describe("a wait queue in which the driver refused a request", () => {
   it.effect("is at rest while the limit holds another one back", () =>
     counted((scheduler) =>
       Effect.gen(function*() {

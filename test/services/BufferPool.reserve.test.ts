@@ -301,7 +301,7 @@ describe("requests of one reservation", () => {
       }).pipe(Effect.provide(layer(limited(100, { maxBypasses, deadlockTimeout: Infinity })))))
   }
 
-  it.effect("get it in a budget's line too", () =>
+  it.effect("get it in a budget's wait queue too", () =>
     Effect.gen(function*() {
       const job = BufferPool.withBudget(BufferPool.reserve(oneAfterTheOther, 80), 100, { onExhausted: "wait" })
       strictEqual(yield* job, "served")
@@ -424,7 +424,7 @@ describe("a turn", () => {
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(64, { maxBypasses: 0 })))))
 
-  it.effect("waits at the head of the line for what others lease", () =>
+  it.effect("waits at the head of the wait queue for what others lease", () =>
     Effect.gen(function*() {
       const other = yield* BufferPool.allocate(32)
       const reserved = yield* Effect.forkChild(BufferPool.reserve(Effect.succeed("reserved"), 64))

@@ -375,7 +375,7 @@ describe("counters", () => {
       yield* hasStats({ activeBytes: 900, managedBytes: 2112, heldBytes: 1088, peakManagedBytes: 2112, hits: 1 })
     }).pipe(Effect.scoped, Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(Host.layer())))))
 
-  it.effect("freeHeld gives back what is held and no more, and waits for it", () =>
+  it.effect("freeHeld frees the held blocks and no more, and waits for that", () =>
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(4)
       yield* hold([8, 16])

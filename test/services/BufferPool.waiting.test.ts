@@ -377,7 +377,7 @@ describe("bypassing", () => {
 })
 
 describe("under stopHolding", () => {
-  it.effect("a waiter goes on when the driver has the released block back, and not before", () =>
+  it.effect("a waiting request continues when the driver has freed the released block, and not before", () =>
     Effect.gen(function*() {
       const events: Array<string> = []
       const gate = Deferred.makeUnsafe<void>()
@@ -426,7 +426,7 @@ describe("under stopHolding", () => {
 describe("waiters that the driver refused", () => {
   const full = { host: { capacityBytes: 100, lateFree: true } } as const
 
-  it.effect("try again one at a time, and only when something came back", () =>
+  it.effect("try again one at a time, and only when bytes became free", () =>
     withEvents(full, (events) =>
       Effect.gen(function*() {
         const clients = new Clients()
@@ -469,7 +469,7 @@ describe("waiters that the driver refused", () => {
         yield* nobodyIsLeft
       })))
 
-  it.effect("do not forget the next when the first found a block that came back meanwhile", () =>
+  it.effect("do not forget the next when the first found a block that was released meanwhile", () =>
     Effect.gen(function*() {
       const clients = new Clients()
       const done = Deferred.makeUnsafe<void>()
@@ -706,7 +706,7 @@ describe("a wait that is given up leaves no trace", () => {
       yield* Lease.release(lease)
       yield* quiet
       yield* hasStats({ heldBytes: 100, activeBlocks: 0, pendingBytes: 0, hits: 0, misses: 1 })
-      // A pool that nobody waits for leases as it always did.
+      // Without waiting requests the pool leases as before.
       yield* BufferPool.use(100, () => Effect.void)
       yield* hasStats({ hits: 1 })
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))

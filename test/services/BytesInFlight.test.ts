@@ -209,7 +209,7 @@ describe("copies for writes under way", () => {
       })
     ))
 
-  it.live("leave the line free wherever a write in it is interrupted", () =>
+  it.live("leave the wait queue free wherever a waiting write is interrupted", () =>
     onDevice((device) =>
       Effect.gen(function*() {
         const lease = yield* BufferPool.allocate(bound)
@@ -357,7 +357,7 @@ describe("commands under way", () => {
       })
     ))
 
-  it.live("leave the line free wherever one in it is interrupted", () =>
+  it.live("leave the wait queue free wherever a waiting command is interrupted", () =>
     onHolding((device) =>
       Effect.gen(function*() {
         const x = yield* BufferPool.allocate(64)

@@ -65,7 +65,7 @@ describe("the stepsTried of an image pool", () => {
         strictEqual((yield* pool.stats).heldBytes, 80)
       })))
 
-  it.effect("wait for memory that the driver gives back late", () =>
+  it.effect("wait for memory that the driver frees late", () =>
     onPool({ host: { capacityBytes: 1000, lateFree: true } }, (opened) =>
       Effect.gen(function*() {
         yield* hold(opened, Array.from({ length: 100 }, () => 10))

@@ -48,7 +48,7 @@ class Twin extends DeviceImage {
 }
 
 describe("memory of images on the host", () => {
-  it.effect("counts against the capacity, and comes back with the image", () =>
+  it.effect("counts against the capacity until the image is freed", () =>
     Effect.gen(function*() {
       yield* Effect.scoped(Effect.gen(function*() {
         yield* square(8)
@@ -60,7 +60,7 @@ describe("memory of images on the host", () => {
       yield* Effect.scoped(square(9))
     }).pipe(Effect.scoped, Effect.provide(Host.layer({ capacityBytes: 512 }))))
 
-  it.effect("comes back late where the device is late", () =>
+  it.effect("is freed late on a device that frees late", () =>
     Effect.gen(function*() {
       yield* Effect.scoped(square(8))
       strictEqual(yield* Host.usedBytes, 256)

@@ -342,7 +342,7 @@ describe.each(Pools.kinds)("in a pool of %s,", (kind) => {
           })
       ))
 
-    it.effect("that the driver does not take back orderly is logged, and the rest goes on", () => {
+    it.effect("that the driver fails to free is logged, and the others are freed", () => {
       const logs: Array<string> = []
       const failing: Pools.Watch = { reclaiming: () => driverError("reclaim", "a planned fault", []) }
       return Effect.gen(function*() {

@@ -351,7 +351,7 @@ describe("an interruption while a device opens", () => {
 })
 
 describe("the end of the layer", () => {
-  it.effect("ends the opening, and who waits for it hears that there is no device", () =>
+  it.effect("ends the opening, and effects that wait for it fail because there is no device", () =>
     Effect.gen(function*() {
       const devices = series({ after: Effect.sleep("1 second") })
       const { close, provide } = yield* opened(devices.layer)
@@ -515,7 +515,7 @@ describe("a service of one's own", () => {
     }))
 })
 
-describe("values of programs without types", () => {
+describe("values that the types forbid", () => {
   it.effect("are InvalidRequest", () =>
     Effect.gen(function*() {
       const service = (options: unknown) =>

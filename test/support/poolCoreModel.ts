@@ -64,7 +64,7 @@ export class Model {
   readonly idle: IdleDecayOptions | undefined
   private clock = 0
   private now = 0
-  /** When a block of each bin was last handed out or came back. */
+  /** When a block of each bin was last leased or released. */
   private readonly uses = new Map<string, number>()
   private readonly eviction: EvictionPolicy.EvictionPolicy
   /** The bytes that became idle in each tick and still were when it ended. */

@@ -56,7 +56,7 @@ export interface Request extends Client {
   readonly asked: Asked
   readonly scope: Scope.Scope | undefined
   interrupted: boolean
-  /** Ends the body of a loan. */
+  /** Ends the body of a `use`. */
   readonly finished: Deferred.Deferred<void>
 }
 
@@ -64,7 +64,7 @@ interface Asked {
   readonly size: number
   readonly place: number
   readonly isOther: boolean
-  /** Bytes besides the block's, for a loan within a reservation. */
+  /** Bytes besides the block's, for a `use` within a reservation. */
   readonly spare?: number | undefined
   readonly onExhausted: "fail" | "wait"
   readonly waitAtMost: number | undefined

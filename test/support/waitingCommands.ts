@@ -24,7 +24,7 @@ import type { Failure, ModelLease, ModelRequest, Refusal, WaitingModel, WaitPoli
 interface RealRequest {
   readonly fiber: Fiber.Fiber<"lease" | "too late", GpuError>
   lease: SizedLease | undefined
-  /** Ends the body of a loan. */
+  /** Ends the body of a `use`. */
   readonly finished: Deferred.Deferred<void>
 }
 

@@ -68,7 +68,7 @@ export const numbers = (what: string, actual: Numbers, expected: Numbers | Reado
 }
 
 /**
- * Checks that the effect fails with this reason, and that the message tells what to do, by a hint or a second sentence.
+ * Checks that the effect fails with this reason, and that the message says what to do, by a hint or a second sentence.
  *
  * @internal
  */

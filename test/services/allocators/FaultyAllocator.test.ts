@@ -46,7 +46,7 @@ describe("a faulty allocator", () => {
       deepStrictEqual([faults.allocations, faults.frees, faults.reclaims], [1, 1, 1])
     }).pipe(Effect.provide(faulty({}, { lateFree: true }))))
 
-  it.effect("fails the planned allocations, of which the driver hears nothing", () =>
+  it.effect("fails the planned allocations without a call of the driver", () =>
     Effect.gen(function*() {
       const faults = yield* FaultyAllocator.AllocatorFaults
       faults.failAllocations({ nth: 2 })

@@ -260,7 +260,7 @@ describe("two pools on one limited allocator", () => {
       strictEqual(yield* Host.usedBytes, 4096)
     }).pipe(Effect.scoped, Effect.provide(guarded(Host.layer()))))
 
-  it.effect("ask a driver again only when something came back, also where a decorator asks for more", () =>
+  it.effect("ask a driver again only when bytes became free, also where a decorator asks for more", () =>
     Effect.gen(function*() {
       const { faults } = yield* Host.Host
       const [frames, tables] = yield* both
