@@ -46,7 +46,7 @@ type Check = (operation: string) => Write | GpuError | undefined
  */
 export class BytesInFlight {
   readonly #driver: QueueDriver["Service"]
-  readonly #line = Semaphore.makeUnsafe(1)
+  readonly #waitQueue = Semaphore.makeUnsafe(1)
   #most = usualBound
   readonly #pending: Array<Recorded> = []
   #bytes = 0
@@ -84,7 +84,7 @@ export class BytesInFlight {
       const done = this.#attempt(operation, check, false)
       // The effect that a command returns runs after it has left the wait queue, since it may record another command
       // that waits there.
-      return typeof done === "number" ? Effect.flatten(this.#inLine(this.#first(operation, check))) : done
+      return typeof done === "number" ? Effect.flatten(this.#queued(this.#first(operation, check))) : done
     })
   }
 
@@ -172,12 +172,12 @@ export class BytesInFlight {
     return Effect.void
   }
 
-  #inLine<A>(command: Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
+  #queued<A>(command: Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
     let isWaiting = false
     const enter = Effect.suspend(() => {
       isWaiting = true
       this.#waiting += 1
-      return this.#line.withPermit(command)
+      return this.#waitQueue.withPermit(command)
     })
     return Effect.onExit(enter, () =>
       Effect.sync(() => {

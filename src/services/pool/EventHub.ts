@@ -53,7 +53,7 @@ export interface ObservedMemory extends Pick<PoolPort, "hasSeveralQueues" | "los
   readonly activeBytes: number
   readonly heldBytes: number
   /** Sets the publisher that it calls from now on, and the one for hits and ends of leases; `undefined` for none. */
-  hear(publisher: Publisher | undefined, ofLeases: Publisher | undefined): void
+  observe(publisher: Publisher | undefined, ofLeases: Publisher | undefined): void
 }
 
 /**

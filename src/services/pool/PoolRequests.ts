@@ -242,12 +242,12 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
   }
 
   #tellHit(events: Publisher, lease: L, isOwn: boolean, options: RequestOptions | undefined): void {
-    const waitPolicy = options === undefined ? this.terms.waitPolicy : this.#told(options)
+    const waitPolicy = options === undefined ? this.terms.waitPolicy : this.#waitPolicyOf(options)
     events.hit(nextNumber(), lease, isOwn ? "held" : "borrowed", this.source, waitPolicy)
   }
 
   /** The wait policy of a hit, which only subscribers need. */
-  #told(options: RequestOptions): WaitPolicy {
+  #waitPolicyOf(options: RequestOptions): WaitPolicy {
     const { waitPolicy: without } = this.terms
     if (options.onExhausted === undefined && options.waitAtMost === undefined) return without
     const waitPolicy = waitPolicyOf(this.allocating, options, without)

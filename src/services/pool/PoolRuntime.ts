@@ -154,7 +154,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     return handlers
   }
 
-  hear(publisher: Publisher | undefined, ofLeases: Publisher | undefined): void {
+  observe(publisher: Publisher | undefined, ofLeases: Publisher | undefined): void {
     this.machine.state.observer = publisher
     this.#publisher = publisher
     this.inputs = publisher?.inputsOf?.(this.machine) ?? this.machine

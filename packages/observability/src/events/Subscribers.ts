@@ -48,7 +48,7 @@ export class Subscribers implements Connecting {
     for (const subscriber of this.#all) if (!known.has(subscriber)) known.set(subscriber, subscriber.of(memory))
     const all = Array.from(known.values())
     const ofLeases = Array.from(known).flatMap(([subscriber, publisher]) => subscriber.ofLeases ? [publisher] : [])
-    memory.hear(one(all), one(ofLeases))
+    memory.observe(one(all), one(ofLeases))
   }
 
   leave(memory: ObservedMemory): void {

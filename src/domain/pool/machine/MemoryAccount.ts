@@ -384,7 +384,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   /** Memory has come back: serves its queue, and lets other memories serve theirs. */
   cameBack(): void {
     this.queue.serve()
-    this.#outer.tell()
+    this.#outer.publish()
   }
 
   setLimit(bytes: number): void {

@@ -25,7 +25,7 @@ export interface OuterLimits {
   /** Evicts held blocks of other memories while bytes are missing. Returns whether it evicted any. */
   evict(missing: () => number): boolean
   /** Serves the queues of other memories in a later task, since memory came back to this one, whose machine is within a step. */
-  tell(): void
+  publish(): void
 }
 
 /**
@@ -44,5 +44,5 @@ export const noOuterLimits: OuterLimits = {
   othersAtWork: false,
   epoch: 0,
   evict: () => false,
-  tell: () => {}
+  publish: () => {}
 }

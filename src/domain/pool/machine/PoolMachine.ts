@@ -245,7 +245,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     if (!account.queue.enter(request, "queued", request.exhaustedAt)) return undefined
     this.state.observer?.waiting(request)
     // Of the requests that the driver refused only one tries at a time. If this was the one, another may now.
-    if (request.wasRefused) this.state.port.outer.tell()
+    if (request.wasRefused) this.state.port.outer.publish()
     return "Wait"
   }
 
@@ -475,7 +475,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
     const error = queue.account.outOfMemory(request, undefined, jobs)
     queue.leave(request)
     request.fail(() => error)
-    this.state.tell(request)
+    this.state.answered(request)
     queue.serve()
   }
 

@@ -119,7 +119,7 @@ export class PoolState<A extends Reusable = Reusable> {
   #correction = 0
   #arrivals = 0
   /** The requests to resume: not empty while a task for them is scheduled. `#resumed` counts those that it has resumed. */
-  #told: Array<Request> = []
+  #answered: Array<Request> = []
   #resumed = 0
 
   constructor(
@@ -221,20 +221,20 @@ export class PoolState<A extends Reusable = Reusable> {
   /** Serves all queues that are not empty, and lets other memories under the same limits serve theirs. */
   serveAll(): void {
     for (const queue of Array.from(this.queues)) queue.serve()
-    this.port.outer.tell()
+    this.port.outer.publish()
   }
 
   /** Resumes the fiber of a request that has an answer. Without `resume` that fiber itself is serving the queue, and sees the answer in this step. */
-  tell(request: Request): void {
-    if (request.resume !== undefined && this.#told.push(request) === 1) this.port.schedule(this.#resumeAnswered)
+  answered(request: Request): void {
+    if (request.resume !== undefined && this.#answered.push(request) === 1) this.port.schedule(this.#resumeAnswered)
   }
 
   /** Resumed fibers run at once, until they suspend. Requests that they serve are resumed in a later task. */
   readonly #resumeAnswered = (): void => {
-    const end = Math.min(this.#told.length, this.#resumed + mostResumedAtOnce)
+    const end = Math.min(this.#answered.length, this.#resumed + mostResumedAtOnce)
     try {
       while (this.#resumed < end) {
-        const request = this.#told[this.#resumed++]!
+        const request = this.#answered[this.#resumed++]!
         const { resume } = request
         // Undefined when the request was interrupted or timed out.
         request.resume = undefined
@@ -242,11 +242,11 @@ export class PoolState<A extends Reusable = Reusable> {
       }
     } finally {
       // An observer may throw when a fiber ends; the other requests are resumed all the same.
-      if (2 * this.#resumed >= this.#told.length) {
-        this.#told = this.#told.slice(this.#resumed)
+      if (2 * this.#resumed >= this.#answered.length) {
+        this.#answered = this.#answered.slice(this.#resumed)
         this.#resumed = 0
       }
-      if (this.#told.length > 0) this.port.schedule(this.#resumeAnswered)
+      if (this.#answered.length > 0) this.port.schedule(this.#resumeAnswered)
     }
   }
 }

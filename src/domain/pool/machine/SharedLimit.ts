@@ -234,7 +234,7 @@ export class Around implements OuterLimits {
     return hasEvicted
   }
 
-  tell(): void {
+  publish(): void {
     tellWaiting(this.others)
   }
 

@@ -243,7 +243,7 @@ export class WaitQueue implements Queue {
     this.leave(request)
     if (!isWaiting) return
     request.fail(failure)
-    this.#state.tell(request)
+    this.#state.answered(request)
   }
 
   #answer(request: Request, served: Served): void {
@@ -256,7 +256,7 @@ export class WaitQueue implements Queue {
       this.served(request)
       if (served !== "answered") request.become(served === "admitted" ? "new" : "searching")
     }
-    this.#state.tell(request)
+    this.#state.answered(request)
   }
 
   #place(request: Request, state: "queued" | "withHandlers", refusedAt: number | undefined): void {

@@ -67,7 +67,7 @@ export class DeviceQueues implements KnownQueues.Queues {
     const order = new QueueOrder(this, queue, label ?? `queue ${this.#opened}`)
     this.#first ??= order
     this.#open.add(order)
-    this.#tell()
+    this.#publish()
     return order
   }
 
@@ -75,7 +75,7 @@ export class DeviceQueues implements KnownQueues.Queues {
   remove(order: QueueOrder): void {
     order.closed = true
     this.#open.delete(order)
-    this.#tell()
+    this.#publish()
     // With one queue left, its own order is enough; a later queue begins after everything.
     if (!this.several) this.#uses = new SpanSet()
   }
@@ -146,7 +146,7 @@ export class DeviceQueues implements KnownQueues.Queues {
     return flushed
   }
 
-  #tell(): void {
+  #publish(): void {
     this.several = this.#open.size > 1
     for (const listener of this.#listeners) listener(this.several)
   }
