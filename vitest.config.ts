@@ -22,7 +22,7 @@ const project = (name: string, isolate: boolean, include: Array<string>, exclude
   test: {
     name,
     isolate,
-    setupFiles: isolate ? [] : ["test/support/freshHub.ts"],
+    setupFiles: ["test/support/loadedDeadlocks.ts", ...(isolate ? [] : ["test/support/freshHub.ts"])],
     include,
     exclude: ["**/node_modules/**", ...exclude],
     // This only ends what hangs, on however busy a machine: compilers alone can take a minute.
