@@ -49,7 +49,8 @@ const undocumented = (editor: Editor): ReadonlyArray<string> => {
   const calls = exports.flatMap(({ arities, path }) =>
     callsOf(`entries.${path}`, arities).map((code) => statement(path, code))
   )
-  const shown = editor.hover(imports, [...names, ...calls])
+  // Lines may break elsewhere: over an overload stands the same paragraph, farther to the right.
+  const shown = editor.hover(imports, [...names, ...calls]).map((text) => text.replaceAll(/\s+/g, " "))
   const docs = new Map(names.map(({ code }, index) => [code, shown[index]!]))
   return [...names, ...calls].filter(({ at, code }, index) =>
     shown[index] === "" || (!docs.has(code) && !docs.get(`void ${at}`)!.includes(shown[index]!))

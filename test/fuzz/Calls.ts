@@ -39,7 +39,7 @@ export const prepare = (
 }
 
 /** How many turns of the event loop a call gets before it is interrupted: a request may rightly wait. */
-const waitPolicy = 40
+const mostTurns = 40
 
 /** Makes a call, runs the effect that it returns, and adds the results to the world. */
 export const perform = async (
@@ -100,7 +100,7 @@ const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown, Scop
 const isLayer = (value: unknown): value is Layer.Layer<unknown, unknown> => safely(() => Layer.isLayer(value))
 
 const turn = (index: number): Promise<void> =>
-  new Promise((done) => index < waitPolicy / 2 ? setImmediate(done) : setTimeout(done, 2))
+  new Promise((done) => index < mostTurns / 2 ? setImmediate(done) : setTimeout(done, 2))
 
 /** The most turns of 2 ms that an interruption may take: only an effect that never ends reaches it. */
 const lastResort = 5000
@@ -112,7 +112,7 @@ const settle = async (
 ): Promise<Exit.Exit<unknown, unknown>> => {
   // a step of its own, so that the fiber never starts within this call
   const fiber = Effect.runForkWith(context)(Effect.andThen(Effect.yieldNow, effect))
-  for (let index = 0; index < waitPolicy; index++) {
+  for (let index = 0; index < mostTurns; index++) {
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return exit
     await turn(index)
@@ -121,7 +121,7 @@ const settle = async (
   for (let index = 0; index < lastResort; index++) {
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return exit
-    await turn(waitPolicy)
+    await turn(mostTurns)
   }
   return Exit.die(new Error("hang: an interruption does not end it"))
 }

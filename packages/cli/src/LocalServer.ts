@@ -33,7 +33,7 @@ export interface ListenOptions {
 }
 
 /** Timeouts that soon close connections without a request. */
-const waitPolicy = {
+const timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   connectionsCheckingInterval: 5000,
@@ -95,7 +95,7 @@ const endingConnections = (server: Server): Effect.Effect<void, never, Scope.Sco
 export const serve = Effect.fn("LocalServer.serve")(
   function*<E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>, options: ListenOptions) {
     const { host, onRefused = () => {}, port } = options
-    const node = createServer(waitPolicy)
+    const node = createServer(timeouts)
     node.maxConnections = mostConnections
     node.on("drop", () => onRefused(`a connection, as there are ${mostConnections} already`))
     // The server continues when a connection fails.

@@ -80,8 +80,8 @@ export interface OfPool<I, P> extends OfMemory<I> {
   readonly reserve: {
     /**
      * Waits until `bytes` (or "64 MiB", or "25%") are free, reserves them for an effect, and then runs it. As long as
-     * its requests together stay within these bytes, they skip every wait queue and never wait. Bytes that its leases give
-     * back are reserved for it again, until the effect ends. Leases that outlive it stay.
+     * the effect's requests together stay within these bytes, they bypass every wait queue. Bytes that its leases release
+     * are reserved for it again, until the effect ends. Leases that outlive it stay.
      */
     (
       bytes: MemoryLimit.ByteAmount,

@@ -361,7 +361,7 @@ export const readView: {
   /**
    * Lends the bytes of a buffer to `f` as a typed array, after everything recorded before: in the memory that the device
    * gives the program, without a copy by the program. `offset` is bytes, a multiple of an element's, and `length` elements.
-   * When `f` ends, or the buffer's lease before, the view is detached: its length is 0.
+   * When `f` ends, or the buffer's lease before it, the view is detached: its length is 0.
    */
   <A extends Elements, B, E, R>(
     type: ViewType<A>,

@@ -248,14 +248,14 @@ class Watch {
 const everyMilli = Schedule.spaced("1 milli")
 
 /**
- * Retries until it is served, fails for good, or is interrupted after `waitPolicy`; then keeps the memory for a time,
+ * Retries until it is served, fails for good, or is interrupted after `mostMillis`; then keeps the memory for a time,
  * and releases it.
  */
-const program = ({ bytes, holds, waitPolicy }: { bytes: number; holds: number; waitPolicy: number }) =>
+const program = ({ bytes, holds, mostMillis }: { bytes: number; holds: number; mostMillis: number }) =>
   Effect.andThen(Allocator.allocate(bytes), Effect.sleep(holds)).pipe(
     Effect.scoped,
     Effect.retry({ while: (error) => error.reason._tag === "OutOfMemory", schedule: everyMilli }),
-    Effect.timeoutOption(waitPolicy),
+    Effect.timeoutOption(mostMillis),
     Effect.exit
   )
 
@@ -263,7 +263,7 @@ describe("64 fibers under one limit", () => {
   const limit = 1000
   const bytes = fc.integer({ min: 1, max: 300 })
   const millis = fc.integer({ min: 0, max: 20 })
-  const fiber = fc.record({ bytes, holds: millis, waitPolicy: fc.integer({ min: 1, max: 60 }) })
+  const fiber = fc.record({ bytes, holds: millis, mostMillis: fc.integer({ min: 1, max: 60 }) })
   const faults = fc.array(
     fc.record({ nth: fc.integer({ min: 1, max: 100 }), error: fc.constant("DriverError" as const) })
   )

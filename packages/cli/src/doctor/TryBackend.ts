@@ -15,7 +15,7 @@ import type { ProbeResult } from "./ProbeResult.ts"
 const program = new URL(`./tryDevices${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url)
 
 /** Drivers compile at their first use, which takes seconds. A driver that takes longer than this counts as hanging. */
-const waitPolicy = "90 seconds"
+const timeout = "90 seconds"
 
 /** The results, or a text that says why there are none. */
 export const tryBackend = Effect.fn("doctor.tryBackend")(
@@ -39,8 +39,8 @@ export const tryBackend = Effect.fn("doctor.tryBackend")(
   },
   Effect.scoped,
   Effect.timeoutOrElse({
-    duration: waitPolicy,
-    orElse: () => Effect.succeed(`its driver did not answer within ${waitPolicy}`)
+    duration: timeout,
+    orElse: () => Effect.succeed(`its driver did not answer within ${timeout}`)
   }),
   Effect.catch(({ message }) => Effect.succeed(message))
 )

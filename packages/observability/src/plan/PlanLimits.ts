@@ -66,14 +66,14 @@ class LimitSearch<A, E, R> {
   readonly #run: Run<A, E, R>
   readonly #first: FirstRun
   /** How long a run may take, in milliseconds. */
-  readonly #waitPolicy: number
+  readonly #mostMillis: number
   /** Whether the program is known to pass again without a limit. */
   #isRepeatable = false
 
   constructor(run: Run<A, E, R>, first: FirstRun) {
     this.#run = run
     this.#first = first
-    this.#waitPolicy = mostTimesAsLong * first.millis + 1000
+    this.#mostMillis = mostTimesAsLong * first.millis + 1000
   }
 
   limit(mayWait: boolean): Effect.Effect<SmallestLimit | undefined, GpuError | NotRepeatable, R> {
@@ -94,7 +94,7 @@ class LimitSearch<A, E, R> {
       const hub = new EventHub()
       const { deadlockTimeout } = this.#first
       const program = this.#run(hub, { maxBytes, maxFraction: undefined, deadlockTimeout })
-      const tried = yield* tryOf(program, hub, mayWait, this.#waitPolicy)
+      const tried = yield* tryOf(program, hub, mayWait, this.#mostMillis)
       if (tried.isOwn) yield* this.#repeat
       return tried
     })
@@ -103,7 +103,7 @@ class LimitSearch<A, E, R> {
   /** Runs the program again without a limit, until it has passed once. Fails where it does not: then it passes under no limit. */
   get #repeat(): Effect.Effect<void, NotRepeatable, R> {
     if (this.#isRepeatable) return Effect.void
-    return Effect.flatMap(endOf(this.#run(new EventHub(), {}), Effect.never, this.#waitPolicy), (end) => {
+    return Effect.flatMap(endOf(this.#run(new EventHub(), {}), Effect.never, this.#mostMillis), (end) => {
       this.#isRepeatable = end !== undefined && Exit.isSuccess(end)
       return this.#isRepeatable ? Effect.void : Effect.fail(new NotRepeatable())
     })
@@ -121,13 +121,13 @@ const largestOf = (recording: Recording): number => {
 const endOf = <A, E, R>(
   program: Effect.Effect<A, E, R>,
   until: Effect.Effect<unknown>,
-  waitPolicy: number
+  mostMillis: number
 ): Effect.Effect<Exit.Exit<A, E> | undefined, NotRepeatable, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkDetach(program, { startImmediately: true })
       const over = Effect.asVoid(Effect.raceFirst(Fiber.await(fiber), until))
-      const waited = yield* Effect.exit(restore(Effect.timeoutOption(over, waitPolicy)))
+      const waited = yield* Effect.exit(restore(Effect.timeoutOption(over, mostMillis)))
       const end = fiber.pollUnsafe()
       if (end !== undefined) return end
       if (Exit.isFailure(waited)) {
@@ -136,7 +136,7 @@ const endOf = <A, E, R>(
       }
       fiber.interruptUnsafe()
       // A program that cannot be interrupted may never end, so the plan does not wait for it.
-      const stopped = yield* restore(Effect.timeoutOption(Fiber.await(fiber), waitPolicy))
+      const stopped = yield* restore(Effect.timeoutOption(Fiber.await(fiber), mostMillis))
       return Option.isSome(stopped) ? undefined : yield* new NotRepeatable()
     })
   )
@@ -146,7 +146,7 @@ const tryOf = <A, E, R>(
   program: Effect.Effect<A, E, R>,
   hub: EventHub,
   mayWait: boolean,
-  waitPolicy: number
+  mostMillis: number
 ): Effect.Effect<
   Try & { /** Whether something other than the limit may have failed it. */ readonly isOwn: boolean },
   NotRepeatable,
@@ -166,7 +166,7 @@ const tryOf = <A, E, R>(
     }
     const listening = Effect.provideService(PoolEvents.listen(hear), CurrentHub, hub)
     yield* Effect.forkScoped(listening, { startImmediately: true })
-    const exit = yield* endOf(program, Deferred.await(lacking), waitPolicy)
+    const exit = yield* endOf(program, Deferred.await(lacking), mostMillis)
     if (Deferred.isDoneUnsafe(lacking)) {
       return { passes: false, isOwn: false, failed: yield* Deferred.await(lacking), peakBytes: 0 }
     }
