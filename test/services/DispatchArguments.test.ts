@@ -3,40 +3,17 @@ import * as fc from "fast-check"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as DType from "../../src/domain/data/DType.ts"
 import type { ValueType } from "../../src/domain/data/ValueType.ts"
-import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"
-import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
 import { DeviceStatus } from "../../src/domain/device/DeviceStatus.ts"
 import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
-import { language } from "../../src/layers/Host/language/JavaScript.ts"
 import { DeviceBuffer } from "../../src/services/device/DeviceBuffer.ts"
 import { bind, type BoundArguments } from "../../src/services/queue/BoundArguments.ts"
 import type { ArgumentValue } from "../../src/services/queue/DispatchArguments.ts"
 import { runs } from "../support/explore.ts"
+import { info } from "../support/someDevice.ts"
 
 class Memory extends DeviceBuffer {}
-
-const info: DeviceInfo = {
-  backend: "host",
-  traits: BackendTraits.make({ language }),
-  name: "a device",
-  vendor: "",
-  driver: "",
-  limits: {
-    maxBufferSize: 2 ** 40,
-    maxBindingSize: 2 ** 40,
-    granularity: 1,
-    regionAlignment: 4,
-    copyAlignment: 4,
-    leastCopyAlignment: 1,
-    memoryBytes: undefined,
-    defaultMaxBytes: undefined,
-    maxWorkgroupSize: 64,
-    maxVectorArguments: 64
-  },
-  dtypes: new Set(["f32", "i32", "u32", "f16", "f64"])
-}
 
 const memory = (size: number) => new Memory(info, size, BufferUsage.defaultUsage, undefined)
 

@@ -4,39 +4,16 @@ import * as Exit from "effect/Exit"
 import * as fc from "fast-check"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as MemorySpan from "../../src/domain/data/MemorySpan.ts"
-import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"
-import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
 import { DeviceStatus } from "../../src/domain/device/DeviceStatus.ts"
 import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
-import { language } from "../../src/layers/Host/language/JavaScript.ts"
 import * as BufferProblems from "../../src/services/buffers/BufferProblems.ts"
 import * as MappedMemory from "../../src/services/buffers/mapping/MappedMemory.ts"
 import { DeviceBuffer } from "../../src/services/device/DeviceBuffer.ts"
 import { DeviceQueues, type OrderedQueue } from "../../src/services/device/queues/QueueOrder.ts"
 import { bind } from "../../src/services/queue/BoundArguments.ts"
-
-const info: DeviceInfo = {
-  backend: "host",
-  traits: BackendTraits.make({ language }),
-  name: "a device",
-  vendor: "",
-  driver: "",
-  limits: {
-    maxBufferSize: 2 ** 40,
-    maxBindingSize: 2 ** 40,
-    granularity: 1,
-    regionAlignment: 4,
-    copyAlignment: 4,
-    leastCopyAlignment: 1,
-    memoryBytes: undefined,
-    defaultMaxBytes: undefined,
-    maxWorkgroupSize: 64,
-    maxVectorArguments: 64
-  },
-  dtypes: new Set(["f32", "i32", "u32", "f16", "f64"])
-}
+import { info } from "../support/someDevice.ts"
 
 /** A buffer of an allocator that cuts one allocation of the driver into several buffers. */
 class ArenaBuffer extends DeviceBuffer {

@@ -115,7 +115,7 @@ const allocate = (family: string, request: number, exactSize: boolean) =>
     if (block !== undefined && expected !== undefined) return granted(real, block, expected)
     const fits = real.core.deficit(blockSize) === 0
     const reserved = real.core.addPending(blockSize, request)
-    assert.strictEqual(reserved, model.reserve(blockSize, request))
+    assert.strictEqual(reserved, model.addPending(blockSize, request))
     assert.strictEqual(reserved, fits)
     if (!reserved) return
     evictOutgrown(model, real, family, blockSize, borrowLimit)
@@ -142,7 +142,7 @@ const settle = (n: number, outcome: "answered" | "abandoned" | "refused") =>
     const { blockSize, exactSize, family, request } = pending
     if (outcome === "refused" || (outcome === "abandoned" && exactSize)) {
       real.core.removePending(blockSize, request)
-      return model.unreserve(blockSize, request)
+      return model.removePending(blockSize, request)
     }
     const id = real.nextId++
     const expected = model.add(id, family, blockSize, !exactSize, request)

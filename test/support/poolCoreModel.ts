@@ -71,7 +71,7 @@ export class Model {
   private readonly idled = new Map<number, bigint>()
   private readonly totals = noStats()
   /** The requested sizes within the pending bytes. */
-  private reservedRequests = 0n
+  private pendingRequests = 0n
   private readonly freesOutgrown: boolean
   private mostLeased: bigint
   private missed: bigint
@@ -109,24 +109,24 @@ export class Model {
     return missing > BigInt(largest) ? BigInt(largest) : missing
   }
 
-  reserve(bytes: number, request: number): boolean {
+  addPending(bytes: number, request: number): boolean {
     const fits = BigInt(bytes) <= this.available()
     if (!fits) return false
     this.totals.pendingBytes += BigInt(bytes)
-    this.reservedRequests += BigInt(request)
+    this.pendingRequests += BigInt(request)
     return true
   }
 
-  unreserve(bytes: number, request: number): void {
+  removePending(bytes: number, request: number): void {
     this.totals.pendingBytes -= BigInt(bytes)
-    this.reservedRequests -= BigInt(request)
+    this.pendingRequests -= BigInt(request)
   }
 
   /** Bytes of active blocks and of pending driver calls beyond the requested sizes. */
   get padding(): bigint {
     const { active, held } = this.sums()
     const capacity = sum(this.blocks, (block) => block.capacity) - held.bytes
-    return capacity - active.bytes + this.totals.pendingBytes - this.reservedRequests
+    return capacity - active.bytes + this.totals.pendingBytes - this.pendingRequests
   }
 
   /** The largest padding of the next request's block. */
@@ -147,7 +147,7 @@ export class Model {
   /** The next outgrown block to free, at a miss of `size` bytes. */
   nextOutgrown(family: string, size: number): ModelBlock | undefined {
     if (!this.freesOutgrown) return undefined
-    const leased = this.sums().active.bytes + this.reservedRequests
+    const leased = this.sums().active.bytes + this.pendingRequests
     this.mostLeased = bigMax(this.mostLeased, bigMax(leased, this.totals.peakActiveBytes))
     const managed = sum(this.blocks, (block) => block.capacity) + this.totals.pendingBytes
     const allowed = 2n * this.mostLeased - (this.mostLeased + 9n) / 10n + this.missed
@@ -162,7 +162,7 @@ export class Model {
   }
 
   add(id: number, family: string, capacity: number, binned: boolean, request: number): ModelBlock {
-    this.unreserve(capacity, request)
+    this.removePending(capacity, request)
     const block: ModelBlock = {
       id,
       family,

@@ -24,8 +24,6 @@ import * as Attachments from "../lease/Attachments.ts"
 import * as ImageProblems from "./ImageProblems.ts"
 import type { ImageOptions } from "./Images.ts"
 
-export const ofImage = { usage: true, label: true } as const
-
 /** The formats that each driver supports, by usage and kind, so that a driver is asked once. */
 const answers = new WeakMap<ImageDriver["Service"], Map<string, ReadonlyArray<ImageFormat.ImageFormat>>>()
 

@@ -191,9 +191,9 @@ export class PoolModel {
   /** The last request to the driver. */
   #asked: Pending["asked"] | undefined = undefined
   #late = 0n
-  #reserved = 0n
+  #pending = 0n
   /** The requested sizes within the pending bytes. */
-  #reservedRequests = 0n
+  #pendingRequests = 0n
   /** The largest sum of requested bytes leased at one time, sampled at misses. */
   #mostLeased = 0n
   /** Blocks that were freed as outgrown, and the bytes of those that the program requested again. */
@@ -244,7 +244,7 @@ export class PoolModel {
       heldBytes: sum(this.held),
       activeBytes: this.#activeBytes,
       managedBytes: sum(this.blocks),
-      pendingBytes: this.#reserved,
+      pendingBytes: this.#pending,
       ...this.#counters
     }
   }
@@ -366,7 +366,7 @@ export class PoolModel {
 
   #failPending(failure: Failure): void {
     for (const pending of this.pending.splice(0)) {
-      this.#unreserve(pending.asked)
+      this.#removePending(pending.asked)
       if (!pending.abandoned) pending.outcome = { failure }
     }
   }
@@ -430,12 +430,12 @@ export class PoolModel {
         // Where requests borrow, another request can have a block of an exact size too.
         const binned = capacity === this.#blockSize(request) || this.#options.policy.borrowHalves > 0n
         const asked = { capacity, size: request.size, binned, family: request.family }
-        this.#reserved += capacity
-        this.#reservedRequests += request.size
+        this.#pending += capacity
+        this.#pendingRequests += request.size
         this.#freeOutgrown(request, capacity)
         this.#asked = asked
         yield
-        this.#unreserve(asked)
+        this.#removePending(asked)
         const refusal = this.#driver(capacity)
         if (refusal === "DriverError") return { failure: { tag: "DriverError" } }
         if (refusal === "OutOfMemory") refused = true
@@ -452,14 +452,14 @@ export class PoolModel {
   }
 
   #answerNobody({ asked }: Pending): void {
-    this.#unreserve(asked)
+    this.#removePending(asked)
     if (this.#driver(asked.capacity) !== undefined) return
     this.#keep(this.#add(asked.family, asked.capacity, asked.binned))
   }
 
-  #unreserve({ capacity, size }: Pending["asked"]): void {
-    this.#reserved -= capacity
-    this.#reservedRequests -= size
+  #removePending({ capacity, size }: Pending["asked"]): void {
+    this.#pending -= capacity
+    this.#pendingRequests -= size
   }
 
   /** The size of the request's bin; near the limit, the request's own size. */
@@ -477,7 +477,7 @@ export class PoolModel {
     const { maxBytes, policy } = this.#options
     if (maxBytes === undefined || policy.borrowHalves === 0n) return undefined
     const active = sum(this.blocks.filter((block) => block.active)) - this.#activeBytes
-    const left = maxBytes / 12n - active - (this.#reserved - this.#reservedRequests)
+    const left = maxBytes / 12n - active - (this.#pending - this.#pendingRequests)
     return this.#rounded(request.size) + max(left, 0n) / 2n
   }
 
@@ -499,9 +499,9 @@ export class PoolModel {
       this.#missed += again.capacity
       this.#outgrown = this.#outgrown.filter((one) => one !== again)
     }
-    this.#mostLeased = [this.#counters.peakActiveBytes, this.#activeBytes + this.#reservedRequests]
+    this.#mostLeased = [this.#counters.peakActiveBytes, this.#activeBytes + this.#pendingRequests]
       .reduce(max, this.#mostLeased)
-    while (sum(this.blocks) + this.#reserved > this.#mostLeased * 19n / 10n + this.#missed) {
+    while (sum(this.blocks) + this.#pending > this.#mostLeased * 19n / 10n + this.#missed) {
       const smaller = this.held.filter((block) => block.family === request.family && block.capacity < capacity)
       const block = smaller.find((one) => smaller.every((other) => other.capacity <= one.capacity))
       if (block === undefined) return
@@ -594,7 +594,7 @@ export class PoolModel {
 
   #deficit(capacity: bigint): bigint {
     const { maxBytes } = this.#options
-    return maxBytes === undefined ? 0n : max(capacity + sum(this.blocks) + this.#reserved - maxBytes, 0n)
+    return maxBytes === undefined ? 0n : max(capacity + sum(this.blocks) + this.#pending - maxBytes, 0n)
   }
 
   #tooLarge(size: bigint): boolean {
