@@ -1,6 +1,6 @@
 /** A trace on the synchronous core of a pool, without a device: what a size policy makes of it. */
 import { type EvictionPolicy, SizePolicy } from "effect-gpu-pool"
-import { PoolCore } from "effect-gpu-pool/backend"
+import { PoolCore } from "effect-gpu-pool/machine"
 import type { Step } from "./Traces.ts"
 
 /** The core counts calls of the driver; requested and wasted bytes are counted here. */

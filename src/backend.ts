@@ -6,14 +6,6 @@
  */
 
 /**
- * The functions of a pool's module, written once for every kind of pool.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as Accessors from "./services/pool/Accessors.ts"
-
-/**
  * Checks of the arguments of an operation, and their errors.
  *
  * @category arguments
@@ -142,14 +134,6 @@ export * as DispatchArguments from "./services/queue/DispatchArguments.ts"
 export * as DriverObjects from "./domain/device/DriverObjects.ts"
 
 /**
- * Where subscribers of a device's memories are registered.
- *
- * @category observability
- * @since 0.1.0
- */
-export * as EventHub from "./services/pool/EventHub.ts"
-
-/**
  * Which of the next calls fail, as a test plans it.
  *
  * @category testing
@@ -164,14 +148,6 @@ export * as FaultPlan from "./domain/device/FaultPlan.ts"
  * @since 0.1.0
  */
 export * as HostData from "./domain/data/HostData.ts"
-
-/**
- * Host bodies as text, for backends that run them in other threads or processes.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as HostSource from "./domain/data/HostSource.ts"
 
 /**
  * What a backend gives so that images can be built on it.
@@ -254,44 +230,12 @@ export * as LanguageWriter from "./domain/language/LanguageWriter.ts"
 export * as Operation from "./domain/language/Operation.ts"
 
 /**
- * A request for memory, as the pool's shell keeps it.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as LeaseRequest from "./services/pool/LeaseRequest.ts"
-
-/**
- * Parts of a library that load at their first use.
- *
- * @category loading
- * @since 0.1.0
- */
-export * as LazyModule from "./services/calls/LazyModule.ts"
-
-/**
  * Where a buffer or an image lies in an allocation, and whether two overlap.
  *
  * @category buffers
  * @since 0.1.0
  */
 export * as MemorySpan from "./domain/data/MemorySpan.ts"
-
-/**
- * Free lists and the byte ledger behind every pool, synchronous.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as PoolCore from "./domain/pool/PoolCore.ts"
-
-/**
- * The source of a pool's memory.
- *
- * @category pools
- * @since 0.1.0
- */
-export * as PoolSource from "./services/lease/PoolSource.ts"
 
 /**
  * A lease of a buffer, as a class.
@@ -324,22 +268,6 @@ export * as Showing from "./domain/arguments/Showing.ts"
  * @since 0.1.0
  */
 export * as Format from "./domain/arguments/Format.ts"
-
-/**
- * The lines of generated source that a compiler speaks of.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as SourceExcerpt from "./domain/kernel/SourceExcerpt.ts"
-
-/**
- * How streams are cut into chunks.
- *
- * @category arguments
- * @since 0.1.0
- */
-export * as TransferOptions from "./services/staging/TransferOptions.ts"
 
 /**
  * The types of values that kernels take: numbers, vectors and matrices.

@@ -131,3 +131,35 @@ export * as PoolEvent from "./domain/pool/PoolEvent.ts"
  * @since 0.1.0
  */
 export * as PoolOptions from "./domain/pool/PoolOptions.ts"
+
+/**
+ * Where subscribers of a device's memories are registered.
+ *
+ * @category machine
+ * @since 0.1.0
+ */
+export * as EventHub from "./services/pool/EventHub.ts"
+
+/**
+ * A request for memory, as the pool's shell keeps it.
+ *
+ * @category machine
+ * @since 0.1.0
+ */
+export * as LeaseRequest from "./services/pool/LeaseRequest.ts"
+
+/**
+ * Free lists and the byte ledger behind every pool, synchronous.
+ *
+ * @category machine
+ * @since 0.1.0
+ */
+export * as PoolCore from "./domain/pool/PoolCore.ts"
+
+/**
+ * The source of a pool's memory.
+ *
+ * @category machine
+ * @since 0.1.0
+ */
+export * as PoolSource from "./services/lease/PoolSource.ts"

@@ -72,7 +72,7 @@ const rules: ReadonlyArray<Rule> = [
   { part: "src/images.ts", inside: services, packages: [] },
   { part: "src/allocators.ts", inside: services, packages: [] },
   { part: "src/backend.ts", inside: services, packages: [] },
-  { part: "src/machine.ts", inside: ["src/domain"], packages: [] },
+  { part: "src/machine.ts", inside: services, packages: [] },
   { part: "src/webgpu.ts", inside: ["src/layers/WebGpu"], packages: [] },
   { part: "src/opencl.ts", inside: ["src/layers/OpenCl"], packages: [] },
   { part: "src/host.ts", inside: ["src/layers/Host"], packages: [] },

@@ -1,6 +1,6 @@
 /** The synchronous heart of a pool by itself: acquire on a hit, release. */
 import { Effect, Schema } from "effect"
-import { PoolCore } from "effect-gpu-pool/backend"
+import { PoolCore } from "effect-gpu-pool/machine"
 import { median } from "simple-statistics"
 import * as Contender from "../Contender.ts"
 import { heldSize } from "../HeldBlocks.ts"

@@ -10,7 +10,6 @@ export const unfuzzed: { readonly [id: string]: string } = {
   "DeviceContext.DeviceContext": trusted,
   "DeviceStatus.DeviceStatus": trusted,
   "DriverObjects.DriverObjects": trusted,
-  "PoolCore.PoolCore": trusted,
   "Allocator.Allocator#freeUnsafe": trusted,
   "GpuError.make": trusted,
   "GpuError.invalidRequest": trusted,

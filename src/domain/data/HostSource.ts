@@ -2,30 +2,20 @@
  * Host bodies as text, for backends that run them in other threads or processes. A function cannot be sent there, but
  * its text can, with the values that it uses.
  *
- * @since 0.1.0
+ * @internal
  */
 import { formatted } from "../arguments/Format.ts"
 
 /** Texts of bodies that differ from the text of their function. */
 const texts = new WeakMap<object, string | (() => string)>()
 
-/**
- * Gives a body a text, or a function that makes it on demand, instead of the function's own text.
- *
- * @category functions
- * @since 0.1.0
- */
+/** Gives a body a text, or a function that makes it on demand, instead of the function's own text. */
 export const withText = <F extends object>(body: F, text: string | (() => string)): F => {
   texts.set(body, text)
   return body
 }
 
-/**
- * The text of an expression whose value is the body.
- *
- * @category functions
- * @since 0.1.0
- */
+/** The text of an expression whose value is the body. */
 export const textOf = (body: object): string => {
   const text = texts.get(body) ?? functionText(body)
   return typeof text === "string" ? text : text()
@@ -43,9 +33,6 @@ const functionText = (body: object): string => {
 /**
  * A value as an expression: numbers, texts, truth values, functions, and arrays and records of them. Throws a TypeError for
  * any other, which has no text.
- *
- * @category functions
- * @since 0.1.0
  */
 export const literal = (value: unknown): string => {
   switch (typeof value) {

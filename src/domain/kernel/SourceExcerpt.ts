@@ -2,7 +2,7 @@
  * The lines of generated source that a compiler's log names. A program knows only a kernel's body, but the compiler
  * gets the whole generated source, so an error shows the line for each line number.
  *
- * @since 0.1.0
+ * @internal
  */
 import { line } from "../arguments/Format.ts"
 
@@ -34,9 +34,6 @@ const spokenOf = (log: string, count: number): ReadonlyArray<number> => {
 /**
  * The lines of `source` that a log names, and those next to them, each with its number: `>` marks the named lines. The
  * beginning of the source where the log names none.
- *
- * @category functions
- * @since 0.1.0
  */
 export const of = (source: string, log: string): string => {
   const lines = source.trimEnd().split("\n")

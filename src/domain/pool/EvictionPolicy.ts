@@ -57,7 +57,7 @@ const simple = (order: EvictionOrder): EvictionPolicy => ({ name: order, whenKno
  *
  * ```ts
  * import { EvictionPolicy } from "effect-gpu-pool"
- * import { PoolCore } from "effect-gpu-pool/backend"
+ * import { PoolCore } from "effect-gpu-pool/machine"
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.byNeed })
  * for (const bytes of [10, 20, 40]) {
@@ -81,7 +81,7 @@ export const byNeed: EvictionPolicy = simple("byNeed")
  *
  * ```ts
  * import { EvictionPolicy } from "effect-gpu-pool"
- * import { PoolCore } from "effect-gpu-pool/backend"
+ * import { PoolCore } from "effect-gpu-pool/machine"
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.largestFirst })
  * for (const bytes of [10, 20, 40]) {
@@ -110,7 +110,7 @@ export const largestFirst: EvictionPolicy = simple("largestFirst")
  *
  * ```ts
  * import { EvictionPolicy } from "effect-gpu-pool"
- * import { PoolCore } from "effect-gpu-pool/backend"
+ * import { PoolCore } from "effect-gpu-pool/machine"
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.oldestFirst })
  * for (const [bytes, value] of [[10, "a spare"], [10, "another"], [20, "of another size"]] as const) {
@@ -141,7 +141,7 @@ export const oldestFirst: EvictionPolicy = simple("oldestFirst")
  *
  * ```ts
  * import { EvictionPolicy } from "effect-gpu-pool"
- * import { PoolCore } from "effect-gpu-pool/backend"
+ * import { PoolCore } from "effect-gpu-pool/machine"
  *
  * const core = new PoolCore.PoolCore<string>({ eviction: EvictionPolicy.leastRecentlyUsed })
  * for (const [bytes, value] of [[10, "a spare"], [10, "another"], [20, "of another size"]] as const) {

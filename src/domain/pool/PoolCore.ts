@@ -56,7 +56,7 @@ export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
  * **Example** (Missing once, then hitting)
  *
  * ```ts
- * import { PoolCore } from "effect-gpu-pool/backend"
+ * import { PoolCore } from "effect-gpu-pool/machine"
  *
  * const core = new PoolCore.PoolCore<ArrayBuffer>({ maxBytes: 1 << 20 })
  * const family = 0
@@ -71,7 +71,7 @@ export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
  * **Example** (Letting go of what nobody asks for)
  *
  * ```ts
- * import { PoolCore } from "effect-gpu-pool/backend"
+ * import { PoolCore } from "effect-gpu-pool/machine"
  *
  * // The time to live is two of the owner's clock ticks.
  * const core = new PoolCore.PoolCore<string>({ idle: { steps: 2, keepBytes: 0 } })

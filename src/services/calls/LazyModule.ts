@@ -1,7 +1,7 @@
 /**
  * Parts of the library that load at their first use, so that a page never loads parts that its program does not use.
  *
- * @since 0.1.0
+ * @internal
  */
 import * as Effect from "effect/Effect"
 import { messageOf } from "../../domain/arguments/Format.ts"
@@ -17,12 +17,7 @@ type EffectsOf<A> = {
     : never
 }[keyof A]
 
-/**
- * A part of a library that is loaded at its first use.
- *
- * @category models
- * @since 0.1.0
- */
+/** A part of a library that is loaded at its first use. */
 export class LazyModule<A> {
   readonly #found: () => A | undefined
   readonly #load: Effect.Effect<A, GpuError>
@@ -71,12 +66,7 @@ export class LazyModule<A> {
 
 const modules: Array<Effect.Effect<unknown, GpuError>> = []
 
-/**
- * Loads every part of the program's modules, for tests that count the steps after it.
- *
- * @category functions
- * @since 0.1.0
- */
+/** Loads every part of the modules that the program has imported. */
 export const all: Effect.Effect<void, GpuError> = Effect.suspend(() =>
   Effect.forEach(modules, (module) => module, { discard: true })
 )
@@ -84,9 +74,6 @@ export const all: Effect.Effect<void, GpuError> = Effect.suspend(() =>
 /**
  * A module that is imported once for all callers. If the import fails, the next call tries again. An interruption ends
  * only the wait.
- *
- * @category functions
- * @since 0.1.0
  */
 export const module = <A>(name: string, load: () => Promise<A>): LazyModule<A> => {
   let found: A | undefined

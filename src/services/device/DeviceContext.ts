@@ -11,6 +11,7 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
+import * as LazyModule from "../calls/LazyModule.ts"
 import type { DeviceBuffer, Part } from "./DeviceBuffer.ts"
 
 export type { DeviceInfo, DeviceLimits, ImageLimits } from "../../domain/device/DeviceInfo.ts"
@@ -128,3 +129,21 @@ export const lost: Effect.Effect<GpuError, never, DeviceContext> = DeviceContext
     return Effect.sync(stop)
   })
 )
+
+/**
+ * Loads the parts of the library that load at their first use, as images, kernels and rectangles do: before work that must not wait for
+ * an import, or whose steps are counted. Fails with DriverError where a file of the build is missing.
+ *
+ * **Example** (Loading while the page is still being read)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceContext } from "effect-gpu-pool"
+ *
+ * const withoutImports = <A, E, R>(job: Effect.Effect<A, E, R>) => Effect.andThen(DeviceContext.preload, job)
+ * ```
+ *
+ * @category loading
+ * @since 0.1.0
+ */
+export const preload: Effect.Effect<void, GpuError> = LazyModule.all

@@ -5,10 +5,10 @@
  */
 import { BufferPool, BufferUsage, CommandQueue, Lease, Mapping, SubRegion } from "effect-gpu-pool"
 import type { BufferLike } from "effect-gpu-pool/BufferLike"
+import type { HostData } from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError, Reason } from "effect-gpu-pool/GpuError"
 import { layer as hostLayer } from "effect-gpu-pool/Host"
-import type { HostData } from "effect-gpu-pool/HostData"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -4,10 +4,10 @@
  * @internal
  */
 import { BufferPool, CommandQueue } from "effect-gpu-pool"
+import type { HostData } from "effect-gpu-pool/CommandQueue"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DeviceImage } from "effect-gpu-pool/DeviceImage"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import type { HostData } from "effect-gpu-pool/HostData"
 import { ImageFormat, Images, ImageShape, ImageUsage } from "effect-gpu-pool/images"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

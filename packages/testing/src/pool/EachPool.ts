@@ -4,8 +4,7 @@
  * @internal
  */
 import { BufferPool, CommandQueue, SizePolicy, StagingPool } from "effect-gpu-pool"
-import type * as Accessors from "effect-gpu-pool/Accessors"
-import type { MemoryControls } from "effect-gpu-pool/BufferPool"
+import type { MemoryControls, OfPool } from "effect-gpu-pool/BufferPool"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import { ImageFormat, ImagePool, ImageShape, ImageUsage } from "effect-gpu-pool/images"
 import type { PoolOptions } from "effect-gpu-pool/PoolOptions"
@@ -29,7 +28,7 @@ const test = inGroup("pools of every kind", { counting: true })
 /** A module, and how it leases a number of bytes (multiples of 16). */
 interface Kind<I, P extends MemoryControls> {
   readonly name: string
-  readonly module: Accessors.OfPool<I, P>
+  readonly module: OfPool<I, P>
   readonly layer: (options: PoolOptions) => Layer.Layer<I, GpuError, Device>
   readonly lease: (bytes: number, label?: string) => Effect.Effect<unknown, GpuError, I | Scope.Scope>
 }

@@ -4,7 +4,7 @@
  * @internal
  */
 import { BufferPool, CommandQueue } from "effect-gpu-pool"
-import type { HostData } from "effect-gpu-pool/HostData"
+import type { HostData } from "effect-gpu-pool/CommandQueue"
 import * as Effect from "effect/Effect"
 
 /** A lease with these bytes. */
