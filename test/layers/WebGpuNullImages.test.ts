@@ -292,18 +292,18 @@ describe("WebGpu images", () => {
         const error = yield* Effect.flip(CommandQueue.finish)
         assert(error.reason._tag === "DriverError")
         deepStrictEqual(error.reason.commands, [
-          "copy image a -> image b",
-          "copy image a -> image a",
-          "copy image a -> c",
-          "copy c -> image b"
+          "copy 60 B a -> b",
+          "copy 20 B a -> a",
+          "copy 60 B a -> c",
+          "copy 60 B c -> b"
         ])
         yield* Images.write(b, new Uint8Array(60))
         const write = yield* Effect.flip(Images.read(a))
         assert(write.reason._tag === "DriverError")
-        deepStrictEqual(write.reason.commands, ["write -> image b"])
+        deepStrictEqual(write.reason.commands, ["write 60 B -> b"])
         const read = yield* Effect.flip(Images.read(b))
         assert(read.reason._tag === "DriverError")
-        deepStrictEqual(read.reason.commands, ["read image b"])
+        deepStrictEqual(read.reason.commands, ["read 60 B b"])
         yield* Images.read(a)
       })))
 

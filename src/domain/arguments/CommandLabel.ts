@@ -1,43 +1,53 @@
 /**
  * The labels of recorded commands in errors, the same on every backend.
  *
- * Backends keep the labels that the buffers have when a command is recorded: when the command fails later, another
- * lease may have the block.
+ * A label is a function, since only an error needs the text. It keeps the labels that the buffers have when the command
+ * is recorded: when the command fails later, another lease may have the block.
  *
  * @internal
  */
 
 import type { Extent } from "../data/Rectangle.ts"
 
-type Label = string | undefined
+/** A buffer or an image. */
+interface Labelled {
+  readonly label: string | undefined
+}
 
-export const name = (label: Label): string => label ?? "(no label)"
+export type CommandLabel = () => string
 
-export const write = (bytes: number, target: Label): string => `write ${bytes} B -> ${name(target)}`
+export const name = (label: string | undefined): string => label ?? "(no label)"
 
-export const read = (bytes: number, source: Label): string => `read ${bytes} B ${name(source)}`
+export const write = (bytes: number, { label }: Labelled): CommandLabel => () => `write ${bytes} B -> ${name(label)}`
 
-export const copy = (bytes: number, source: Label, target: Label): string =>
+export const read = (bytes: number, { label }: Labelled): CommandLabel => () => `read ${bytes} B ${name(label)}`
+
+export const copy = (bytes: number, { label: source }: Labelled, { label: target }: Labelled): CommandLabel => () =>
   `copy ${bytes} B ${name(source)} -> ${name(target)}`
 
-export const fill = (bytes: number, target: Label): string => `fill ${bytes} B -> ${name(target)}`
+export const fill = (bytes: number, { label }: Labelled): CommandLabel => () => `fill ${bytes} B -> ${name(label)}`
 
-export const touch = (buffer: Label): string => `touch ${name(buffer)}`
+export const touch = ({ label }: Labelled): CommandLabel => () => `touch ${name(label)}`
 
-export const migrate = (buffers: ReadonlyArray<Label>, to: string): string =>
-  `migrate ${buffers.map(name).join(", ")} -> ${to}`
+export const migrate = (objects: ReadonlyArray<Labelled>, to: string): CommandLabel => {
+  const labels = objects.map(({ label }) => label)
+  return () => `migrate ${labels.map(name).join(", ")} -> ${to}`
+}
 
-export const dispatch = (kernel: string, count: number): string => `dispatch ${kernel} (${count} items)`
+export const dispatch = (kernel: string, count: number): CommandLabel => () => `dispatch ${kernel} (${count} items)`
 
 const region = ([bytes, rows, slices]: Extent): string => `rectangle ${bytes} B x ${rows} x ${slices}`
 
-export const writeRect = (extent: Extent, target: Label): string => `write ${region(extent)} -> ${name(target)}`
+export const writeRect = (extent: Extent, { label }: Labelled): CommandLabel => () =>
+  `write ${region(extent)} -> ${name(label)}`
 
-export const readRect = (extent: Extent, source: Label): string => `read ${region(extent)} ${name(source)}`
+export const readRect = (extent: Extent, { label }: Labelled): CommandLabel => () =>
+  `read ${region(extent)} ${name(label)}`
 
-export const copyRect = (extent: Extent, source: Label, target: Label): string =>
-  `copy ${region(extent)} ${name(source)} -> ${name(target)}`
+export const copyRect =
+  (extent: Extent, { label: source }: Labelled, { label: target }: Labelled): CommandLabel => () =>
+    `copy ${region(extent)} ${name(source)} -> ${name(target)}`
 
-export const map = (bytes: number, buffer: Label): string => `map ${bytes} B ${name(buffer)}`
+export const map = (bytes: number, { label }: Labelled): CommandLabel => () => `map ${bytes} B ${name(label)}`
 
-export const unmap = (buffer: Label): string => `unmap ${name(buffer)}`
+export const unmap = ({ label }: Labelled): CommandLabel => () => `unmap ${name(label)}`

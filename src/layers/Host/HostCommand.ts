@@ -15,7 +15,7 @@ import type { HostBuffer } from "./HostMemory.ts"
 /** A recorded command. */
 export interface HostCommand {
   /** As errors name it. */
-  readonly label: () => string
+  readonly label: CommandLabel.CommandLabel
   readonly buffers: ReadonlyArray<HostBuffer>
   /** Does the work; yields the cost of each piece as a share of one task of the event loop. May throw. */
   readonly pieces: () => Generator<number, void>
@@ -79,9 +79,8 @@ export const copyRectPieces = function*(
 /** Keeps `data`: pass a copy. */
 export const write = (target: HostBuffer, offset: number, data: Uint8Array<ArrayBuffer>): HostCommand => {
   const { buffer, byteLength, byteOffset } = data
-  const name = target.label
   return {
-    label: () => CommandLabel.write(byteLength, name),
+    label: CommandLabel.write(byteLength, target),
     buffers: [target],
     pieces: () => copyPieces(buffer, byteOffset, target.memory, target.base + offset, byteLength)
   }
@@ -93,15 +92,11 @@ export const copy = (
   target: HostBuffer,
   targetOffset: number,
   bytes: number
-): HostCommand => {
-  const [from, to] = [source.label, target.label]
-  return {
-    label: () => CommandLabel.copy(bytes, from, to),
-    buffers: [source, target],
-    pieces: () =>
-      copyPieces(source.memory, source.base + sourceOffset, target.memory, target.base + targetOffset, bytes)
-  }
-}
+): HostCommand => ({
+  label: CommandLabel.copy(bytes, source, target),
+  buffers: [source, target],
+  pieces: () => copyPieces(source.memory, source.base + sourceOffset, target.memory, target.base + targetOffset, bytes)
+})
 
 /** Keeps `rows`, which are packed. */
 export const writeRect = (
@@ -109,14 +104,11 @@ export const writeRect = (
   target: HostBuffer,
   to: Place,
   rows: Uint8Array<ArrayBuffer>
-): HostCommand => {
-  const name = target.label
-  return {
-    label: () => CommandLabel.writeRect(extent, name),
-    buffers: [target],
-    pieces: () => copyRectPieces(extent, { memory: rows.buffer, base: rows.byteOffset }, packed(extent), target, to)
-  }
-}
+): HostCommand => ({
+  label: CommandLabel.writeRect(extent, target),
+  buffers: [target],
+  pieces: () => copyRectPieces(extent, { memory: rows.buffer, base: rows.byteOffset }, packed(extent), target, to)
+})
 
 export const copyRect = (
   extent: Extent,
@@ -124,31 +116,25 @@ export const copyRect = (
   from: Place,
   target: HostBuffer,
   to: Place
-): HostCommand => {
-  const [sourceName, targetName] = [source.label, target.label]
-  return {
-    label: () => CommandLabel.copyRect(extent, sourceName, targetName),
-    buffers: [source, target],
-    pieces: () => copyRectPieces(extent, source, from, target, to)
-  }
-}
+): HostCommand => ({
+  label: CommandLabel.copyRect(extent, source, target),
+  buffers: [source, target],
+  pieces: () => copyRectPieces(extent, source, from, target, to)
+})
 
 export const fill = (
   target: HostBuffer,
   offset: number,
   bytes: number,
   patterns: ReadonlyArray<number>
-): HostCommand => {
-  const name = target.label
-  return {
-    label: () => CommandLabel.fill(bytes, name),
-    buffers: [target],
-    pieces: () =>
-      eachChunk(bytes, (start, end) => {
-        BytePattern.repeat(new Uint8Array(target.memory, target.base + offset + start, end - start), patterns)
-      })
-  }
-}
+): HostCommand => ({
+  label: CommandLabel.fill(bytes, target),
+  buffers: [target],
+  pieces: () =>
+    eachChunk(bytes, (start, end) => {
+      BytePattern.repeat(new Uint8Array(target.memory, target.base + offset + start, end - start), patterns)
+    })
+})
 
 /** The buffers are those of the vectors, and then those of the images. */
 export const dispatch = (
@@ -169,7 +155,7 @@ export const dispatch = (
     }
   }
   return {
-    label: () => CommandLabel.dispatch(kernel.name, count),
+    label: CommandLabel.dispatch(kernel.name, count),
     buffers,
     pieces: timed === undefined ? pieces : () => timedPieces(pieces(), clock, timed)
   }

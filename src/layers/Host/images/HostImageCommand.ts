@@ -18,30 +18,27 @@ export const fillElements = (
   extent: Extent,
   place: Place,
   element: Uint8Array<ArrayBuffer>
-): HostCommand => {
-  const name = target.label
-  return {
-    label: () => CommandLabel.fill(byteLength(extent), name),
-    buffers: [target],
-    *pieces() {
-      const { base, memory } = target
-      const bytes = new Uint8Array(memory)
-      const pattern = patternOf(element, byteLength(extent))
-      let worked = 0
-      for (const [at, , length] of runs(extent, place, packed(extent))) {
-        for (let done = 0; done < length; done += pattern.length) {
-          const part = Math.min(pattern.length, length - done)
-          bytes.set(pattern.subarray(0, part), base + at + done)
-          worked += part
-          if (worked < chunkBytes) continue
-          yield worked / chunkBytes
-          worked = 0
-        }
+): HostCommand => ({
+  label: CommandLabel.fill(byteLength(extent), target),
+  buffers: [target],
+  *pieces() {
+    const { base, memory } = target
+    const bytes = new Uint8Array(memory)
+    const pattern = patternOf(element, byteLength(extent))
+    let worked = 0
+    for (const [at, , length] of runs(extent, place, packed(extent))) {
+      for (let done = 0; done < length; done += pattern.length) {
+        const part = Math.min(pattern.length, length - done)
+        bytes.set(pattern.subarray(0, part), base + at + done)
+        worked += part
+        if (worked < chunkBytes) continue
+        yield worked / chunkBytes
+        worked = 0
       }
-      yield worked / chunkBytes
     }
+    yield worked / chunkBytes
   }
-}
+})
 
 const patternOf = (element: Uint8Array<ArrayBuffer>, bytes: number): Uint8Array<ArrayBuffer> => {
   const { length } = element

@@ -72,10 +72,9 @@ export class OpenClMappings {
   /** `spanOf` returns the bytes from the first mapped one to the last, and is called when the driver has answered. */
   map(given: MapCall, spanOf: () => number): Exit.Exit<OpenClMapping, GpuError> {
     const { bytes, call, memory } = given
-    const name = memory.label
     let address: bigint | null = null
     const recorded = this.#queue.recordAwaited(
-      { call, bytes, label: () => CommandLabel.map(bytes, name), failed: given.failed, ...usedBy(memory) },
+      { call, bytes, label: CommandLabel.map(bytes, memory), failed: given.failed, ...usedBy(memory) },
       (queue, event) => {
         this.#code[0] = OpenClCode.success
         address = given.map(queue, event, this.#code)
@@ -151,9 +150,8 @@ export class OpenClMapping implements DriverMapping {
       driverObjects.leave("mapping")
       return Exit.fail(leaveUnsafe(this.#device, memory))
     }
-    const name = memory.label
     const recorded = this.#queue.recordReturn(
-      { call: unmapCall, bytes: 0, label: () => CommandLabel.unmap(name), ...usedBy(memory) },
+      { call: unmapCall, bytes: 0, label: CommandLabel.unmap(memory), ...usedBy(memory) },
       (queue, event) => {
         const code = unmap(queue, event, this.#mapped.address)
         if (code === OpenClCode.success) driverObjects.remove("mapping")

@@ -105,11 +105,10 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     if (further === undefined) device.keepUntilEnded = this.#keepUntilEnded
     if (!this.#canFillAndMigrate) return
     this.migrateUnsafe = (objects, to, contentUndefined) => {
-      const names = objects.map(({ label }) => label)
       const flags = (to === "host" ? CL_MIGRATE_MEM_OBJECT_HOST : 0) |
         (contentUndefined ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED : 0)
       const wholes = movableWholes(objects, contentUndefined)
-      return wholes.length === 0 ? Exit.void : this.#migrate(wholes, flags, () => CommandLabel.migrate(names, to))
+      return wholes.length === 0 ? Exit.void : this.#migrate(wholes, flags, CommandLabel.migrate(objects, to))
     }
   }
 
@@ -117,12 +116,11 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     const memory = allocate(data.byteLength)
     if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
     new Uint8Array(memory).set(data)
-    return this.#write(target, offset, memory, data.byteLength, CommandLabel.write)
+    return this.#write(target, offset, memory, data.byteLength, CommandLabel.write(data.byteLength, target))
   }
 
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
-    const [from, to] = [source.label, target.label]
-    const label = () => CommandLabel.copy(bytes, from, to)
+    const label = CommandLabel.copy(bytes, source, target)
     return this.enqueue(
       { call: "clEnqueueCopyBuffer", bytes, label, buffers: [source, target] },
       memoryOf(source),
@@ -174,7 +172,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     const kernel = dispatch.compiled as OpenClKernel
     const { api, status } = this.#device
     if (this.#status.error !== undefined) return Exit.fail(this.#status.error)
-    const recording = new DispatchRecording(kernel, dispatch)
+    const recording = new DispatchRecording(dispatch)
     const set = kernel.parameters.set(api, kernel.handle, dispatch)
     if (set !== OpenClCode.success) {
       return Exit.fail(onDevice(status, { call: "clSetKernelArg", code: set, commands: [recording.label()] }))
@@ -193,8 +191,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
 
   /** The same for a buffer or an image, from OpenCL 1.2 on. */
   touchUnsafe(object: DeviceBuffer | DeviceImage): Exit.Exit<void, GpuError> {
-    const name = object.label
-    return this.#migrate([object], CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, () => CommandLabel.touch(name))
+    return this.#migrate([object], CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, CommandLabel.touch(object))
   }
 
   readonly flushUnsafe: Driver["flushUnsafe"] = () => {
@@ -209,17 +206,15 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     return Exit.void
   }
 
-  readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) => {
-    const name = source.label
-    return this.enqueueRead(
-      { call: "clEnqueueReadBuffer", bytes, label: () => CommandLabel.read(bytes, name), buffers: [source] },
+  readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) =>
+    this.enqueueRead(
+      { call: "clEnqueueReadBuffer", bytes, label: CommandLabel.read(bytes, source), buffers: [source] },
       answer,
       memoryOf(source),
       CL_NON_BLOCKING,
       offset,
       bytes
     )
-  }
 
   readonly finish: Effect.Effect<void, GpuError> = Effect.suspend(() =>
     Effect.flatMap(this.#allEnded, () => this.#commands.takeError() ?? Exit.void)
@@ -441,11 +436,10 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     offset: number,
     memory: ArrayBuffer,
     bytes: number,
-    label: (bytes: number, name: string | undefined) => string
+    label: CommandLabel.CommandLabel
   ): Exit.Exit<void, GpuError> {
-    const name = target.label
     return this.enqueue(
-      { call: "clEnqueueWriteBuffer", bytes, label: () => label(bytes, name), memory, buffers: [target] },
+      { call: "clEnqueueWriteBuffer", bytes, label, memory, buffers: [target] },
       memoryOf(target),
       CL_NON_BLOCKING,
       offset,
@@ -456,9 +450,8 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
 
   #fill(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
     if (!this.#canFillAndMigrate) return this.#fillByWriting(target, offset, bytes, words)
-    const name = target.label
     return this.enqueue(
-      { call: "clEnqueueFillBuffer", bytes, label: () => CommandLabel.fill(bytes, name), buffers: [target] },
+      { call: "clEnqueueFillBuffer", bytes, label: CommandLabel.fill(bytes, target), buffers: [target] },
       memoryOf(target),
       words,
       patternSize(words, offset, bytes),
@@ -472,13 +465,8 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     const memory = new ArrayBuffer(Math.min(bytes, patternBytes))
     BytePattern.repeat(new Uint8Array(memory), words)
     for (let done = 0; done < bytes; done += memory.byteLength) {
-      const exit = this.#write(
-        target,
-        offset + done,
-        memory,
-        Math.min(memory.byteLength, bytes - done),
-        CommandLabel.fill
-      )
+      const part = Math.min(memory.byteLength, bytes - done)
+      const exit = this.#write(target, offset + done, memory, part, CommandLabel.fill(part, target))
       if (Exit.isFailure(exit)) return exit
     }
     return Exit.void
@@ -487,7 +475,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   #migrate(
     objects: ReadonlyArray<DeviceBuffer | DeviceImage>,
     flags: number,
-    label: () => string
+    label: CommandLabel.CommandLabel
   ): Exit.Exit<void, GpuError> {
     return this.enqueue(
       {
@@ -513,7 +501,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
 
   #writeFirstBytes(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {
     const bytes = Math.min(buffer.size, 4)
-    return this.#write(buffer, 0, new ArrayBuffer(bytes), bytes, (_, name) => CommandLabel.touch(name))
+    return this.#write(buffer, 0, new ArrayBuffer(bytes), bytes, CommandLabel.touch(buffer))
   }
 
   /** Flushes, so that work starts although no fiber waits for it. */

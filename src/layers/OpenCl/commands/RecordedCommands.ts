@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import type { CommandLabel } from "../../../domain/arguments/CommandLabel.ts"
 import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
@@ -19,9 +20,9 @@ const CL_COMPLETE = 0
 const CL_PROFILING_COMMAND_START = 0x1282
 const CL_PROFILING_COMMAND_END = 0x1283
 
-/** One command. The label is a function, because only an error needs it. */
+/** One command. */
 export interface Command {
-  readonly label: () => string
+  readonly label: CommandLabel
   /** Host memory that the driver reads or writes until the command ends. */
   readonly memory?: ArrayBuffer | undefined
   /** The device memory that it uses: when it fails, that memory may not exist. */

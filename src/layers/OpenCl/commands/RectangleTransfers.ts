@@ -34,14 +34,13 @@ export class RectangleTransfers {
    */
   copy(extent: Extent, source: DeviceBuffer, from: Place, target: DeviceBuffer, to: Place): Exit.Exit<void, GpuError> {
     if (source.root.destroyed || target.root.destroyed) return this.#copyRuns(extent, source, from, target, to)
-    const [sourceName, targetName] = [source.label, target.label]
     const memories = [inRoot(source, from), inRoot(target, to)]
     return each(RectangleParts.parts(extent, memories), ({ extent, places: [here, there] }) =>
       this.#queue.enqueue(
         {
           call: "clEnqueueCopyBufferRect",
           bytes: byteLength(extent),
-          label: () => CommandLabel.copyRect(extent, sourceName, targetName),
+          label: CommandLabel.copyRect(extent, source, target),
           buffers: [source, target]
         },
         memoryOf(source.root),
@@ -70,7 +69,6 @@ export class RectangleTransfers {
   }
 
   write(extent: Extent, target: DeviceBuffer, to: Place, rows: ArrayBuffer): Exit.Exit<void, GpuError> {
-    const name = target.label
     return each(
       RectangleParts.parts(extent, [alone(target, to)]),
       ({ extent, firstRow, places: [there] }) =>
@@ -78,7 +76,7 @@ export class RectangleTransfers {
           {
             call: "clEnqueueWriteBufferRect",
             bytes: byteLength(extent),
-            label: () => CommandLabel.writeRect(extent, name),
+            label: CommandLabel.writeRect(extent, target),
             memory: rows,
             buffers: [target]
           },
@@ -97,7 +95,6 @@ export class RectangleTransfers {
   }
 
   readUnsafe(extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer): () => void {
-    const name = source.label
     const reads = RectangleParts.parts(extent, [alone(source, from)]).map((
       { extent, firstRow, places: [here] }
     ): ReadArgumentsOf<"clEnqueueReadBufferRect"> => [
@@ -115,7 +112,7 @@ export class RectangleTransfers {
       {
         call: "clEnqueueReadBufferRect",
         bytes: byteLength(extent),
-        label: () => CommandLabel.readRect(extent, name),
+        label: CommandLabel.readRect(extent, source),
         buffers: [source]
       },
       answer,

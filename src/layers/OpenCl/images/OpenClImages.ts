@@ -206,14 +206,13 @@ export class OpenClImages implements Driver {
     const memory = allocate(data.byteLength)
     if (memory === undefined) return Exit.fail(outOfMemory(data.byteLength))
     new Uint8Array(memory).set(data)
-    return this.#write(target, region, memory, CommandLabel.write)
+    return this.#write(target, region, memory, CommandLabel.write(bytesOf(target, region), target))
   }
 
   readonly readUnsafe: Driver["readUnsafe"] = (source, region, answer) => {
     const bytes = bytesOf(source, region)
-    const name = source.label
     return this.#queue.enqueueRead(
-      { call: "clEnqueueReadImage", bytes, label: () => CommandLabel.read(bytes, name), images: [source] },
+      { call: "clEnqueueReadImage", bytes, label: CommandLabel.read(bytes, source), images: [source] },
       answer,
       imageOf(source),
       CL_NON_BLOCKING,
@@ -228,9 +227,9 @@ export class OpenClImages implements Driver {
     if (target.beneath !== undefined) return this.#fillBeneath(target, target.beneath, region, element)
     const color = fillColor(target.format, element)
     if (color === undefined) return this.#fillByWriting(target, region, element)
-    const [bytes, name] = [bytesOf(target, region), target.label]
+    const bytes = bytesOf(target, region)
     return this.#queue.enqueue(
-      { call: "clEnqueueFillImage", bytes, label: () => CommandLabel.fill(bytes, name), images: [target] },
+      { call: "clEnqueueFillImage", bytes, label: CommandLabel.fill(bytes, target), images: [target] },
       imageOf(target),
       color,
       place(this.#origin, target, region.origin),
@@ -257,7 +256,7 @@ export class OpenClImages implements Driver {
       {
         call: "clEnqueueCopyImageToBuffer",
         bytes,
-        label: copyLabel(bytes, source, target),
+        label: CommandLabel.copy(bytes, source, target),
         images: [source],
         buffers: [target]
       },
@@ -281,7 +280,7 @@ export class OpenClImages implements Driver {
       {
         call: "clEnqueueCopyBufferToImage",
         bytes,
-        label: copyLabel(bytes, source, target),
+        label: CommandLabel.copy(bytes, source, target),
         images: [target],
         buffers: [source]
       },
@@ -398,11 +397,10 @@ export class OpenClImages implements Driver {
     target: DeviceImage,
     region: ImageShape.ImageRegion,
     memory: ArrayBuffer,
-    label: (bytes: number, name: string | undefined) => string
+    label: CommandLabel.CommandLabel
   ): Exit.Exit<void, GpuError> {
-    const [bytes, name] = [bytesOf(target, region), target.label]
     return this.#queue.enqueue(
-      { call: "clEnqueueWriteImage", bytes, label: () => label(bytes, name), memory, images: [target] },
+      { call: "clEnqueueWriteImage", bytes: bytesOf(target, region), label, memory, images: [target] },
       imageOf(target),
       CL_NON_BLOCKING,
       place(this.#origin, target, region.origin),
@@ -424,9 +422,9 @@ export class OpenClImages implements Driver {
     element: Uint8Array<ArrayBuffer>
   ): Exit.Exit<void, GpuError> {
     const { length } = element
-    const [bytes, name] = [width * length, target.label]
+    const bytes = width * length
     return this.#queue.enqueue(
-      { call: "clEnqueueFillBuffer", bytes, label: () => CommandLabel.fill(bytes, name), images: [target] },
+      { call: "clEnqueueFillBuffer", bytes, label: CommandLabel.fill(bytes, target), images: [target] },
       memoryOf(buffer),
       element,
       length,
@@ -453,7 +451,7 @@ export class OpenClImages implements Driver {
           origin: [x, y + row, z + slice],
           extent: [width, Math.min(rows, height - row), 1]
         } as const
-        const exit = this.#write(target, part, memory, CommandLabel.fill)
+        const exit = this.#write(target, part, memory, CommandLabel.fill(bytesOf(target, part), target))
         if (Exit.isFailure(exit)) return exit
       }
     }
@@ -471,7 +469,7 @@ export class OpenClImages implements Driver {
       {
         call: "clEnqueueCopyImage",
         bytes,
-        label: copyLabel(bytes, source, target),
+        label: CommandLabel.copy(bytes, source, target),
         images: [source, target]
       },
       imageOf(source),
@@ -513,13 +511,6 @@ export class OpenClImages implements Driver {
 
 const bytesOf = ({ format }: DeviceImage, region: ImageShape.ImageRegion): number =>
   ImageShape.count(region) * ImageFormat.elementBytes(format)
-
-const copyLabel = (
-  bytes: number,
-  { label: source }: { readonly label: string | undefined },
-  { label: target }: { readonly label: string | undefined }
-) =>
-() => CommandLabel.copy(bytes, source, target)
 
 /**
  * PoCL ends the process when a sub-buffer is copied to or from an image: the library copies the whole buffer under it

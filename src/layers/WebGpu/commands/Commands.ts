@@ -1,45 +1,69 @@
 /**
- * Recorded commands, kept as data until their flush: so no native object exists before it, all calls of a flush are
+ * Recorded commands, kept as functions until their flush: so no native object exists before it, all calls of a flush are
  * inside its error scopes, and labels are written only when something failed.
  *
  * @internal
  */
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
-import type { DispatchCommand, WebGpuKernel } from "../kernels/WebGpuKernel.ts"
+import type { DispatchCommand } from "../kernels/WebGpuKernel.ts"
 import { gpuOf, roundUp4 } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
-import type { LazyCommand } from "./LazyCommand.ts"
-import * as RectangleCommands from "./RectangleCommands.ts"
 import type { Temporaries } from "./Temporaries.ts"
 
-export interface CopyCommand {
-  readonly _tag: "copy"
-  readonly source: DeviceBuffer
-  readonly sourceName: string | undefined
-  readonly sourceOffset: number
-  readonly target: DeviceBuffer
-  readonly targetName: string | undefined
-  readonly targetOffset: number
+/** A command that encodes itself, outside of the passes of dispatches. */
+export interface EncodedCommand {
+  readonly _tag: "encoded"
+  readonly label: CommandLabel.CommandLabel
+  /** The uniform buffer has the scalars of all dispatches of the flush. */
+  readonly encode: (
+    encoder: WebGpuHandle.CommandEncoder,
+    temporaries: Temporaries,
+    uniforms: WebGpuHandle.Buffer | undefined
+  ) => void
+}
+
+export type Command = EncodedCommand | DispatchCommand
+
+export const command = (label: CommandLabel.CommandLabel, encode: EncodedCommand["encode"]): EncodedCommand => ({
+  _tag: "encoded",
+  label,
+  encode
+})
+
+export const copy = (
+  source: DeviceBuffer,
+  sourceOffset: number,
+  target: DeviceBuffer,
+  targetOffset: number,
+  bytes: number
+): EncodedCommand =>
+  command(CommandLabel.copy(bytes, source, target), (encoder) => {
+    const [from, to] = [source.origin + sourceOffset, target.origin + targetOffset]
+    encoder.copyBufferToBuffer(gpuOf(source), from, gpuOf(target), to, roundUp4(bytes))
+  })
+
+/** A buffer full of a pattern, to copy from. */
+export interface Pattern {
+  readonly buffer: WebGpuHandle.Buffer
   readonly bytes: number
 }
 
-export interface FillCommand {
-  readonly _tag: "fill"
-  readonly target: DeviceBuffer
-  readonly targetName: string | undefined
-  readonly offset: number
-  readonly bytes: number
-  /** A buffer full of the pattern, to copy from; none for zero. */
-  readonly pattern: { readonly buffer: WebGpuHandle.Buffer; readonly bytes: number } | undefined
-}
-
-export type Command =
-  | RectangleCommands.CopyRectCommand
-  | CopyCommand
-  | FillCommand
-  | DispatchCommand
-  | LazyCommand
+/** Fills with the pattern; with zero where there is none. */
+export const fill = (
+  target: DeviceBuffer,
+  offset: number,
+  bytes: number,
+  pattern: Pattern | undefined
+): EncodedCommand =>
+  command(CommandLabel.fill(bytes, target), (encoder) => {
+    const size = roundUp4(bytes)
+    const [there, from] = [gpuOf(target), target.origin + offset]
+    if (pattern === undefined) return encoder.clearBuffer(there, from, size)
+    for (let done = 0; done < size; done += pattern.bytes) {
+      encoder.copyBufferToBuffer(pattern.buffer, 0, there, from + done, Math.min(pattern.bytes, size - done))
+    }
+  })
 
 /** Encodes commands in order. Neighbouring dispatches share a pass: WebGPU orders them within it. */
 export const encode = (
@@ -60,62 +84,7 @@ export const encode = (
     pass?.end()
     pass = undefined
     pipeline = undefined
-    if (command._tag === "copy") encodeCopy(encoder, command)
-    else if (command._tag === "copyRect") RectangleCommands.encode(encoder, command)
-    else if (command._tag === "fill") encodeFill(encoder, command)
-    else if (command._tag === "later") command.encode(encoder, temporaries, uniforms)
+    if (command._tag === "encoded") command.encode(encoder, temporaries, uniforms)
   }
   pass?.end()
-}
-
-const encodeCopy = (encoder: WebGpuHandle.CommandEncoder, command: CopyCommand): void => {
-  const { bytes, source, sourceOffset, target, targetOffset } = command
-  const [from, to] = [source.origin + sourceOffset, target.origin + targetOffset]
-  encoder.copyBufferToBuffer(gpuOf(source), from, gpuOf(target), to, roundUp4(bytes))
-}
-
-const encodeFill = (encoder: WebGpuHandle.CommandEncoder, { bytes, offset, pattern, target }: FillCommand): void => {
-  const size = roundUp4(bytes)
-  const from = target.origin + offset
-  if (pattern === undefined) {
-    encoder.clearBuffer(gpuOf(target), from, size)
-    return
-  }
-  for (let done = 0; done < size; done += pattern.bytes) {
-    encoder.copyBufferToBuffer(pattern.buffer, 0, gpuOf(target), from + done, Math.min(pattern.bytes, size - done))
-  }
-}
-
-/** The facts for a command's label. They are kept until its flush has succeeded. */
-export type Name =
-  | CopyCommand
-  | RectangleCommands.CopyRectCommand
-  | FillCommand
-  | DispatchName
-  | LazyCommand
-
-interface DispatchName {
-  readonly _tag: "dispatch"
-  readonly kernel: WebGpuKernel
-  readonly count: number
-}
-
-/** The part of a command that names it. */
-export const name = (command: Command): Name =>
-  command._tag === "dispatch" ? { _tag: "dispatch", kernel: command.kernel, count: command.count } : command
-
-/** A command as errors name it. */
-export const label = (command: Name): string => {
-  switch (command._tag) {
-    case "copy":
-      return CommandLabel.copy(command.bytes, command.sourceName, command.targetName)
-    case "copyRect":
-      return RectangleCommands.label(command)
-    case "fill":
-      return CommandLabel.fill(command.bytes, command.targetName)
-    case "dispatch":
-      return CommandLabel.dispatch(command.kernel.kernel.name, command.count)
-    case "later":
-      return command.label()
-  }
 }

@@ -8,6 +8,7 @@ import * as BytePattern from "../../../domain/data/BytePattern.ts"
 import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import { usageBits } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import type { Pattern } from "./Commands.ts"
 
 // A multiple of every pattern's size, as all sizes of the buffer are.
 const smallest = 4 * 1024
@@ -36,11 +37,7 @@ export class FillPattern {
    * The source for a fill of `bytes` bytes, if it is there already. It may be smaller than the fill, but never smaller
    * than `least`.
    */
-  known(
-    words: Words,
-    bytes: number,
-    least = 0
-  ): { readonly buffer: WebGpuHandle.Buffer; readonly bytes: number } | undefined {
+  known(words: Words, bytes: number, least = 0): Pattern | undefined {
     return this.#buffer !== undefined && isSame(this.#words, words) && this.#filled >= wanted(bytes, least)
       ? { buffer: this.#buffer, bytes: this.#filled }
       : undefined

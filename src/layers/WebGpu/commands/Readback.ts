@@ -61,7 +61,7 @@ export const readUnsafe = (
   answer: ReadAnswer
 ): () => void =>
   readThroughUnsafe(opened, {
-    label: CommandLabel.read(bytes, source.label),
+    label: CommandLabel.read(bytes, source),
     bytes,
     encode: (encoder, staging) =>
       encoder.copyBufferToBuffer(gpuOf(source), source.origin + offset, staging, 0, staging.size),
@@ -71,7 +71,7 @@ export const readUnsafe = (
 /** What is read, and how it comes into the staging buffer. */
 export interface Reading {
   /** Its name in errors. */
-  readonly label: string
+  readonly label: CommandLabel.CommandLabel
   /** Of the staging buffer. */
   readonly bytes: number
   readonly encode: (encoder: WebGpuHandle.CommandEncoder, staging: WebGpuHandle.Buffer) => void
@@ -88,7 +88,7 @@ export const readThroughUnsafe = (
   reading: Reading,
   answer: (bytes: Exit.Exit<ArrayBuffer, GpuError>) => void
 ): () => void => {
-  const { bytes, label } = reading
+  const { bytes } = reading
   let staging: Staging | undefined
   return ask<ArrayBuffer>({
     status: opened.status,
@@ -104,7 +104,7 @@ export const readThroughUnsafe = (
         if (staging !== undefined && failures.length === 0 && unmapped === undefined) {
           return Exit.succeed(reading.take(staging.gpu.getMappedRange()))
         }
-        return Exit.fail(failure(unmapped === undefined ? failures : [...failures, unmapped], label, bytes))
+        return Exit.fail(failure(unmapped === undefined ? failures : [...failures, unmapped], reading))
       } finally {
         staging?.destroy()
       }
@@ -124,7 +124,5 @@ const request = (
   return staging.map()
 }
 
-const failure = (failures: ReadonlyArray<ScopedFailure>, label: string, bytes: number): GpuError =>
-  isOutOfMemory(failures)
-    ? outOfMemory(bytes)
-    : driverError("GPUBuffer.mapAsync", failures, [label])
+const failure = (failures: ReadonlyArray<ScopedFailure>, { bytes, label }: Reading): GpuError =>
+  isOutOfMemory(failures) ? outOfMemory(bytes) : driverError("GPUBuffer.mapAsync", failures, [label()])

@@ -11,31 +11,22 @@ import type { ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { gpuOf } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import { command, type EncodedCommand } from "./Commands.ts"
 import * as Readback from "./Readback.ts"
 
-export interface CopyRectCommand {
-  readonly _tag: "copyRect"
-  readonly extent: Extent
-  readonly source: DeviceBuffer
-  readonly sourceName: string | undefined
-  readonly from: Place
-  readonly target: DeviceBuffer
-  readonly targetName: string | undefined
-  readonly to: Place
-}
-
-export const label = ({ extent, sourceName, targetName }: CopyRectCommand): string =>
-  CommandLabel.copyRect(extent, sourceName, targetName)
-
-export const encode = (
-  encoder: WebGpuHandle.CommandEncoder,
-  { extent, from, source, target, to }: CopyRectCommand
-): void => {
-  const [here, there] = [gpuOf(source), gpuOf(target)]
-  for (const [start, end, bytes] of runs(extent, from, to)) {
-    encoder.copyBufferToBuffer(here, source.origin + start, there, target.origin + end, bytes)
-  }
-}
+export const copy = (
+  extent: Extent,
+  source: DeviceBuffer,
+  from: Place,
+  target: DeviceBuffer,
+  to: Place
+): EncodedCommand =>
+  command(CommandLabel.copyRect(extent, source, target), (encoder) => {
+    const [here, there] = [gpuOf(source), gpuOf(target)]
+    for (const [start, end, bytes] of runs(extent, from, to)) {
+      encoder.copyBufferToBuffer(here, source.origin + start, there, target.origin + end, bytes)
+    }
+  })
 
 /** To be called in error scopes, when recorded work is submitted. */
 export const write = (
@@ -51,7 +42,13 @@ export const write = (
   }
 }
 
-/** Also reads the gaps between the rows where they are small: a command for each row costs more than the bytes. */
+/** How many times the bytes of a region may be read to have it in one command. */
+const largestSpan = 4
+
+/**
+ * Also reads the gaps between the rows where they are small: a command for each row costs more than the bytes. Else packs
+ * the rows in the staging buffer.
+ */
 export const readUnsafe = (
   opened: OpenDevice,
   extent: Extent,
@@ -59,44 +56,32 @@ export const readUnsafe = (
   from: Place,
   answer: ReadAnswer
 ): () => void => {
+  const label = CommandLabel.readRect(extent, source)
+  const here = gpuOf(source)
   const bytes = byteLength(extent)
   const span = from.end - from.offset
-  return span <= largestSpan * bytes
-    ? Readback.readThroughUnsafe(opened, {
-      label: CommandLabel.readRect(extent, source.label),
+  if (span <= largestSpan * bytes) {
+    return Readback.readThroughUnsafe(opened, {
+      label,
       bytes: span,
-      encode: (encoder, staging) =>
-        encoder.copyBufferToBuffer(gpuOf(source), source.origin + from.offset, staging, 0, span),
+      encode: (encoder, staging) => encoder.copyBufferToBuffer(here, source.origin + from.offset, staging, 0, span),
       take: (staged) => packRows(extent, staged, from)
     }, answer)
-    : readRowsUnsafe(opened, extent, source, from, answer)
-}
-
-/** How many times the bytes of a region may be read to have it in one command. */
-const largestSpan = 4
-
-const packRows = (extent: Extent, staged: ArrayBuffer, from: Place): ArrayBuffer => {
-  const rows = new Uint8Array(byteLength(extent))
-  copyBytes(extent, new Uint8Array(staged), { ...from, offset: 0 }, rows, packed(extent))
-  return rows.buffer
-}
-
-/** Packs the rows in the staging buffer. */
-const readRowsUnsafe = (
-  opened: OpenDevice,
-  extent: Extent,
-  source: DeviceBuffer,
-  from: Place,
-  answer: ReadAnswer
-): () => void =>
-  Readback.readThroughUnsafe(opened, {
-    label: CommandLabel.readRect(extent, source.label),
-    bytes: byteLength(extent),
+  }
+  return Readback.readThroughUnsafe(opened, {
+    label,
+    bytes,
     encode: (encoder, staging) => {
-      const here = gpuOf(source)
       for (const [start, end, bytes] of runs(extent, from, packed(extent))) {
         encoder.copyBufferToBuffer(here, source.origin + start, staging, end, bytes)
       }
     },
     take: (staged) => staged.slice(0)
   }, answer)
+}
+
+const packRows = (extent: Extent, staged: ArrayBuffer, from: Place): ArrayBuffer => {
+  const rows = new Uint8Array(byteLength(extent))
+  copyBytes(extent, new Uint8Array(staged), { ...from, offset: 0 }, rows, packed(extent))
+  return rows.buffer
+}

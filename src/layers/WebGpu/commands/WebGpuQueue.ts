@@ -66,28 +66,24 @@ export class WebGpuQueue implements Driver {
         this.#device.queue.writeBuffer(buffer, from + whole, last)
       }
     })
-    const [bytes, name] = [data.byteLength, target.label]
-    this.follow("GPUQueue.writeBuffer", scopes, () => [CommandLabel.write(bytes, name)])
+    const label = CommandLabel.write(data.byteLength, target)
+    this.follow("GPUQueue.writeBuffer", scopes, () => [label()])
     return Exit.void
   }
 
-  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
-    const names = { sourceName: source.label, targetName: target.label }
-    return this.record({ _tag: "copy", source, sourceOffset, target, targetOffset, bytes, ...names })
-  }
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) =>
+    this.record(Commands.copy(source, sourceOffset, target, targetOffset, bytes))
 
-  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) => {
-    const names = { sourceName: source.label, targetName: target.label }
-    return this.record({ _tag: "copyRect", extent, source, from, target, to, ...names })
-  }
+  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) =>
+    this.record(RectangleCommands.copy(extent, source, from, target, to))
 
   readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) => {
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
     const { queue } = this.#device
     const scopes = inScopes(this.#device, () => RectangleCommands.write(queue, extent, target, to, rows))
-    const name = target.label
-    this.follow("GPUQueue.writeBuffer", scopes, () => [CommandLabel.writeRect(extent, name)])
+    const label = CommandLabel.writeRect(extent, target)
+    this.follow("GPUQueue.writeBuffer", scopes, () => [label()])
     return Exit.void
   }
 
@@ -128,18 +124,17 @@ export class WebGpuQueue implements Driver {
     this.fillWideUnsafe(target, offset, bytes, [pattern])
 
   readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) => {
-    const fill = { _tag: "fill", target, targetName: target.label, offset, bytes } as const
-    if (patterns.length === 1 && patterns[0] === 0) return this.record({ ...fill, pattern: undefined })
+    if (patterns.length === 1 && patterns[0] === 0) return this.record(Commands.fill(target, offset, bytes, undefined))
     const source = this.pattern(patterns, bytes)
     if (Exit.isFailure(source)) return Exit.asVoid(source)
-    return source.value === undefined ? Exit.void : this.record({ ...fill, pattern: source.value })
+    return source.value === undefined ? Exit.void : this.record(Commands.fill(target, offset, bytes, source.value))
   }
 
   /**
    * The source of a fill of `bytes` bytes, at least `least` bytes large; to be recorded in the same synchronous step.
    * `undefined` where the driver failed to make it, which the next finish reports.
    */
-  pattern(words: Words, bytes: number, least?: number): Exit.Exit<ReturnType<FillPattern["known"]>, GpuError> {
+  pattern(words: Words, bytes: number, least?: number): Exit.Exit<Commands.Pattern | undefined, GpuError> {
     const known = this.#pattern.known(words, bytes, least)
     if (known !== undefined) return Exit.succeed(known)
     const flushed = this.flushUnsafe()
@@ -185,10 +180,10 @@ export class WebGpuQueue implements Driver {
       }
     })
     // Flushes pile up until somebody waits; their commands' arguments need not.
-    const names = commands.map(Commands.name)
+    const labels = commands.map(({ label }) => label)
     this.follow("GPUQueue.submit", scopes, () => {
       this.#distrust()
-      return names.map(Commands.label)
+      return labels.map((label) => label())
     })
     return Exit.void
   }

@@ -1,110 +1,51 @@
 /**
- * Recorded commands on images, and how they are encoded.
+ * Recorded commands on images.
  *
  * @internal
  */
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
-import type { ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
+import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
+import { count, type ImageOrigin, type ImageRegion, type ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
-import type { LazyCommand } from "../commands/LazyCommand.ts"
-import type { Temporaries } from "../commands/Temporaries.ts"
+import { command, type EncodedCommand, type Pattern } from "../commands/Commands.ts"
 import { gpuOf } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import * as TextureRows from "./TextureRows.ts"
 import { dimensionOf, gpuExtent, gpuOrigin, textureOf, textureUsageBits } from "./WebGpuImage.ts"
 
-interface Names {
-  readonly sourceName: string | undefined
-  readonly targetName: string | undefined
-}
+export const bytesOf = ({ format }: DeviceImage, region: ImageRegion): number =>
+  count(region) * ImageFormat.elementBytes(format)
 
-export interface CopyImageCommand extends Names {
-  readonly _tag: "copyImage"
-  readonly source: DeviceImage
-  readonly region: ImageRegion
-  readonly target: DeviceImage
-  readonly targetOrigin: ImageOrigin
-}
-
-export interface FillImageCommand extends Names {
-  readonly _tag: "fillImage"
-  readonly target: DeviceImage
-  readonly region: ImageRegion
-  /** Bytes from one row of the pattern to the next. */
-  readonly pitch: number
-  /** A buffer full of the element, to copy from. */
-  readonly pattern: { readonly buffer: WebGpuHandle.Buffer; readonly bytes: number }
-}
-
-export interface ImageToBufferCommand extends Names {
-  readonly _tag: "imageToBuffer"
-  readonly source: DeviceImage
-  readonly region: ImageRegion
-  readonly rowBytes: number
-  readonly target: DeviceBuffer
-  readonly offset: number
-}
-
-export interface BufferToImageCommand extends Names {
-  readonly _tag: "bufferToImage"
-  readonly source: DeviceBuffer
-  readonly offset: number
-  readonly target: DeviceImage
-  readonly region: ImageRegion
-  readonly rowBytes: number
-}
-
-export type TextureCommand = CopyImageCommand | FillImageCommand | ImageToBufferCommand | BufferToImageCommand
-
-/** The command as the queue records it. */
-export const recorded = (command: TextureCommand): LazyCommand => ({
-  _tag: "later",
-  encode: (encoder, temporaries) => encode(encoder, command, temporaries),
-  label: () => label(command)
-})
-
-const encode = (
-  encoder: WebGpuHandle.CommandEncoder,
-  command: TextureCommand,
-  temporaries: Temporaries
-): void => {
-  switch (command._tag) {
-    case "copyImage":
-      return encodeCopy(encoder, command, temporaries)
-    case "fillImage":
-      return encodeFill(encoder, command)
-    case "imageToBuffer":
-      return encodeToBuffer(encoder, command)
-    case "bufferToImage":
-      return encodeFromBuffer(encoder, command)
-  }
-}
+/** Bytes of the rows of a region, packed. */
+export const rowBytesOf = ({ format }: DeviceImage, { extent }: ImageRegion): number =>
+  extent[0] * ImageFormat.elementBytes(format)
 
 /** Within one image WebGPU copies between different layers of an array only, so other parts take two steps. */
-const encodeCopy = (
-  encoder: WebGpuHandle.CommandEncoder,
-  command: CopyImageCommand,
-  temporaries: Temporaries
-): void => {
-  const { region, source, target, targetOrigin } = command
-  if (source.identity !== target.identity || !overlapsLayers(source.shape, region, targetOrigin)) {
-    return encodeSlices(encoder, command)
-  }
-  const from = placeIn(source, region.origin)
-  const between = { texture: temporaries.add(asLargeAs(source, region, from.texture.format)) }
-  encoder.copyTextureToTexture(from, between, gpuExtent(region.extent))
-  encoder.copyTextureToTexture(between, placeIn(target, targetOrigin), gpuExtent(region.extent))
-}
-
-/** A texture as large as a region of an image, in its format. */
-const asLargeAs = ({ shape }: DeviceImage, { extent }: ImageRegion, format: WebGpuHandle.TextureFormat) => ({
-  label: "effect-gpu-pool temporary",
-  size: gpuExtent(extent),
-  dimension: dimensionOf(shape.kind),
-  format,
-  usage: textureUsageBits.copySrc | textureUsageBits.copyDst
-})
+export const copy = (
+  source: DeviceImage,
+  target: DeviceImage,
+  targetOrigin: ImageOrigin,
+  region: ImageRegion
+): EncodedCommand =>
+  command(CommandLabel.copy(bytesOf(source, region), source, target), (encoder, temporaries) => {
+    if (source.identity !== target.identity || !overlapsLayers(source.shape, region, targetOrigin)) {
+      return copySlices(encoder, source, target, targetOrigin, region)
+    }
+    const size = gpuExtent(region.extent)
+    const from = placeIn(source, region.origin)
+    const between = {
+      texture: temporaries.add({
+        label: "effect-gpu-pool temporary",
+        size,
+        dimension: dimensionOf(source.shape.kind),
+        format: from.texture.format,
+        usage: textureUsageBits.copySrc | textureUsageBits.copyDst
+      })
+    }
+    encoder.copyTextureToTexture(from, between, size)
+    encoder.copyTextureToTexture(between, placeIn(target, targetOrigin), size)
+  })
 
 const placeIn = (image: DeviceImage, [x, y, z]: ImageOrigin, slice = 0) => ({
   texture: textureOf(image),
@@ -115,36 +56,53 @@ const placeIn = (image: DeviceImage, [x, y, z]: ImageOrigin, slice = 0) => ({
  * Between an array of images and a volume each slice is a copy of its own: wgpu, which Deno has, silently copies the
  * wrong ones when one command copies several.
  */
-const encodeSlices = (encoder: WebGpuHandle.CommandEncoder, command: CopyImageCommand): void => {
-  const { region, source, target, targetOrigin } = command
-  const [width, height, depth] = region.extent
+const copySlices = (
+  encoder: WebGpuHandle.CommandEncoder,
+  source: DeviceImage,
+  target: DeviceImage,
+  targetOrigin: ImageOrigin,
+  { extent: [width, height, depth], origin }: ImageRegion
+): void => {
   const step = dimensionOf(source.shape.kind) === dimensionOf(target.shape.kind) ? depth : 1
   for (let slice = 0; slice < depth; slice += step) {
     const size = gpuExtent([width, height, step])
-    encoder.copyTextureToTexture(placeIn(source, region.origin, slice), placeIn(target, targetOrigin, slice), size)
+    encoder.copyTextureToTexture(placeIn(source, origin, slice), placeIn(target, targetOrigin, slice), size)
   }
 }
 
 const overlapsLayers = ({ kind }: ImageShape, { extent, origin }: ImageRegion, target: ImageOrigin): boolean =>
   kind !== "2dArray" || Math.abs(origin[2] - target[2]) < extent[2]
 
-const encodeFill = (
-  encoder: WebGpuHandle.CommandEncoder,
-  { pattern, pitch, region, target }: FillImageCommand
-): void => {
-  for (const { bytesPerRow, extent, origin } of TextureRows.repeated(region, pitch, pattern.bytes)) {
-    encoder.copyBufferToTexture(
-      layout(pattern.buffer, 0, bytesPerRow, extent[1]),
-      { texture: textureOf(target), origin: gpuOrigin(origin) },
-      gpuExtent(extent)
-    )
-  }
-}
+/** `pitch` are the bytes from one row of the pattern to the next. */
+export const fill = (target: DeviceImage, region: ImageRegion, pitch: number, pattern: Pattern): EncodedCommand =>
+  command(CommandLabel.fill(bytesOf(target, region), target), (encoder) => {
+    for (const { bytesPerRow, extent, origin } of TextureRows.repeated(region, pitch, pattern.bytes)) {
+      encoder.copyBufferToTexture(
+        layout(pattern.buffer, 0, bytesPerRow, extent[1]),
+        placeIn(target, origin),
+        gpuExtent(extent)
+      )
+    }
+  })
 
-const encodeToBuffer = (encoder: WebGpuHandle.CommandEncoder, command: ImageToBufferCommand): void => {
-  const { offset, region, rowBytes, source, target } = command
-  copyRows(encoder, textureOf(source), region, rowBytes, gpuOf(target), target.origin + offset)
-}
+export const toBuffer = (
+  source: DeviceImage,
+  region: ImageRegion,
+  target: DeviceBuffer,
+  offset: number
+): EncodedCommand =>
+  command(
+    CommandLabel.copy(bytesOf(source, region), source, target),
+    (encoder) =>
+      copyRows(
+        encoder,
+        textureOf(source),
+        region,
+        rowBytesOf(source, region),
+        gpuOf(target),
+        target.origin + offset
+      )
+  )
 
 /** Copies a region into a buffer, with rows every `pitch` bytes from `offset` on. */
 export const copyRows = (
@@ -164,16 +122,21 @@ export const copyRows = (
   }
 }
 
-const encodeFromBuffer = (encoder: WebGpuHandle.CommandEncoder, command: BufferToImageCommand): void => {
-  const { offset, region, rowBytes, source, target } = command
-  for (const rows of TextureRows.rows(region, rowBytes)) {
-    encoder.copyBufferToTexture(
-      layout(gpuOf(source), source.origin + offset + rows.offset, rows.bytesPerRow, rows.extent[1]),
-      { texture: textureOf(target), origin: gpuOrigin(rows.origin) },
-      gpuExtent(rows.extent)
-    )
-  }
-}
+export const fromBuffer = (
+  source: DeviceBuffer,
+  offset: number,
+  target: DeviceImage,
+  region: ImageRegion
+): EncodedCommand =>
+  command(CommandLabel.copy(bytesOf(target, region), source, target), (encoder) => {
+    for (const rows of TextureRows.rows(region, rowBytesOf(target, region))) {
+      encoder.copyBufferToTexture(
+        layout(gpuOf(source), source.origin + offset + rows.offset, rows.bytesPerRow, rows.extent[1]),
+        placeIn(target, rows.origin),
+        gpuExtent(rows.extent)
+      )
+    }
+  })
 
 type BufferRows = Parameters<WebGpuHandle.CommandEncoder["copyBufferToTexture"]>[0]
 
@@ -183,19 +146,3 @@ const layout = (
   bytesPerRow: number | undefined,
   rowsPerImage: number
 ): BufferRows => bytesPerRow === undefined ? { buffer, offset } : { buffer, offset, bytesPerRow, rowsPerImage }
-
-/** Its name in errors. */
-const label = ({ _tag, sourceName, targetName }: TextureCommand): string => {
-  const source = CommandLabel.name(sourceName)
-  const target = CommandLabel.name(targetName)
-  switch (_tag) {
-    case "copyImage":
-      return `copy image ${source} -> image ${target}`
-    case "fillImage":
-      return `fill -> image ${target}`
-    case "imageToBuffer":
-      return `copy image ${source} -> ${target}`
-    case "bufferToImage":
-      return `copy ${source} -> image ${target}`
-  }
-}

@@ -21,7 +21,6 @@ import type { ImageRegion, ImageShape } from "../../../domain/images/ImageShape.
 import * as Shape from "../../../domain/images/ImageShape.ts"
 import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
-import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
 import { driverError, inScopes, isOutOfMemory, thrown } from "../commands/ErrorScopes.ts"
@@ -47,10 +46,6 @@ import * as WebGpuImageFormat from "./WebGpuImageFormat.ts"
 import { descriptorOf, WebGpuSampler } from "./WebGpuSampler.ts"
 
 type Driver = ImageDriver["Service"]
-
-/** Bytes of the rows of a region, packed. */
-const rowBytesOf = ({ format }: DeviceImage, { extent }: ImageRegion): number =>
-  extent[0] * ImageFormat.elementBytes(format)
 
 const rowsOf = ({ extent }: ImageRegion): number => extent[1] * extent[2]
 
@@ -119,17 +114,17 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
       this.#device.queue.writeTexture(
         { texture: textureOf(target), origin: gpuOrigin(region.origin) },
         data,
-        { bytesPerRow: rowBytesOf(target, region), rowsPerImage: region.extent[1] },
+        { bytesPerRow: TextureCommands.rowBytesOf(target, region), rowsPerImage: region.extent[1] },
         gpuExtent(region.extent)
       ))
-    const name = CommandLabel.name(target.label)
-    this.#queue.follow("GPUQueue.writeTexture", scopes, () => [`write -> image ${name}`])
+    const label = CommandLabel.write(data.byteLength, target)
+    this.#queue.follow("GPUQueue.writeTexture", scopes, () => [label()])
     return Exit.void
   }
 
   readonly readUnsafe: Driver["readUnsafe"] = (source, region, answer) => {
     const { maxBufferSize } = this.#device.limits
-    const rowBytes = rowBytesOf(source, region)
+    const rowBytes = TextureCommands.rowBytesOf(source, region)
     const rows = rowsOf(region)
     const packedBytes = rowBytes * rows
     if (packedBytes > maxBufferSize) {
@@ -139,7 +134,7 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     const aligned = TextureRows.alignedRow(rowBytes)
     const pitch = rows === 1 || aligned * rows > maxBufferSize ? rowBytes : aligned
     const reading: Readback.Reading = {
-      label: `read image ${CommandLabel.name(source.label)}`,
+      label: CommandLabel.read(packedBytes, source),
       bytes: pitch * rows,
       encode: (encoder, staging) => TextureCommands.copyRows(encoder, textureOf(source), region, pitch, staging, 0),
       take: (staged) => TextureRows.packed(staged, pitch, rowBytes, rows)
@@ -148,30 +143,21 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
   }
 
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) => {
-    const pitch = TextureRows.alignedRow(rowBytesOf(target, region))
+    const pitch = TextureRows.alignedRow(TextureCommands.rowBytesOf(target, region))
     const pattern = this.#queue.pattern(wordsOf(element), pitch * rowsOf(region), pitch)
     if (Exit.isFailure(pattern)) return Exit.asVoid(pattern)
     if (pattern.value === undefined) return Exit.void
-    const names = { sourceName: undefined, targetName: target.label }
-    return this.#record({ _tag: "fillImage", target, region, pitch, pattern: pattern.value, ...names })
+    return this.#queue.record(TextureCommands.fill(target, region, pitch, pattern.value))
   }
 
-  readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) => {
-    const names = { sourceName: source.label, targetName: target.label }
-    return this.#record({ _tag: "copyImage", source, region, target, targetOrigin, ...names })
-  }
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) =>
+    this.#queue.record(TextureCommands.copy(source, target, targetOrigin, region))
 
-  readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
-    const names = { sourceName: source.label, targetName: target.label }
-    const rowBytes = rowBytesOf(source, region)
-    return this.#record({ _tag: "imageToBuffer", source, region, rowBytes, target, offset, ...names })
-  }
+  readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) =>
+    this.#queue.record(TextureCommands.toBuffer(source, region, target, offset))
 
-  readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) => {
-    const names = { sourceName: source.label, targetName: target.label }
-    const rowBytes = rowBytesOf(target, region)
-    return this.#record({ _tag: "bufferToImage", source, offset, target, region, rowBytes, ...names })
-  }
+  readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) =>
+    this.#queue.record(TextureCommands.fromBuffer(source, offset, target, region))
 
   readonly createSampler: Driver["createSampler"] = (options) => {
     const { driverObjects, failures, info, samplers, status } = this.#opened
@@ -199,10 +185,6 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     sampler.destroyed = true
     if (this.#opened.samplers.delete(sampler as WebGpuSampler)) this.#opened.driverObjects.remove("sampler")
     return Exit.void
-  }
-
-  #record(command: TextureCommands.TextureCommand): Exit.Exit<void, GpuError> {
-    return this.#queue.record(TextureCommands.recorded(command))
   }
 
   /** In error scopes, as for buffers: a texture without its memory is an object that looks like any other. */

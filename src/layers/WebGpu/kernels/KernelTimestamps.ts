@@ -112,7 +112,7 @@ export class KernelTimestamps {
     let resolved: WebGpuHandle.Buffer | undefined
     return new Promise((settle) => {
       readThroughUnsafe(this.#opened, {
-        label: "read the times of kernels",
+        label: () => "read the times of kernels",
         bytes,
         encode: (encoder, staging) => {
           resolved = device.createBuffer({ size: bytes, usage: usageBits.queryResolve | usageBits.copySrc })

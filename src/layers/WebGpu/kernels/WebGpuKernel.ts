@@ -15,8 +15,8 @@ import * as SourceExcerpt from "../../../domain/kernel/SourceExcerpt.ts"
 import * as SourceNesting from "../../../domain/kernel/SourceNesting.ts"
 import { CompiledKernel } from "../../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
+import { type Command, command as encoded } from "../commands/Commands.ts"
 import { driverError, inScopes, logOf, type ScopedFailure, thrown } from "../commands/ErrorScopes.ts"
-import type { LazyCommand } from "../commands/LazyCommand.ts"
 import * as WebGpuImageFormat from "../images/WebGpuImageFormat.ts"
 import { awaitDevice } from "../opening/AwaitDevice.ts"
 import { featureHint } from "../opening/FeatureHint.ts"
@@ -38,9 +38,8 @@ import {
 /** A dispatch as the queue records it. */
 export interface DispatchCommand extends Bound {
   readonly _tag: "dispatch"
+  readonly label: CommandLabel.CommandLabel
   readonly kernel: WebGpuKernel
-  /** Items. */
-  readonly count: number
   readonly groups: readonly [x: number, y: number]
   /** Where its scalars are in the uniform ring. */
   readonly uniformOffset: number
@@ -75,7 +74,7 @@ export class WebGpuKernel extends CompiledKernel {
   }
 
   /** What the queue records for a dispatch. Its scalars are then in the ring. */
-  command(dispatch: Dispatch, uniforms: UniformRing): DispatchCommand | LazyCommand | GpuError {
+  command(dispatch: Dispatch, uniforms: UniformRing): Command | GpuError {
     const { info } = this.#opened
     const unfilterable = filterProblem(this.#opened, this, dispatch)
     if (unfilterable !== undefined) return unfilterable
@@ -96,8 +95,9 @@ export class WebGpuKernel extends CompiledKernel {
     const { members, uniformBytes } = this.source
     const uniformOffset = uniforms.add(uniformBytes)
     writeScalars(uniforms.view, uniformOffset, members, dispatch)
-    const { count, images, samplers, timed, vectors } = dispatch
-    const command = { _tag: "dispatch", kernel: this, vectors, images, samplers, count, groups, uniformOffset } as const
+    const { images, samplers, timed, vectors } = dispatch
+    const label = CommandLabel.dispatch(this.kernel.name, dispatch.count)
+    const command = { _tag: "dispatch", label, kernel: this, vectors, images, samplers, groups, uniformOffset } as const
     return timed === undefined ? command : this.#timed(command, timed)
   }
 
@@ -113,20 +113,16 @@ export class WebGpuKernel extends CompiledKernel {
   }
 
   /** The dispatch as it is, where the device has no timestamps. */
-  #timed(command: DispatchCommand, timed: NonNullable<Dispatch["timed"]>): DispatchCommand | LazyCommand {
+  #timed(command: DispatchCommand, timed: NonNullable<Dispatch["timed"]>): Command {
     const timestamps = KernelTimestamps.of(this.#opened)
     if (timestamps === undefined) return command
-    return {
-      _tag: "later",
-      encode: (encoder, _, uniforms) => {
-        if (uniforms === undefined) return
-        const pass = timestamps.begin(encoder, timed)
-        pass.setPipeline(this.pipeline)
-        this.encode(pass, command, uniforms)
-        pass.end()
-      },
-      label: () => CommandLabel.dispatch(this.kernel.name, command.count)
-    }
+    return encoded(command.label, (encoder, _, uniforms) => {
+      if (uniforms === undefined) return
+      const pass = timestamps.begin(encoder, timed)
+      pass.setPipeline(this.pipeline)
+      this.encode(pass, command, uniforms)
+      pass.end()
+    })
   }
 }
 
