@@ -11,9 +11,9 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Scope from "effect/Scope"
 // NodeHttpServer takes a server of Node; no module of Effect counts its connections.
-import { line } from "effect-gpu-pool/Format"
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
+import { line } from "./Printable.ts"
 
 /** The most connections at a time. */
 export const mostConnections = 64

@@ -3,10 +3,14 @@
  *
  * @internal
  */
-import { shownBytes as bytes } from "effect-gpu-pool/Format"
+const units = ["B", "KiB", "MiB", "GiB", "TiB"]
 
 /** Formats bytes: `512 B`, `1.5 GiB`. */
-export { bytes }
+export const bytes = (count: number): string => {
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 10))
+  const value = count / 2 ** (10 * power)
+  return `${Number.isInteger(value) ? value : value.toFixed(1)} ${units[power]}`
+}
 
 /** Formats a whole number: `1,048,576`. */
 export const count = (value: number): string => value.toLocaleString("en-US", { maximumFractionDigits: 3 })

@@ -4,7 +4,6 @@
  * @internal
  */
 import * as Devices from "effect-gpu-pool/Devices"
-import { json as asJson } from "effect-gpu-pool/Format"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -13,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { AnswerIsNo, forUser } from "../Ending.ts"
 import { jsonFlag, style } from "../Output.ts"
+import { json as asJson } from "../Printable.ts"
 import * as BenchReport from "./BenchReport.ts"
 import { figuresOf } from "./DeviceFigures.ts"
 

@@ -5,9 +5,9 @@
  * @internal
  */
 import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
-import { line } from "effect-gpu-pool/Format"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
 import type { Style } from "../Output.ts"
+import { line } from "../Printable.ts"
 import * as Shown from "../Shown.ts"
 import type { Allocation, DeviceFigures, Transfer } from "./DeviceFigures.ts"
 
@@ -35,7 +35,7 @@ export const measured = (device: ListedDevice, figures: DeviceFigures | string):
 
 export const text = ({ figures, name, selector, type, why }: MeasuredDevice, style: Style): string => {
   const head = `${style.strong(line(selector))}  ${line(name)}${type === null ? "" : ` (${line(type)})`}`
-  if (figures === null) return `${head}\n  ${style.bad("not measured")}: ${line(why, 400)}\n`
+  if (figures === null) return `${head}\n  ${style.bad("not measured")}: ${line(why ?? "no reason is known", 400)}\n`
   const rows = [...figures.allocations.map(allocationRow(style)), ...figures.transfers.map(transferRow)]
   const width = Math.max(...rows.map(([what]) => what.length))
   return `${head}\n${rows.map(([what, figure]) => `  ${what.padEnd(width)}  ${figure}`).join("\n")}\n`

@@ -4,7 +4,7 @@
  * @internal
  */
 import type { DriverFact } from "effect-gpu-pool/DriverFacts"
-import { line, list } from "effect-gpu-pool/Format"
+import { line, list } from "../Printable.ts"
 import * as Shown from "../Shown.ts"
 import type { Report, ReportedDetails, ReportedDevice } from "./DeviceReport.ts"
 

@@ -6,7 +6,6 @@
  */
 import { detailsOf } from "effect-gpu-pool/DeviceDetails"
 import * as Devices from "effect-gpu-pool/Devices"
-import { json as asJson } from "effect-gpu-pool/Format"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -16,6 +15,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { forUser } from "../Ending.ts"
 import { jsonFlag, width } from "../Output.ts"
+import { json as asJson } from "../Printable.ts"
 import * as DeviceReport from "./DeviceReport.ts"
 import { sections } from "./DeviceSections.ts"
 

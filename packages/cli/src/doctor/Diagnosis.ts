@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { list } from "effect-gpu-pool/Format"
+import { list } from "../Printable.ts"
 import * as InstallCommands from "./InstallCommands.ts"
 import type { Remedy } from "./InstallCommands.ts"
 import type { Machine, SystemParts } from "./Machine.ts"

@@ -4,12 +4,12 @@
  * @internal
  */
 import { Backends } from "effect-gpu-pool/Devices"
-import { json as asJson } from "effect-gpu-pool/Format"
 import * as Command from "effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { AnswerIsNo } from "../Ending.ts"
 import { jsonFlag, style } from "../Output.ts"
+import { json as asJson } from "../Printable.ts"
 import { diagnose } from "./Diagnosis.ts"
 import * as DoctorReport from "./DoctorReport.ts"
 import { readMachine } from "./ReadMachine.ts"

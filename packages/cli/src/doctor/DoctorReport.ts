@@ -4,8 +4,8 @@
  *
  * @internal
  */
-import { line, list } from "effect-gpu-pool/Format"
 import type { Style } from "../Output.ts"
+import { line, list } from "../Printable.ts"
 import type { Diagnosis, Part } from "./Diagnosis.ts"
 import type { Remedy } from "./InstallCommands.ts"
 import type { Machine } from "./Machine.ts"
@@ -53,7 +53,7 @@ const backendLines = (diagnosis: Diagnosis, style: Style): ReadonlyArray<string>
   const working = devices.filter((device) => device.why === null)
   const head = works
     ? `${style.good("works")}  ${working.map(nameOf).join("; ")}`
-    : `${style.bad("does not work")}  ${line(why, 600)}`
+    : `${style.bad("does not work")}  ${line(why ?? "no reason is known", 600)}`
   return [
     `${style.strong(line(backend).padEnd(8))}${head}`,
     ...(works ? devices.filter((device) => device.why !== null).map(brokenLine) : parts.map(partLine(style))),
@@ -66,7 +66,8 @@ const indent = " ".repeat(8)
 const nameOf = ({ name, selector, type }: ProbedDevice): string =>
   `${line(selector)} ${line(name)}${type === null ? "" : ` (${line(type)})`}`
 
-const brokenLine = (device: ProbedDevice): string => `${indent}${nameOf(device)}: ${line(device.why, 400)}`
+const brokenLine = (device: ProbedDevice): string =>
+  `${indent}${nameOf(device)}: ${line(device.why ?? "no reason is known", 400)}`
 
 const partLine = (style: Style) => ({ detail, found, name }: Part): string =>
   `${indent}${found ? style.good("found  ") : style.bad("missing")} ${line(name)}: ${line(detail)}`

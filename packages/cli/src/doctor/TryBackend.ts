@@ -3,11 +3,11 @@
  *
  * @internal
  */
-import { messageOf } from "effect-gpu-pool/Format"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
 import * as ChildProcess from "effect/process/ChildProcess"
 import * as Stream from "effect/Stream"
+import { messageOf } from "../Printable.ts"
 import { answerOf } from "./ChildAnswer.ts"
 import type { ProbeResult } from "./ProbeResult.ts"
 

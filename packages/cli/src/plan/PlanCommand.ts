@@ -4,7 +4,6 @@
  * @internal
  */
 import * as Plan from "@effect-gpu-pool/observability/Plan"
-import { json as asJson, line, thrownPlace } from "effect-gpu-pool/Format"
 import * as Cause from "effect/Cause"
 import * as Argument from "effect/cli/Argument"
 import type * as CliError from "effect/cli/CliError"
@@ -17,6 +16,7 @@ import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import { failing } from "../Ending.ts"
 import { jsonFlag, onStderr, width } from "../Output.ts"
+import { failureOf, json as asJson, line } from "../Printable.ts"
 import * as PlanText from "./PlanText.ts"
 import { load } from "./ProgramFile.ts"
 
@@ -36,7 +36,7 @@ const parameters = {
 const failedIn = (file: string) => (cause: Cause.Cause<unknown>): Effect.Effect<never, CliError.UserError> =>
   Cause.hasInterruptsOnly(cause)
     ? Effect.interrupt
-    : failing(`${line(file)} failed: ${thrownPlace(Cause.squash(cause))}`, cause)
+    : failing(`${line(file)} failed: ${failureOf(Cause.squash(cause))}`, cause)
 
 /** A loaded module has no types, so a service that the plan does not provide is a failure of the program. */
 const noMore = Context.empty() as Context.Context<unknown>

@@ -5,7 +5,7 @@
  * @internal
  */
 import type { Plan, PlanHolder } from "@effect-gpu-pool/observability/Plan"
-import { line } from "effect-gpu-pool/Format"
+import { line } from "../Printable.ts"
 import { type Limits, millis, shownLimit } from "../replay/ReplayText.ts"
 import * as Shown from "../Shown.ts"
 import { table } from "../Table.ts"

@@ -3,11 +3,11 @@
  *
  * @internal
  */
-import { line, list, thrownPlace } from "effect-gpu-pool/Format"
 import type * as CliError from "effect/cli/CliError"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
 import { failing } from "../Ending.ts"
+import { failureOf, line, list } from "../Printable.ts"
 
 /** The exports that are tried if the user names none. */
 const usual = ["default", "program"]
@@ -21,7 +21,7 @@ export const load = Effect.fn("ProgramFile.load")(
   function*(file: string, name?: string | undefined): Effect.fn.Return<Loaded, CliError.UserError, Path.Path> {
     const path = yield* Path.Path
     const unloadable = (cause: unknown) =>
-      failing(`${line(file)} cannot be loaded: ${thrownPlace(cause)}. Give a module that node can run.`, cause)
+      failing(`${line(file)} cannot be loaded: ${failureOf(cause)}. Give a module that node can run.`, cause)
     const { href } = yield* Effect.mapError(path.toFileUrl(path.resolve(file)), unloadable)
     const module = yield* Effect.tryPromise({
       try: () => import(href) as Promise<Readonly<Record<string, unknown>>>,

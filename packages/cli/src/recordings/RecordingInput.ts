@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import { line, messageOf } from "effect-gpu-pool/Format"
 import * as CliError from "effect/cli/CliError"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -17,6 +16,7 @@ import * as Sink from "effect/Sink"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import { failing } from "../Ending.ts"
+import { line, messageOf } from "../Printable.ts"
 import { isEnough, kindOf } from "./FileKind.ts"
 
 /** Whether an input is the address of a running program. */

@@ -4,7 +4,7 @@
  * @internal
  */
 import { EvictionPolicy, SizePolicy } from "effect-gpu-pool"
-import { formatted, list } from "effect-gpu-pool/Format"
+import { line, list } from "../Printable.ts"
 
 const names = ["default", "exact", "leadingBits", "sizeClasses", "table"] as const
 
@@ -24,7 +24,7 @@ const argumentsOf = (text: string | undefined): Arguments | string => {
   let borrow: number | undefined
   for (const one of given) {
     const [, name, digits] = /^(borrow[= ]\s*)?(\d+(?:\.\d+)?)$/.exec(one) ?? []
-    if (digits === undefined) return `${formatted(one)} is neither a number nor borrow=NUMBER`
+    if (digits === undefined) return `"${line(one)}" is neither a number nor borrow=NUMBER`
     if (name === undefined) numbers.push(Number(digits))
     else borrow = Number(digits)
   }
@@ -53,7 +53,7 @@ const makers: { readonly [N in Name]: (given: Arguments) => SizePolicy.SizePolic
 export const sizePolicyOf = (text: string): SizePolicy.SizePolicy | string => {
   const [, name = "", given] = /^\s*([A-Za-z]+)\s*(?:[:(]([^()]*)\)?)?\s*$/.exec(text) ?? []
   if (!isName(name)) {
-    return `${formatted(text)} is no size policy: pass ${list(names)}, with numbers as sizeClasses:4,borrow=1`
+    return `"${line(text)}" is no size policy: pass ${list(names)}, with numbers as sizeClasses:4,borrow=1`
   }
   const read = argumentsOf(given)
   if (typeof read === "string") return read

@@ -6,8 +6,8 @@
  */
 import type { Recording } from "@effect-gpu-pool/observability/Recording"
 import type { FailedRequest, ReplayReport, SmallestLimit } from "@effect-gpu-pool/observability/Replay"
-import { line } from "effect-gpu-pool/Format"
 import * as Struct from "effect/Struct"
+import { line } from "../Printable.ts"
 import * as Shown from "../Shown.ts"
 import { table } from "../Table.ts"
 

@@ -5,7 +5,6 @@
  * @internal
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { line, messageOf } from "effect-gpu-pool/Format"
 import type * as Cause from "effect/Cause"
 import type * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
@@ -34,6 +33,7 @@ import type { Terminal } from "effect/Terminal"
 import { failing } from "../Ending.ts"
 import { mostBytes, serve } from "../LocalServer.ts"
 import { height, print, style, width } from "../Output.ts"
+import { line, messageOf } from "../Printable.ts"
 import { memoriesOf } from "./Memories.ts"
 import * as TopReport from "./TopReport.ts"
 import { type Told, Watched } from "./Watched.ts"

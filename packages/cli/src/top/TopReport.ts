@@ -4,8 +4,8 @@
  *
  * @internal
  */
-import { json as asJson, line, list } from "effect-gpu-pool/Format"
 import type { Style } from "../Output.ts"
+import { json as asJson, line, list } from "../Printable.ts"
 import * as Shown from "../Shown.ts"
 import { table } from "../Table.ts"
 import { hitRate } from "./Memories.ts"

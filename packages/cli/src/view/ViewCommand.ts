@@ -4,7 +4,6 @@
  * @internal
  */
 import * as Viewer from "@effect-gpu-pool/observability/Viewer"
-import { line } from "effect-gpu-pool/Format"
 import * as Argument from "effect/cli/Argument"
 import type * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
@@ -23,6 +22,7 @@ import * as Path from "effect/Path"
 import * as Semaphore from "effect/Semaphore"
 import { failing, forUser } from "../Ending.ts"
 import { serve } from "../LocalServer.ts"
+import { line } from "../Printable.ts"
 import { inputs, isAddress, read, reasonOf } from "../recordings/RecordingInput.ts"
 
 const parameters = {
