@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import type * as BufferUsage from "../../domain/BufferUsage.ts"
@@ -11,13 +11,12 @@ import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/device/DriverObjects.ts"
-import { type GpuError, outOfMemory, unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, unsupported } from "../../domain/GpuError.ts"
 import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
 import type { LazyModule } from "../../services/calls/LazyModule.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
-import { driverError, inScopes, isOutOfMemory, thrown } from "./commands/ErrorScopes.ts"
-import { DestroyedMemory } from "./DestroyedMemory.ts"
-import { awaitDevice } from "./opening/AwaitDevice.ts"
+import { driverError, thrown } from "./commands/ErrorScopes.ts"
+import { CreatedMemory } from "./CreatedMemory.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
 import { gpuUsage, roundUp4, WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
@@ -41,8 +40,7 @@ export class WebGpuDevice {
   readonly #device: WebGpuHandle.Device
   /** Buffers that were not destroyed. */
   readonly #live: Set<WebGpuBuffer>
-  #liveBytes = 0
-  readonly #destroyed: DestroyedMemory
+  readonly #memory: CreatedMemory
   readonly #staging: LazyModule<StagingPart>
 
   constructor(opened: OpenDevice, staging: LazyModule<StagingPart>) {
@@ -54,16 +52,16 @@ export class WebGpuDevice {
     this.#staging = staging
     this.#device = device
     this.#live = buffers
-    this.#destroyed = new DestroyedMemory(opened)
+    this.#memory = new CreatedMemory(opened)
   }
 
   readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>
-    this.#within(usage, () => this.#request(bytes, usage, label))
+    this.#create(bytes, usage, label)
 
   readonly createFromHost: DeviceContext["Service"]["createFromHost"] = (data, mode, usage, label) =>
     mode === "copy"
       ? BufferRequest.problem("DeviceContext.createFromHost", data.byteLength, usage, label) ??
-        this.#within(usage, () => this.#request(data.byteLength, usage, label, data))
+        this.#create(data.byteLength, usage, label, data)
       : unsupported(
         "MemoryObjects.fromHost",
         "webgpu",
@@ -106,46 +104,27 @@ export class WebGpuDevice {
     }
   }
 
-  #within(usage: BufferUsage.BufferUsage, make: () => Effect.Effect<WebGpuBuffer, GpuError>) {
-    const made = Effect.suspend(() => {
-      const request = make()
-      const room = this.#destroyed.room(this.#liveBytes)
-      return room === undefined ? request : Effect.andThen(room, request)
-    })
-    return BufferUsageRules.isStaging(usage) ? this.#staging.use(() => made) : made
-  }
-
-  #request(
+  #create(
     bytes: number,
     usage: BufferUsage.BufferUsage,
     label: string | undefined,
     data?: Uint8Array<ArrayBuffer> | undefined
   ): Effect.Effect<WebGpuBuffer, GpuError> {
-    return Effect.suspend(() => {
-      if (this.status.error !== undefined) return this.status.error
-      let buffer: WebGpuBuffer | undefined
-      const start = async () => {
-        const failures = await inScopes(this.#device, () => {
-          buffer = this.#create(bytes, usage, label, data !== undefined)
-          if (data !== undefined) fillMapped(buffer.gpu, data)
-        })
-        if (failures.length === 0 && buffer !== undefined) return Exit.succeed(buffer)
-        abandon()
-        return Exit.fail(
-          isOutOfMemory(failures) ? outOfMemory(bytes) : driverError("GPUDevice.createBuffer", failures, [])
-        )
-      }
-      /**
-       * A failed creation still gives an object, invalid but normal to look at: it is destroyed and never handed out.
-       */
-      const abandon = (): void => {
-        if (buffer !== undefined) this.#destroy(buffer)
-      }
-      return awaitDevice<WebGpuBuffer>({ status: this.status, call: "GPUDevice.createBuffer", start, abandon })
+    const created = this.#memory.create<WebGpuBuffer>({
+      call: "GPUDevice.createBuffer",
+      bytes,
+      make: () => this.#make(bytes, usage, label, data !== undefined),
+      fill: data && (({ gpu }) => {
+        // A buffer that was mapped at its creation needs no usage for what it begins with.
+        new Uint8Array(gpu.getMappedRange()).set(data)
+        gpu.unmap()
+      }),
+      destroy: (buffer) => this.#destroy(buffer)
     })
+    return BufferUsageRules.isStaging(usage) ? this.#staging.use(() => created) : created
   }
 
-  #create(bytes: number, usage: BufferUsage.BufferUsage, label: string | undefined, mapped: boolean): WebGpuBuffer {
+  #make(bytes: number, usage: BufferUsage.BufferUsage, label: string | undefined, mapped: boolean): WebGpuBuffer {
     const gpu = this.#device.createBuffer({
       size: roundUp4(bytes),
       usage: gpuUsage(usage),
@@ -162,7 +141,7 @@ export class WebGpuDevice {
   #add(buffer: WebGpuBuffer): void {
     this.driverObjects.add("buffer")
     this.#live.add(buffer)
-    this.#liveBytes += buffer.gpu.size
+    this.#memory.add(buffer.gpu.size)
   }
 
   #destroy(buffer: WebGpuBuffer): void {
@@ -180,16 +159,9 @@ export class WebGpuDevice {
   /** The memory is freed with the last buffer over it; the driver object counts until then. */
   #release(buffer: WebGpuBuffer): void {
     this.#live.delete(buffer)
-    this.#liveBytes -= buffer.gpu.size
-    if (buffer.destroyGpu()) {
-      this.driverObjects.remove("buffer")
-      this.#destroyed.add(buffer.gpu.size)
-    } else this.driverObjects.leave("buffer")
+    const isDestroyed = buffer.destroyGpu()
+    this.#memory.remove(buffer.gpu.size, isDestroyed)
+    if (isDestroyed) this.driverObjects.remove("buffer")
+    else this.driverObjects.leave("buffer")
   }
-}
-
-/** A buffer that was mapped at its creation needs no usage for what it begins with. */
-const fillMapped = (gpu: WebGpuHandle.Buffer, data: Uint8Array<ArrayBuffer>): void => {
-  new Uint8Array(gpu.getMappedRange()).set(data)
-  gpu.unmap()
 }

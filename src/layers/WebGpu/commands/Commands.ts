@@ -9,27 +9,9 @@ import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DispatchCommand } from "../kernels/WebGpuKernel.ts"
 import { gpuOf, roundUp4 } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
-import type { Temporaries } from "./Temporaries.ts"
-
-/** A command that encodes itself, outside of the passes of dispatches. */
-export interface EncodedCommand {
-  readonly _tag: "encoded"
-  readonly label: CommandLabel.CommandLabel
-  /** The uniform buffer has the scalars of all dispatches of the flush. */
-  readonly encode: (
-    encoder: WebGpuHandle.CommandEncoder,
-    temporaries: Temporaries,
-    uniforms: WebGpuHandle.Buffer | undefined
-  ) => void
-}
+import { command, type EncodedCommand, type Pattern, type Temporaries } from "./EncodedCommand.ts"
 
 export type Command = EncodedCommand | DispatchCommand
-
-export const command = (label: CommandLabel.CommandLabel, encode: EncodedCommand["encode"]): EncodedCommand => ({
-  _tag: "encoded",
-  label,
-  encode
-})
 
 export const copy = (
   source: DeviceBuffer,
@@ -42,12 +24,6 @@ export const copy = (
     const [from, to] = [source.origin + sourceOffset, target.origin + targetOffset]
     encoder.copyBufferToBuffer(gpuOf(source), from, gpuOf(target), to, roundUp4(bytes))
   })
-
-/** A buffer full of a pattern, to copy from. */
-export interface Pattern {
-  readonly buffer: WebGpuHandle.Buffer
-  readonly bytes: number
-}
 
 /** Fills with the pattern; with zero where there is none. */
 export const fill = (

@@ -8,7 +8,7 @@ import * as BytePattern from "../../../domain/data/BytePattern.ts"
 import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import { usageBits } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
-import type { Pattern } from "./Commands.ts"
+import type { Pattern } from "./EncodedCommand.ts"
 
 // A multiple of every pattern's size, as all sizes of the buffer are.
 const smallest = 4 * 1024

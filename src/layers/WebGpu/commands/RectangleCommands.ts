@@ -11,7 +11,7 @@ import type { ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { gpuOf } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
-import { command, type EncodedCommand } from "./Commands.ts"
+import { command, type EncodedCommand } from "./EncodedCommand.ts"
 import * as Readback from "./Readback.ts"
 
 export const copy = (

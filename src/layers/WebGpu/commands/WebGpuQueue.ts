@@ -17,12 +17,12 @@ import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { gpuOf, type WebGpuBuffer } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import * as Commands from "./Commands.ts"
+import { type Pattern, Temporaries } from "./EncodedCommand.ts"
 import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
 import { FillPattern, type Words } from "./FillPattern.ts"
 import * as Readback from "./Readback.ts"
 import * as RectangleCommands from "./RectangleCommands.ts"
 import { submitNothing, SubmittedWork } from "./SubmittedWork.ts"
-import { Temporaries } from "./Temporaries.ts"
 
 export const make = (opened: OpenDevice): Effect.Effect<WebGpuQueue, never, Scope.Scope> =>
   Effect.acquireRelease(
@@ -134,7 +134,7 @@ export class WebGpuQueue implements Driver {
    * The source of a fill of `bytes` bytes, at least `least` bytes large; to be recorded in the same synchronous step.
    * `undefined` where the driver failed to make it, which the next finish reports.
    */
-  pattern(words: Words, bytes: number, least?: number): Exit.Exit<Commands.Pattern | undefined, GpuError> {
+  pattern(words: Words, bytes: number, least?: number): Exit.Exit<Pattern | undefined, GpuError> {
     const known = this.#pattern.known(words, bytes, least)
     if (known !== undefined) return Exit.succeed(known)
     const flushed = this.flushUnsafe()

@@ -3,19 +3,12 @@
  *
  * @internal
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
-import {
-  type GpuError,
-  isGpuError,
-  LimitExceeded,
-  make as makeError,
-  outOfMemory,
-  Unsupported
-} from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError, LimitExceeded, make as makeError, unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
 import * as Shape from "../../../domain/images/ImageShape.ts"
@@ -23,13 +16,13 @@ import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
-import { driverError, inScopes, isOutOfMemory, thrown } from "../commands/ErrorScopes.ts"
+import { driverError, inScopes, thrown } from "../commands/ErrorScopes.ts"
 import type { Words } from "../commands/FillPattern.ts"
 import * as Readback from "../commands/Readback.ts"
 import type { WebGpuQueue } from "../commands/WebGpuQueue.ts"
-import { DestroyedMemory } from "../DestroyedMemory.ts"
-import { awaitDevice } from "../opening/AwaitDevice.ts"
+import { CreatedMemory } from "../CreatedMemory.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
+import type * as WebGpuApi from "../WebGpuApi.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import * as TextureCommands from "./TextureCommands.ts"
 import * as TextureRows from "./TextureRows.ts"
@@ -53,35 +46,32 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
   readonly #opened: OpenDevice
   readonly #device: WebGpuHandle.Device
   readonly #queue: WebGpuQueue
-  readonly #destroyed: DestroyedMemory
-  #liveBytes = 0
+  readonly #memory: CreatedMemory
 
   constructor(opened: OpenDevice, queue: WebGpuQueue) {
     this.#opened = opened
     this.#device = opened.device
     this.#queue = queue
-    this.#destroyed = new DestroyedMemory(opened)
+    this.#memory = new CreatedMemory(opened)
   }
 
   readonly create: Driver["create"] = (operation, shape, format, usage, label) =>
-    Effect.suspend(() => {
-      const texture = shape.kind === "1dArray" ? undefined : WebGpuImageFormat.gpuFormat(format)
-      if (texture === undefined) return Effect.fail(unsupported(operation, shape, format))
-      const request = this.#request(shape, format, texture, usage, label)
-      const room = this.#destroyed.room(this.#liveBytes)
-      return room === undefined ? request : Effect.andThen(room, request)
-    })
+    this.#create(operation, shape, format, usage, label)
 
-  /** The texture gets its data in the step in which it is created, before anything else can be done with it. */
   readonly createFromHost: Driver["createFromHost"] = (data, mode, { rowPitch }, shape, format, usage, label) =>
-    Effect.suspend(() => {
-      const texture = shape.kind === "1dArray" ? undefined : WebGpuImageFormat.gpuFormat(format)
-      if (texture === undefined) return Effect.fail(unsupported("Images.fromHost", shape, format))
-      if (mode === "use") return Effect.fail(ownMemoryAlone())
-      const room = this.#destroyed.room(this.#liveBytes)
-      const request = this.#request(shape, format, texture, usage, label, { data, rowPitch })
-      return room === undefined ? request : Effect.andThen(room, request)
-    })
+    mode === "use"
+      ? unsupported(
+        "Images.fromHost",
+        "webgpu",
+        "an image in the program's own memory",
+        `WebGPU cannot use the program's memory: pass mode "copy".`
+      )
+      : this.#create("Images.fromHost", shape, format, usage, label, (texture, size) => {
+        // `CheckedImages` replaces this by an error that names the data.
+        if (data.byteLength !== ImageFormat.imageBytes(format, shape)) throw new Error("the data is gone")
+        const layout = { bytesPerRow: rowPitch, rowsPerImage: shape.height }
+        this.#device.queue.writeTexture({ texture }, data, layout, size)
+      })
 
   /** An image around a texture of the program's; one that is taken over is destroyed as any other. */
   adoptUnsafe(
@@ -187,67 +177,42 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     return Exit.void
   }
 
-  /** In error scopes, as for buffers: a texture without its memory is an object that looks like any other. */
-  #request(
-    shape: ImageShape,
-    format: ImageFormat.ImageFormat,
-    texture: WebGpuHandle.TextureFormat,
-    usage: ImageUsage,
-    label: string | undefined,
-    first?: FirstData
-  ): Effect.Effect<WebGpuImage, GpuError> {
-    return Effect.suspend(() => {
-      if (this.#opened.status.error !== undefined) return this.#opened.status.error
-      if (first !== undefined && first.data.byteLength !== ImageFormat.imageBytes(format, shape)) return goneData()
-      let image: WebGpuImage | undefined
-      const abandon = (): void => {
-        if (image !== undefined) this.#destroy(image)
-      }
-      const start = async () => {
-        const failures = await inScopes(this.#device, () => {
-          image = this.#create(shape, format, texture, usage, label, first)
-        })
-        if (failures.length === 0 && image !== undefined) return Exit.succeed(image)
-        abandon()
-        return Exit.fail(
-          isOutOfMemory(failures)
-            ? outOfMemory(ImageFormat.imageBytes(format, shape))
-            : driverError("GPUDevice.createTexture", failures, [])
-        )
-      }
-      return awaitDevice<WebGpuImage>({ status: this.#opened.status, call: "GPUDevice.createTexture", start, abandon })
-    })
-  }
-
+  /** With `fill` the texture gets its data in the step in which it is created, before anything else can be done with it. */
   #create(
+    operation: string,
     shape: ImageShape,
     format: ImageFormat.ImageFormat,
-    texture: WebGpuHandle.TextureFormat,
     usage: ImageUsage,
     label: string | undefined,
-    first: FirstData | undefined
-  ): WebGpuImage {
+    fill?: (texture: WebGpuHandle.Texture, size: WebGpuApi.Extent3D) => void
+  ): Effect.Effect<WebGpuImage, GpuError> {
+    const texture = shape.kind === "1dArray" ? undefined : WebGpuImageFormat.gpuFormat(format)
+    if (texture === undefined) return noTexture(operation, shape, format)
     const size = gpuExtent(Shape.extent(shape))
-    const gpu = this.#device.createTexture({
-      size,
-      dimension: dimensionOf(shape.kind),
-      format: texture,
-      usage: textureUsage(usage) | (first === undefined ? 0 : textureUsageBits.copyDst),
-      ...(label === undefined ? {} : { label })
+    return this.#memory.create({
+      call: "GPUDevice.createTexture",
+      bytes: ImageFormat.imageBytes(format, shape),
+      make: () => {
+        const gpu = this.#device.createTexture({
+          size,
+          dimension: dimensionOf(shape.kind),
+          format: texture,
+          usage: textureUsage(usage) | (fill === undefined ? 0 : textureUsageBits.copyDst),
+          ...(label === undefined ? {} : { label })
+        })
+        const image = new WebGpuImage(this.#opened.info, shape, format, usage, label, gpu)
+        this.#add(image)
+        return image
+      },
+      fill: fill && (({ gpu }) => fill(gpu, size)),
+      destroy: (image) => this.#destroy(image)
     })
-    const image = new WebGpuImage(this.#opened.info, shape, format, usage, label, gpu)
-    this.#add(image)
-    if (first !== undefined) {
-      const layout = { bytesPerRow: first.rowPitch, rowsPerImage: shape.height }
-      this.#device.queue.writeTexture({ texture: gpu }, first.data, layout, size)
-    }
-    return image
   }
 
   #add(image: WebGpuImage): void {
     this.#opened.driverObjects.add("image")
     this.#opened.images.add(image)
-    this.#liveBytes += ImageFormat.imageBytes(image.format, image.shape)
+    this.#memory.add(ImageFormat.imageBytes(image.format, image.shape))
   }
 
   #destroy(image: WebGpuImage): void {
@@ -257,9 +222,7 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     this.#opened.images.delete(image)
     this.#opened.driverObjects.remove("image")
     image.gpu.destroy()
-    const bytes = ImageFormat.imageBytes(image.format, image.shape)
-    this.#liveBytes -= bytes
-    this.#destroyed.add(bytes)
+    this.#memory.remove(ImageFormat.imageBytes(image.format, image.shape), true)
   }
 }
 
@@ -273,26 +236,6 @@ export const textureUnsafe = (
   return problem === undefined ? Exit.succeed(textureOf(ImageLike.deviceImage(image))) : Exit.fail(problem)
 }
 
-/** The first contents of a texture, packed. */
-interface FirstData {
-  readonly data: Uint8Array<ArrayBuffer>
-  readonly rowPitch: number
-}
-
-const ownMemoryAlone = (): GpuError =>
-  makeError(
-    new Unsupported({
-      operation: "Images.fromHost",
-      backend: "webgpu",
-      feature: "an image in the program's own memory",
-      hint: `WebGPU cannot use the program's memory: pass mode "copy".`
-    })
-  )
-
-/** `CheckedImages` replaces this by an error that names the data. */
-const goneData = (): GpuError =>
-  driverError("GPUQueue.writeTexture", [{ codeName: "unknown", message: "the data is gone" }], [])
-
 /** The element repeated to 16 bytes, a multiple of every element's size. */
 const wordsOf = (element: Uint8Array<ArrayBuffer>): Words => {
   const bytes = new Uint8Array(16)
@@ -301,17 +244,20 @@ const wordsOf = (element: Uint8Array<ArrayBuffer>): Words => {
   return [view.getUint32(0, true), view.getUint32(4, true), view.getUint32(8, true), view.getUint32(12, true)]
 }
 
-const unsupported = (operation: string, { kind }: ImageShape, format: ImageFormat.ImageFormat): GpuError =>
-  makeError(
-    new Unsupported({
+const noTexture = (operation: string, { kind }: ImageShape, format: ImageFormat.ImageFormat): GpuError =>
+  kind === "1dArray"
+    ? unsupported(
       operation,
-      backend: "webgpu",
-      feature: kind === "1dArray" ? "an image of the kind 1dArray" : `the image format ${ImageFormat.format(format)}`,
-      hint: kind === "1dArray"
-        ? "WebGPU has no arrays of 1-D textures: make a 2d image, with a row for each layer."
-        : "Images.formats lists what this device has."
-    })
-  )
+      "webgpu",
+      "an image of the kind 1dArray",
+      "WebGPU has no arrays of 1-D textures: make a 2d image, with a row for each layer."
+    )
+    : unsupported(
+      operation,
+      "webgpu",
+      `the image format ${ImageFormat.format(format)}`,
+      "Images.formats lists what this device has."
+    )
 
 const tooLarge = (operation: string, requested: number, limit: number): GpuError =>
   makeError(new LimitExceeded({ operation, requested, limitName: "maxBufferSize", limit, owner: { kind: "device" } }))

@@ -15,7 +15,7 @@ import * as SourceExcerpt from "../../../domain/kernel/SourceExcerpt.ts"
 import * as SourceNesting from "../../../domain/kernel/SourceNesting.ts"
 import { CompiledKernel } from "../../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
-import { type Command, command as encoded } from "../commands/Commands.ts"
+import { command as encoded, type EncodedCommand } from "../commands/EncodedCommand.ts"
 import { driverError, inScopes, logOf, type ScopedFailure, thrown } from "../commands/ErrorScopes.ts"
 import * as WebGpuImageFormat from "../images/WebGpuImageFormat.ts"
 import { awaitDevice } from "../opening/AwaitDevice.ts"
@@ -74,7 +74,7 @@ export class WebGpuKernel extends CompiledKernel {
   }
 
   /** What the queue records for a dispatch. Its scalars are then in the ring. */
-  command(dispatch: Dispatch, uniforms: UniformRing): Command | GpuError {
+  command(dispatch: Dispatch, uniforms: UniformRing): DispatchCommand | EncodedCommand | GpuError {
     const { info } = this.#opened
     const unfilterable = filterProblem(this.#opened, this, dispatch)
     if (unfilterable !== undefined) return unfilterable
@@ -113,7 +113,7 @@ export class WebGpuKernel extends CompiledKernel {
   }
 
   /** The dispatch as it is, where the device has no timestamps. */
-  #timed(command: DispatchCommand, timed: NonNullable<Dispatch["timed"]>): Command {
+  #timed(command: DispatchCommand, timed: NonNullable<Dispatch["timed"]>): DispatchCommand | EncodedCommand {
     const timestamps = KernelTimestamps.of(this.#opened)
     if (timestamps === undefined) return command
     return encoded(command.label, (encoder, _, uniforms) => {

@@ -1,11 +1,36 @@
 /**
- * Textures that a submit needs and nobody keeps.
+ * A command that encodes itself, outside of the passes of dispatches.
  *
  * @internal
  */
+import type { CommandLabel } from "../../../domain/arguments/CommandLabel.ts"
 import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
+export interface EncodedCommand {
+  readonly _tag: "encoded"
+  readonly label: CommandLabel
+  /** The uniform buffer has the scalars of all dispatches of the flush. */
+  readonly encode: (
+    encoder: WebGpuHandle.CommandEncoder,
+    temporaries: Temporaries,
+    uniforms: WebGpuHandle.Buffer | undefined
+  ) => void
+}
+
+export const command = (label: CommandLabel, encode: EncodedCommand["encode"]): EncodedCommand => ({
+  _tag: "encoded",
+  label,
+  encode
+})
+
+/** A buffer full of a pattern, to copy from. */
+export interface Pattern {
+  readonly buffer: WebGpuHandle.Buffer
+  readonly bytes: number
+}
+
+/** Textures that a submit needs and nobody keeps. */
 export class Temporaries {
   readonly #device: WebGpuHandle.Device
   readonly #driverObjects: DriverObjects
