@@ -14,7 +14,7 @@ import { valid } from "../domain/arguments/ArgumentProblem.ts"
 import { line } from "../domain/arguments/Format.ts"
 import * as LayerOptions from "../domain/arguments/LayerOptions.ts"
 import { doctor } from "../domain/device/DriverHint.ts"
-import { DeviceUnavailable, type GpuError, isGpuError, make, type ProbedDevice } from "../domain/GpuError.ts"
+import { deviceUnavailable as unavailable, type GpuError, isGpuError, type ProbedDevice } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import * as PartSelector from "../domain/selection/PartSelector.ts"
@@ -148,9 +148,6 @@ const triedOf = ({ backend, selector, why }: DeviceSelector.Miss): ProbedDevice 
   device: selector === backend ? "any device" : selector.slice(backend.length + 1),
   why
 })
-
-const unavailable = (tried: ReadonlyArray<ProbedDevice>, hint: string): GpuError =>
-  make(new DeviceUnavailable({ tried, hint }))
 
 /**
  * Opens the first device of a selection that can be opened: see {@link DeviceSelector} for the order. The layer fails

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { DeviceUnavailable, type GpuError, make } from "../domain/GpuError.ts"
+import { deviceUnavailable, type GpuError } from "../domain/GpuError.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import type { OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
@@ -25,6 +25,6 @@ export const layerOf = (
     const backend = backends.find(({ name }) => name === device.backend)
     const hint = `There is no backend ${device.backend} in this process.`
     return backend === undefined
-      ? Layer.effectContext(make(new DeviceUnavailable({ tried: [], hint })))
+      ? Layer.effectContext(deviceUnavailable([], hint))
       : backend.open(device, { byteGranular, kernelCacheCapacity })
   })

@@ -7,7 +7,7 @@ import { formatted } from "./arguments/Format.ts"
 import * as Label from "./arguments/Label.ts"
 import * as BufferUsageRules from "./BufferUsageRules.ts"
 import type { DeviceLimits } from "./device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, LimitExceeded, type LimitOwner, make } from "./GpuError.ts"
+import { type GpuError, invalidRequest, limitExceeded, type LimitOwner } from "./GpuError.ts"
 
 /**
  * Why `size` is no valid byte count, or `undefined`. Zero is valid.
@@ -74,7 +74,7 @@ export const limitProblem = (
   limit: number,
   owner: LimitOwner
 ): GpuError | undefined =>
-  bytes <= limit ? undefined : make(new LimitExceeded({ operation, requested: bytes, limitName, limit, owner }))
+  bytes <= limit ? undefined : limitExceeded({ operation, requested: bytes, limitName, limit, owner })
 
 /**
  * The same for a limit of the device.

@@ -16,35 +16,29 @@ import type { HolderGroup } from "./pool/HolderSums.ts"
 
 const TypeId = "~effect-gpu-pool/GpuError"
 
+/** `Infinity` among them, for no limit. */
+const number = Schema.Number
+
+const text = Schema.UndefinedOr(Schema.String)
+
 /**
  * One lease that holds memory, as out-of-memory errors list them.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Holder {
+export interface Holder extends Schema.Schema.Type<typeof holder> {}
+
+const holder = Schema.Struct({
   /** The label given at `allocate`, or `undefined`. */
-  readonly label: string | undefined
-  /** Requested bytes of the lease. */
-  readonly size: number
-  /** Bytes of its block. */
-  readonly capacity: number
-  /** How many leases the pool has granted since this one. */
-  readonly age: number
-  /** Where in the program it was asked for, in `CallSite.track`. */
-  readonly callSite?: string | undefined
-}
-
-/** `Infinity` among them, for no limit. */
-const number = Schema.Number
-
-const text = Schema.UndefinedOr(Schema.String)
-
-const holder: Schema.Codec<Holder> = Schema.Struct({
   label: text,
+  /** Requested bytes of the lease. */
   size: number,
+  /** Bytes of its block. */
   capacity: number,
+  /** How many leases the pool has granted since this one. */
   age: number,
+  /** Where in the program it was asked for, in `CallSite.track`. */
   callSite: Schema.optional(Schema.String)
 })
 
@@ -62,36 +56,22 @@ const groupText = ({ bytes, callSite, label, leases }: HolderGroup): string =>
 /** How many groups of holders a message lists. */
 const mostGroups = 3
 
-/** What every reason has in common. */
-interface Tagged {
-  readonly _tag: string
-  readonly message: string
-}
-
-/** The text of a reason, as of any other error. */
-const reasonText = ({ _tag, message }: Tagged): string => `${_tag}: ${message}`
-
 /**
  * A job in a deadlock: it waits for memory of other waiting jobs, and mostly has some itself. All sizes are bytes.
  *
  * @category models
  * @since 0.1.0
  */
-export interface WaitingJob {
-  /** The label of the request that waits, or `undefined`. */
-  readonly label: string | undefined
-  /** Bytes that it waits for. */
-  readonly requested: number
-  /** Capacity of its leases, and the bytes that are reserved for it. */
-  readonly holdsBytes: number
-  /** Its largest leases, at most three. */
-  readonly holds: ReadonlyArray<{ readonly label: string | undefined; readonly size: number }>
-}
+export interface WaitingJob extends Schema.Schema.Type<typeof waitingJob> {}
 
-const waitingJob: Schema.Codec<WaitingJob> = Schema.Struct({
+const waitingJob = Schema.Struct({
+  /** The label of the request that waits, or `undefined`. */
   label: text,
+  /** Bytes that it waits for. */
   requested: number,
+  /** Capacity of its leases, and the bytes that are reserved for it. */
   holdsBytes: number,
+  /** Its largest leases, at most three. */
   holds: Schema.Array(Schema.Struct({ label: text, size: number }))
 })
 
@@ -187,9 +167,6 @@ export class OutOfMemory
     const ofOthers = this.shared?.bytesOfOthers ?? 0
     return this.deadlock.length !== 1 && this.activeBytes + this.pendingBytes + this.reservedBytes + ofOthers > 0
   }
-  override toString(): string {
-    return reasonText(this)
-  }
   get message(): string {
     if (this.pooled) return this.pooledMessage
     const limit = this.limit === Infinity
@@ -250,14 +227,11 @@ export class OutOfMemory
  * @category models
  * @since 0.1.0
  */
-export interface LimitOwner {
-  readonly kind: "device" | "memory" | "pool" | "budget" | "allocator"
-  /** The name of a device, the label of a memory, pool or budget. */
-  readonly name?: string | undefined
-}
+export interface LimitOwner extends Schema.Schema.Type<typeof limitOwner> {}
 
-const limitOwner: Schema.Codec<LimitOwner> = Schema.Struct({
+const limitOwner = Schema.Struct({
   kind: Schema.Literals(["device", "memory", "pool", "budget", "allocator"]),
+  /** The name of a device, the label of a memory, pool or budget. */
   name: Schema.optional(Schema.String)
 })
 
@@ -292,12 +266,6 @@ export class LimitExceeded
     owner: Schema.optional(limitOwner)
   })
 {
-  get isRetryable(): boolean {
-    return false
-  }
-  override toString(): string {
-    return reasonText(this)
-  }
   get message(): string {
     const unit = line(this.unit ?? "bytes")
     return `${
@@ -355,12 +323,6 @@ export class InvalidRequest
     position: Schema.optionalKey(number)
   })
 {
-  get isRetryable(): boolean {
-    return false
-  }
-  override toString(): string {
-    return reasonText(this)
-  }
   get message(): string {
     return `${line(this.operation)}: ${line(this.problem, 1000)}. ${lines(this.hint, 2000)}`
   }
@@ -372,18 +334,14 @@ export class InvalidRequest
  * @category models
  * @since 0.1.0
  */
-export interface ProbedDevice {
-  /** `"webgpu"`, `"opencl"` or `"host"`. */
-  readonly backend: string
-  /** Its name as far as it is known, else the part that is missing, as `loader`. */
-  readonly device: string
-  /** Why it could not be opened, or was left out. */
-  readonly why: string
-}
+export interface ProbedDevice extends Schema.Schema.Type<typeof probedDevice> {}
 
-const triedDevice: Schema.Codec<ProbedDevice> = Schema.Struct({
+const probedDevice = Schema.Struct({
+  /** `"webgpu"`, `"opencl"` or `"host"`. */
   backend: Schema.String,
+  /** Its name as far as it is known, else the part that is missing, as `loader`. */
   device: Schema.String,
+  /** Why it could not be opened, or was left out. */
   why: Schema.String
 })
 
@@ -411,17 +369,11 @@ const mostTried = 24
  */
 export class DeviceUnavailable
   extends Schema.TaggedClass<DeviceUnavailable>("effect-gpu-pool/GpuError/DeviceUnavailable")("DeviceUnavailable", {
-    tried: Schema.Array(triedDevice),
+    tried: Schema.Array(probedDevice),
     /** How to get a device. */
     hint: Schema.String
   })
 {
-  get isRetryable(): boolean {
-    return false
-  }
-  override toString(): string {
-    return reasonText(this)
-  }
   get message(): string {
     const tried = list(
       this.tried.map(({ backend, device, why }) => `${line(backend)} ${line(device)}: ${line(why, 400)}`),
@@ -458,12 +410,6 @@ export class DeviceLost extends Schema.TaggedClass<DeviceLost>("effect-gpu-pool/
   /** What the driver said. */
   detail: Schema.String
 }) {
-  get isRetryable(): boolean {
-    return false
-  }
-  override toString(): string {
-    return reasonText(this)
-  }
   get message(): string {
     return `The ${line(this.backend)} device was lost (${line(this.detail, 1000)}). Its buffers are lost: ` +
       `build the device layer again and upload your data anew.`
@@ -498,12 +444,6 @@ export class Released extends Schema.TaggedClass<Released>("effect-gpu-pool/GpuE
   /** What was used; a buffer without it. */
   what: Schema.optional(Schema.Literals(["image", "sampler", "mapping", "queue"]))
 }) {
-  get isRetryable(): boolean {
-    return false
-  }
-  override toString(): string {
-    return reasonText(this)
-  }
   get message(): string {
     if (this.what === "queue") {
       return `${line(this.operation)}: the queue "${
@@ -563,12 +503,6 @@ export class ForeignDevice
     what: Schema.optional(Schema.Literals(["image", "sampler"]))
   })
 {
-  get isRetryable(): boolean {
-    return false
-  }
-  override toString(): string {
-    return reasonText(this)
-  }
   get message(): string {
     const what = `${line(this.operation)}: the ${this.what ?? "buffer"} ${
       this.label === undefined ? "" : `"${line(this.label)}" `
@@ -609,12 +543,6 @@ export class Unsupported
     hint: Schema.String
   })
 {
-  get isRetryable(): boolean {
-    return false
-  }
-  override toString(): string {
-    return reasonText(this)
-  }
   get message(): string {
     return `${line(this.operation)}: ${line(this.feature)} is not supported on ${line(this.backend)}. ${
       lines(this.hint, 2000)
@@ -659,12 +587,6 @@ export class DriverError
     hint: Schema.String
   })
 {
-  get isRetryable(): boolean {
-    return false
-  }
-  override toString(): string {
-    return reasonText(this)
-  }
   get message(): string {
     const code = this.codeName === undefined && this.code === undefined
       ? ""
@@ -702,6 +624,13 @@ const reason = Schema.Union([
   Unsupported,
   DriverError
 ])
+
+/** A reason as text, as of any other error. */
+function reasonText(this: Reason): string {
+  return `${this._tag}: ${this.message}`
+}
+
+for (const { prototype } of reason.members) Object.defineProperty(prototype, "toString", { value: reasonText })
 
 /**
  * The one error of this library. Handle a single reason with `Effect.catchReason`.
@@ -741,7 +670,7 @@ export class GpuError extends Schema.TaggedError<GpuError>("effect-gpu-pool/GpuE
 
   /** Whether the same call may succeed later, as after another lease was released. */
   get isRetryable(): boolean {
-    return this.reason.isRetryable
+    return this.reason._tag === "OutOfMemory" && this.reason.isRetryable
   }
 
   /** The error as data: the message, which is no field, and the fields of the reason. */
@@ -815,6 +744,47 @@ export const invalidRequest = (operation: string, problem: string, hint: string)
  */
 export const unsupported = (operation: string, backend: string, feature: string, hint: string): GpuError =>
   make(new Unsupported({ operation, backend, feature, hint }))
+
+/**
+ * A {@link LimitExceeded}.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const limitExceeded = (facts: ConstructorParameters<typeof LimitExceeded>[0]): GpuError =>
+  make(new LimitExceeded(facts))
+
+/**
+ * A {@link DeviceUnavailable}.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const deviceUnavailable = (tried: ReadonlyArray<ProbedDevice>, hint: string): GpuError =>
+  make(new DeviceUnavailable({ tried, hint }))
+
+/**
+ * A {@link Released}, of what has a label and a size, and says why it has ended.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const released = (
+  operation: string,
+  { ended = "released", label, size, what }: Pick<Released, "label" | "size" | "what"> & {
+    readonly ended?: Released["why"] | undefined
+  }
+): GpuError => make(new Released({ operation, label, size, why: ended, what }))
+
+/**
+ * A {@link DriverError} of a call that has no code, or failed before any command.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const driverError = (
+  facts: Pick<DriverError, "backend" | "call" | "log" | "hint"> & Partial<ConstructorParameters<typeof DriverError>[0]>
+): GpuError => make(new DriverError({ codeName: undefined, code: undefined, commands: [], ...facts }))
 
 /**
  * An {@link OutOfMemory} of an allocator, without the fields of a pool. An allocator with a byte limit adds the limit

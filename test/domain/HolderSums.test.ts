@@ -38,7 +38,7 @@ describe("holders summed by label and call site", () => {
     }))
   })
 
-  it("are exact where there are more labels than can be kept, wherever the leases of one stand", () => {
+  it("are exact where each lease has a label of its own, wherever the leases of another stand", () => {
     const others = fc.integer({ min: 2000, max: 10_000 })
     fc.assert(
       fc.property(others, fc.array(fc.nat(), { minLength: 1, maxLength: 50 }), (count, places) => {

@@ -112,7 +112,7 @@ describe("OutOfMemory", () => {
       }),
       GpuError.outOfMemory(1).reason
     ]
-    deepStrictEqual(reasons.filter((reason) => reason.isRetryable), [])
+    deepStrictEqual(reasons.filter((reason) => GpuError.make(reason).isRetryable), [])
   })
 })
 

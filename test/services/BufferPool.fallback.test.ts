@@ -6,7 +6,7 @@ import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
-import { hasStats, hold, layer, MiB, type OpenOptions, outOfMemoryOf, reasonOf, tagOf } from "../support/hostPool.ts"
+import { hasStats, hold, layer, MiB, type OpenOptions, outOfMemoryOf, tagOf } from "../support/hostPool.ts"
 import { withEvents } from "../support/poolEvents.ts"
 
 /** Blocks of 100 or 600 bytes, so that there is something to shrink to the exact size. */
@@ -230,9 +230,9 @@ const never = (options: OpenOptions, size: number, limitName: string, limit: num
     Effect.gen(function*() {
       yield* hold([10])
       events()
-      const reason = yield* reasonOf(BufferPool.allocate(size))
+      const { isRetryable, reason } = yield* Effect.flip(BufferPool.allocate(size))
       assert(reason._tag === "LimitExceeded", reason._tag)
-      deepStrictEqual([reason.limitName, reason.limit, reason.isRetryable], [limitName, limit, false])
+      deepStrictEqual([reason.limitName, reason.limit, isRetryable], [limitName, limit, false])
       strictEqual(yield* tagOf(BufferPool.use(size, () => Effect.void)), "LimitExceeded")
       deepStrictEqual(events(), [])
       yield* hasStats({ heldBlocks: 1, misses: 1 })

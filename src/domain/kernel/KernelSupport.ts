@@ -6,7 +6,7 @@
 import * as DType from "../data/DType.ts"
 import * as ValueType from "../data/ValueType.ts"
 import type { DeviceInfo, ImageLimits } from "../device/DeviceInfo.ts"
-import { type GpuError, LimitExceeded, make as makeError, unsupported } from "../GpuError.ts"
+import { type GpuError, limitExceeded, unsupported } from "../GpuError.ts"
 import { check, fixed, type Kernel } from "./Kernel.ts"
 import { isNumeric, type KernelArgument } from "./KernelArgument.ts"
 
@@ -93,16 +93,14 @@ const limitProblem = (
   requested: number,
   unit: string
 ): GpuError | undefined =>
-  requested <= limits[limitName] ? undefined : makeError(
-    new LimitExceeded({
-      operation: operationOf(kernel),
-      requested,
-      limitName,
-      limit: limits[limitName],
-      unit,
-      owner: { kind: "device", name }
-    })
-  )
+  requested <= limits[limitName] ? undefined : limitExceeded({
+    operation: operationOf(kernel),
+    requested,
+    limitName,
+    limit: limits[limitName],
+    unit,
+    owner: { kind: "device", name }
+  })
 
 const imageUses: { readonly [L in keyof ImageLimits]: (argument: KernelArgument) => boolean } = {
   maxReadImages: (argument) => argument._tag === "ImageArg" && argument.access === "read",
@@ -124,7 +122,7 @@ const imagesProblem = (kernel: Kernel, { backend, limits, name }: DeviceInfo): G
     const limit = images[limitName]
     const unit = limitName === "maxSamplers" ? "samplers" : "images"
     const owner = { kind: "device", name } as const
-    if (requested > limit) return makeError(new LimitExceeded({ operation, requested, limitName, limit, unit, owner }))
+    if (requested > limit) return limitExceeded({ operation, requested, limitName, limit, unit, owner })
   }
   return undefined
 }

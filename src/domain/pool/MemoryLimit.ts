@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import { formatted } from "../arguments/Format.ts"
 import * as LayerOptions from "../arguments/LayerOptions.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, isGpuError, make, Unsupported } from "../GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, unsupported } from "../GpuError.ts"
 
 /**
  * A limit in one of these forms:
@@ -169,13 +169,11 @@ const ofFraction = (given: Given, fraction: unknown): number | GpuError =>
 const share = ({ device, name, operation }: Given, decimal: string, written: string): number | GpuError => {
   const { memoryBytes } = device.limits
   return memoryBytes === undefined
-    ? make(
-      new Unsupported({
-        operation,
-        backend: device.backend,
-        feature: `${name} ${written} of the device's memory`,
-        hint: `The device does not tell how much memory it has: pass bytes, or a size such as "512 MiB".`
-      })
+    ? unsupported(
+      operation,
+      device.backend,
+      `${name} ${written} of the device's memory`,
+      `The device does not tell how much memory it has: pass bytes, or a size such as "512 MiB".`
     )
     : shareOf(memoryBytes, decimal)
 }

@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { line } from "../../domain/arguments/Format.ts"
-import { DeviceUnavailable, type GpuError, make } from "../../domain/GpuError.ts"
+import { deviceUnavailable, type GpuError } from "../../domain/GpuError.ts"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 
@@ -18,14 +18,12 @@ export const sameDevice = <Services>(
 ): Layer.Layer<Services | DeviceContext, GpuError> =>
   Layer.effectContext(Effect.flatMap(Layer.build(layer), (context) => {
     const { name } = Context.get(context, DeviceContext).info
-    return name === listed.device?.name ? Effect.succeed(context) : make(
-      new DeviceUnavailable({
-        tried: [{
-          backend: listed.backend,
-          device: listed.device?.name ?? "no device",
-          why: `the driver opened "${line(name)}" in its place`
-        }],
-        hint: "List the devices again: they have changed."
-      })
+    return name === listed.device?.name ? Effect.succeed(context) : deviceUnavailable(
+      [{
+        backend: listed.backend,
+        device: listed.device?.name ?? "no device",
+        why: `the driver opened "${line(name)}" in its place`
+      }],
+      "List the devices again: they have changed."
     )
   }))

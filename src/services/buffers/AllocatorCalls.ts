@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import { driverError, type GpuError } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { logged } from "../device/ReleaseInOrder.ts"
 import * as Attachments from "../lease/Attachments.ts"
@@ -40,15 +40,9 @@ export const allocateFrom = <Options>(
   })
 
 const untrusted = ({ owner, size }: DeviceBuffer): GpuError =>
-  makeError(
-    new DriverError({
-      backend: owner.backend,
-      call: "Allocator.allocate",
-      codeName: undefined,
-      code: undefined,
-      log:
-        `the allocator gave one buffer of ${size} bytes after the other that may not exist, or that others can reach`,
-      commands: [],
-      hint: "Let the allocator keep no buffer that it gets back with recyclable: false."
-    })
-  )
+  driverError({
+    backend: owner.backend,
+    call: "Allocator.allocate",
+    log: `the allocator gave one buffer of ${size} bytes after the other that may not exist, or that others can reach`,
+    hint: "Let the allocator keep no buffer that it gets back with recyclable: false."
+  })

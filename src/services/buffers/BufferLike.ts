@@ -4,12 +4,11 @@
  * @since 0.1.0
  */
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
+import { type GpuError, released } from "../../domain/GpuError.ts"
 import { detachedProblem } from "../device/DetachedMemory.ts"
 import { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import * as DriverObject from "../device/DriverObject.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
-import { releasedError } from "../lease/ReleasedLease.ts"
 import { PooledBuffer } from "./PooledBuffer.ts"
 
 /**
@@ -67,7 +66,7 @@ export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo
     return DriverObject.problem(operation, buffer, owner, buffer.size) ??
       detachedProblem(operation, "buffer", buffer.root.pinned)
   }
-  if (buffer.list === undefined) return releasedError(operation, buffer)
+  if (buffer.list === undefined) return released(operation, buffer)
   const { deviceInfo: device } = buffer.list.owner
   return device === owner ? undefined : DriverObject.foreign(operation, buffer, device, owner)
 }

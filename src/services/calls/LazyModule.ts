@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import { messageOf } from "../../domain/arguments/Format.ts"
-import { DriverError, type GpuError, make as makeError } from "../../domain/GpuError.ts"
+import { driverError, type GpuError } from "../../domain/GpuError.ts"
 
 type Call = (...args: ReadonlyArray<unknown>) => unknown
 type Method = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknown, unknown>
@@ -91,15 +91,9 @@ export const module = <A>(name: string, load: () => Promise<A>): LazyModule<A> =
 }
 
 const notLoaded = (name: string, cause: unknown): GpuError =>
-  makeError(
-    new DriverError({
-      backend: "effect-gpu-pool",
-      call: `import of ${name}`,
-      codeName: undefined,
-      code: undefined,
-      log: messageOf(cause),
-      commands: [],
-      hint:
-        "This part is loaded at its first use. Make sure that the server has every file of the build, and call again."
-    })
-  )
+  driverError({
+    backend: "effect-gpu-pool",
+    call: `import of ${name}`,
+    log: messageOf(cause),
+    hint: "This part is loaded at its first use. Make sure that the server has every file of the build, and call again."
+  })

@@ -8,7 +8,7 @@ import * as Hash from "effect/Hash"
 import type { MemorySpan } from "../../domain/data/MemorySpan.ts"
 import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import { anotherOpening } from "../../domain/device/DriverHint.ts"
-import { ForeignDevice, type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
+import { ForeignDevice, type GpuError, make as makeError, type Released, released } from "../../domain/GpuError.ts"
 import type { Attachments } from "../lease/Attachments.ts"
 import type { Giver } from "../lease/Lease.ts"
 
@@ -106,6 +106,6 @@ export const problem = (
   size: number
 ): GpuError | undefined => {
   if (object.owner !== owner) return foreign(operation, object, object.owner, owner)
-  const { ended = "released", label, what } = object
-  return object.destroyed ? makeError(new Released({ operation, label, size, why: ended, what })) : undefined
+  const { ended, label, what } = object
+  return object.destroyed ? released(operation, { ended, label, size, what }) : undefined
 }

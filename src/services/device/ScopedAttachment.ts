@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { type GpuError, make as makeError, Released } from "../../domain/GpuError.ts"
+import { type GpuError, type Released, released } from "../../domain/GpuError.ts"
 import { validated } from "../calls/Validated.ts"
 import * as Attachments from "../lease/Attachments.ts"
 import { logged } from "./ReleaseInOrder.ts"
@@ -91,12 +91,4 @@ export class ScopedAttachment implements Attachments.Attachment {
 }
 
 const tooLate = (operation: string, what: Attached): GpuError =>
-  makeError(
-    new Released({
-      operation,
-      label: undefined,
-      size: 0,
-      why: "scopeClosed",
-      ...(what === "buffer" ? {} : { what })
-    })
-  )
+  released(operation, { label: undefined, size: 0, ended: "scopeClosed", what: what === "buffer" ? undefined : what })

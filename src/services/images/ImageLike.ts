@@ -4,12 +4,11 @@
  * @since 0.1.0
  */
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
+import { type GpuError, released } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import { detachedProblem } from "../device/DetachedMemory.ts"
 import { DeviceImage } from "../device/DeviceImage.ts"
 import * as DriverObject from "../device/DriverObject.ts"
-import { releasedError } from "../lease/ReleasedLease.ts"
 import { PooledImage } from "./PooledImage.ts"
 
 /**
@@ -64,7 +63,7 @@ export const problem = (operation: string, image: ImageLike, owner: DeviceInfo):
       detachedProblem(operation, "image", image.pinned) ??
       detachedProblem(operation, "buffer", image.beneath?.root.pinned)
   }
-  if (image.list === undefined) return releasedError(operation, image)
+  if (image.list === undefined) return released(operation, image)
   const { deviceInfo: device } = image.list.owner
   return device === owner ? undefined : DriverObject.foreign(operation, image, device, owner)
 }

@@ -6,7 +6,7 @@
 import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
 import * as MemorySpan from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, limitExceeded } from "../../domain/GpuError.ts"
 import type * as ImageElement from "../../domain/images/ImageElement.ts"
 import { encodeUnsafe } from "../../domain/images/ImageElement.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
@@ -62,16 +62,14 @@ export const limitProblem = (
 ): GpuError | undefined => {
   const beyond = ImageRegions.beyond(shape, largest)
   if (beyond === undefined) return undefined
-  return makeError(
-    new LimitExceeded({
-      operation,
-      requested: beyond.length,
-      limitName: `the largest ${beyond.dimension} of a ${shape.kind} image`,
-      limit: beyond.most,
-      unit: beyond.dimension === "layers" ? "layers" : "elements",
-      owner: { kind: "device", name }
-    })
-  )
+  return limitExceeded({
+    operation,
+    requested: beyond.length,
+    limitName: `the largest ${beyond.dimension} of a ${shape.kind} image`,
+    limit: beyond.most,
+    unit: beyond.dimension === "layers" ? "layers" : "elements",
+    owner: { kind: "device", name }
+  })
 }
 
 /** Why that many bytes cannot be read as an array of a class, or `undefined`. */

@@ -11,14 +11,13 @@ import * as Hash from "effect/Hash"
 import type * as Scope from "effect/Scope"
 import type { MemorySpan } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import type { GpuError, Released } from "../../domain/GpuError.ts"
+import { type GpuError, type Released, released } from "../../domain/GpuError.ts"
 import type { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { PoolBlock } from "../../domain/pool/PoolCore.ts"
 import { validated } from "../calls/Validated.ts"
 import type { Attachments } from "./Attachments.ts"
-import { releasedError } from "./ReleasedLease.ts"
 
 /**
  * The memory that a driver creates and a pool leases: a device buffer, or an image.
@@ -210,7 +209,7 @@ export const isLive = (lease: Lease): boolean => lease.list !== undefined
 export const release = (lease: Lease): Effect.Effect<void, GpuError> =>
   validated("Lease.release", (operation) => {
     const { list } = lease
-    if (list === undefined) return releasedError(operation, lease)
+    if (list === undefined) return released(operation, lease)
     list.owner.endUnsafe(lease, "released")
     return Exit.void
   })
@@ -250,7 +249,7 @@ export const transfer: {
   (lease: Lease, scope: Scope.Scope): Effect.Effect<void, GpuError> =>
     validated("Lease.transfer", (operation, fiber) => {
       return lease.list === undefined
-        ? releasedError(operation, lease)
+        ? released(operation, lease)
         : move(operation, lease, lease.list, lease.list.listOf(scope, fiber.id))
     })
 )
@@ -258,7 +257,7 @@ export const transfer: {
 const move = (operation: string, lease: Lease, from: OwningList, to: OwningList): Effect.Effect<void, GpuError> => {
   if (to.closed) {
     to.owner.endUnsafe(lease, "scopeClosed")
-    return releasedError(operation, lease)
+    return released(operation, lease)
   }
   from.remove(lease)
   to.add(lease)

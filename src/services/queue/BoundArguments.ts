@@ -10,7 +10,7 @@ import * as DType from "../../domain/data/DType.ts"
 import { overlaps } from "../../domain/data/MemorySpan.ts"
 import * as ValueType from "../../domain/data/ValueType.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, isGpuError, LimitExceeded, make as makeError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, limitExceeded } from "../../domain/GpuError.ts"
 import { fixed, type Kernel } from "../../domain/kernel/Kernel.ts"
 import { isNumeric, type KernelArgument, type ScalarArg, type VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
@@ -237,15 +237,13 @@ const sizeProblem = (
   // the device's limit.
   const limit = Math.min(info.limits.maxBindingSize, 0xffffffff * itemSize)
   if (buffer.size > limit) {
-    return makeError(
-      new LimitExceeded({
-        operation: `${operation}, argument "${argument.name}"`,
-        requested: buffer.size,
-        limitName: "maxBindingSize",
-        limit,
-        owner: { kind: "device", name: info.name }
-      })
-    )
+    return limitExceeded({
+      operation: `${operation}, argument "${argument.name}"`,
+      requested: buffer.size,
+      limitName: "maxBindingSize",
+      limit,
+      owner: { kind: "device", name: info.name }
+    })
   }
   if (!argument.withOffset && offset !== 0) {
     return invalidRequest(

@@ -13,7 +13,7 @@ import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, make as makeError, Unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, unsupported } from "../../domain/GpuError.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
@@ -279,11 +279,9 @@ const sizeProblem = (operation: string, size: number, available: number): GpuErr
   )
 
 const noMigration = (operation: string, { backend }: DeviceInfo): GpuError =>
-  makeError(
-    new Unsupported({
-      operation,
-      backend,
-      feature: "moving memory ahead of its use",
-      hint: "The driver moves it when it is used: leave the call out."
-    })
+  unsupported(
+    operation,
+    backend,
+    "moving memory ahead of its use",
+    "The driver moves it when it is used: leave the call out."
   )

@@ -13,7 +13,7 @@ import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import { lend } from "../../domain/data/LentMemory.ts"
 import type { StridedShape } from "../../domain/data/StridedShape.ts"
-import { type GpuError, make as makeError, outOfMemory, Released } from "../../domain/GpuError.ts"
+import { type GpuError, outOfMemory, type Released, released } from "../../domain/GpuError.ts"
 import * as BufferProblems from "../buffers/BufferProblems.ts"
 import { type Elements, type LiveMapping, MappedArray } from "../buffers/mapping/MappedArray.ts"
 import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
@@ -61,7 +61,9 @@ class FirstElements implements LiveMapping {
   }
 
   problem(operation: string): GpuError | undefined {
-    return this.#ended === undefined ? undefined : released(operation, this.#lease, this.#ended)
+    if (this.#ended === undefined) return undefined
+    const { label, size } = this.#lease
+    return released(operation, { label, size, ended: this.#ended, what: "mapping" })
   }
 
   readonly endUnsafe = (why: Released["why"]): Exit.Exit<void, GpuError> => {
@@ -71,9 +73,6 @@ class FirstElements implements LiveMapping {
     return Exit.void
   }
 }
-
-const released = (operation: string, { label, size }: PooledBuffer, why: Released["why"]): GpuError =>
-  makeError(new Released({ operation, label, size, why, what: "mapping" }))
 
 /**
  * An array of the program in staging memory: PyCUDA's page-locked array, for as long as its lease lives. `StagingPool.upload`
@@ -211,11 +210,11 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
 
   /** The error of an access while it has no elements. @internal */
   problem(operation: string): GpuError {
-    const { block, ended = "released" } = this.lease
+    const { block, ended, label, size } = this.lease
     const isTaken = block !== undefined && MappedMemory.isTaken(block.value)
     return isTaken
       ? MappedMemory.takenProblem(operation, BufferProblems.named(this.lease))
-      : released(operation, this.lease, ended)
+      : released(operation, { label, size, ended, what: "mapping" })
   }
 }
 

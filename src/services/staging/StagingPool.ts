@@ -23,7 +23,7 @@ import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import { elementClassProblem, type ViewType } from "../../domain/data/ElementClass.ts"
 import * as StridedShape from "../../domain/data/StridedShape.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, released } from "../../domain/GpuError.ts"
 import {
   BlockOptions,
   type ExhaustedOptions,
@@ -46,7 +46,6 @@ import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
 import * as Lease from "../lease/Lease.ts"
-import { releasedError } from "../lease/ReleasedLease.ts"
 import type * as Accessors from "../pool/Accessors.ts"
 import * as BoundAccessors from "../pool/BoundAccessors.ts"
 import type { DeviceMemory } from "../pool/DeviceMemory.ts"
@@ -217,7 +216,7 @@ const lendOne = <A, E, R>(
   const lent = requests.use(bytes, BufferUsage.download, (lease): Effect.Effect<A, E | GpuError, R> => {
     const { block } = lease
     // The pool may have closed since.
-    if (block === undefined) return releasedError("StagingPool.use", lease)
+    if (block === undefined) return released("StagingPool.use", lease)
     hasBegun = true
     return f(block.value)
   }, undefined)

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import { DeviceUnavailable, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
+import { deviceUnavailable, type GpuError } from "../../../domain/GpuError.ts"
 
 /** An opened device, and how to subscribe to its loss. */
 export interface OpenedDevice<I> {
@@ -26,12 +26,7 @@ export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect
 
 /** The error is not DeviceLost, so that programs that retry after losses stop. */
 export const closedError = (operation: string): GpuError =>
-  makeError(
-    new DeviceUnavailable({
-      tried: [],
-      hint: `The layer of ${operation} is closed: use it in the scope of that layer.`
-    })
-  )
+  deviceUnavailable([], `The layer of ${operation} is closed: use it in the scope of that layer.`)
 
 /** How generations are opened, and what runs after a loss. Both run in the context of the layer. */
 export interface Plan<I, E> {

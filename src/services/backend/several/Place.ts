@@ -5,13 +5,12 @@
  */
 import { line } from "../../../domain/arguments/Format.ts"
 import { type DeviceInfo, format } from "../../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, released } from "../../../domain/GpuError.ts"
 import type * as BufferLike from "../../buffers/BufferLike.ts"
 import { wrongArgument } from "../../calls/WrongArgument.ts"
 import { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { Lease } from "../../lease/Lease.ts"
 import * as LeaseHolder from "../../lease/LeaseHolder.ts"
-import { releasedError } from "../../lease/ReleasedLease.ts"
 
 /**
  * What is on a device: a buffer, a lease, or a value with leases, as a device array.
@@ -31,14 +30,14 @@ export interface Place {
 export const placeOf = (operation: string, located: Located): Place => {
   if (located instanceof DeviceBuffer) return place(operation, located, located.owner)
   const lease = leaseOf(operation, located)
-  if (lease.list === undefined) throw releasedError(operation, lease)
+  if (lease.list === undefined) throw released(operation, lease)
   return place(operation, lease, lease.list.owner.deviceInfo)
 }
 
 const place = (operation: string, made: DeviceBuffer | Lease, device: DeviceInfo): Place => ({
   device,
   missing: () =>
-    made instanceof Lease && made.list === undefined ? releasedError(operation, made) : invalidRequest(
+    made instanceof Lease && made.list === undefined ? released(operation, made) : invalidRequest(
       operation,
       `${made.label === undefined ? "it" : `"${line(made.label)}"`} is on ${format(device)}, which is not open here`,
       "Allocate inside of BufferPools.on, in a scope that is still open."

@@ -13,12 +13,11 @@ import { formatted } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { FaultPlan, FaultPlans, type FaultWindow } from "../../../domain/device/FaultPlan.ts"
 import {
-  DriverError,
+  driverError,
   type GpuError,
   invalidRequest,
   isGpuError,
-  LimitExceeded,
-  make as makeError,
+  limitExceeded,
   outOfMemory
 } from "../../../domain/GpuError.ts"
 import * as CallSite from "../../calls/CallPlaces.ts"
@@ -140,49 +139,34 @@ export class Faults {
       case "OutOfMemory":
         return outOfMemory(bytes)
       case "LimitExceeded":
-        return limitExceeded(bytes)
+        return limitExceeded({
+          operation: "Allocator.allocate",
+          requested: bytes,
+          limitName: "maxBufferSize",
+          limit: Math.max(0, bytes - 1)
+        })
       case "DriverError":
-        return driverError("allocate", fault.log)
+        return planned("allocate", fault.log)
     }
   }
 
   /** @internal */
   nextFree(): GpuError | undefined {
     const log = this.#frees.next()
-    return log === undefined ? this.#plans.problem : driverError("freeUnsafe", log)
+    return log === undefined ? this.#plans.problem : planned("freeUnsafe", log)
   }
 
   /** @internal */
   nextReclaim(): GpuError | undefined {
     const log = this.#reclaims.next()
-    return log === undefined ? this.#plans.problem : driverError("reclaim", log)
+    return log === undefined ? this.#plans.problem : planned("reclaim", log)
   }
 }
 
 const plannedLog = "a planned fault"
 
-const limitExceeded = (bytes: number): GpuError =>
-  makeError(
-    new LimitExceeded({
-      operation: "Allocator.allocate",
-      requested: bytes,
-      limitName: "maxBufferSize",
-      limit: Math.max(0, bytes - 1)
-    })
-  )
-
-const driverError = (call: string, log: string): GpuError =>
-  makeError(
-    new DriverError({
-      backend: "FaultyAllocator",
-      call,
-      codeName: undefined,
-      code: undefined,
-      log,
-      commands: [],
-      hint: "A test planned this: clear() of its faults ends it."
-    })
-  )
+const planned = (call: string, log: string): GpuError =>
+  driverError({ backend: "FaultyAllocator", call, log, hint: "A test planned this: clear() of its faults ends it." })
 
 /**
  * A controller without planned faults.

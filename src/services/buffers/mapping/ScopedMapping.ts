@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import { isDetached } from "../../../domain/data/DetachMemory.ts"
-import { type GpuError, invalidRequest, make as makeError, Released } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, type Released, released } from "../../../domain/GpuError.ts"
 import type { DriverMapping } from "../../device/QueueDriver.ts"
 import { ScopedAttachment } from "../../device/ScopedAttachment.ts"
 import type { Attachable } from "../../lease/Attachments.ts"
@@ -91,7 +91,7 @@ export class ScopedMapping {
   }
 
   #released(operation: string, why: Released["why"]): GpuError {
-    return makeError(new Released({ operation, ...this.#part, why, what: "mapping" }))
+    return released(operation, { ...this.#part, ended: why, what: "mapping" })
   }
 
   /** Ends it. A second call does nothing. */

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { attempt } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
-import { type GpuError, invalidRequest, isGpuError, make as makeError, Released } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, released } from "../../../domain/GpuError.ts"
 import { validated } from "../../calls/Validated.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../../device/DeviceContext.ts"
@@ -51,7 +51,7 @@ export const through = <A, E, R>(
   })
 
 const ended = (operation: string, size: number): GpuError =>
-  makeError(new Released({ operation, label: "staging memory", size, why: "poolClosed", what: undefined }))
+  released(operation, { label: "staging memory", size, ended: "poolClosed", what: undefined })
 
 const changed = (operation: string): GpuError =>
   invalidRequest(
