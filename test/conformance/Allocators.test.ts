@@ -19,14 +19,11 @@ const groups = [
   "pool",
   "ended leases",
   "ownership",
-  "waiting",
-  "pressure",
   "reservations",
   "tenants",
   "queue order",
   "interruption",
-  "empty buffers",
-  "recordings"
+  "empty buffers"
 ]
 
 const onAllocator =

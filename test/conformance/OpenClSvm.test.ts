@@ -23,8 +23,6 @@ const groups = [
   "random commands",
   "pool",
   "ownership",
-  "waiting",
-  "pressure",
   "tenants",
   "interruption",
   "ended leases",

@@ -88,8 +88,39 @@ describe("a block whose command the driver refused", () => {
     }))
 })
 
+describe("the message of a command beyond its buffer", () => {
+  const calls: ReadonlyArray<
+    readonly [
+      problem: string,
+      call: (x: PooledBuffer, y: PooledBuffer) => Effect.Effect<
+        unknown,
+        GpuError.GpuError,
+        CommandQueue.CommandQueue
+      >
+    ]
+  > = [
+    ["offset 68 is outside the buffer of 64 bytes", (x) => CommandQueue.read(x, Float32Array, { offset: 68 })],
+    ["offset 68 is outside the buffer of 64 bytes", (x) => CommandQueue.fill(x, 0, { offset: 68 })],
+    ["sourceOffset 68 is outside the source of 64 bytes", (x, y) => CommandQueue.copy(x, y, { sourceOffset: 68 })],
+    ["targetOffset 68 is outside the target of 64 bytes", (x, y) => CommandQueue.copy(y, x, { targetOffset: 68 })],
+    ["offset NaN is no whole number of bytes", (x) => CommandQueue.read(x, Float32Array, { offset: NaN })],
+    ["length NaN is no whole number of Float32Array", (x) => CommandQueue.read(x, Float32Array, { length: NaN })],
+    ["size NaN is no whole number of bytes", (x) => CommandQueue.fill(x, 0, { size: NaN })],
+    ["offset 8 is no multiple of the pattern's 16 bytes", (x) => CommandQueue.fill(x, wide, { offset: 8 })],
+    ["the 24 bytes to fill are no multiple of the pattern's 16", (x) => CommandQueue.fill(x, wide, { size: 24 })],
+    ["the 64 bytes to fill are no multiple of the pattern's 128", (x) => CommandQueue.fill(x, new Float64Array(16))]
+  ]
+  const wide = new Float64Array(2)
+
+  it.effect("names only what the call passed", () =>
+    Effect.gen(function*() {
+      const [x, y] = [yield* BufferPool.allocate(64), yield* BufferPool.allocate(64)]
+      for (const [problem, call] of calls) assert.include(yield* messageOf(call(x, y)), `: ${problem}`)
+    }).pipe(Effect.scoped, Effect.provide(layer())))
+})
+
 describe("a copy within one buffer", () => {
-  it.effect("is told in the same words whether it is of bytes or of rectangles", () =>
+  it.effect("is refused in the same words whether it is of bytes or of rectangles", () =>
     Effect.gen(function*() {
       const x = yield* BufferPool.allocate(64)
       const region = yield* SubRegion.make(x, { offset: 0, size: 32 })
@@ -114,7 +145,7 @@ const messageOf = <A, R>(effect: Effect.Effect<A, GpuError.GpuError, R>) =>
   Effect.map(Effect.flip(effect), ({ message }) => message)
 
 describe("an offset that is no multiple of 4", () => {
-  it.effect("is told where another opening of the device helps, and where it does not", () =>
+  it.effect("is refused with the advice to open the device otherwise, where that helps", () =>
     Effect.gen(function*() {
       const x = yield* BufferPool.allocate(64)
       assert.include(yield* messageOf(CommandQueue.fill(x, 0, { offset: 2 })), "opened with byteGranular: true.")

@@ -53,17 +53,12 @@ import * as StreamedTransfers from "./memory/StreamedTransfers.ts"
 import * as TransferredMemory from "./memory/TransferredMemory.ts"
 import * as WrongValues from "./memory/WrongValues.ts"
 import * as AllocatorRules from "./pool/AllocatorRules.ts"
-import * as Deadlocks from "./pool/Deadlocks.ts"
-import * as DecoratedAllocators from "./pool/DecoratedAllocators.ts"
 import * as EachPool from "./pool/EachPool.ts"
 import * as EndedLeases from "./pool/EndedLeases.ts"
 import * as Interruption from "./pool/Interruption.ts"
 import * as PoolOnDevice from "./pool/PoolOnDevice.ts"
-import * as Pressure from "./pool/Pressure.ts"
-import * as Recordings from "./pool/Recordings.ts"
 import * as Reservations from "./pool/Reservations.ts"
 import * as Tenants from "./pool/Tenants.ts"
-import * as Waiting from "./pool/Waiting.ts"
 import * as KernelValues from "./values/KernelValues.ts"
 
 export { allocator, type ConformanceTest, type Device, type Replay, replay, workScale } from "./ConformanceTest.ts"
@@ -124,14 +119,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...AllocatorRules.tests,
   ...PoolOnDevice.tests,
   ...EachPool.tests,
-  ...Recordings.tests,
   ...Ownership.tests,
-  ...Waiting.tests,
-  ...Pressure.tests,
   ...Reservations.tests,
-  ...Deadlocks.tests,
   ...Tenants.tests,
-  ...DecoratedAllocators.tests,
   ...BadRequests.tests,
   ...WrongValues.tests,
   ...BadCommands.tests,

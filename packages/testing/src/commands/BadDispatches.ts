@@ -6,9 +6,7 @@
 import { BufferPool, BufferUsage, CommandQueue, Kernel } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
-import { formatted } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { invalidRequest } from "effect-gpu-pool/GpuError"
 import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import { KernelCache } from "effect-gpu-pool/KernelCache"
 import type { ValueType } from "effect-gpu-pool/ValueType"
@@ -21,14 +19,6 @@ import * as Kernels from "./Kernels.ts"
 
 const test = inGroup("failures")
 
-/** A dispatch with arguments that the types forbid. */
-const untyped = (
-  kernel: Kernel.Kernel,
-  args: unknown,
-  count: number
-): Effect.Effect<void, GpuError, CommandQueue.CommandQueue> =>
-  CommandQueue.dispatch(kernel, args as DispatchArguments<Kernel.Kernel["args"]>, count)
-
 const withLease = (
   call: (lease: PooledBuffer) => Effect.Effect<unknown, unknown, TestServices>,
   size: number = 64,
@@ -38,13 +28,6 @@ const withLease = (
 const counts: ReadonlyArray<Mistake> = [-1, 1.5, NaN, Infinity, 2 ** 32].map((count) =>
   invalid(`a dispatch of ${count} items`, (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, count))
 )
-
-const names = failing("InvalidRequest", {
-  "a missing vector": untyped(Kernels.iota, { start: 0 }, 1),
-  "a missing scalar": (y) => untyped(Kernels.iota, { y }, 1),
-  "a buffer for a scalar": (y) => untyped(Kernels.iota, { y, start: y }, 1),
-  "a string for a scalar": (y) => untyped(Kernels.iota, { y, start: "1" }, 1)
-})
 
 const inRange = { a: 0, b: 0, c: 0, d: 0 }
 
@@ -60,7 +43,7 @@ const scalars: ReadonlyArray<Mistake> = ([
   )
 )
 
-const valuesOf = (dtype: ValueType, values: ReadonlyArray<unknown>): ReadonlyArray<Mistake> => {
+const valuesOf = (dtype: ValueType, values: ReadonlyArray<number | ArrayLike<number>>): ReadonlyArray<Mistake> => {
   const kernel = Kernel.make({
     name: "values",
     args: [VectorArg("u32", "y"), ScalarArg(dtype, "a")],
@@ -68,18 +51,18 @@ const valuesOf = (dtype: ValueType, values: ReadonlyArray<unknown>): ReadonlyArr
   })
   return values.map((value) =>
     invalid(
-      `for a ${dtype} ${Array.isArray(value) ? JSON.stringify(value) : formatted(value)}`,
-      (y) => untyped(kernel, { y, a: value }, 1)
+      `for a ${dtype} ${typeof value === "number" ? value : JSON.stringify(value)}`,
+      (y) => CommandQueue.dispatch(kernel, { y, a: value }, 1)
     )
   )
 }
 
 const values: ReadonlyArray<Mistake> = [
-  ...valuesOf("i8", [-129, 128, 0.5, NaN, 1n, [1]]),
+  ...valuesOf("i8", [-129, 128, 0.5, NaN]),
   ...valuesOf("u8", [-1, 256]),
   ...valuesOf("i16", [-32769, 32768]),
   ...valuesOf("u16", [-1, 65536]),
-  ...valuesOf("vec3<f32>", [1, "abc", null, undefined, {}, [1, 2], [1, 2, 3, 4], [1, 2, "3"], [1, 2, null]]),
+  ...valuesOf("vec3<f32>", [[1, 2], [1, 2, 3, 4]]),
   ...valuesOf("vec2<u8>", [[0, 256], [0.5, 0], Float32Array.of(1, NaN), new Uint8Array(3)])
 ]
 
@@ -102,7 +85,6 @@ const vectors: ReadonlyArray<Mistake> = [
     )
   ),
   ...failing("InvalidRequest", {
-    "an offset for a vector that has none": (y) => untyped(Kernels.iota, { y: { buffer: y, offset: 1 }, start: 0 }, 1),
     "a lease of no bytes as an argument": withLease((y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1), 0),
     "a lease smaller than an element as an argument": withLease(
       (y) => CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 1),
@@ -159,15 +141,6 @@ const kernelWith = (options: {
 
 const compile = (kernel: Kernel.Kernel) => KernelCache.use((cache) => cache.get(kernel))
 
-/** Definitions of kernels that the types forbid. */
-const untypedDefinitions = failing("InvalidRequest", {
-  "a kernel with an itemwise vector that is not among its arguments": untyped(
-    { ...Kernels.constant(1), itemwise: ["z"] },
-    {},
-    1
-  )
-})
-
 const definitions: ReadonlyArray<Mistake> = [
   ...failing("InvalidRequest", {
     "a kernel whose maker found a mistake": (y) =>
@@ -206,8 +179,8 @@ const definitions: ReadonlyArray<Mistake> = [
 ]
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  ...mistakeTests("bad dispatches", [...counts, ...names, ...scalars, ...values, ...vectors]),
-  ...mistakeTests("bad kernels", [...definitions, ...untypedDefinitions]),
+  ...mistakeTests("bad dispatches", [...counts, ...scalars, ...values, ...vectors]),
+  ...mistakeTests("bad kernels", definitions),
   /** The host compiles nothing: there the kernel has no body. */
   test("a compile error carries the compiler's log and leaves the queue usable", { counting: true }, function*() {
     const { language } = yield* DeviceContext.useSync((device) => device.info.traits)
@@ -225,24 +198,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const after = yield* KernelCache.use((cache) => cache.stats)
     Expect.equal("kernels in the cache", after.size, before.size)
     Expect.equal("compilations", after.misses - before.misses, 2)
-    yield* expectUsable
-  }),
-  /**
-   * The test destroys a buffer under recorded commands, which no allocator does. The driver may keep the buffer until
-   * the commands have run, or refuse them. If it refuses, the next finish fails once and names them.
-   */
-  test("a failure of recorded commands names them, and is reported once", { counting: true }, function*() {
-    const device = yield* DeviceContext
-    const source = yield* BufferPool.allocate(64, { label: "source" })
-    const doomed = yield* device.createBuffer(64, BufferUsage.defaultUsage, "doomed")
-    yield* CommandQueue.copy(source, doomed)
-    yield* device.destroyBufferUnsafe(doomed)
-    const finished = yield* Effect.result(CommandQueue.finish)
-    if (Result.isFailure(finished)) {
-      const { commands } = Expect.reasonOf("a destroyed buffer", finished.failure, "DriverError")
-      Expect.isTrue(`the commands are named: ${commands.join(", ")}`, commands.some((label) => /copy 64 B/.test(label)))
-    }
-    yield* CommandQueue.finish
     yield* expectUsable
   }),
   /** A body that throws: only a body on the host can. */

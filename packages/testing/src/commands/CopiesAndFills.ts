@@ -120,35 +120,8 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
   }),
   test("a copy to the ends of both buffers has any length", copiesToTheEnd),
-  test("copies of copies run in order", function*() {
-    const data = new Random(7).bytes(1024)
-    let last = yield* written(data)
-    for (let step = 0; step < 8; step++) {
-      const next = yield* BufferPool.allocate(1024)
-      yield* CommandQueue.copy(last, next)
-      last = next
-    }
-    Expect.numbers("the end of the chain", yield* CommandQueue.read(last, Uint8Array), data)
-  }),
   test("a fill repeats its pattern, lowest byte first", wholeFills),
   test("a fill with one or two bytes fits every size that they fit", fillsOfAnySize),
-  test("a fill of a part leaves the rest", function*() {
-    const size = 23
-    const background = new Random(2).bytes(size)
-    const lease = yield* BufferPool.allocate(size)
-    for (const pattern of [0, 0x01020304, Uint8Array.of(5)]) {
-      for (let offset = 0; offset < size; offset += 4) {
-        for (const length of [0, 4, 12, size - offset]) {
-          if (offset + length > size || (typeof pattern === "number" && length % 4 !== 0)) continue
-          yield* CommandQueue.write(lease, background)
-          yield* CommandQueue.fill(lease, pattern, { offset, size: length })
-          const expected = background.slice()
-          fillBytes(expected, pattern, offset, length)
-          Expect.numbers(`${length} bytes at ${offset}`, yield* CommandQueue.read(lease, Uint8Array), expected)
-        }
-      }
-    }
-  }),
   test("a fill repeats patterns of 1 to 128 bytes", widePatterns),
   /** Two wide patterns may differ although parts of them are the same. */
   test("patterns with the same beginning stay different", function*() {
@@ -181,26 +154,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.fill(lease, new Float32Array(4))
     Expect.numbers("zeros", yield* CommandQueue.read(lease, Float32Array), new Float32Array(12))
   }),
-  test("fills with several patterns run in order, each with its own pattern", function*() {
-    const first = yield* BufferPool.allocate(100)
-    const second = yield* BufferPool.allocate(5000)
-    yield* CommandQueue.fill(first, 0x11111111)
-    yield* CommandQueue.fill(second, 0x22222222)
-    yield* CommandQueue.fill(first, 0x33333333, { offset: 40, size: 20 })
-    yield* CommandQueue.fill(second, 0, { offset: 4000 })
-    yield* CommandQueue.fill(second, 0x11111111, { offset: 0, size: 8 })
-    yield* CommandQueue.fill(second, Uint32Array.of(1, 2), { offset: 16, size: 24 })
-    yield* CommandQueue.fill(first, Uint32Array.of(1, 2, 3, 4), { offset: 80, size: 16 })
-    const firstBytes = new Uint8Array(100).fill(0x11)
-    firstBytes.fill(0x33, 40, 60)
-    const secondBytes = new Uint8Array(5000).fill(0x22)
-    secondBytes.fill(0, 4000)
-    secondBytes.fill(0x11, 0, 8)
-    secondBytes.set(new Uint8Array(Uint32Array.of(1, 2, 1, 2, 1, 2).buffer), 16)
-    firstBytes.set(new Uint8Array(Uint32Array.of(1, 2, 3, 4).buffer), 80)
-    Expect.numbers("the first buffer", yield* CommandQueue.read(first, Uint8Array), firstBytes)
-    Expect.numbers("the second buffer", yield* CommandQueue.read(second, Uint8Array), secondBytes)
-  }),
   test("a large fill repeats its pattern to the end", { heavy: true }, function*() {
     const whole = yield* scaled(3 * 2 ** 20, 2 ** 14)
     const size = whole - whole % 128 + 7
@@ -218,17 +171,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       fillBytes(expected, pattern, offset, length)
     }
     Expect.numbers(`${size} bytes`, yield* CommandQueue.read(lease, Uint8Array), expected)
-  }),
-  test("more commands than fit into one submit run in order", function*() {
-    const lease = yield* BufferPool.allocate(1024)
-    const copy = yield* BufferPool.allocate(1024)
-    for (let at = 0; at < 256; at++) {
-      yield* CommandQueue.fill(lease, at, { offset: at * 4, size: 4 })
-      yield* CommandQueue.copy(lease, copy, { sourceOffset: at * 4, targetOffset: at * 4, size: 4 })
-    }
-    yield* CommandQueue.fill(lease, 0)
-    const expected = Uint32Array.from({ length: 256 }, (_, at) => at)
-    Expect.numbers("the copies", yield* CommandQueue.read(copy, Uint32Array), expected)
   }),
   test("copies and fills need no storage usage", function*() {
     const usage = BufferUsage.copyDst | BufferUsage.copySrc

@@ -152,13 +152,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.numbers("the output", yield* CommandQueue.read(y, Uint32Array), [5, 5, 5])
     Expect.numbers("the rest", yield* CommandQueue.read(unwritten, Int32Array), [-1, -2])
   }),
-  test("one lease may be read through two arguments", function*() {
-    const a = yield* BufferPool.allocate(16)
-    const y = yield* BufferPool.allocate(16)
-    yield* CommandQueue.write(a, Uint32Array.of(1, 2, 3, 4))
-    yield* CommandQueue.dispatch(Kernels.sum, { a, b: a, y }, 4)
-    Expect.numbers("a + a", yield* CommandQueue.read(y, Uint32Array), [2, 4, 6, 8])
-  }),
   test("each recorded dispatch keeps its own scalars", function*() {
     const dispatches = 150
     const y = yield* BufferPool.allocate(dispatches * 4)
@@ -173,13 +166,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     const expected = Uint32Array.from({ length: dispatches }, (_, at) => 3 * at)
     Expect.numbers("through copies", yield* CommandQueue.read(y, Uint32Array), expected)
     Expect.numbers("through a kernel", yield* CommandQueue.read(x, Uint32Array), expected)
-  }),
-  test("dispatches on one buffer run in order", function*() {
-    const data = Float32Array.from({ length: 100 }, (_, at) => (at - 50.5) / 4)
-    const x = yield* BufferPool.allocate(400)
-    yield* CommandQueue.write(x, data)
-    for (const a of [2, -0.5, 4]) yield* CommandQueue.dispatch(Kernels.scale, { x, a }, 100)
-    Expect.numbers("-4 x", yield* CommandQueue.read(x, Float32Array), data.map((value) => (value * 2 * -0.5) * 4))
   }),
   test("a body calls functions of its preamble", function*() {
     const y = yield* BufferPool.allocate(40)

@@ -40,21 +40,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectAll("copied between the writes", c, 2)
     yield* expectAll("written last", a, 3)
   }),
-  test("writes, fills, copies and kernels run in the order of the program", function*() {
-    const x = yield* BufferPool.allocate(64)
-    const y = yield* BufferPool.allocate(64)
-    yield* CommandQueue.fill(x, 5)
-    yield* CommandQueue.write(x, Uint32Array.of(7), { offset: 4 })
-    yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 10 }, 16)
-    yield* CommandQueue.copy(y, x, { size: 8 })
-    yield* CommandQueue.fill(y, 1, { size: 4 })
-    yield* CommandQueue.write(y, Uint32Array.of(99), { offset: 60 })
-    yield* CommandQueue.dispatch(Kernels.exchange, { x, y }, 16)
-    const xs = Uint32Array.from({ length: 16 }, (_, at) => at === 0 ? 1 : at === 1 ? 17 : at === 15 ? 99 : 15)
-    const ys = Uint32Array.from({ length: 16 }, (_, at) => at === 0 ? 15 : at === 1 ? 17 : 5)
-    Expect.numbers("x", yield* CommandQueue.read(x, Uint32Array), xs)
-    Expect.numbers("y", yield* CommandQueue.read(y, Uint32Array), ys)
-  }),
   test("commands that wait for room are recorded in the order of the program", function*() {
     const x = yield* BufferPool.allocate(64)
     const y = yield* BufferPool.allocate(64)

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type ConformanceTest, inGroup, scaled, type TestServices } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
-import { failing, invalid, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
+import { failing, type Mistake, mistakeTests } from "../memory/BadRequests.ts"
 import { indices } from "../memory/Mappings.ts"
 import { forSeeds, type Random, seeds } from "../Random.ts"
 import * as AnyImage from "./AnyImage.ts"
@@ -90,19 +90,8 @@ const numbered = Effect.gen(function*() {
 const withImage = (call: (image: DeviceImage) => Effect.Effect<unknown, GpuError, TestServices>) =>
   Effect.flatMap(numbered, call)
 
-const noClasses: ReadonlyArray<unknown> = [DataView, ArrayBuffer, Array, Object, () => 1]
-
 const mistakes: ReadonlyArray<Mistake> = [
-  ...noClasses.map((type) =>
-    invalid(
-      `map as ${(type as { readonly name: string }).name || "a function"}`,
-      withImage((image) => Images.map(image, type as typeof Uint8Array))
-    )
-  ),
   ...failing("InvalidRequest", {
-    "map as the name of a class": withImage((image) =>
-      Images.map(image, "Uint8Array" as unknown as typeof Uint8Array, {})
-    ),
     "map an element as a part of a larger one": Effect.flatMap(
       Images.make(ImageShape.image1d(8), ImageFormat.make("r", "uint8"), { usage: copies }),
       (image) => Images.map(image, Uint32Array)

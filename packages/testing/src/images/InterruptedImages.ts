@@ -9,7 +9,7 @@ import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Images from "effect-gpu-pool/Images"
 import * as Effect from "effect/Effect"
 import type { TestServices } from "../ConformanceTest.ts"
-import { expectNoFailure, interruptedAt } from "../pool/Interruption.ts"
+import { interruptedAtEach } from "../pool/Interruption.ts"
 import { picture } from "./ImageMistakes.ts"
 
 export const operations: Readonly<
@@ -30,9 +30,7 @@ export const stepwise = (
 ): Effect.Effect<void, unknown, TestServices> =>
   Effect.gen(function*() {
     const image = yield* picture()
-    for (let at = 0; at < 50; at++) {
-      expectNoFailure(`${what}, interrupted at step ${at}`, yield* interruptedAt(make(image), at))
-    }
+    yield* interruptedAtEach(what, 50, () => make(image))
     yield* Images.fill(image, 1)
     yield* CommandQueue.finish
   })

@@ -130,7 +130,6 @@ const mistakes: ReadonlyArray<Mistake> = [
   wrong("a mapping with NaN elements", Uint8Array, { shape: [NaN] }),
   wrong("a mapping with a negative stride", Uint8Array, { shape: [4], strides: [-1] }),
   wrong("a mapping with too few strides", Uint8Array, { shape: [4, 4], strides: [1] }),
-  wrong("a mapping of elements of no type", "Uint8Array" as unknown as Uint8ArrayConstructor, {}),
   ...failing("InvalidRequest", {
     "an element outside the shape": Effect.flatMap(
       Effect.flatMap(short, (lease) => Mapping.map(lease, Uint8Array, { shape: [2, 2] })),

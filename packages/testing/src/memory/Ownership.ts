@@ -3,13 +3,12 @@
  *
  * @internal
  */
-import { BufferPool, CommandQueue, Lease, LeaseHolder } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, Lease } from "effect-gpu-pool"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as Kernels from "../commands/Kernels.ts"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 
@@ -22,16 +21,6 @@ const expectWords = (what: string, lease: PooledBuffer, word: number) =>
   )
 
 const filled = (word: number) => Effect.tap(BufferPool.allocate(256), (lease) => CommandQueue.fill(lease, word))
-
-class Pair implements LeaseHolder.LeaseHolder {
-  readonly #leases: readonly [PooledBuffer, PooledBuffer]
-  constructor(first: PooledBuffer, second: PooledBuffer) {
-    this.#leases = [first, second]
-  }
-  [LeaseHolder.LeaseHolder]() {
-    return this.#leases
-  }
-}
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("use releases its lease, however its effect ends", function*() {
@@ -81,44 +70,5 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectWords("after the first scope", kept, 3)
     yield* Scope.close(outer, Exit.void)
     yield* Expect.failsWith("after the second scope", CommandQueue.read(kept, Uint32Array), "Released")
-  }),
-  test("extract keeps the leases of its result and releases the others", function*() {
-    const dropped: Array<PooledBuffer> = []
-    const kept = yield* LeaseHolder.extract(Effect.gen(function*() {
-      const scratch = yield* filled(10)
-      const y = yield* BufferPool.allocate(256)
-      yield* CommandQueue.dispatch(Kernels.addTo, { x: scratch, y, a: 5 }, 64)
-      dropped.push(scratch)
-      return { y, again: [y] as const, nothing: null }
-    }))
-    const { activeBlocks } = yield* BufferPool.stats
-    Expect.equal("active blocks", activeBlocks, 1)
-    Expect.isTrue("the intermediate lease has ended", dropped.every((lease) => !Lease.isLive(lease)))
-    yield* BufferPool.use(256, (lease) => CommandQueue.fill(lease, 0))
-    yield* expectWords("the result", kept.y, 15)
-  }),
-  test("extract moves the leases in its result, and only those that its scope owns", function*() {
-    const borrowed = yield* filled(1)
-    const target = yield* Scope.make()
-    const pair = yield* LeaseHolder.extract(Effect.map(filled(2), (own) => new Pair(own, borrowed))).pipe(
-      Scope.provide(target)
-    )
-    const leases = [...pair[LeaseHolder.LeaseHolder]()]
-    Expect.same("both live", leases.map(Lease.isLive), [true, true])
-    yield* expectWords("the lease that moved", leases[0]!, 2)
-    yield* Scope.close(target, Exit.void)
-    Expect.same("only moved leases end with the new scope", leases.map(Lease.isLive), [false, true])
-    yield* expectWords("a lease that the inner scope did not own", borrowed, 1)
-  }),
-  test("extract of a failure releases all leases", function*() {
-    const taken: Array<PooledBuffer> = []
-    const exit = yield* Effect.exit(LeaseHolder.extract(Effect.gen(function*() {
-      taken.push(yield* filled(4))
-      return yield* Effect.fail("no result")
-    })))
-    Expect.isTrue("the failure", Exit.isFailure(exit))
-    Expect.isTrue("everything went back", taken.every((lease) => !Lease.isLive(lease)))
-    const { activeBlocks, heldBlocks } = yield* BufferPool.stats
-    Expect.same("blocks", { activeBlocks, heldBlocks }, { activeBlocks: 0, heldBlocks: 1 })
   })
 ]

@@ -16,6 +16,7 @@ import { type ConformanceTest, expectInvariants, inGroup, scaled, type TestServi
 import * as Expect from "../Expect.ts"
 import { expectUsable } from "../memory/BadRequests.ts"
 import { filled } from "./Leases.ts"
+import { expectStats } from "./PoolOnDevice.ts"
 import { untilAnswered } from "./Waiters.ts"
 
 const test = inGroup("interruption")
@@ -50,6 +51,20 @@ export const interruptedAt = <A, E, R>(effect: Effect.Effect<A, E, R>, step: num
     return yield* Fiber.await(fiber)
   })
 
+/** Interrupts the effect at each of so many steps. It may succeed or be interrupted, and must not fail. */
+export const interruptedAtEach = <A, E, R, E2 = never, R2 = never>(
+  what: string,
+  steps: number,
+  make: (step: number) => Effect.Effect<A, E, R>,
+  after: (step: number) => Effect.Effect<unknown, E2, R2> = () => Effect.void
+) =>
+  Effect.gen(function*() {
+    for (let step = 0; step < steps; step++) {
+      expectNoFailure(`${what}, interrupted at step ${step}`, yield* interruptedAt(make(step), step))
+      yield* after(step)
+    }
+  })
+
 /** An interrupted effect may succeed or be interrupted. It must not fail. */
 export const expectNoFailure = (what: string, exit: Exit.Exit<unknown, unknown>): void => {
   if (Exit.isSuccess(exit)) return
@@ -71,10 +86,7 @@ const stepwise = (
     // a compilation continues after the interruption of its fiber, and after this test
     yield* CommandQueue.dispatch(Kernels.iota, { y, start: 0 }, 64)
     yield* CommandQueue.dispatch(Kernels.addTo, { x, y, a: 0 }, 64)
-    for (let step = 0; step < steps; step++) {
-      expectNoFailure(`${what}, interrupted at step ${step}`, yield* interruptedAt(make(x, y), step))
-      expectInvariants(yield* BufferPool.stats)
-    }
+    yield* interruptedAtEach(what, steps, () => make(x, y), () => Effect.map(BufferPool.stats, expectInvariants))
     yield* expectUsable
   })
 
@@ -114,13 +126,12 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ),
   /** The first request of each size is a miss, so the interruption comes during the driver's allocation. */
   test("a miss may be interrupted at every step", { counting: true, interrupts: true }, function*() {
-    for (let step = 0; step < 60; step++) {
-      const exit = yield* interruptedAt(Effect.scoped(BufferPool.allocate(4096 + 512 * step)), step)
-      expectNoFailure(`a miss, interrupted at step ${step}`, exit)
-      const stats = yield* BufferPool.stats
-      expectInvariants(stats)
-      Expect.equal("active blocks", stats.activeBlocks, 0)
-    }
+    yield* interruptedAtEach(
+      "a miss",
+      60,
+      (step) => Effect.scoped(BufferPool.allocate(4096 + 512 * step)),
+      () => expectStats("no lease", { activeBlocks: 0 })
+    )
     yield* expectUsable
     yield* untilAnswered(BufferPool.stats)
     yield* BufferPool.freeHeld
@@ -130,9 +141,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("a compilation may be interrupted at every step", { counting: true, interrupts: true }, function*() {
     const cache = yield* KernelCache
     const kernel = Kernels.constant(50)
-    for (let step = 0; step < 30; step++) {
-      expectNoFailure(`a compilation, interrupted at step ${step}`, yield* interruptedAt(cache.get(kernel), step))
-    }
+    yield* interruptedAtEach("a compilation", 30, () => cache.get(kernel))
     const compiled = yield* cache.get(kernel)
     Expect.isTrue("the kernel can be used", !compiled.released)
     const y = yield* BufferPool.allocate(16)

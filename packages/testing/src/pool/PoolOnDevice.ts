@@ -1,21 +1,23 @@
 /**
- * The pool on a real device: what it counts, keeps and frees. No test here needs the device to run a command.
+ * The pool on a real device: its counters against the driver's, and the data of owners who wait for each other's memory.
+ * What a pool decides is the same on every device, and not tested here.
  *
  * @internal
  */
-import { BufferPool, BufferUsage, CommandQueue, EvictionPolicy, Lease, LeaseHolder, SizePolicy } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, Lease, SizePolicy } from "effect-gpu-pool"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { type ConformanceTest, expectInvariants, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
+import { expectUsable } from "../memory/BadRequests.ts"
 import { liveBuffers, onAllocator } from "./AllocatorWatch.ts"
+import { expectOwn, fork, ownWork, untilWaiting, writeOwn } from "./Waiters.ts"
 
 const test = inGroup("pool", { counting: true })
-const exact = { sizePolicy: SizePolicy.exact }
-const powersOfTwo = { sizePolicy: SizePolicy.sizeClasses(0) }
 
 /** Some counters of the pool, after a check that all of them are consistent. */
 export const expectStats = (what: string, expected: Partial<PoolStats>) =>
@@ -25,38 +27,10 @@ export const expectStats = (what: string, expected: Partial<PoolStats>) =>
     Expect.same(what, Object.fromEntries(names.map((name) => [name, stats[name]])), expected)
   })
 
-const stopHolding = Effect.gen(function*() {
-  const kept = yield* BufferPool.allocate(64)
-  yield* BufferPool.use(128, () => Effect.void)
-  yield* BufferPool.stopHolding
-  yield* expectStats("held blocks are gone", { heldBlocks: 0, activeBlocks: 1, driverFrees: 1 })
-  yield* BufferPool.use(128, () => Effect.void)
-  yield* expectStats("nothing is kept", { heldBlocks: 0, misses: 3, driverFrees: 2 })
-  yield* CommandQueue.fill(kept, 1)
-  yield* Lease.release(kept)
-  yield* expectStats("no active blocks are left", { managedBlocks: 0, driverFrees: 3 })
-})
-
-/** Trims a pool step by step, after the same requests each time: every eviction policy frees blocks in another order. */
-const evictions = [
-  [EvictionPolicy.byNeed, [700, 300, 200]],
-  [EvictionPolicy.largestFirst, [400, 400, 200]],
-  [EvictionPolicy.oldestFirst, [700, 100, 100]],
-  [EvictionPolicy.leastRecentlyUsed, [600, 200, 200]]
-] as const
-
-const evictsInOrder = Effect.fnUntraced(function*(left: ReadonlyArray<number>) {
-  const before = yield* liveBuffers
-  // A scope releases its last lease first. Then the first block is used once more.
-  yield* Effect.scoped(Effect.forEach([100, 400, 200, 100], (size) => BufferPool.allocate(size)))
-  yield* BufferPool.use(100, () => Effect.void)
-  const held = yield* Effect.forEach(
-    [700, 450, 250],
-    (bytes) => Effect.andThen(BufferPool.trimTo(bytes), Effect.map(BufferPool.stats, ({ heldBytes }) => heldBytes))
-  )
-  Expect.same("held bytes", held, left)
-  const { heldBlocks } = yield* BufferPool.stats
-  Expect.equal("buffers that are left", (yield* liveBuffers) - before, heldBlocks)
+const patient = (maxBytes: number): BufferPool.BufferPoolOptions => ({
+  maxBytes,
+  sizePolicy: SizePolicy.exact,
+  onExhausted: "wait"
 })
 
 export const tests: ReadonlyArray<ConformanceTest> = [
@@ -82,124 +56,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectStats("freed", { heldBlocks: 0, managedBytes: 0, driverFrees: 2, peakActiveBytes: 1024 })
     Expect.equal("buffers after freeHeld", yield* liveBuffers, before)
   }),
-  test("keeps blocks of different usages apart", function*() {
-    yield* BufferPool.use(64, () => Effect.void)
-    yield* BufferPool.use(64, () => Effect.void, { usage: BufferUsage.copyDst | BufferUsage.copySrc })
-    yield* expectStats("a block per usage", { hits: 0, misses: 2, heldBlocks: 2 })
-    yield* BufferPool.use(64, () => Effect.void, { usage: BufferUsage.copySrc | BufferUsage.copyDst })
-    yield* expectStats("reuse of the same usage", { hits: 1, misses: 2 })
-  }),
-  test("borrows from a larger bin, up to the size policy's bound", function*() {
-    yield* BufferPool.use(1000, () => Effect.void)
-    yield* BufferPool.use(600, (lease) => Effect.sync(() => Expect.equal("a borrowed block", lease.capacity, 1024)))
-    yield* expectStats("a borrow", { hits: 1, borrows: 1, misses: 1 })
-    yield* BufferPool.use(400, (lease) => Effect.sync(() => Expect.equal("a block of its own", lease.capacity, 400)))
-    yield* expectStats("too large to borrow", { borrows: 1, misses: 2 })
-  }),
-  test("reuses the block that came back last", function*() {
-    const [first, second] = yield* Effect.scoped(
-      Effect.all([BufferPool.allocate(64), BufferPool.allocate(64)]).pipe(
-        Effect.map((leases) => leases.map((lease) => BufferLike.deviceBuffer(lease)))
-      )
-    )
-    const again = yield* BufferPool.allocate(64)
-    const other = yield* BufferPool.allocate(64)
-    Expect.isTrue("a scope releases its last lease first", BufferLike.deviceBuffer(again) === first)
-    Expect.isTrue("the other block follows", BufferLike.deviceBuffer(other) === second)
-  }),
-  test("frees at once after stopHolding", stopHolding),
-  test("leases of no bytes work with every operation and count none", function*() {
-    const before = yield* liveBuffers
-    const lease = yield* BufferPool.allocate(0, { label: "nothing" })
-    const other = yield* BufferPool.allocate(0)
-    const real = yield* BufferPool.allocate(16)
-    Expect.same("a zero-byte lease", [lease.size, lease.capacity, Lease.isLive(lease)], [0, 0, true])
-    yield* CommandQueue.write(lease, new Uint8Array(0))
-    yield* CommandQueue.fill(lease, 7)
-    yield* CommandQueue.copy(lease, other)
-    yield* CommandQueue.copy(lease, real, { size: 0 })
-    yield* CommandQueue.copy(real, lease, { size: 0 })
-    Expect.equal("a read", (yield* CommandQueue.read(lease, Float32Array)).length, 0)
-    yield* CommandQueue.readInto(lease, new Uint8Array(0))
-    const outer = yield* Effect.scope
-    yield* Lease.transfer(lease, outer)
-    yield* Lease.release(lease)
-    Expect.isTrue("released", !Lease.isLive(lease))
-    yield* Expect.failsWith("a released lease of an empty buffer", CommandQueue.fill(lease, 0), "Released")
-    yield* BufferPool.use(0, (loan) => CommandQueue.write(loan, new ArrayBuffer(0)))
-    const kept = yield* LeaseHolder.extract(BufferPool.allocate(0))
-    Expect.isTrue("extracted", Lease.isLive(kept))
-    Expect.equal("buffers: one for the real lease", (yield* liveBuffers) - before, 1)
-    yield* expectStats("counted nowhere", { activeBlocks: 1, activeBytes: 16, hits: 0, misses: 1 })
-  }),
-  ...evictions.map(([eviction, left]) =>
-    test(`evicts in the order ${eviction.name}`, { pool: { eviction, ...exact } }, evictsInOrder(left))
-  ),
-  /** Under a byte limit the pool knows how many bytes are missing, so it evicts without a call of the driver. */
-  test("evicts the smallest held block that is large enough", { pool: { maxBytes: 1000, ...exact } }, function*() {
-    yield* Effect.scoped(Effect.forEach([100, 200, 400], (size) => BufferPool.allocate(size)))
-    yield* expectStats("three held blocks", { heldBytes: 700 })
-    yield* BufferPool.use(500, () => expectStats("the covering block made room", { heldBytes: 500, driverFrees: 1 }))
-    yield* BufferPool.use(900, () => expectStats("no more blocks than needed", { heldBytes: 100, driverFrees: 3 }))
-  }),
-  test("tells the stepsTried that it tried and the holders", { pool: { maxBytes: 1000, ...exact } }, function*() {
-    const first = yield* BufferPool.allocate(600, { label: "first" })
-    const second = yield* BufferPool.allocate(300, { label: "second" })
-    const refused = yield* Effect.flip(BufferPool.allocate(200, { label: "third" }))
-    const reason = Expect.reasonOf("over the limit", refused, "OutOfMemory")
-    const { activeBytes, blockSize, heldBytes, limit, managedBytes, requested, pendingBytes } = reason
-    Expect.same(
-      "evidence",
-      { requested, blockSize, limit, activeBytes, heldBytes, managedBytes, pendingBytes },
-      {
-        requested: 200,
-        blockSize: 200,
-        limit: 1000,
-        activeBytes: 900,
-        heldBytes: 0,
-        managedBytes: 900,
-        pendingBytes: 0
-      }
-    )
-    Expect.same("holders", reason.holders.map(({ label, size }) => [label, size]), [["first", 600], ["second", 300]])
-    Expect.equal("isRetryable", reason.isRetryable, true)
-    yield* Lease.release(first)
-    yield* BufferPool.use(200, () => expectStats("room after a release", { activeBytes: 500 }))
-    yield* Lease.release(second)
-  }),
-  test(
-    "tries the exact size when the block size is too large",
-    { pool: { maxBytes: 2024, ...powersOfTwo } },
-    function*() {
-      const kept = yield* BufferPool.allocate(1024)
-      yield* BufferPool.use(1000, (lease) =>
-        Effect.gen(function*() {
-          Expect.equal("a block without slack", lease.capacity, 1000)
-          yield* expectStats("both fit", { managedBytes: 2024, activeBlocks: 2 })
-        }))
-      yield* expectStats("it belongs to no bin", { heldBlocks: 0, managedBytes: 1024, driverFrees: 1 })
-      yield* Lease.release(kept)
-    }
-  ),
-  test("never exceeds its limit, however many fibers ask", { pool: { maxBytes: 4096 } }, function*() {
-    const limit = 4096
-    const watch = Effect.map(BufferPool.stats, (stats) => {
-      expectInvariants(stats)
-      const used = stats.managedBytes + stats.pendingBytes
-      Expect.isTrue(`${used} bytes are managed and pending under a limit of ${limit}`, used <= limit)
-    })
-    const patient = (index: number) =>
-      BufferPool.use(100 + 4 * (index % 200), () => Effect.andThen(watch, Effect.yieldNow)).pipe(
-        Effect.tapError(() => Effect.yieldNow),
-        Effect.retry({ while: (error) => error.isRetryable }),
-        Effect.andThen(watch)
-      )
-    yield* Effect.forEach(Array.from({ length: 200 }, (_, index) => index), patient, {
-      concurrency: "unbounded",
-      discard: true
-    })
-    yield* expectStats("all requests were served", { activeBlocks: 0, pendingBytes: 0 })
-  }),
   test("ends its leases when it closes first", function*() {
     const before = yield* liveBuffers
     const leases = yield* Scope.make()
@@ -214,5 +70,118 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("why", why, "poolClosed")
     yield* Scope.close(leases, Exit.void)
     yield* CommandQueue.finish
-  })
+  }),
+  test("a release hands its block to the request that waits", { pool: patient(2048) }, function*() {
+    const kept = yield* BufferPool.allocate(1024)
+    const first = yield* BufferPool.allocate(1024)
+    const block = BufferLike.deviceBuffer(first)
+    yield* writeOwn(first, 1)
+    const second = yield* fork(BufferPool.use(1024, (lease) => {
+      Expect.isTrue("the block that was released", BufferLike.deviceBuffer(lease) === block)
+      return ownWork(lease, 2)
+    }))
+    yield* untilWaiting(1)
+    yield* CommandQueue.copy(first, kept)
+    yield* Lease.release(first)
+    yield* expectStats("served in the step of the release", { activeBlocks: 2, heldBlocks: 0, waiters: 0 })
+    yield* Fiber.join(second)
+    yield* expectOwn("the bytes that the first owner copied", kept, 1)
+  }),
+  /** The sizes differ: the pool reserves the bytes of the released block for the waiter, so no other request gets them. */
+  test("a release reserves its bytes for the request that waits", { pool: patient(1024) }, function*() {
+    const first = yield* BufferPool.allocate(1024)
+    yield* writeOwn(first, 1)
+    const second = yield* fork(BufferPool.use(512, (lease) => ownWork(lease, 2)))
+    yield* untilWaiting(1)
+    yield* Lease.release(first)
+    yield* expectStats("pending in the step of the release", { activeBlocks: 0, pendingBytes: 512, heldBytes: 0 })
+    yield* BufferPool.use(1024, (lease) => ownWork(lease, 3))
+    yield* Fiber.join(second)
+  }),
+  test("contending fibers never see each other's data, while the limit changes", {
+    pool: { maxBytes: 2048, onExhausted: "wait" }
+  }, function*() {
+    const limits = [2048, 700, 4096, 1024, 600, 3000]
+    const most = Math.max(...limits)
+    const watch = Effect.map(BufferPool.stats, (stats) => {
+      expectInvariants(stats)
+      const used = stats.managedBytes + stats.pendingBytes
+      Expect.isTrue(`${used} bytes are managed and pending, never more than ${most} are allowed`, used <= most)
+    })
+    const once = (owner: number) =>
+      BufferPool.use(64 + 4 * (owner * 37 % 120), (lease) => Effect.andThen(watch, ownWork(lease, owner)))
+    const fibers = yield* Effect.forEach(
+      Array.from({ length: 20 }, (_, index) => index + 1),
+      (owner) => fork(Effect.andThen(once(owner), once(owner + 50)))
+    )
+    for (const maxBytes of limits) {
+      yield* BufferPool.setLimit({ maxBytes })
+      for (let yields = 0; yields < 3; yields++) yield* Effect.yieldNow
+    }
+    yield* Fiber.joinAll(fibers)
+    yield* BufferPool.setLimit({ maxBytes: 512 })
+    const { managedBytes } = yield* BufferPool.stats
+    Expect.isTrue(`${managedBytes} bytes are managed under a limit of 512`, managedBytes <= 512)
+    yield* expectStats("all requests were served", { activeBlocks: 0, pendingBytes: 0, waiters: 0 })
+  }),
+  test(
+    "waiting fibers may be interrupted, also in the step that serves them",
+    { pool: patient(256), interrupts: true },
+    function*() {
+      const served: Array<number> = []
+      const holder = yield* BufferPool.allocate(256)
+      const fibers = yield* Effect.forEach([0, 1, 2, 3, 4, 5], (owner) =>
+        fork(BufferPool.use(256, (lease) => {
+          served.push(owner)
+          return ownWork(lease, owner)
+        })))
+      yield* untilWaiting(6)
+      yield* Fiber.interruptAll([fibers[0]!, fibers[3]!, fibers[5]!])
+      yield* untilWaiting(3)
+      yield* Lease.release(holder)
+      // The release served the request, but its fiber has not run since.
+      yield* Fiber.interrupt(fibers[1]!)
+      yield* Fiber.joinAll([fibers[2]!, fibers[4]!])
+      Expect.same("those who stayed", served.filter((owner) => owner !== 1), [2, 4])
+      yield* expectStats("nothing is left of the other requests", { waiters: 0, activeBlocks: 0, pendingBytes: 0 })
+      yield* expectUsable
+    }
+  ),
+  /** The cache moves its data to the host when another request needs the memory, and later back to the device. */
+  test(
+    "a handler moves data to the host and back",
+    { pool: { sizePolicy: SizePolicy.exact, maxBytes: 1536 } },
+    function*() {
+      const asked: Array<string> = []
+      const spilled: Array<Uint32Array> = []
+      const cached = yield* BufferPool.allocate(1024)
+      yield* writeOwn(cached, 1)
+      yield* BufferPool.onOutOfMemory(() => Effect.sync(() => asked.push("has nothing") === 0))
+      yield* BufferPool.onOutOfMemory(({ missing, requested }) =>
+        Effect.gen(function*() {
+          asked.push(`${requested} bytes, ${missing} missing`)
+          if (!Lease.isLive(cached)) return false
+          spilled.push(yield* CommandQueue.read(cached, Uint32Array))
+          yield* Lease.release(cached)
+          return true
+        })
+      )
+      yield* BufferPool.use(1024, (lease) =>
+        Effect.gen(function*() {
+          yield* ownWork(lease, 2)
+          const full = yield* Expect.failsWith("nothing is left to spill", BufferPool.allocate(1000), "OutOfMemory")
+          Expect.equal("the last step", full.stepsTried.at(-1), "handlers")
+          yield* expectOwn("the data of the lease that needed the memory", lease, 2)
+        }))
+      Expect.same("who was asked", asked, [
+        "has nothing",
+        "1024 bytes, 512 missing",
+        "has nothing",
+        "1000 bytes, 488 missing"
+      ])
+      const again = yield* BufferPool.allocate(1024)
+      for (const words of spilled) yield* CommandQueue.write(again, words)
+      yield* expectOwn("what came back from the host", again, 1)
+    }
+  )
 ]

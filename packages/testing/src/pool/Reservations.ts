@@ -1,5 +1,5 @@
 /**
- * Jobs that have memory and request more. With reservations all of them end; without, a job ends or its error says why.
+ * Jobs that have memory and request more: all of them end with reservations, and also without, retried as a whole.
  *
  * @internal
  */
@@ -7,15 +7,13 @@ import * as DeviceArray from "@effect-gpu-pool/arrays/DeviceArray"
 import { BufferPool, Lease, SizePolicy } from "effect-gpu-pool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
-import type { GpuError } from "effect-gpu-pool/GpuError"
+import { GpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { forSeeds, type Random } from "../Random.ts"
 import { expectStats } from "./PoolOnDevice.ts"
-import { expectOwn, fork, ownWork, untilWaiting, writeOwn } from "./Waiters.ts"
+import { expectOwn, ownWork, writeOwn } from "./Waiters.ts"
 
 const test = inGroup("reservations")
 
@@ -48,8 +46,6 @@ const together = (owner: number): Job =>
       yield* expectOwn(`the data of owner ${owner}`, first, owner)
     }))
 
-const isMemory = (error: unknown): boolean => (error as GpuError).isRetryable
-
 const owners = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
 
 const allEnd = (count: number, job: (owner: number) => Job) =>
@@ -63,8 +59,6 @@ const reserved = allEnd(64, (owner) => BufferPool.reserve(twoAtATime(owner), 512
 const exclusiveJobs = allEnd(64, (owner) => BufferPool.exclusively(twoAtATime(owner)))
 
 const takenTogether = allEnd(64, together)
-
-const retried = allEnd(8, (owner) => Effect.retry(twoAtATime(owner), { while: isMemory }))
 
 const budgeted = allEnd(
   16,
@@ -85,6 +79,21 @@ const arrays = Effect.gen(function*() {
 const arraysReserved = allEnd(16, () => Effect.scoped(DeviceArray.scoped(arrays, { reserve: 1024 })))
 
 const exclusiveArrays = allEnd(16, () => Effect.scoped(DeviceArray.lazy(arrays)))
+
+/** Runs jobs concurrently, each retried as a whole, and checks that they fail at most `mostFailures` times in total. */
+const retriedAllEnd = (count: number, mostFailures: number, job: (owner: number) => Job) =>
+  Effect.gen(function*() {
+    let failures = 0
+    yield* allEnd(count, (owner) =>
+      job(owner).pipe(
+        Effect.tapError(() => Effect.sync(() => failures++)),
+        Effect.retry({ while: (error) => error instanceof GpuError && error.isRetryable })
+      ))
+    Expect.isTrue(`at most ${mostFailures} failures, not ${failures}`, failures <= mostFailures)
+  })
+
+/** With a pool's default patience. */
+const eight: BufferPool.BufferPoolOptions = { maxBytes: 2048, sizePolicy: SizePolicy.exact, onExhausted: "wait" }
 
 /** A job that takes and releases leases, never more bytes than it reserved. */
 const randomJob = (random: Random): Job => {
@@ -112,40 +121,18 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("64 jobs of two leases end in room for four, each with a reservation", { pool: four }, reserved),
   test("64 jobs of two leases end in room for four, with `exclusively`", { pool: four }, exclusiveJobs),
   test("64 jobs of two leases end in room for four, with both taken together", { pool: four }, takenTogether),
-  test("jobs of two leases end in room for four, retried as a whole", { pool: four }, retried),
   test("jobs of two leases end under budgets of their own", { pool: four }, budgeted),
+  test(
+    "64 jobs of two leases end in a budget for four, retried as a whole",
+    { pool: eight },
+    BufferPool.withBudget(retriedAllEnd(64, 16, twoAtATime), 1024, { onExhausted: "wait" })
+  ),
+  test(
+    "32 programs of arrays end in room for eight arrays, retried as a whole",
+    { pool: eight },
+    retriedAllEnd(32, 32, () => Effect.scoped(arrays))
+  ),
   test("array scopes end with reservations", { pool: { ...four, maxBytes: 2048 } }, arraysReserved),
   test("array scopes end with `exclusively`", { pool: four }, exclusiveArrays),
-  test("an error names jobs that wait for each other", { pool: four }, function*() {
-    const exits = yield* Effect.forEach(owners(8), (owner) => Effect.exit(twoAtATime(owner)), {
-      concurrency: "unbounded"
-    })
-    const failures = exits.filter(Exit.isFailure)
-    Expect.isTrue("at least one of them failed", failures.length > 0)
-    Expect.isTrue("at least one of them was served", failures.length < exits.length)
-    for (const failure of failures) {
-      const { deadlock } = yield* Expect.failsWith("a job that waits for others", failure, "OutOfMemory")
-      Expect.isTrue("the jobs are named", deadlock.length > 0 && deadlock.every(({ holdsBytes }) => holdsBytes > 0))
-    }
-    yield* expectStats("nothing is left", { activeBlocks: 0, pendingBytes: 0, reservedBytes: 0, waiters: 0 })
-  }),
-  test("other requests cannot use reserved bytes, nor held blocks in them", { pool: four }, function*() {
-    const outer = yield* BufferPool.BufferPool
-    yield* Effect.scoped(BufferPool.allocateAll([256, 256, 256, 256]))
-    const served = yield* BufferPool.reserve(
-      Effect.gen(function*() {
-        const held = Effect.scoped(outer.allocate(512, { onExhausted: "fail" }))
-        const { reservedBytes } = yield* Expect.failsWith("what is reserved", held, "OutOfMemory")
-        Expect.equal("bytes reserved", reservedBytes, 768)
-        const waiting = yield* fork(outer.use(512, (lease) => ownWork(lease, 1)))
-        yield* untilWaiting(1)
-        yield* BufferPool.use(768, (lease) => ownWork(lease, 2))
-        yield* expectStats("bytes of this reservation alone", { reservedBytes: 768, waiters: 1 })
-        return waiting
-      }),
-      768
-    )
-    yield* Fiber.join(served)
-  }),
   test("random jobs end if their reservations fit the limit", { pool: { ...four, maxBytes: 1024 } }, randomJobs)
 ]
