@@ -405,14 +405,6 @@ describe("a hook", () => {
       deepStrictEqual([second?.leases, second?.bytes], [1, 100])
       assert.match(first!.callSite, /PoolEvents\.test/)
     }).pipe(Effect.provide(gpu())))
-
-  it.effect("must be an object of functions", () =>
-    Effect.gen(function*() {
-      for (const wrong of [undefined, 7, { onLease: 1 }, { onLeese: () => {} }]) {
-        const error = yield* Effect.flip(MemoryHook.run(Effect.void, wrong as never))
-        strictEqual(error.reason._tag, "InvalidRequest")
-      }
-    }))
 })
 
 describe("who listens", () => {
@@ -441,12 +433,6 @@ describe("who listens", () => {
       const found = yield* Fiber.join(first)
       deepStrictEqual(found.map((event) => "size" in event ? event.size : event._tag), [64, 64])
     }).pipe(Effect.scoped, Effect.provide(gpu())))
-
-  it.effect("must be a function", () =>
-    Effect.map(
-      Effect.flip(PoolEvents.listen(undefined as never)),
-      ({ reason }) => strictEqual(reason._tag, "InvalidRequest")
-    ))
 
   it("costs a hit nothing once it has stopped", async () => {
     await Effect.runPromise(

@@ -297,13 +297,9 @@ describe("times", () => {
 
   it.effect("must have buckets that grow", () =>
     Effect.gen(function*() {
-      for (const durationBoundaries of [[], [1, 1], [2, 1], [0], [-1], [Number.NaN], [1, Infinity], ["1"], 7, "12"]) {
+      for (const durationBoundaries of [[], [1, 1], [2, 1], [0], [-1], [Number.NaN], [1, Infinity], ["1"], 7]) {
         const layer = PoolMetrics.layer({ durationBoundaries } as never)
         const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
-        strictEqual(error.reason._tag, "InvalidRequest")
-      }
-      for (const options of [7, null, { durationBoundary: [1] }]) {
-        const error = yield* Effect.flip(Effect.scoped(Layer.build(PoolMetrics.layer(options as never))))
         strictEqual(error.reason._tag, "InvalidRequest")
       }
       deepStrictEqual(yield* series, [])

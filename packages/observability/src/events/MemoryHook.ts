@@ -3,10 +3,7 @@
  *
  * @since 0.1.0
  */
-import { membersOf, satisfies } from "effect-gpu-pool/ArgumentProblem"
-import { formatted, json } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { json } from "effect-gpu-pool/Format"
 import type { DriverAsked, Freed, Kept, Leased, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
@@ -33,36 +30,10 @@ export interface MemoryHook {
   readonly onFree?: ((event: Freed) => void) | undefined
 }
 
-const known = KnownOptions.of<MemoryHook>({
-  onAsk: true,
-  onAllocate: true,
-  onLease: true,
-  onRelease: true,
-  onFree: true
-})
-
-const operation = "MemoryHook.run"
-
-const take = (hook: MemoryHook): MemoryHook | GpuError => {
-  if (typeof hook !== "object" || hook === null) {
-    return invalidRequest(operation, `${formatted(hook)} was given for the hook`, "Pass an object with functions.")
-  }
-  const given = membersOf(operation, hook, known)
-  if (isGpuError(given)) return given
-  const wrong = Object.entries(given).find(([, f]) => f !== undefined && typeof f !== "function")
-  return wrong === undefined
-    ? given
-    : invalidRequest(
-      operation,
-      `${wrong[0]} ${formatted(wrong[1])} is no function`,
-      "Pass a function, or leave it out."
-    )
-}
-
 /**
  * Runs an effect, and calls the hook for what happens to the memory of all pools meanwhile. These are the pools of the program, or
  * those of `PoolEvents.layer` where that is provided. When the hook throws, the effect is interrupted and this dies with the error; the
- * pools are not affected. Fails with InvalidRequest for a value that is no hook.
+ * pools are not affected.
  *
  * **Example** (Counting what the driver is asked for)
  *
@@ -85,16 +56,13 @@ const take = (hook: MemoryHook): MemoryHook | GpuError => {
  */
 export const run: {
   /** Runs an effect, and calls the hook for what happens to the memory of all pools meanwhile. */
-  (hook: MemoryHook): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, R>
-  <A, E, R>(effect: Effect.Effect<A, E, R>, hook: MemoryHook): Effect.Effect<A, E | GpuError, R>
+  (hook: MemoryHook): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  <A, E, R>(effect: Effect.Effect<A, E, R>, hook: MemoryHook): Effect.Effect<A, E, R>
 } = dual(
-  (args) => satisfies(args[0], Effect.isEffect),
-  <A, E, R>(effect: Effect.Effect<A, E, R>, hook: MemoryHook): Effect.Effect<A, E | GpuError, R> =>
-    Effect.suspend(() => {
-      const taken = take(hook)
-      // The subscription begins first, and never completes.
-      return isGpuError(taken) ? taken : Effect.raceFirst(PoolEvents.listen((event) => call(taken, event)), effect)
-    })
+  2,
+  <A, E, R>(effect: Effect.Effect<A, E, R>, hook: MemoryHook): Effect.Effect<A, E, R> =>
+    // The subscription begins first, and never completes.
+    Effect.raceFirst(PoolEvents.listen((event) => call(hook, event)), effect)
 )
 
 const call = ({ onAllocate, onAsk, onFree, onLease, onRelease }: MemoryHook, event: PoolEvent): void => {

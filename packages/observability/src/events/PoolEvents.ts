@@ -4,9 +4,7 @@
  *
  * @since 0.1.0
  */
-import { functionProblem } from "effect-gpu-pool/ArgumentProblem"
 import { CurrentHub, EventHub } from "effect-gpu-pool/EventHub"
-import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { PoolEvent } from "effect-gpu-pool/PoolEvent"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -21,7 +19,7 @@ import { Subscribers } from "./Subscribers.ts"
  * own: it listens from its first step on. `f` must be quick, and must not ask the pool for anything. When `f` throws, this ends with
  * that defect, and the pool is not affected.
  *
- * The times of events are those of the listener's clock. Fails with InvalidRequest for a value that is no function.
+ * The times of events are those of the listener's clock.
  *
  * **Example** (Counting misses)
  *
@@ -47,8 +45,8 @@ import { Subscribers } from "./Subscribers.ts"
  * @category streams
  * @since 0.1.0
  */
-export const listen = (f: (event: PoolEvent) => void): Effect.Effect<never, GpuError> =>
-  functionProblem("PoolEvents.listen", "f", f) ?? Effect.withFiber((fiber) => {
+export const listen = (f: (event: PoolEvent) => void): Effect.Effect<never> =>
+  Effect.withFiber((fiber) => {
     const clock = fiber.getRef(Clock.Clock)
     const now = () => clock.currentTimeMillisUnsafe()
     const subscribers = Subscribers.of(fiber.getRef(CurrentHub))
@@ -91,9 +89,9 @@ const mostKept = 65_536
  */
 export const stream: Stream.Stream<PoolEvent> = Stream.callback<PoolEvent>(
   (queue) =>
-    Effect.orDie(listen((event) => {
+    listen((event) => {
       Queue.offerUnsafe(queue, event)
-    })),
+    }),
   { bufferSize: mostKept, strategy: "sliding" }
 )
 

@@ -5,7 +5,8 @@
  * @internal
  */
 import { valid } from "effect-gpu-pool/ArgumentProblem"
-import { invalidRequest } from "effect-gpu-pool/GpuError"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import * as Stream from "effect/Stream"
 import type { LedgerBlock } from "../recording/BlockLedger.ts"
 
 /** The address of the first block; not 0, which readers would take for a null pointer. */
@@ -19,6 +20,11 @@ export class Addresses {
   /** The addresses of ended blocks, by capacity. */
   readonly #free = new Map<number, Array<number>>()
   #next = first
+
+  /** A text whose writing may throw the error of too large addresses, which becomes that of the stream. */
+  static checked(text: Stream.Stream<string>): Stream.Stream<string, GpuError> {
+    return Stream.catchDefect(text, (defect) => isGpuError(defect) ? Stream.fail(defect) : Stream.die(defect))
+  }
 
   constructor(operation: string) {
     this.#operation = operation

@@ -4,7 +4,6 @@
  * @see Trace Event Format, https://github.com/google/perfetto
  * @since 0.1.0
  */
-import type { GpuError } from "effect-gpu-pool/GpuError"
 import type * as Stream from "effect/Stream"
 import type { Recording } from "../recording/Recording.ts"
 import { writeTrace } from "./ChromeWriter.ts"
@@ -23,8 +22,6 @@ import { textOf } from "./TextOutput.ts"
  * A slice without an end was not over when the recording was taken; a lease from before the first event begins with that event. Times
  * are microseconds since 1970. A trace has some 250 bytes for each event. Perfetto's page has trouble above about 256 MB.
  *
- * The stream fails with InvalidRequest for what is no recording.
- *
  * **Example** (To a file)
  *
  * ```ts
@@ -41,5 +38,4 @@ import { textOf } from "./TextOutput.ts"
  * @category exports
  * @since 0.1.0
  */
-export const toText = (recording: Recording): Stream.Stream<string, GpuError> =>
-  textOf("ChromeTrace.toText", recording, writeTrace)
+export const toText = (recording: Recording): Stream.Stream<string> => textOf(() => writeTrace(recording))

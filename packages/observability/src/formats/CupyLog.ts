@@ -132,4 +132,4 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
  */
 export const fromText = <E = never, R = never>(
   text: string | Stream.Stream<string, E, R>
-): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readText(operation, text, () => new Reader()))
+): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readText(text, () => new Reader()))

@@ -181,7 +181,7 @@ const streamOf = (text: string): string | undefined => /^(0x0*|0*|\(nil\))$/.tes
  */
 export const fromText = <E = never, R = never>(
   text: string | Stream.Stream<string, E, R>
-): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readText(importing, text, () => new Reader()))
+): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readText(text, () => new Reader()))
 
 const pad = (value: number, length: number): string => String(Math.floor(value)).padStart(length, "0")
 
@@ -255,7 +255,7 @@ class Writer {
  * keeps its name if that is a number, and otherwise gets a number; the address identifies the block. Leases from before the first event
  * are allocated at its time. Labels, call sites, waits, held blocks and the date are lost.
  *
- * The stream fails with InvalidRequest for what is no recording.
+ * The stream fails with InvalidRequest where the blocks have more bytes than there are addresses (8 PiB).
  *
  * **Example** (To a file)
  *
@@ -275,4 +275,4 @@ class Writer {
  * @since 0.1.0
  */
 export const toText = (recording: Recording): Stream.Stream<string, GpuError> =>
-  textOf("RmmLog.toText", recording, (recording) => new Writer().of(recording))
+  Addresses.checked(textOf(() => new Writer().of(recording)))

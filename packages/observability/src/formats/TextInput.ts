@@ -3,9 +3,8 @@
  *
  * @internal
  */
-import { attempt, satisfies, valid } from "effect-gpu-pool/ArgumentProblem"
-import { formatted } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import { attempt } from "effect-gpu-pool/ArgumentProblem"
+import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
@@ -18,24 +17,6 @@ const pieceLength = 1_048_576
 function* piecesOf(text: string): Generator<string> {
   for (let at = 0; at < text.length; at += pieceLength) yield text.slice(at, at + pieceLength)
 }
-
-const streamOf = <E, R>(operation: string, input: Text<E, R>): Stream.Stream<string, E, R> | GpuError =>
-  typeof input === "string"
-    ? Stream.suspend(() => Stream.fromIterable(piecesOf(input), { chunkSize: 1 }))
-    : satisfies(input, Stream.isStream)
-    ? input as Stream.Stream<string, E, R>
-    : invalidRequest(
-      operation,
-      `${formatted(input)} was given for the text`,
-      "Pass a string, or a stream of strings: of a stream of bytes, Stream.decodeText makes one."
-    )
-
-const pieceProblem = (operation: string, piece: unknown): GpuError | undefined =>
-  typeof piece === "string" ? undefined : invalidRequest(
-    operation,
-    `the stream had ${formatted(piece)}, which is no text`,
-    "Pass a stream of strings: of a stream of bytes, Stream.decodeText makes one."
-  )
 
 /** Takes the pieces of a text. It fails by throwing a GpuError with `valid`. */
 export interface TextReader<A> {
@@ -50,22 +31,14 @@ const step = <A>(f: () => A): Effect.Effect<A, GpuError> => {
 }
 
 /** Gives a text to the reader that `begin` makes, and returns the reader's result. */
-export const readText = <A, E, R>(
-  operation: string,
-  input: Text<E, R>,
-  begin: () => TextReader<A>
-): Effect.Effect<A, E | GpuError, R> =>
+export const readText = <A, E, R>(input: Text<E, R>, begin: () => TextReader<A>): Effect.Effect<A, E | GpuError, R> =>
   Effect.suspend(() => {
-    const stream = streamOf(operation, input)
-    if (isGpuError(stream)) return Effect.fail(stream)
     const reader = begin()
-    const taken = Stream.runForEach(stream, (piece) =>
-      step(() => {
-        const problem = pieceProblem(operation, piece)
-        if (problem !== undefined) valid(problem)
-        reader.take(piece)
-      }))
-    return Effect.andThen(taken, Effect.suspend(() => step(() => reader.end())))
+    const pieces = typeof input === "string" ? Stream.fromIterable(piecesOf(input), { chunkSize: 1 }) : input
+    return Effect.andThen(
+      Stream.runForEach(pieces, (piece) => step(() => reader.take(piece))),
+      Effect.suspend(() => step(() => reader.end()))
+    )
   })
 
 /** Cuts pieces into lines, without line ends, empty lines and a byte order mark. */

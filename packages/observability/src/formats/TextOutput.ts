@@ -3,12 +3,7 @@
  *
  * @internal
  */
-import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
-import * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
-import type * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
-import { type Recording, recordingProblem } from "../recording/RecordingModel.ts"
 
 /** The least characters of each piece but the last. */
 const pieceLength = 65_536
@@ -28,32 +23,9 @@ function* joined(texts: Iterable<string>): Generator<string> {
   if (length > 0) yield parts.join("")
 }
 
-/** The next piece; an error thrown by `valid` becomes the error of the stream. */
-const next = (pieces: Iterator<string>): IteratorResult<string> | GpuError => {
-  try {
-    return pieces.next()
-  } catch (thrown) {
-    if (isGpuError(thrown)) return thrown
-    throw thrown
-  }
-}
-
-/** The text that `write` makes of a recording, in pieces. Each run of the stream writes it anew. */
-export const textOf = (
-  operation: string,
-  recording: Recording,
-  write: (recording: Recording) => Iterable<string>
-): Stream.Stream<string, GpuError> =>
-  Stream.fromPull(Effect.suspend(() => {
-    const problem = recordingProblem(operation, recording)
-    if (problem !== undefined) return Effect.fail(problem)
-    const pieces = joined(write(recording))
-    return Effect.succeed(Effect.suspend((): Pull.Pull<[string], GpuError> => {
-      const result = next(pieces)
-      if (isGpuError(result)) return Effect.fail(result)
-      return result.done === true ? Cause.done() : Effect.succeed([result.value])
-    }))
-  }))
+/** What `write` makes, in pieces. Each run of the stream writes it anew. */
+export const textOf = (write: () => Iterable<string>): Stream.Stream<string> =>
+  Stream.suspend(() => Stream.fromIterable(joined(write()), { chunkSize: 1 }))
 
 /** Collects text until it is taken. */
 export class TextBuffer {

@@ -8,6 +8,7 @@ import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Recording } from "../recording/Recording.ts"
+import { Addresses } from "./Addresses.ts"
 import { readText } from "./TextInput.ts"
 import { textOf } from "./TextOutput.ts"
 import { TorchReader } from "./TorchReader.ts"
@@ -48,8 +49,7 @@ import { writeSnapshot } from "./TorchWriter.ts"
  */
 export const fromText = <E = never, R = never>(
   text: string | Stream.Stream<string, E, R>
-): Effect.Effect<Recording, E | GpuError, R> =>
-  Effect.flatten(readText("TorchSnapshot.fromText", text, () => new TorchReader()))
+): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readText(text, () => new TorchReader()))
 
 /**
  * A recording as a snapshot of PyTorch's memory, JSON in pieces: drop the file on https://pytorch.org/memory_viz, which uploads
@@ -60,8 +60,7 @@ export const fromText = <E = never, R = never>(
  *
  * Waits, refusals of the driver, reservations, limits and pools are lost. The viewer is slow from some 15,000 leases on.
  *
- * The stream fails with InvalidRequest for what is no recording, and where the blocks have more bytes than there are addresses
- * (8 PiB).
+ * The stream fails with InvalidRequest where the blocks have more bytes than there are addresses (8 PiB).
  *
  * **Example** (To a file)
  *
@@ -81,4 +80,4 @@ export const fromText = <E = never, R = never>(
  * @since 0.1.0
  */
 export const toText = (recording: Recording): Stream.Stream<string, GpuError> =>
-  textOf("TorchSnapshot.toText", recording, writeSnapshot)
+  Addresses.checked(textOf(() => writeSnapshot(recording)))

@@ -4,12 +4,27 @@
  *
  * @internal
  */
-import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as DurationBoundaries from "./DurationBoundaries.ts"
+import { checked } from "../LayerOptions.ts"
+
+const areAscending = (boundaries: ReadonlyArray<number>): boolean =>
+  boundaries.every((boundary, at) => boundary > (boundaries[at - 1] ?? 0))
+
+const MetricsOptions = Schema.Struct({
+  durationBoundaries: Schema.optional(
+    Schema.Array(Schema.Finite).check(
+      Schema.isMinLength(1),
+      Schema.makeFilter(areAscending, { expected: "ascending times above 0, as [0.001, 0.01, 0.1]" })
+    )
+  )
+})
+
+const usual = [1e-6, 5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60]
 
 export interface Plan<Measuring> {
   readonly operation: string
@@ -33,18 +48,18 @@ export class Once<Measuring extends { close(): void }> {
   }
 
   /** Measures until the scope closes. */
-  readonly use = (options: DurationBoundaries.Options): Effect.Effect<Measuring, GpuError, Scope.Scope> =>
-    Effect.contextWith((context: Context.Context<never>) => {
+  readonly use = (options: typeof MetricsOptions.Type): Effect.Effect<Measuring, GpuError, Scope.Scope> =>
+    Effect.gen({ self: this }, function*() {
       const { begin, operation, subject } = this.#plan
-      const asked = DurationBoundaries.of(operation, options)
-      if (isGpuError(asked)) return asked
+      const { durationBoundaries: asked } = yield* checked(operation, MetricsOptions, options)
+      const context = yield* Effect.context<never>()
       const measured = subject(context)
       const uses = this.#usesOf(Context.get(context, Metric.MetricRegistry))
       const join = Effect.suspend(() => {
         const known = uses.get(measured)
         const clash = known && asked && clashOf(operation, asked, known.boundaries)
         if (clash !== undefined) return clash
-        const boundaries = asked ?? DurationBoundaries.usual
+        const boundaries = asked ?? usual
         const use = known ?? { measuring: begin(context, boundaries), boundaries, layers: 0 }
         use.layers += 1
         uses.set(measured, use)
@@ -57,7 +72,8 @@ export class Once<Measuring extends { close(): void }> {
           uses.delete(measured)
           use.measuring.close()
         })
-      return Effect.map(Effect.acquireRelease(join, leave), ({ measuring }) => measuring)
+      const { measuring } = yield* Effect.acquireRelease(join, leave)
+      return measuring
     })
 
   #usesOf(registry: Metric.MetricRegistry): WeakMap<object, Use<Measuring>> {

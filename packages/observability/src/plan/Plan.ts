@@ -3,22 +3,19 @@
  *
  * @since 0.1.0
  */
-import { booleanProblem, membersOf } from "effect-gpu-pool/ArgumentProblem"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CallSite from "effect-gpu-pool/CallSite"
 import { CurrentHub, EventHub } from "effect-gpu-pool/EventHub"
-import { formatted } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import type { GpuError } from "effect-gpu-pool/GpuError"
 import { type HolderGroup, holderGroups } from "effect-gpu-pool/HolderSums"
 import * as Host from "effect-gpu-pool/Host"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { BlockLedger } from "../recording/BlockLedger.ts"
-import { capacityOf, record } from "../recording/Recorder.ts"
+import { record } from "../recording/Recorder.ts"
 import { events, type Recording } from "../recording/Recording.ts"
 import { startOf } from "../recording/RecordingModel.ts"
 import type { SmallestLimit } from "../replay/SmallestLimit.ts"
@@ -94,8 +91,6 @@ export interface Plan<A> {
   readonly recording: Recording
 }
 
-const known = KnownOptions.of<PlanOptions>({ pool: true, device: true, capacity: true, once: true })
-
 type Services = BufferPool.BufferPool | Host.Services
 
 /** The bytes in use, whenever they changed. */
@@ -129,7 +124,7 @@ const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<Pla
 /**
  * Runs a program on the host backend, and answers how much memory it needed, when, for whom, and the smallest limits under which it
  * passes. The program gets all that a device of the host offers, a pool of buffers and a scope, which ends with it. It fails as the
- * program does, and with InvalidRequest for wrong options.
+ * program does, and with InvalidRequest for wrong options of the pool or the device.
  *
  * The plan finds limits by running the program again under them, mostly twice for each of the two, side effects included; with
  * `once` it does not. A run passes if the program succeeds and none of its requests runs out of memory or is larger than the limit. A run
@@ -157,17 +152,14 @@ const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<Pla
  */
 export const of = <A, E, R>(
   program: Effect.Effect<A, E, R>,
-  options?: PlanOptions
+  options: PlanOptions = {}
 ): Effect.Effect<Plan<A>, E | GpuError, Exclude<Exclude<R, Scope.Scope>, Services>> =>
-  Effect.suspend((): Effect.Effect<Plan<A>, E | GpuError, Exclude<Exclude<R, Scope.Scope>, Services>> => {
-    const given = optionsOf(program, options)
-    return isGpuError(given) ? given : planned(runOf(program, given), given)
-  })
+  planned(runOf(program, options), options)
 
 /** Runs the program, and again for its limits. */
 const planned = Effect.fnUntraced(function*<A, E, R>(
   run: Run<A, E, R>,
-  { capacity, once, pool }: Checked
+  { capacity = 1_000_000, once = false, pool }: PlanOptions
 ): Effect.fn.Return<Plan<A>, E | GpuError, R> {
   const clock = yield* Clock.Clock
   const begun = clock.currentTimeMillisUnsafe()
@@ -184,7 +176,7 @@ const planned = Effect.fnUntraced(function*<A, E, R>(
 /** Runs the program with a new pool on a new device each time. */
 const runOf = <A, E, R>(
   program: Effect.Effect<A, E, R>,
-  { device, pool }: Checked
+  { device, pool }: PlanOptions
 ): Run<A, E | GpuError, Exclude<Exclude<R, Scope.Scope>, Services>> =>
 (hub, limit) => {
   const gpu = BufferPool.layer({ ...pool, ...limit }).pipe(
@@ -201,43 +193,11 @@ const recorded = Effect.fnUntraced(
     capacity: number
   ): Effect.fn.Return<readonly [A, Recording], E | GpuError, R | Scope.Scope> {
     const hub = new EventHub()
-    const { takeUnsafe } = yield* Effect.provideService(record(capacity), CurrentHub, hub)
+    const { takeUnsafe } = yield* Effect.provideService(record({ capacity }), CurrentHub, hub)
     return [yield* run(hub, {}), takeUnsafe("planned")]
   },
   Effect.scoped
 )
-
-/** Options with their defaults. */
-interface Checked extends Pick<PlanOptions, "device" | "pool"> {
-  readonly capacity: number
-  readonly once: boolean
-}
-
-const optionsOf = (program: unknown, options: PlanOptions | undefined): Checked | GpuError => {
-  const given = membersOf(operation, options, known)
-  if (isGpuError(given)) return given
-  const { capacity = 1_000_000, device, once = false, pool } = given
-  const checked = capacityOf({ capacity }, operation)
-  if (isGpuError(checked)) return checked
-  return effectProblem(program) ?? booleanProblem(operation, "once", once) ?? objectProblem("pool", pool) ??
-    objectProblem("device", device) ?? { capacity: checked, device, once, pool }
-}
-
-const operation = "Plan.of"
-
-const effectProblem = (program: unknown): GpuError | undefined =>
-  Effect.isEffect(program)
-    ? undefined
-    : invalidRequest(operation, `${formatted(program)} is no effect`, "Pass the program itself, as Plan.of(program).")
-
-const objectProblem = (name: string, value: unknown): GpuError | undefined =>
-  value === undefined || (typeof value === "object" && value !== null)
-    ? undefined
-    : invalidRequest(
-      operation,
-      `${name} ${formatted(value)} is no object`,
-      "Pass an object with options, or leave it out."
-    )
 
 /** What a recording says about the program's bytes. */
 const factsOf = (

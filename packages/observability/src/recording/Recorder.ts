@@ -3,17 +3,16 @@
  *
  * @since 0.1.0
  */
-import { membersOf } from "effect-gpu-pool/ArgumentProblem"
 import { CurrentHub } from "effect-gpu-pool/EventHub"
-import { formatted } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { Subscribers } from "../events/Subscribers.ts"
+import { checked } from "../LayerOptions.ts"
 import { blocksBefore, budgetsOf, familiesOf, memoriesOf } from "./MemoryFacts.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 import type { Recording } from "./RecordingModel.ts"
@@ -26,13 +25,16 @@ import { RingPublisher } from "./RingPublisher.ts"
  * @category models
  * @since 0.1.0
  */
-export interface RecorderOptions {
+export interface RecorderOptions extends Schema.Schema.Type<typeof RecorderOptions> {}
+
+/** Of {@link RecorderOptions}. */
+export const RecorderOptions = Schema.Struct({
   /**
    * How many of the newest events it keeps at least, from 1 to 100,000,000; default 100,000. A hit or the end of its lease takes 4 bytes
    * where an earlier one said the same of the block, and any other event some 40 to 60, without its texts: the default is 0.5 to 10 MB.
    */
-  readonly capacity?: number | undefined
-}
+  capacity: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000_000 })))
+})
 
 /**
  * Keeps the last events of all pools.
@@ -46,25 +48,6 @@ export class Recorder extends Context.Service<Recorder, {
   /** Calls `f` whenever a request runs out of memory, before its error reaches the program. Returns a function that stops this. */
   readonly onRanOut: (f: () => void) => () => void
 }>()("effect-gpu-pool/Recorder") {}
-
-const knownOfRecorder = KnownOptions.of<RecorderOptions>({ capacity: true })
-
-const mostCapacity = 100_000_000
-
-/** @internal */
-export const capacityOf = (
-  options: RecorderOptions | undefined,
-  operation: string = "Recording.layer"
-): number | GpuError => {
-  const given = options === undefined ? {} : membersOf(operation, options, knownOfRecorder)
-  if (isGpuError(given)) return given
-  const { capacity = 100_000 } = given
-  return Number.isInteger(capacity) && capacity >= 1 && capacity <= mostCapacity ? capacity : invalidRequest(
-    operation,
-    `capacity ${formatted(capacity)} is no whole number of events from 1 to ${mostCapacity}`,
-    "Leave it out for 100,000 events."
-  )
-}
 
 /** `then` on it runs at the end of this task of the event loop; cheaper than `queueMicrotask`, for which Node makes an object. */
 const resolved = Promise.resolve()
@@ -92,7 +75,9 @@ const nowOf = (clock: Clock.Clock): () => number => {
 }
 
 /** @internal */
-export const record = (capacity: number): Effect.Effect<Recorder["Service"], never, Scope.Scope> =>
+export const record = (
+  { capacity = 100_000 }: RecorderOptions
+): Effect.Effect<Recorder["Service"], never, Scope.Scope> =>
   Effect.withFiber((fiber) => {
     const clock = fiber.getRef(Clock.Clock)
     const hub = fiber.getRef(CurrentHub)
@@ -153,14 +138,8 @@ export const record = (capacity: number): Effect.Effect<Recorder["Service"], nev
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options?: RecorderOptions): Layer.Layer<Recorder, GpuError> =>
-  Layer.effect(
-    Recorder,
-    Effect.suspend((): Effect.Effect<Recorder["Service"], GpuError, Scope.Scope> => {
-      const capacity = capacityOf(options)
-      return isGpuError(capacity) ? capacity : record(capacity)
-    })
-  )
+export const layer = (options: RecorderOptions = {}): Layer.Layer<Recorder, GpuError> =>
+  Layer.effect(Recorder, Effect.flatMap(checked("Recording.layer", RecorderOptions, options), record))
 
 /**
  * What the recorder has now: the last events, and the blocks that existed before the first of them. The recorder continues.

@@ -13,15 +13,14 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Lines, parsedJson, readText, type TextReader } from "../formats/TextInput.ts"
+import { textOf } from "../formats/TextOutput.ts"
 import { EventReader } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"
 import { type Field, isInput, kinds, placeOf } from "./EventShape.ts"
 import { columnsOfKinds, factsOf, Header, isHeader } from "./FactsSchema.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
-import { type Recording, recordingProblem } from "./RecordingModel.ts"
+import type { Recording } from "./RecordingModel.ts"
 import type { Texts } from "./Texts.ts"
-
-const linesPerPiece = 4096
 
 const encodeHeader = Schema.encodeSync(Header)
 const decodeHeader = Schema.decodeUnknownResult(Header)
@@ -33,50 +32,34 @@ const lineOf = ({ at, kind, memory, values }: EventRow): string => {
   const { fields, tag } = kinds[kind]!
   const line: Array<unknown> = [tag, at, memory]
   for (const { column } of fields) line.push(written(values[column]!))
-  return JSON.stringify(line)
+  return `${JSON.stringify(line)}\n`
 }
 
 function* linesOf(recording: Recording): Generator<string, void> {
   const { length } = recording
   const facts = factsOf(recording)
   const header = { format: "effect-gpu-pool recording", version: 1, length, columns: columnsOfKinds, facts } as const
-  yield JSON.stringify(encodeHeader(header))
+  yield `${JSON.stringify(encodeHeader(header))}\n`
   const reader = new EventReader(recording, true)
   let texts: Texts | undefined
   while (reader.next()) {
     const { row } = reader
     if (row.texts !== texts) {
       texts = row.texts
-      yield JSON.stringify(["texts", ...texts.all.slice(1)])
+      yield `${JSON.stringify(["texts", ...texts.all.slice(1)])}\n`
     }
     yield lineOf(row)
   }
 }
 
-function* piecesOf(recording: Recording): Generator<string, void> {
-  let lines: Array<string> = []
-  for (const line of linesOf(recording)) {
-    lines.push(line)
-    if (lines.length < linesPerPiece) continue
-    yield `${lines.join("\n")}\n`
-    lines = []
-  }
-  if (lines.length > 0) yield `${lines.join("\n")}\n`
-}
-
 /**
  * A recording as text, in pieces of whole lines: JSON Lines. The first line has the version, the facts, and the columns of each kind of
- * event. An event is an array of its kind, its time, its memory and its columns, where a text is an index into the `"texts"` before it. Fails
- * with InvalidRequest for what is no recording.
+ * event. An event is an array of its kind, its time, its memory and its columns, where a text is an index into the `"texts"` before it.
  *
  * @category files
  * @since 0.1.0
  */
-export const toLines = (recording: Recording): Stream.Stream<string, GpuError> =>
-  Stream.suspend(() => {
-    const problem = recordingProblem("Recording.toLines", recording)
-    return problem === undefined ? Stream.fromIterable(piecesOf(recording)) : Stream.fail(problem)
-  })
+export const toLines = (recording: Recording): Stream.Stream<string> => textOf(() => linesOf(recording))
 
 const operation = "Recording.fromLines"
 const hint = "Read a file that Recording.save has written, whole and unchanged."
@@ -205,13 +188,12 @@ class Reader implements TextReader<Recording> {
  */
 export const fromLines = <E = never, R = never>(
   text: string | Stream.Stream<string, E, R>
-): Effect.Effect<Recording, E | GpuError, R> => readText(operation, text, () => new Reader())
+): Effect.Effect<Recording, E | GpuError, R> => readText(text, () => new Reader())
 
 let parts = 0
 
 /**
- * Writes a recording to a file, in the format of {@link toLines}. The file appears only when it is complete. Fails
- * with InvalidRequest for what is no recording.
+ * Writes a recording to a file, in the format of {@link toLines}. The file appears only when it is complete.
  *
  * @category files
  * @since 0.1.0
@@ -219,10 +201,8 @@ let parts = 0
 export const save = (
   recording: Recording,
   path: string
-): Effect.Effect<void, GpuError | PlatformError, FileSystem.FileSystem> =>
+): Effect.Effect<void, PlatformError, FileSystem.FileSystem> =>
   Effect.gen(function*() {
-    const problem = recordingProblem("Recording.save", recording)
-    if (problem !== undefined) return yield* problem
     const files = yield* FileSystem.FileSystem
     // Several may be written to one path at a time: the last one wins, and each is complete.
     const part = `${path}.${++parts}.part`

@@ -3,10 +3,6 @@
  *
  * @since 0.1.0
  */
-import { membersOf } from "effect-gpu-pool/ArgumentProblem"
-import { formatted } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -26,23 +22,10 @@ export interface HttpOptions {
   readonly path?: HttpRouter.PathInput | undefined
 }
 
-const known = KnownOptions.of<HttpOptions>({ path: true })
-
-const operation = "Recording.layerHttp"
-
-const pathOf = (options: HttpOptions): HttpRouter.PathInput | GpuError => {
-  const given = membersOf(operation, options, known)
-  if (isGpuError(given)) return given
-  const { path = "/recording" } = given
-  return typeof path === "string" && (path.startsWith("/") || path === "*")
-    ? path
-    : invalidRequest(operation, `path ${formatted(path)} does not begin with a slash`, `Pass a path, as "/recording".`)
-}
-
 /**
  * Adds a route to the program's HTTP server that answers each request with what the recorder has now, as the text of a file:
  * `effect-gpu-pool view http://localhost:3000/recording --serve` shows the running program. The answer has labels, sizes and places
- * in the program, so only add it to a server whose clients may know them. Fails with InvalidRequest for an invalid path.
+ * in the program, so only add it to a server whose clients may know them.
  *
  * **Example** (A server that hands out its recording)
  *
@@ -59,11 +42,9 @@ const pathOf = (options: HttpOptions): HttpRouter.PathInput | GpuError => {
  * @since 0.1.0
  */
 export const layerHttp = (
-  options: HttpOptions = {}
-): Layer.Layer<never, GpuError, HttpRouter.HttpRouter | Recorder> =>
+  { path = "/recording" }: HttpOptions = {}
+): Layer.Layer<never, never, HttpRouter.HttpRouter | Recorder> =>
   Layer.effectDiscard(Effect.gen(function*() {
-    const path = pathOf(options)
-    if (isGpuError(path)) return yield* path
     const recorder = yield* Recorder
     const router = yield* HttpRouter.HttpRouter
     const answer = Effect.sync(() =>

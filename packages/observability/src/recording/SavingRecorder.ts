@@ -3,10 +3,7 @@
  *
  * @since 0.1.0
  */
-import { booleanProblem, choiceProblem, membersOf } from "effect-gpu-pool/ArgumentProblem"
-import { formatted } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest, isGpuError, unsupported } from "effect-gpu-pool/GpuError"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { type GpuError, unsupported } from "effect-gpu-pool/GpuError"
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -15,14 +12,13 @@ import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as Queue from "effect/Queue"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { capacityOf, record, Recorder, type RecorderOptions } from "./Recorder.ts"
+import { checked } from "../LayerOptions.ts"
+import { record, Recorder, RecorderOptions } from "./Recorder.ts"
 import { save } from "./RecordingFile.ts"
 import type { Recording } from "./RecordingModel.ts"
-
-/** Signals that a program may handle. */
-const signals = ["SIGUSR2", "SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"] as const
 
 /**
  * What a recorder keeps, and when it writes a file.
@@ -30,31 +26,20 @@ const signals = ["SIGUSR2", "SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"
  * @category models
  * @since 0.1.0
  */
-export interface SavingOptions extends RecorderOptions {
+export interface SavingOptions extends Schema.Schema.Type<typeof SavingOptions> {}
+
+/** Of {@link SavingOptions}. */
+export const SavingOptions = Schema.Struct({
+  ...RecorderOptions.fields,
   /** The folder of the files. It is made if it does not exist. */
-  readonly directory: string
+  directory: Schema.NonEmptyString,
   /** Whether it writes a file when a request first runs out of memory; one that is larger than a limit does not. Default: true. */
-  readonly atOutOfMemory?: boolean | undefined
+  atOutOfMemory: Schema.optional(Schema.Boolean),
   /** The signal at which it writes a file, such as `"SIGUSR2"`. Default: none. */
-  readonly signal?: typeof signals[number] | undefined
-}
+  signal: Schema.optional(Schema.Literals(["SIGUSR2", "SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"]))
+})
 
 const operation = "Recording.layerSaving"
-const known = KnownOptions.of<SavingOptions>({ capacity: true, directory: true, atOutOfMemory: true, signal: true })
-
-const read = (given: SavingOptions): (SavingOptions & { readonly capacity: number }) | GpuError => {
-  const options = membersOf(operation, given, known)
-  if (isGpuError(options)) return options
-  const { atOutOfMemory, capacity, directory, signal } = options
-  if (typeof directory !== "string" || directory === "") {
-    return invalidRequest(operation, `directory ${formatted(directory)} names no folder`, "Pass the path of a folder.")
-  }
-  const checked = booleanProblem(operation, "atOutOfMemory", atOutOfMemory) ??
-    (signal === undefined ? undefined : choiceProblem(operation, "signal", signal, signals)) ??
-    capacityOf({ capacity })
-  return isGpuError(checked) ? checked : { ...options, directory, capacity: checked }
-}
-
 /** The part of `process` that runtimes share. */
 interface Signals {
   readonly on: (signal: string, f: () => void) => unknown
@@ -132,11 +117,9 @@ const lastOf = (write: (next: () => Named) => void): (named: Named) => void => {
 }
 
 const make = Effect.fnUntraced(function*(given: SavingOptions) {
-  const options = read(given)
-  if (isGpuError(options)) return yield* options
-  const { atOutOfMemory = true, capacity, directory, signal } = options
+  const { atOutOfMemory = true, directory, signal, ...options } = yield* checked(operation, SavingOptions, given)
   const write = yield* writer(directory)
-  const recorder = yield* record(capacity)
+  const recorder = yield* record(options)
   if (atOutOfMemory) {
     const stop = recorder.onRanOut(() => {
       stop()

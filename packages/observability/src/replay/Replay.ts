@@ -4,12 +4,10 @@
  *
  * @since 0.1.0
  */
-import { formatted } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import * as Predicate from "effect/Predicate"
-import { type Recording, recordingProblem } from "../recording/RecordingModel.ts"
+import type { Recording } from "../recording/RecordingModel.ts"
 import { ExactReplay } from "./exact/ExactReplay.ts"
 import { differsAt } from "./exact/Journal.ts"
 import { planOf, type ReplayOptions } from "./ReplayOptions.ts"
@@ -22,9 +20,9 @@ export type { ReplayOptions } from "./ReplayOptions.ts"
 export type { FailedRequest, ReplayReport } from "./ReplayReport.ts"
 export type { SmallestLimit, SmallestLimitOptions } from "./SmallestLimit.ts"
 
-/** Whether the data-first form was called: a single argument that is neither a recording nor options counts as a wrong recording. */
+/** Whether the data-first form was called. */
 const hasRecording = ({ 0: first, length }: IArguments): boolean =>
-  length > 1 || (first !== undefined && (!Predicate.isObject(first) || "chunks" in first))
+  length > 1 || (first !== undefined && "chunks" in first)
 
 const replay = (
   operation: string,
@@ -97,8 +95,6 @@ export const run: {
   hasRecording,
   (recording: Recording, options?: ReplayOptions): Effect.Effect<ReplayReport, GpuError> =>
     Effect.suspend((): Effect.Effect<ReplayReport, GpuError> => {
-      const problem = recordingProblem("Replay.run", recording)
-      if (problem !== undefined) return problem
       const report = replay("Replay.run", recording, traceOf(recording), options)
       return isGpuError(report) ? report : Effect.succeed(report)
     })
@@ -145,15 +141,6 @@ export const compare: {
   ): Effect.Effect<Record<Name, ReplayReport>, GpuError> =>
     Effect.gen(function*() {
       const operation = "Replay.compare"
-      const problem = recordingProblem(operation, recording)
-      if (problem !== undefined) return yield* problem
-      if (!Predicate.isObject(policies)) {
-        return yield* invalidRequest(
-          operation,
-          `${formatted(policies)} was given for the policies`,
-          "Pass a record of options by name."
-        )
-      }
       const trace = traceOf(recording)
       const reports: Array<[string, ReplayReport]> = []
       for (const [name, options] of Object.entries<ReplayOptions>(policies)) {
@@ -208,6 +195,5 @@ export const smallestLimit: {
   (
     recording: Recording,
     options: SmallestLimitOptions = {}
-  ): Effect.Effect<SmallestLimit | undefined, GpuError> =>
-    recordingProblem("Replay.smallestLimit", recording) ?? smallestLimitOf(recording, options)
+  ): Effect.Effect<SmallestLimit | undefined, GpuError> => smallestLimitOf(recording, options)
 )

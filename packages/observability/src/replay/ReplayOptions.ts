@@ -3,12 +3,10 @@
  *
  * @since 0.1.0
  */
-import { membersOf } from "effect-gpu-pool/ArgumentProblem"
 import * as BackendTraits from "effect-gpu-pool/BackendTraits"
 import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"
 import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { type MemoryOptions, type MemorySettings, memorySettingsOf } from "effect-gpu-pool/PoolOptions"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import type { RecordedMemory, Recording } from "../recording/Recording.ts"
@@ -47,19 +45,6 @@ export interface ReplayOptions extends
   /** The label or the number of the memory that these options are for. Default: every memory of the recording. */
   readonly memory?: string | number | undefined
 }
-
-const known = KnownOptions.of<ReplayOptions>({
-  maxBytes: true,
-  eviction: true,
-  maxHeldBytes: true,
-  reuse: true,
-  idleTimeToLive: true,
-  idleKeepBytes: true,
-  idleSteps: true,
-  maxBypasses: true,
-  sizePolicy: true,
-  memory: true
-})
 
 /** The recorded device, as far as limits depend on it. @internal */
 export const deviceOf = ({ device, deviceBytes, maxBufferSize = Infinity }: RecordedMemory): DeviceInfo => ({
@@ -158,10 +143,8 @@ const blocksProblem = (operation: string, { blocks }: Recording): GpuError | und
 export const planOf = (
   operation: string,
   recording: Recording,
-  given: ReplayOptions | undefined
+  options: ReplayOptions = {}
 ): ReplayPlan | GpuError => {
-  const options = membersOf(operation, given, known)
-  if (isGpuError(options)) return options
   const problem = SizePolicy.problem(operation, options.sizePolicy) ?? blocksProblem(operation, recording)
   if (problem !== undefined) return problem
   const { memory: meant, sizePolicy, ...others } = options

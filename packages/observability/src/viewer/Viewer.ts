@@ -3,14 +3,10 @@
  *
  * @since 0.1.0
  */
-import { attempt, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
-import { formatted } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
-import * as Option from "effect/Option"
-import { type Recording, recordingProblem } from "../recording/RecordingModel.ts"
+import type { Recording } from "../recording/RecordingModel.ts"
 import { documentOf } from "./Document.ts"
 import { compressed, pack } from "./Packing.ts"
 import { readTimeline } from "./ReadTimeline.ts"
@@ -38,27 +34,9 @@ export interface HtmlOptions {
   readonly refresh?: Duration.Input | undefined
 }
 
-const known = new Set(["title", "compareWith", "compareTitle", "live", "refresh"])
-const operation = "Viewer.html"
-
-const textProblem = (name: string, value: unknown): GpuError | undefined =>
-  value === undefined || typeof value === "string"
-    ? undefined
-    : invalidRequest(operation, `${name} ${formatted(value)} is no text`, "Pass a string, or leave it out.")
-
-/** Milliseconds between an answer and the next request. */
-const refreshOf = ({ refresh = "1 second" }: HtmlOptions): number | GpuError => {
-  const duration = Option.map(Duration.fromInput(refresh), Duration.toMillis)
-  return Option.isSome(duration) && duration.value > 0 && duration.value < 2 ** 31
-    ? duration.value
-    : invalidRequest(operation, `refresh ${formatted(refresh)} is no time to wait`, "Pass 1 ms to 24 days.")
-}
-
-const problemOf = (recording: unknown, options: HtmlOptions): GpuError | undefined =>
-  recordingProblem(operation, recording) ?? optionsProblem(operation, options, known) ??
-    textProblem("title", options.title) ?? textProblem("compareTitle", options.compareTitle) ??
-    textProblem("live", options.live) ??
-    (options.compareWith === undefined ? undefined : recordingProblem(operation, options.compareWith, "compareWith"))
+/** Milliseconds between an answer and the next request, as a timer can wait. */
+const refreshOf = ({ refresh = "1 second" }: HtmlOptions): number =>
+  Math.min(2 ** 31 - 1, Math.max(1, Duration.toMillis(Duration.fromInputUnsafe(refresh))))
 
 const titleOf = ({ reason, source }: Recording): string =>
   `${source}: ${reason === "outOfMemory" ? "out of memory" : "a recording of memory"}`
@@ -78,7 +56,7 @@ const timelinesOf = (recording: Recording, title: string, options: HtmlOptions):
  * the gaps between them; each request that ran out of memory, with what was tried, or that was larger than a limit; requests that wait;
  * and who has how many bytes at its cursor.
  *
- * The text has about 100 kB, and 5 to 10 bytes more for each event. Fails with InvalidRequest for a value that is no recording.
+ * The text has about 100 kB, and 5 to 10 bytes more for each event.
  *
  * **Example** (A page of what a program does)
  *
@@ -106,24 +84,16 @@ const timelinesOf = (recording: Recording, title: string, options: HtmlOptions):
  * @category converters
  * @since 0.1.0
  */
-export const html = (recording: Recording, options: HtmlOptions = {}): Effect.Effect<string, GpuError> =>
-  Effect.suspend(() => {
-    const problem = problemOf(recording, options)
-    if (problem !== undefined) return problem
-    const refresh = refreshOf(options)
-    if (isGpuError(refresh)) return refresh
-    const live = options.live === undefined ? undefined : { address: options.live, refresh }
+export const html = (recording: Recording, options: HtmlOptions = {}): Effect.Effect<string> =>
+  Effect.promise(async () => {
+    const live = options.live === undefined ? undefined : { address: options.live, refresh: refreshOf(options) }
     const title = options.title ?? titleOf(recording)
-    const timelines = attempt(() => timelinesOf(recording, title, options))
-    if (isGpuError(timelines)) return timelines
-    return Effect.promise(async () => documentOf(title, await Promise.all(timelines.map(embedded)), live))
+    return documentOf(title, await Promise.all(timelinesOf(recording, title, options).map(embedded)), live)
   })
 
 /**
  * What a page of {@link html} with `live` asks for: the data that it draws, compressed with gzip. The server sends these bytes
  * as they are, without `content-encoding`.
- *
- * Fails with InvalidRequest for what is no recording.
  *
  * **Example** (A server that shows its own memory)
  *
@@ -144,10 +114,5 @@ export const html = (recording: Recording, options: HtmlOptions = {}): Effect.Ef
  * @category converters
  * @since 0.1.0
  */
-export const data = (recording: Recording): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError> =>
-  Effect.suspend(() => {
-    const problem = recordingProblem("Viewer.data", recording)
-    if (problem !== undefined) return problem
-    const timeline = attempt(() => readTimeline(recording, titleOf(recording)))
-    return isGpuError(timeline) ? timeline : Effect.promise(() => compressed(pack(timeline)))
-  })
+export const data = (recording: Recording): Effect.Effect<Uint8Array<ArrayBuffer>> =>
+  Effect.promise(async () => compressed(pack(readTimeline(recording, titleOf(recording)))))

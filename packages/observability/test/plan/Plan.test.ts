@@ -139,25 +139,11 @@ describe("a plan", () => {
       deepStrictEqual([runs, interrupted], [2, true])
     }))
 
-  it.effect("refuses what is no program, and wrong options, by its name", () =>
-    Effect.gen(function*() {
-      const wrong: ReadonlyArray<Effect.Effect<unknown, GpuError>> = [
-        Effect.asVoid(Plan.of(5 as never) as Effect.Effect<unknown, GpuError>),
-        Plan.of(Effect.void, { capacity: -1 }),
-        Plan.of(Effect.void, { once: 1 as never }),
-        Plan.of(Effect.void, { pool: 5 as never }),
-        Plan.of(Effect.void, { pool: null as never }),
-        Plan.of(Effect.void, { pool: "no" as never }),
-        Plan.of(Effect.void, { device: 5 as never })
-      ]
-      for (const plan of wrong) assert.match((yield* Effect.flip(plan)).message, /^Plan\.of: /)
-    }))
-
   it.effect("fails as its program does", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(Plan.of(Effect.fail("mine")))
       deepStrictEqual(exit, Exit.fail("mine"))
-      const error = yield* Effect.flip(Plan.of(Effect.void, { pools: 1 } as never))
+      const error = yield* Effect.flip(Plan.of(Effect.void, { pool: { maxBytes: -1 } }))
       strictEqual(error.reason._tag, "InvalidRequest")
     }))
 })
