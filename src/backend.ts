@@ -134,14 +134,6 @@ export * as DispatchArguments from "./services/queue/DispatchArguments.ts"
 export * as DriverObjects from "./domain/device/DriverObjects.ts"
 
 /**
- * Which of the next calls fail, as a test plans it.
- *
- * @category testing
- * @since 0.1.0
- */
-export * as FaultPlan from "./domain/device/FaultPlan.ts"
-
-/**
  * Data of the program: typed arrays of any kind, and their bytes.
  *
  * @category buffers

@@ -6,7 +6,6 @@
  * @since 0.1.0
  */
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import type { TestDevice, TestDevices } from "effect-gpu-pool/TestDevices"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -69,7 +68,7 @@ export interface DeviceTests<R> {
  * the device, as a pool; each test builds it anew.
  *
  * When a part of the selection selects no device, a test is registered that fails and says why: a run never passes for lack
- * of devices. {@link tagged} marks the tests, so that a run can select them. Throws a TypeError for an unknown option.
+ * of devices. {@link tagged} marks the tests, so that a run can select them.
  *
  * **Example** (Vitest)
  *
@@ -121,7 +120,6 @@ export function make<R>(
   selected: Selected,
   options?: Options<R>
 ): DeviceTests<R> | DeviceTests<never> {
-  KnownOptions.demand("DeviceTests.make", options, known)
   // `options` may be an object without `over`
   const over: Layer.Layer<R, unknown, Device> | undefined = options?.over
   return over === undefined ? on(framework, selected, Layer.empty) : on(framework, selected, over)
@@ -145,8 +143,6 @@ export interface Options<R> {
   /** The layer over each device, as `BufferPool.layer()`. */
   readonly over: Layer.Layer<R, unknown, Device>
 }
-
-const known = KnownOptions.of<Options<never>>({ over: true })
 
 const on = <R>(
   framework: TestFramework,

@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
@@ -36,7 +35,7 @@ export interface TaggingFramework extends Omit<TestFramework, "it"> {
 
 /**
  * Registers tests with a framework: a suite for each group. All tests run on one device, which opens before the first test
- * and closes after the last. A last check fails when a driver object is left. Throws a TypeError for an unknown option.
+ * and closes after the last. A last check fails when a driver object is left.
  *
  * **Example** (Vitest)
  *
@@ -64,7 +63,6 @@ export const register = <E>(
     readonly replay?: Replay | undefined
   }
 ): void => {
-  KnownOptions.demand("Conformance.register", options, known)
   const runtime = ManagedRuntime.make(layer)
   for (const group of new Set(suite.map((test) => test.group))) {
     framework.describe(group, () => {
@@ -85,5 +83,3 @@ export const register = <E>(
     Expect.same("driver objects after the close", driverObjects.liveByKind, {})
   })
 }
-
-const known = KnownOptions.of<NonNullable<Parameters<typeof register>[3]>>({ workScale: true, replay: true })

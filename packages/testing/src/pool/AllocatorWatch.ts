@@ -10,7 +10,6 @@ import { DeviceBuffer } from "effect-gpu-pool/DeviceBuffer"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"
 import type { DeviceStatus } from "effect-gpu-pool/DeviceStatus"
-import { formatted, thrownText } from "effect-gpu-pool/Format"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import { overlaps } from "effect-gpu-pool/MemorySpan"
 import type { QueueDriver } from "effect-gpu-pool/QueueDriver"
@@ -18,6 +17,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { format } from "effect/Formatter"
 import * as Layer from "effect/Layer"
 import * as Expect from "../Expect.ts"
 
@@ -104,7 +104,7 @@ export class AllocatorWatch {
       if (Exit.isExit(exit)) return exit
       this.#breaks("answer", "freeUnsafe returned no Exit")
     } catch (error) {
-      this.#breaks("answer", `freeUnsafe threw ${thrownText(error)}`)
+      this.#breaks("answer", `freeUnsafe threw ${format(error)}`)
     }
     return Exit.void
   }
@@ -116,7 +116,7 @@ export class AllocatorWatch {
       if (Cause.isInterruptReason(reason)) continue
       if (!Cause.isFailReason(reason) || !isGpuError(reason.error)) {
         const what = Cause.isFailReason(reason) ? reason.error : reason.defect
-        this.#breaks("answer", `an allocation of ${bytes} bytes ended with ${thrownText(what)}, and no GpuError`)
+        this.#breaks("answer", `an allocation of ${bytes} bytes ended with ${format(what)}, and no GpuError`)
       } else if (reason.error.reason._tag === "OutOfMemory") {
         this.refusals++
         if (bytes === 0) this.#breaks("size", "it had no memory for 0 bytes, which take none")
@@ -128,7 +128,7 @@ export class AllocatorWatch {
     if (!(buffer instanceof DeviceBuffer)) {
       return this.#breaks(
         "answer",
-        `an allocation of ${bytes} bytes succeeded with ${formatted(buffer)}, and no DeviceBuffer`
+        `an allocation of ${bytes} bytes succeeded with ${format(buffer)}, and no DeviceBuffer`
       )
     }
     const { destroyed, owner, size } = buffer

@@ -6,7 +6,6 @@
 import { BufferPool, BufferUsage } from "effect-gpu-pool"
 import type * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { backends } from "effect-gpu-pool/ListedDevice"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -53,7 +52,7 @@ const plain = { noNullPrototype: true } as const
 
 /**
  * Sizes of buffers in bytes, from 1 (or 0 with `zero`) to `max`. Each power of two is equally likely, and sizes shrink
- * towards small ones. Throws a TypeError for an unknown option, as {@link requests} and {@link traces} do.
+ * towards small ones.
  *
  * **Example** (Every block is large enough)
  *
@@ -74,17 +73,6 @@ export const sizes = (options?: {
   /** Whether 0 is among the sizes. */
   readonly zero?: boolean | undefined
 }): Arbitrary<number> => {
-  KnownOptions.demand("Arbitraries.sizes", options, knownOfSizes)
-  return sizesOf(options)
-}
-
-type SizeOptions = NonNullable<Parameters<typeof sizes>[0]>
-
-const ofSizes = { max: true, zero: true } as const
-
-const knownOfSizes = KnownOptions.of<SizeOptions>(ofSizes)
-
-const sizesOf = (options: SizeOptions | undefined): Arbitrary<number> => {
   const max = options?.max ?? 2 ** 30
   const powers = fc.integer({ min: 0, max: Math.floor(Math.log2(max)) })
   const positive = powers.chain((power) => fc.integer({ min: 2 ** power, max: Math.min(max, 2 ** (power + 1) - 1) }))
@@ -152,13 +140,8 @@ export interface Request {
  * @category buffers
  * @since 0.1.0
  */
-export const requests = (options?: Parameters<typeof sizes>[0]): Arbitrary<Request> => {
-  KnownOptions.demand("Arbitraries.requests", options, knownOfSizes)
-  return requestsOf(options)
-}
-
-const requestsOf = (options: SizeOptions | undefined): Arbitrary<Request> =>
-  dual(fc.record({ size: sizesOf(options), usage: usages }, plain))
+export const requests = (options?: Parameters<typeof sizes>[0]): Arbitrary<Request> =>
+  dual(fc.record({ size: sizes(options), usage: usages }, plain))
 
 /**
  * A step of a trace: releases the buffer in a slot, and may allocate a new one for the slot.
@@ -212,22 +195,14 @@ export const traces = (
     readonly slots?: number | undefined
     readonly maxSteps?: number | undefined
   }
-): Arbitrary<Trace> => {
-  KnownOptions.demand("Arbitraries.traces", options, knownOfTraces)
-  return dual(fc.array(
+): Arbitrary<Trace> =>
+  dual(fc.array(
     fc.record({
       slot: fc.nat((options?.slots ?? 8) - 1),
-      request: fc.option(requestsOf(options), { nil: undefined, freq: 2 })
+      request: fc.option(requests(options), { nil: undefined, freq: 2 })
     }, plain),
     { maxLength: options?.maxSteps ?? 50, size: "max" }
   ))
-}
-
-const knownOfTraces = KnownOptions.of<NonNullable<Parameters<typeof traces>[0]>>({
-  ...ofSizes,
-  slots: true,
-  maxSteps: true
-})
 
 /**
  * Runs a trace on the `BufferPool` in context. The effect's scope owns the buffers that are in slots at its end. Fails

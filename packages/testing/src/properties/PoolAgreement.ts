@@ -7,7 +7,6 @@ import { BufferPool, EvictionPolicy, SizePolicy } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Host from "effect-gpu-pool/Host"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -146,8 +145,6 @@ export interface Options {
   readonly maxCommands?: number | undefined
 }
 
-const known = KnownOptions.of<Options>({ policies: true, evictions: true, maxCommands: true })
-
 interface Settings {
   /** Whether the property made the device, so that the model knows its memory. */
   readonly own: boolean
@@ -179,7 +176,7 @@ const settingsOf = (
 
 /**
  * A property: after every command, and whatever fails, a pool on a host device has the counters of its model. When
- * everything is closed, no driver object is left. For `fc.assert`. Throws a TypeError for an unknown option.
+ * everything is closed, no driver object is left. For `fc.assert`.
  *
  * **Example** (A few short runs)
  *
@@ -193,9 +190,8 @@ const settingsOf = (
  * @category properties
  * @since 0.1.0
  */
-export const onHost = (options?: Options): Property => {
-  KnownOptions.demand("PoolAgreement.onHost", options, known)
-  return property(
+export const onHost = (options?: Options): Property =>
+  property(
     settingsOf(options, {
       own: fc.constant(true),
       granularity: fc.constantFrom(1, 4),
@@ -206,12 +202,11 @@ export const onHost = (options?: Options): Property => {
     options,
     ({ capacityBytes, granularity, lateFree }) => Host.layer({ capacityBytes, granularity, lateFree, maxBufferSize })
   )
-}
 
 /**
  * A property: after every command, a pool on a device of any backend has the counters of its model. The pool is the
  * library's, so the property tests the backend's device, queue and allocations. Each run opens the device anew. For
- * `fc.assert`. Throws a TypeError for an unknown option.
+ * `fc.assert`.
  *
  * **Example** (On a host that frees memory late)
  *
@@ -227,9 +222,8 @@ export const onHost = (options?: Options): Property => {
  * @category properties
  * @since 0.1.0
  */
-export const on = <E>(device: Layer.Layer<Device, E>, options?: Options): Property => {
-  KnownOptions.demand("PoolAgreement.on", options, known)
-  return property(
+export const on = <E>(device: Layer.Layer<Device, E>, options?: Options): Property =>
+  property(
     // A pool's limit stands for the device's memory, which a test cannot set. So the model's device has enough.
     settingsOf(options, {
       own: fc.constant(false),
@@ -241,7 +235,6 @@ export const on = <E>(device: Layer.Layer<Device, E>, options?: Options): Proper
     options,
     () => device
   )
-}
 
 const property = <E>(
   settings: fc.Arbitrary<Settings>,

@@ -423,14 +423,14 @@ const closePool = command("closePool", (model) => !model.closed, (model, real) =
 const failAllocations = (nth: number, times: number, error: "OutOfMemory" | "DriverError") =>
   hostCommand(`failAllocations(${nth}, ${times}, ${error})`, always, (model, _, faults) =>
     Effect.sync(() => {
-      model.allocations.add({ nth, times }, error)
+      model.allocations.fail({ nth, times }, error)
       faults.failAllocations({ nth, times, error })
     }))
 
 const failFrees = (nth: number, times: number) =>
   hostCommand(`failFrees(${nth}, ${times})`, always, (model, _, faults) =>
     Effect.sync(() => {
-      model.frees.add({ nth, times }, true)
+      model.frees.fail({ nth, times }, true)
       faults.failFrees({ nth, times })
     }))
 

@@ -4,9 +4,9 @@
  *
  * @since 0.1.0
  */
-import { FaultPlan } from "effect-gpu-pool/FaultPlan"
 import type { FallbackStep, Released } from "effect-gpu-pool/GpuError"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
+import { ModelCalls } from "./ModelCalls.ts"
 
 /**
  * A size policy in plain arithmetic: computes what a `SizePolicy` does, without its code.
@@ -182,9 +182,9 @@ export class PoolModel {
   readonly scopes: Array<ModelScope> = []
   readonly pending: Array<Pending> = []
   /** Which calls to allocate fail. @internal */
-  readonly allocations = new FaultPlan<"OutOfMemory" | "DriverError">()
+  readonly allocations = new ModelCalls<"OutOfMemory" | "DriverError">()
   /** Which calls to free fail. @internal */
-  readonly frees = new FaultPlan<true>()
+  readonly frees = new ModelCalls<true>()
   holding = true
   closed = false
   lost = false

@@ -9,7 +9,6 @@ import * as ReductionKernel from "@effect-gpu-pool/arrays/ReductionKernel"
 import * as ScanKernel from "@effect-gpu-pool/arrays/ScanKernel"
 import { BufferPool, CommandQueue } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import { KernelCache } from "effect-gpu-pool/KernelCache"
@@ -44,8 +43,7 @@ const roundTrip = Effect.fnUntraced(function*(
   }
 }, Effect.scoped)
 
-const text = (value: HeldValue): string =>
-  typeof value === "object" ? `[${value.map(formatted).join(", ")}]` : formatted(value)
+const text = (value: HeldValue): string => typeof value === "object" ? `[${value.join(", ")}]` : String(value)
 
 /** Numbers that every device takes by value. */
 const everywhere: ReadonlyArray<NumberType> = ["f32", "i32", "u32", "i8", "u8", "i16", "u16"]
