@@ -28,15 +28,20 @@ export class ReplayedRequest implements RequestOwner {
   removeAwaiting(): void {
     // As above.
   }
+
+  /** Is called when it gets its lease. */
+  granted(): void {
+    // The recording says when the lease ends.
+  }
 }
 
 /** The machine's request. It belongs to no job, since jobs are not recorded. */
-export class MachineRequest<T extends ReplayedRequest = ReplayedRequest> extends Request {
+export class MachineRequest extends Request {
   declare readonly source: ReplayedSource
   declare granted: ReplayedLease | undefined
-  readonly replayed: T
+  readonly replayed: ReplayedRequest
 
-  constructor(replayed: T, asked: Asked & { readonly source: ReplayedSource }) {
+  constructor(replayed: ReplayedRequest, asked: Asked & { readonly source: ReplayedSource }) {
     super(asked)
     this.replayed = replayed
     const numbered = asked.asks ?? this

@@ -4,13 +4,10 @@
  *
  * @internal
  */
-import type { ReplayedRequest } from "./MachineRequest.ts"
 import type { MemoryContent, ReplayedMemory } from "./ReplayedMemory.ts"
 import { type MemoryPlan, memoryUnder, type ReplayPlan } from "./ReplayOptions.ts"
 import { RowPublisher, type Rows } from "./RowPublisher.ts"
 import type { Tally } from "./Tally.ts"
-
-type AnyMemory = ReplayedMemory<ReplayedRequest>
 
 export interface ReplayedMemoriesOptions<M> {
   readonly plan: ReplayPlan
@@ -22,12 +19,12 @@ export interface ReplayedMemoriesOptions<M> {
   readonly rows: Rows
 }
 
-type Facts = AnyMemory["facts"]
+type Facts = ReplayedMemory["facts"]
 
 /** The most memories that may exist at one time. */
 export const mostMemories = 16_384
 
-export class ReplayedMemories<M extends AnyMemory> {
+export class ReplayedMemories<M extends ReplayedMemory> {
   readonly #options: ReplayedMemoriesOptions<M>
   readonly #plans: ReadonlyMap<number, MemoryPlan>
   readonly #there = new Map<number, M>()

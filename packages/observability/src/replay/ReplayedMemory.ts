@@ -72,7 +72,7 @@ export interface MemoryObserver extends PoolObserver {
   released(lease: ReplayedLease, block: ReplayedBlock, why: Released["why"]): void
 }
 
-export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolPort<Placeholder>, EventMemory {
+export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemory {
   readonly plan: MemoryPlan
   readonly number: number
   readonly label: string | undefined
@@ -166,7 +166,9 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
   }
 
   /** Is called for each block that existed before the first event, with its number here and in the recording. */
-  protected abstract restored(own: number, recorded: number): void
+  protected restored(_own: number, _recorded: number): void {
+    // Events of the recording have the recorded number.
+  }
 
   /** The budgets of the recording that were made so far. */
   get budgets(): ReadonlyArray<Budget> {
@@ -295,10 +297,10 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
 
   /** The machine's request for a recorded one: for a lease, for a reservation, or for an exclusive section. */
   requestOf(
-    replayed: T,
+    replayed: ReplayedRequest,
     what: "lease" | "reservation" | "section",
     under: Pick<Asked, "from" | "waitPolicy" | "section">
-  ): MachineRequest<T> {
+  ): MachineRequest {
     const { asked: { budgetNumber, callSite, family, label, pool, size } } = replayed
     const { machine } = this
     const source = this.sourceOf(family, pool, budgetNumber)
@@ -320,10 +322,8 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     return new MachineRequest(replayed, { ...facts, ...sizes, operation: "reserve", asks: new Reservation(of) })
   }
 
-  protected abstract granted(replayed: T, block: ReplayedBlock): void
-
   /** A hit, in one step. */
-  hit(replayed: T, source: ReplayedSource): ReplayedLease | undefined {
+  hit(replayed: ReplayedRequest, source: ReplayedSource): ReplayedLease | undefined {
     const { machine } = this
     const { callSite, label, size } = replayed.asked
     const blockSize = machine.hitSize(source, size)
@@ -331,7 +331,7 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     if (block === undefined) return undefined
     const lease = this.#lease(block, size, label, callSite, undefined)
     block.value.queue = replayed.asked.queue
-    this.granted(replayed, block)
+    replayed.granted()
     this.observer?.hit(replayed, lease, block, block.capacity === blockSize ? "held" : "borrowed")
     return lease
   }
@@ -374,17 +374,27 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     return false
   }
 
-  abstract clear(request: MachineRequest<T>, block: ReplayedBlock): Failure | undefined
+  clear(_request: MachineRequest, _block: ReplayedBlock): Failure | undefined {
+    return undefined
+  }
 
-  grant(request: MachineRequest<T>, block: ReplayedBlock): ReplayedLease {
+  grant(request: MachineRequest, block: ReplayedBlock): ReplayedLease {
     const { callSite, label, size, replayed } = request
     block.value.queue = replayed.asked.queue
-    this.granted(replayed, block)
+    replayed.granted()
     return this.#lease(block, size, label, callSite, this.machine.memory.chargeOf(request))
   }
 
   handOver(): void {
     // A recording does not say which commands are under way.
+  }
+
+  watch(): void {
+    // Jobs are not recorded, so no deadlock is looked for.
+  }
+
+  lost(): GpuError | undefined {
+    return this.error
   }
 
   queueing(): void {
@@ -400,15 +410,13 @@ export abstract class ReplayedMemory<T extends ReplayedRequest> implements PoolP
     return noEvidence
   }
 
-  abstract acquireForQueue(request: MachineRequest<T>, blockSize: number, most: number): ReplayedBlock | undefined
+  abstract acquireForQueue(request: MachineRequest, blockSize: number, most: number): ReplayedBlock | undefined
   abstract schedule(task: () => void): void
-  abstract watch(): void
   abstract startIdleClock(): void
   abstract endLeases(why: Released["why"], budget: ChargedBudget | undefined): void
-  abstract endGranted(request: MachineRequest<T>): void
+  abstract endGranted(request: MachineRequest): void
   abstract over(source: ReplayedSource | undefined): void
   abstract interruptCalls(): void
-  abstract lost(): GpuError | undefined
   abstract readonly outer: OuterLimits
 }
 

@@ -26,15 +26,9 @@ const ends = (recording: Recording.Recording): void => {
   for (const replay of replays(recording)) Effect.runSync(replay)
 }
 
-/**
- * Any other recording is replayed too, or refused for a number that no recording has. A defect, or a replay that
- * repeats itself, is thrown.
- */
+/** Any other recording is replayed too, or refused for a number that no recording has. A defect is thrown. */
 const endsOrSaysWhy = (recording: Recording.Recording): void => {
-  for (const replay of replays(recording)) {
-    const error = Effect.runSync(Effect.as(replay, undefined).pipe(Effect.catch(Effect.succeed)))
-    if (error !== undefined) assert.notInclude(error.message, "repeats itself")
-  }
+  for (const replay of replays(recording)) Effect.runSync(Effect.ignore(replay))
 }
 
 const anything = programs(

@@ -14,10 +14,9 @@ import { refusal } from "../Refusal.ts"
 import { type MemoryContent, ReplayedMemory } from "../ReplayedMemory.ts"
 import { Placeholder, type ReplayedBlock, type ReplayedLease, type ReplayedSource } from "../ReplayedSource.ts"
 import type { MemoryPlan } from "../ReplayOptions.ts"
-import type { ExactRequest } from "./ExactRequest.ts"
 import { demand, type Journal, known } from "./Journal.ts"
 
-export class ExactMemory extends ReplayedMemory<ExactRequest> implements AdmittedJobs {
+export class ExactMemory extends ReplayedMemory implements AdmittedJobs {
   /** True, since the recording has each answer about jobs. */
   readonly countsReservations = true
   answered = undefined
@@ -31,10 +30,6 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     this.core.outer = this.outer
     this.#journal = journal
     this.#untilDone = untilDone
-  }
-
-  protected override granted(): void {
-    // The recording says when leases end.
   }
 
   protected override restored(own: number, recorded: number): void {
@@ -105,7 +100,7 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
   }
 
   acquireForQueue(
-    { family, size }: MachineRequest<ExactRequest>,
+    { family, size }: MachineRequest,
     blockSize: number,
     most: number
   ): ReplayedBlock | undefined {
@@ -117,7 +112,7 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     return undefined
   }
 
-  clear(_request: MachineRequest<ExactRequest>, { value }: ReplayedBlock): Failure | undefined {
+  override clear(_request: MachineRequest, { value }: ReplayedBlock): Failure | undefined {
     if (!this.#journal.findsNext(this.number, "clearFailed")) return undefined
     this.#journal.find(this.number, "clearFailed")
     value.recyclable = false
@@ -148,10 +143,6 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
     // Each answer is recorded.
   }
 
-  lost(): GpuError | undefined {
-    return this.error
-  }
-
   // Calls in which others act within a step of the machine.
 
   endLeases(_why: Released["why"]): void {
@@ -174,8 +165,6 @@ export class ExactMemory extends ReplayedMemory<ExactRequest> implements Admitte
   // The recording says when waiting requests act.
 
   schedule(): void {}
-
-  watch(): void {}
 
   startIdleClock(): void {}
 }

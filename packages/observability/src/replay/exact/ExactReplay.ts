@@ -12,6 +12,7 @@ import type { Reservation } from "effect-gpu-pool/Reservation"
 import { EventRow } from "../../recording/EventRow.ts"
 import * as Inputs from "../../recording/Inputs.ts"
 import { namesOf, type Recording } from "../../recording/RecordingModel.ts"
+import { type MachineRequest, ReplayedRequest } from "../MachineRequest.ts"
 import { reasonOf } from "../Refusal.ts"
 import { ReplayedMemories } from "../ReplayedMemories.ts"
 import { contentsOf } from "../ReplayedMemory.ts"
@@ -19,7 +20,6 @@ import type { ReplayPlan } from "../ReplayOptions.ts"
 import type { Failed, Reason } from "../ReplayReport.ts"
 import { Tally } from "../Tally.ts"
 import { ExactMemory } from "./ExactMemory.ts"
-import { ExactRequest } from "./ExactRequest.ts"
 import { demand, Difference, Journal, known } from "./Journal.ts"
 
 const has = (sum: number, bit: number): boolean => (sum & bit) !== 0
@@ -32,6 +32,18 @@ const mostClosed = 256
 
 /** A bound on how deep steps may be nested, when others act within a step of the machine. */
 const deepest = 8
+
+/** The recording has each of its inputs to the machine. */
+class ExactRequest extends ReplayedRequest {
+  request: MachineRequest | undefined = undefined
+  expected: Inputs.Expected = "Asked"
+
+  /** Sets the state that the `how` of its last row has. */
+  hear(how: number): void {
+    this.inHandler = has(how, Inputs.inHandler)
+    this.closed = has(how, Inputs.ownerClosed)
+  }
+}
 
 export class ExactReplay {
   readonly tally = new Tally()

@@ -4,11 +4,11 @@
  * @internal
  */
 import type { Budget } from "effect-gpu-pool/Budget"
-import type { GpuError, Released } from "effect-gpu-pool/GpuError"
+import type { Released } from "effect-gpu-pool/GpuError"
 import { IdleSchedule } from "effect-gpu-pool/IdleSchedule"
 import { noOuterLimits } from "effect-gpu-pool/OuterLimits"
 import type { ChargedBudget } from "effect-gpu-pool/Reservation"
-import type { MachineRequest, ReplayedRequest } from "../MachineRequest.ts"
+import type { MachineRequest } from "../MachineRequest.ts"
 import { refusal } from "../Refusal.ts"
 import { firstQueue, type MemoryObserver, ReplayedMemory } from "../ReplayedMemory.ts"
 import type { Placeholder, ReplayedBlock, ReplayedLease, ReplayedPool, ReplayedSource } from "../ReplayedSource.ts"
@@ -16,15 +16,14 @@ import type { MemoryPlan } from "../ReplayOptions.ts"
 import type { MemoryTrace } from "./Trace.ts"
 import type { VirtualTime } from "./VirtualTime.ts"
 
-/** What a memory asks of its simulation. */
-export interface Simulation<T extends ReplayedRequest> {
-  readonly time: VirtualTime
-  granted(replayed: T, block: ReplayedBlock): void
-  /** Ends the waits for the handlers of a pool, or of all pools. */
-  handlersOver(memory: SimulatedMemory<T>, pool: ReplayedPool | undefined): void
+/** A request that asks handlers. */
+interface Asking {
+  /** Gives it the handlers' answer; undefined while it asks none. */
+  readonly answerHandlers: ((freed: boolean) => void) | undefined
+  isOfPool(pool: ReplayedPool | undefined): boolean
 }
 
-export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T> {
+export class SimulatedMemory extends ReplayedMemory {
   readonly trace: MemoryTrace
   readonly hasSeveralQueues: boolean
   /** The request that has each block of the recording, by the number of the block. */
@@ -32,33 +31,25 @@ export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T
   /** Whether the next trim is a consequence of a new limit or of the end of holding. */
   trimFollows = false
   /** The requests that are asking handlers, in the order in which they began to. */
-  readonly asking = new Set<T>()
+  readonly asking = new Set<Asking>()
   /** A simulation ignores limits that memories share. */
   readonly outer = noOuterLimits
-  readonly #simulation: Simulation<T>
+  readonly #time: VirtualTime
   readonly #idle: IdleSchedule
   #idleClock: "stopped" | "starts" | "runs" = "stopped"
 
-  constructor(plan: MemoryPlan, trace: MemoryTrace, simulation: Simulation<T>) {
+  constructor(plan: MemoryPlan, trace: MemoryTrace, time: VirtualTime) {
     super(plan, trace)
     this.trace = trace
     this.hasSeveralQueues = trace.queues.size > 1
     this.namesQueues = this.hasSeveralQueues
-    this.#simulation = simulation
+    this.#time = time
     this.#idle = new IdleSchedule(this, plan.settings.idle)
-  }
-
-  protected override granted(replayed: T, block: ReplayedBlock): void {
-    this.#simulation.granted(replayed, block)
   }
 
   override observe(observer: MemoryObserver): void {
     super.observe(observer)
     this.inputs = observer.inputsOf(this.machine)
-  }
-
-  protected override restored(): void {
-    // Events of the recording have the recorded number.
   }
 
   /** Registers handlers from the first request that asked them until the last time they were asked. */
@@ -118,21 +109,17 @@ export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T
 
   #goOnIdle(): void {
     if (!this.#idle.goesOn) this.#idleClock = "stopped"
-    else this.#simulation.time.after(this.#idle.wait, this.#wakeIdle)
+    else this.#time.after(this.#idle.wait, this.#wakeIdle)
   }
 
   readonly #wakeIdle = (): void => {
     if (this.#idleClock === "stopped") return
-    if (this.#idle.wake(this.#simulation.time.now)) this.reclaim()
+    if (this.#idle.wake(this.#time.now)) this.reclaim()
     this.#goOnIdle()
   }
 
-  clear(): undefined {
-    return undefined
-  }
-
   acquireForQueue(
-    { family, size, replayed: { asked } }: MachineRequest<T>,
+    { family, size, replayed: { asked } }: MachineRequest,
     blockSize: number,
     most: number
   ): ReplayedBlock | undefined {
@@ -147,17 +134,13 @@ export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T
   }
 
   schedule(task: () => void): void {
-    this.#simulation.time.add(task)
-  }
-
-  watch(): void {
-    // Jobs are not recorded, so no deadlock is found.
+    this.#time.add(task)
   }
 
   startIdleClock(): void {
     if (this.#idleClock !== "stopped" || !this.#idle.hasIdle) return
     this.#idleClock = "starts"
-    const { time } = this.#simulation
+    const time = this.#time
     time.add(() => {
       if (this.machine.closed) return
       this.#idleClock = "runs"
@@ -180,14 +163,14 @@ export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T
     this.observer?.found?.("done", 0)
   }
 
-  endGranted({ granted }: MachineRequest<T>): void {
+  endGranted({ granted }: MachineRequest): void {
     if (granted !== undefined) this.endLease(granted, "scopeClosed")
     this.#done()
   }
 
   over(source: ReplayedSource | undefined): void {
     if (source !== undefined) source.pool.closed = true
-    this.#simulation.handlersOver(this, source?.pool)
+    for (const one of Array.from(this.asking)) if (one.isOfPool(source?.pool)) one.answerHandlers?.(false)
     this.#done()
   }
 
@@ -199,9 +182,5 @@ export class SimulatedMemory<T extends ReplayedRequest> extends ReplayedMemory<T
   #interruptCalls(pool: ReplayedPool | undefined): void {
     const calls = pool?.calls ?? Array.from(this.pools.values()).flatMap((one) => Array.from(one.calls))
     for (const interrupt of Array.from(calls)) interrupt()
-  }
-
-  lost(): GpuError | undefined {
-    return this.error
   }
 }

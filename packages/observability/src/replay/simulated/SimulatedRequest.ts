@@ -15,7 +15,7 @@ import { reasonOf, refusal } from "../Refusal.ts"
 import { Placeholder, type ReplayedLease, type ReplayedPool, type ReplayedSource } from "../ReplayedSource.ts"
 import type { Failed, Reason } from "../ReplayReport.ts"
 import type { Tally } from "../Tally.ts"
-import type { SimulatedMemory, Simulation } from "./SimulatedMemory.ts"
+import type { SimulatedMemory } from "./SimulatedMemory.ts"
 import type { Outcome, Trace } from "./Trace.ts"
 import type { Timer, VirtualTime } from "./VirtualTime.ts"
 
@@ -23,13 +23,13 @@ const succeeded = { isFailure: false, isInterrupted: false, reason: undefined }
 
 /** A request of a simulation: its scope never closes, and no handler makes it. */
 export class SimulatedRequest extends ReplayedRequest {
-  readonly memory: SimulatedMemory<SimulatedRequest>
+  readonly memory: SimulatedMemory
   readonly outcome: Outcome
   /** Gives it the handlers' answer; undefined while it asks none. */
   answerHandlers: ((freed: boolean) => void) | undefined = undefined
   readonly #all: SimulatedRequests
   /** Undefined if it hits at once. */
-  #request: MachineRequest<SimulatedRequest> | undefined = undefined
+  #request: MachineRequest | undefined = undefined
   #lease: ReplayedLease | undefined = undefined
   /** When its lease or its reservation began in the replay. */
   #begunAt: number | undefined = undefined
@@ -51,7 +51,7 @@ export class SimulatedRequest extends ReplayedRequest {
   /** How many milliseconds after its beginning it ends; known if the recorded end precedes its beginning here. */
   #endsAfter: number | undefined = undefined
 
-  constructor(asked: OfRequest, memory: SimulatedMemory<SimulatedRequest>, all: SimulatedRequests) {
+  constructor(asked: OfRequest, memory: SimulatedMemory, all: SimulatedRequests) {
     super(asked)
     this.memory = memory
     this.outcome = all.trace.outcomeOf(asked.request)
@@ -134,7 +134,7 @@ export class SimulatedRequest extends ReplayedRequest {
   }
 
   /** Makes its machine request; undefined where it has failed because it is larger than a limit. */
-  #ask(what: "lease" | "reservation" | "section"): MachineRequest<SimulatedRequest> | undefined {
+  #ask(what: "lease" | "reservation" | "section"): MachineRequest | undefined {
     const { asked: { waitAtMost }, memory, memory: { machine } } = this
     const around = this.#around
     const request = memory.requestOf(this, what, {
@@ -154,7 +154,7 @@ export class SimulatedRequest extends ReplayedRequest {
 
   /** Acts on the machine's outputs, until it has to wait for something or is over. */
   #perform(first: PoolOutput | undefined): void {
-    for (let output = first; output !== undefined && this.#time.step();) output = this.#do(output)
+    for (let output = first; output !== undefined;) output = this.#do(output)
   }
 
   #do(output: PoolOutput): PoolOutput | undefined {
@@ -195,7 +195,7 @@ export class SimulatedRequest extends ReplayedRequest {
   }
 
   /** The driver answers after as long as in the recording. */
-  #askDriver(request: MachineRequest<SimulatedRequest>): PoolOutput | undefined {
+  #askDriver(request: MachineRequest): PoolOutput | undefined {
     const capacity = this.#inputs.driverAsked(request)
     const recorded = this.outcome.calls?.[this.#calls++]
     const millis = recorded === undefined || recorded.answeredAt === Infinity
@@ -220,7 +220,7 @@ export class SimulatedRequest extends ReplayedRequest {
     return undefined
   }
 
-  #answer(request: MachineRequest<SimulatedRequest>, capacity: number, why: string | undefined): void {
+  #answer(request: MachineRequest, capacity: number, why: string | undefined): void {
     const { source } = request
     if (why === undefined) return this.#inputs.driverAnswered(request, new Placeholder(source))
     const ended = source.closed ? unavailable(request, "poolClosed") : this.memory.error
@@ -237,7 +237,7 @@ export class SimulatedRequest extends ReplayedRequest {
   }
 
   /** Reclaims at once: files of other tools do not say when memory was reclaimed. */
-  #reclaim(request: MachineRequest<SimulatedRequest>): PoolOutput | undefined {
+  #reclaim(request: MachineRequest): PoolOutput | undefined {
     const { memory, memory: { error } } = this
     if (error === undefined) {
       memory.reclaim()
@@ -248,7 +248,7 @@ export class SimulatedRequest extends ReplayedRequest {
   }
 
   /** Asks the handlers, which answer when they did in the recording. */
-  #askHandlers(request: MachineRequest<SimulatedRequest>): PoolOutput | undefined {
+  #askHandlers(request: MachineRequest): PoolOutput | undefined {
     const answer = (freed: boolean): PoolOutput => {
       this.#stopWaiting()
       this.#inputs.handlersEnded(request, freed, false)
@@ -267,7 +267,7 @@ export class SimulatedRequest extends ReplayedRequest {
     return undefined
   }
 
-  #wait(request: MachineRequest<SimulatedRequest>): PoolOutput | undefined {
+  #wait(request: MachineRequest): PoolOutput | undefined {
     if (!request.isWaiting) return this.#inputs.advance(request)
     request.resume = () => {
       this.#stopWaiting()
@@ -277,11 +277,11 @@ export class SimulatedRequest extends ReplayedRequest {
     return undefined
   }
 
-  #waited({ waitingSince }: MachineRequest<SimulatedRequest>): number {
+  #waited({ waitingSince }: MachineRequest): number {
     return this.#time.now - (waitingSince ?? this.#time.now)
   }
 
-  #limitWait(request: MachineRequest<SimulatedRequest>): void {
+  #limitWait(request: MachineRequest): void {
     const { asked: { waitAtMost } } = this
     if (waitAtMost === Infinity || waitAtMost === 0) return
     request.waitingSince ??= this.#time.now
@@ -296,7 +296,7 @@ export class SimulatedRequest extends ReplayedRequest {
     this.#timer = undefined
   }
 
-  #timeOver(request: MachineRequest<SimulatedRequest>): void {
+  #timeOver(request: MachineRequest): void {
     const isAsking = this.answerHandlers !== undefined
     request.resume = undefined
     this.#stopWaiting()
@@ -346,7 +346,7 @@ export class SimulatedRequest extends ReplayedRequest {
     if (last >= 0 && last <= this.#all.place) this.#all.forget(this)
   }
 
-  granted(): void {
+  override granted(): void {
     this.#begunAt = this.#time.now
     if (this.#endsAfter !== undefined) this.#time.after(this.#endsAfter, () => this.#endLease("released"))
   }
@@ -412,7 +412,7 @@ export class SimulatedRequest extends ReplayedRequest {
   }
 }
 
-export class SimulatedRequests implements Simulation<SimulatedRequest> {
+export class SimulatedRequests {
   readonly failures: Array<Failed> = []
   /** The requests that the recording may have more events of, by number. */
   readonly known = new Map<number, SimulatedRequest>()
@@ -448,7 +448,7 @@ export class SimulatedRequests implements Simulation<SimulatedRequest> {
   }
 
   /** Makes a request, at its recorded input or else at its first event. */
-  make(asked: OfRequest, memory: SimulatedMemory<SimulatedRequest>): SimulatedRequest {
+  make(asked: OfRequest, memory: SimulatedMemory): SimulatedRequest {
     const made = new SimulatedRequest(asked, memory, this)
     this.known.set(asked.request, made)
     made.make()
@@ -471,15 +471,6 @@ export class SimulatedRequests implements Simulation<SimulatedRequest> {
 
   failed({ asked }: SimulatedRequest, why: Failed["why"]): void {
     this.failures.push({ asked, why, at: this.time.now })
-  }
-
-  granted(replayed: SimulatedRequest): void {
-    replayed.granted()
-  }
-
-  /** Ends the waits for handlers of a pool that has closed. */
-  handlersOver({ asking }: SimulatedMemory<SimulatedRequest>, pool: ReplayedPool | undefined): void {
-    for (const one of Array.from(asking)) if (one.isOfPool(pool)) one.answerHandlers?.(false)
   }
 
   /** Fails the requests that are still waiting at the end, unless the search is over. */

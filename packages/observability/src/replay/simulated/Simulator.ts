@@ -18,7 +18,7 @@ import type { ReplayPlan } from "../ReplayOptions.ts"
 import type { Failed } from "../ReplayReport.ts"
 import { Tally } from "../Tally.ts"
 import { SimulatedMemory } from "./SimulatedMemory.ts"
-import { type SimulatedRequest, SimulatedRequests } from "./SimulatedRequest.ts"
+import { SimulatedRequests } from "./SimulatedRequest.ts"
 import type { Trace } from "./Trace.ts"
 import { VirtualTime } from "./VirtualTime.ts"
 
@@ -38,7 +38,7 @@ export class Simulator {
   readonly #options: SimulatorOptions
   readonly #length: number
   readonly #time: VirtualTime
-  readonly #memories: ReplayedMemories<SimulatedMemory<SimulatedRequest>>
+  readonly #memories: ReplayedMemories<SimulatedMemory>
   readonly #requests: SimulatedRequests
   readonly #recorded: EventReader
   readonly #names: ReturnType<typeof namesOf>
@@ -49,16 +49,14 @@ export class Simulator {
     this.#recorded = new EventReader(recording, true)
     this.#names = namesOf(recording)
     this.#length = recording.length
-    const idleSteps = plan.memories.reduce((most, { settings: { idle } }) => Math.max(most, idle?.steps ?? 0), 0)
-    const blocks = recording.blocks.length
-    this.#time = new VirtualTime(startOf(recording), blocks, idleSteps, () => this.#requests.pending.size)
+    this.#time = new VirtualTime(startOf(recording))
     const shared = { trace, time: this.#time, tally: this.tally, endsWith: options.endsWith }
     this.#requests = new SimulatedRequests(shared)
     const { events, tally } = this
     this.#memories = new ReplayedMemories({
       plan,
       contentOf: (memory) => trace.memory(memory),
-      make: (memory) => new SimulatedMemory(memory, trace.memory(memory.memory.number), this.#requests),
+      make: (memory) => new SimulatedMemory(memory, trace.memory(memory.memory.number), this.#time),
       tally,
       now: () => this.#time.now,
       rows: {
@@ -73,7 +71,7 @@ export class Simulator {
   }
 
   /** The facts for the recording of the replay. */
-  get facts(): ReplayedMemories<SimulatedMemory<SimulatedRequest>>["facts"] {
+  get facts(): ReplayedMemories<SimulatedMemory>["facts"] {
     return this.#memories.facts
   }
 
@@ -83,35 +81,23 @@ export class Simulator {
 
   /** Whether the replay continues: its result is open, and no bound is exceeded. */
   get #goesOn(): boolean {
-    return !this.#requests.isOver && !this.#time.isSpent && !this.#memories.areTooMany
+    return !this.#requests.isOver && !this.#memories.areTooMany
   }
 
-  /** Replays all events. Requests that wait at the end stay unserved. Fails where the replay is in an endless loop. */
+  /** Replays all events. Requests that wait at the end stay unserved. */
   run(operation: string): GpuError | undefined {
     for (; this.#goesOn && this.#recorded.next();) {
       const entry = this.#recorded.row.entry(this.#names)
       if (entry._tag === "Input") continue
       if (entry._tag !== "Asked") this.#requests.place++
-      this.#time.event()
       this.#step(entry)
     }
     this.#time.finish(() => this.#goesOn)
     this.#requests.finish()
-    return this.#problem(operation)
-  }
-
-  #problem(operation: string): GpuError | undefined {
+    if (!this.#memories.areTooMany) return undefined
     const place = `event ${this.#requests.place + 1} of ${this.#length}`
-    if (this.#memories.areTooMany) {
-      const problem = `it has more than ${mostMemories} memories at ${place}, and a replay has no more at one time`
-      return invalidRequest(operation, problem, "Record fewer pools at a time.")
-    }
-    if (!this.#time.isSpent) return undefined
-    return invalidRequest(
-      operation,
-      `the replay repeats itself at ${place}, and comes to no end`,
-      "Please report this with the recording: whatever a recording has, its replay ends."
-    )
+    const problem = `it has more than ${mostMemories} memories at ${place}, and a replay has no more at one time`
+    return invalidRequest(operation, problem, "Record fewer pools at a time.")
   }
 
   #step(event: PoolEvent | Asked): void {
@@ -128,11 +114,11 @@ export class Simulator {
   }
 
   /** Makes a request. In a recording without inputs, its first event does so. */
-  #asked(asked: Asked, memory: SimulatedMemory<SimulatedRequest>): void {
+  #asked(asked: Asked, memory: SimulatedMemory): void {
     if (!this.#requests.known.has(asked.request)) this.#requests.make(asked, memory)
   }
 
-  #ofRequest(event: Extract<PoolEvent, OfRequest>, memory: SimulatedMemory<SimulatedRequest>): void {
+  #ofRequest(event: Extract<PoolEvent, OfRequest>, memory: SimulatedMemory): void {
     const requests = this.#requests
     const known = requests.known.get(event.request)
     const recorded = this.#options.trace.outcomes.get(event.request)
@@ -155,7 +141,7 @@ export class Simulator {
     replayed.passed()
   }
 
-  #ofMemory(event: Exclude<PoolEvent, OfRequest>, memory: SimulatedMemory<SimulatedRequest>): void {
+  #ofMemory(event: Exclude<PoolEvent, OfRequest>, memory: SimulatedMemory): void {
     switch (event._tag) {
       case "Released":
         this.#released(event, memory)
@@ -179,7 +165,7 @@ export class Simulator {
     }
   }
 
-  #released(event: Released, memory: SimulatedMemory<SimulatedRequest>): void {
+  #released(event: Released, memory: SimulatedMemory): void {
     const { earlyLeases, holders } = memory
     const early = earlyLeases.get(event.block)
     if (early !== undefined) {
@@ -194,7 +180,7 @@ export class Simulator {
     replayed.release(event.why, event.at)
   }
 
-  #limitChanged({ budgetNumber, from, to }: LimitChanged, memory: SimulatedMemory<SimulatedRequest>): void {
+  #limitChanged({ budgetNumber, from, to }: LimitChanged, memory: SimulatedMemory): void {
     if (budgetNumber !== undefined) {
       const budget = memory.budgetOf(budgetNumber)
       if (budget !== undefined) memory.inputs.setBudgetLimit(budget, to)
@@ -204,7 +190,7 @@ export class Simulator {
     if (!memory.plan.hasOwnLimit) memory.setMaxBytes(to)
   }
 
-  #trimAsked({ all, queue, to }: TrimAsked, memory: SimulatedMemory<SimulatedRequest>): void {
+  #trimAsked({ all, queue, to }: TrimAsked, memory: SimulatedMemory): void {
     if (memory.trimFollows) memory.trimFollows = false
     else memory.trim(all ? undefined : to, queue)
   }
