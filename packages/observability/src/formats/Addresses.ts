@@ -7,6 +7,7 @@
 import { valid } from "effect-gpu-pool/ArgumentProblem"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Stream from "effect/Stream"
+import { AddressSpace } from "../AddressSpace.ts"
 import type { LedgerBlock } from "../recording/BlockLedger.ts"
 
 /** The address of the first block; not 0, which readers would take for a null pointer. */
@@ -16,10 +17,8 @@ type Block = Pick<LedgerBlock, "place" | "capacity">
 
 export class Addresses {
   readonly #operation: string
+  readonly #space = new AddressSpace()
   readonly #addresses = new Map<number, number>()
-  /** The addresses of ended blocks, by capacity. */
-  readonly #free = new Map<number, Array<number>>()
-  #next = first
 
   /** A text whose writing may throw the error of too large addresses, which becomes that of the stream. */
   static checked(text: Stream.Stream<string>): Stream.Stream<string, GpuError> {
@@ -34,7 +33,14 @@ export class Addresses {
   of({ capacity, place }: Block): number {
     const known = this.#addresses.get(place)
     if (known !== undefined) return known
-    const address = this.#take(capacity)
+    const address = first + this.#space.take(Math.max(1, capacity))
+    if (!Number.isSafeInteger(address + capacity)) {
+      valid(invalidRequest(
+        this.#operation,
+        `the blocks take more than ${Number.MAX_SAFE_INTEGER} B, the most that the addresses of the file can tell apart`,
+        "Take a recording of fewer blocks."
+      ))
+    }
     this.#addresses.set(place, address)
     return address
   }
@@ -44,23 +50,6 @@ export class Addresses {
     const address = this.#addresses.get(place)
     if (address === undefined) return
     this.#addresses.delete(place)
-    const free = this.#free.get(capacity)
-    if (free === undefined) this.#free.set(capacity, [address])
-    else free.push(address)
-  }
-
-  #take(capacity: number): number {
-    const address = this.#free.get(capacity)?.pop() ?? this.#next
-    if (address !== this.#next) return address
-    const end = address + Math.max(1, capacity)
-    if (!Number.isSafeInteger(end)) {
-      valid(invalidRequest(
-        this.#operation,
-        `the blocks take more than ${Number.MAX_SAFE_INTEGER} B, the most that the addresses of the file can tell apart`,
-        "Take a recording of fewer blocks."
-      ))
-    }
-    this.#next = end
-    return address
+    this.#space.give(address - first, Math.max(1, capacity))
   }
 }

@@ -44,19 +44,12 @@ export class TextBuffer {
 
 const loneSurrogates = /[\ud800-\udfff]/gu
 
-/** How many texts are cached as JSON, since most occur many times. */
-const mostKnown = 4096
+const readable = (_name: string, value: unknown): unknown =>
+  typeof value === "string"
+    ? value.replace(loneSurrogates, "\ufffd")
+    : value === Infinity
+    ? "Infinity"
+    : value
 
-export class JsonTexts {
-  readonly #known = new Map<string, string>()
-
-  /** A text as JSON that every reader accepts: a lone surrogate becomes U+FFFD. */
-  of(text: string): string {
-    const known = this.#known.get(text)
-    if (known !== undefined) return known
-    const json = JSON.stringify(text.replace(loneSurrogates, "\ufffd"))
-    if (this.#known.size === mostKnown) this.#known.clear()
-    this.#known.set(text, json)
-    return json
-  }
-}
+/** JSON that every reader accepts: a lone surrogate becomes U+FFFD, and an infinite number a text. */
+export const jsonOf = (value: object): string => JSON.stringify(value, readable)

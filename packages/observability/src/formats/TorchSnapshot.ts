@@ -4,15 +4,159 @@
  * @see torch.cuda.memory._snapshot, https://github.com/pytorch/pytorch
  * @since 0.1.0
  */
+import { valid } from "effect-gpu-pool/ArgumentProblem"
+import { formatted } from "effect-gpu-pool/Format"
 import type { GpuError } from "effect-gpu-pool/GpuError"
+import type { RanOut } from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
-import type { Recording } from "../recording/Recording.ts"
+import { isFailure, type TooLarge } from "../events/Failure.ts"
+import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
+import { events as eventsOf, type RecordedMemory, type Recording } from "../recording/Recording.ts"
 import { Addresses } from "./Addresses.ts"
-import { readText } from "./TextInput.ts"
-import { textOf } from "./TextOutput.ts"
-import { TorchReader } from "./TorchReader.ts"
-import { writeSnapshot } from "./TorchWriter.ts"
+import { type Action, AllocatorLog } from "./AllocatorLog.ts"
+import { type ElementPlace, JsonElements } from "./JsonElements.ts"
+import { defaultPool, recordingOf } from "./LogRecorder.ts"
+import { readText, type TextReader } from "./TextInput.ts"
+import { jsonOf, TextBuffer, textOf } from "./TextOutput.ts"
+
+const importing = "TorchSnapshot.fromText"
+
+/** PyTorch's actions that a recording keeps. */
+const actions = new Map<unknown, Action>([
+  ["alloc", "alloc"],
+  ["free_completed", "free"],
+  ["segment_alloc", "segmentAlloc"],
+  ["segment_free", "segmentFree"],
+  ["oom", "failure"]
+])
+
+/** Known actions that a recording does not keep. */
+const passedOver = new Set<unknown>(["free_requested", "snapshot"])
+
+const hint = "Pass the snapshot as PyTorch made it, written by Python's json.dump."
+
+const howToConvert =
+  "Pass it as JSON: python3 -c \"import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], 'rb')), sys.stdout)\" snapshot.pickle"
+
+type Json = Readonly<Record<string, unknown>>
+
+class Reader implements TextReader<Effect.Effect<Recording>> {
+  readonly #elements = new JsonElements(
+    importing,
+    new Map([["segments", 1], ["device_traces", 2]]),
+    (value, place) => this.#element(value, place)
+  )
+  readonly #log = new AllocatorLog(importing)
+  #hasBegun = false
+
+  take(piece: string): void {
+    if (!this.#hasBegun && piece.trim() !== "") {
+      this.#hasBegun = true
+      const first = piece.trim()[0]!
+      // A pickle begins with 0x80, which no UTF-8 text does.
+      if (first === "\u0080" || first === "\ufffd") {
+        valid(this.#elements.problem("the text is a pickle, which only Python reads", howToConvert))
+      }
+    }
+    this.#elements.take(piece)
+  }
+
+  end(): Effect.Effect<Recording> {
+    this.#elements.end()
+    for (const name of ["segments", "device_traces"]) {
+      if (!this.#elements.found.has(name)) {
+        valid(this.#elements.problem(`the snapshot has no ${name}`, "Pass what torch.cuda.memory._snapshot() returns."))
+      }
+    }
+    return recordingOf(this.#log, "PyTorch")
+  }
+
+  #element(value: Json, place: ElementPlace): void {
+    if (place.member === "segments") this.#segment(value, `segments[${place.index}]`)
+    else this.#entry(value, place)
+  }
+
+  #entry(value: Json, { index, list }: ElementPlace): void {
+    const where = `device_traces[${list}][${index}]`
+    const action = actions.get(value["action"])
+    if (action === undefined) {
+      if (passedOver.has(value["action"])) return
+      return this.#log.leaveOut(`entries with the action ${formatted(value["action"])}`, where)
+    }
+    const time = value["time_us"]
+    this.#log.add({
+      action,
+      device: deviceName(list),
+      pool: defaultPool,
+      at: typeof time === "number" && Number.isFinite(time) ? time / 1000 : index,
+      // An `oom` has no address.
+      address: action === "failure" ? 0 : this.#number(value, "addr", where),
+      size: this.#number(value, "size", where),
+      capacity: Number.NaN,
+      queue: queueOf(value["stream"]),
+      ...frameOf(value),
+      where
+    })
+  }
+
+  #segment(value: Json, where: string): void {
+    const device = deviceName(value["device"] === undefined ? 0 : this.#number(value, "device", where))
+    const address = this.#number(value, "address", where)
+    const size = this.#number(value, "total_size", where)
+    // An expandable segment is nearly always divided.
+    if (value["is_expandable"] !== true) this.#log.lastSegments.push({ device, address, size })
+    let next = address
+    for (const block of this.#blocks(value, where)) {
+      const size = this.#number(block, "size", where)
+      if (block["state"] === "active_allocated" || block["state"] === "active_pending_free") {
+        this.#log.lastLeases.push({
+          device,
+          pool: defaultPool,
+          address: next,
+          size: block["requested_size"] === undefined ? size : this.#number(block, "requested_size", where),
+          capacity: size,
+          ...frameOf(block)
+        })
+      }
+      next += size
+    }
+  }
+
+  #blocks(segment: Json, where: string): ReadonlyArray<Json> {
+    const blocks = segment["blocks"]
+    const isList = Array.isArray(blocks) && blocks.every((block) => typeof block === "object" && block !== null)
+    if (!isList) valid(this.#elements.problem(`the blocks of ${where} are no list of objects`, hint))
+    return blocks as ReadonlyArray<Json>
+  }
+
+  #number(value: Json, name: string, where: string): number {
+    const number = value[name]
+    if (!Number.isSafeInteger(number) || (number as number) < 0) {
+      valid(this.#elements.problem(`${name} of ${where} is ${formatted(number)}, and no whole number`, hint))
+    }
+    return number as number
+  }
+}
+
+const deviceName = (index: number): string => `CUDA device ${index}`
+
+/** Stream 0 is the default one. */
+const queueOf = (stream: unknown): string | undefined =>
+  stream === undefined || stream === null || stream === 0 ? undefined : String(stream)
+
+/** The innermost frame that has a line as call site; its function is the label. Where no frame has a line, a function alone is. */
+const frameOf = (value: Json): { readonly label: string | undefined; readonly callSite: string | undefined } => {
+  const frames: ReadonlyArray<unknown> = Array.isArray(value["frames"]) ? value["frames"] : []
+  const frame = frames.find((frame): frame is Json => typeof frame === "object" && frame !== null)
+  const metadata = value["user_metadata"]
+  const label = typeof metadata === "string" && metadata !== "" ? metadata : frame?.["name"]
+  const isPlace = typeof frame?.["filename"] === "string" && typeof frame["line"] === "number" && frame["line"] > 0
+  return {
+    label: typeof label === "string" ? label : undefined,
+    callSite: isPlace ? `${String(frame["filename"])}:${String(frame["line"])}` : undefined
+  }
+}
 
 /**
  * A recording of a snapshot of PyTorch's memory, as JSON: what `torch.cuda.memory._snapshot()` returns, written by Python's
@@ -49,7 +193,193 @@ import { writeSnapshot } from "./TorchWriter.ts"
  */
 export const fromText = <E = never, R = never>(
   text: string | Stream.Stream<string, E, R>
-): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readText(text, () => new TorchReader()))
+): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readText(text, () => new Reader()))
+
+/** The index of each memory's device among all devices. */
+const devicesOf = ({ memories }: Recording): ReadonlyMap<number, number> => {
+  const names = Array.from(new Set(memories.map(({ device }) => device)))
+  return new Map(memories.map(({ device, number }) => [number, names.indexOf(device)]))
+}
+
+/** Numbers queues in the order in which they occur; 0 is the queue of a device with only one. */
+class Queues {
+  readonly #numbers = new Map<string | undefined, number>([[undefined, 0]])
+
+  of(queue: string | undefined): number {
+    const known = this.#numbers.get(queue)
+    if (known !== undefined) return known
+    const number = this.#numbers.size
+    this.#numbers.set(queue, number)
+    return number
+  }
+}
+
+/** The file and line of a call site, which is "file:line:column" or "file:line". */
+const placeOf = (callSite: string): { readonly filename: string; readonly line: number } => {
+  const parts = /^(.*?):(\d+)(?::\d+)?$/s.exec(callSite)
+  return parts === null ? { filename: callSite, line: 0 } : { filename: parts[1]!, line: Number(parts[2]) }
+}
+
+/** What every entry of a request has besides its kind and its bytes. */
+interface Asked {
+  readonly pool: string
+  readonly label: string | undefined
+  readonly callSite: string | undefined
+  readonly queue: string | undefined
+}
+
+/** The attributes of a block that no request has. */
+const unasked = ({ pool }: LedgerBlock): Asked => ({ pool, label: undefined, callSite: undefined, queue: undefined })
+
+/** The bytes that the device may have left, as far as the recording says. */
+const freeBytes = (
+  { activeBytes, heldBytes }: Pick<RanOut, "activeBytes" | "heldBytes">,
+  memory: RecordedMemory | undefined
+): number => {
+  const most = Math.min(memory?.maxBytes ?? Number.POSITIVE_INFINITY, memory?.deviceBytes ?? Number.POSITIVE_INFINITY)
+  return Number.isFinite(most) ? Math.max(0, most - activeBytes - heldBytes) : 0
+}
+
+/** What all devices of one snapshot share. */
+class Snapshot {
+  readonly recording: Recording
+  readonly devices: ReadonlyMap<number, number>
+  readonly queues = new Queues()
+  readonly memories: ReadonlyMap<number, RecordedMemory>
+
+  constructor(recording: Recording) {
+    this.recording = recording
+    this.devices = devicesOf(recording)
+    this.memories = new Map(recording.memories.map((memory) => [memory.number, memory]))
+  }
+
+  /** Each entry gets a frame: the viewer treats one without as older than the trace. */
+  framesOf({ callSite, label, pool }: Asked) {
+    const { filename, line } = callSite === undefined ? { filename: pool, line: 0 } : placeOf(callSite)
+    return { frames: [{ name: label ?? pool, filename, line }], user_metadata: label }
+  }
+
+  /** The device of a memory; the first one for a memory that the recording does not describe. */
+  deviceOf(memory: number): number {
+    return this.devices.get(memory) ?? 0
+  }
+}
+
+/** One device: its trace, and then its segments. */
+class DeviceWriter {
+  readonly #snapshot: Snapshot
+  readonly #device: number
+  readonly #addresses = new Addresses("TorchSnapshot.toText")
+  readonly #ledger: BlockLedger
+  #at = 0
+  #separator = ""
+  readonly #text = new TextBuffer()
+
+  constructor(snapshot: Snapshot, device: number) {
+    this.#snapshot = snapshot
+    this.#device = device
+    const blocks = snapshot.recording.blocks.filter(({ memory }) => this.#has(memory))
+    this.#ledger = new BlockLedger({ blocks }, {
+      begins: (block) => this.#entry("segment_alloc", block, block.capacity, block),
+      leased: (block) => this.#entry("alloc", block, block.size, block),
+      released: (block) => {
+        this.#entry("free_requested", block, block.size, block)
+        this.#entry("free_completed", block, block.size, block)
+      },
+      ends: (block) => {
+        this.#entry("segment_free", block, block.capacity, unasked(block))
+        this.#addresses.end(block)
+      }
+    })
+  }
+
+  *trace(): Generator<string> {
+    // What existed before the first event is not part of the trace.
+    this.#text.take()
+    this.#separator = ""
+    yield "["
+    for (const event of eventsOf(this.#snapshot.recording)) {
+      if (!this.#has(event.memoryNumber)) continue
+      this.#at = event.at
+      this.#ledger.take(event)
+      if (isFailure(event)) this.#failed(event)
+      yield this.#text.take()
+    }
+    yield `${this.#text.take()}]`
+  }
+
+  *segments(): Generator<string> {
+    for (const block of this.#ledger.blocks()) {
+      const { capacity } = block
+      const isHeld = block.lease === -1
+      const asked = isHeld ? unasked(block) : block
+      const requested_size = isHeld ? 0 : block.size
+      const address = this.#addresses.of(block)
+      const active = isHeld ? 0 : capacity
+      yield jsonOf({
+        device: this.#device,
+        address,
+        total_size: capacity,
+        allocated_size: active,
+        active_size: active,
+        requested_size,
+        stream: this.#snapshot.queues.of(asked.queue),
+        segment_type: "large",
+        segment_pool_id: [0, 0],
+        is_expandable: false,
+        frames: [],
+        blocks: [{
+          address,
+          size: capacity,
+          requested_size,
+          state: isHeld ? "inactive" : "active_allocated",
+          ...this.#snapshot.framesOf(asked)
+        }]
+      })
+    }
+  }
+
+  #has(memory: number): boolean {
+    return this.#snapshot.deviceOf(memory) === this.#device
+  }
+
+  #failed(event: RanOut | TooLarge): void {
+    const { memoryNumber: memory } = event
+    const used = event._tag === "RanOut" ? event : this.#ledger.bytesOf(memory)
+    const free = freeBytes(used, this.#snapshot.memories.get(memory))
+    this.#entry("oom", undefined, event.size, event, { device_free: free })
+  }
+
+  #entry(action: string, block: LedgerBlock | undefined, size: number, asked: Asked, more: object = {}): void {
+    const addr = block === undefined ? 0 : this.#addresses.of(block)
+    const stream = this.#snapshot.queues.of(asked.queue)
+    const time_us = Math.round(this.#at * 1000)
+    const entry = { action, addr, size, stream, time_us, ...more, ...this.#snapshot.framesOf(asked) }
+    this.#text.add(this.#separator + jsonOf(entry))
+    this.#separator = ",\n"
+  }
+}
+
+/** Writes the traces first: what exists is only known at their end. */
+function* writeSnapshot(recording: Recording): Generator<string> {
+  const snapshot = new Snapshot(recording)
+  const count = Math.max(1, ...Array.from(snapshot.devices.values(), (device) => device + 1))
+  const devices = Array.from({ length: count }, (_, device) => new DeviceWriter(snapshot, device))
+  yield `{"device_traces":[`
+  for (const [index, device] of devices.entries()) {
+    if (index > 0) yield ",\n"
+    yield* device.trace()
+  }
+  yield `],\n"segments":[`
+  let separator = ""
+  for (const device of devices) {
+    for (const segment of device.segments()) {
+      yield separator + segment
+      separator = ",\n"
+    }
+  }
+  yield "],\n\"allocator_settings\":{},\"external_annotations\":[]}\n"
+}
 
 /**
  * A recording as a snapshot of PyTorch's memory, JSON in pieces: drop the file on https://pytorch.org/memory_viz, which uploads

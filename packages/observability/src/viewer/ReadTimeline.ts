@@ -4,20 +4,36 @@
  * @internal
  */
 import type * as PoolEvent from "effect-gpu-pool/PoolEvent"
+import { AddressSpace } from "../AddressSpace.ts"
 import { isFailure, type TooLarge } from "../events/Failure.ts"
 import { type BlockFollower, BlockLedger } from "../recording/BlockLedger.ts"
 import { kinds, placeOf } from "../recording/EventShape.ts"
 import * as Recording from "../recording/Recording.ts"
 import { Texts } from "../recording/Texts.ts"
-import { Addresses } from "./Addresses.ts"
-import { bytes, floats, integers } from "./Columns.ts"
-import type { Blocks, DrawnMemory, Failure, Leases, Timeline, Turn, Waits } from "./Timeline.ts"
+import type { DrawnMemory, Failure, Timeline, Turn } from "./Timeline.ts"
+
+type Columns<Name extends string> = { readonly [N in Name]: Array<number> }
+
+const columns = <Name extends string>(...names: ReadonlyArray<Name>): Columns<Name> =>
+  Object.fromEntries(names.map((name) => [name, []])) as unknown as Columns<Name>
+
+/** Bytes may exceed 32 bits; everything else is an index. */
+const floats = new Set(["size", "capacity", "address"])
+
+/** The columns of a timeline. What has not ended lasts to the end. */
+const typed = <A extends { readonly end: Int32Array }>(columns: Columns<keyof A & string>, end: number): A =>
+  Object.fromEntries(
+    Object.entries<Array<number>>(columns).map(([name, values]) => [
+      name,
+      floats.has(name) ? Float64Array.from(values) : Int32Array.from(values, (value) => value === -1 ? end : value)
+    ])
+  ) as unknown as A
 
 const bounded = (bytes: number): number | null => Number.isFinite(bytes) ? bytes : null
 
 /** A memory, and where its blocks are drawn. */
 interface Memory {
-  readonly addresses: Addresses
+  readonly addresses: AddressSpace
   readonly place: number
 }
 
@@ -27,35 +43,12 @@ class Reader {
   readonly #memories: Array<DrawnMemory> = []
   readonly #names = new Set<string>()
   readonly #byNumber = new Map<number, Memory>()
-  readonly #times = floats()
-  readonly #kind = bytes()
+  readonly #times: Array<number> = []
+  readonly #kind: Array<number> = []
   /** Leases and blocks by their indices in the ledger. */
-  readonly #leases = {
-    start: integers(),
-    end: integers(),
-    size: floats(),
-    block: integers(),
-    label: integers(),
-    site: integers()
-  }
-  readonly #blocks = {
-    start: integers(),
-    end: integers(),
-    capacity: floats(),
-    address: floats(),
-    memory: integers(),
-    pool: integers(),
-    family: integers()
-  }
-  readonly #waits = {
-    start: integers(),
-    end: integers(),
-    size: floats(),
-    label: integers(),
-    site: integers(),
-    memory: integers(),
-    served: integers()
-  }
+  readonly #leases = columns("start", "end", "size", "block", "label", "site")
+  readonly #blocks = columns("start", "end", "capacity", "address", "memory", "pool", "family")
+  readonly #waits = columns("start", "end", "size", "label", "site", "memory", "served")
   readonly #waiting = new Map<number, number>()
   readonly #failures: Array<Failure> = []
   readonly #turns: Array<Turn> = []
@@ -82,11 +75,13 @@ class Reader {
       this.#leases.label.push(this.#texts.placeOf(label))
       this.#leases.site.push(this.#texts.placeOf(callSite))
     },
-    released: ({ lease }) => this.#leases.end.set(lease, this.#state),
+    released: ({ lease }) => {
+      this.#leases.end[lease] = this.#state
+    },
     ends: ({ memory, place }) => {
       const { addresses } = this.#memoryOf(memory, undefined, "")
-      this.#blocks.end.set(place, this.#state)
-      addresses.give(this.#blocks.address.get(place), this.#blocks.capacity.get(place))
+      this.#blocks.end[place] = this.#state
+      addresses.give(this.#blocks.address[place]!, this.#blocks.capacity[place]!)
     }
   }
 
@@ -102,7 +97,7 @@ class Reader {
     const name = label === undefined || this.#names.has(label) ? `${label ?? "memory"} ${number}` : label
     this.#names.add(name)
     const place = this.#memories.push({ name, device, maxBytes: bounded(maxBytes) }) - 1
-    const memory = { place, addresses: new Addresses() }
+    const memory = { place, addresses: new AddressSpace() }
     this.#byNumber.set(number, memory)
     return memory
   }
@@ -136,7 +131,7 @@ class Reader {
 
   #beginWait(memory: Memory, { callSite, label, request, size }: PoolEvent.Waiting): void {
     if (this.#waiting.has(request)) return
-    const place = this.#waits.start.push(this.#state)
+    const place = this.#waits.start.push(this.#state) - 1
     this.#waits.end.push(-1)
     this.#waits.size.push(size)
     this.#waits.label.push(this.#texts.placeOf(label))
@@ -149,8 +144,8 @@ class Reader {
   #endWait({ request, served }: PoolEvent.Waited): void {
     const place = this.#waiting.get(request)
     if (place === undefined) return
-    this.#waits.end.set(place, this.#state)
-    this.#waits.served.set(place, served ? 1 : 0)
+    this.#waits.end[place] = this.#state
+    this.#waits.served[place] = Number(served)
     this.#waiting.delete(request)
   }
 
@@ -186,11 +181,11 @@ class Reader {
       failures: this.#failures,
       turns: this.#turns,
       kinds: kinds.map(({ tag }) => tag),
-      times: this.#times.all(),
-      kind: this.#kind.all(),
-      leases: ended(values(this.#leases) as Leases, end),
-      blocks: ended(values(this.#blocks) as Blocks, end),
-      waits: ended(values(this.#waits) as Waits, end)
+      times: Float64Array.from(this.#times),
+      kind: Uint8Array.from(this.#kind),
+      leases: typed(this.#leases, end),
+      blocks: typed(this.#blocks, end),
+      waits: typed(this.#waits, end)
     }
   }
 
@@ -203,19 +198,10 @@ class Reader {
       height += addresses.height
     }
     for (let at = 0; at < this.#blocks.address.length; at++) {
-      this.#blocks.address.set(at, this.#blocks.address.get(at) + floors[this.#blocks.memory.get(at)]!)
+      this.#blocks.address[at]! += floors[this.#blocks.memory[at]!]!
     }
     return this.#memories
   }
-}
-
-const values = (columns: Record<string, { all(): Float64Array | Int32Array }>): object =>
-  Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column.all()]))
-
-/** Makes what has not ended last to the end. */
-const ended = <A extends { readonly end: Int32Array }>(columns: A, end: number): A => {
-  for (let at = 0; at < columns.end.length; at++) if (columns.end[at] === -1) columns.end[at] = end
-  return columns
 }
 
 export const readTimeline = (recording: Recording.Recording, title: string): Timeline => {

@@ -38,7 +38,7 @@ describe("Addresses", () => {
           }
           live.set(place, { address, capacity })
           most = Math.max(most, live.size)
-          // At most as many addresses of each capacity as there were blocks at one time.
+          // First fit needs little more than what was live at one time.
           assert.isBelow(address, 0x1000 + most * (1 + 1 + 64 + 100))
         }
       }),

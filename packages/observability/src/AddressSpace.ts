@@ -1,15 +1,14 @@
 /**
- * Where the blocks of a memory are drawn: drivers do not tell their addresses, so each block is placed in the lowest gap that is
- * large enough. Remaining gaps are drawn as gaps.
+ * Addresses for blocks, since drivers do not tell them: each block is placed in the lowest gap that is large enough.
  *
  * @internal
  */
-import { notBelow } from "../Bisection.ts"
+import { notBelow } from "./Bisection.ts"
 
 /** The most gaps that are searched: then a block is placed above all others. */
 const mostLooks = 256
 
-export class Addresses {
+export class AddressSpace {
   readonly #starts: Array<number> = []
   readonly #sizes: Array<number> = []
   /** The bytes from address 0 to the highest end that a block has had. */
