@@ -124,20 +124,6 @@ describe("EvictionPolicy", () => {
     late.setMaxHeldBytes(60)
     assert.strictEqual(late.evictOldest()?.value, "10.1")
   })
-
-  it("that is none is refused", () => {
-    const refused: ReadonlyArray<readonly [unknown, RegExp]> = [
-      [null, /whenKnown, undefined, is no order.*"byNeed", "largestFirst"/],
-      ["byNeed", /whenKnown, undefined/],
-      [{ name: "p", whenKnown: "byNeed" }, /whenUnknown, undefined/],
-      [{ name: "p", whenKnown: "byNeed", whenUnknown: "oldest" }, /whenUnknown, "oldest"/],
-      [{ name: "p", whenKnown: Symbol("s"), whenUnknown: "byNeed" }, /whenKnown, Symbol\(s\)/]
-    ]
-    for (const [eviction, message] of refused) {
-      const options = { eviction: eviction as EvictionPolicy.EvictionPolicy }
-      assert.throws(() => new PoolCore(options), TypeError, message)
-    }
-  })
 })
 
 const anySizes = fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 12 })

@@ -104,11 +104,9 @@ describe("a budget", () => {
 
   it.effect("whose options make no sense is refused", () =>
     Effect.gen(function*() {
-      for (const options of [{ onExhausted: "sleep" }, { waitAtMost: "soon" }]) {
-        const reason = yield* reasonOf(BufferPool.withBudget(Effect.void, 10, options as BufferPool.BudgetOptions))
-        strictEqual(reason._tag, "InvalidRequest")
-        assert.include(reason.message, "BufferPool.withBudget")
-      }
+      const reason = yield* reasonOf(BufferPool.withBudget(Effect.void, 10, { waitAtMost: -1 }))
+      strictEqual(reason._tag, "InvalidRequest")
+      assert.include(reason.message, "BufferPool.withBudget")
     }).pipe(Effect.provide(layer())))
 
   it.effect("fails at once for what is over it", () =>

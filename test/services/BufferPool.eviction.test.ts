@@ -181,20 +181,20 @@ const built = (given: unknown) => {
 }
 
 describe("an eviction policy that is none", () => {
-  const refused: ReadonlyArray<readonly [unknown, RegExp]> = [
-    [{}, /whenKnown, undefined, is no order/],
-    [null, /whenKnown, undefined, is no order/],
-    ["largestFirst", /whenKnown, undefined, is no order/],
-    [{ name: "p", whenKnown: "byNeed" }, /whenUnknown, undefined, is no order/],
-    [{ name: "p", whenKnown: "byNeed", whenUnknown: "random" }, /whenUnknown, "random", is no order/],
-    [{ name: "p", whenKnown: 4, whenUnknown: "byNeed" }, /whenKnown, 4, is no order/]
+  const refused = [
+    {},
+    null,
+    "largestFirst",
+    { name: "p", whenKnown: "byNeed" },
+    { name: "p", whenKnown: "byNeed", whenUnknown: "random" },
+    { name: "p", whenKnown: 4, whenUnknown: "byNeed" }
   ]
-  it.effect.each(refused)("is refused before a pool stands: %j", ([policy, message]) =>
+  it.effect.each(refused)("is refused before a pool stands: %j", (policy) =>
     Effect.gen(function*() {
       for (const one of built(policy)) {
         const reason = yield* reasonOf(Effect.scoped<unknown, GpuError, Scope.Scope>(one))
         strictEqual(reason._tag, "InvalidRequest")
-        assert.match(reason.message, message)
+        assert.match(reason.message, /is no eviction policy. Pass one of EvictionPolicy,.* byNeed, largestFirst/)
       }
     }))
 })

@@ -553,7 +553,6 @@ describe("what a request says itself", () => {
   it.effect("is refused where it makes no sense", () =>
     Effect.gen(function*() {
       const bad: ReadonlyArray<object> = [
-        { onExhausted: "sleep" },
         { waitAtMost: -1 },
         { waitAtMost: "soon" }
       ]

@@ -48,6 +48,10 @@ const saying = (expected: string, hint: string): Problem => (operation, name, va
 export const instance = <A>(problem: Problem, text?: Schema.Codec<unknown, unknown>): Option<A> =>
   option(Schema.declare((value): value is A => problem("", "", value) === undefined), problem, text)
 
+/** A value of a schema, as a policy that is plain data: `expected` says what it is, and `hint` what to pass. */
+export const data = <A>(schema: Schema.Codec<A>, expected: string, hint: string): Option<A> =>
+  option(schema, saying(expected, hint))
+
 /** Any value: the code that uses the option checks it. */
 export const any = <A>(text?: Schema.Codec<unknown, unknown>): Option<A> => instance<A>(() => undefined, text)
 

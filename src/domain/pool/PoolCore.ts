@@ -11,15 +11,14 @@
  * @since 0.1.0
  */
 import { maxBytes as largestByteCount } from "../data/PowersOfTwo.ts"
-import type * as EvictionPolicy from "./EvictionPolicy.ts"
+import * as EvictionPolicy from "./EvictionPolicy.ts"
 import { HeldOrder } from "./HeldOrder.ts"
 import { IdleDecay } from "./IdleDecay.ts"
 import { Outgrown, type OutgrownOptions } from "./Outgrown.ts"
 import * as Padding from "./Padding.ts"
-import * as PolicyProblems from "./PolicyProblems.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
 import { Block, type PoolBlock } from "./PoolBlock.ts"
-import { checkedPolicy, type PoolCoreOptions } from "./PoolCoreOptions.ts"
+import type { PoolCoreOptions } from "./PoolCoreOptions.ts"
 import { type PoolStats, snapshotOf } from "./PoolStats.ts"
 
 export type { IdleDecayOptions } from "./IdleDecay.ts"
@@ -162,10 +161,11 @@ export class PoolCore<A, F = number> {
     this.mostPadding = Padding.mostOf(this.limit)
     this.outgrown = options?.outgrown && new Outgrown(options.outgrown)
     this.heldLimit = options?.maxHeldBytes ?? Infinity
-    this.eviction = checkedPolicy(options?.eviction)
+    // A copy: the program may change its object.
+    this.eviction = { ...options?.eviction ?? EvictionPolicy.byNeed }
     if (options?.idle !== undefined) this.decay = new IdleDecay(options.idle)
-    if (PolicyProblems.asksFor(this.eviction, "leastRecentlyUsed")) this.uses = new HeldOrder()
-    const recency = options?.recency === true || PolicyProblems.asksFor(this.eviction, "oldestFirst")
+    if (this.evictsBy("leastRecentlyUsed")) this.uses = new HeldOrder()
+    const recency = options?.recency === true || this.evictsBy("oldestFirst")
     if (recency || this.uses !== undefined || this.decay !== undefined || this.heldLimit < Infinity) {
       this.order = new HeldOrder()
     }
@@ -534,6 +534,9 @@ export class PoolCore<A, F = number> {
   }
 
   /** Not called by a hit and its release: only by a change that can end or begin an excess. */
+  private evictsBy(order: EvictionPolicy.EvictionOrder): boolean {
+    return this.eviction.whenKnown === order || this.eviction.whenUnknown === order
+  }
   private updateKeeping(): void {
     this.keepsUpTo = this.isHolding && this.availableBytes() >= 0 ? this.heldLimit : -1
     const keepsAll = this.keepsUpTo === Infinity && this.order === undefined

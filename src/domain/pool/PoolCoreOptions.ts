@@ -3,10 +3,9 @@
  *
  * @since 0.1.0
  */
-import * as EvictionPolicy from "./EvictionPolicy.ts"
+import type * as EvictionPolicy from "./EvictionPolicy.ts"
 import type { IdleDecayOptions } from "./IdleDecay.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
-import * as PolicyProblems from "./PolicyProblems.ts"
 
 /**
  * The options of a `PoolCore`.
@@ -36,13 +35,4 @@ export interface PoolCoreOptions {
    * `PoolCore.evictOutgrown`. Default: they stay.
    */
   readonly outgrown?: OutgrownOptions | undefined
-}
-
-/** A copy of the policy. Throws a TypeError if it is no valid eviction policy. @internal */
-export const checkedPolicy = (policy = EvictionPolicy.byNeed): EvictionPolicy.EvictionPolicy => {
-  const problem = PolicyProblems.evictionProblem("PoolCore.PoolCore", policy)
-  if (problem !== undefined) throw new TypeError(problem.message)
-  const { name, whenKnown, whenUnknown } = policy
-  // A copy: the program may change its object after the check.
-  return { name, whenKnown, whenUnknown }
 }

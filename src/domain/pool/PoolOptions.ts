@@ -6,7 +6,6 @@
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { formatted } from "../arguments/Format.ts"
-import * as KnownOptions from "../arguments/KnownOptions.ts"
 import * as LayerOptions from "../arguments/LayerOptions.ts"
 import * as Delay from "../device/Delay.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
@@ -16,7 +15,6 @@ import type { IdleClockOptions } from "./machine/IdleSchedule.ts"
 import type { WaitPolicy } from "./machine/Request.ts"
 import * as MemoryLimit from "./MemoryLimit.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
-import * as PolicyProblems from "./PolicyProblems.ts"
 import type * as ReusePolicy from "./ReusePolicy.ts"
 import * as SizePolicy from "./SizePolicy.ts"
 
@@ -127,6 +125,8 @@ export const PoolLimit = Schema.Struct({
   maxFraction: MemoryLimit.fraction
 })
 
+const evictionOrder = Schema.Literals(["byNeed", "largestFirst", "oldestFirst", "leastRecentlyUsed"])
+
 /**
  * The options of a pool's memory. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"`
  * where the backend reports it: see `BufferPool.ByteAmount`.
@@ -149,15 +149,20 @@ export const MemoryOptions = Schema.Struct({
    * The order in which held blocks go where their memory is needed: under the limit, after the driver refused, in `trimTo`
    * and `freeHeld`. Default: `EvictionPolicy.byNeed`.
    */
-  eviction: LayerOptions.instance<EvictionPolicy.EvictionPolicy>((operation, _, policy) =>
-    PolicyProblems.evictionProblem(operation, policy as never)
+  eviction: LayerOptions.data<EvictionPolicy.EvictionPolicy>(
+    Schema.Struct({ name: Schema.String, whenKnown: evictionOrder, whenUnknown: evictionOrder }),
+    "eviction policy",
+    "Pass one of EvictionPolicy, as EvictionPolicy.byNeed, or an object with name, whenKnown and whenUnknown, each of the " +
+      `last two one of ${evictionOrder.literals.join(", ")}.`
   ),
   /**
    * Which held blocks a request may get that other queues of the device have used last: see `CommandQueue.make`. Default:
    * `ReusePolicy.afterEvents`.
    */
-  reuse: LayerOptions.instance<ReusePolicy.ReusePolicy>((operation, _, policy) =>
-    PolicyProblems.reuseProblem(operation, policy as never)
+  reuse: LayerOptions.data<ReusePolicy.ReusePolicy>(
+    Schema.Struct({ name: Schema.String, ofOtherQueues: Schema.Literals(["never", "afterEvents", "whenEnded"]) }),
+    "reuse policy",
+    "Pass one of ReusePolicy, as ReusePolicy.afterEvents."
   ),
   /**
    * The most held bytes. Above it held blocks are freed, the longest held first. `Infinity` keeps all. Default: where the
@@ -291,54 +296,6 @@ export interface LeasingSettings {
   readonly label: string | undefined
 }
 
-/**
- * The names of the options of a request.
- *
- * @category getters
- * @since 0.1.0
- */
-export const knownOfRequest = KnownOptions.of<RequestOptions & { readonly usage?: number | undefined }>({
-  usage: true,
-  label: true,
-  onExhausted: true,
-  waitAtMost: true,
-  callSite: true
-})
-
-/**
- * The same for a budget or a reservation.
- *
- * @category getters
- * @since 0.1.0
- */
-export const knownOfBudget = KnownOptions.of<BudgetOptions & ReserveOptions>({
-  label: true,
-  onExhausted: true,
-  waitAtMost: true
-})
-
-/**
- * The same for a limit.
- *
- * @category getters
- * @since 0.1.0
- */
-export const knownOfLimit = LayerOptions.namesOf(PoolLimit)
-
-const oneOf = (
-  where: string,
-  name: string,
-  value: unknown,
-  allowed: ReadonlyArray<string>
-): GpuError | undefined =>
-  value === undefined || allowed.some((one) => one === value)
-    ? undefined
-    : invalidRequest(
-      where,
-      `${name} ${formatted(value)} is unknown`,
-      `Pass ${allowed.map((a) => `"${a}"`).join(" or ")}.`
-    )
-
 /** A checked duration option in milliseconds. */
 const millisOf = (value: Duration.Input | undefined, absent: number): number =>
   value === undefined ? absent : Duration.toMillis(Duration.fromInputUnsafe(value))
@@ -366,8 +323,6 @@ export const waitPolicyOf = (
   without: WaitPolicy
 ): WaitPolicy | GpuError => {
   const { onExhausted, waitAtMost } = options
-  const problem = oneOf(where, "onExhausted", onExhausted, ["fail", "wait"])
-  if (problem !== undefined) return problem
   const longest = millis(where, "waitAtMost", waitAtMost, without.waitAtMost)
   if (isGpuError(longest)) return longest
   // A request with `waitAtMost` waits.

@@ -108,14 +108,12 @@ const bitsProblem = (operation: string, bits: number): GpuError | undefined =>
       "Pass 4, the pool's default."
     )
 
-const borrowOf = (operation: string, { borrow = 0 }: BorrowOptions = {}): number | GpuError =>
-  Number.isFinite(borrow) && borrow >= 0
-    ? borrow
-    : invalidRequest(
-      operation,
-      `borrow ${formatted(borrow)} is no finite number from 0`,
-      "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
-    )
+const borrowProblem = (operation: string, borrow: number | undefined): GpuError | undefined =>
+  Number.isFinite(borrow) && borrow! >= 0 ? undefined : invalidRequest(
+    operation,
+    `borrow ${formatted(borrow)} is no finite number from 0`,
+    "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
+  )
 
 /**
  * A policy carries its own error, as kernels do: it is a constant in the options of a pool, and the pool's layer has an
@@ -199,9 +197,9 @@ export const leadingBits = (bits: number = 4): SizePolicy =>
  * @category constructors
  * @since 0.1.0
  */
-export const sizeClasses = (bits: number, options?: BorrowOptions): SizePolicy =>
+export const sizeClasses = (bits: number, { borrow = 0 }: BorrowOptions = {}): SizePolicy =>
   defined("SizePolicy.sizeClasses", (operation) => {
-    const borrow = valid(bitsProblem(operation, bits) ?? borrowOf(operation, options))
+    valid(bitsProblem(operation, bits) ?? borrowProblem(operation, borrow))
     return {
       name: `sizeClasses(${bits}${borrowSuffix(borrow)})`,
       borrow,
@@ -234,10 +232,10 @@ export const sizeClasses = (bits: number, options?: BorrowOptions): SizePolicy =
  * @category constructors
  * @since 0.1.0
  */
-export const table = (sizes: Iterable<number>, options?: BorrowOptions): SizePolicy =>
+export const table = (sizes: Iterable<number>, { borrow = 0 }: BorrowOptions = {}): SizePolicy =>
   defined("SizePolicy.table", (operation) => {
     const sorted = valid(sortedSizes(operation, sizes))
-    const borrow = valid(borrowOf(operation, options))
+    valid(borrowProblem(operation, borrow))
     const many = sorted.length === 1 ? "1 size" : `${sorted.length} sizes`
     return {
       name: `table(${many}${borrowSuffix(borrow)})`,
@@ -316,11 +314,5 @@ export const problem = (
       "Pass one of SizePolicy, as SizePolicy.exact or SizePolicy.sizeClasses(4), or an object with name, borrow and blockSize."
     )
   }
-  if (isGpuError(policy.problem)) return policy.problem
-  const { borrow } = policy
-  return typeof borrow === "number" && Number.isFinite(borrow) && borrow >= 0 ? undefined : invalidRequest(
-    operation,
-    `the sizePolicy's borrow ${formatted(borrow)} is no finite number from 0`,
-    "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
-  )
+  return policy.problem ?? borrowProblem(operation, policy.borrow)
 }
