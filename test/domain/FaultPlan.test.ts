@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
-import { FaultPlan, FaultPlans } from "../../src/domain/device/FaultPlan.ts"
+import { delayOf, FaultPlan } from "../../src/domain/device/FaultPlan.ts"
 
 const next = (plan: FaultPlan<string>, calls: number) =>
   Array.from({ length: calls }, () => plan.next() ?? "-").join("")
@@ -34,17 +34,18 @@ describe("a plan of faults", () => {
   })
 
   it.each([{ nth: 0 }, { nth: -1 }, { nth: 1.5 }, { nth: NaN }, { nth: Infinity }, { times: 0 }, { times: NaN }])(
-    "refuses what can't happen: %o",
+    "refuses what no call can meet: %o",
     (window) => {
       const plan = new FaultPlan<string>()
-      const plans = new FaultPlans()
-      plans.add("Op.run", plan, window, "a")
-      assert.match(plans.problem?.message ?? "", /^Op\.run: .* is no positive integer/)
+      assert.throws(() => plan.add(window, "a"), RangeError, "is no positive integer")
       strictEqual(next(plan, 2), "--")
-      plans.clear(plan)
-      strictEqual(plans.problem, undefined)
     }
   )
+
+  it("refuses a delay that is none", () => {
+    assert.throws(() => delayOf(-1), RangeError, "-1 is no delay")
+    strictEqual(delayOf(undefined), undefined)
+  })
 
   it("agrees with looking through all windows at each call", () => {
     const window = fc.record({ nth: fc.integer({ min: 1, max: 6 }), times: fc.integer({ min: 1, max: 4 }) })

@@ -414,41 +414,6 @@ describe("Faults", () => {
       faults.lose()
       yield* one
     }))
-
-  const impossible: ReadonlyArray<readonly [operation: string, plan: (faults: Host.Faults) => void]> = [
-    ["Faults.failOpenings", (faults) => faults.failOpenings({ nth: -1 })],
-    ["Faults.failAllocations", (faults) => faults.failAllocations({ nth: 0 })],
-    ["Faults.failFrees", (faults) => faults.failFrees({ times: 0.5 })],
-    ["Faults.failCommands", (faults) => faults.failCommands({ nth: 1.5 })],
-    ["Faults.loseAt", (faults) => faults.loseAt(NaN)],
-    ["Faults.delay", (faults) => faults.delay({ reads: -1 })]
-  ]
-
-  it.effect.each(impossible)(
-    "carry a plan that can't happen, of %s, to what uses them",
-    ([operation, plan]) =>
-      Effect.gen(function*() {
-        const faults = Host.makeFaults()
-        const device = yield* Layer.build(Host.layer({ faults }))
-        const context = yield* Effect.provide(DeviceContext, device)
-        const buffer = yield* context.createBuffer(8, BufferUsage.defaultUsage, undefined)
-        plan(faults)
-        const refused = [
-          Effect.provide(CommandQueue.fill(buffer, 0), device),
-          Effect.provide(CommandQueue.finish, device),
-          context.createBuffer(8, BufferUsage.defaultUsage, undefined),
-          Layer.build(Host.layer({ faults })),
-          Effect.suspend(() => context.destroyBufferUnsafe(buffer))
-        ].map((use) => Effect.asVoid(use))
-        for (const use of refused) {
-          const error = yield* Effect.flip(use)
-          strictEqual(error.reason._tag, "InvalidRequest")
-          assert.match(error.message, new RegExp(`^${operation}: `))
-        }
-        faults.clear()
-        yield* Layer.build(Host.layer({ faults }))
-      }).pipe(Effect.scoped)
-  )
 })
 
 describe("latency", () => {

@@ -5,7 +5,6 @@
  */
 import type * as Duration from "effect/Duration"
 import { formatted } from "../arguments/Format.ts"
-import { type GpuError, invalidRequest } from "../GpuError.ts"
 import * as Delay from "./Delay.ts"
 
 /**
@@ -37,7 +36,10 @@ export class FaultPlan<Fault> {
     return this.#count
   }
 
-  add({ nth = 1, times = 1 }: FaultWindow, fault: Fault): void {
+  /** Adds a fault at the calls of a window. Throws a RangeError for one that no call can be in. */
+  add({ nth = 1, times = 1 }: FaultWindow = {}, fault: Fault): void {
+    demandPositive("nth", nth)
+    if (times !== Infinity) demandPositive("times", times)
     const first = this.#count + nth
     this.#windows = [...this.#windows, { first, last: first + times - 1, fault }]
   }
@@ -58,56 +60,19 @@ export class FaultPlan<Fault> {
 }
 
 /**
- * The plans of one controller of faults.
+ * A delay that a test plans, `undefined` for none. Throws a RangeError for what is no duration of at least 0.
  *
- * An impossible plan would make a test pass for the wrong reason. So the controller keeps its error, and every call
- * under it fails with that.
- *
- * @category models
+ * @category functions
  * @since 0.1.0
  */
-export class FaultPlans {
-  #problem: GpuError | undefined
-
-  /** The error of the first impossible plan, until `clear`. */
-  get problem(): GpuError | undefined {
-    return this.#problem
-  }
-
-  /** Adds a fault to a plan, at the calls of a window. */
-  add<Fault>(operation: string, plan: FaultPlan<Fault>, window: FaultWindow | undefined, fault: Fault): void {
-    const problem = window === undefined ? undefined : windowProblem(operation, window)
-    if (problem !== undefined) return this.refuse(problem)
-    plan.add(window ?? {}, fault)
-  }
-
-  /** Keeps the error of an impossible plan. */
-  refuse(problem: GpuError): void {
-    this.#problem ??= problem
-  }
-
-  /** The delay of a plan, `undefined` for none. */
-  delay(operation: string, input: Duration.Input | undefined): Duration.Duration | undefined {
-    if (input === undefined) return undefined
-    const delay = Delay.parse(input)
-    if (delay === undefined) {
-      this.refuse(invalidRequest(operation, `${formatted(input)} is no delay`, "Pass a duration of at least 0."))
-    }
-    return delay
-  }
-
-  /** Forgets the faults of these plans that are still to come, and the error of an impossible plan. */
-  clear(...plans: ReadonlyArray<FaultPlan<unknown>>): void {
-    for (const plan of plans) plan.clear()
-    this.#problem = undefined
-  }
+export const delayOf = (input: Duration.Input | undefined): Duration.Duration | undefined => {
+  if (input === undefined) return undefined
+  const delay = Delay.parse(input)
+  if (delay !== undefined) return delay
+  throw new RangeError(`${formatted(input)} is no delay: pass a duration of at least 0`)
 }
 
-const windowProblem = (operation: string, { nth, times }: FaultWindow): GpuError | undefined =>
-  positiveProblem(operation, "nth", nth) ??
-    (times === Infinity ? undefined : positiveProblem(operation, "times", times))
-
-const positiveProblem = (operation: string, name: string, value: number | undefined): GpuError | undefined =>
-  value === undefined || (Number.isSafeInteger(value) && value >= 1)
-    ? undefined
-    : invalidRequest(operation, `${name} ${formatted(value)} is no positive integer`, "The next call is 1.")
+const demandPositive = (name: string, value: number): void => {
+  if (Number.isSafeInteger(value) && value >= 1) return
+  throw new RangeError(`${name} ${formatted(value)} of a planned fault is no positive integer: the next call is 1`)
+}

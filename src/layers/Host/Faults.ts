@@ -5,8 +5,7 @@
  */
 import type * as Duration from "effect/Duration"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
-import { FaultPlan, FaultPlans, type FaultWindow } from "../../domain/device/FaultPlan.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
+import { delayOf, FaultPlan, type FaultWindow } from "../../domain/device/FaultPlan.ts"
 
 export type { FaultWindow } from "../../domain/device/FaultPlan.ts"
 
@@ -27,9 +26,8 @@ export interface Delays {
  * The planned failures and the counts of calls, shared between a test and the host devices that it opens. The counts
  * and plans belong to the test, so they stay readable after the device is closed and carry over to the next one.
  *
- * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. A plan that can't
- * happen, with a position that is no positive integer or a delay that is no duration, would make a test pass for the
- * wrong reason: every opening and operation of the devices fails with InvalidRequest, until `clear`.
+ * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. A plan that no
+ * call can meet, as with a position of 0, throws a RangeError: a test would pass for the wrong reason.
  *
  * **Example** (A driver that refuses the second allocation)
  *
@@ -52,7 +50,6 @@ export interface Delays {
  * @since 0.1.0
  */
 export class Faults {
-  readonly #plans = new FaultPlans()
   readonly #openings = new FaultPlan<string>()
   readonly #operations = new FaultPlan<string>()
   readonly #allocations = new FaultPlan<"OutOfMemory" | "DriverError">()
@@ -97,22 +94,22 @@ export class Faults {
 
   /** Makes an opening of the device fail with DeviceUnavailable, as on a machine without a driver. */
   failOpenings(options?: FaultWindow & { readonly why?: string | undefined }): void {
-    this.#plans.add("Faults.failOpenings", this.#openings, options, options?.why ?? "a planned fault")
+    this.#openings.add(options, options?.why ?? "a planned fault")
   }
 
   /** Makes allocations fail, with OutOfMemory by default. */
   failAllocations(options?: FaultWindow & { readonly error?: "OutOfMemory" | "DriverError" | undefined }): void {
-    this.#plans.add("Faults.failAllocations", this.#allocations, options, options?.error ?? "OutOfMemory")
+    this.#allocations.add(options, options?.error ?? "OutOfMemory")
   }
 
   /** Makes frees fail with DriverError. The memory is freed all the same. */
   failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    this.#plans.add("Faults.failFrees", this.#frees, options, options?.log ?? "a planned fault")
+    this.#frees.add(options, options?.log ?? "a planned fault")
   }
 
   /** Makes commands fail: they do nothing, and the next finish or read fails with a DriverError that names them. */
   failCommands(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    this.#plans.add("Faults.failCommands", this.#commands, options, options?.log ?? "a planned fault")
+    this.#commands.add(options, options?.log ?? "a planned fault")
   }
 
   /** Loses every open device that uses these faults, now. Does nothing while none is open. */
@@ -124,27 +121,21 @@ export class Faults {
 
   /** Loses the device at its nth operation from now, 1 being the next one; that operation fails with DeviceLost. */
   loseAt(nth: number, detail: string = "a planned fault"): void {
-    this.#plans.add("Faults.loseAt", this.#operations, { nth }, detail)
+    this.#operations.add({ nth }, detail)
   }
 
   /** Sets the delays from now on, in place of the layer's `latency`; a kind left out keeps the layer's. */
   delay(delays: Delays): void {
-    const operation = "Faults.delay"
     this.#delays = {
-      allocations: this.#plans.delay(operation, delays.allocations),
-      reads: this.#plans.delay(operation, delays.reads)
+      allocations: delayOf(delays.allocations),
+      reads: delayOf(delays.reads)
     }
   }
 
   /** Forgets every planned fault and delay. The counts stay. */
   clear(): void {
-    this.#plans.clear(this.#openings, this.#operations, this.#allocations, this.#frees, this.#commands)
+    for (const plan of [this.#openings, this.#operations, this.#allocations, this.#frees, this.#commands]) plan.clear()
     this.#delays = noDelays
-  }
-
-  /** @internal */
-  get problem(): GpuError | undefined {
-    return this.#plans.problem
   }
 
   /** @internal */

@@ -276,8 +276,6 @@ const make = Effect.fn("Host.open")(function*(
 
 const open = (settings: Settings, turns: TurnsShape): Effect.Effect<HostDevice, GpuError> => {
   const why = settings.faults.nextOpening()
-  const { problem } = settings.faults
-  if (problem !== undefined) return problem
   if (why === undefined) {
     const memory = new HostMemory(settings.capacityBytes, settings.lateFree)
     return Effect.succeed(new HostDevice({ ...settings, info: describe(settings), memory, turns }))

@@ -69,10 +69,10 @@ export class HostDevice {
     this.driverObjects.add("device")
   }
 
-  /** Counts an operation; the error if the device is lost, by this operation or before, or its faults can't happen. */
+  /** Counts an operation; the error if the device is lost, by this operation or before. */
   operation(): GpuError | undefined {
     if (this.status.error === undefined) this.faults.operation(this.status)
-    return this.status.error ?? this.faults.problem
+    return this.status.error
   }
 
   delay(kind: keyof Delays): Duration.Duration | undefined {
@@ -166,7 +166,6 @@ export class HostDevice {
     this.operation()
     const fault = this.faults.nextFree()
     this.#destroy(buffer as HostBuffer)
-    if (this.faults.problem !== undefined) return Exit.fail(this.faults.problem)
     return fault === undefined ? Exit.void : Exit.fail(driverError("destroyBuffer", fault, []))
   }
 

@@ -11,7 +11,7 @@ import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
-import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
+import type { ElementType } from "../../domain/data/ElementClass.ts"
 import { type GpuError, invalidRequest, type Released } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
@@ -229,7 +229,6 @@ const elementBounds = <A extends ArrayBufferView>(
   from: number,
   to: number | undefined
 ): Bounds => {
-  valid(elementClassProblem("SubRegion.slice", type))
   const itemSize = type.BYTES_PER_ELEMENT
   const end = to ?? Math.floor(size / itemSize)
   if (Number.isSafeInteger(from) && from >= 0 && Number.isSafeInteger(end) && end > from) {

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { elementClassProblem, type ViewType } from "../../domain/data/ElementClass.ts"
+import type { ViewType } from "../../domain/data/ElementClass.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import { maker } from "./DetachedMemory.ts"
 import type { HostMode } from "./DeviceContext.ts"
@@ -76,8 +76,6 @@ export const viewOf = <A extends ArrayBufferView>(
     )
   }
   const bytes = size ?? pinned.byteLength
-  const problem = elementClassProblem(operation, type)
-  if (problem !== undefined) return problem
   const itemSize = type.BYTES_PER_ELEMENT
   return bytes % itemSize === 0 && offset % itemSize === 0
     ? new type(pinned.buffer, pinned.byteOffset + offset, bytes / itemSize)

@@ -10,7 +10,7 @@ import * as Label from "../../domain/arguments/Label.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
-import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
+import type { ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import { overlaps } from "../../domain/data/MemorySpan.ts"
 import * as RectangleRows from "../../domain/data/RectangleRows.ts"
@@ -336,7 +336,6 @@ export class CheckedImages implements Service {
     options: MapOptions | undefined
   ): Effect.Effect<MappedImage, GpuError> {
     const access = options?.access ?? "readwrite"
-    valid(type === undefined ? undefined : elementClassProblem(operation, type))
     const part = this.#partOf(operation, like, usageOf[access], options, access)
     const fitting = type ?? ImageArrays.classOf(part.image.format)
     const axes = valid(ImageAxes.resolve(operation, part.image, part.region, fitting, options ?? {}))

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
+import type { ElementType } from "../../domain/data/ElementClass.ts"
 import * as MemorySpan from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, limitExceeded } from "../../domain/GpuError.ts"
@@ -78,11 +78,11 @@ export const itemsProblem = (
   type: ElementType<ArrayBufferView>,
   bytes: number
 ): GpuError | undefined =>
-  elementClassProblem(operation, type) ?? (bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
+  bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
     operation,
     `the ${bytes} bytes of the region are no whole number of ${type.name} elements`,
     "Leave the type out for an array that fits the format."
-  ))
+  )
 
 /** Why one region cannot be copied to the other, or `undefined`. */
 export const copyProblem = (operation: string, from: Part, to: Part): GpuError | undefined => {

@@ -11,7 +11,7 @@ import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
 import * as BytePattern from "../../domain/data/BytePattern.ts"
-import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
+import type { ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
@@ -198,7 +198,6 @@ export class CheckedQueue implements Service {
   ): StagingLender.Part | GpuError | undefined {
     const offset = options?.offset ?? 0
     const memory = this.#use(operation, source, BufferUsage.copySrc, "read")
-    valid(elementClassProblem(operation, type))
     valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
     const bytes = readBytes(operation, source.size - offset, type, options?.length)
     return isGpuError(bytes) ? bytes : this.#part(operation, source, memory, offset, bytes)

@@ -9,7 +9,7 @@ import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type * as BufferRange from "../../domain/data/BufferRange.ts"
-import { elementClassProblem, type ElementType } from "../../domain/data/ElementClass.ts"
+import type { ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import * as Rectangle from "../../domain/data/Rectangle.ts"
 import * as RectangleRows from "../../domain/data/RectangleRows.ts"
@@ -157,7 +157,6 @@ const elementsProblem = <A extends ArrayBufferView>(
   extent: Rectangle.Extent,
   type: ElementType<A>
 ): GpuError | undefined => {
-  valid(elementClassProblem(operation, type))
   const bytes = RectangleRows.byteLength(extent)
   return bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
     operation,

@@ -21,7 +21,7 @@ import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { elementClassProblem, type ViewType } from "../../domain/data/ElementClass.ts"
+import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as StridedShape from "../../domain/data/StridedShape.ts"
 import { type GpuError, invalidRequest, isGpuError, released } from "../../domain/GpuError.ts"
 import {
@@ -317,7 +317,6 @@ const askedOf = <A extends Elements>(
   options: StagingOptions | undefined
 ): Asked<A> => {
   const { direction = "upload", order } = options ?? {}
-  valid(elementClassProblem(operation, type))
   const axes = typeof shape === "number" ? [shape] : shape
   return {
     type,

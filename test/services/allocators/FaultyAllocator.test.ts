@@ -124,34 +124,6 @@ describe("a faulty allocator", () => {
       yield* Allocator.reclaim
       deepStrictEqual([yield* Host.usedBytes, faults.reclaims], [0, 2])
     }).pipe(Effect.provide(faulty({}, { lateFree: true }))))
-
-  const impossible: ReadonlyArray<readonly [operation: string, plan: (faults: FaultyAllocator.Faults) => void]> = [
-    ["Faults.failAllocations", (faults) => faults.failAllocations({ nth: 0 })],
-    ["Faults.failFrees", (faults) => faults.failFrees({ times: 0.5 })],
-    ["Faults.failReclaims", (faults) => faults.failReclaims({ nth: NaN })],
-    ["Faults.delayAllocations", (faults) => faults.delayAllocations(-1)]
-  ]
-
-  it.effect.each(impossible)("carries a plan that can't happen, of %s, to its calls", ([operation, plan]) => {
-    const faults = FaultyAllocator.makeFaults()
-    return Effect.gen(function*() {
-      const allocator = yield* Allocator.Allocator
-      const buffer = yield* allocator.allocate(64)
-      plan(faults)
-      const refused = [
-        Effect.asVoid(allocator.allocate(64)),
-        Effect.suspend(() => allocator.freeUnsafe(buffer)),
-        allocator.reclaim
-      ]
-      for (const use of refused) {
-        const error = yield* Effect.flip(use)
-        strictEqual(error.reason._tag, "InvalidRequest")
-        assert.match(error.message, new RegExp(`^${operation}: `))
-      }
-      faults.clear()
-      yield* allocator.reclaim
-    }).pipe(Effect.provide(faulty({ faults })))
-  })
 })
 
 describe("faults that a test keeps", () => {

@@ -9,7 +9,6 @@ import type * as Scope from "effect/Scope"
 import { formatted } from "../../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { detachMemory } from "../../../domain/data/DetachMemory.ts"
-import { elementClassProblem } from "../../../domain/data/ElementClass.ts"
 import * as StridedShape from "../../../domain/data/StridedShape.ts"
 import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
@@ -153,8 +152,8 @@ const layoutOf = <A extends Mapping.Elements>(
   options: ViewOptions,
   offset: number
 ): StridedShape.StridedShape | GpuError => {
-  const itemSize = type?.BYTES_PER_ELEMENT
-  const problem = elementClassProblem(operation, type) ?? offsetProblem(size, offset, itemSize)
+  const itemSize = type.BYTES_PER_ELEMENT
+  const problem = offsetProblem(size, offset, itemSize)
   if (problem !== undefined) return problem
   const rest = (size - offset) / itemSize
   if (options.shape === undefined && !Number.isInteger(rest)) {

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { formatted } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
-import { FaultPlan, FaultPlans, type FaultWindow } from "../../../domain/device/FaultPlan.ts"
+import { delayOf, FaultPlan, type FaultWindow } from "../../../domain/device/FaultPlan.ts"
 import {
   driverError,
   type GpuError,
@@ -37,9 +37,8 @@ export type AllocationFault = "OutOfMemory" | "LimitExceeded" | "DriverError"
  * The planned failures and the counts of calls, shared between a test and the allocators that it builds. The counts and
  * plans belong to the test, so they stay readable after an allocator is closed and carry over to the next one.
  *
- * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. An impossible plan,
- * with a position that is no positive integer or an invalid delay, would make a test pass for the wrong reason. So
- * every call of the allocators then fails with InvalidRequest, until `clear`.
+ * Faults go by counts of calls, not by time, so a run with the same calls fails at the same place. A plan that no
+ * call can meet, as with a position of 0, throws a RangeError: a test would pass for the wrong reason.
  *
  * **Example** (A driver that can't take the second buffer back)
  *
@@ -70,7 +69,6 @@ export type AllocationFault = "OutOfMemory" | "LimitExceeded" | "DriverError"
  * @since 0.1.0
  */
 export class Faults {
-  readonly #plans = new FaultPlans()
   readonly #allocations = new FaultPlan<{ readonly error: AllocationFault; readonly log: string }>()
   readonly #frees = new FaultPlan<string>()
   readonly #reclaims = new FaultPlan<string>()
@@ -99,17 +97,17 @@ export class Faults {
     options?: FaultWindow & { readonly error?: AllocationFault | undefined; readonly log?: string | undefined }
   ): void {
     const { error = "OutOfMemory", log = plannedLog } = options ?? {}
-    this.#plans.add("Faults.failAllocations", this.#allocations, options, { error, log })
+    this.#allocations.add(options, { error, log })
   }
 
   /** Makes frees answer with DriverError. The memory is freed all the same. */
   failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    this.#plans.add("Faults.failFrees", this.#frees, options, options?.log ?? plannedLog)
+    this.#frees.add(options, options?.log ?? plannedLog)
   }
 
   /** Makes reclaims fail with DriverError, before they wait for the driver. */
   failReclaims(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    this.#plans.add("Faults.failReclaims", this.#reclaims, options, options?.log ?? plannedLog)
+    this.#reclaims.add(options, options?.log ?? plannedLog)
   }
 
   /**
@@ -117,12 +115,12 @@ export class Faults {
    * drives it. Interruption meanwhile creates nothing.
    */
   delayAllocations(delay: Duration.Input | undefined): void {
-    this.#allocationDelay = this.#plans.delay("Faults.delayAllocations", delay)
+    this.#allocationDelay = delayOf(delay)
   }
 
   /** Forgets every planned fault and the delay. The counts stay. */
   clear(): void {
-    this.#plans.clear(this.#allocations, this.#frees, this.#reclaims)
+    for (const plan of [this.#allocations, this.#frees, this.#reclaims]) plan.clear()
     this.#allocationDelay = undefined
   }
 
@@ -134,7 +132,7 @@ export class Faults {
   /** Counts an allocation and returns the planned error, if any. @internal */
   nextAllocation(bytes: number): GpuError | undefined {
     const fault = this.#allocations.next()
-    if (fault === undefined) return this.#plans.problem
+    if (fault === undefined) return undefined
     switch (fault.error) {
       case "OutOfMemory":
         return outOfMemory(bytes)
@@ -153,13 +151,13 @@ export class Faults {
   /** @internal */
   nextFree(): GpuError | undefined {
     const log = this.#frees.next()
-    return log === undefined ? this.#plans.problem : planned("freeUnsafe", log)
+    return log === undefined ? undefined : planned("freeUnsafe", log)
   }
 
   /** @internal */
   nextReclaim(): GpuError | undefined {
     const log = this.#reclaims.next()
-    return log === undefined ? this.#plans.problem : planned("reclaim", log)
+    return log === undefined ? undefined : planned("reclaim", log)
   }
 }
 

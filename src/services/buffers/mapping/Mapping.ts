@@ -17,7 +17,7 @@ import { withArticle } from "../../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../../domain/data/BufferRange.ts"
-import { elementClassProblem, type ViewType } from "../../../domain/data/ElementClass.ts"
+import type { ViewType } from "../../../domain/data/ElementClass.ts"
 import * as MemorySpan from "../../../domain/data/MemorySpan.ts"
 import * as StridedShape from "../../../domain/data/StridedShape.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
@@ -201,7 +201,6 @@ const requestOf = <A extends Elements>(
   const { usage } = buffer
   const access = options.access ?? accessOf(usage)
   const offset = options.offset ?? 0
-  valid(elementClassProblem(operation, type))
   const alignment = BufferUsageRules.isStaging(usage) ? stagingAlignment : portableAlignment
   valid(BufferRange.offsetProblem(operation, buffer, offset, alignment))
   valid(elementProblem(offset, type))
