@@ -20,6 +20,8 @@ export abstract class DriverObject implements Equal.Equal {
   label: string | undefined
   /** Set by the backend when it releases the object. */
   destroyed = false
+  /** Another object around the same object of the driver, for one that a backend adopted by its handle. @internal */
+  twin: DriverObject | undefined = undefined
   /** What errors call its kind; buffers need no word. @internal */
   readonly what?: "image" | "sampler"
   /** Why it ended, where "it was released" does not say enough. @internal */
@@ -32,7 +34,7 @@ export abstract class DriverObject implements Equal.Equal {
 
   /** Identifies the driver's object: two wrappers around one object return the same value. */
   get identity(): object {
-    return this
+    return this.twin === undefined ? this : this.twin.identity
   }
 
   abstract [Equal.symbol](that: Equal.Equal): boolean

@@ -7,7 +7,7 @@ import type * as Exit from "effect/Exit"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DriverMapping, MapAccess } from "../../../services/device/QueueDriver.ts"
-import { memoryOf, OpenClBuffer } from "../memory/OpenClBuffer.ts"
+import { allocationOf, handleOf } from "../memory/OpenClObject.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import * as SvmMapping from "../svm/SvmMapping.ts"
@@ -36,7 +36,7 @@ const plainCall = (
   bytes: number,
   flags: number
 ): MapCall => {
-  const memory = memoryOf(buffer)
+  const memory = handleOf(buffer)
   return {
     memory: buffer,
     call: "clEnqueueMapBuffer",
@@ -59,7 +59,7 @@ const sharedCall = (
   bytes: number,
   flags: number
 ): MapCall | undefined => {
-  const allocation = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
+  const allocation = allocationOf(buffer)
   if (allocation === undefined) return undefined
   const address = allocation.address + BigInt(buffer.origin + offset)
   const ranges = allocation.mapped.covering(address, address + BigInt(bytes))

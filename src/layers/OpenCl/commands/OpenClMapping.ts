@@ -11,8 +11,7 @@ import type { GpuError } from "../../../domain/GpuError.ts"
 import { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { DriverMapping, MapAccess } from "../../../services/device/QueueDriver.ts"
-import { memoryAt } from "../memory/DriverMemory.ts"
-import { leaveUnsafe } from "../memory/TransferredMemory.ts"
+import { leaveUnsafe, memoryAt } from "../memory/DriverMemory.ts"
 import type { Pointer } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError } from "../OpenClError.ts"
@@ -148,7 +147,7 @@ export class OpenClMapping implements DriverMapping {
     if (!this.#cutOff()) {
       // The program has transferred the memory.
       driverObjects.leave("mapping")
-      return Exit.fail(leaveUnsafe(this.#device, memory))
+      return Exit.fail(leaveUnsafe(this.#device.api, memory))
     }
     const recorded = this.#queue.recordReturn(
       { call: unmapCall, bytes: 0, label: CommandLabel.unmap(memory), ...usedBy(memory) },

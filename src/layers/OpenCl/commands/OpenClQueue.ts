@@ -26,9 +26,8 @@ import {
 } from "../../../services/device/QueueDriver.ts"
 import { queueClosed } from "../../../services/device/queues/ClosedQueue.ts"
 import type { OrderedQueue, QueueOrder } from "../../../services/device/queues/QueueOrder.ts"
-import { imageOf } from "../images/OpenClImage.ts"
 import type { OpenClKernel } from "../kernels/OpenClKernel.ts"
-import { memoryOf } from "../memory/OpenClBuffer.ts"
+import { handleOf } from "../memory/OpenClObject.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, onDevice, onMemory } from "../OpenClError.ts"
 import { isVersion12 } from "../opening/OpenClDevices.ts"
@@ -123,8 +122,8 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     const label = CommandLabel.copy(bytes, source, target)
     return this.enqueue(
       { call: "clEnqueueCopyBuffer", bytes, label, buffers: [source, target] },
-      memoryOf(source),
-      memoryOf(target),
+      handleOf(source),
+      handleOf(target),
       sourceOffset,
       targetOffset,
       bytes
@@ -210,7 +209,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     this.enqueueRead(
       { call: "clEnqueueReadBuffer", bytes, label: CommandLabel.read(bytes, source), buffers: [source] },
       answer,
-      memoryOf(source),
+      handleOf(source),
       CL_NON_BLOCKING,
       offset,
       bytes
@@ -440,7 +439,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   ): Exit.Exit<void, GpuError> {
     return this.enqueue(
       { call: "clEnqueueWriteBuffer", bytes, label, memory, buffers: [target] },
-      memoryOf(target),
+      handleOf(target),
       CL_NON_BLOCKING,
       offset,
       bytes,
@@ -452,7 +451,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     if (!this.#canFillAndMigrate) return this.#fillByWriting(target, offset, bytes, words)
     return this.enqueue(
       { call: "clEnqueueFillBuffer", bytes, label: CommandLabel.fill(bytes, target), buffers: [target] },
-      memoryOf(target),
+      handleOf(target),
       words,
       patternSize(words, offset, bytes),
       offset,
@@ -494,7 +493,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   #addressesOf(objects: ReadonlyArray<DeviceBuffer | DeviceImage>): BigUint64Array<ArrayBuffer> {
     const addresses = objects.length === 1 ? this.#memory : new BigUint64Array(new ArrayBuffer(8 * objects.length))
     objects.forEach((object, index) => {
-      addresses[index] = object instanceof DeviceImage ? imageOf(object) : memoryOf(object)
+      addresses[index] = handleOf(object)
     })
     return addresses
   }

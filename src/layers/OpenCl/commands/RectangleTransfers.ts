@@ -10,7 +10,7 @@ import { byteLength, runs } from "../../../domain/data/RectangleRows.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { ReadAnswer } from "../../../services/device/QueueDriver.ts"
-import { memoryOf } from "../memory/OpenClBuffer.ts"
+import { handleOf } from "../memory/OpenClObject.ts"
 import { CL_NON_BLOCKING, type ReadArgumentsOf, type Recorder } from "./Recorder.ts"
 import * as RectangleParts from "./RectangleParts.ts"
 
@@ -43,8 +43,8 @@ export class RectangleTransfers {
           label: CommandLabel.copyRect(extent, source, target),
           buffers: [source, target]
         },
-        memoryOf(source.root),
-        memoryOf(target.root),
+        handleOf(source.root),
+        handleOf(target.root),
         set(this.#here, here!.origin),
         set(this.#there, there!.origin),
         set(this.#region, extent),
@@ -80,7 +80,7 @@ export class RectangleTransfers {
             memory: rows,
             buffers: [target]
           },
-          memoryOf(target),
+          handleOf(target),
           CL_NON_BLOCKING,
           set(this.#here, there!.origin),
           set(this.#there, [0, firstRow, 0]),
@@ -98,7 +98,7 @@ export class RectangleTransfers {
     const reads = RectangleParts.parts(extent, [alone(source, from)]).map((
       { extent, firstRow, places: [here] }
     ): ReadArgumentsOf<"clEnqueueReadBufferRect"> => [
-      memoryOf(source),
+      handleOf(source),
       CL_NON_BLOCKING,
       triple(here!.origin),
       triple([0, firstRow, 0]),

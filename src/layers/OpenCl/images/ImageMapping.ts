@@ -14,8 +14,8 @@ import type { MapAccess } from "../../../services/device/QueueDriver.ts"
 import { packedPitches, type Pitches } from "../../../services/images/ImageAxes.ts"
 import type { OpenClMappings } from "../commands/OpenClMapping.ts"
 import { CL_NON_BLOCKING } from "../commands/Recorder.ts"
+import { handleOf } from "../memory/OpenClObject.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
-import { imageOf } from "./OpenClImage.ts"
 import { extent, place, sizes } from "./OpenClImageLayout.ts"
 
 export const map = (
@@ -27,7 +27,7 @@ export const map = (
   packed: boolean
 ): Exit.Exit<DriverImageMapping | undefined, GpuError> => {
   if (packed && isCut(image, region)) return Exit.succeed(undefined)
-  const memory = imageOf(image)
+  const memory = handleOf(image)
   const flags = mappings.flagsOf(access)
   const [row, slice] = [sizeOut(), sizeOut()]
   const part = packedPitches(image, region)

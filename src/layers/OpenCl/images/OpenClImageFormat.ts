@@ -8,7 +8,7 @@ import type { ChannelOrder, ChannelType, ImageFormat } from "../../../domain/ima
 import type { ImageKind } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../../domain/images/ImageUsageRules.ts"
-import { CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY } from "../memory/OpenClBuffer.ts"
+import { CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY } from "../memory/MemoryFlags.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 
@@ -66,7 +66,8 @@ export const accessFlag = (usage: ImageUsage.ImageUsage): number =>
     ? CL_MEM_READ_WRITE
     : CL_MEM_WRITE_ONLY
 
-const namesOf = <Name extends string>(codes: { readonly [N in Name]: number }): ReadonlyMap<number, Name> =>
+/** The names of codes. */
+export const namesOf = <Name extends string>(codes: { readonly [N in Name]: number }): ReadonlyMap<number, Name> =>
   new Map((Object.entries(codes) as Array<[Name, number]>).map(([name, code]) => [code, name]))
 
 const orderNames = namesOf(orders)

@@ -15,22 +15,21 @@ import { type GpuError, LimitExceeded, make as makeError, outOfMemory, unsupport
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
-import { isTaken } from "../../../services/buffers/mapping/MappedMemory.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
 import type { OpenClQueue } from "../commands/OpenClQueue.ts"
 import { CL_NON_BLOCKING } from "../commands/Recorder.ts"
 import * as InfoQuery from "../InfoQuery.ts"
-import { CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR, memoryOf } from "../memory/OpenClBuffer.ts"
+import { CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../memory/MemoryFlags.ts"
+import { handleOf, LiveObjects, OpenClImage } from "../memory/OpenClObject.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
-import { driverError, onMemory } from "../OpenClError.ts"
+import { onMemory } from "../OpenClError.ts"
 import { isNvidia, isOclgrind, isPocl } from "../opening/OpenClDevices.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import * as ImageMapping from "./ImageMapping.ts"
 import { copyByLayer, type RecordRow, recordRows, rowOf } from "./LayerCopies.ts"
-import { imageOf, OpenClImage } from "./OpenClImage.ts"
 import { fillColor } from "./OpenClImageFill.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
 import { description, extent, hasSliceGaps, hostPitches, isRow, place, sizes } from "./OpenClImageLayout.ts"
@@ -60,8 +59,7 @@ export class OpenClImages implements Driver {
   readonly #queue: OpenClQueue
   readonly #api: OpenClApi
   readonly samplers: OpenClSamplers
-  /** The images that are not released yet. */
-  readonly #images: Set<OpenClImage>
+  readonly #images: LiveObjects<OpenClImage>
   readonly #code = new Int32Array(new ArrayBuffer(4))
   readonly #origin = sizes()
   readonly #origin2 = sizes()
@@ -73,7 +71,7 @@ export class OpenClImages implements Driver {
     this.#queue = queue
     this.#api = device.api
     this.samplers = first?.samplers ?? new OpenClSamplers(device)
-    this.#images = first === undefined ? new Set() : first.#images
+    this.#images = first === undefined ? new LiveObjects(device, "clReleaseMemObject") : first.#images
     if (first === undefined) device.beforeBuffers.push(() => this.#close())
   }
 
@@ -95,26 +93,15 @@ export class OpenClImages implements Driver {
   readonly formats: Driver["formats"] = (usage, kind) => {
     if (!this.#hasImages) return []
     const count = new Uint32Array(new ArrayBuffer(4))
-    const type = OpenClImageFormat.kindCodes[kind]
-    const { context } = this.#device
-    const counted = this.#api.clGetSupportedImageFormats(
-      context,
+    const asked = [
+      this.#device.context,
       OpenClImageFormat.accessFlag(usage),
-      type,
-      0,
-      null,
-      count
-    )
+      OpenClImageFormat.kindCodes[kind]
+    ] as const
+    const counted = this.#api.clGetSupportedImageFormats(...asked, 0, null, count)
     if (counted !== OpenClCode.success || count[0] === 0) return []
     const codes = new Uint32Array(new ArrayBuffer(count[0]! * OpenClImageFormat.formatBytes))
-    const listed = this.#api.clGetSupportedImageFormats(
-      context,
-      OpenClImageFormat.accessFlag(usage),
-      type,
-      count[0]!,
-      codes,
-      null
-    )
+    const listed = this.#api.clGetSupportedImageFormats(...asked, count[0]!, codes, null)
     if (listed !== OpenClCode.success) return []
     const formats: Array<ImageFormat.ImageFormat> = []
     for (let at = 0; at < codes.length; at += 2) {
@@ -157,7 +144,7 @@ export class OpenClImages implements Driver {
       if (memory === null) return this.#notCreated("Images.fromHost", bytes, this.#code[0]!)
       const image = new OpenClImage(memory, info, shape, format, usage, label)
       if (mode === "use") image.pinned = data
-      return Exit.succeed(this.#add(image))
+      return Exit.succeed(this.#images.add(image))
     })
 
   /** The image has the buffer's memory and kernel access, so there is nothing to touch. */
@@ -168,12 +155,12 @@ export class OpenClImages implements Driver {
       context,
       0,
       OpenClImageFormat.encode(format),
-      description(shape, { buffer: memoryOf(buffer) }),
+      description(shape, { buffer: handleOf(buffer) }),
       null,
       this.#code
     )
     if (memory === null) return Exit.fail(this.#notOver(buffer, this.#code[0]!))
-    return Exit.succeed(this.#add(new OpenClImage(memory, info, shape, format, usage, label)))
+    return Exit.succeed(this.#images.add(new OpenClImage(memory, info, shape, format, usage, label)))
   }
 
   /** Takes over a reference to a cl_mem that the program made, and releases it as that of any image. */
@@ -184,23 +171,11 @@ export class OpenClImages implements Driver {
     usage: ImageUsage.ImageUsage,
     label: string | undefined
   ): OpenClImage {
-    const twin = [...this.#images].find((image) => image.memory === memory)
-    const image = new OpenClImage(memory, this.#device.info, shape, format, usage, label, twin)
-    image.pinned = twin?.pinned
-    return this.#add(image)
+    return this.#images.adopt(new OpenClImage(memory, this.#device.info, shape, format, usage, label))
   }
 
-  readonly destroyUnsafe: Driver["destroyUnsafe"] = (image) => {
-    if (image.destroyed || !(image instanceof OpenClImage)) return Exit.void
-    image.destroyed = true
-    this.#images.delete(image)
-    if (image.pinned !== undefined) this.#device.keepUntilEnded(image.pinned.buffer)
-    const code = this.#api.clReleaseMemObject(image.memory)
-    if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
-    if (isTaken(image)) this.#device.driverObjects.leave("image")
-    else this.#device.driverObjects.remove("image")
-    return Exit.void
-  }
+  readonly destroyUnsafe: Driver["destroyUnsafe"] = (image) =>
+    image.destroyed || !(image instanceof OpenClImage) ? Exit.void : this.#images.releaseUnsafe(image)
 
   readonly writeUnsafe: Driver["writeUnsafe"] = (target, region, data) => {
     const memory = allocate(data.byteLength)
@@ -214,7 +189,7 @@ export class OpenClImages implements Driver {
     return this.#queue.enqueueRead(
       { call: "clEnqueueReadImage", bytes, label: CommandLabel.read(bytes, source), images: [source] },
       answer,
-      imageOf(source),
+      handleOf(source),
       CL_NON_BLOCKING,
       place(this.#origin, source, region.origin),
       extent(this.#extent, source, region),
@@ -230,7 +205,7 @@ export class OpenClImages implements Driver {
     const bytes = bytesOf(target, region)
     return this.#queue.enqueue(
       { call: "clEnqueueFillImage", bytes, label: CommandLabel.fill(bytes, target), images: [target] },
-      imageOf(target),
+      handleOf(target),
       color,
       place(this.#origin, target, region.origin),
       extent(this.#extent, target, region)
@@ -260,7 +235,7 @@ export class OpenClImages implements Driver {
         images: [source],
         buffers: [target]
       },
-      imageOf(source),
+      handleOf(source),
       wholeOf(target),
       place(this.#origin, source, region.origin),
       extent(this.#extent, source, region),
@@ -285,7 +260,7 @@ export class OpenClImages implements Driver {
         buffers: [source]
       },
       wholeOf(source),
-      imageOf(target),
+      handleOf(target),
       source.origin + offset,
       place(this.#origin, target, region.origin),
       extent(this.#extent, target, region)
@@ -358,13 +333,7 @@ export class OpenClImages implements Driver {
     )
     return memory === null
       ? Exit.fail(this.#notCreated(operation, ImageFormat.imageBytes(format, shape), this.#code[0]!))
-      : Exit.succeed(this.#add(new OpenClImage(memory, info, shape, format, usage, label)))
-  }
-
-  #add(image: OpenClImage): OpenClImage {
-    this.#device.driverObjects.add("image")
-    this.#images.add(image)
-    return image
+      : Exit.succeed(this.#images.add(new OpenClImage(memory, info, shape, format, usage, label)))
   }
 
   /**
@@ -401,7 +370,7 @@ export class OpenClImages implements Driver {
   ): Exit.Exit<void, GpuError> {
     return this.#queue.enqueue(
       { call: "clEnqueueWriteImage", bytes: bytesOf(target, region), label, memory, images: [target] },
-      imageOf(target),
+      handleOf(target),
       CL_NON_BLOCKING,
       place(this.#origin, target, region.origin),
       extent(this.#extent, target, region),
@@ -425,7 +394,7 @@ export class OpenClImages implements Driver {
     const bytes = width * length
     return this.#queue.enqueue(
       { call: "clEnqueueFillBuffer", bytes, label: CommandLabel.fill(bytes, target), images: [target] },
-      memoryOf(buffer),
+      handleOf(buffer),
       element,
       length,
       x * length,
@@ -472,8 +441,8 @@ export class OpenClImages implements Driver {
         label: CommandLabel.copy(bytes, source, target),
         images: [source, target]
       },
-      imageOf(source),
-      imageOf(target),
+      handleOf(source),
+      handleOf(target),
       place(this.#origin, source, region.origin),
       place(this.#origin2, target, targetOrigin),
       extent(this.#extent, source, region)
@@ -504,7 +473,7 @@ export class OpenClImages implements Driver {
   }
 
   #close(): void {
-    for (const image of this.#images) this.destroyUnsafe(image)
+    this.#images.close((image) => this.destroyUnsafe(image))
     this.samplers.close()
   }
 }
@@ -516,4 +485,4 @@ const bytesOf = ({ format }: DeviceImage, region: ImageShape.ImageRegion): numbe
  * PoCL ends the process when a sub-buffer is copied to or from an image: the library copies the whole buffer under it
  * instead.
  */
-const wholeOf = ({ root }: DeviceBuffer): bigint => memoryOf(root)
+const wholeOf = ({ root }: DeviceBuffer): bigint => handleOf(root)

@@ -8,11 +8,12 @@ import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import { choosesLevels, type Resolved } from "../../../domain/images/SamplerOptions.ts"
 import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
+import { LiveObjects, OpenClSampler } from "../memory/OpenClObject.ts"
 import * as OpenClCode from "../OpenClCode.ts"
-import { driverError, onDevice } from "../OpenClError.ts"
+import { onDevice } from "../OpenClError.ts"
 import { isVersion12, versionNumber } from "../opening/OpenClDevices.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import { OpenClSampler, samplerOf } from "./OpenClImage.ts"
+import { namesOf } from "./OpenClImageFormat.ts"
 
 const CL_SAMPLER_NORMALIZED_COORDS = 0x1152n
 const CL_SAMPLER_ADDRESSING_MODE = 0x1153n
@@ -34,9 +35,6 @@ const addressings: { readonly [A in Resolved["addressing"]]: number } = {
 
 const filters: { readonly [F in Resolved["filter"]]: number } = { nearest: 0x1140, linear: 0x1141 }
 
-const namesOf = <Name extends string>(codes: { readonly [N in Name]: number }): ReadonlyMap<number, Name> =>
-  new Map((Object.entries(codes) as Array<[Name, number]>).map(([name, code]) => [code, name]))
-
 export const addressingNames: ReadonlyMap<number, Resolved["addressing"]> = namesOf(addressings)
 
 export const filterNames: ReadonlyMap<number, Resolved["filter"]> = namesOf(filters)
@@ -46,12 +44,12 @@ export const hasImages = ({ device }: OpenDevice): boolean => device.images !== 
 
 export class OpenClSamplers {
   readonly #device: OpenDevice
-  /** The samplers that are not released yet. */
-  readonly #samplers = new Set<OpenClSampler>()
+  readonly #samplers: LiveObjects<OpenClSampler>
   readonly #code = new Int32Array(new ArrayBuffer(4))
 
   constructor(device: OpenDevice) {
     this.#device = device
+    this.#samplers = new LiveObjects(device, "clReleaseSampler")
   }
 
   create(options: Resolved): Exit.Exit<DeviceSampler, GpuError> {
@@ -62,28 +60,25 @@ export class OpenClSamplers {
       return Exit.fail(this.#unsupported(`choosing among mip levels (${mipmaps})`, leaveLevelsOut))
     }
     const handle = this.#create(options)
-    return handle === null ? Exit.fail(this.#refused(this.#code[0]!)) : Exit.succeed(this.#add(handle, options))
+    return handle === null
+      ? Exit.fail(this.#refused(this.#code[0]!))
+      : Exit.succeed(this.#samplers.add(new OpenClSampler(handle, this.#device.info, options)))
   }
 
   /** Takes over a reference to a cl_sampler that the program made, and releases it as that of any sampler. */
   adoptUnsafe(handle: bigint, options: Resolved): OpenClSampler {
-    const twin = [...this.#samplers].find((sampler) => sampler.handle === handle)
-    return this.#add(handle, options, twin)
+    return this.#samplers.adopt(new OpenClSampler(handle, this.#device.info, options))
   }
 
   destroyUnsafe(sampler: DeviceSampler): Exit.Exit<void, GpuError> {
-    if (sampler.destroyed || !(sampler instanceof OpenClSampler)) return Exit.void
-    sampler.destroyed = true
-    this.#samplers.delete(sampler)
-    const code = this.#device.api.clReleaseSampler(samplerOf(sampler))
-    if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseSampler", code }))
-    this.#device.driverObjects.remove("sampler")
-    return Exit.void
+    return sampler.destroyed || !(sampler instanceof OpenClSampler)
+      ? Exit.void
+      : this.#samplers.releaseUnsafe(sampler)
   }
 
   /** Releases the samplers that are left. */
   close(): void {
-    for (const sampler of this.#samplers) this.destroyUnsafe(sampler)
+    this.#samplers.close((sampler) => this.destroyUnsafe(sampler))
   }
 
   get #hasProperties(): boolean {
@@ -92,13 +87,6 @@ export class OpenClSamplers {
 
   get #hasLevels(): boolean {
     return this.#hasProperties && this.#device.device.extensions.includes(mipmaps)
-  }
-
-  #add(handle: bigint, options: Resolved, twin?: OpenClSampler | undefined): OpenClSampler {
-    const sampler = new OpenClSampler(handle, this.#device.info, options, twin)
-    this.#device.driverObjects.add("sampler")
-    this.#samplers.add(sampler)
-    return sampler
   }
 
   #create(options: Resolved): bigint | null {

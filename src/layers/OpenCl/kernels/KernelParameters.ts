@@ -12,8 +12,7 @@ import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
-import { imageOf, samplerOf } from "../images/OpenClImage.ts"
-import { memoryOf } from "../memory/OpenClBuffer.ts"
+import { handleOf } from "../memory/OpenClObject.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 
@@ -63,7 +62,7 @@ export class KernelParameters {
       const parameter = this.#parameters[index]!
       const wanted = valueOf(parameter, dispatch)
       if (Object.is(wanted, this.#known[index])) continue
-      if (isHandle(parameter)) address[0] = handleOf(parameter, wanted as DeviceObject)
+      if (isHandle(parameter)) address[0] = handleOf(wanted as DeviceObject)
       else ValueType.write(view, 0, parameter.carrier, wanted as ValueType.HeldValue, littleEndian)
       const code = api.clSetKernelArg(kernel, index, parameter.bytes, value)
       this.#known[index] = code === OpenClCode.success ? wanted : undefined
@@ -114,17 +113,6 @@ const passed = (type: ValueType.ValueType): Pick<Parameter, "carrier" | "bytes">
 }
 
 const isHandle = ({ from }: Parameter): boolean => from === "memory" || from === "image" || from === "sampler"
-
-const handleOf = ({ from }: Parameter, object: DeviceObject): bigint => {
-  switch (from) {
-    case "image":
-      return imageOf(object as DeviceImage)
-    case "sampler":
-      return samplerOf(object as DeviceSampler)
-    default:
-      return memoryOf(object as DeviceBuffer)
-  }
-}
 
 const valueOf = ({ from, index, itemSize }: Parameter, dispatch: Dispatch): DeviceObject | ValueType.HeldValue => {
   switch (from) {

@@ -11,9 +11,8 @@ import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import * as DriverObject from "../../../services/device/DriverObject.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
 import type { OpenClQueue } from "../commands/OpenClQueue.ts"
-import { imageOf, samplerOf } from "../images/OpenClImage.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import { memoryOf } from "./OpenClBuffer.ts"
+import { handleOf } from "./OpenClObject.ts"
 
 /** The cl_mem of an image, or the error. */
 export const imageHandle = (
@@ -21,7 +20,7 @@ export const imageHandle = (
   image: ImageLike.ImageLike,
   { info, status }: OpenDevice
 ): bigint | GpuError =>
-  status.error ?? ImageLike.problem(operation, image, info) ?? imageOf(ImageLike.deviceImage(image))
+  status.error ?? ImageLike.problem(operation, image, info) ?? handleOf(ImageLike.deviceImage(image))
 
 /** The cl_mem of a buffer or an image, or the error. */
 export const memoryHandle = (
@@ -31,7 +30,7 @@ export const memoryHandle = (
 ): bigint | GpuError => {
   if (ImageLike.isImageLike(object)) return imageHandle(operation, object, device)
   const memory = BufferMemory.some(operation, object, device)
-  return isGpuError(memory) ? memory : memoryOf(memory)
+  return isGpuError(memory) ? memory : handleOf(memory)
 }
 
 /**
@@ -60,5 +59,5 @@ export const samplerHandle = (
   { info, status }: OpenDevice
 ): bigint | GpuError => {
   if (status.error !== undefined) return status.error
-  return DriverObject.problem(operation, sampler, info, 0) ?? samplerOf(sampler)
+  return DriverObject.problem(operation, sampler, info, 0) ?? handleOf(sampler)
 }

@@ -31,9 +31,10 @@ import type { OpenedDevice } from "../opening/OpenedDevice.ts"
 import { useOpenedDevice } from "../opening/UseOpenedDevice.ts"
 import { own } from "../OwnDevice.ts"
 import { typeOf } from "./AdoptedHandle.ts"
+import { usageOf } from "./MemoryFlags.ts"
 import { lendHandleUnsafe, memoryHandle } from "./MemoryHandle.ts"
 import * as MemoryQuery from "./MemoryQuery.ts"
-import { OpenClBuffer, usageOf } from "./OpenClBuffer.ts"
+import { allocationOf, OpenClBuffer } from "./OpenClObject.ts"
 
 /**
  * A lease, a device buffer, or an image.
@@ -327,7 +328,7 @@ export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, Op
         opened.driverObjects.add("reference")
         const buffer = BufferLike.isBufferLike(object) ? BufferLike.deviceBuffer(object) : undefined
         // Memory that the driver does not own must live as long as the driver has its address.
-        const beneath = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
+        const beneath = buffer && allocationOf(buffer)
         beneath?.retain()
         const pinned = pinnedOf(object)
         attachment.begin(ownerOf(object), () => {
@@ -400,9 +401,7 @@ const adoptUnsafe = (
   const unretained = takeOver ? undefined : retained(device, "clRetainMemObject", memory)
   if (unretained !== undefined) return Exit.fail(unretained)
   const { ownParent, part } = parentOf(device, memory)
-  const twin = device.known(memory)
-  const buffer = new OpenClBuffer(memory, device.info, found.size, usage ?? found.usage, label, part, twin)
-  buffer.pinned = twin?.pinned
+  const buffer = new OpenClBuffer(memory, device.info, found.size, usage ?? found.usage, label, part)
   device.adoptUnsafe(buffer)
   return Exit.succeed({ buffer, ownParent })
 }

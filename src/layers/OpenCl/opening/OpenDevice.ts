@@ -16,17 +16,10 @@ import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import type { ProbedDevice } from "../../../domain/GpuError.ts"
 import * as BufferProblems from "../../../services/buffers/BufferProblems.ts"
-import { isTaken } from "../../../services/buffers/mapping/MappedMemory.ts"
 import type { DeviceContext } from "../../../services/device/DeviceContext.ts"
 import { DeviceQueues } from "../../../services/device/queues/QueueOrder.ts"
-import {
-  CL_MEM_ALLOC_HOST_PTR,
-  hostFlags,
-  memoryFlags,
-  memoryOf,
-  OpenClBuffer,
-  regionFlags
-} from "../memory/OpenClBuffer.ts"
+import { CL_MEM_ALLOC_HOST_PTR, hostFlags, memoryFlags, regionFlags } from "../memory/MemoryFlags.ts"
+import { handleOf, LiveObjects, OpenClBuffer } from "../memory/OpenClObject.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, onMemory } from "../OpenClError.ts"
@@ -67,8 +60,7 @@ export class OpenDevice {
    * the process when the first use finds no memory.
    */
   readonly hostMemoryFlag: number
-  /** Buffers that nobody has destroyed yet. */
-  readonly #buffers = new Set<OpenClBuffer>()
+  readonly #buffers = new LiveObjects<OpenClBuffer>(this, "clReleaseMemObject")
   readonly #profiled: boolean
   readonly #code = new Int32Array(new ArrayBuffer(4))
   readonly #region = new BigUint64Array(new ArrayBuffer(16))
@@ -107,7 +99,7 @@ export class OpenDevice {
       const flags = memoryFlags(this.toldOf(usage), this.hostMemoryFlag)
       const memory = this.api.clCreateBuffer(this.context, flags, bytes, null, this.#code)
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
-      return Exit.succeed(this.#add("buffer", new OpenClBuffer(memory, this.info, bytes, usage, label)))
+      return Exit.succeed(this.#add(new OpenClBuffer(memory, this.info, bytes, usage, label)))
     })
 
   readonly createFromHost: DeviceContext["Service"]["createFromHost"] = (data, mode, usage, label) =>
@@ -120,7 +112,7 @@ export class OpenDevice {
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
       const buffer = new OpenClBuffer(memory, this.info, bytes, usage, label)
       if (mode === "use") buffer.pinned = data
-      return Exit.succeed(this.#add("buffer", buffer))
+      return Exit.succeed(this.#add(buffer))
     })
 
   readonly createRegionUnsafe: DeviceContext["Service"]["createRegionUnsafe"] = (
@@ -133,7 +125,7 @@ export class OpenDevice {
     this.#region[0] = BigInt(origin)
     this.#region[1] = BigInt(size)
     const memory = this.api.clCreateSubBuffer(
-      memoryOf(parent),
+      handleOf(parent),
       regionFlags(this.toldOf(usage), this.toldOf(parent.usage)),
       CL_BUFFER_CREATE_TYPE_REGION,
       this.#region,
@@ -143,7 +135,7 @@ export class OpenDevice {
       return Exit.fail(onMemory(this.status, size, { call: "clCreateSubBuffer", code: this.#code[0]! }))
     }
     const region = new OpenClBuffer(memory, this.info, size, usage, label, { parent, origin })
-    return Exit.succeed(this.#add("region", region))
+    return Exit.succeed(this.#add(region))
   }
 
   /** A further queue, in order as the first one is; the caller releases it. */
@@ -161,15 +153,13 @@ export class OpenDevice {
 
   /** Takes over a reference to a cl_mem that the program made, and releases it as that of any buffer. */
   adoptUnsafe(buffer: OpenClBuffer): void {
-    this.#add(kindOf(buffer), buffer)
+    this.#buffers.adopt(buffer)
+    buffer.beneath?.retain()
   }
 
   /** A live buffer of this device around a cl_mem. */
   known(memory: bigint): OpenClBuffer | undefined {
-    for (const buffer of this.#buffers) {
-      if (buffer.memory === memory) return buffer
-    }
-    return undefined
+    return this.#buffers.known(memory)
   }
 
   readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
@@ -179,32 +169,23 @@ export class OpenDevice {
   }
 
   #destroy(buffer: OpenClBuffer): Exit.Exit<void, GpuError> {
-    buffer.destroyed = true
-    this.#buffers.delete(buffer)
-    const { pinned } = buffer.root
-    if (pinned !== undefined) this.keepUntilEnded(pinned.buffer)
-    const code = this.api.clReleaseMemObject(buffer.memory)
-    if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
-    if (isTaken(buffer)) this.driverObjects.leave("buffer")
-    else this.driverObjects.remove(kindOf(buffer))
-    return buffer.beneath?.releaseUnsafe() ?? Exit.void
+    const released = this.#buffers.releaseUnsafe(buffer)
+    return Exit.isFailure(released) ? released : buffer.beneath?.releaseUnsafe() ?? Exit.void
   }
 
   /** Releases everything. The queue must be idle, and no fiber may wait for it. */
   close(): void {
     for (const giveBack of this.beforeBuffers) giveBack()
-    for (const buffer of this.#buffers) this.#destroy(buffer)
+    this.#buffers.close((buffer) => this.#destroy(buffer))
     for (const giveBack of this.atClose) giveBack()
     this.closed = true
     if (this.api.clReleaseCommandQueue(this.queue) === OpenClCode.success) this.driverObjects.remove("queue")
     if (this.api.clReleaseContext(this.context) === OpenClCode.success) this.driverObjects.remove("context")
   }
 
-  #add(kind: "buffer" | "region", buffer: OpenClBuffer): OpenClBuffer {
-    this.driverObjects.add(kind)
-    this.#buffers.add(buffer)
+  #add(buffer: OpenClBuffer): OpenClBuffer {
     buffer.beneath?.retain()
-    return buffer
+    return this.#buffers.add(buffer)
   }
 
   /**
@@ -231,8 +212,6 @@ const createQueue = (
   }
   return api.clCreateCommandQueue(context, device, 0, code)
 }
-
-const kindOf = ({ parent }: OpenClBuffer): "buffer" | "region" => parent === undefined ? "buffer" : "region"
 
 /** Opens the first candidate that can be opened, and releases what failed attempts created. */
 export const openFirst = (

@@ -9,7 +9,7 @@ import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuEr
 import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as BufferMemory from "../../../services/buffers/BufferMemory.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
-import { OpenClBuffer } from "../memory/OpenClBuffer.ts"
+import { allocationOf } from "../memory/OpenClObject.ts"
 import type { SvmAllocation } from "./SvmAllocation.ts"
 import { missingProblem } from "./SvmCapabilities.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
@@ -40,7 +40,7 @@ export const targetOf = (
   if (missing !== undefined) return missing
   const buffer = BufferMemory.of(operation, owner, device, { usage, host })
   if (buffer === undefined || isGpuError(buffer)) return buffer
-  const allocation = buffer instanceof OpenClBuffer ? buffer.beneath : undefined
+  const allocation = allocationOf(buffer)
   if (allocation === undefined) {
     return invalidRequest(
       operation,

@@ -16,8 +16,7 @@ import * as Mapping from "../../../services/buffers/mapping/Mapping.ts"
 import { ScopedMapping } from "../../../services/buffers/mapping/ScopedMapping.ts"
 import type { DriverMapping } from "../../../services/device/QueueDriver.ts"
 import type { ElementType } from "../../../services/queue/CommandQueue.ts"
-import { memoryAt } from "../memory/DriverMemory.ts"
-import { leaveUnsafe } from "../memory/TransferredMemory.ts"
+import { leaveUnsafe, memoryAt } from "../memory/DriverMemory.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import { own } from "../OwnDevice.ts"
 import type { SvmMemory } from "./SvmMemory.ts"
@@ -142,7 +141,7 @@ class SharedView implements DriverMapping {
     this.#ended = true
     const { allocation, buffer } = this.#target
     if (this.#memory === undefined || !allocation.shown.delete(this.#memory)) return Exit.void
-    return detachMemory(this.#memory) ? Exit.void : Exit.fail(leaveUnsafe(this.#svm.device, buffer))
+    return detachMemory(this.#memory) ? Exit.void : Exit.fail(leaveUnsafe(this.#svm.device.api, buffer))
   }
 }
 

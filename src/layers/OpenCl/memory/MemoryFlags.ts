@@ -1,13 +1,10 @@
 /**
- * A device buffer around a cl_mem.
+ * The cl_mem_flags of buffers.
  *
  * @internal
  */
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
-import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
-import { DeviceBuffer, type Part } from "../../../services/device/DeviceBuffer.ts"
 import type { HostMode } from "../../../services/device/DeviceContext.ts"
-import type { SvmAllocation } from "../svm/SvmAllocation.ts"
 
 export const CL_MEM_READ_WRITE = 1
 export const CL_MEM_WRITE_ONLY = 2
@@ -21,45 +18,6 @@ export const CL_MEM_COPY_HOST_PTR = 32
 
 /** Memory that the host can reach. */
 export const CL_MEM_ALLOC_HOST_PTR = 16
-
-/** The device buffer of this backend. */
-export class OpenClBuffer extends DeviceBuffer {
-  /** The cl_mem. */
-  readonly memory: bigint
-  /**
-   * Another buffer around the same cl_mem, for one that was adopted. The handle does not identify the object: a driver
-   * may use the handle of released memory again.
-   */
-  readonly #twin: OpenClBuffer | undefined
-
-  constructor(
-    memory: bigint,
-    owner: DeviceInfo,
-    size: number,
-    usage: BufferUsage.BufferUsage,
-    label: string | undefined,
-    part?: Part | undefined,
-    twin?: OpenClBuffer | undefined
-  ) {
-    super(owner, size, usage, label, part)
-    this.memory = memory
-    this.#twin = twin
-  }
-
-  override get identity(): object {
-    return this.#twin === undefined ? this : this.#twin.identity
-  }
-
-  /** @internal */
-  override get allocation(): object {
-    return this.beneath ?? super.allocation
-  }
-
-  /** The memory under its cl_mem, where the driver does not free it with the cl_mem. */
-  get beneath(): SvmAllocation | undefined {
-    return this.#twin?.beneath ?? (this.parent instanceof OpenClBuffer ? this.parent.beneath : undefined)
-  }
-}
 
 /**
  * The cl_mem_flags for a usage. OpenCL ignores WebGPU's purposes, and uses the access and host flags. `hostMemoryFlag`
@@ -108,6 +66,3 @@ export const usageOf = (flags: number): BufferUsage.BufferUsage =>
   ((flags & CL_MEM_WRITE_ONLY) === 0 ? 0 : BufferUsage.kernelWriteOnly) |
   ((flags & CL_MEM_ALLOC_HOST_PTR) === 0 ? 0 : BufferUsage.hostMemory) |
   (hostFlagsByUsage.find(([, flag]) => (flags & flag) !== 0)?.[0] ?? 0)
-
-/** The cl_mem of a buffer that CommandQueue has checked: it belongs to this backend's device. */
-export const memoryOf = (buffer: DeviceBuffer): bigint => (buffer as OpenClBuffer).memory

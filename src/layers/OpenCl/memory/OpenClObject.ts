@@ -1,0 +1,153 @@
+/**
+ * The objects of this backend: buffers and images around a cl_mem, and samplers around a cl_sampler.
+ *
+ * @internal
+ */
+import * as Exit from "effect/Exit"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
+import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
+import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
+import type { ImageShape } from "../../../domain/images/ImageShape.ts"
+import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
+import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
+import { isTaken } from "../../../services/buffers/mapping/MappedMemory.ts"
+import { DeviceBuffer, type Part } from "../../../services/device/DeviceBuffer.ts"
+import { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
+import type { OpenClApi } from "../OpenClApi.ts"
+import * as OpenClCode from "../OpenClCode.ts"
+import { driverError } from "../OpenClError.ts"
+import type { SvmAllocation } from "../svm/SvmAllocation.ts"
+
+export class OpenClBuffer extends DeviceBuffer {
+  readonly handle: bigint
+
+  constructor(
+    handle: bigint,
+    owner: DeviceInfo,
+    size: number,
+    usage: number,
+    label: string | undefined,
+    part?: Part | undefined
+  ) {
+    super(owner, size, usage, label, part)
+    this.handle = handle
+  }
+
+  /** @internal */
+  override get allocation(): object {
+    return this.beneath ?? super.allocation
+  }
+
+  /** The memory under its cl_mem, where the driver does not free it with the cl_mem. */
+  get beneath(): SvmAllocation | undefined {
+    const { parent, twin } = this
+    return (twin instanceof OpenClBuffer ? twin.beneath : undefined) ??
+      (parent instanceof OpenClBuffer ? parent.beneath : undefined)
+  }
+}
+
+export class OpenClImage extends DeviceImage {
+  readonly handle: bigint
+
+  constructor(
+    handle: bigint,
+    owner: DeviceInfo,
+    shape: ImageShape,
+    format: ImageFormat,
+    usage: ImageUsage,
+    label: string | undefined
+  ) {
+    super(owner, shape, format, usage, label)
+    this.handle = handle
+  }
+}
+
+export class OpenClSampler extends DeviceSampler {
+  readonly handle: bigint
+
+  constructor(handle: bigint, owner: DeviceInfo, options: Resolved) {
+    super(owner, options)
+    this.handle = handle
+  }
+}
+
+/** The cl_mem or cl_sampler of an object that is checked: it belongs to this backend's device. */
+export const handleOf = (object: DeviceBuffer | DeviceImage | DeviceSampler): bigint =>
+  (object as OpenClBuffer | OpenClImage | OpenClSampler).handle
+
+/** The shared virtual memory that a buffer is in, if any. */
+export const allocationOf = (memory: DeviceBuffer | DeviceImage): SvmAllocation | undefined =>
+  memory instanceof OpenClBuffer ? memory.beneath : undefined
+
+/** The part of an open device that {@link LiveObjects} needs. */
+interface Owner {
+  readonly api: OpenClApi
+  readonly driverObjects: DriverObjects
+  readonly keepUntilEnded: (memory: ArrayBuffer) => void
+}
+
+/** The objects of one kind that are not released yet. */
+export class LiveObjects<A extends OpenClBuffer | OpenClImage | OpenClSampler> {
+  readonly #owner: Owner
+  readonly #release: "clReleaseMemObject" | "clReleaseSampler"
+  readonly #objects = new Set<A>()
+
+  constructor(owner: Owner, release: "clReleaseMemObject" | "clReleaseSampler") {
+    this.#owner = owner
+    this.#release = release
+  }
+
+  /** Takes over an object with its reference. */
+  add(object: A): A {
+    this.#owner.driverObjects.add(kindOf(object))
+    this.#objects.add(object)
+    return object
+  }
+
+  /**
+   * The same for an object around a handle that the program has. Another one around the same handle is its twin: the
+   * handle does not identify the object, since a driver may use the handle of released memory again.
+   */
+  adopt(object: A): A {
+    const twin = this.known(object.handle)
+    object.twin = twin
+    if (isMemory(object) && twin !== undefined && isMemory(twin)) object.pinned = twin.pinned
+    return this.add(object)
+  }
+
+  /** A live object around a handle. */
+  known(handle: bigint): A | undefined {
+    for (const object of this.#objects) if (object.handle === handle) return object
+    return undefined
+  }
+
+  /** Releases an object that is not destroyed. */
+  releaseUnsafe(object: A): Exit.Exit<void, GpuError> {
+    const { api, driverObjects, keepUntilEnded } = this.#owner
+    object.destroyed = true
+    this.#objects.delete(object)
+    const memory = isMemory(object) ? object : undefined
+    const pinned = memory instanceof DeviceBuffer ? memory.root.pinned : memory?.pinned
+    if (pinned !== undefined) keepUntilEnded(pinned.buffer)
+    const code = api[this.#release](object.handle)
+    if (code !== OpenClCode.success) return Exit.fail(driverError({ call: this.#release, code }))
+    if (memory !== undefined && isTaken(memory)) driverObjects.leave(kindOf(object))
+    else driverObjects.remove(kindOf(object))
+    return Exit.void
+  }
+
+  /** Releases what is left. */
+  close(release: (object: A) => void): void {
+    for (const object of this.#objects) release(object)
+  }
+}
+
+const isMemory = (
+  object: OpenClBuffer | OpenClImage | OpenClSampler
+): object is OpenClBuffer | OpenClImage => !(object instanceof DeviceSampler)
+
+/** As the device counts it. */
+const kindOf = (object: OpenClBuffer | OpenClImage | OpenClSampler): string =>
+  object.what ?? (object instanceof DeviceBuffer && object.parent !== undefined ? "region" : "buffer")
