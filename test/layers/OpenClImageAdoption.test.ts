@@ -31,7 +31,7 @@ const small = ImageShape.image2d(4, 2)
 const theirs = (shape: ImageShape.ImageShape, format: ImageFormat.ImageFormat, flags: number = CL_MEM_READ_WRITE) =>
   Effect.map(OpenCl.OpenCl, ({ api, context }) => {
     const code = new Int32Array(1)
-    const memory = api.clCreateImage(context, flags, encode(format), description(shape), null, code)
+    const memory = api.clCreateImage(context, flags, encode(format), description(shape, {}), null, code)
     assert(memory !== null, `clCreateImage ${code[0]}`)
     return { memory, release: () => api.clReleaseMemObject(memory) }
   })

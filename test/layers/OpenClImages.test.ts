@@ -122,13 +122,8 @@ describeWith(["opencl"], "OpenCL images", () => {
           const given = Images.fromHost(new Uint8Array(24), ImageShape.image2d(3, 2), ImageFormat.rgba8)
           assert.include((yield* Effect.flip(given)).message, "Images.fromHost: ")
           const { create } = yield* ImageDriver
-          const asked = create(
-            "a test",
-            ImageShape.image2d(3, 2),
-            ImageFormat.rgba8,
-            ImageUsage.defaultUsage,
-            undefined
-          )
+          const [shape, format, usage] = [ImageShape.image2d(3, 2), ImageFormat.rgba8, ImageUsage.defaultUsage]
+          const asked = create("a test", { shape, format, usage, label: undefined })
           assert.include((yield* Effect.flip(asked)).message, "a test: ")
         }),
       (api) => ({
@@ -183,13 +178,12 @@ describeWith(["opencl"], "OpenCL images", () => {
     onDevice(() =>
       Effect.gen(function*() {
         const driver = yield* ImageDriver
-        const made = yield* driver.create(
-          "a test",
-          ImageShape.image2d(3, 2),
-          ImageFormat.rgba8,
-          ImageUsage.defaultUsage,
-          undefined
-        )
+        const made = yield* driver.create("a test", {
+          shape: ImageShape.image2d(3, 2),
+          format: ImageFormat.rgba8,
+          usage: ImageUsage.defaultUsage,
+          label: undefined
+        })
         assert.isFalse(made.destroyed)
         yield* Images.fill(made, 1)
         const sampler = yield* driver.createSampler(SamplerOptions.resolve({ addressing: "repeat" }))

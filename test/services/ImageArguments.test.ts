@@ -51,13 +51,12 @@ const picture = (options: {
   readonly usage?: number
   readonly owner?: DeviceInfo
 } = {}) =>
-  new Picture(
-    options.owner ?? info,
-    options.shape ?? ImageShape.image2d(2, 2),
-    options.format ?? ImageFormat.rgba8,
-    options.usage ?? ImageUsage.defaultUsage | ImageUsage.storage,
-    "picture"
-  )
+  new Picture(options.owner ?? info, {
+    shape: options.shape ?? ImageShape.image2d(2, 2),
+    format: options.format ?? ImageFormat.rgba8,
+    usage: options.usage ?? ImageUsage.defaultUsage | ImageUsage.storage,
+    label: "picture"
+  })
 
 const sampler = (owner = info) => new Sampler(owner, SamplerOptions.resolve({ filter: "linear" }))
 
@@ -128,7 +127,7 @@ describe("ImageArguments.bind", () => {
       override get identity(): object {
         return one
       }
-    })(info, one.shape, one.format, one.usage, "twin")
+    })(info, { shape: one.shape, format: one.format, usage: one.usage, label: "twin" })
     assertRefused(bound([read, write], { x: one, y: twin }), "InvalidRequest", "the same image")
     for (const writes of [true, false]) {
       const claim = ImageAccess.claim(twin, ImageShape.whole(one.shape), writes)

@@ -38,7 +38,7 @@ class Twin extends DeviceImage {
   readonly #of: DeviceImage
 
   constructor(image: DeviceImage) {
-    super(image.owner, image.shape, image.format, image.usage, undefined)
+    super(image.owner, { shape: image.shape, format: image.format, usage: image.usage, label: undefined })
     this.#of = image
   }
 

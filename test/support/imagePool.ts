@@ -58,11 +58,11 @@ export const open = Effect.fnUntraced(function*(options: OpenOptions = {}): Effe
   const live = new Set<DeviceImage>()
   const services = withDrivers(host, {
     images: (images) => ({
-      create: (operation, shape, format, usage, label) =>
+      create: (operation, description) =>
         Effect.gen(function*() {
-          events.push(`create ${ImageFormat.imageBytes(format, shape)}`)
+          events.push(`create ${ImageFormat.imageBytes(description.format, description.shape)}`)
           if (options.slow === true) yield* nextTurn
-          const image = yield* images.create(operation, shape, format, usage, label)
+          const image = yield* images.create(operation, description)
           live.add(image)
           return image
         }),

@@ -171,8 +171,8 @@ const watched = (
   const device = Context.get(host, DeviceContext)
   const drivers = withDrivers(host, {
     images: (images) => ({
-      create: (operation, shape, format, ...more) =>
-        creating(ImageFormat.imageBytes(format, shape), images.create(operation, shape, format, ...more)),
+      create: (operation, image) =>
+        creating(ImageFormat.imageBytes(image.format, image.shape), images.create(operation, image)),
       destroyUnsafe: (image) => {
         destroying?.(ImageFormat.imageBytes(image.format, image.shape))
         return images.destroyUnsafe(image)

@@ -45,3 +45,33 @@ export const words = (query: Query, object: bigint, what: number): ReadonlyArray
 /** A text up to its first null, which is empty where the driver does not answer. */
 export const text = (query: Query, object: bigint, what: number): string =>
   new TextDecoder().decode(bytes(query, object, what)).split("\0", 1)[0]!.trim()
+
+/** How a property is read. */
+export type Read<A> = (query: Query, object: bigint, what: number) => A
+
+/** A reader of what another one reads, as something else. */
+export const mapped = <A, B>(read: Read<A | undefined>, to: (value: A) => B): Read<B | undefined> => (...args) => {
+  const value = read(...args)
+  return value === undefined ? undefined : to(value)
+}
+
+/** Properties by name: the number of each, and how it is read. */
+export type Properties = { readonly [name: string]: readonly [what: number, read: Read<unknown>] }
+
+/** What a driver says of an object: a value for each property. */
+export type Facts<P extends Properties> = { readonly [N in keyof P]: ReturnType<P[N][1]> }
+
+/** One property of an object. */
+export const one = <P extends Properties, N extends keyof P>(
+  properties: P,
+  name: N,
+  query: Query,
+  object: bigint
+): Facts<P>[N] => {
+  const [what, read] = properties[name]!
+  return read(query, object, what) as Facts<P>[N]
+}
+
+/** All properties of an object. */
+export const all = <P extends Properties>(properties: P, query: Query, object: bigint): Facts<P> =>
+  Object.fromEntries(Object.keys(properties).map((name) => [name, one(properties, name, query, object)])) as Facts<P>

@@ -52,7 +52,7 @@ export type { DeviceOptions, Options } from "./opening/OpenOptions.ts"
 
 export type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
 
-export type { Selector } from "./opening/OpenClSelection.ts"
+export type { Selector } from "./opening/OpenClPlatform.ts"
 
 export type { HandleOptions, Handles } from "./opening/SharedHandles.ts"
 

@@ -12,16 +12,24 @@ import type { KernelCache } from "../../services/device/KernelCache.ts"
 import * as InfoQuery from "./InfoQuery.ts"
 import { OpenCl } from "./OpenCl.ts"
 import { characteristics } from "./OpenClCharacteristics.ts"
-import { capabilitiesOf, type SvmCapabilities } from "./svm/SvmCapabilities.ts"
+import { capabilitiesOf } from "./svm/SvmCapabilities.ts"
 
-const CL_DEVICE_MAX_COMPUTE_UNITS = 0x1002
-const CL_DEVICE_MAX_CLOCK_FREQUENCY = 0x100c
-const CL_DEVICE_GLOBAL_MEM_CACHE_SIZE = 0x101e
-const CL_DEVICE_LOCAL_MEM_SIZE = 0x1023
+const versionProperties = {
+  kernelLanguage: [0x103d, InfoQuery.text],
+  profile: [0x102e, InfoQuery.text]
+} as const satisfies InfoQuery.Properties
+
+/** Facts are JSON, which has no `undefined`. */
+const orNull = <A>(read: InfoQuery.Read<A | undefined>): InfoQuery.Read<A | null> => (...args) => read(...args) ?? null
+
+const hardwareProperties = {
+  computeUnits: [0x1002, orNull(InfoQuery.uint)],
+  clockMegahertz: [0x100c, orNull(InfoQuery.uint)],
+  cacheBytes: [0x101e, orNull(InfoQuery.long)],
+  localMemoryBytes: [0x1023, orNull(InfoQuery.long)]
+} as const satisfies InfoQuery.Properties
+
 const CL_DEVICE_QUEUE_ON_HOST_PROPERTIES = 0x102a
-const CL_DEVICE_PROFILE = 0x102e
-const CL_DEVICE_OPENCL_C_VERSION = 0x103d
-
 const outOfOrder = 1
 const profiling = 2
 
@@ -39,33 +47,24 @@ export const driverFacts: Effect.Effect<DriverFacts, GpuError, KernelCache> = Ef
           ...versions(cl),
           ...hardware(cl),
           ...kernels(found),
-          svm: svm(capabilitiesOf(cl.api, cl.device))
+          svm: svm(cl)
         })
       )
   })
 )
 
-const versions = ({ api, device, platform }: Service): DriverFacts => {
-  const text = (what: number) => InfoQuery.text(api.clGetDeviceInfo, device.id, what)
-  return {
-    platformVersion: platform.version,
-    deviceVersion: device.version,
-    driverVersion: device.driverVersion,
-    kernelLanguage: text(CL_DEVICE_OPENCL_C_VERSION),
-    profile: text(CL_DEVICE_PROFILE),
-    extensions: Array.from(device.extensions).sort()
-  }
-}
+const versions = ({ api, device, platform }: Service): DriverFacts => ({
+  platformVersion: platform.version,
+  deviceVersion: device.version,
+  driverVersion: device.driverVersion,
+  ...InfoQuery.all(versionProperties, api.clGetDeviceInfo, device.id),
+  extensions: Array.from(device.extensions).sort()
+})
 
-const hardware = ({ api, device }: Service): DriverFacts => {
-  const uint = (what: number) => InfoQuery.uint(api.clGetDeviceInfo, device.id, what) ?? null
-  const long = (what: number) => InfoQuery.long(api.clGetDeviceInfo, device.id, what) ?? null
-  const queue = long(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES) ?? 0
+const hardware = ({ api: { clGetDeviceInfo }, device }: Service): DriverFacts => {
+  const queue = InfoQuery.long(clGetDeviceInfo, device.id, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES) ?? 0
   return {
-    computeUnits: uint(CL_DEVICE_MAX_COMPUTE_UNITS),
-    clockMegahertz: uint(CL_DEVICE_MAX_CLOCK_FREQUENCY),
-    cacheBytes: long(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE),
-    localMemoryBytes: long(CL_DEVICE_LOCAL_MEM_SIZE),
+    ...InfoQuery.all(hardwareProperties, clGetDeviceInfo, device.id),
     parameterBytes: device.maxParameterBytes,
     memoryAlignmentBytes: device.memoryAlignment,
     queues: { outOfOrder: (queue & outOfOrder) !== 0, profiling: (queue & profiling) !== 0 }
@@ -83,10 +82,7 @@ const kernels = (found: Characteristics): DriverFacts => ({
   guessed: found.guessed
 })
 
-const svm = (found: SvmCapabilities) => ({
-  coarseGrain: found.coarseGrain,
-  fineGrain: found.fineGrain,
-  fineGrainSystem: found.fineGrainSystem,
-  atomics: found.atomics,
-  missing: found.missing ?? null
-})
+const svm = ({ api, device }: Service): DriverFacts => {
+  const { maxAlignment: _, missing, ...kinds } = capabilitiesOf(api, device)
+  return { ...kinds, missing: missing ?? null }
+}

@@ -15,6 +15,20 @@ import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import { DriverMemory } from "./DriverObject.ts"
 
 /**
+ * What an image is made as.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ImageDescription {
+  readonly shape: ImageShape.ImageShape
+  readonly format: ImageFormat.ImageFormat
+  readonly usage: ImageUsage.ImageUsage
+  /** Its name in errors. */
+  readonly label: string | undefined
+}
+
+/**
  * An image as the driver gave it: around a GPUTexture, a cl_mem or an ArrayBuffer. Programs get it from `Images.make`,
  * and hold leases (`PooledImage`) of an `ImagePool`. Two of them are equal (`Equal.equals`) when they are the same driver
  * object, as one that was made and one that was adopted by its handle.
@@ -41,13 +55,7 @@ export abstract class DeviceImage extends DriverMemory {
   /** The buffer whose memory it has, for an image over a buffer; for all others `undefined`. @internal */
   beneath: DeviceBuffer | undefined = undefined
 
-  constructor(
-    owner: DeviceInfo,
-    shape: ImageShape.ImageShape,
-    format: ImageFormat.ImageFormat,
-    usage: ImageUsage.ImageUsage,
-    label: string | undefined
-  ) {
+  constructor(owner: DeviceInfo, { format, label, shape, usage }: ImageDescription) {
     super(owner, label)
     this.shape = shape
     this.format = format

@@ -17,7 +17,7 @@ import type { ImageUsage } from "../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../domain/images/SamplerOptions.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { HostMode } from "./DeviceContext.ts"
-import type { DeviceImage } from "./DeviceImage.ts"
+import type { DeviceImage, ImageDescription } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
 import type { DriverMapping, MapAccess, ReadAnswer } from "./QueueDriver.ts"
 
@@ -60,13 +60,7 @@ export class ImageDriver extends Context.Service<ImageDriver, {
    */
   readonly missing?: (format: ImageFormat, usage: ImageUsage, kind: ImageKind) => string | undefined
   /** Errors name `operation`, since a pool creates images too. */
-  readonly create: (
-    operation: string,
-    shape: ImageShape,
-    format: ImageFormat,
-    usage: ImageUsage,
-    label: string | undefined
-  ) => Effect.Effect<DeviceImage, GpuError>
+  readonly create: (operation: string, image: ImageDescription) => Effect.Effect<DeviceImage, GpuError>
   /**
    * An image that begins with the bytes of the program's data: a copy of them, which are packed and copied in the step
    * that creates the image; or, with mode "use", the data itself, at those pitches, which the image keeps as `pinned`.
@@ -77,22 +71,13 @@ export class ImageDriver extends Context.Service<ImageDriver, {
     data: Uint8Array<ArrayBuffer>,
     mode: HostMode,
     pitches: { readonly rowPitch: number; readonly slicePitch: number },
-    shape: ImageShape,
-    format: ImageFormat,
-    usage: ImageUsage,
-    label: string | undefined
+    image: ImageDescription
   ) => Effect.Effect<DeviceImage, GpuError>
   /**
    * An image of the kind `1dBuffer` in the memory of a buffer, from its first byte on, when called; the buffer outlives
    * it. A driver without such images leaves it out.
    */
-  readonly createOverUnsafe?: (
-    buffer: DeviceBuffer,
-    shape: ImageShape,
-    format: ImageFormat,
-    usage: ImageUsage,
-    label: string | undefined
-  ) => Exit.Exit<DeviceImage, GpuError>
+  readonly createOverUnsafe?: (buffer: DeviceBuffer, image: ImageDescription) => Exit.Exit<DeviceImage, GpuError>
   /** `Images` has submitted the recorded commands that use it. A second call does nothing. */
   readonly destroyUnsafe: (image: DeviceImage) => Exit.Exit<void, GpuError>
   /** Copies `data` before it returns. */

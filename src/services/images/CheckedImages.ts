@@ -41,7 +41,7 @@ import { distrustUnverified } from "../device/UnverifiedMemory.ts"
 import * as FromHost from "./FromHost.ts"
 import * as HostRows from "./HostRows.ts"
 import * as ImageAccess from "./ImageAccess.ts"
-import { ImageAllocator, plain, plainFormat } from "./ImageAllocator.ts"
+import { ImageAllocator, plain } from "./ImageAllocator.ts"
 import * as ImageAxes from "./ImageAxes.ts"
 import { ImageCommands } from "./ImageCommands.ts"
 import * as ImageLike from "./ImageLike.ts"
@@ -89,7 +89,7 @@ export class CheckedImages implements Service {
       if (createOverUnsafe === undefined) return OverBuffer.unsupported(operation, this.#device.info)
       const { label, memory, shape, usage } = request
       valid(this.#allocator.deviceProblem(operation, shape, format, usage))
-      const created = createOverUnsafe(memory, shape, plainFormat(format), usage, label)
+      const created = createOverUnsafe(memory, plain({ shape, format, usage, label }))
       if (Exit.isFailure(created)) return created
       const image = created.value
       image.beneath = memory
@@ -127,7 +127,7 @@ export class CheckedImages implements Service {
         const { bytes, mode, pitches } = given
         const { byteLength } = bytes
         return Effect.catch(
-          this.#driver.createFromHost(bytes, mode, pitches, plain(shape), plainFormat(format), usage, label),
+          this.#driver.createFromHost(bytes, mode, pitches, plain({ shape, format, usage, label })),
           (error) => PinnedMemory.changedProblem(operation, bytes, byteLength) ?? error
         )
       }),

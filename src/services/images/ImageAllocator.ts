@@ -15,7 +15,7 @@ import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import { validated } from "../calls/Validated.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
-import type { DeviceImage } from "../device/DeviceImage.ts"
+import type { DeviceImage, ImageDescription } from "../device/DeviceImage.ts"
 import type { DeviceSampler } from "../device/DeviceSampler.ts"
 import { ImageDriver } from "../device/ImageDriver.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
@@ -88,7 +88,7 @@ export class ImageAllocator {
       const { label, usage = ImageUsage.defaultUsage } = options ?? {}
       return this.problem(operation, shape, format, usage) ??
         Label.problem(operation, label) ??
-        this.driver.create(operation, plain(shape), plainFormat(format), usage, label)
+        this.driver.create(operation, plain({ shape, format, usage, label }))
     }))
   }
 
@@ -141,13 +141,13 @@ export const ofDevice: Effect.Effect<ImageAllocator, never, DeviceContext | Queu
   }
 )
 
-/** The shape's own fields alone: drivers compare and keep them. */
-export const plain = ({ depth, height, kind, layers, width }: ImageShape.ImageShape): ImageShape.ImageShape => ({
-  kind,
-  width,
-  height,
-  depth,
-  layers
-})
-
-export const plainFormat = ({ order, type }: ImageFormat.ImageFormat): ImageFormat.ImageFormat => ({ order, type })
+/** Shape and format with their own fields alone: drivers compare and keep them. */
+export const plain = ({ format, label, shape, usage }: ImageDescription): ImageDescription => {
+  const { depth, height, kind, layers, width } = shape
+  return {
+    shape: { kind, width, height, depth, layers },
+    format: { order: format.order, type: format.type },
+    usage,
+    label
+  }
+}

@@ -4,10 +4,8 @@
  * @internal
  */
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
-import { elementBytes, type ImageFormat } from "../../../domain/images/ImageFormat.ts"
-import type { ImageShape } from "../../../domain/images/ImageShape.ts"
-import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
-import { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import { elementBytes } from "../../../domain/images/ImageFormat.ts"
+import { DeviceImage, type ImageDescription } from "../../../services/device/DeviceImage.ts"
 import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import type { HostBuffer } from "../HostMemory.ts"
 
@@ -24,17 +22,14 @@ export class HostImage extends DeviceImage {
 
   constructor(
     owner: DeviceInfo,
-    shape: ImageShape,
-    format: ImageFormat,
-    usage: ImageUsage,
-    label: string | undefined,
+    image: ImageDescription,
     buffer: HostBuffer,
     pitches?: { readonly rowPitch: number; readonly slicePitch: number }
   ) {
-    super(owner, shape, format, usage, label)
+    super(owner, image)
     this.buffer = buffer
-    this.rowPitch = pitches?.rowPitch ?? shape.width * elementBytes(format)
-    this.slicePitch = pitches?.slicePitch ?? this.rowPitch * shape.height
+    this.rowPitch = pitches?.rowPitch ?? image.shape.width * elementBytes(image.format)
+    this.slicePitch = pitches?.slicePitch ?? this.rowPitch * image.shape.height
   }
 
   override get identity(): object {

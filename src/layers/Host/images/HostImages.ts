@@ -53,25 +53,24 @@ export class HostImages implements Driver {
   readonly formats: Driver["formats"] = (_, kind) =>
     kind === "2d" || kind === "2dArray" ? ImageFormat.all : withoutDepth
 
-  readonly create: Driver["create"] = (_, shape, format, usage, label) =>
+  readonly create: Driver["create"] = (_, image) =>
     Effect.map(
-      this.#device.createBuffer(ImageFormat.imageBytes(format, shape), defaultUsage, label, "image"),
-      (buffer) => new HostImage(this.#device.info, shape, format, usage, label, buffer)
+      this.#device.createBuffer(ImageFormat.imageBytes(image.format, image.shape), defaultUsage, image.label, "image"),
+      (buffer) => new HostImage(this.#device.info, image, buffer)
     )
 
-  readonly createFromHost: Driver["createFromHost"] = (data, mode, pitches, shape, format, usage, label) =>
-    Effect.map(this.#device.createFromHost(data, mode, defaultUsage, label, "image"), (buffer) => {
-      const image = new HostImage(this.#device.info, shape, format, usage, label, buffer, pitches)
-      image.pinned = buffer.pinned
-      return image
+  readonly createFromHost: Driver["createFromHost"] = (data, mode, pitches, image) =>
+    Effect.map(this.#device.createFromHost(data, mode, defaultUsage, image.label, "image"), (buffer) => {
+      const made = new HostImage(this.#device.info, image, buffer, pitches)
+      made.pinned = buffer.pinned
+      return made
     })
 
-  readonly createOverUnsafe: NonNullable<Driver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
-    const size = ImageFormat.imageBytes(format, shape)
-    const { origin, root } = buffer
+  readonly createOverUnsafe: NonNullable<Driver["createOverUnsafe"]> = ({ origin, root, usage }, image) => {
+    const size = ImageFormat.imageBytes(image.format, image.shape)
     return Exit.map(
-      this.#device.createRegionUnsafe({ parent: root, origin }, size, buffer.usage, label, "image"),
-      (region) => new HostImage(this.#device.info, shape, format, usage, label, region)
+      this.#device.createRegionUnsafe({ parent: root, origin }, size, usage, image.label, "image"),
+      (region) => new HostImage(this.#device.info, image, region)
     )
   }
 

@@ -9,6 +9,7 @@ import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../..
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import { type ImageShape, isFlat } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import type { ImageDescription } from "../../../services/device/DeviceImage.ts"
 import { typeOf } from "../memory/AdoptedHandle.ts"
 import { CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY } from "../memory/MemoryFlags.ts"
 import * as MemoryQuery from "../memory/MemoryQuery.ts"
@@ -23,19 +24,13 @@ const CL_INVALID_MEM_OBJECT = -38
 
 const operation = "OpenClMemory.adoptImage"
 
-export interface FoundImage {
-  readonly shape: ImageShape
-  readonly format: ImageFormat.ImageFormat
-  readonly usage: ImageUsage.ImageUsage
-}
-
 /** What a handle is of, or why it cannot be adopted. */
 export const find = (
   device: OpenDevice,
   images: OpenClImages,
   memory: bigint,
   label: string | undefined
-): FoundImage | GpuError => {
+): Omit<ImageDescription, "label"> | GpuError => {
   const type = typeOf(operation, device, memory, label, "image")
   if (isGpuError(type)) return type
   const kind = OpenClImageFormat.kindOf(type)
@@ -69,7 +64,7 @@ const missing = (
 ): GpuError | undefined => {
   if (mipLevels > 1) return lacks(device, `an image of ${mipLevels} mip levels`)
   if (samples > 1) return lacks(device, `an image of ${samples} samples`)
-  const beneath = MemoryQuery.word(device.api, memory, MemoryQuery.property.associatedMemory) ?? 0n
+  const beneath = MemoryQuery.property(device.api, memory, "associatedMemory") ?? 0n
   return buffer === 0n && beneath === 0n ? undefined : lacks(device, "an image over other memory")
 }
 
@@ -101,7 +96,7 @@ const usageOf = (
   { kind }: ImageShape,
   format: ImageFormat.ImageFormat
 ): ImageUsage.ImageUsage => {
-  const flags = MemoryQuery.count(device.api, memory, MemoryQuery.property.flags) ?? 0
+  const flags = MemoryQuery.property(device.api, memory, "flags") ?? 0
   const can = (usage: ImageUsage.ImageUsage, excluded: number): number =>
     (flags & excluded) === 0 && images.formats(usage, kind).some((each) => ImageFormat.equals(each, format)) ? usage : 0
   return ImageUsage.copySrc | ImageUsage.copyDst | can(ImageUsage.sampled, CL_MEM_WRITE_ONLY) |

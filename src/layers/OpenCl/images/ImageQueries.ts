@@ -63,68 +63,43 @@ export interface SamplerInfo {
   readonly lodMax: number | undefined
 }
 
-const imageProperty = {
-  elementSize: 0x1111,
-  rowPitch: 0x1112,
-  slicePitch: 0x1113,
-  width: 0x1114,
-  height: 0x1115,
-  depth: 0x1116,
-  arraySize: 0x1117,
-  buffer: 0x1118,
-  mipLevels: 0x1119,
-  samples: 0x111a
-}
+const { long, uint, word } = InfoQuery
 
-const samplerProperty = {
-  referenceCount: 0x1150,
-  context: 0x1151,
-  normalizedCoordinates: 0x1152,
-  addressing: 0x1153,
-  filter: 0x1154,
-  mipFilter: 0x1155,
-  lodMin: 0x1156,
-  lodMax: 0x1157
-}
+const imageProperties = {
+  elementSize: [0x1111, long],
+  rowPitch: [0x1112, long],
+  slicePitch: [0x1113, long],
+  width: [0x1114, long],
+  height: [0x1115, long],
+  depth: [0x1116, long],
+  arraySize: [0x1117, long],
+  buffer: [0x1118, word],
+  mipLevels: [0x1119, uint],
+  samples: [0x111a, uint]
+} as const satisfies InfoQuery.Properties
+
+const named = <Name>(names: ReadonlyMap<number, Name>) => InfoQuery.mapped(uint, (code) => names.get(code))
+
+const float = InfoQuery.mapped(uint, (bits) => new Float32Array(Uint32Array.of(bits).buffer)[0])
+
+const samplerProperties = {
+  referenceCount: [0x1150, uint],
+  context: [0x1151, word],
+  normalizedCoordinates: [0x1152, InfoQuery.mapped(uint, (normalized) => normalized !== 0)],
+  addressing: [0x1153, named(addressingNames)],
+  filter: [0x1154, named(filterNames)],
+  mipFilter: [0x1155, named(filterNames)],
+  lodMin: [0x1156, float],
+  lodMax: [0x1157, float]
+} as const satisfies InfoQuery.Properties
 
 export const describe = (api: OpenClApi, memory: bigint): ImageInfo => {
-  const { clGetImageInfo } = api
   const codes = OpenClImageFormat.codesOf(api, memory)
-  const size = (what: number) => InfoQuery.long(clGetImageInfo, memory, what)
-  const count = (what: number) => InfoQuery.uint(clGetImageInfo, memory, what)
   return {
     format: codes === undefined ? undefined : OpenClImageFormat.decode(codes[0]!, codes[1]!),
-    elementSize: size(imageProperty.elementSize),
-    rowPitch: size(imageProperty.rowPitch),
-    slicePitch: size(imageProperty.slicePitch),
-    width: size(imageProperty.width),
-    height: size(imageProperty.height),
-    depth: size(imageProperty.depth),
-    arraySize: size(imageProperty.arraySize),
-    buffer: InfoQuery.word(clGetImageInfo, memory, imageProperty.buffer),
-    mipLevels: count(imageProperty.mipLevels),
-    samples: count(imageProperty.samples)
+    ...InfoQuery.all(imageProperties, api.clGetImageInfo, memory)
   }
 }
 
-export const describeSampler = ({ clGetSamplerInfo }: OpenClApi, handle: bigint): SamplerInfo => {
-  const count = (what: number) => InfoQuery.uint(clGetSamplerInfo, handle, what)
-  const normalized = count(samplerProperty.normalizedCoordinates)
-  const named = <Name>(names: ReadonlyMap<number, Name>, what: number) => {
-    const code = count(what)
-    return code === undefined ? undefined : names.get(code)
-  }
-  return {
-    referenceCount: count(samplerProperty.referenceCount),
-    context: InfoQuery.word(clGetSamplerInfo, handle, samplerProperty.context),
-    normalizedCoordinates: normalized === undefined ? undefined : normalized !== 0,
-    addressing: named(addressingNames, samplerProperty.addressing),
-    filter: named(filterNames, samplerProperty.filter),
-    mipFilter: named(filterNames, samplerProperty.mipFilter),
-    lodMin: floatOf(count(samplerProperty.lodMin)),
-    lodMax: floatOf(count(samplerProperty.lodMax))
-  }
-}
-
-const floatOf = (bits: number | undefined): number | undefined =>
-  bits === undefined ? undefined : new Float32Array(Uint32Array.of(bits).buffer)[0]
+export const describeSampler = ({ clGetSamplerInfo }: OpenClApi, handle: bigint): SamplerInfo =>
+  InfoQuery.all(samplerProperties, clGetSamplerInfo, handle)

@@ -8,14 +8,18 @@ import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import { kindCodes } from "./OpenClImageFormat.ts"
 
+/** What a cl_image_desc says beside the shape. */
+export interface Layout {
+  /** The cl_mem under the image. */
+  readonly buffer?: bigint
+  readonly rowPitch?: number
+  readonly slicePitch?: number
+}
+
 /** A cl_image_desc: the kind, the dimensions that it has, and the buffer that it stands on. */
 export const description = (
   { depth, height, kind, layers, width }: ImageShape.ImageShape,
-  { buffer = 0n, rowPitch = 0, slicePitch = 0 }: {
-    readonly buffer?: bigint
-    readonly rowPitch?: number
-    readonly slicePitch?: number
-  } = {}
+  { buffer = 0n, rowPitch = 0, slicePitch = 0 }: Layout
 ): ArrayBuffer => {
   const bytes = new ArrayBuffer(72)
   const view = new DataView(bytes)

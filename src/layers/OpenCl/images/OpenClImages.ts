@@ -16,7 +16,7 @@ import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
-import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import type { DeviceImage, ImageDescription } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
 import type { OpenClQueue } from "../commands/OpenClQueue.ts"
 import { CL_NON_BLOCKING } from "../commands/Recorder.ts"
@@ -32,7 +32,16 @@ import * as ImageMapping from "./ImageMapping.ts"
 import { copyByLayer, type RecordRow, recordRows, rowOf } from "./LayerCopies.ts"
 import { fillColor } from "./OpenClImageFill.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
-import { description, extent, hasSliceGaps, hostPitches, isRow, place, sizes } from "./OpenClImageLayout.ts"
+import {
+  description,
+  extent,
+  hasSliceGaps,
+  hostPitches,
+  isRow,
+  type Layout,
+  place,
+  sizes
+} from "./OpenClImageLayout.ts"
 import { hasImages, OpenClSamplers } from "./OpenClSamplers.ts"
 
 type Driver = ImageDriver["Service"]
@@ -113,9 +122,9 @@ export class OpenClImages implements Driver {
     return formats
   }
 
-  readonly create: Driver["create"] = (operation, shape, format, usage, label) =>
+  readonly create: Driver["create"] = (operation, image) =>
     Effect.suspend(() => {
-      const made = this.#make(operation, shape, format, usage, label)
+      const made = this.#make(operation, image)
       if (Exit.isFailure(made)) return made
       // The driver finds memory for it, or says that it has none.
       const touched = this.#queue.touchUnsafe(made.value)
@@ -124,54 +133,33 @@ export class OpenClImages implements Driver {
       return Exit.failCause(touched.cause)
     })
 
-  readonly createFromHost: Driver["createFromHost"] = (data, mode, pitches, shape, format, usage, label) =>
+  readonly createFromHost: Driver["createFromHost"] = (data, mode, pitches, image) =>
     Effect.suspend(() => {
-      const { context, hostMemoryFlag, info, platform, status } = this.#device
-      if (status.error !== undefined) return status.error
-      const bytes = ImageFormat.imageBytes(format, shape)
+      const { shape } = image
+      const { hostMemoryFlag, platform } = this.#device
+      const bytes = ImageFormat.imageBytes(image.format, shape)
       const hasGaps = mode === "use" && pitches.slicePitch * shape.depth * shape.layers > bytes
       if (hasGaps && isOclgrind(platform)) return this.#noGaps("rows or slices")
       if (hasGaps && isNvidia(platform) && hasSliceGaps(shape, pitches)) return this.#noGaps("slices")
-      const memory = this.#api.clCreateImage(
-        context,
-        OpenClImageFormat.accessFlag(usage) |
-          (mode === "use" ? CL_MEM_USE_HOST_PTR : hostMemoryFlag | CL_MEM_COPY_HOST_PTR),
-        OpenClImageFormat.encode(format),
-        description(shape, hasGaps ? hostPitches(shape.kind, pitches) : {}),
+      const flag = mode === "use" ? CL_MEM_USE_HOST_PTR : hostMemoryFlag | CL_MEM_COPY_HOST_PTR
+      const made = this.#created(
+        image,
+        OpenClImageFormat.accessFlag(image.usage) | flag,
+        hasGaps ? hostPitches(shape.kind, pitches) : {},
         data,
-        this.#code
+        (code) => this.#notCreated("Images.fromHost", bytes, code)
       )
-      if (memory === null) return this.#notCreated("Images.fromHost", bytes, this.#code[0]!)
-      const image = new OpenClImage(memory, info, shape, format, usage, label)
-      if (mode === "use") image.pinned = data
-      return Exit.succeed(this.#images.add(image))
+      if (Exit.isSuccess(made) && mode === "use") made.value.pinned = data
+      return made
     })
 
   /** The image has the buffer's memory and kernel access, so there is nothing to touch. */
-  readonly createOverUnsafe: NonNullable<Driver["createOverUnsafe"]> = (buffer, shape, format, usage, label) => {
-    const { context, info, status } = this.#device
-    if (status.error !== undefined) return Exit.fail(status.error)
-    const memory = this.#api.clCreateImage(
-      context,
-      0,
-      OpenClImageFormat.encode(format),
-      description(shape, { buffer: handleOf(buffer) }),
-      null,
-      this.#code
-    )
-    if (memory === null) return Exit.fail(this.#notOver(buffer, this.#code[0]!))
-    return Exit.succeed(this.#images.add(new OpenClImage(memory, info, shape, format, usage, label)))
-  }
+  readonly createOverUnsafe: NonNullable<Driver["createOverUnsafe"]> = (buffer, image) =>
+    this.#created(image, 0, { buffer: handleOf(buffer) }, null, (code) => this.#notOver(buffer, code))
 
   /** Takes over a reference to a cl_mem that the program made, and releases it as that of any image. */
-  adoptUnsafe(
-    memory: bigint,
-    shape: ImageShape.ImageShape,
-    format: ImageFormat.ImageFormat,
-    usage: ImageUsage.ImageUsage,
-    label: string | undefined
-  ): OpenClImage {
-    return this.#images.adopt(new OpenClImage(memory, this.#device.info, shape, format, usage, label))
+  adoptUnsafe(memory: bigint, image: ImageDescription): OpenClImage {
+    return this.#images.adopt(new OpenClImage(memory, this.#device.info, image))
   }
 
   readonly destroyUnsafe: Driver["destroyUnsafe"] = (image) =>
@@ -314,26 +302,31 @@ export class OpenClImages implements Driver {
     return onMemory(this.#device.status, bytes, { call: "clCreateImage", code })
   }
 
-  #make(
-    operation: string,
-    shape: ImageShape.ImageShape,
-    format: ImageFormat.ImageFormat,
-    usage: ImageUsage.ImageUsage,
-    label: string | undefined
-  ): Exit.Exit<OpenClImage, GpuError> {
-    const { context, hostMemoryFlag, info, status } = this.#device
-    if (status.error !== undefined) return Exit.fail(status.error)
-    const memory = this.#api.clCreateImage(
-      context,
-      OpenClImageFormat.accessFlag(usage) | hostMemoryFlag,
-      OpenClImageFormat.encode(format),
-      description(shape),
+  #make(operation: string, image: ImageDescription): Exit.Exit<OpenClImage, GpuError> {
+    const flags = OpenClImageFormat.accessFlag(image.usage) | this.#device.hostMemoryFlag
+    return this.#created(
+      image,
+      flags,
+      {},
       null,
-      this.#code
+      (code) => this.#notCreated(operation, ImageFormat.imageBytes(image.format, image.shape), code)
     )
+  }
+
+  #created(
+    image: ImageDescription,
+    flags: number,
+    layout: Layout,
+    data: Uint8Array<ArrayBuffer> | null,
+    failure: (code: number) => GpuError
+  ): Exit.Exit<OpenClImage, GpuError> {
+    const { context, info, status } = this.#device
+    if (status.error !== undefined) return Exit.fail(status.error)
+    const format = OpenClImageFormat.encode(image.format)
+    const memory = this.#api.clCreateImage(context, flags, format, description(image.shape, layout), data, this.#code)
     return memory === null
-      ? Exit.fail(this.#notCreated(operation, ImageFormat.imageBytes(format, shape), this.#code[0]!))
-      : Exit.succeed(this.#images.add(new OpenClImage(memory, info, shape, format, usage, label)))
+      ? Exit.fail(failure(this.#code[0]!))
+      : Exit.succeed(this.#images.add(new OpenClImage(memory, info, image)))
   }
 
   /**
@@ -464,7 +457,7 @@ export class OpenClImages implements Driver {
     record: RecordRow
   ): Exit.Exit<void, GpuError> {
     const { format, label, usage } = image
-    const row = this.#make(operation, rowOf(region), format, usage, label)
+    const row = this.#make(operation, { shape: rowOf(region), format, usage, label })
     if (Exit.isFailure(row)) return Exit.failCause(row.cause)
     const recorded = recordRows(row.value, region, record)
     // The driver frees it when the copies have ended.

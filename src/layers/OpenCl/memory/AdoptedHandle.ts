@@ -11,6 +11,8 @@ import { driverError } from "../OpenClError.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import * as MemoryQuery from "./MemoryQuery.ts"
 
+const CL_MEM_TYPE = 0x1100
+
 /** What is wrong with a value given for a handle of that type, or `undefined`. */
 export const handleProblem = (operation: string, handle: unknown, type: string): GpuError | undefined =>
   typeof handle === "bigint" && handle > 0n && handle < 2n ** 64n
@@ -40,9 +42,9 @@ export const typeOf = (
   const problem = handleProblem(operation, memory, "cl_mem")
   if (problem !== undefined) return problem
   const type = new Uint32Array(new ArrayBuffer(4))
-  const code = api.clGetMemObjectInfo(memory, MemoryQuery.property.type, 4, type, null)
+  const code = api.clGetMemObjectInfo(memory, CL_MEM_TYPE, 4, type, null)
   if (code !== OpenClCode.success) return driverError({ call: "clGetMemObjectInfo", code })
-  return MemoryQuery.word(api, memory, MemoryQuery.property.context) === context
+  return MemoryQuery.property(api, memory, "context") === context
     ? type[0]!
     : foreignHandle(operation, device, label, what)
 }

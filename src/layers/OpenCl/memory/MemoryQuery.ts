@@ -6,33 +6,6 @@
 import * as InfoQuery from "../InfoQuery.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 
-/** The properties by their OpenCL numbers. */
-export const property = {
-  type: 0x1100,
-  flags: 0x1101,
-  size: 0x1102,
-  hostPointer: 0x1103,
-  mapCount: 0x1104,
-  referenceCount: 0x1105,
-  context: 0x1106,
-  associatedMemory: 0x1107,
-  offset: 0x1108,
-  usesSvmPointer: 0x1109,
-  properties: 0x110a
-} as const
-
-/** A property of up to 8 bytes, or `undefined` where the driver does not answer. */
-export const word = ({ clGetMemObjectInfo }: OpenClApi, memory: bigint, what: number): bigint | undefined =>
-  InfoQuery.word(clGetMemObjectInfo, memory, what)
-
-/** As {@link word}, for what is a count. */
-export const count = ({ clGetMemObjectInfo }: OpenClApi, memory: bigint, what: number): number | undefined =>
-  InfoQuery.long(clGetMemObjectInfo, memory, what)
-
-/** A property that is a list of 8-byte numbers. */
-export const words = ({ clGetMemObjectInfo }: OpenClApi, memory: bigint, what: number) =>
-  InfoQuery.words(clGetMemObjectInfo, memory, what)
-
 const objectTypes: ReadonlyArray<string> = [
   "CL_MEM_OBJECT_BUFFER",
   "CL_MEM_OBJECT_IMAGE2D",
@@ -67,5 +40,39 @@ const flags: ReadonlyArray<readonly [bit: number, name: string]> = [
 ]
 
 /** The flags that are set, by their OpenCL names. */
-export const flagNames = (set: bigint): ReadonlyArray<string> =>
-  flags.filter(([bit]) => (set & BigInt(bit)) !== 0n).map(([, name]) => name)
+export const flagNames = (set: number): ReadonlyArray<string> =>
+  flags.filter(([bit]) => (set & bit) !== 0).map(([, name]) => name)
+
+/** The properties that every OpenCL version has, and those of later ones. */
+const properties = {
+  type: [0x1100, InfoQuery.long],
+  flags: [0x1101, InfoQuery.long],
+  size: [0x1102, InfoQuery.long],
+  hostPointer: [0x1103, InfoQuery.word],
+  mapCount: [0x1104, InfoQuery.long],
+  referenceCount: [0x1105, InfoQuery.long],
+  context: [0x1106, InfoQuery.word],
+  associatedMemory: [0x1107, InfoQuery.word],
+  offset: [0x1108, InfoQuery.long],
+  usesSvmPointer: [0x1109, InfoQuery.mapped(InfoQuery.long, (uses) => uses !== 0)],
+  properties: [0x110a, InfoQuery.words]
+} as const satisfies InfoQuery.Properties
+
+/** A property, or `undefined` where the driver does not answer. */
+export const property = <N extends keyof typeof properties>(
+  { clGetMemObjectInfo }: OpenClApi,
+  memory: bigint,
+  name: N
+): InfoQuery.Facts<typeof properties>[N] => InfoQuery.one(properties, name, clGetMemObjectInfo, memory)
+
+/** All properties; types and flags by their names. */
+export const describe = ({ clGetMemObjectInfo }: OpenClApi, memory: bigint) =>
+  InfoQuery.all(
+    {
+      ...properties,
+      type: [properties.type[0], InfoQuery.mapped(InfoQuery.long, typeName)],
+      flags: [properties.flags[0], InfoQuery.mapped(InfoQuery.long, flagNames)]
+    },
+    clGetMemObjectInfo,
+    memory
+  )

@@ -98,24 +98,7 @@ export interface MemoryInfo {
 export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, OpenCl> =>
   useOpenedDevice("OpenClMemory.info", ({ api, opened }) => {
     const memory = memoryHandle("OpenClMemory.info", object, opened)
-    if (isGpuError(memory)) return memory
-    const { property } = MemoryQuery
-    const type = MemoryQuery.count(api, memory, property.type)
-    const flags = MemoryQuery.word(api, memory, property.flags)
-    const svm = MemoryQuery.count(api, memory, property.usesSvmPointer)
-    return Effect.succeed({
-      type: type === undefined ? undefined : MemoryQuery.typeName(type),
-      flags: flags === undefined ? undefined : MemoryQuery.flagNames(flags),
-      size: MemoryQuery.count(api, memory, property.size),
-      hostPointer: MemoryQuery.word(api, memory, property.hostPointer),
-      mapCount: MemoryQuery.count(api, memory, property.mapCount),
-      referenceCount: MemoryQuery.count(api, memory, property.referenceCount),
-      context: MemoryQuery.word(api, memory, property.context),
-      associatedMemory: MemoryQuery.word(api, memory, property.associatedMemory),
-      offset: MemoryQuery.count(api, memory, property.offset),
-      usesSvmPointer: svm === undefined ? undefined : svm !== 0,
-      properties: MemoryQuery.words(api, memory, property.properties)
-    })
+    return isGpuError(memory) ? memory : Effect.succeed(MemoryQuery.describe(api, memory))
   })
 
 /**
@@ -237,7 +220,7 @@ const adoptImageUnsafe = (
   if (isGpuError(found)) return Exit.fail(found)
   const unretained = takeOver ? undefined : retained(opened, "clRetainMemObject", memory)
   if (unretained !== undefined) return Exit.fail(unretained)
-  return Exit.succeed(images.adoptUnsafe(memory, found.shape, found.format, found.usage, label))
+  return Exit.succeed(images.adoptUnsafe(memory, { ...found, label }))
 }
 
 /**
@@ -423,8 +406,8 @@ const describe = (
   }
   const { api } = device
   return {
-    size: MemoryQuery.count(api, memory, MemoryQuery.property.size) ?? 0,
-    usage: usageOf(MemoryQuery.count(api, memory, MemoryQuery.property.flags) ?? 0)
+    size: MemoryQuery.property(api, memory, "size") ?? 0,
+    usage: usageOf(MemoryQuery.property(api, memory, "flags") ?? 0)
   }
 }
 
@@ -443,14 +426,14 @@ const parentOf = (
   memory: bigint
 ): { readonly part: Part | undefined; readonly ownParent: OpenClBuffer | undefined } => {
   const { api, info } = device
-  const handle = MemoryQuery.word(api, memory, MemoryQuery.property.associatedMemory) ?? 0n
+  const handle = MemoryQuery.property(api, memory, "associatedMemory") ?? 0n
   if (handle === 0n) return { part: undefined, ownParent: undefined }
-  const origin = MemoryQuery.count(api, memory, MemoryQuery.property.offset) ?? 0
+  const origin = MemoryQuery.property(api, memory, "offset") ?? 0
   const known = device.known(handle)
   if (known !== undefined) return { part: { parent: known, origin }, ownParent: undefined }
   api.clRetainMemObject(handle)
-  const size = MemoryQuery.count(api, handle, MemoryQuery.property.size) ?? 0
-  const flags = MemoryQuery.count(api, handle, MemoryQuery.property.flags) ?? 0
+  const size = MemoryQuery.property(api, handle, "size") ?? 0
+  const flags = MemoryQuery.property(api, handle, "flags") ?? 0
   const parent = new OpenClBuffer(handle, info, size, usageOf(flags), undefined)
   device.adoptUnsafe(parent)
   return { part: { parent, origin }, ownParent: parent }

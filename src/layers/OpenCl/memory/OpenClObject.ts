@@ -7,13 +7,10 @@ import * as Exit from "effect/Exit"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
-import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
-import type { ImageShape } from "../../../domain/images/ImageShape.ts"
-import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import { isTaken } from "../../../services/buffers/mapping/MappedMemory.ts"
 import { DeviceBuffer, type Part } from "../../../services/device/DeviceBuffer.ts"
-import { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import { DeviceImage, type ImageDescription } from "../../../services/device/DeviceImage.ts"
 import { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
@@ -51,15 +48,8 @@ export class OpenClBuffer extends DeviceBuffer {
 export class OpenClImage extends DeviceImage {
   readonly handle: bigint
 
-  constructor(
-    handle: bigint,
-    owner: DeviceInfo,
-    shape: ImageShape,
-    format: ImageFormat,
-    usage: ImageUsage,
-    label: string | undefined
-  ) {
-    super(owner, shape, format, usage, label)
+  constructor(handle: bigint, owner: DeviceInfo, image: ImageDescription) {
+    super(owner, image)
     this.handle = handle
   }
 }

@@ -19,29 +19,38 @@ const CL_DEVICE_NOT_FOUND = -1
 const CL_PLATFORM_NOT_FOUND_KHR = -1001
 const CL_DEVICE_TYPE_ALL = 0xffffffff
 
-const platformInfo = { version: 0x0901, name: 0x0902, vendor: 0x0903 }
+const platformProperties = {
+  version: [0x0901, InfoQuery.text],
+  name: [0x0902, InfoQuery.text],
+  vendor: [0x0903, InfoQuery.text]
+} as const satisfies InfoQuery.Properties
 
-const deviceInfo = {
-  type: 0x1000,
-  maxWorkgroupSize: 0x1004,
-  maxWorkItemSizes: 0x1005,
-  maxReadImages: 0x100e,
-  maxWriteImages: 0x100f,
-  maxAllocationBytes: 0x1010,
-  imageSupport: 0x1016,
-  maxParameterBytes: 0x1017,
-  maxSamplers: 0x1018,
-  memoryAlignmentBits: 0x1019,
-  globalMemoryBytes: 0x101f,
-  littleEndian: 0x1026,
-  available: 0x1027,
-  compilerAvailable: 0x1028,
-  name: 0x102b,
-  vendor: 0x102c,
-  driverVersion: 0x102d,
-  version: 0x102f,
-  extensions: 0x1030
-}
+/** 0 where the driver does not answer. */
+const number: InfoQuery.Read<number> = (...args) => InfoQuery.long(...args) ?? 0
+
+const bool: InfoQuery.Read<boolean> = (...args) => (InfoQuery.uint(...args) ?? 0) !== 0
+
+const deviceProperties = {
+  type: [0x1000, number],
+  maxWorkgroupSize: [0x1004, number],
+  maxWorkItemSizes: [0x1005, InfoQuery.words],
+  maxReadImages: [0x100e, number],
+  maxWriteImages: [0x100f, number],
+  maxAllocationBytes: [0x1010, number],
+  imageSupport: [0x1016, bool],
+  maxParameterBytes: [0x1017, number],
+  maxSamplers: [0x1018, number],
+  memoryAlignmentBits: [0x1019, number],
+  globalMemoryBytes: [0x101f, number],
+  isLittleEndian: [0x1026, bool],
+  isAvailable: [0x1027, bool],
+  hasCompiler: [0x1028, bool],
+  name: [0x102b, InfoQuery.text],
+  vendor: [0x102c, InfoQuery.text],
+  driverVersion: [0x102d, InfoQuery.text],
+  version: [0x102f, InfoQuery.text],
+  extensions: [0x1030, InfoQuery.text]
+} as const satisfies InfoQuery.Properties
 
 /**
  * Lists platforms and devices. The first call in a process loads every driver, which takes a tenth of a second or more,
@@ -57,9 +66,7 @@ export const list = (api: OpenClApi): Effect.Effect<ReadonlyArray<OpenClPlatform
       if (typeof devices === "number") return driverError({ call: "clGetDeviceIDs", code: devices })
       platforms.push({
         index,
-        name: InfoQuery.text(api.clGetPlatformInfo, id, platformInfo.name),
-        vendor: InfoQuery.text(api.clGetPlatformInfo, id, platformInfo.vendor),
-        version: InfoQuery.text(api.clGetPlatformInfo, id, platformInfo.version),
+        ...InfoQuery.all(platformProperties, api.clGetPlatformInfo, id),
         devices: devices.map((device, index) => describeDevice(api, device, index)),
         id
       })
@@ -172,50 +179,39 @@ const deviceIds = (api: OpenClApi, platform: bigint): ReadonlyArray<bigint> | nu
   return listed === OpenClCode.success ? [...ids] : listed
 }
 
-/** How many work items a group may have in its first dimension, the one that is used; 3 sizes at least are listed. */
-const firstDimension = ({ clGetDeviceInfo }: OpenClApi, id: bigint): number =>
-  Number(InfoQuery.words(clGetDeviceInfo, id, deviceInfo.maxWorkItemSizes)?.[0] ?? 1)
-
 const deviceType = (flags: number): OpenClDevice["type"] =>
   (flags & 4) !== 0 ? "gpu" : (flags & 8) !== 0 ? "accelerator" : (flags & 2) !== 0 ? "cpu" : "other"
 
 /** From bits to bytes. A device that does not report it gets 128 bytes, which suits its largest type. */
 const alignmentOf = (bits: number): number => bits === 0 ? 128 : Math.max(4, bits / 8)
 
-const is = ({ clGetDeviceInfo }: OpenClApi, id: bigint, what: number): boolean =>
-  (InfoQuery.uint(clGetDeviceInfo, id, what) ?? 0) !== 0
+type Facts = InfoQuery.Facts<typeof deviceProperties>
 
-const unusable = (api: OpenClApi, id: bigint): string | undefined => {
-  if (!is(api, id, deviceInfo.available)) return "the driver says that it is not available"
-  if (!is(api, id, deviceInfo.compilerAvailable)) return "it has no compiler for kernels"
-  if (!is(api, id, deviceInfo.littleEndian)) return "it is big-endian, unlike this machine"
-  return undefined
+const unusable = ({ hasCompiler, isAvailable, isLittleEndian }: Facts): string | undefined => {
+  if (!isAvailable) return "the driver says that it is not available"
+  if (!hasCompiler) return "it has no compiler for kernels"
+  return isLittleEndian ? undefined : "it is big-endian, unlike this machine"
 }
 
 const describeDevice = (api: OpenClApi, id: bigint, index: number): OpenClDevice => {
-  const string = (what: number) => InfoQuery.text(api.clGetDeviceInfo, id, what)
-  const number = (what: number) => InfoQuery.long(api.clGetDeviceInfo, id, what) ?? 0
+  const facts = InfoQuery.all(deviceProperties, api.clGetDeviceInfo, id)
+  const { maxReadImages, maxSamplers, maxWriteImages } = facts
   return {
     index,
-    name: string(deviceInfo.name),
-    vendor: string(deviceInfo.vendor),
-    type: deviceType(number(deviceInfo.type)),
-    version: string(deviceInfo.version),
-    driverVersion: string(deviceInfo.driverVersion),
-    globalMemoryBytes: number(deviceInfo.globalMemoryBytes),
-    maxAllocationBytes: number(deviceInfo.maxAllocationBytes),
-    maxWorkgroupSize: Math.min(number(deviceInfo.maxWorkgroupSize), firstDimension(api, id)),
-    maxParameterBytes: number(deviceInfo.maxParameterBytes),
-    images: is(api, id, deviceInfo.imageSupport)
-      ? {
-        maxReadImages: number(deviceInfo.maxReadImages),
-        maxWriteImages: number(deviceInfo.maxWriteImages),
-        maxSamplers: number(deviceInfo.maxSamplers)
-      }
-      : undefined,
-    memoryAlignment: alignmentOf(number(deviceInfo.memoryAlignmentBits)),
-    extensions: string(deviceInfo.extensions).split(" ").filter((name) => name !== ""),
-    unusable: unusable(api, id),
+    name: facts.name,
+    vendor: facts.vendor,
+    type: deviceType(facts.type),
+    version: facts.version,
+    driverVersion: facts.driverVersion,
+    globalMemoryBytes: facts.globalMemoryBytes,
+    maxAllocationBytes: facts.maxAllocationBytes,
+    // Only the first dimension is used.
+    maxWorkgroupSize: Math.min(facts.maxWorkgroupSize, Number(facts.maxWorkItemSizes?.[0] ?? 1)),
+    maxParameterBytes: facts.maxParameterBytes,
+    images: facts.imageSupport ? { maxReadImages, maxWriteImages, maxSamplers } : undefined,
+    memoryAlignment: alignmentOf(facts.memoryAlignmentBits),
+    extensions: facts.extensions.split(" ").filter((name) => name !== ""),
+    unusable: unusable(facts),
     id
   }
 }

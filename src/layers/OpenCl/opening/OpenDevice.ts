@@ -24,8 +24,14 @@ import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, onMemory } from "../OpenClError.ts"
 import { isVersion12, makeInfo } from "./OpenClDevices.ts"
-import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
-import { type Candidate, nameOf, select, type Selection } from "./OpenClSelection.ts"
+import {
+  type Candidate,
+  nameOf,
+  type OpenClDevice,
+  type OpenClPlatform,
+  select,
+  type Selection
+} from "./OpenClPlatform.ts"
 import { noDevice } from "./UnavailableOpenCl.ts"
 
 const CL_CONTEXT_PLATFORM = 0x1084n

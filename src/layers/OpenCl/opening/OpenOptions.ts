@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { formatted } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
-import type { Selector } from "./OpenClSelection.ts"
+import type { Selector } from "./OpenClPlatform.ts"
 
 const selectorProblem = (operation: string, name: string, selector: unknown): GpuError | undefined =>
   selector === undefined || typeof selector === "string" || Number.isSafeInteger(selector) ? undefined : invalidRequest(

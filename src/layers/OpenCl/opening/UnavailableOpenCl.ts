@@ -7,8 +7,7 @@ import { formatted, list, messageOf } from "../../../domain/arguments/Format.ts"
 import * as DriverHint from "../../../domain/device/DriverHint.ts"
 import { isMissing } from "../../../domain/device/OptionalPackage.ts"
 import { DeviceUnavailable, type GpuError, make as makeError, type ProbedDevice } from "../../../domain/GpuError.ts"
-import type { OpenClDevice, OpenClPlatform } from "./OpenClPlatform.ts"
-import { matches, type Selection } from "./OpenClSelection.ts"
+import { matches, type OpenClDevice, type OpenClPlatform, type Selection } from "./OpenClPlatform.ts"
 
 const otherBackends = "use another backend: WebGpu.layer() or Host.layer()"
 

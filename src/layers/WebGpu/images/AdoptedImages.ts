@@ -58,7 +58,7 @@ const adoptImageUnsafe = (
   const found = AdoptedTexture.find(device.info, gpu)
   if (isGpuError(found)) return Exit.fail(found)
   const called = label ?? (gpu.label === "" ? undefined : gpu.label)
-  return Exit.succeed(images.adoptUnsafe(gpu, found.shape, found.format, found.usage, called, !takeOver))
+  return Exit.succeed(images.adoptUnsafe(gpu, { ...found, label: called }, !takeOver))
 }
 
 const adoptSamplerUnsafe = (

@@ -6,23 +6,16 @@
 import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, unsupported } from "../../../domain/GpuError.ts"
-import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
-import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
+import type { ImageDescription } from "../../../services/device/DeviceImage.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { usageOf } from "./WebGpuImage.ts"
 import { imageFormat } from "./WebGpuImageFormat.ts"
 
 const operation = "WebGpu.adoptImage"
 
-export interface FoundTexture {
-  readonly shape: ImageShape
-  readonly format: ImageFormat
-  readonly usage: ImageUsage
-}
-
 /** What a texture is, or why it cannot be adopted. */
-export const find = (info: DeviceInfo, texture: WebGpuHandle.Texture): FoundTexture | GpuError => {
+export const find = (info: DeviceInfo, texture: WebGpuHandle.Texture): Omit<ImageDescription, "label"> | GpuError => {
   if (!isTexture(texture)) {
     return invalidRequest(operation, "the value given for a GPUTexture is none", "Pass a GPUTexture of this device.")
   }

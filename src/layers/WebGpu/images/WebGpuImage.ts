@@ -4,11 +4,10 @@
  * @internal
  */
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
-import type { ImageFormat } from "../../../domain/images/ImageFormat.ts"
-import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
+import type { ImageKind, ImageOrigin, ImageRegion } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../../domain/images/ImageUsageRules.ts"
-import { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import { DeviceImage, type ImageDescription } from "../../../services/device/DeviceImage.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
@@ -22,16 +21,8 @@ export class WebGpuImage extends DeviceImage {
   readonly isBorrowed: boolean
   #view: WebGpuHandle.TextureView | undefined = undefined
 
-  constructor(
-    owner: DeviceInfo,
-    shape: ImageShape,
-    format: ImageFormat,
-    usage: ImageUsage.ImageUsage,
-    label: string | undefined,
-    gpu: WebGpuHandle.Texture,
-    isBorrowed: boolean = false
-  ) {
-    super(owner, shape, format, usage, label)
+  constructor(owner: DeviceInfo, image: ImageDescription, gpu: WebGpuHandle.Texture, isBorrowed: boolean = false) {
+    super(owner, image)
     this.gpu = gpu
     this.isBorrowed = isBorrowed
   }

@@ -10,10 +10,10 @@ import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, isGpuError, LimitExceeded, make as makeError, unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
-import type { ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
+import type { ImageRegion } from "../../../domain/images/ImageShape.ts"
 import * as Shape from "../../../domain/images/ImageShape.ts"
-import type { ImageUsage } from "../../../domain/images/ImageUsage.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
+import type { ImageDescription } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
 import { driverError, inScopes, thrown } from "../commands/ErrorScopes.ts"
@@ -55,10 +55,9 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     this.#memory = new CreatedMemory(opened)
   }
 
-  readonly create: Driver["create"] = (operation, shape, format, usage, label) =>
-    this.#create(operation, shape, format, usage, label)
+  readonly create: Driver["create"] = (operation, image) => this.#create(operation, image)
 
-  readonly createFromHost: Driver["createFromHost"] = (data, mode, { rowPitch }, shape, format, usage, label) =>
+  readonly createFromHost: Driver["createFromHost"] = (data, mode, { rowPitch }, image) =>
     mode === "use"
       ? unsupported(
         "Images.fromHost",
@@ -66,25 +65,18 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
         "an image in the program's own memory",
         `WebGPU cannot use the program's memory: pass mode "copy".`
       )
-      : this.#create("Images.fromHost", shape, format, usage, label, (texture, size) => {
+      : this.#create("Images.fromHost", image, (texture, size) => {
         // `CheckedImages` replaces this by an error that names the data.
-        if (data.byteLength !== ImageFormat.imageBytes(format, shape)) throw new Error("the data is gone")
-        const layout = { bytesPerRow: rowPitch, rowsPerImage: shape.height }
+        if (data.byteLength !== ImageFormat.imageBytes(image.format, image.shape)) throw new Error("the data is gone")
+        const layout = { bytesPerRow: rowPitch, rowsPerImage: image.shape.height }
         this.#device.queue.writeTexture({ texture }, data, layout, size)
       })
 
   /** An image around a texture of the program's; one that is taken over is destroyed as any other. */
-  adoptUnsafe(
-    gpu: WebGpuHandle.Texture,
-    shape: ImageShape,
-    format: ImageFormat.ImageFormat,
-    usage: ImageUsage,
-    label: string | undefined,
-    isBorrowed: boolean
-  ): WebGpuImage {
-    const image = new WebGpuImage(this.#opened.info, shape, format, usage, label, gpu, isBorrowed)
-    if (!isBorrowed) this.#add(image)
-    return image
+  adoptUnsafe(gpu: WebGpuHandle.Texture, image: ImageDescription, isBorrowed: boolean): WebGpuImage {
+    const adopted = new WebGpuImage(this.#opened.info, image, gpu, isBorrowed)
+    if (!isBorrowed) this.#add(adopted)
+    return adopted
   }
 
   readonly destroyUnsafe: Driver["destroyUnsafe"] = (image) => {
@@ -180,14 +172,12 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
   /** With `fill` the texture gets its data in the step in which it is created, before anything else can be done with it. */
   #create(
     operation: string,
-    shape: ImageShape,
-    format: ImageFormat.ImageFormat,
-    usage: ImageUsage,
-    label: string | undefined,
+    description: ImageDescription,
     fill?: (texture: WebGpuHandle.Texture, size: WebGpuApi.Extent3D) => void
   ): Effect.Effect<WebGpuImage, GpuError> {
+    const { format, label, shape, usage } = description
     const texture = shape.kind === "1dArray" ? undefined : WebGpuImageFormat.gpuFormat(format)
-    if (texture === undefined) return noTexture(operation, shape, format)
+    if (texture === undefined) return noTexture(operation, description)
     const size = gpuExtent(Shape.extent(shape))
     return this.#memory.create({
       call: "GPUDevice.createTexture",
@@ -200,7 +190,7 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
           usage: textureUsage(usage) | (fill === undefined ? 0 : textureUsageBits.copyDst),
           ...(label === undefined ? {} : { label })
         })
-        const image = new WebGpuImage(this.#opened.info, shape, format, usage, label, gpu)
+        const image = new WebGpuImage(this.#opened.info, description, gpu)
         this.#add(image)
         return image
       },
@@ -244,8 +234,8 @@ const wordsOf = (element: Uint8Array<ArrayBuffer>): Words => {
   return [view.getUint32(0, true), view.getUint32(4, true), view.getUint32(8, true), view.getUint32(12, true)]
 }
 
-const noTexture = (operation: string, { kind }: ImageShape, format: ImageFormat.ImageFormat): GpuError =>
-  kind === "1dArray"
+const noTexture = (operation: string, { format, shape }: ImageDescription): GpuError =>
+  shape.kind === "1dArray"
     ? unsupported(
       operation,
       "webgpu",
