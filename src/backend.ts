@@ -38,28 +38,12 @@ export * as BackendTraits from "./domain/device/BackendTraits.ts"
 export * as BufferLike from "./services/buffers/BufferLike.ts"
 
 /**
- * The rules for a request for memory.
- *
- * @category arguments
- * @since 0.1.0
- */
-export * as BufferRequest from "./domain/BufferRequest.ts"
-
-/**
  * The one synchronous step in which an operation checks its arguments and acts on them.
  *
  * @category arguments
  * @since 0.1.0
  */
 export * as Validated from "./services/calls/Validated.ts"
-
-/**
- * Checks of the arguments of pure functions, which throw a TypeError.
- *
- * @category arguments
- * @since 0.1.0
- */
-export * as Demand from "./domain/arguments/Demand.ts"
 
 /**
  * All services of an open device, from what its backend gives.

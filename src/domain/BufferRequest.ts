@@ -1,7 +1,7 @@
 /**
  * The rules for a request for memory, checked before the fallback begins.
  *
- * @since 0.1.0
+ * @internal
  */
 import { formatted } from "./arguments/Format.ts"
 import * as Label from "./arguments/Label.ts"
@@ -9,12 +9,7 @@ import * as BufferUsageRules from "./BufferUsageRules.ts"
 import type { DeviceLimits } from "./device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, limitExceeded, type LimitOwner } from "./GpuError.ts"
 
-/**
- * Why `size` is no valid byte count, or `undefined`. Zero is valid.
- *
- * @category functions
- * @since 0.1.0
- */
+/** Why `size` is no valid byte count, or `undefined`. Zero is valid. */
 export const sizeProblem = (operation: string, size: number): GpuError | undefined =>
   Number.isSafeInteger(size) && size >= 0 ? undefined : invalidRequest(
     operation,
@@ -29,12 +24,7 @@ const sizeHint = (size: unknown): string => {
     : "Check what it is computed from."
 }
 
-/**
- * Why no buffer can have this usage, or `undefined`.
- *
- * @category functions
- * @since 0.1.0
- */
+/** Why no buffer can have this usage, or `undefined`. */
 export const usageProblem = (operation: string, usage: number): GpuError | undefined => {
   const problem = BufferUsageRules.problem(usage)
   return problem === undefined
@@ -49,9 +39,6 @@ export const usageProblem = (operation: string, usage: number): GpuError | undef
 /**
  * What is wrong with a size, a usage and a label, or `undefined`. Valid ones are plain data of the types that drivers
  * take.
- *
- * @category functions
- * @since 0.1.0
  */
 export const problem = (
   operation: string,
@@ -61,12 +48,7 @@ export const problem = (
 ): GpuError | undefined =>
   sizeProblem(operation, size) ?? usageProblem(operation, usage) ?? Label.problem(operation, label)
 
-/**
- * LimitExceeded when `bytes` are over a limit, else `undefined`.
- *
- * @category functions
- * @since 0.1.0
- */
+/** LimitExceeded when `bytes` are over a limit, else `undefined`. */
 export const limitProblem = (
   operation: string,
   bytes: number,
@@ -76,12 +58,7 @@ export const limitProblem = (
 ): GpuError | undefined =>
   bytes <= limit ? undefined : limitExceeded({ operation, requested: bytes, limitName, limit, owner })
 
-/**
- * The same for a limit of the device.
- *
- * @category functions
- * @since 0.1.0
- */
+/** The same for a limit of the device. */
 export const deviceLimitProblem = (
   operation: string,
   bytes: number,
@@ -91,12 +68,7 @@ export const deviceLimitProblem = (
 
 const device: LimitOwner = { kind: "device" }
 
-/**
- * LimitExceeded when `bytes` are more than the device could ever give in one buffer, else `undefined`.
- *
- * @category functions
- * @since 0.1.0
- */
+/** LimitExceeded when `bytes` are more than the device could ever give in one buffer, else `undefined`. */
 export const deviceProblem = (
   operation: string,
   bytes: number,

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { json } from "effect-gpu-pool/Format"
 import type { DriverAsked, Freed, Kept, Leased, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
@@ -100,7 +99,7 @@ const call = ({ onAllocate, onAsk, onFree, onLease, onRelease }: MemoryHook, eve
  */
 export const debugPrint = (print: (line: string) => void): MemoryHook => {
   const write = (hook: string, { device, pool, ...sizes }: Line): void =>
-    print(json({ hook, device_id: device, pool, ...sizes }))
+    print(JSON.stringify({ hook, device_id: device, pool, ...sizes }))
   return {
     onAllocate: ({ block, capacity, device, pool }) => write("alloc", { device, pool, mem_size: capacity, block }),
     onLease: ({ block, capacity, device, pool, size }) =>

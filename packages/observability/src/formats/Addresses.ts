@@ -4,7 +4,6 @@
  *
  * @internal
  */
-import { valid } from "effect-gpu-pool/ArgumentProblem"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Stream from "effect/Stream"
 import { AddressSpace } from "../AddressSpace.ts"
@@ -35,11 +34,11 @@ export class Addresses {
     if (known !== undefined) return known
     const address = first + this.#space.take(Math.max(1, capacity))
     if (!Number.isSafeInteger(address + capacity)) {
-      valid(invalidRequest(
+      throw invalidRequest(
         this.#operation,
         `the blocks take more than ${Number.MAX_SAFE_INTEGER} B, the most that the addresses of the file can tell apart`,
         "Take a recording of fewer blocks."
-      ))
+      )
     }
     this.#addresses.set(place, address)
     return address

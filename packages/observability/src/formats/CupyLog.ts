@@ -4,8 +4,6 @@
  * @see cupy.cuda.memory_hooks.DebugPrintHook, https://github.com/cupy/cupy
  * @since 0.1.0
  */
-import { valid } from "effect-gpu-pool/ArgumentProblem"
-import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
@@ -13,7 +11,7 @@ import type { Recording } from "../recording/Recording.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
 import { defaultPool, recordingOf } from "./LogRecorder.ts"
-import { Lines, parsedJson, readText, type TextReader } from "./TextInput.ts"
+import { Lines, parsedJson, readText, shown, type TextReader } from "./TextInput.ts"
 
 const operation = "CupyLog.fromText"
 
@@ -32,13 +30,13 @@ type Line = Readonly<Record<string, unknown>>
 const parsed = (text: string, line: number): Line => {
   const value = parsedJson(text)
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value)
-  if (!isObject) valid(malformed(line, `${formatted(text)} is no JSON object`, hint))
+  if (!isObject) throw malformed(line, `${shown(text)} is no JSON object`, hint)
   return value as Line
 }
 
 const bytesOf = (line: number, name: string, value: unknown): number => {
   if (!Number.isSafeInteger(value) || (value as number) < 0) {
-    valid(malformed(line, `${name} is ${formatted(value)}, and no whole number of bytes`, hint))
+    throw malformed(line, `${name} is ${shown(value)}, and no whole number of bytes`, hint)
   }
   return value as number
 }
@@ -46,7 +44,7 @@ const bytesOf = (line: number, name: string, value: unknown): number => {
 /** CuPy numbers devices from 0; `MemoryHook.debugPrint` names them. */
 const deviceOf = (line: number, id: unknown): string => {
   if (typeof id !== "string" && !Number.isSafeInteger(id)) {
-    valid(malformed(line, `device_id is ${formatted(id)}, and neither a number nor a name`, hint))
+    throw malformed(line, `device_id is ${shown(id)}, and neither a number nor a name`, hint)
   }
   return typeof id === "string" ? id : `CUDA device ${String(id)}`
 }
@@ -67,10 +65,10 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
   }
 
   #line(line: Line, number: number): void {
-    for (const name in line) if (!known.has(name)) this.#log.leaveOut(`member ${formatted(name)}`, `line ${number}`)
+    for (const name in line) if (!known.has(name)) this.#log.leaveOut(`member ${shown(name)}`, `line ${number}`)
     const event = line["hook"]
     const action = actions.get(event)
-    if (action === undefined) return this.#log.leaveOut(`lines of the hook ${formatted(event)}`, `line ${number}`)
+    if (action === undefined) return this.#log.leaveOut(`lines of the hook ${shown(event)}`, `line ${number}`)
     const { block, device_id, mem_ptr, mem_size, pool, size = mem_size } = line
     const capacity = bytesOf(number, "mem_size", mem_size)
     const device = deviceOf(number, device_id)

@@ -3,10 +3,8 @@
  *
  * @internal
  */
-import { valid } from "effect-gpu-pool/ArgumentProblem"
-import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { parsedJson } from "./TextInput.ts"
+import { parsedJson, shown } from "./TextInput.ts"
 
 /** The depth of the objects of a member: 1 in `{"name": [{}]}`, 2 in `{"name": [[{}]]}`. */
 export type Depths = ReadonlyMap<string, number>
@@ -82,10 +80,10 @@ export class JsonElements {
   /** Ends with an error unless the text was one whole object. */
   end(): void {
     if (!this.#isEnded) {
-      valid(this.problem(
+      throw this.problem(
         this.#open.length === 0 ? "the text is empty" : "the text ends in the middle of its JSON object",
         "Pass the whole file."
-      ))
+      )
     }
   }
 
@@ -127,7 +125,7 @@ export class JsonElements {
     this.#begin = undefined
     const value = parsedJson(text)
     if (typeof value !== "object" || value === null) {
-      valid(this.problem(`${formatted(text)} is no JSON`, "Pass the file as it was written."))
+      throw this.problem(`${shown(text)} is no JSON`, "Pass the file as it was written.")
     }
     const place = { member: this.#member, list: this.#list, index: this.#index }
     this.#each(value as Readonly<Record<string, unknown>>, place)
@@ -136,7 +134,7 @@ export class JsonElements {
   #name(): void {
     const name = parsedJson(this.#last)
     if (typeof name !== "string") {
-      valid(this.problem(`${formatted(this.#last)} is no name of a member`, "Pass the file as it was written."))
+      throw this.problem(`${shown(this.#last)} is no name of a member`, "Pass the file as it was written.")
     }
     this.#member = name as string
     this.#list = -1
@@ -145,10 +143,10 @@ export class JsonElements {
   }
 
   #noObject(): void {
-    valid(this.problem(`${this.#member} has an element that is no object`, "Pass the file as it was written."))
+    throw this.problem(`${this.#member} has an element that is no object`, "Pass the file as it was written.")
   }
 
   #unexpected(token: string): void {
-    valid(this.problem(`${formatted(token)} is not expected there`, "Pass a file with one JSON object."))
+    throw this.problem(`${shown(token)} is not expected there`, "Pass a file with one JSON object.")
   }
 }

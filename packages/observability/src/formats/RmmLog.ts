@@ -4,8 +4,6 @@
  * @see rmm::mr::logging_resource_adaptor, https://github.com/rapidsai/rmm
  * @since 0.1.0
  */
-import { valid } from "effect-gpu-pool/ArgumentProblem"
-import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
@@ -17,7 +15,7 @@ import { Texts } from "../recording/Texts.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
 import { defaultPool, recordingOf } from "./LogRecorder.ts"
-import { Lines, readText, type TextReader } from "./TextInput.ts"
+import { Lines, readText, shown, type TextReader } from "./TextInput.ts"
 import { TextBuffer, textOf } from "./TextOutput.ts"
 
 const columns = ["Thread", "Time", "Action", "Pointer", "Size", "Stream"] as const
@@ -45,8 +43,7 @@ class Days {
     // "12:34:56:123456" until 2020, "12:34:56.123456" since.
     const parts = /^([01]?\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.:](\d{1,9}))?$/.exec(text)
     if (parts === null) {
-      valid(malformed(line, `the Time ${formatted(text)} is no time of day`, `Write it as "23:59:59.123456".`))
-      return 0
+      throw malformed(line, `the Time ${shown(text)} is no time of day`, `Write it as "23:59:59.123456".`)
     }
     const [, hours, minutes, seconds, fraction = ""] = parts
     const whole = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)
@@ -73,7 +70,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
   end(): Effect.Effect<Recording> {
     this.#lines.end()
     if (this.#places === undefined) {
-      valid(malformed(1, "the text is empty", `Pass a file that begins with "${columns.join(",")}".`))
+      throw malformed(1, "the text is empty", `Pass a file that begins with "${columns.join(",")}".`)
     }
     return recordingOf(this.#log, "RMM")
   }
@@ -82,11 +79,11 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
     const cells = line.split(",").map((cell) => cell.trim())
     if (this.#places === undefined) return this.#header(cells, number)
     if (cells.length !== this.#width) {
-      valid(malformed(
+      throw malformed(
         number,
         `the row has ${cells.length} cells, and the header ${this.#width}`,
         "Remove the row if the program was ended while it wrote it."
-      ))
+      )
     }
     this.#row(cells, number, this.#places)
   }
@@ -94,14 +91,14 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
   #header(cells: ReadonlyArray<string>, number: number): void {
     const missing = needed.filter((name) => !cells.includes(name))
     if (missing.length > 0) {
-      valid(malformed(
+      throw malformed(
         number,
-        `the header ${formatted(cells.join(","))} has no column ${missing.join(", ")}`,
+        `the header ${shown(cells.join(","))} has no column ${missing.join(", ")}`,
         `Pass a log of logging_resource_adaptor: it begins with "${columns.join(",")}".`
-      ))
+      )
     }
     for (const cell of cells) {
-      if (!columns.some((name) => name === cell)) this.#log.leaveOut(`column ${formatted(cell)}`, `line ${number}`)
+      if (!columns.some((name) => name === cell)) this.#log.leaveOut(`column ${shown(cell)}`, `line ${number}`)
     }
     this.#width = cells.length
     this.#places = new Map(cells.map((name, place) => [name, place]))
@@ -111,7 +108,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
     const cell = (column: Column): string => cells[places.get(column) ?? -1] ?? ""
     const action = actions.get(cell("Action"))
     if (action === undefined) {
-      return this.#log.leaveOut(`rows with the action ${formatted(cell("Action"))}`, `line ${line}`)
+      return this.#log.leaveOut(`rows with the action ${shown(cell("Action"))}`, `line ${line}`)
     }
     const size = sizeOf(line, cell("Size"))
     if (size === 0) return this.#log.leaveOut("rows of 0 bytes", `line ${line}`)
@@ -131,7 +128,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
   #addressOf(line: number, text: string): number {
     if (text === "(nil)") return 0
     if (!/^(0x)?[0-9a-f]+$/i.test(text)) {
-      valid(malformed(line, `the Pointer ${formatted(text)} is no address`, `Write it as "0x7f00", or "(nil)".`))
+      throw malformed(line, `the Pointer ${shown(text)} is no address`, `Write it as "0x7f00", or "(nil)".`)
     }
     const address = Number.parseInt(text, 16)
     return Number.isSafeInteger(address) ? address : -this.#longPointers.placeOf(text)
@@ -141,11 +138,11 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
 const sizeOf = (line: number, text: string): number => {
   const size = /^\d+$/.test(text) ? Number(text) : Number.NaN
   if (!Number.isSafeInteger(size)) {
-    valid(malformed(
+    throw malformed(
       line,
-      `the Size ${formatted(text)} is no whole number of bytes up to ${Number.MAX_SAFE_INTEGER}`,
+      `the Size ${shown(text)} is no whole number of bytes up to ${Number.MAX_SAFE_INTEGER}`,
       "Pass the log as RMM wrote it."
-    ))
+    )
   }
   return size
 }

@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import { attempt } from "effect-gpu-pool/ArgumentProblem"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
+import { format } from "effect/Formatter"
 import * as Stream from "effect/Stream"
 
 /** All of a text, or a stream of its pieces, which may be cut anywhere. */
@@ -18,17 +18,15 @@ function* piecesOf(text: string): Generator<string> {
   for (let at = 0; at < text.length; at += pieceLength) yield text.slice(at, at + pieceLength)
 }
 
-/** Takes the pieces of a text. It fails by throwing a GpuError with `valid`. */
+/** Takes the pieces of a text. It fails by throwing a GpuError. */
 export interface TextReader<A> {
   take(piece: string): void
   /** Is called after the last piece. Returns the result. */
   end(): A
 }
 
-const step = <A>(f: () => A): Effect.Effect<A, GpuError> => {
-  const answer = attempt(f)
-  return isGpuError(answer) ? Effect.fail(answer) : Effect.succeed(answer)
-}
+const step = <A>(f: () => A): Effect.Effect<A, GpuError> =>
+  Effect.catchDefect(Effect.sync(f), (defect) => isGpuError(defect) ? Effect.fail(defect) : Effect.die(defect))
 
 /** Gives a text to the reader that `begin` makes, and returns the reader's result. */
 export const readText = <A, E, R>(input: Text<E, R>, begin: () => TextReader<A>): Effect.Effect<A, E | GpuError, R> =>
@@ -81,4 +79,10 @@ export const parsedJson = (text: string): unknown => {
     // The caller says where it is.
     return undefined
   }
+}
+
+/** A value of a file as messages show it. */
+export const shown = (value: unknown): string => {
+  const text = format(value)
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text
 }

@@ -4,8 +4,6 @@
  * @see torch.cuda.memory._snapshot, https://github.com/pytorch/pytorch
  * @since 0.1.0
  */
-import { valid } from "effect-gpu-pool/ArgumentProblem"
-import { formatted } from "effect-gpu-pool/Format"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { RanOut } from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
@@ -17,7 +15,7 @@ import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
 import { type ElementPlace, JsonElements } from "./JsonElements.ts"
 import { defaultPool, recordingOf } from "./LogRecorder.ts"
-import { readText, type TextReader } from "./TextInput.ts"
+import { readText, shown, type TextReader } from "./TextInput.ts"
 import { jsonOf, TextBuffer, textOf } from "./TextOutput.ts"
 
 const importing = "TorchSnapshot.fromText"
@@ -56,7 +54,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
       const first = piece.trim()[0]!
       // A pickle begins with 0x80, which no UTF-8 text does.
       if (first === "\u0080" || first === "\ufffd") {
-        valid(this.#elements.problem("the text is a pickle, which only Python reads", howToConvert))
+        throw this.#elements.problem("the text is a pickle, which only Python reads", howToConvert)
       }
     }
     this.#elements.take(piece)
@@ -66,7 +64,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
     this.#elements.end()
     for (const name of ["segments", "device_traces"]) {
       if (!this.#elements.found.has(name)) {
-        valid(this.#elements.problem(`the snapshot has no ${name}`, "Pass what torch.cuda.memory._snapshot() returns."))
+        throw this.#elements.problem(`the snapshot has no ${name}`, "Pass what torch.cuda.memory._snapshot() returns.")
       }
     }
     return recordingOf(this.#log, "PyTorch")
@@ -82,7 +80,7 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
     const action = actions.get(value["action"])
     if (action === undefined) {
       if (passedOver.has(value["action"])) return
-      return this.#log.leaveOut(`entries with the action ${formatted(value["action"])}`, where)
+      return this.#log.leaveOut(`entries with the action ${shown(value["action"])}`, where)
     }
     const time = value["time_us"]
     this.#log.add({
@@ -126,14 +124,14 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
   #blocks(segment: Json, where: string): ReadonlyArray<Json> {
     const blocks = segment["blocks"]
     const isList = Array.isArray(blocks) && blocks.every((block) => typeof block === "object" && block !== null)
-    if (!isList) valid(this.#elements.problem(`the blocks of ${where} are no list of objects`, hint))
+    if (!isList) throw this.#elements.problem(`the blocks of ${where} are no list of objects`, hint)
     return blocks as ReadonlyArray<Json>
   }
 
   #number(value: Json, name: string, where: string): number {
     const number = value[name]
     if (!Number.isSafeInteger(number) || (number as number) < 0) {
-      valid(this.#elements.problem(`${name} of ${where} is ${formatted(number)}, and no whole number`, hint))
+      throw this.#elements.problem(`${name} of ${where} is ${shown(number)}, and no whole number`, hint)
     }
     return number as number
   }

@@ -4,7 +4,6 @@
  * @internal
  */
 import * as CallSite from "effect-gpu-pool/CallSite"
-import { formatted } from "effect-gpu-pool/Format"
 import type { Block, Lease } from "effect-gpu-pool/Lease"
 import type { Leased, OfRequest, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
 import { columnCount, columns, type Field, kinds, placeOf } from "./EventShape.ts"
@@ -98,7 +97,7 @@ export class EventRow {
     if (!(Math.abs(at) <= longestTime)) {
       return `its time ${at} is no number of milliseconds from -${longestTime} to ${longestTime}`
     }
-    if (!memories.has(this.memory)) return `there is no memory ${formatted(this.memory)} in the facts`
+    if (!memories.has(this.memory)) return `there is no memory ${this.memory} in the facts`
     for (const field of kinds[this.kind]!.fields) {
       const { choices, column, isText, name, range } = field
       const value = this.values[column]!
@@ -108,7 +107,7 @@ export class EventRow {
       if (!isInRange) return `its ${name} ${value} is no ${range.name}`
       if (isText && value >= texts.length) return `its ${name} ${value} is no place of a text`
       if (choices !== undefined && !choices.has(texts[value])) {
-        return `its ${name} ${formatted(texts[value])} is not one of ${[...choices].join(", ")}`
+        return `its ${name} ${JSON.stringify(texts[value])} is not one of ${[...choices].join(", ")}`
       }
       if (column === columns.budgetNumber && !budgets.has(value)) return `there is no budget ${value} in the facts`
     }

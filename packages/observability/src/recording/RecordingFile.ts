@@ -4,15 +4,13 @@
  *
  * @since 0.1.0
  */
-import { valid } from "effect-gpu-pool/ArgumentProblem"
-import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { Lines, parsedJson, readText, type TextReader } from "../formats/TextInput.ts"
+import { Lines, parsedJson, readText, shown, type TextReader } from "../formats/TextInput.ts"
 import { textOf } from "../formats/TextOutput.ts"
 import { EventReader } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"
@@ -114,7 +112,7 @@ class Reader implements TextReader<Recording> {
     const known = kind === undefined ? [] : kinds[kind]!.fields
     const fields = names.flatMap((name) => known.find((field) => field.name === name) ?? [])
     const unknown = kind === undefined ? tag : names.find((name) => known.every((field) => field.name !== name))
-    if (unknown !== undefined) this.#refuse(`${formatted(unknown)} is unknown to this version`)
+    if (unknown !== undefined) this.#refuse(`${shown(unknown)} is unknown to this version`)
     const missing = known.filter(({ name }) => !names.includes(name)).map(({ column }) => column)
     this.#shapes.set(tag, { kind: kind!, fields, missing })
   }
@@ -125,7 +123,7 @@ class Reader implements TextReader<Recording> {
     const [tag] = values
     if (tag === "texts") return this.#readTexts(values.slice(1))
     const shape = this.#shapes.get(tag)
-    if (shape === undefined) return this.#refuse(`${formatted(tag)} is no kind of event`)
+    if (shape === undefined) return this.#refuse(`${shown(tag)} is no kind of event`)
     const { fields, kind, missing } = shape
     if (values.length !== fields.length + 3) {
       return this.#refuse(`it has ${values.length - 1} values in place of ${fields.length + 2}`)
@@ -145,7 +143,7 @@ class Reader implements TextReader<Recording> {
   /** Infinity is a text in JSON. */
   #number(name: string, given: unknown): number {
     if (typeof given === "number") return given
-    if (given !== "Infinity") this.#refuse(`${name} ${formatted(given)} is no number`)
+    if (given !== "Infinity") this.#refuse(`${name} ${shown(given)} is no number`)
     return Infinity
   }
 
@@ -161,7 +159,7 @@ class Reader implements TextReader<Recording> {
 
   #readTexts(texts: ReadonlyArray<unknown>): void {
     const wrong = texts.find((text) => typeof text !== "string")
-    if (wrong !== undefined) this.#refuse(`${formatted(wrong)} is no text`)
+    if (wrong !== undefined) this.#refuse(`${shown(wrong)} is no text`)
     this.#builder.readTexts(texts as ReadonlyArray<string>)
   }
 
@@ -175,7 +173,7 @@ class Reader implements TextReader<Recording> {
   }
 
   #refuse(what: string, nextStep = hint): void {
-    valid(invalidRequest(operation, `line ${this.#line}: ${what}`, nextStep))
+    throw invalidRequest(operation, `line ${this.#line}: ${what}`, nextStep)
   }
 }
 

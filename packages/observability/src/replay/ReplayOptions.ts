@@ -5,7 +5,6 @@
  */
 import * as BackendTraits from "effect-gpu-pool/BackendTraits"
 import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"
-import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import { type MemoryOptions, type MemorySettings, memorySettingsOf } from "effect-gpu-pool/PoolOptions"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
@@ -151,7 +150,7 @@ export const planOf = (
   if (meant !== undefined && !recording.memories.some((memory) => isMeant(memory, meant))) {
     return invalidRequest(
       operation,
-      `no memory of the recording is ${formatted(meant)}`,
+      `no memory of the recording is ${JSON.stringify(meant)}`,
       "Pass a label or a number of one."
     )
   }

@@ -3,10 +3,9 @@
  *
  * @internal
  */
-import * as BufferRequest from "effect-gpu-pool/BufferRequest"
 import type { LeaseCharge } from "effect-gpu-pool/Charge"
 import type { DeviceLimits } from "effect-gpu-pool/DeviceInfo"
-import type { GpuError, Released } from "effect-gpu-pool/GpuError"
+import { type GpuError, limitExceeded, type Released } from "effect-gpu-pool/GpuError"
 import type { PoolBlock, PoolCore } from "effect-gpu-pool/PoolCore"
 import type { Family, RequestSource } from "effect-gpu-pool/Request"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
@@ -189,6 +188,8 @@ export class ReplayedSource implements RequestSource {
   }
 
   limitProblem(operation: string, bytes: number): GpuError | undefined {
-    return BufferRequest.limitProblem(operation, bytes, "the device's limit", this.largest, { kind: "device" })
+    if (bytes <= this.largest) return undefined
+    const limit = { limitName: "the device's limit", limit: this.largest, owner: { kind: "device" } } as const
+    return limitExceeded({ operation, requested: bytes, ...limit })
   }
 }

@@ -116,10 +116,10 @@ describe("a recording from outside", () => {
 
   const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
   const lines: ReadonlyArray<readonly [what: string, line: string, told: string]> = [
-    ["a list in lists as its time", `["Lost",${deep},1]`, "line 3: time an array is no number"],
+    ["a list in lists as its time", `["Lost",${deep},1]`, "line 3: time [[[["],
     ["a text as its time", `["Lost","0",1]`, "line 3: time \"0\" is no number"],
     ["a text as its memory", `["Lost",0,"1"]`, "line 3: memory \"1\" is no number"],
-    ["a list in lists as its memory", `["Lost",0,${deep}]`, "line 3: memory an array is no number"],
+    ["a list in lists as its memory", `["Lost",0,${deep}]`, "line 3: memory [[[["],
     ["a time that no Date has", `["Lost",1e300,1]`, "line 3: its time 1e+300 is no number of milliseconds from -"],
     ["a time before all of these", `["Lost",-8.7e15,1]`, "line 3: its time -8700000000000000 is no number"],
     ["no number of steps", `["IdleStep",0,1,1e300]`, "line 3: its steps 1e+300 is no whole number"]
