@@ -29,6 +29,14 @@ export type * as WebGpuApi from "./layers/WebGpu/WebGpuApi.ts"
 export * as WebGpuCharacteristics from "./layers/WebGpu/WebGpuCharacteristics.ts"
 
 /**
+ * Layers for programs that only have memory and move data: a page loads much less.
+ *
+ * @category backends
+ * @since 0.1.0
+ */
+export * as WebGpuMemory from "./layers/WebGpu/WebGpuMemory.ts"
+
+/**
  * The types of the raw handles: the program's own where it has declarations of WebGPU.
  *
  * @category models

@@ -12,10 +12,6 @@ export const openedTwice =
   "own. Keep one in a constant and provide that everywhere, or provide the pool together with its device, as " +
   "BufferPool.layer().pipe(Layer.provideMerge(gpu))."
 
-/** The hint to run the command, for programs that run where it can. */
-export const doctor =
-  "`npx @effect-gpu-pool/cli doctor` says what is missing on this machine, and the commands that install it."
-
 export const compile = "Correct the kernel's body or preamble at the line that the log names, and ask for it again."
 
 export const recorded =

@@ -3,14 +3,15 @@
  *
  * @internal
  */
-import { messageOf } from "../arguments/Format.ts"
+
+/** The hint to run the command, for programs that run where it can. */
+export const doctor =
+  "`npx @effect-gpu-pool/cli doctor` says what is missing on this machine, and the commands that install it."
 
 /**
- * Whether loading a package failed because it is not installed, and not because a part of it is missing or broken. The
+ * Whether loading a package failed, with this message, because it is not installed, and not because a part of it is missing or broken. The
  * codes of errors do not tell the two apart, their messages do: the second form is Deno's.
  */
-export const isMissing = (name: string, cause: unknown): boolean => {
-  const message = messageOf(cause)
-  return /Cannot find (?:package|module)|not a dependency/.test(message) &&
-    [`'${name}'`, `"${name}"`].some((text) => message.includes(text))
-}
+export const isMissing = (name: string, message: string): boolean =>
+  /Cannot find (?:package|module)|not a dependency/.test(message) &&
+  [`'${name}'`, `"${name}"`].some((text) => message.includes(text))

@@ -9,19 +9,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { formatted } from "../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
-import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
-import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Adoption from "../../services/backend/Adoption.ts"
-import { BackendHandle } from "../../services/backend/BackendHandle.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
-import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
 import { type ConfigOf, layerOfConfig } from "../../services/calls/LayerConfig.ts"
 import { validated } from "../../services/calls/Validated.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
@@ -31,78 +26,25 @@ import * as KernelCache from "../../services/device/KernelCache.ts"
 import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
 import { releaseInOrderUnsafe } from "../../services/device/ReleaseInOrder.ts"
 import type * as ImageLike from "../../services/images/ImageLike.ts"
-import * as WebGpuQueue from "./commands/WebGpuQueue.ts"
+import { rectangles } from "./commands/RectangleCommands.ts"
 import * as ImageDriver from "./images/ImageDriver.ts"
 import { compiler } from "./kernels/WebGpuCompiler.ts"
 import { later } from "./LazyPart.ts"
 import { processGpu } from "./opening/NodeGpu.ts"
-import * as OpenDevice from "./opening/OpenDevice.ts"
-import type { OpenedDevice } from "./opening/OpenedDevice.ts"
+import { unavailable } from "./opening/NoDevice.ts"
+import type { OpenDevice } from "./opening/OpenDevice.ts"
+import * as Opening from "./opening/Opening.ts"
 import * as OpenOptions from "./opening/OpenOptions.ts"
 import * as SharedDevice from "./opening/SharedDevice.ts"
+import { own, serviceOf, WebGpu } from "./OwnDevice.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
-import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
-import { WebGpuDevice } from "./WebGpuDevice.ts"
+import { roundUp4, usageOf } from "./WebGpuBuffer.ts"
+import type { WebGpuDevice } from "./WebGpuDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 export type { DeviceOptions, Options, SharedOptions } from "./opening/OpenOptions.ts"
 
-/**
- * The service: raw handles of the open device, for programs that also call WebGPU themselves. The layers of this
- * module provide it next to the services that every backend has.
- *
- * **Details**
- *
- * Commands that a program submits itself run in queue order with the library's, as soon as the library's recorded
- * commands are submitted: run `CommandQueue.flush` first, then call `device.queue.submit` in the same step, before
- * another fiber records. A lease may be released right after that submit. Handles are valid until the lease is
- * released; destroying one yourself makes later commands on its block fail.
- *
- * Their types are the program's own `GPUDevice`, `GPUBuffer` and so on where it has declarations of WebGPU, and those of
- * `WebGpuApi` where it has none.
- *
- * Error scopes belong to the whole device: push and pop yours in one synchronous step. An uncaptured error of your own
- * calls fails the next `CommandQueue.finish` or `read`; on a device of {@link layerFromDevice} it is the program's own matter.
- *
- * **Example** (Submitting a command buffer of your own)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
- * import { WebGpu } from "effect-gpu-pool/webgpu"
- *
- * const clear = Effect.fnUntraced(function*(lease: BufferPool.PooledBuffer) {
- *   const { device, queue } = yield* WebGpu.WebGpu
- *   const buffer = yield* WebGpu.handle(lease)
- *   yield* CommandQueue.flush
- *   const encoder = device.createCommandEncoder()
- *   encoder.clearBuffer(buffer)
- *   queue.submit([encoder.finish()])
- * })
- * ```
- *
- * @category services
- * @since 0.1.0
- */
-export class WebGpu extends Context.Service<WebGpu, {
-  /** The GPU object that gave the adapter; `undefined` where the program gave the device. */
-  readonly gpu: WebGpuHandle.Gpu | undefined
-  /** The adapter that opened the device; `undefined` likewise. */
-  readonly adapter: WebGpuHandle.Adapter | undefined
-  readonly device: WebGpuHandle.Device
-  readonly queue: WebGpuHandle.Queue
-  /** What the library knows of the device. Each layer has its own, also where several use one device. */
-  readonly info: DeviceInfo
-  /** See {@link handle}; the answer is an Exit, for use within one step. */
-  readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<WebGpuHandle.Buffer, GpuError>
-  /** See {@link texture}; the answer is an Exit, for use within one step. */
-  readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<WebGpuHandle.Texture, GpuError>
-}>()("effect-gpu-pool/WebGpu") {}
-
-const backendHandles = new BackendHandle<DeviceInfo, OpenedDevice>()
-
-/** What this backend's modules know of the program's device. */
-const own: Effect.Effect<OpenedDevice, never, WebGpu> = WebGpu.useSync(({ info }) => backendHandles.of(info))
+export { WebGpu } from "./OwnDevice.ts"
 
 /** Editors show `Services` by this name, which tells the backends apart. */
 type WebGpuServices = Device.Services | WebGpu
@@ -143,7 +85,9 @@ export type Services = WebGpuServices
 export const layer = (options?: OpenOptions.Options): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const given = LayerOptions.read("WebGpu.layer", OpenOptions.Options, options)
-    return isGpuError(given) ? given : Effect.flatMap(processGpu(given.flags ?? []), (gpu) => make(gpu, given))
+    return isGpuError(given)
+      ? given
+      : Effect.flatMap(processGpu(given.flags ?? []), (gpu) => Opening.open(gpu, given, services))
   }))
 
 /**
@@ -189,9 +133,9 @@ export const layerFrom = (
 ): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(Effect.suspend(() => {
     const operation = "WebGpu.layerFrom"
-    if (gpu === undefined) return later.use(({ noNavigatorGpu }) => noNavigatorGpu())
+    if (gpu === undefined) return unavailable(({ noNavigatorGpu }, runtime) => noNavigatorGpu(runtime))
     const given = LayerOptions.read(operation, OpenOptions.DeviceOptions, options)
-    return isGpuError(given) ? given : make(gpu as WebGpuHandle.Gpu, given)
+    return isGpuError(given) ? given : Opening.open(gpu as WebGpuHandle.Gpu, given, services)
   }))
 
 /**
@@ -243,20 +187,8 @@ export const layerFromDevice = (
       : Effect.flatMap(SharedDevice.open(device as WebGpuHandle.Device), (opened) => services(opened, given))
   }))
 
-const make = Effect.fn("WebGpu.open")(function*(
-  gpu: WebGpuHandle.Gpu,
-  given: OpenOptions.Options
-): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
-  const opened = yield* Effect.catch(
-    OpenDevice.open(gpu, given),
-    (refused) => later.use(({ noDevice }) => noDevice(given, refused))
-  )
-  yield* Effect.annotateCurrentSpan("gpu.device", format(opened.info))
-  return yield* services(opened, given)
-})
-
 const services = Effect.fnUntraced(function*(
-  opened: OpenDevice.OpenDevice,
+  opened: OpenDevice,
   given: OpenOptions.SharedOptions
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const cache = yield* KernelCache.make(compiler(opened), {
@@ -264,43 +196,16 @@ const services = Effect.fnUntraced(function*(
     info: opened.info,
     capacity: given.kernelCacheCapacity
   })
-  const queue = yield* WebGpuQueue.make(opened)
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      // The program's own buffers outlive the layer, and what was recorded with them counts.
-      if (opened.isShared) queue.flushUnsafe()
-      opened.status.lose("its layer is closed")
-    })
-  )
-  const device = new WebGpuDevice(opened, later)
+  const { device, queue } = yield* Opening.memoryOf(opened, later, rectangles)
   const images = ImageDriver.imagesOf(opened, queue)
   const driver = ImageDriver.make(opened, images)
-  backendHandles.add(opened.info, { device, queue, images, driver })
   const kernelTimes = yield* CurrentKernelTimes
-  return Context.add(Device.fromDrivers({ device, cache, queue, images: driver, kernelTimes }), WebGpu, service(opened))
-})
-
-const service = ({ adapter, device, gpu, info, status }: OpenDevice.OpenDevice): WebGpu["Service"] =>
-  showing(() => inOneLine("WebGpu", undefined, [deviceState(status, info)]), "WebGpu")(WebGpu.of({
-    gpu,
-    adapter,
-    device,
-    queue: device.queue,
-    info,
-    handleUnsafe: (buffer) => {
-      const memory = BufferMemory.some("WebGpu.handle", buffer, { info, status })
-      return isGpuError(memory) ? Exit.fail(memory) : Exit.succeed(gpuOf(memory))
-    },
-    textureUnsafe: (image) => later.value?.textureUnsafe("WebGpu.texture", info, image) ?? Exit.fail(noImage(image))
-  }))
-
-/** The error where the device has no image yet. */
-const noImage = (image: unknown): GpuError =>
-  invalidRequest(
-    "WebGpu.texture",
-    `${formatted(image)} was given for an image of this device, which has none yet`,
-    "Pass a lease of ImagePool.allocate, or an image of Images.make."
+  return Context.add(
+    Device.fromDrivers({ device, cache, queue, images: driver, kernelTimes }),
+    WebGpu,
+    serviceOf(opened, { device, queue, images, driver })
   )
+})
 
 /**
  * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than the requested one. A

@@ -64,6 +64,9 @@ export class LazyModule<A> {
   }
 }
 
+/** A part that the program does not have: its effects fail with this error. */
+export const absent = (error: GpuError): LazyModule<never> => new LazyModule<never>(() => undefined, error)
+
 const modules: Array<Effect.Effect<unknown, GpuError>> = []
 
 /** Loads every part of the modules that the program has imported. */

@@ -17,7 +17,6 @@ import type { Reservation } from "../../domain/pool/machine/Reservation.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseTable } from "../lease/LeaseTable.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
-import { partyOf } from "./Operation.ts"
 
 /** The memory whose requests are watched. */
 export interface Watched {
@@ -114,7 +113,7 @@ const keysOfLease = ({ block, borrowerId, list }: Lease): ReadonlyArray<Key> => 
 
 /** The keys of the job that waits with a request, and of the reservations and the section that it is made under. */
 const keysOfRequest = (request: LeaseRequest): ReadonlyArray<Key> => {
-  const { fiberIds, scopes, uses } = partyOf(request)
+  const { fiberIds, scopes, uses } = request.party
   const keys: Array<Key> = [request, ...fiberIds, ...scopes, ...uses]
   if (request.section !== undefined) keys.push(request.section)
   for (let from = request.from; from !== undefined; from = from.parent) keys.push(from)
@@ -160,7 +159,7 @@ const mayHave = (request: LeaseRequest, keys: ReadonlySet<Key>): boolean => {
   const { charge, from, maker, scope, section } = request
   if (from !== undefined || section !== undefined || charge !== undefined) return true
   if (keys.has(maker.id) || (scope !== undefined && keys.has(scope))) return true
-  const { fiberIds, scopes, uses } = partyOf(request)
+  const { fiberIds, scopes, uses } = request.party
   return uses.length > 0 || fiberIds.some((id) => keys.has(id)) || scopes.some((one) => keys.has(one))
 }
 

@@ -12,7 +12,7 @@ import type { Lease } from "../lease/Lease.ts"
 import type { LeaseList } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { type HandlerRun, InHandler, isWithin } from "./Handlers.ts"
-import { type AnyFiber, partyOf } from "./Operation.ts"
+import { type AnyFiber, type Party, partyOf } from "./Operation.ts"
 
 /**
  * What a call asks for, and who asks.
@@ -69,14 +69,19 @@ export class LeaseRequest<G extends Lease | undefined = Lease | undefined> exten
     return granted === undefined ? isOver || state === "failed" : granted.list === undefined
   }
 
+  /** The job that waits when it does. */
+  get party(): Party {
+    return partyOf(this)
+  }
+
   /** The same keys as those of its lease (`DeadlockView`). */
   override get memoryKeys(): ReadonlyArray<Key> {
-    const { fiberIds } = partyOf(this)
+    const { fiberIds } = this.party
     return this.owner.scope === undefined ? fiberIds : [this.owner.scope, ...fiberIds]
   }
 
   override get jobKeys(): ReadonlyArray<Key> {
-    const { fiberIds, scopes } = partyOf(this)
+    const { fiberIds, scopes } = this.party
     return [...fiberIds, ...scopes]
   }
 

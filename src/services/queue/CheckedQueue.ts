@@ -15,37 +15,32 @@ import type { ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferMemory from "../buffers/BufferMemory.ts"
 import * as BufferProblems from "../buffers/BufferProblems.ts"
 import * as StagingLender from "../buffers/staging/StagingLender.ts"
-import * as LazyModule from "../calls/LazyModule.ts"
+import type { LazyModule } from "../calls/LazyModule.ts"
 import { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
-import type { CompiledKernel, KernelCache } from "../device/KernelCache.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import { QueueEvent } from "../device/QueueEvent.ts"
-import type { Dispatcher, KernelTimes } from "../device/queues/KernelTimes.ts"
 import * as Reading from "../device/Reading.ts"
 import { distrustUnverified } from "../device/UnverifiedMemory.ts"
-import type * as BoundArguments from "./BoundArguments.ts"
 import type { CommandQueue, OnQueue, ReadOptions } from "./CommandQueue.ts"
-import type * as DispatchArguments from "./DispatchArguments.ts"
+import type { Dispatches } from "./Dispatches.ts"
 import type * as FurtherQueue from "./FurtherQueue.ts"
+import type * as LazyCommands from "./LazyCommands.ts"
 
 type Service = CommandQueue["Service"]
-
-const later = LazyModule.module("services/queue/LazyCommands", () => import("./LazyCommands.ts"))
 
 /** One queue on one device. The operations are properties, so that a service can be spread with some of them replaced. */
 export class CheckedQueue implements Service {
   readonly info: DeviceInfo
   readonly #driver: QueueDriver["Service"]
-  readonly #dispatcher: Dispatcher
   readonly #device: DeviceContext["Service"]
-  readonly #cache: KernelCache["Service"]
+  readonly #commands: LazyModule<typeof LazyCommands>
+  readonly #dispatches: LazyModule<Dispatches>
   readonly #pending: BytesInFlight
   readonly #alignment: BufferRange.Alignment
   readonly #further: FurtherQueue.Open | undefined
@@ -58,24 +53,24 @@ export class CheckedQueue implements Service {
   constructor(options: {
     readonly driver: QueueDriver["Service"]
     readonly device: DeviceContext["Service"]
-    readonly cache: KernelCache["Service"]
+    /** The commands that are loaded at their first use. */
+    readonly commands: LazyModule<typeof LazyCommands>
+    readonly dispatches: LazyModule<Dispatches>
     /** Opens a further queue, where the device can have one. */
     readonly further: FurtherQueue.Open | undefined
-    /** Measures how long kernels run, where a program asks for it. */
-    readonly kernelTimes: KernelTimes | undefined
     /** The services that provide this queue to an effect. */
     readonly services: () => Context.Context<OnQueue>
   }) {
     this.info = options.device.info
     this.#driver = options.driver
-    this.#dispatcher = options.kernelTimes?.(options.driver, this.info) ?? options.driver
     this.#device = options.device
-    this.#cache = options.cache
+    this.#commands = options.commands
+    this.#dispatches = options.dispatches
     this.#pending = BytesInFlight.of(options.driver)
     this.#alignment = BufferRange.alignmentOfCommands(this.info.limits)
     this.#further = options.further
     this.#services = options.services
-    const { copyRect, readRect, readRectInto, writeRect } = later.map(({ RectangleCommands }) =>
+    const { copyRect, readRect, readRectInto, writeRect } = options.commands.map(({ RectangleCommands }) =>
       new RectangleCommands(options.driver, this.#use, this.#alignment)
     ).effects(["copyRect", "writeRect", "readRect", "readRectInto"])
     this.copyRect = copyRect
@@ -103,7 +98,7 @@ export class CheckedQueue implements Service {
   }
 
   readonly readView: Service["readView"] = (source, type, f, options) =>
-    later.use(({ readView }) =>
+    this.#commands.use(({ readView }) =>
       readView(
         this.#device,
         this.#driver,
@@ -161,14 +156,7 @@ export class CheckedQueue implements Service {
     })
 
   readonly dispatch: Service["dispatch"] = (kernel, args, count) =>
-    later.use(({ bind }) =>
-      this.#pending.record("CommandQueue.dispatch", () => {
-        const compiled = this.#cache.getUnsafe(kernel)
-        return compiled === undefined
-          ? this.#compileAndRecord(bind, kernel, args, count)
-          : this.#record(bind, compiled, kernel, args, count)
-      })
-    )
+    this.#dispatches.use((dispatches) => dispatches.dispatch(kernel, args, count))
 
   readonly flush: Service["flush"] = Effect.suspend(() => this.#device.status.error ?? this.#driver.flushUnsafe())
 
@@ -177,7 +165,7 @@ export class CheckedQueue implements Service {
   readonly event: Service["event"] = Effect.sync(() => new QueueEvent(this.#driver, this.#driver.positionUnsafe()))
 
   readonly open: Service["open"] = (options) =>
-    later.use(({ openQueue }) => openQueue(this.#device, this, this.#further, options))
+    this.#commands.use(({ openQueue }) => openQueue(this.#device, this, this.#further, options))
 
   readonly on: Service["on"] = (effect) => Effect.provideContext(effect, this.#services())
 
@@ -227,36 +215,6 @@ export class CheckedQueue implements Service {
       const lender = fiber.getRef(StagingLender.CurrentLender)
       return lender?.info === this.info ? lender.read(operation, check) : direct
     })
-  }
-
-  #compileAndRecord(
-    bind: typeof BoundArguments.bind,
-    kernel: Kernel,
-    args: Readonly<Record<string, DispatchArguments.ArgumentValue>>,
-    count: number
-  ): Effect.Effect<void, GpuError> {
-    return Effect.flatMap(
-      this.#device.status.error ?? this.#cache.get(kernel),
-      (compiled) =>
-        this.#pending.record("CommandQueue.dispatch", () => this.#record(bind, compiled, kernel, args, count))
-    )
-  }
-
-  /** The cache may have dropped the kernel since it was compiled for this dispatch: then it is compiled again. */
-  #record(
-    bind: typeof BoundArguments.bind,
-    compiled: CompiledKernel,
-    kernel: Kernel,
-    args: Readonly<Record<string, DispatchArguments.ArgumentValue>>,
-    count: number
-  ): Effect.Effect<void, GpuError> {
-    if (compiled.released) return this.#compileAndRecord(bind, kernel, args, count)
-    const bound = valid(bind(kernel, args, count, this.#device))
-    if (count === 0) return Exit.void
-    const { images, samplers, scalars, vectors } = bound
-    const exit = this.#dispatcher.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })
-    if (Exit.isSuccess(exit)) return exit
-    return distrustUnverified(exit, ...vectors.map(({ buffer }) => buffer), ...images)
   }
 }
 

@@ -4,7 +4,7 @@
  *
  * @internal
  */
-export { bind } from "./BoundArguments.ts"
+export { Dispatches } from "./Dispatches.ts"
 export { openQueue } from "./FurtherQueue.ts"
 export { readView } from "./ReadView.ts"
 export { RectangleCommands } from "./RectangleCommands.ts"

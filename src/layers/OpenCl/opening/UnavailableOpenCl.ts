@@ -4,8 +4,7 @@
  * @internal
  */
 import { formatted, list, messageOf } from "../../../domain/arguments/Format.ts"
-import * as DriverHint from "../../../domain/device/DriverHint.ts"
-import { isMissing } from "../../../domain/device/OptionalPackage.ts"
+import { doctor, isMissing } from "../../../domain/device/OptionalPackage.ts"
 import { DeviceUnavailable, type GpuError, make as makeError, type ProbedDevice } from "../../../domain/GpuError.ts"
 import { matches, type OpenClDevice, type OpenClPlatform, type Selection } from "./OpenClPlatform.ts"
 
@@ -16,15 +15,15 @@ const unavailable = (tried: ReadonlyArray<Omit<ProbedDevice, "backend">>, hint: 
 
 /** The error where npm `koffi` does not load. */
 export const noPackage = (cause: unknown): GpuError =>
-  isMissing("koffi", cause)
+  isMissing("koffi", messageOf(cause))
     ? unavailable(
       [{ device: "npm koffi", why: "the package is not installed: npm install koffi" }],
-      `Install it, or ${otherBackends}. ${DriverHint.doctor}`
+      `Install it, or ${otherBackends}. ${doctor}`
     )
     : unavailable(
       [{ device: "npm koffi", why: `the package is installed and does not load: ${messageOf(cause)}` }],
       "It is built for each system and version of Node: install it anew on this machine, with the Node that runs this " +
-        `program. Or ${otherBackends}. ${DriverHint.doctor}`
+        `program. Or ${otherBackends}. ${doctor}`
     )
 
 const driverPackages = "the one of your GPU's vendor, or PoCL, which computes on the processor (on Debian and Ubuntu " +
@@ -36,7 +35,7 @@ export const noLoader = (tried: ReadonlyArray<Omit<ProbedDevice, "backend">>, li
     tried,
     library === undefined
       ? "Install an OpenCL loader, on Debian and Ubuntu the package ocl-icd-libopencl1, and a driver: " +
-        `${driverPackages}. ${DriverHint.doctor} Where the loader has another name, pass it as the option library. ` +
+        `${driverPackages}. ${doctor} Where the loader has another name, pass it as the option library. ` +
         `Or ${otherBackends}.`
       : "Check the option library, which is the path or name of an OpenCL loader, or leave it out for the system's own. " +
         `Or ${otherBackends}.`
@@ -52,7 +51,7 @@ export const noDevice = (
     ? unavailable(
       [{ device: "loader", why: "it finds no platform: no driver is installed" }],
       `Install an OpenCL driver: ${driverPackages}. If one is installed, see that its .icd file is in ` +
-        `/etc/OpenCL/vendors, or where OCL_ICD_VENDORS points. ${DriverHint.doctor}`
+        `/etc/OpenCL/vendors, or where OCL_ICD_VENDORS points. ${doctor}`
     )
     : unavailable(tried, hintFor(platforms, selection))
 
@@ -67,7 +66,7 @@ const hintFor = (platforms: ReadonlyArray<OpenClPlatform>, { device, platform }:
   const devices = fitting.flatMap((one) => one.devices)
   if (devices.length === 0) {
     return "The driver is installed and finds no device: see that the device is there, and that this user may use it, as " +
-      `by the group render or video on Linux. ${DriverHint.doctor} Or ${otherBackends}.`
+      `by the group render or video on Linux. ${doctor} Or ${otherBackends}.`
   }
   const chosen = devices.filter((one) => matches(device, one))
   if (chosen.length === 0) {

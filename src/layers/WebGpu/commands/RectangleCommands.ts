@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import type { Extent, Place } from "../../../domain/data/Rectangle.ts"
 import { byteLength, copyBytes, packed, runs } from "../../../domain/data/RectangleRows.ts"
@@ -10,37 +11,36 @@ import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { gpuOf } from "../WebGpuBuffer.ts"
-import type * as WebGpuHandle from "../WebGpuHandle.ts"
-import { command, type EncodedCommand } from "./EncodedCommand.ts"
+import { command } from "./EncodedCommand.ts"
+import { inScopes } from "./ErrorScopes.ts"
 import * as Readback from "./Readback.ts"
+import type { Rectangles } from "./WebGpuQueue.ts"
 
-export const copy = (
-  extent: Extent,
-  source: DeviceBuffer,
-  from: Place,
-  target: DeviceBuffer,
-  to: Place
-): EncodedCommand =>
-  command(CommandLabel.copyRect(extent, source, target), (encoder) => {
-    const [here, there] = [gpuOf(source), gpuOf(target)]
-    for (const [start, end, bytes] of runs(extent, from, to)) {
-      encoder.copyBufferToBuffer(here, source.origin + start, there, target.origin + end, bytes)
-    }
-  })
-
-/** To be called in error scopes, when recorded work is submitted. */
-export const write = (
-  queue: WebGpuHandle.Queue,
-  extent: Extent,
-  target: DeviceBuffer,
-  to: Place,
-  rows: Uint8Array<ArrayBuffer>
-): void => {
-  const there = gpuOf(target)
-  for (const [start, end, bytes] of runs(extent, packed(extent), to)) {
-    queue.writeBuffer(there, target.origin + end, rows, start, bytes)
-  }
-}
+export const rectangles: Rectangles = (queue, opened) => ({
+  copyRectUnsafe: (extent, source, from, target, to) =>
+    queue.record(command(CommandLabel.copyRect(extent, source, target), (encoder) => {
+      const [here, there] = [gpuOf(source), gpuOf(target)]
+      for (const [start, end, bytes] of runs(extent, from, to)) {
+        encoder.copyBufferToBuffer(here, source.origin + start, there, target.origin + end, bytes)
+      }
+    })),
+  writeRectUnsafe: (extent, target, to, rows) => {
+    const flushed = queue.flushUnsafe()
+    if (Exit.isFailure(flushed)) return flushed
+    const { device } = opened
+    const scopes = inScopes(device, () => {
+      const there = gpuOf(target)
+      for (const [start, end, bytes] of runs(extent, packed(extent), to)) {
+        device.queue.writeBuffer(there, target.origin + end, rows, start, bytes)
+      }
+    })
+    const label = CommandLabel.writeRect(extent, target)
+    queue.follow("GPUQueue.writeBuffer", scopes, () => [label()])
+    return Exit.void
+  },
+  readRectUnsafe: (extent, source, from, answer) =>
+    queue.inOrderUnsafe((answer) => readUnsafe(opened, extent, source, from, answer), answer)
+})
 
 /** How many times the bytes of a region may be read to have it in one command. */
 const largestSpan = 4
@@ -49,7 +49,7 @@ const largestSpan = 4
  * Also reads the gaps between the rows where they are small: a command for each row costs more than the bytes. Else packs
  * the rows in the staging buffer.
  */
-export const readUnsafe = (
+const readUnsafe = (
   opened: OpenDevice,
   extent: Extent,
   source: DeviceBuffer,

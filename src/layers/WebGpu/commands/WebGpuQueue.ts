@@ -21,16 +21,21 @@ import { type Pattern, Temporaries } from "./EncodedCommand.ts"
 import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
 import { FillPattern, type Words } from "./FillPattern.ts"
 import * as Readback from "./Readback.ts"
-import * as RectangleCommands from "./RectangleCommands.ts"
 import { submitNothing, SubmittedWork } from "./SubmittedWork.ts"
 
-export const make = (opened: OpenDevice): Effect.Effect<WebGpuQueue, never, Scope.Scope> =>
+export const make = (opened: OpenDevice, rectangles: Rectangles): Effect.Effect<WebGpuQueue, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.sync(() => new WebGpuQueue(opened)),
+    Effect.sync(() => new WebGpuQueue(opened, rectangles)),
     (queue) => Effect.sync(() => queue.close())
   )
 
 type Driver = QueueDriver["Service"]
+
+/** The commands on rectangles of a queue, which some layers leave out. */
+export type Rectangles = (
+  queue: WebGpuQueue,
+  opened: OpenDevice
+) => Pick<Driver, "copyRectUnsafe" | "writeRectUnsafe" | "readRectUnsafe">
 
 export class WebGpuQueue implements Driver {
   readonly #opened: OpenDevice
@@ -40,12 +45,19 @@ export class WebGpuQueue implements Driver {
   readonly #pattern: FillPattern
   readonly #work: SubmittedWork
   #commands: Array<Commands.Command> = []
+  readonly copyRectUnsafe: Driver["copyRectUnsafe"]
+  readonly writeRectUnsafe: Driver["writeRectUnsafe"]
+  readonly readRectUnsafe: Driver["readRectUnsafe"]
 
-  constructor(opened: OpenDevice) {
+  constructor(opened: OpenDevice, rectangles: Rectangles) {
     this.#opened = opened
     this.#device = opened.device
     this.#pattern = new FillPattern(opened.device, opened.driverObjects)
     this.#work = new SubmittedWork(opened.device.queue)
+    const { copyRectUnsafe, readRectUnsafe, writeRectUnsafe } = rectangles(this, opened)
+    this.copyRectUnsafe = copyRectUnsafe
+    this.writeRectUnsafe = writeRectUnsafe
+    this.readRectUnsafe = readRectUnsafe
   }
 
   /**
@@ -73,22 +85,6 @@ export class WebGpuQueue implements Driver {
 
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) =>
     this.record(Commands.copy(source, sourceOffset, target, targetOffset, bytes))
-
-  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) =>
-    this.record(RectangleCommands.copy(extent, source, from, target, to))
-
-  readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) => {
-    const flushed = this.flushUnsafe()
-    if (Exit.isFailure(flushed)) return flushed
-    const { queue } = this.#device
-    const scopes = inScopes(this.#device, () => RectangleCommands.write(queue, extent, target, to, rows))
-    const label = CommandLabel.writeRect(extent, target)
-    this.follow("GPUQueue.writeBuffer", scopes, () => [label()])
-    return Exit.void
-  }
-
-  readonly readRectUnsafe: Driver["readRectUnsafe"] = (extent, source, from, answer) =>
-    this.inOrderUnsafe((answer) => RectangleCommands.readUnsafe(this.#opened, extent, source, from, answer), answer)
 
   /** The number of the next submit where commands are recorded, else that of the last one. */
   readonly positionUnsafe = (): number => this.#work.submitted + (this.#commands.length === 0 ? 0 : 1)

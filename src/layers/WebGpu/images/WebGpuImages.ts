@@ -7,7 +7,6 @@ import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
-import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, isGpuError, LimitExceeded, make as makeError, unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../../domain/images/ImageShape.ts"
@@ -205,6 +204,12 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     this.#memory.add(ImageFormat.imageBytes(image.format, image.shape))
   }
 
+  /** The texture of an image of the device, or why there is none. */
+  textureUnsafe(operation: string, image: ImageLike.ImageLike): Exit.Exit<WebGpuHandle.Texture, GpuError> {
+    const problem = ImageLike.problem(operation, image, this.#opened.info)
+    return problem === undefined ? Exit.succeed(textureOf(ImageLike.deviceImage(image))) : Exit.fail(problem)
+  }
+
   #destroy(image: WebGpuImage): void {
     if (image.destroyed) return
     image.destroyed = true
@@ -214,16 +219,6 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     image.gpu.destroy()
     this.#memory.remove(ImageFormat.imageBytes(image.format, image.shape), true)
   }
-}
-
-/** The texture of an image of the device, or why there is none. */
-export const textureUnsafe = (
-  operation: string,
-  info: DeviceInfo,
-  image: ImageLike.ImageLike
-): Exit.Exit<WebGpuHandle.Texture, GpuError> => {
-  const problem = ImageLike.problem(operation, image, info)
-  return problem === undefined ? Exit.succeed(textureOf(ImageLike.deviceImage(image))) : Exit.fail(problem)
 }
 
 /** The element repeated to 16 bytes, a multiple of every element's size. */

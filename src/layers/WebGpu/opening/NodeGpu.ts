@@ -5,9 +5,10 @@
  * @internal
  */
 import * as Effect from "effect/Effect"
+import { messageOf } from "../../../domain/arguments/Format.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
-import { later } from "../LazyPart.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import { unavailable } from "./NoDevice.ts"
 import { currentRuntime } from "./Runtime.ts"
 
 interface DawnModule {
@@ -40,7 +41,7 @@ const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, 
         return gpu
       },
       catch: (cause) => ({ cause })
-    }).pipe(Effect.catch(({ cause }) => later.use(({ noPackage }) => noPackage(cause))))
+    }).pipe(Effect.catch(({ cause }) => unavailable(({ noPackage }) => noPackage(messageOf(cause)))))
   })
 
 /** The GPU object for programs that pass none. */
@@ -48,8 +49,9 @@ export const processGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHa
   Effect.suspend(() => {
     const own = browserGpu()
     if (own !== undefined) return Effect.succeed(own)
-    const runtime = currentRuntime()
-    return runtime.isNode ? nodeGpu(flags) : later.use(({ noNavigatorGpu }) => noNavigatorGpu(runtime))
+    return currentRuntime().isNode
+      ? nodeGpu(flags)
+      : unavailable(({ noNavigatorGpu }, runtime) => noNavigatorGpu(runtime))
   })
 
 const importDawn = (): Promise<DawnModule> =>

@@ -20,6 +20,24 @@ const granularityProblem = (operation: string, byteGranular: unknown): GpuError 
     : undefined)
 
 /**
+ * How to choose and name the device of a layer of `WebGpuMemory`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MemoryOptions extends Schema.Schema.Type<typeof MemoryOptions> {}
+
+/** Of {@link MemoryOptions}. */
+export const MemoryOptions = Schema.Struct({
+  /** Which adapter to prefer where there are several. */
+  powerPreference: LayerOptions.oneOf(["low-power", "high-performance"]),
+  /** Asks for a software adapter. */
+  forceFallbackAdapter: LayerOptions.boolean,
+  /** The device's label, in the driver's own messages. */
+  label: LayerOptions.label
+})
+
+/**
  * How to choose and name the device.
  *
  * @category models
@@ -29,12 +47,7 @@ export interface DeviceOptions extends Schema.Schema.Type<typeof DeviceOptions> 
 
 /** Of {@link DeviceOptions}. */
 export const DeviceOptions = Schema.Struct({
-  /** Which adapter to prefer where there are several. */
-  powerPreference: LayerOptions.oneOf(["low-power", "high-performance"]),
-  /** Asks for a software adapter. */
-  forceFallbackAdapter: LayerOptions.boolean,
-  /** The device's label, in the driver's own messages. */
-  label: LayerOptions.label,
+  ...MemoryOptions.fields,
   /** How many compiled kernels are kept, 256 when left out. */
   kernelCacheCapacity: LayerOptions.kernelCacheCapacity,
   /**

@@ -1,18 +1,22 @@
 /**
- * Why there is no WebGPU device, and what to do about it: the advice fits the cause.
+ * Why there is no WebGPU device, and what to do about it: the advice fits the cause. It is loaded where there is none, and imports nothing
+ * that the rest of a page has too: bundlers would cut that into a file of its own.
  *
  * @internal
  */
-import { formatted, messageOf } from "../../../domain/arguments/Format.ts"
-import * as DriverHint from "../../../domain/device/DriverHint.ts"
-import { isMissing } from "../../../domain/device/OptionalPackage.ts"
-import { DeviceUnavailable, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
+import { doctor, isMissing } from "../../../domain/device/OptionalPackage.ts"
 import type { Refused } from "./OpenDevice.ts"
 import type { Options } from "./OpenOptions.ts"
-import { currentRuntime, type Runtime } from "./Runtime.ts"
+import type { Runtime } from "./Runtime.ts"
 
-const unavailable = (device: string, why: string, hint: string): GpuError =>
-  makeError(new DeviceUnavailable({ tried: [{ backend: "webgpu", device, why }], hint }))
+/** What was tried, why there is none, and how to get one. */
+export interface Unavailable {
+  readonly device: string
+  readonly why: string
+  readonly hint: string
+}
+
+const unavailable = (device: string, why: string, hint: string): Unavailable => ({ device, why, hint })
 
 const otherBackends = "use another backend: OpenCl.layer() or Host.layer()"
 
@@ -21,7 +25,7 @@ const otherBackends = "use another backend: OpenCl.layer() or Host.layer()"
  *
  * @see https://www.w3.org/TR/webgpu/#navigator-gpu, which is for secure contexts only
  */
-export const noNavigatorGpu = ({ isNode, isSecureContext, name, origin }: Runtime = currentRuntime()): GpuError => {
+export const noNavigatorGpu = ({ isNode, isSecureContext, name, origin }: Runtime): Unavailable => {
   const device = "navigator.gpu"
   if (isNode) {
     return unavailable(
@@ -47,41 +51,41 @@ export const noNavigatorGpu = ({ isNode, isSecureContext, name, origin }: Runtim
 }
 
 /** The error where npm `webgpu` does not load. */
-export const noPackage = (cause: unknown): GpuError =>
-  isMissing("webgpu", cause)
+export const noPackage = (message: string): Unavailable =>
+  isMissing("webgpu", message)
     ? unavailable(
       "npm webgpu",
       "this runtime has no navigator.gpu, and the package is not installed: npm install webgpu",
-      `Install it, or ${otherBackends}. ${DriverHint.doctor}`
+      `Install it, or ${otherBackends}. ${doctor}`
     )
     : unavailable(
       "npm webgpu",
-      `the package is installed and does not load: ${messageOf(cause)}`,
+      `the package is installed and does not load: ${message}`,
       "It brings Dawn built for Linux, macOS and Windows: see that there is a build for this system, and install it " +
-        `anew on this machine. Or ${otherBackends}. ${DriverHint.doctor}`
+        `anew on this machine. Or ${otherBackends}. ${doctor}`
     )
 
 const driverHint =
   "Dawn needs a graphics driver: on Linux a Vulkan driver such as Mesa 23 or newer (its lavapipe needs " +
-  `no GPU). ${DriverHint.doctor} Or ${otherBackends}.`
+  `no GPU). ${doctor} Or ${otherBackends}.`
 
 const browserHint = "Enable WebGPU and hardware acceleration in this browser, or use Host.layer()."
 
 /** The error where the GPU object gives no adapter; `message` is what it threw. */
-const noAdapter = (options: Options, message?: string): GpuError => {
+const noAdapter = (runtime: Runtime, options: Options, message?: string): Unavailable => {
   const why = message ?? `requestAdapter found none${askedFor(options)}`
   const narrowed = narrowing(options)
   if (narrowed !== undefined) {
     return unavailable("adapter", why, `Leave ${narrowed} out, to get any adapter that there is. Or ${otherBackends}.`)
   }
-  return unavailable("adapter", why, currentRuntime().isNode ? driverHint : browserHint)
+  return unavailable("adapter", why, runtime.isNode ? driverHint : browserHint)
 }
 
 /** The option that leaves adapters out, if any: `powerPreference` only prefers. */
 const narrowing = ({ flags, forceFallbackAdapter }: Options): string | undefined => {
   const flag = flags?.find((flag) => flag.startsWith("adapter="))
   return flag !== undefined
-    ? `the flag ${formatted(flag)}`
+    ? `the flag ${JSON.stringify(flag)}`
     : forceFallbackAdapter === true
     ? "forceFallbackAdapter"
     : undefined
@@ -89,20 +93,22 @@ const narrowing = ({ flags, forceFallbackAdapter }: Options): string | undefined
 
 const askedFor = (options: Options): string => {
   const asked = [
-    ...(options.powerPreference === undefined ? [] : [`powerPreference ${formatted(options.powerPreference)}`]),
+    ...(options.powerPreference === undefined ? [] : [`powerPreference ${JSON.stringify(options.powerPreference)}`]),
     ...(options.forceFallbackAdapter === true ? ["forceFallbackAdapter"] : []),
     ...(options.flags === undefined || options.flags.length === 0
       ? []
-      : [`flags ${options.flags.map(formatted).join(", ")}`])
+      : [`flags ${options.flags.map((flag) => JSON.stringify(flag)).join(", ")}`])
   ]
   return asked.length === 0 ? " that fits" : ` for ${asked.join(" and ")}`
 }
 
 /** The error where no device was opened. */
-export const noDevice = (options: Options, { adapter, message }: Refused): GpuError =>
-  adapter === undefined ? noAdapter(options, message) : unavailable(
-    adapter,
-    `requestDevice failed: ${message}`,
-    "The adapter is there: close other programs that use it, update its driver, or choose another one with " +
-      `powerPreference or forceFallbackAdapter. Or ${currentRuntime().isNode ? otherBackends : "use Host.layer()"}.`
-  )
+export const noDevice = (runtime: Runtime, options: Options, { adapter, message }: Refused): Unavailable =>
+  adapter === undefined ?
+    noAdapter(runtime, options, message) :
+    unavailable(
+      adapter,
+      `requestDevice failed: ${message}`,
+      "The adapter is there: close other programs that use it, update its driver, or choose another one with " +
+        `powerPreference or forceFallbackAdapter. Or ${runtime.isNode ? otherBackends : "use Host.layer()"}.`
+    )
