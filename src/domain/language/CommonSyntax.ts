@@ -4,25 +4,61 @@
  * @internal
  */
 import type { LanguageWriter, Statements } from "./LanguageWriter.ts"
-import type { Operation } from "./Operation.ts"
+import type { ExprType, Operation } from "./Operation.ts"
 
-/** Operators that languages write alike between two operands, truth values or numbers to truth values. */
-export const comparing: { readonly [name in Operation]?: string } = {
-  less: "<",
-  lessEqual: "<=",
-  greater: ">",
-  greaterEqual: ">=",
-  logicalAnd: "&&",
-  logicalOr: "||"
+/** How a language writes an operation on named values, the first of which has the type, mostly. */
+export type Writing = (operands: ReadonlyArray<string>, type: ExprType) => string
+
+/** How a language writes some operations. */
+export type Writings = { readonly [name in Operation]?: Writing }
+
+/** An operator between two operands. */
+export const infix = (sign: string): Writing => ([a, b]) => `${a} ${sign} ${b}`
+
+/** A call of a function that the language has. */
+export const call = (name: string): Writing => (operands) => `${name}(${operands.join(", ")})`
+
+/** A call of a function that the library adds to the language, one for each type. */
+export const callOwn = (name: string): Writing => (operands, type) => `${name}__${type}(${operands.join(", ")})`
+
+/** What languages write alike: of truth values, or from numbers to truth values. */
+export const comparing: Writings = {
+  less: infix("<"),
+  lessEqual: infix("<="),
+  greater: infix(">"),
+  greaterEqual: infix(">="),
+  logicalAnd: infix("&&"),
+  logicalOr: infix("||"),
+  logicalNot: ([a]) => `!${a}`
 }
 
-/** Operators from numbers to numbers that languages write alike; the result may lie outside the type. */
-export const computing: { readonly [name in Operation]?: string } = {
-  add: "+",
-  subtract: "-",
-  bitwiseAnd: "&",
-  bitwiseOr: "|",
-  bitwiseXor: "^"
+/** What languages write alike from numbers to numbers; the result may lie outside the type. */
+export const computing: Writings = {
+  add: infix("+"),
+  subtract: infix("-"),
+  bitwiseAnd: infix("&"),
+  bitwiseOr: infix("|"),
+  bitwiseXor: infix("^"),
+  bitwiseNot: ([a]) => `~${a}`,
+  fract: ([a]) => `${a} - floor(${a})`
+}
+
+/** What languages with integers of 32 bits write alike, of these. */
+export const integers: Writings = {
+  minimum: call("min"),
+  maximum: call("max"),
+  clip: ([a, b, c]) => `min(max(${a}, ${b}), ${c})`,
+  leftShift: ([a, b]) => `${a} << (${b} & 31u)`,
+  rightShift: ([a, b]) => `${a} >> (${b} & 31u)`
+}
+
+/** What such languages write alike, of floats of any size: their own functions make nothing of NaN. */
+export const floats: Writings = {
+  sign: callOwn("sign"),
+  minimum: callOwn("minimum"),
+  maximum: callOwn("maximum"),
+  fmod: callOwn("fmod"),
+  clip: ([a, b, c], type) => `minimum__${type}(maximum__${type}(${a}, ${b}), ${c})`
 }
 
 /** The name of the loop counter. */

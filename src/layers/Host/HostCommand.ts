@@ -146,7 +146,7 @@ export const dispatch = (
   const { body, kernel } = compiled
   const { count, scalars, timed } = dispatch
   const pieces = function*(): Generator<number, void> {
-    const args = bodyArguments(kernel.args, dispatch, (index) => buffers[index]!)
+    const args = bodyArguments(compiled, dispatch, (index) => buffers[index]!)
     const range = compiled.itemsOfTurn(rangeItems, scalars)
     for (let from = 0; from < count; from += range) {
       const to = Math.min(count, from + range)

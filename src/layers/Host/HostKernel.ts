@@ -5,8 +5,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as DType from "../../domain/data/DType.ts"
+import { numberOf, parametersOf } from "../../domain/kernel/DispatchParameters.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
-import type { KernelArgument } from "../../domain/kernel/KernelArgument.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../services/device/QueueDriver.ts"
 import type { HostBuffer } from "./HostMemory.ts"
@@ -22,12 +22,14 @@ type Body = (from: number, to: number, args: Readonly<Record<string, unknown>>) 
 /** A kernel that the host can run. */
 export class HostKernel extends CompiledKernel {
   readonly body: Body
+  readonly parameters: ReturnType<typeof parametersOf>
   /** Index of the scalar that says how many elements an item computes; -1 without one. */
   readonly #work: number
 
   constructor(kernel: Kernel, body: Body) {
     super(kernel)
     this.body = body
+    this.parameters = parametersOf(kernel.args)
     this.#work = kernel.args.filter(({ _tag }) => _tag === "ScalarArg").findIndex(({ name }) =>
       name === kernel.workPerItem
     )
@@ -46,38 +48,34 @@ export class HostKernel extends CompiledKernel {
  * those of the images.
  */
 export const bodyArguments = (
-  args: ReadonlyArray<KernelArgument>,
-  dispatch: Pick<Dispatch, "vectors" | "scalars" | "images" | "samplers">,
+  { parameters }: HostKernel,
+  dispatch: Dispatch,
   bufferOf: (index: number) => HostBuffer
 ): Readonly<Record<string, unknown>> => {
   const result: Record<string, unknown> = {}
-  let vector = 0
-  let scalar = 0
-  let image = 0
-  let sampler = 0
-  for (const argument of args) {
-    if (argument._tag === "ImageArg") {
-      const buffer = bufferOf(dispatch.vectors.length + image)
-      result[argument.name] = kernelImage(argument, dispatch.images[image++]!, buffer)
-      continue
+  for (const parameter of parameters) {
+    const { argument: { name }, index } = parameter
+    switch (parameter.from) {
+      case "image": {
+        const buffer = bufferOf(dispatch.vectors.length + index)
+        result[name] = kernelImage(parameter.argument, dispatch.images[index]!, buffer)
+        break
+      }
+      case "sampler":
+        result[name] = dispatch.samplers[index]!.options
+        break
+      case "scalar":
+        result[name] = dispatch.scalars[index]!
+        break
+      case "length": {
+        const { base, memory } = bufferOf(index)
+        const length = numberOf(parameter, dispatch) as number
+        result[name] = DType.viewUnsafe(parameter.argument.dtype, memory, base, length)
+        break
+      }
+      case "offset":
+        result[`${name}_offset`] = dispatch.vectors[index]!.offset
     }
-    if (argument._tag === "SamplerArg") {
-      result[argument.name] = dispatch.samplers[sampler++]!.options
-      continue
-    }
-    if (argument._tag === "ScalarArg") {
-      result[argument.name] = dispatch.scalars[scalar++]!
-      continue
-    }
-    const { offset, size } = dispatch.vectors[vector]!
-    const { base, memory } = bufferOf(vector++)
-    result[argument.name] = DType.viewUnsafe(
-      argument.dtype,
-      memory,
-      base,
-      Math.floor(size / DType.byteSize(argument.dtype))
-    )
-    if (argument.withOffset) result[`${argument.name}_offset`] = offset
   }
   return result
 }

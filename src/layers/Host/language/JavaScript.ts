@@ -6,7 +6,15 @@
  */
 import * as HostSource from "../../../domain/data/HostSource.ts"
 import type { KernelBody } from "../../../domain/kernel/Kernel.ts"
-import { comparing, computing, rounds, whenInBraces } from "../../../domain/language/CommonSyntax.ts"
+import {
+  call,
+  comparing,
+  computing,
+  infix,
+  rounds,
+  whenInBraces,
+  type Writings
+} from "../../../domain/language/CommonSyntax.ts"
 import type { Language } from "../../../domain/language/Language.ts"
 import type { LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
 import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
@@ -35,13 +43,23 @@ const constant = (value: number | boolean, type: ExprType): string => {
   return Object.is(held, -0) ? "-0" : String(held)
 }
 
-/** Operators that give the type its numbers at once, or truth values. */
-const infix: { readonly [name in Operation]?: string } = { ...comparing, equal: "===", notEqual: "!==" }
+/** What gives the type its numbers at once, or truth values. */
+const exact: Writings = {
+  ...comparing,
+  equal: infix("==="),
+  notEqual: infix("!=="),
+  isNaN: ([a]) => `${a} !== ${a}`,
+  isFinite: ([a]) => `${a} - ${a} === 0`,
+  where: ([a, b, c]) => `${a} ? ${b} : ${c}`,
+  rightShift: ([a, b], type) => type === "u32" ? `${a} >>> ${b}` : `${a} >> ${b}`,
+  truncDivide: ([a, b], type) => `${b} === 0 ? 0 : ${rounded(type, `${a} / ${b}`)}`,
+  fmod: ([a, b], type) =>
+    isFloat(type)
+      ? rounded(type, `${a} - ${rounded(type, `${b} * trunc(${rounded(type, `${a} / ${b}`)})`)}`)
+      : `${b} === 0 ? 0 : ${rounded(type, `${a} % ${b}`)}`
+}
 
-/** Operators whose result may lie outside the type. */
-const roundedInfix: { readonly [name in Operation]?: string } = { ...computing, leftShift: "<<" }
-
-/** Functions of the same meaning, of `Math` or among {@link functions}, where they have other names than the operation. */
+/** Functions of the same meaning, of `Math` or among those of bodies, where they have other names than the operation. */
 const calls: { readonly [name in Operation]?: string } = {
   inverseSqrt: "1 / sqrt",
   round: "roundHalfEven",
@@ -51,56 +69,26 @@ const calls: { readonly [name in Operation]?: string } = {
   countLeadingZeros: "clz32"
 }
 
+const factor = (type: ExprType, value: number): number => type === "f64" ? value : Math.fround(value)
+
+/** What may lie outside the type. */
+const inexact: Writings = {
+  ...computing,
+  multiply: ([a, b], type) => isFloat(type) ? `${a} * ${b}` : `imul(${a}, ${b})`,
+  divide: infix("/"),
+  negative: ([a]) => `-${a}`,
+  leftShift: infix("<<"),
+  clip: ([a, b, c]) => `min(max(${a}, ${b}), ${c})`,
+  degrees: ([a], type) => `${a} * ${factor(type, 180 / Math.PI)}`,
+  radians: ([a], type) => `${a} * ${factor(type, Math.PI / 180)}`,
+  mix: ([a, b, c], type) => `${rounded(type, `${a} * ${rounded(type, `1 - ${c}`)}`)} + ${rounded(type, `${b} * ${c}`)}`,
+  fma: ([a, b, c]) => `${a} * ${b} + ${c}`
+}
+
 const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
-  const [a = "", b = "", c = ""] = operands
-  const exact = infix[operation]
-  if (exact !== undefined) return `${a} ${exact} ${b}`
-  const sign = roundedInfix[operation]
-  if (sign !== undefined) return rounded(type, `${a} ${sign} ${b}`)
-  switch (operation) {
-    case "multiply":
-      return rounded(type, isFloat(type) ? `${a} * ${b}` : `imul(${a}, ${b})`)
-    case "divide":
-      return rounded(type, `${a} / ${b}`)
-    case "truncDivide":
-      return `${b} === 0 ? 0 : ${rounded(type, `${a} / ${b}`)}`
-    case "fmod":
-      return isFloat(type)
-        ? rounded(type, `${a} - ${rounded(type, `${b} * trunc(${rounded(type, `${a} / ${b}`)})`)}`)
-        : `${b} === 0 ? 0 : ${rounded(type, `${a} % ${b}`)}`
-    case "negative":
-      return rounded(type, `-${a}`)
-    case "clip":
-      return rounded(type, `min(max(${a}, ${b}), ${c})`)
-    case "bitwiseNot":
-      return rounded(type, `~${a}`)
-    case "rightShift":
-      return type === "u32" ? `${a} >>> ${b}` : `${a} >> ${b}`
-    case "logicalNot":
-      return `!${a}`
-    case "isNaN":
-      return `${a} !== ${a}`
-    case "isFinite":
-      return `${a} - ${a} === 0`
-    case "where":
-      return `${a} ? ${b} : ${c}`
-    case "astype":
-      return cast(a, type, result)
-    case "fract":
-      return rounded(type, `${a} - floor(${a})`)
-    case "degrees":
-      return rounded(type, `${a} * ${type === "f64" ? 180 / Math.PI : Math.fround(180 / Math.PI)}`)
-    case "radians":
-      return rounded(type, `${a} * ${type === "f64" ? Math.PI / 180 : Math.fround(Math.PI / 180)}`)
-    case "mix": {
-      const first = rounded(type, `${a} * ${rounded(type, `1 - ${c}`)}`)
-      return rounded(type, `${first} + ${rounded(type, `${b} * ${c}`)}`)
-    }
-    case "fma":
-      return rounded(type, `${a} * ${b} + ${c}`)
-    default:
-      return rounded(type, `${calls[operation] ?? operation}(${operands.join(", ")})`)
-  }
+  if (operation === "astype") return cast(operands[0]!, type, result)
+  return exact[operation]?.(operands, type) ??
+    rounded(type, (inexact[operation] ?? call(calls[operation] ?? operation))(operands, type))
 }
 
 /** Converts floats to integers with saturation, and NaN to 0 as `| 0` does. */

@@ -4,7 +4,19 @@
  *
  * @internal
  */
-import { comparing, computing, itemSubscripts, rounds } from "../../../domain/language/CommonSyntax.ts"
+import {
+  call,
+  callOwn,
+  comparing,
+  computing,
+  floats,
+  infix,
+  integers,
+  itemSubscripts,
+  rounds,
+  type Writing,
+  type Writings
+} from "../../../domain/language/CommonSyntax.ts"
 import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
 import type { Language } from "../../../domain/language/Language.ts"
 import type { LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
@@ -22,96 +34,56 @@ const names: { readonly [T in ExprType]: string } = {
   bool: "bool"
 }
 
-/** What is an operator between the operands, on every type that the operation has but i32, where `signed` decides. */
-const infix: { readonly [name in Operation]?: string } = {
-  ...computing,
+const always: Writings = {
   ...comparing,
-  multiply: "*",
-  equal: "==",
-  notEqual: "!="
+  ...computing,
+  multiply: infix("*"),
+  equal: infix("=="),
+  notEqual: infix("!="),
+  where: ([a, b, c]) => `${a} ? ${b} : ${c}`
 }
 
-/** Undefined for int where the result is out of range. */
-const wrapping: ReadonlySet<Operation> = new Set(["add", "subtract", "multiply"])
+/** For what is undefined for int where the result is out of range. */
+const wrapped = (sign: string): Writing => ([a, b]) => `as_int(as_uint(${a}) ${sign} as_uint(${b}))`
+
+const ofSigned: Writings = {
+  add: wrapped("+"),
+  subtract: wrapped("-"),
+  multiply: wrapped("*"),
+  negative: ([a]) => `as_int(0u - as_uint(${a}))`,
+  abs: ([a]) => `abs__i32(${a})`,
+  sign: ([a]) => `(${a} > 0) - (${a} < 0)`,
+  leftShift: ([a, b]) => `as_int(as_uint(${a}) << (${b} & 31u))`
+}
+
+const ofUnsigned: Writings = {
+  negative: ([a]) => `0u - ${a}`,
+  abs: ([a = ""]) => a,
+  sign: ([a]) => `min(${a}, 1u)`
+}
+
+const ofInteger: Writings = {
+  ...integers,
+  truncDivide: callOwn("truncDivide"),
+  fmod: callOwn("fmod"),
+  countOneBits: call("popcount"),
+  countLeadingZeros: ([a]) => `${a} == 0 ? 32 : clz(${a})`
+}
+
+const ofFloat: Writings = {
+  ...floats,
+  isNaN: callOwn("isNaN"),
+  isFinite: callOwn("isFinite"),
+  mix: callOwn("mix"),
+  negative: ([a]) => `-${a}`,
+  abs: call("fabs")
+}
 
 /** OpenCL's own functions of floats, where they have other names than the operation. */
 const builtIn: { readonly [name in Operation]?: string } = { inverseSqrt: "rsqrt", power: "pow", round: "rint" }
 
-const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
-  const [a = "", b = "", c = ""] = operands
-  const sign = infix[operation]
-  if (sign !== undefined) {
-    return type === "i32" && wrapping.has(operation)
-      ? `as_int(as_uint(${a}) ${sign} as_uint(${b}))`
-      : `${a} ${sign} ${b}`
-  }
-  switch (operation) {
-    case "logicalNot":
-      return `!${a}`
-    case "bitwiseNot":
-      return `~${a}`
-    case "where":
-      return `${a} ? ${b} : ${c}`
-    case "astype":
-      return cast(a, type, result)
-  }
-  return isFloat(type) ? applyFloat(operation, operands, type) : applyInteger(operation, operands, type)
-}
-
-const applyInteger = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType): string => {
-  const [a = "", b = "", c = ""] = operands
-  const signed = type === "i32"
-  switch (operation) {
-    case "truncDivide":
-    case "fmod":
-      return `${operation}__${type}(${a}, ${b})`
-    case "negative":
-      return signed ? `as_int(0u - as_uint(${a}))` : `0u - ${a}`
-    case "abs":
-      return signed ? `abs__i32(${a})` : a
-    case "sign":
-      return signed ? `(${a} > 0) - (${a} < 0)` : `min(${a}, 1u)`
-    case "minimum":
-      return `min(${a}, ${b})`
-    case "maximum":
-      return `max(${a}, ${b})`
-    case "clip":
-      return `min(max(${a}, ${b}), ${c})`
-    case "leftShift":
-      return signed ? `as_int(as_uint(${a}) << (${b} & 31u))` : `${a} << (${b} & 31u)`
-    case "rightShift":
-      return `${a} >> (${b} & 31u)`
-    case "countOneBits":
-      return `popcount(${a})`
-    case "countLeadingZeros":
-      return `${a} == 0 ? 32 : clz(${a})`
-    default:
-      throw new Error(`OpenCL C has no ${operation} of ${type}`)
-  }
-}
-
-/** Functions of halves are computed in float, and the result is rounded once. */
-const applyFloat = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType): string => {
-  const [a = "", b = "", c = ""] = operands
-  switch (operation) {
-    case "isNaN":
-    case "isFinite":
-    case "sign":
-    case "minimum":
-    case "maximum":
-    case "fmod":
-    case "mix":
-      return `${operation}__${type}(${operands.join(", ")})`
-    case "clip":
-      return `minimum__${type}(maximum__${type}(${a}, ${b}), ${c})`
-    case "negative":
-      return `-${a}`
-    case "abs":
-      return `fabs(${a})`
-    case "fract":
-      return `${a} - floor(${a})`
-  }
-  if (type === "f16") return `(half) (${applyFloat(operation, operands.map((operand) => `(float) ${operand}`), "f32")})`
+const single = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType): string => {
+  const [a, b] = operands
   switch (operation) {
     case "divide":
       return `${a} / ${b}`
@@ -119,8 +91,21 @@ const applyFloat = (operation: Operation, operands: ReadonlyArray<string>, type:
       return `${a} * ${constant(180 / Math.PI, type)}`
     case "radians":
       return `${a} * ${constant(Math.PI / 180, type)}`
+    default:
+      return `${builtIn[operation] ?? operation}(${operands.join(", ")})`
   }
-  return `${builtIn[operation] ?? operation}(${operands.join(", ")})`
+}
+
+/** Functions of halves are computed in float, and the result is rounded once. */
+const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
+  if (operation === "astype") return cast(operands[0]!, type, result)
+  const own = type === "i32" ? ofSigned : type === "u32" ? ofUnsigned : undefined
+  const writing = own?.[operation] ?? always[operation] ?? (isFloat(type) ? ofFloat : ofInteger)[operation]
+  if (writing !== undefined) return writing(operands, type)
+  if (!isFloat(type)) throw new Error(`OpenCL C has no ${operation} of ${type}`)
+  return type === "f16"
+    ? `(half) (${single(operation, operands.map((operand) => `(float) ${operand}`), "f32")})`
+    : single(operation, operands, type)
 }
 
 const cast = (a: string, type: ExprType, result: ExprType): string => {

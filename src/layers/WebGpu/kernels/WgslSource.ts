@@ -6,10 +6,16 @@
  *
  * @internal
  */
-import * as DType from "../../../domain/data/DType.ts"
 import * as ValueType from "../../../domain/data/ValueType.ts"
 import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import type { ImageChannel } from "../../../domain/images/ImageChannel.ts"
+import {
+  isNumber,
+  numberOf,
+  type NumberParameter,
+  parametersOf,
+  typeOf as numberType
+} from "../../../domain/kernel/DispatchParameters.ts"
 import type { Kernel, KernelSource } from "../../../domain/kernel/Kernel.ts"
 import { type Access, type ImageArg, isNumeric, type KernelArgument } from "../../../domain/kernel/KernelArgument.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
@@ -20,19 +26,16 @@ export const entryPoint = "kernel__main"
 
 type Carrier = "f32" | "i32" | "u32"
 
-/** One member of the uniform block. `index` counts the scalars or the vectors of the kernel. */
+/** One member of the uniform block. */
 export interface Member {
   readonly name: string
+  readonly parameter: NumberParameter
   /** Of each of its numbers. */
   readonly carrier: Carrier
   /** How many numbers it has. */
   readonly length: number
   /** Whether the body sees it as f16: it travels in 4 bytes, since 2-byte members are laid out otherwise. */
   readonly half: boolean
-  readonly from: "count" | "scalar" | "length" | "offset"
-  readonly index: number
-  /** Bytes of an element, for a length. */
-  readonly itemSize: number
   /** Where it begins in the block, in bytes. */
   readonly at: number
 }
@@ -165,28 +168,20 @@ const endOf = (members: ReadonlyArray<Member>): number => {
 }
 
 const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> => {
-  const whole = { carrier: "u32", length: 1, half: false, itemSize: 0 } as const
   const members: Array<Member> = []
-  const add = (member: Omit<Member, "at">): void => {
-    members.push({ ...member, at: roundUp(endOf(members), alignmentOf(member.length)) })
-  }
-  add({ ...whole, name: "count", from: "count", index: 0 })
-  let scalars = 0
-  let vectors = 0
-  for (const argument of args) {
-    if (!isNumeric(argument)) continue
-    const { name } = argument
-    if (argument._tag === "ScalarArg") {
-      const { element, length } = ValueType.partsOf(argument.dtype)
-      const carrier = carrierOf(element)
-      add({ name, carrier, length, half: element === "f16", from: "scalar", index: scalars++, itemSize: 0 })
-      continue
-    }
-    const index = vectors++
-    add({ ...whole, name: `${name}_length`, from: "length", index, itemSize: DType.byteSize(argument.dtype) })
-    if (argument.withOffset) add({ ...whole, name: `${name}_offset`, from: "offset", index })
+  for (const parameter of [{ from: "count" } as const, ...parametersOf(args)].filter(isNumber)) {
+    const { element, length } = ValueType.partsOf(numberType(parameter))
+    const at = roundUp(endOf(members), alignmentOf(length))
+    const half = element === "f16"
+    members.push({ name: nameOf(parameter), parameter, carrier: carrierOf(element), length, half, at })
   }
   return members
+}
+
+const nameOf = (parameter: NumberParameter): string => {
+  if (parameter.from === "count") return "count"
+  const { name } = parameter.argument
+  return parameter.from === "scalar" ? name : `${name}_${parameter.from}`
 }
 
 const typeOf = ({ carrier, length }: Member, number: string = carrier): string =>
@@ -214,20 +209,7 @@ const letOf = (member: Member): string => {
 /** Writes the uniform block of a dispatch at `at`. */
 export const writeScalars = (view: DataView, at: number, members: ReadonlyArray<Member>, dispatch: Dispatch): void => {
   for (const member of members) {
-    ValueType.write(view, at + member.at, member.carrier, valueOf(member, dispatch), true)
-  }
-}
-
-const valueOf = (member: Member, dispatch: Dispatch): ValueType.HeldValue => {
-  switch (member.from) {
-    case "count":
-      return dispatch.count
-    case "scalar":
-      return dispatch.scalars[member.index]!
-    case "length":
-      return Math.floor(dispatch.vectors[member.index]!.size / member.itemSize)
-    case "offset":
-      return dispatch.vectors[member.index]!.offset
+    ValueType.write(view, at + member.at, member.carrier, numberOf(member.parameter, dispatch), true)
   }
 }
 

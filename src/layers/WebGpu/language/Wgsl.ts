@@ -4,7 +4,18 @@
  *
  * @internal
  */
-import { comparing, computing, itemSubscripts, rounds } from "../../../domain/language/CommonSyntax.ts"
+import {
+  call,
+  comparing,
+  computing,
+  floats,
+  infix,
+  integers,
+  itemSubscripts,
+  rounds,
+  type Writing,
+  type Writings
+} from "../../../domain/language/CommonSyntax.ts"
 import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
 import type { LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
 import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
@@ -12,68 +23,65 @@ import { roundToType } from "../../../domain/language/RoundToType.ts"
 import { functions } from "./WgslFunctions.ts"
 import { language } from "./WgslLanguage.ts"
 
-/** What WGSL writes as an operator between the operands, on every type. */
-const infix: { readonly [name in Operation]?: string } = { ...computing, ...comparing, multiply: "*", equal: "==" }
+const always: Writings = {
+  ...comparing,
+  ...computing,
+  multiply: infix("*"),
+  equal: infix("=="),
+  notEqual: ([a, b]) => `!(${a} == ${b})`,
+  negative: ([a], type) => type === "u32" ? `0u - ${a}` : `-${a}`,
+  where: ([a, b, c]) => `select(${c}, ${b}, ${a})`
+}
+
+/** Division by zero gives the dividend in WGSL. */
+const divided = (sign: string): Writing => ([a, b], type) => {
+  const zero = type === "u32" ? "0u" : "0i"
+  return `select(${a} ${sign} ${b}, ${zero}, ${b} == ${zero})`
+}
+
+const ofInteger: Writings = {
+  ...integers,
+  truncDivide: divided("/"),
+  fmod: divided("%"),
+  // Not `abs`: NVIDIA's compiler makes j of `max(j, abs(j))`, and 0 of `max(max(0, abs(j)), j)`, where j is negative.
+  abs: ([a = ""], type) => type === "u32" ? a : `(${a} ^ (${a} >> 31u)) - (${a} >> 31u)`,
+  sign: ([a], type) => type === "u32" ? `min(${a}, 1u)` : `sign(${a})`,
+  countOneBits: call("countOneBits"),
+  countLeadingZeros: call("countLeadingZeros")
+}
+
+const ofSingle = (name: string): Writing => ([a], type) => `${name}__f32(${type === "f16" ? `f32(${a})` : a})`
+
+/** What f16 has as exactly as f32. */
+const ofFloat: Writings = {
+  ...floats,
+  floor: call("floor"),
+  ceil: call("ceil"),
+  trunc: call("trunc"),
+  round: call("round"),
+  abs: call("abs"),
+  fma: call("fma"),
+  isNaN: ofSingle("isNaN"),
+  isFinite: ofSingle("isFinite"),
+  mix: ([a, b, c], type) => `${a} * (1.0${type === "f16" ? "h" : "f"} - ${c}) + ${b} * ${c}`
+}
 
 /** WGSL's own functions of floats, which do what the operation says under its name. */
 const builtIn: ReadonlySet<Operation> = new Set(
   ["sqrt", "inverseSqrt", "exp", "exp2", "log", "log2", "sin", "cos", "tan"]
 )
 
-/** Those that also f16 has exactly. */
-const exact: ReadonlySet<Operation> = new Set(["floor", "ceil", "trunc", "round"])
-
-const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
-  const [a = "", b = "", c = ""] = operands
-  const sign = infix[operation]
-  if (sign !== undefined) return `${a} ${sign} ${b}`
+const single = (operation: Operation, operands: ReadonlyArray<string>): string => {
+  const [a, b] = operands
   switch (operation) {
-    case "notEqual":
-      return `!(${a} == ${b})`
-    case "negative":
-      return type === "u32" ? `0u - ${a}` : `-${a}`
-    case "logicalNot":
-      return `!${a}`
-    case "bitwiseNot":
-      return `~${a}`
-    case "where":
-      return `select(${c}, ${b}, ${a})`
-    case "astype":
-      return cast(a, type, result)
-  }
-  return isFloat(type)
-    ? applyFloat(operation, operands, type === "f16" ? "f16" : "f32")
-    : applyInteger(operation, operands, type)
-}
-
-const applyInteger = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType): string => {
-  const [a = "", b = "", c = ""] = operands
-  switch (operation) {
-    // Division by zero gives the dividend in WGSL.
-    case "truncDivide":
-      return type === "u32" ? `select(${a} / ${b}, 0u, ${b} == 0u)` : `select(${a} / ${b}, 0i, ${b} == 0i)`
-    case "fmod":
-      return type === "u32" ? `select(${a} % ${b}, 0u, ${b} == 0u)` : `select(${a} % ${b}, 0i, ${b} == 0i)`
-    // Not `abs`: NVIDIA's compiler makes j of `max(j, abs(j))`, and 0 of `max(max(0, abs(j)), j)`, where j is negative.
-    case "abs":
-      return type === "u32" ? a : `(${a} ^ (${a} >> 31u)) - (${a} >> 31u)`
-    case "sign":
-      return type === "u32" ? `min(${a}, 1u)` : `sign(${a})`
-    case "minimum":
-      return `min(${a}, ${b})`
-    case "maximum":
-      return `max(${a}, ${b})`
-    case "clip":
-      return `min(max(${a}, ${b}), ${c})`
-    case "leftShift":
-      return `${a} << (${b} & 31u)`
-    case "rightShift":
-      return `${a} >> (${b} & 31u)`
-    case "countOneBits":
-    case "countLeadingZeros":
-      return `${operation}(${a})`
+    case "divide":
+      return `${a} / ${b}`
+    case "degrees":
+      return `${a} * ${Math.fround(180 / Math.PI)}f`
+    case "radians":
+      return `${a} * ${Math.fround(Math.PI / 180)}f`
     default:
-      throw new Error(`WGSL has no ${operation} of ${type}`)
+      return `${operation}${builtIn.has(operation) ? "" : "__f32"}(${operands.join(", ")})`
   }
 }
 
@@ -81,35 +89,14 @@ const applyInteger = (operation: Operation, operands: ReadonlyArray<string>, typ
  * Functions whose f16 form is worse than it need be are computed in f32. There is no f64: a kernel that uses it is refused
  * before a compiler sees its WGSL, which may therefore say f32.
  */
-const applyFloat = (operation: Operation, operands: ReadonlyArray<string>, type: "f32" | "f16"): string => {
-  const [a = "", b = "", c = ""] = operands
-  const suffix = type === "f16" ? "h" : "f"
-  if (exact.has(operation)) return `${operation}(${a})`
-  switch (operation) {
-    case "isNaN":
-    case "isFinite":
-      return `${operation}__f32(${type === "f16" ? `f32(${a})` : a})`
-    case "abs":
-      return `abs(${a})`
-    case "sign":
-    case "minimum":
-    case "maximum":
-    case "fmod":
-      return `${operation}__${type}(${operands.join(", ")})`
-    case "clip":
-      return `minimum__${type}(maximum__${type}(${a}, ${b}), ${c})`
-    case "fract":
-      return `${a} - floor(${a})`
-    case "mix":
-      return `${a} * (1.0${suffix} - ${c}) + ${b} * ${c}`
-    case "fma":
-      return `fma(${a}, ${b}, ${c})`
-  }
-  if (type === "f16") return `f16(${applyFloat(operation, operands.map((operand) => `f32(${operand})`), "f32")})`
-  if (operation === "divide") return `${a} / ${b}`
-  if (operation === "degrees") return `${a} * ${Math.fround(180 / Math.PI)}f`
-  if (operation === "radians") return `${a} * ${Math.fround(Math.PI / 180)}f`
-  return `${operation}${builtIn.has(operation) ? "" : "__f32"}(${operands.join(", ")})`
+const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
+  if (operation === "astype") return cast(operands[0]!, type, result)
+  const writing = always[operation] ?? (isFloat(type) ? ofFloat : ofInteger)[operation]
+  if (writing !== undefined) return writing(operands, type === "f64" ? "f32" : type)
+  if (!isFloat(type)) throw new Error(`WGSL has no ${operation} of ${type}`)
+  return type === "f16"
+    ? `f16(${single(operation, operands.map((operand) => `f32(${operand})`))})`
+    : single(operation, operands)
 }
 
 const cast = (a: string, type: ExprType, result: ExprType): string => {
