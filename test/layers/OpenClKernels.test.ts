@@ -302,15 +302,21 @@ if (i == 0) { facts[0] = x_length; facts[1] = y_length; facts[2] = x_offset; fac
       })
     ))
 
-  it.effect("has doubles only where the device has", () =>
+  it.effect("has halves and doubles only where the device has, and says which extension they need", () =>
     onDevice(
       () =>
         Effect.gen(function*() {
-          assert.isFalse((yield* DeviceContext).info.dtypes.has("f64"))
-          const kernel = Kernel.make({ name: "k", args: [ScalarArg("f64", "a")], body: { opencl: "" } })
-          const error = yield* Effect.flip(CommandQueue.dispatch(kernel, { a: 1 }, 1))
-          strictEqual(error.reason._tag, "Unsupported")
-          assert.match(error.message, /f64 .*Use one of f32, i32, u32(, f16)?, or a device that has it/)
+          for (const [dtype, extension] of [["f16", "cl_khr_fp16"], ["f64", "cl_khr_fp64"]] as const) {
+            assert.isFalse((yield* DeviceContext).info.dtypes.has(dtype))
+            const kernel = Kernel.make({ name: "k", args: [ScalarArg(dtype, "a")], body: { opencl: "" } })
+            const error = yield* Effect.flip(CommandQueue.dispatch(kernel, { a: 1 }, 1))
+            strictEqual(error.reason._tag, "Unsupported")
+            assert.include(error.message, `${dtype} (argument "a")`)
+            assert.include(
+              error.message,
+              `It needs ${extension}, which the device lacks: use f32, or a device that has it.`
+            )
+          }
         }),
       (api) => ({
         clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_EXTENSIONS, "cl_khr_byte_addressable_store")

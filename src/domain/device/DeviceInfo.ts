@@ -74,8 +74,8 @@ export interface DeviceInfo {
   /** Element types that kernels can use. */
   readonly dtypes: ReadonlySet<DType>
   /**
-   * Advice for errors about missing element types: a sentence for each type that the device has only when it is opened
-   * with other options.
+   * Advice for errors about missing element types: a sentence for each type of which the backend knows what it needs, as an
+   * option of the device that was left out, or an extension.
    */
   readonly missingDTypes?: ReadonlyMap<DType, string> | undefined
 }

@@ -38,7 +38,8 @@ const imageTypes: { readonly [K in ImageKind]: string } = {
   "3d": "image3d_t"
 }
 
-const extensions: ReadonlyArray<readonly [DType, string]> = [["f16", "cl_khr_fp16"], ["f64", "cl_khr_fp64"]]
+/** The extensions by which OpenCL C has an element type. */
+export const extensions: ReadonlyArray<readonly [DType, string]> = [["f16", "cl_khr_fp16"], ["f64", "cl_khr_fp64"]]
 
 /** Kernels write 3-D images by an extension, on any version of OpenCL C. */
 export const volumeWrites = "cl_khr_3d_image_writes"

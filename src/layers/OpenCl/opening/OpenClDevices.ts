@@ -9,6 +9,7 @@ import * as BackendTraits from "../../../domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import * as InfoQuery from "../InfoQuery.ts"
+import * as OpenClSource from "../kernels/OpenClSource.ts"
 import { language } from "../language/OpenClC.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
@@ -141,14 +142,20 @@ export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice, copyAli
     maxVectorArguments: Math.max(1, Math.floor((device.maxParameterBytes - bytesForScalars) / bytesPerVector)),
     images: device.images
   },
-  dtypes: new Set<DType.DType>([
-    "f32",
-    "i32",
-    "u32",
-    ...(device.extensions.includes("cl_khr_fp16") && DType.hostSupports("f16") ? ["f16" as const] : []),
-    ...(device.extensions.includes("cl_khr_fp64") ? ["f64" as const] : [])
-  ])
+  ...elementTypes(device)
 })
+
+/** Without advice where the runtime itself has no halves: no other device helps then. */
+const elementTypes = ({ extensions }: OpenClDevice): Pick<DeviceInfo, "dtypes" | "missingDTypes"> => {
+  const dtypes = new Set<DType.DType>(["f32", "i32", "u32"])
+  const missingDTypes = new Map<DType.DType, string>()
+  for (const [dtype, extension] of OpenClSource.extensions) {
+    if (!DType.hostSupports(dtype)) continue
+    if (extensions.includes(extension)) dtypes.add(dtype)
+    else missingDTypes.set(dtype, `It needs ${extension}, which the device lacks: use f32, or a device that has it.`)
+  }
+  return { dtypes, missingDTypes }
+}
 
 const platformIds = (api: OpenClApi): Effect.Effect<ReadonlyArray<bigint>, GpuError> => {
   const count = new Uint32Array(new ArrayBuffer(4))
