@@ -7,7 +7,14 @@ import { noOuterLimits } from "effect-gpu-pool/OuterLimits"
 import type { PoolInputs } from "effect-gpu-pool/PoolInputs"
 import type { PoolPort } from "effect-gpu-pool/PoolState"
 import type { Request } from "effect-gpu-pool/Request"
-import { type Asked, type Input, type InputFacts, inputsOfMemories, inputsOfRequests } from "../recording/Inputs.ts"
+import {
+  type Asked,
+  type Input,
+  type InputFacts,
+  inputsOfMemories,
+  inputsOfRequests,
+  isEnd
+} from "../recording/Inputs.ts"
 
 /** Writes the rows of inputs. */
 export interface InputWriter {
@@ -87,9 +94,9 @@ export class InputRecorder {
     for (const what of ["ask", "askOnce", "tooLarge"] as const) {
       pass(what, (request) => this.#writer.asked(what, request as Request))
     }
-    for (const [what, { next, write }] of entriesOf(inputsOfRequests)) {
+    for (const [what, { write }] of entriesOf(inputsOfRequests)) {
       pass(what, (request, ...others) => {
-        if (next === "Over" && !wasAsked(request as Request)) this.#writer.asked("made", request as Request)
+        if (isEnd(what) && !wasAsked(request as Request)) this.#writer.asked("made", request as Request)
         this.#writer.input(what, request as Request, (write as AnyWrite)(...others))
       })
     }

@@ -9,7 +9,7 @@ import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { AdmittedJobs } from "effect-gpu-pool/HoldingJobs"
 import type { Happened, OfRequest } from "effect-gpu-pool/PoolEvent"
 import type { PoolInputs } from "effect-gpu-pool/PoolInputs"
-import type { Ending, PoolOutput } from "effect-gpu-pool/PoolMachine"
+import type { Ending } from "effect-gpu-pool/PoolMachine"
 import type { Found } from "effect-gpu-pool/PoolObserver"
 import type { Account, Request } from "effect-gpu-pool/Request"
 import type { ChargedBudget } from "effect-gpu-pool/Reservation"
@@ -69,7 +69,6 @@ type Others<K extends keyof PoolInputs> = Arguments<K> extends [Request, ...infe
 
 /** A replayed memory, in which the replay finds what rows name. */
 interface Memory extends AdmittedJobs {
-  readonly machine: { readonly closed: boolean }
   /** A budget, or the memory itself, or its exclusive sections. */
   accountOf(row: Input): Account
   knownBudget(number: number | undefined): Budget
@@ -87,10 +86,10 @@ interface Memory extends AdmittedJobs {
   untilDone(): number
 }
 
-/** How the arguments of an input are written to a row, and read from it. */
+/** How the arguments of an input, beside its request, are written to a row, and read from it. */
 interface Coding<A extends ReadonlyArray<unknown>> {
   readonly write: (...args: A) => InputFacts
-  readonly read: (row: Input, memory: Memory) => A
+  readonly read: (row: Input, memory: Memory, request: Request | undefined) => A
 }
 
 /** The bit of an ending's value that says that it was interrupted. */
@@ -122,144 +121,92 @@ const ending: Coding<[Ending]> = {
   ]
 }
 
-/** The last output of the machine for a request, or what has happened to the request since. */
-export type Expected = PoolOutput | "Asked" | "Answered" | "HandlersEnded"
-
-/** Whether an input of a request is valid now. It may not be, since a file may have anything. */
-type MayCome = (request: Request, expected: Expected) => boolean
-
-/** What an input changes: `"Said"` for the machine's output, `"Over"` for the request's end, or what to expect next. Undefined: nothing. */
-type Next = Expected | "Said" | "Over"
-
-interface OfRequests<A extends ReadonlyArray<unknown>> {
-  readonly write: Coding<A>["write"]
-  readonly read: (row: Input, memory: Memory, request: Request) => A
-  readonly mayCome: MayCome
-  readonly next: Next | undefined
+/** A number of bytes, or the error of a file that has another one. */
+const bytesOf = ({ value }: Input): number => {
+  if (!(value >= 0)) throw new RangeError(`${value} is no number of bytes`)
+  return value
 }
 
-const ofRequest = <A extends ReadonlyArray<unknown>>(
-  coding: Pick<OfRequests<A>, "read" | "write">,
-  mayCome: MayCome,
-  next?: Next
-): OfRequests<A> => ({ ...coding, mayCome, next })
-
-const after = (...expected: ReadonlyArray<Expected>): MayCome => (_, now) => expected.includes(now)
-const isCalling: MayCome = (request) => request.isCalling
-const isInQueue: MayCome = (request) => request.inQueue
-const isOpen: MayCome = (request) => !request.isOver
-
 /** The inputs whose first argument is a request. */
-export const inputsOfRequests = {
-  advance: ofRequest(
-    nothing,
-    ({ isOver, state }) => state !== "asking" && state !== "withHandlers" && !isOver,
-    "Said"
-  ),
-  begunAll: ofRequest(nothing, isOpen),
-  believes: ofRequest(nothing, after("AskHandlers")),
-  driverAnswered: ofRequest<Others<"driverAnswered">>(
-    { write: () => ({}), read: (_, memory, request) => [memory.made(request)] },
-    isCalling,
-    "Answered"
-  ),
-  driverAsked: ofRequest(
-    nothing,
-    ({ pending, state }, expected) => expected === "AskDriver" && state === "searching" && pending > 0
-  ),
-  driverRefused: ofRequest<Others<"driverRefused">>(
-    {
-      write: (why) => ({ why }),
-      read: ({ why = "" }, memory, { asking }) => [why, () => memory.refusal(why, asking)]
-    },
-    isCalling,
-    "Answered"
-  ),
-  ended: ofRequest(ending, ({ asks, isOver }) => asks === undefined && !isOver, "Over"),
-  failDeadlocked: ofRequest<Others<"failDeadlocked">>(
-    { write: () => ({}), read: () => [[]] },
-    ({ inQueue, state }) => inQueue && state === "queued"
-  ),
-  handlersAnswered: ofRequest(yesOrNo, after("HandlersEnded"), "Said"),
-  handlersEnded: ofRequest(twice, after("AskHandlers"), "HandlersEnded"),
-  promote: ofRequest(nothing, isInQueue),
-  reclaimedFor: ofRequest(
-    nothing,
-    ({ state }, expected) => expected === "Reclaim" && state === "reclaiming",
-    "Said"
-  ),
-  reservationEnded: ofRequest(ending, ({ asks, isOver }) => asks !== undefined && !isOver, "Over"),
-  retryAll: ofRequest(
-    number,
-    ({ asks, state }, expected) =>
-      expected === "Granted" && (state === "granted" || state === "searching") && asks !== undefined,
-    "Said"
-  ),
-  scopeClosed: ofRequest(nothing, isInQueue),
-  timedOut: ofRequest(
-    number,
-    ({ isCalling }, expected) => expected === "HandlersEnded" || (expected === "Wait" && !isCalling),
-    "Said"
-  )
-} satisfies { readonly [K in keyof PoolInputs]?: OfRequests<Others<K>> }
+export const inputsOfRequests: { readonly [K in InputOfRequest]: Coding<Others<K>> } = {
+  advance: nothing,
+  begunAll: nothing,
+  believes: nothing,
+  driverAnswered: { write: () => ({}), read: (_, memory, request) => [memory.made(request!)] },
+  driverAsked: nothing,
+  driverRefused: {
+    write: (why) => ({ why }),
+    read: ({ why = "" }, memory, request) => [why, () => memory.refusal(why, request!.asking)]
+  },
+  ended: ending,
+  failDeadlocked: { write: () => ({}), read: () => [[]] },
+  handlersAnswered: yesOrNo,
+  handlersEnded: twice,
+  promote: nothing,
+  reclaimedFor: nothing,
+  reservationEnded: ending,
+  retryAll: number,
+  scopeClosed: nothing,
+  timedOut: number
+}
 
-export type InputOfRequest = keyof typeof inputsOfRequests
+export type InputOfRequest = Exclude<
+  { [K in keyof PoolInputs]: Arguments<K> extends [Request, ...Array<unknown>] ? K : never }[keyof PoolInputs],
+  Asking
+>
 
 export const isOfRequest = (what: string): what is InputOfRequest => Object.hasOwn(inputsOfRequests, what)
 
-interface OfMemories<A extends ReadonlyArray<unknown>> extends Coding<A> {
-  /** Whether the input is valid now. It may not be, since a file may have anything. */
-  readonly mayCome: (row: Input, memory: Memory) => boolean
-}
-
-const ofMemory = <A extends ReadonlyArray<unknown>>(
-  coding: Coding<A>,
-  mayCome: OfMemories<A>["mayCome"] = () => true
-): OfMemories<A> => ({ ...coding, mayCome })
-
-const hasBytes = ({ value }: Input): boolean => value >= 0
+/** Whether an input ends its request. */
+export const isEnd = (what: InputOfRequest): boolean => what === "ended" || what === "reservationEnded"
 
 /** The other inputs, without those that make a request known. */
 export const inputsOfMemories: {
-  readonly [K in Exclude<keyof PoolInputs, Asking | InputOfRequest>]: OfMemories<Arguments<K>>
+  readonly [K in Exclude<keyof PoolInputs, Asking | InputOfRequest>]: Coding<Arguments<K>>
 } = {
-  close: ofMemory(nothing, (_, { machine }) => !machine.closed),
-  closePool: ofMemory<Arguments<"closePool">>({
+  close: nothing,
+  closePool: {
     write: ({ service }, budget) => ({ pool: service, budget }),
     read: ({ budgetNumber, pool = "" }, memory) => {
       const { limit, source } = memory.poolOf(pool, budgetNumber)
       return [source, limit]
     }
-  }, (_, { machine }) => !machine.closed),
-  evictForOthers: ofMemory(number),
-  idleStep: ofMemory(number, ({ value }) => Number.isInteger(value) && value > 0),
-  limitJobs: ofMemory<Arguments<"limitJobs">>({
+  },
+  evictForOthers: number,
+  idleStep: {
+    write: (value) => ({ value }),
+    read: ({ value }) => {
+      if (!Number.isInteger(value) || value <= 0) throw new RangeError(`${value} is no number of steps`)
+      return [value]
+    }
+  },
+  limitJobs: {
     write: ({ account }) => accountFacts(account),
     read: (row, memory) => [memory.accountOf(row).queue, memory]
-  }),
-  loseDevice: ofMemory(nothing),
-  raiseJobs: ofMemory(queue),
-  reclaimed: ofMemory(number),
-  retracting: ofMemory<Arguments<"retracting">>({ write: () => ({}), read: (_, memory) => [() => memory.untilDone()] }),
-  serve: ofMemory(queue),
-  setBudgetLimit: ofMemory({
+  },
+  loseDevice: nothing,
+  raiseJobs: queue,
+  reclaimed: number,
+  retracting: { write: () => ({}), read: (_, memory) => [() => memory.untilDone()] },
+  serve: queue,
+  setBudgetLimit: {
     write: (budget, value) => ({ value, budget }),
-    read: ({ budgetNumber, value }, memory) => [memory.knownBudget(budgetNumber), value]
-  }, hasBytes),
-  setHandlers: ofMemory({
+    read: (row, memory) => [memory.knownBudget(row.budgetNumber), bytesOf(row)]
+  },
+  setHandlers: {
     write: (account, some) => ({ value: Number(some), ...accountFacts(account) }),
     read: (row, memory) => [memory.accountOf(row), row.value === 1]
-  }),
-  setHolding: ofMemory(yesOrNo),
-  setMaxBytes: ofMemory(number, hasBytes),
-  startIdleClock: ofMemory(nothing),
-  trim: ofMemory<Arguments<"trim">>({
+  },
+  setHolding: yesOrNo,
+  setMaxBytes: { write: (value) => ({ value }), read: (row) => [bytesOf(row)] },
+  startIdleClock: nothing,
+  trim: {
     write: (_blocks, to, queue) => ({ value: to ?? 0, value2: Number(to === undefined), queue }),
     read: ({ queue, value, value2 }, memory) => {
       const to = value2 === 1 ? undefined : value
       return [memory.trimmed(to, queue), to, queue]
     }
-  })
+  }
 }
 
 export type InputOfMemory = keyof typeof inputsOfMemories

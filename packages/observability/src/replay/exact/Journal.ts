@@ -11,17 +11,12 @@ import type { Recording } from "../../recording/Recording.ts"
 
 const inputKind = placeOf("Input")!
 
-/** Thrown when the replay differs from its recording. */
-export class Difference extends Error {
-  override readonly name = "Difference"
-}
-
-/** Throws a {@link Difference} unless the condition holds. */
+/** Throws unless the condition holds: then the replay differs from its recording. */
 export function demand(holds: boolean): asserts holds {
-  if (!holds) throw new Difference()
+  if (!holds) throw new Error("the replay differs from its recording")
 }
 
-/** Throws a {@link Difference} for undefined. */
+/** What is there; throws for undefined. */
 export const known = <A>(one: A | undefined): A => {
   demand(one !== undefined)
   return one
