@@ -17,6 +17,9 @@ type Args = Readonly<Record<string, string | number | boolean | undefined>>
 /** Readers treat a slice without a name as one without an end. */
 const nameOf = (label: string | undefined, other: string): string => label === undefined || label === "" ? other : label
 
+/** JSON has finite numbers only. */
+const finite = (value: number): number | string => value === Infinity ? "Infinity" : value
+
 /** The attributes of a request. */
 const requestArgs = (event: OfRequest): Args => ({
   request: event.request,
@@ -27,7 +30,7 @@ const requestArgs = (event: OfRequest): Args => ({
   budget: event.budget,
   queue: event.queue,
   "call site": event.callSite,
-  "wait at most, ms": event.waitAtMost,
+  "wait at most, ms": finite(event.waitAtMost),
   "under request": event.under
 })
 
@@ -183,7 +186,7 @@ class Writer {
 
   #limitChanged(event: Extract<PoolEvent, { readonly _tag: "LimitChanged" }>): void {
     const { budget, budgetNumber, from, memoryNumber, to } = event
-    this.#instant(event, { budget, from, to })
+    this.#instant(event, { budget, from: finite(from), to: finite(to) })
     if (budgetNumber === undefined && Number.isFinite(to)) this.#counter("limit", memoryNumber, { bytes: to })
   }
 

@@ -11,7 +11,7 @@ import type { Recording } from "../recording/Recording.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
 import { defaultPool, recordingOf } from "./LogRecorder.ts"
-import { Lines, parsedJson, readText, shown, type TextReader } from "./TextInput.ts"
+import { type LineReader, parsedJson, readLines, shown } from "./TextInput.ts"
 
 const operation = "CupyLog.fromText"
 
@@ -49,22 +49,17 @@ const deviceOf = (line: number, id: unknown): string => {
   return typeof id === "string" ? id : `CUDA device ${String(id)}`
 }
 
-class Reader implements TextReader<Effect.Effect<Recording>> {
-  readonly #lines = new Lines((text, number) => this.#line(parsed(text, number), number))
+class Reader implements LineReader<Effect.Effect<Recording>> {
   readonly #log = new AllocatorLog(operation)
   readonly #addresses = new Addresses(operation)
   readonly #blocks = new Set<number>()
 
-  take(piece: string): void {
-    this.#lines.take(piece)
-  }
-
   end(): Effect.Effect<Recording> {
-    this.#lines.end()
     return recordingOf(this.#log, "CuPy")
   }
 
-  #line(line: Line, number: number): void {
+  line(text: string, number: number): void {
+    const line = parsed(text, number)
     for (const name in line) if (!known.has(name)) this.#log.leaveOut(`member ${shown(name)}`, `line ${number}`)
     const event = line["hook"]
     const action = actions.get(event)
@@ -130,4 +125,4 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
  */
 export const fromText = <E = never, R = never>(
   text: string | Stream.Stream<string, E, R>
-): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readText(text, () => new Reader()))
+): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readLines(text, () => new Reader()))

@@ -15,7 +15,7 @@ import { Texts } from "../recording/Texts.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
 import { defaultPool, recordingOf } from "./LogRecorder.ts"
-import { Lines, readText, shown, type TextReader } from "./TextInput.ts"
+import { type LineReader, readLines, shown } from "./TextInput.ts"
 import { TextBuffer, textOf } from "./TextOutput.ts"
 
 const columns = ["Thread", "Time", "Action", "Pointer", "Size", "Stream"] as const
@@ -54,8 +54,7 @@ class Days {
   }
 }
 
-class Reader implements TextReader<Effect.Effect<Recording>> {
-  readonly #lines = new Lines((line, number) => this.#line(line, number))
+class Reader implements LineReader<Effect.Effect<Recording>> {
   readonly #log = new AllocatorLog(importing)
   readonly #days = new Days()
   /** Pointers too large for a number, by their texts. */
@@ -63,19 +62,14 @@ class Reader implements TextReader<Effect.Effect<Recording>> {
   #places: ReadonlyMap<string, number> | undefined
   #width = 0
 
-  take(piece: string): void {
-    this.#lines.take(piece)
-  }
-
   end(): Effect.Effect<Recording> {
-    this.#lines.end()
     if (this.#places === undefined) {
       throw malformed(1, "the text is empty", `Pass a file that begins with "${columns.join(",")}".`)
     }
     return recordingOf(this.#log, "RMM")
   }
 
-  #line(line: string, number: number): void {
+  line(line: string, number: number): void {
     const cells = line.split(",").map((cell) => cell.trim())
     if (this.#places === undefined) return this.#header(cells, number)
     if (cells.length !== this.#width) {
@@ -178,7 +172,7 @@ const streamOf = (text: string): string | undefined => /^(0x0*|0*|\(nil\))$/.tes
  */
 export const fromText = <E = never, R = never>(
   text: string | Stream.Stream<string, E, R>
-): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readText(text, () => new Reader()))
+): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readLines(text, () => new Reader()))
 
 const pad = (value: number, length: number): string => String(Math.floor(value)).padStart(length, "0")
 

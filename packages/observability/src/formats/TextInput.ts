@@ -1,5 +1,5 @@
 /**
- * Reads text that comes in pieces, and cuts it into lines.
+ * Reads text that comes in pieces.
  *
  * @internal
  */
@@ -18,6 +18,22 @@ function* piecesOf(text: string): Generator<string> {
   for (let at = 0; at < text.length; at += pieceLength) yield text.slice(at, at + pieceLength)
 }
 
+const step = <A>(f: () => A): Effect.Effect<A, GpuError> =>
+  Effect.catchDefect(Effect.sync(f), (defect) => isGpuError(defect) ? Effect.fail(defect) : Effect.die(defect))
+
+const streamOf = <E, R>(text: Text<E, R>): Stream.Stream<string, E, R> =>
+  typeof text === "string" ? Stream.fromIterable(piecesOf(text), { chunkSize: 1 }) : text
+
+const read = <A, E, R>(
+  parts: Stream.Stream<string, E, R>,
+  take: (part: string) => void,
+  end: () => A
+): Effect.Effect<A, E | GpuError, R> =>
+  Effect.andThen(
+    Stream.runForEachArray(parts, (some) => step(() => some.forEach(take))),
+    Effect.suspend(() => step(end))
+  )
+
 /** Takes the pieces of a text. It fails by throwing a GpuError. */
 export interface TextReader<A> {
   take(piece: string): void
@@ -25,51 +41,32 @@ export interface TextReader<A> {
   end(): A
 }
 
-const step = <A>(f: () => A): Effect.Effect<A, GpuError> =>
-  Effect.catchDefect(Effect.sync(f), (defect) => isGpuError(defect) ? Effect.fail(defect) : Effect.die(defect))
-
 /** Gives a text to the reader that `begin` makes, and returns the reader's result. */
-export const readText = <A, E, R>(input: Text<E, R>, begin: () => TextReader<A>): Effect.Effect<A, E | GpuError, R> =>
+export const readText = <A, E, R>(text: Text<E, R>, begin: () => TextReader<A>): Effect.Effect<A, E | GpuError, R> =>
   Effect.suspend(() => {
     const reader = begin()
-    const pieces = typeof input === "string" ? Stream.fromIterable(piecesOf(input), { chunkSize: 1 }) : input
-    return Effect.andThen(
-      Stream.runForEach(pieces, (piece) => step(() => reader.take(piece))),
-      Effect.suspend(() => step(() => reader.end()))
-    )
+    return read(streamOf(text), (piece) => reader.take(piece), () => reader.end())
   })
 
-/** Cuts pieces into lines, without line ends, empty lines and a byte order mark. */
-export class Lines {
-  readonly #each: (line: string, number: number) => void
-  #rest = ""
-  #number = 0
-
-  constructor(each: (line: string, number: number) => void) {
-    this.#each = each
-  }
-
-  take(piece: string): void {
-    let from = 0
-    for (let to = piece.indexOf("\n"); to >= 0; to = piece.indexOf("\n", from)) {
-      this.#line(from === 0 ? this.#rest + piece.slice(0, to) : piece.slice(from, to))
-      if (from === 0) this.#rest = ""
-      from = to + 1
-    }
-    this.#rest += from === 0 ? piece : piece.slice(from)
-  }
-
-  end(): void {
-    this.#line(this.#rest)
-    this.#rest = ""
-  }
-
-  #line(raw: string): void {
-    this.#number++
-    const line = (this.#number === 1 && raw.startsWith("\ufeff") ? raw.slice(1) : raw).trim()
-    if (line !== "") this.#each(line, this.#number)
-  }
+/** Takes the lines of a text, from number 1 on. It fails like a {@link TextReader}. */
+export interface LineReader<A> {
+  line(text: string, number: number): void
+  /** Is called after the last line. Returns the result. */
+  end(): A
 }
+
+/** Gives the lines of a text to the reader that `begin` makes, without blanks around them, empty lines and a byte order mark. */
+export const readLines = <A, E, R>(text: Text<E, R>, begin: () => LineReader<A>): Effect.Effect<A, E | GpuError, R> =>
+  Effect.suspend(() => {
+    const reader = begin()
+    let number = 0
+    const take = (raw: string): void => {
+      number++
+      const line = (number === 1 && raw.startsWith("\ufeff") ? raw.slice(1) : raw).trim()
+      if (line !== "") reader.line(line, number)
+    }
+    return read(Stream.splitLines(streamOf(text)), take, () => reader.end())
+  })
 
 /** The value of a text in JSON; undefined for invalid JSON. */
 export const parsedJson = (text: string): unknown => {

@@ -45,11 +45,10 @@ export class TextBuffer {
 const loneSurrogates = /[\ud800-\udfff]/gu
 
 const readable = (_name: string, value: unknown): unknown =>
-  typeof value === "string"
-    ? value.replace(loneSurrogates, "\ufffd")
-    : value === Infinity
-    ? "Infinity"
-    : value
+  typeof value === "string" ? value.replace(loneSurrogates, "\ufffd") : value
 
-/** JSON that every reader accepts: a lone surrogate becomes U+FFFD, and an infinite number a text. */
-export const jsonOf = (value: object): string => JSON.stringify(value, readable)
+/** JSON that every reader accepts: a lone surrogate, which JSON escapes, becomes U+FFFD. */
+export const jsonOf = (value: object): string => {
+  const text = JSON.stringify(value)
+  return text.includes("\\ud") ? JSON.stringify(value, readable) : text
+}

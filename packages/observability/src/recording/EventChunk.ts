@@ -22,10 +22,6 @@ export interface FamilyNote extends Omit<RecordedFamily, "sizes"> {
 /** The kind of a row shares a word with another number, mostly that of a memory. */
 export const bitsOfKind = 5
 
-/** Whether a value is a number of a memory that fits into a word with a kind. */
-export const isMemory = (value: unknown): value is number =>
-  typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** (32 - bitsOfKind)
-
 /** The kinds of special rows. Those of events are smaller. */
 export const again = 31
 export const ended = 30

@@ -4,74 +4,9 @@
  * @internal
  */
 import { mostNested } from "effect-gpu-pool/Budget"
-import { mostIdleSteps } from "effect-gpu-pool/PoolOptions"
 import * as Schema from "effect/Schema"
-import { isMemory } from "./EventChunk.ts"
 import { kinds } from "./EventShape.ts"
-import { keyOfFamily, type RecordingFacts } from "./RecordingFacts.ts"
-
-const order = Schema.Literals(["byNeed", "largestFirst", "oldestFirst", "leastRecentlyUsed"])
-const maybeText = Schema.optional(Schema.String)
-/** At least 0; infinite for no limit. */
-const amount = Schema.Number.check(Schema.isGreaterThanOrEqualTo(0))
-const bytes = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-const number = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-const memory = number.check(Schema.makeFilter(isMemory, { expected: "the number of a memory, below 2 ** 27" }))
-
-/** The ranges that the options of a pool allow: a time to live is 1 ms at least. */
-const Idle = Schema.Struct({
-  steps: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mostIdleSteps })),
-  keepBytes: amount,
-  stepMillis: Schema.Number.check(Schema.isGreaterThanOrEqualTo(1 / mostIdleSteps))
-})
-
-const Members = Schema.Struct({
-  source: Schema.String,
-  reason: Schema.Literals(["asked", "outOfMemory", "signal", "imported", "planned"]),
-  takenAt: Schema.Finite,
-  dropped: number,
-  memories: Schema.Array(Schema.Struct({
-    number: memory,
-    label: maybeText,
-    device: Schema.String,
-    kind: Schema.Literals(["pool", "memory"]),
-    maxBytes: amount,
-    maxHeldBytes: amount,
-    outgrown: Schema.optional(Schema.Struct({ mostLeasedBytes: bytes, missedBytes: bytes })),
-    deviceBytes: Schema.optional(amount),
-    maxBufferSize: Schema.optional(amount),
-    eviction: Schema.optional(Schema.Struct({ name: Schema.String, whenKnown: order, whenUnknown: order })),
-    reuse: Schema.optional(
-      Schema.Struct({ name: Schema.String, ofOtherQueues: Schema.Literals(["never", "afterEvents", "whenEnded"]) })
-    ),
-    idle: Schema.optional(Idle),
-    maxBypasses: amount,
-    deadlockTimeoutMillis: amount
-  })),
-  families: Schema.Array(Schema.Struct({
-    memory,
-    pool: Schema.String,
-    family: Schema.String,
-    clears: Schema.Boolean,
-    sizes: Schema.Array(Schema.Tuple([bytes, bytes, bytes, amount]))
-  })),
-  budgets: Schema.Array(Schema.Struct({
-    number,
-    memory,
-    kind: Schema.Literals(["budget", "pool"]),
-    label: maybeText,
-    maxBytes: amount,
-    parent: Schema.optional(number)
-  })),
-  blocks: Schema.Array(Schema.Struct({
-    memory,
-    block: number,
-    capacity: bytes,
-    pool: Schema.String,
-    family: maybeText,
-    lease: Schema.optional(Schema.Struct({ size: bytes, label: maybeText, callSite: maybeText }))
-  }))
-})
+import { keyOfFamily, RecordingFacts } from "./RecordingFacts.ts"
 
 /** The index of the first element whose key has occurred before. */
 const again = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): number => {
@@ -124,7 +59,7 @@ const contradictions = ({ blocks, budgets, families, memories }: RecordingFacts)
   return issues
 }
 
-const Facts = Members.check(Schema.makeFilter(contradictions))
+const Facts = RecordingFacts.check(Schema.makeFilter(contradictions))
 
 const format = Schema.Literal("effect-gpu-pool recording")
 
@@ -135,7 +70,7 @@ export const isHeader = Schema.is(Schema.Struct({ format, version: Schema.Number
 export const Header = Schema.toCodecJson(Schema.Struct({
   format,
   version: Schema.Literal(1),
-  length: number,
+  length: RecordingFacts.fields.dropped,
   /** For each kind of event, what follows the kind, the time and the number of the memory in its lines. */
   columns: Schema.Record(Schema.String, Schema.Array(Schema.String)),
   facts: Facts

@@ -3,9 +3,16 @@
  *
  * @since 0.1.0
  */
-import type { EvictionPolicy } from "effect-gpu-pool/EvictionPolicy"
-import type { OutgrownOptions } from "effect-gpu-pool/Outgrown"
-import type { ReusePolicy } from "effect-gpu-pool/ReusePolicy"
+import { mostIdleSteps } from "effect-gpu-pool/PoolOptions"
+import * as Schema from "effect/Schema"
+
+const order = Schema.Literals(["byNeed", "largestFirst", "oldestFirst", "leastRecentlyUsed"])
+const maybeText = Schema.optional(Schema.String)
+/** At least 0; infinite for no limit. */
+const amount = Schema.Number.check(Schema.isGreaterThanOrEqualTo(0))
+const natural = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+/** The number of a memory, of which a row of an event has 27 bits. */
+const memory = natural.check(Schema.isLessThan(2 ** 27))
 
 /**
  * The memory of a pool, or of several that share it, as it was before the first event. Sizes are bytes.
@@ -13,30 +20,40 @@ import type { ReusePolicy } from "effect-gpu-pool/ReusePolicy"
  * @category models
  * @since 0.1.0
  */
-export interface RecordedMemory {
+export interface RecordedMemory extends Schema.Schema.Type<typeof RecordedMemory> {}
+
+/** Of {@link RecordedMemory}. */
+export const RecordedMemory = Schema.Struct({
   /** The number that events name it by. */
-  readonly number: number
-  readonly label?: string | undefined
+  number: memory,
+  label: maybeText,
   /** The device, as errors name it. */
-  readonly device: string
+  device: Schema.String,
   /** `"pool"` for a pool's own memory, `"memory"` for a `DeviceMemory` that several share. */
-  readonly kind: "pool" | "memory"
+  kind: Schema.Literals(["pool", "memory"]),
   /** Its limit before the first event; `Infinity` for none. */
-  readonly maxBytes: number
-  readonly maxHeldBytes: number
+  maxBytes: amount,
+  maxHeldBytes: amount,
   /** The options for outgrown blocks, where the pool frees those. */
-  readonly outgrown?: OutgrownOptions | undefined
+  outgrown: Schema.optional(Schema.Struct({ mostLeasedBytes: natural, missedBytes: natural })),
   /** The bytes of the device's memory, where it reports them. */
-  readonly deviceBytes?: number | undefined
+  deviceBytes: Schema.optional(amount),
   /** The bytes of the largest buffer that the device can make, where that is known. */
-  readonly maxBufferSize?: number | undefined
-  readonly eviction?: EvictionPolicy | undefined
-  readonly reuse?: ReusePolicy | undefined
+  maxBufferSize: Schema.optional(amount),
+  eviction: Schema.optional(Schema.Struct({ name: Schema.String, whenKnown: order, whenUnknown: order })),
+  reuse: Schema.optional(
+    Schema.Struct({ name: Schema.String, ofOtherQueues: Schema.Literals(["never", "afterEvents", "whenEnded"]) })
+  ),
   /** Idle blocks beyond `keepBytes` are freed after `steps` steps, 1 to 1000, of `stepMillis` milliseconds each, at least 0.001. */
-  readonly idle?: { readonly steps: number; readonly keepBytes: number; readonly stepMillis: number } | undefined
-  readonly maxBypasses: number
-  readonly deadlockTimeoutMillis: number
-}
+  idle: Schema.optional(Schema.Struct({
+    steps: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mostIdleSteps })),
+    keepBytes: amount,
+    // A time to live is 1 ms at least.
+    stepMillis: Schema.Number.check(Schema.isGreaterThanOrEqualTo(1 / mostIdleSteps))
+  })),
+  maxBypasses: amount,
+  deadlockTimeoutMillis: amount
+})
 
 /**
  * The blocks of one pool that can stand for each other, and the sizes that were requested of them.
@@ -44,21 +61,24 @@ export interface RecordedMemory {
  * @category models
  * @since 0.1.0
  */
-export interface RecordedFamily {
+export interface RecordedFamily extends Schema.Schema.Type<typeof RecordedFamily> {}
+
+/** Of {@link RecordedFamily}. */
+export const RecordedFamily = Schema.Struct({
   /** The number of the memory. */
-  readonly memory: number
+  memory,
   /** The service: `"BufferPool"`, `"ImagePool"` or `"StagingPool"`. */
-  readonly pool: string
+  pool: Schema.String,
   /** The name that events have for it. */
-  readonly family: string
+  family: Schema.String,
   /** Whether blocks are cleared before each lease. */
-  readonly clears: boolean
+  clears: Schema.Boolean,
   /**
-   * For each requested size, as the pool's size policy has it: the size rounded up to the granularity of the device, the block
+   * For each requested size, as the pool's size policy has it: the size, the size rounded up to the granularity of the device, the block
    * size, and the largest block that such a request may borrow.
    */
-  readonly sizes: ReadonlyArray<readonly [size: number, exactSize: number, blockSize: number, mostBorrowed: number]>
-}
+  sizes: Schema.Array(Schema.Tuple([natural, natural, natural, amount]))
+})
 
 /** The key that identifies a family. @internal */
 export const keyOfFamily = (
@@ -75,17 +95,20 @@ export const keyOfFamily = (
  * @category models
  * @since 0.1.0
  */
-export interface RecordedBudget {
+export interface RecordedBudget extends Schema.Schema.Type<typeof RecordedBudget> {}
+
+/** Of {@link RecordedBudget}. */
+export const RecordedBudget = Schema.Struct({
   /** The number that events name it by. */
-  readonly number: number
-  readonly memory: number
-  readonly kind: "budget" | "pool"
-  readonly label?: string | undefined
+  number: natural,
+  memory,
+  kind: Schema.Literals(["budget", "pool"]),
+  label: maybeText,
   /** Its limit in bytes when its first event was recorded. */
-  readonly maxBytes: number
+  maxBytes: amount,
   /** The number of the budget around it. Budgets are nested at most 256 deep. */
-  readonly parent?: number | undefined
-}
+  parent: Schema.optional(natural)
+})
 
 /**
  * A block that existed before the first event.
@@ -93,23 +116,21 @@ export interface RecordedBudget {
  * @category models
  * @since 0.1.0
  */
-export interface RecordedBlock {
-  readonly memory: number
+export interface RecordedBlock extends Schema.Schema.Type<typeof RecordedBlock> {}
+
+/** Of {@link RecordedBlock}. */
+export const RecordedBlock = Schema.Struct({
+  memory,
   /** The number that events name it by. */
-  readonly block: number
+  block: natural,
   /** Bytes. */
-  readonly capacity: number
-  readonly pool: string
+  capacity: natural,
+  pool: Schema.String,
   /** Undefined where no event names it. */
-  readonly family?: string | undefined
-  /** Its lease before the first event; undefined for a held block. */
-  readonly lease?: {
-    /** Bytes that were requested. */
-    readonly size: number
-    readonly label?: string | undefined
-    readonly callSite?: string | undefined
-  } | undefined
-}
+  family: maybeText,
+  /** Its lease before the first event, with the bytes that were requested; undefined for a held block. */
+  lease: Schema.optional(Schema.Struct({ size: natural, label: maybeText, callSite: maybeText }))
+})
 
 /**
  * What a recording says besides its events.
@@ -117,18 +138,21 @@ export interface RecordedBlock {
  * @category models
  * @since 0.1.0
  */
-export interface RecordingFacts {
+export interface RecordingFacts extends Schema.Schema.Type<typeof RecordingFacts> {}
+
+/** Of {@link RecordingFacts}. */
+export const RecordingFacts = Schema.Struct({
   /** What made it: this package, or the program whose file was imported. */
-  readonly source: string
+  source: Schema.String,
   /** Why it was taken. */
-  readonly reason: "asked" | "outOfMemory" | "signal" | "imported" | "planned"
+  reason: Schema.Literals(["asked", "outOfMemory", "signal", "imported", "planned"]),
   /** When it was taken, in milliseconds since 1970. */
-  readonly takenAt: number
+  takenAt: Schema.Finite,
   /** How many events before the first one the recorder has dropped. */
-  readonly dropped: number
-  readonly memories: ReadonlyArray<RecordedMemory>
-  readonly families: ReadonlyArray<RecordedFamily>
-  readonly budgets: ReadonlyArray<RecordedBudget>
+  dropped: natural,
+  memories: Schema.Array(RecordedMemory),
+  families: Schema.Array(RecordedFamily),
+  budgets: Schema.Array(RecordedBudget),
   /** The blocks before the first event. */
-  readonly blocks: ReadonlyArray<RecordedBlock>
-}
+  blocks: Schema.Array(RecordedBlock)
+})

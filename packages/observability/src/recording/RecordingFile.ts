@@ -10,7 +10,7 @@ import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { Lines, parsedJson, readText, shown, type TextReader } from "../formats/TextInput.ts"
+import { type LineReader, parsedJson, readLines, shown } from "../formats/TextInput.ts"
 import { textOf } from "../formats/TextOutput.ts"
 import { EventReader } from "./EventReader.ts"
 import type { EventRow } from "./EventRow.ts"
@@ -71,21 +71,19 @@ interface Shape {
   readonly missing: ReadonlyArray<number>
 }
 
-class Reader implements TextReader<Recording> {
+class Reader implements LineReader<Recording> {
   #header: typeof Header.Type | undefined = undefined
   readonly #shapes = new Map<unknown, Shape>()
   #memories: ReadonlySet<number> = new Set()
   #budgets: ReadonlySet<number> = new Set()
   readonly #builder = new RecordingBuilder()
-  readonly #lines = new Lines((line, number) => {
-    this.#line = number
-    if (this.#header === undefined) this.#readHeader(parsedJson(line))
-    else this.#readLine(parsedJson(line))
-  })
   #line = 0
 
-  take(piece: string): void {
-    this.#lines.take(piece)
+  line(text: string, number: number): void {
+    this.#line = number
+    const line = parsedJson(text)
+    if (this.#header === undefined) this.#readHeader(line)
+    else this.#readLine(line)
   }
 
   #readHeader(line: unknown): void {
@@ -164,7 +162,6 @@ class Reader implements TextReader<Recording> {
   }
 
   end(): Recording {
-    this.#lines.end()
     if (this.#header === undefined) this.#refuse("the file is empty")
     const { facts, length } = this.#header!
     const read = this.#builder.length
@@ -186,7 +183,7 @@ class Reader implements TextReader<Recording> {
  */
 export const fromLines = <E = never, R = never>(
   text: string | Stream.Stream<string, E, R>
-): Effect.Effect<Recording, E | GpuError, R> => readText(text, () => new Reader())
+): Effect.Effect<Recording, E | GpuError, R> => readLines(text, () => new Reader())
 
 let parts = 0
 

@@ -42,7 +42,7 @@ export interface HttpOptions {
  * @since 0.1.0
  */
 export const layerHttp = (
-  { path = "/recording" }: HttpOptions = {}
+  options: HttpOptions = {}
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | Recorder> =>
   Layer.effectDiscard(Effect.gen(function*() {
     const recorder = yield* Recorder
@@ -53,5 +53,5 @@ export const layerHttp = (
         headers: { "cache-control": "no-store" }
       })
     )
-    yield* router.add("GET", path, answer)
+    yield* router.add("GET", options.path ?? "/recording", answer)
   }))
