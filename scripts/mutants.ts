@@ -50,6 +50,10 @@ const mutants: ReadonlyArray<Mutant> = [
   ...mutantsOf("src/domain/pool/machine/Charge.ts", ["test/domain/PoolMachine.test.ts"], [
     ["budget.charge(-this.#cost(budget, this.bytes))", "budget.charge(0)"]
   ]),
+  ...mutantsOf("src/domain/pool/machine/WaitQueue.ts", ["test/services/BufferPool.waiting.test.ts"], [
+    ["this.#maxBypasses - request.bypasses", "Infinity"],
+    ["        bypassesLeft--\n", ""]
+  ]),
   ...mutantsOf("src/services/lease/LeaseTable.ts", ["test/services/BufferPool.test.ts"], [
     [`this.endAll("scopeClosed")`, ""]
   ])

@@ -332,6 +332,16 @@ describe("bypassing", () => {
       deepStrictEqual(clients.log(), ["s4"])
     }).pipe(Effect.provide(layer(limited(100, { maxBypasses: 2 })))))
 
+  it.effect("is bounded also where one release has room for several", () =>
+    Effect.gen(function*() {
+      const clients = new Clients()
+      yield* clients.askAll({ a: 50, b: 50, large: 80, s1: 20, s2: 20 })
+      yield* clients.release("b")
+      deepStrictEqual(clients.log(), ["a", "b", "s1"])
+      yield* clients.release("a")
+      deepStrictEqual(clients.log(), ["large"])
+    }).pipe(Effect.provide(layer(limited(100, { maxBypasses: 1 })))))
+
   it.effect("makes no convoy: a small request does not wait behind a large one", () =>
     Effect.gen(function*() {
       const clients = new Clients()
