@@ -45,6 +45,10 @@ describe("BytePattern", () => {
     }
   })
 
+  it("is made of no number but an unsigned one of 32 bits", () => {
+    for (const word of [-1, 1.5, NaN, Infinity, 2 ** 32]) assert(isGpuError(BytePattern.make("test", word)))
+  })
+
   it("has one word where a longer one would say the same", () => {
     deepStrictEqual(BytePattern.make("test", new Float64Array(2)), { size: 16, words: [0] })
     deepStrictEqual(BytePattern.make("test", Uint8Array.of(1)), { size: 1, words: [0x01010101] })

@@ -38,7 +38,6 @@ import * as ImagesFromHost from "./images/ImagesFromHost.ts"
 import * as ImagesOnDevice from "./images/ImagesOnDevice.ts"
 import * as ImagesOverBuffers from "./images/ImagesOverBuffers.ts"
 import * as PooledImages from "./images/PooledImages.ts"
-import * as SharedMemory from "./images/SharedMemory.ts"
 import * as Alignment from "./memory/Alignment.ts"
 import * as BadRequests from "./memory/BadRequests.ts"
 import * as EmptyBuffers from "./memory/EmptyBuffers.ts"
@@ -53,7 +52,6 @@ import * as StreamedTransfers from "./memory/StreamedTransfers.ts"
 import * as TransferredMemory from "./memory/TransferredMemory.ts"
 import * as WrongValues from "./memory/WrongValues.ts"
 import * as AllocatorRules from "./pool/AllocatorRules.ts"
-import * as EachPool from "./pool/EachPool.ts"
 import * as EndedLeases from "./pool/EndedLeases.ts"
 import * as Interruption from "./pool/Interruption.ts"
 import * as PoolOnDevice from "./pool/PoolOnDevice.ts"
@@ -106,7 +104,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     ...ImagesOverBuffers.tests,
     ...ImagesFromHost.tests,
     ...PooledImages.tests,
-    ...SharedMemory.tests,
     ...ImageKernels.tests
   ]),
   ...EachOperation.tests,
@@ -118,7 +115,6 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Loops.tests,
   ...AllocatorRules.tests,
   ...PoolOnDevice.tests,
-  ...EachPool.tests,
   ...Ownership.tests,
   ...Reservations.tests,
   ...Tenants.tests,

@@ -1,5 +1,5 @@
 /**
- * The cache of compiled kernels: the same source code is compiled once, and the cache keeps to its capacity.
+ * The cache of compiled kernels on a driver: what it releases, and when.
  *
  * @internal
  */
@@ -7,7 +7,6 @@ import { BufferPool, CommandQueue } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import { KernelCache } from "effect-gpu-pool/KernelCache"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import * as Kernels from "./Kernels.ts"
@@ -37,41 +36,6 @@ const objectsOfKernels = DeviceContext.useSync(({ driverObjects }) => {
 })
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("kernels of one source share a compilation", { counting: true }, function*() {
-    const cache = yield* KernelCache
-    const kernel = Kernels.constant(1)
-    const first = yield* counting(cache.get(kernel))
-    const again = yield* counting(cache.get(kernel))
-    const twin = yield* counting(cache.get({ ...kernel }))
-    Expect.same("the first", [first.hits, first.misses], [0, 1])
-    Expect.same("the second", [again.hits, again.misses], [1, 0])
-    Expect.same("another kernel of the same source", [twin.hits, twin.misses], [1, 0])
-    Expect.isTrue("one compilation for all", again.result === first.result && twin.result === first.result)
-    const other = yield* counting(cache.get(Kernels.constant(2)))
-    Expect.same("another source", [other.hits, other.misses], [0, 1])
-    const wider = yield* counting(cache.get({ ...kernel, workgroupSize: 32 }))
-    Expect.same("another workgroup size", [wider.hits, wider.misses], [0, 1])
-  }),
-  test("requests at the same time share a compilation", { counting: true }, function*() {
-    const cache = yield* KernelCache
-    const kernel = Kernels.constant(3)
-    const { hits, misses, result } = yield* counting(
-      Effect.forEach(Array.from({ length: 20 }), () => cache.get(kernel), { concurrency: "unbounded" })
-    )
-    Expect.same("twenty requests", [hits, misses], [19, 1])
-    Expect.isTrue("one compilation", result.every((compiled) => compiled === result[0]))
-  }),
-  test("a compilation goes on when the fiber that started it is interrupted", { counting: true }, function*() {
-    const cache = yield* KernelCache
-    const kernel = Kernels.constant(4)
-    const first = yield* Effect.forkChild(cache.get(kernel), { startImmediately: true })
-    const second = yield* Effect.forkChild(cache.get(kernel), { startImmediately: true })
-    yield* Fiber.interrupt(first)
-    const compiled = yield* Fiber.join(second)
-    Expect.isTrue("the second requester has it", !compiled.released)
-    const later = yield* counting(cache.get(kernel))
-    Expect.same("it is in the cache", [later.hits, later.misses], [1, 0])
-  }),
   test("clear releases every kernel, and the next use compiles it again", function*() {
     const cache = yield* KernelCache
     const y = yield* BufferPool.allocate(16)
