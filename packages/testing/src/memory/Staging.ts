@@ -384,10 +384,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("views need no pool", Effect.scoped(Effect.andThen(views, releasedViews))),
   test(
     "a source that is released while its read waits for memory is Released",
-    staged(waitingReads, {
-      maxBytes: 64,
-      onExhausted: "wait"
-    })
+    staged(waitingReads, { maxBytes: 64, onExhausted: "wait", deadlockTimeout: Infinity })
   ),
   test("a read ends with its bytes or an error when its pool closes", closedUnderReads),
   test(
