@@ -270,17 +270,6 @@ describe("npm run demo", () => {
       for (const { hint, why } of backends.slice(1)) assert.match(`${why}. ${hint}`, /\w.*npm run drivers/s)
       assert.strictEqual(mostIsolated.length, 3)
     }))
-
-  it.live.each(["--rows-per-tile=0", "--airports=1", "--backend=abacus", "--rounds=x"])(
-    "refuses %s",
-    (argument) =>
-      Effect.gen(function*() {
-        const { status, stderr } = yield* runDemo([argument])
-        assert.strictEqual(status, 1)
-        const [flag, value] = argument.split("=")
-        assert.include(stderr, `Invalid value for flag ${flag}: "${value}"`)
-      })
-  )
 })
 
 describeWith(["oclgrind"], "npm run demo on Oclgrind", () => {

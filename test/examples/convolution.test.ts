@@ -190,15 +190,4 @@ describe("npm run convolution", () => {
       const filtered = yield* filterOn(Host.layer(), picture, Filters.edges, 2)
       assert.deepStrictEqual(Uint8Array.from(data), filtered.rgba)
     }))
-
-  it.live.each(["--scale=0", "--radius=99", "--filter=rainbow", "--backend=abacus"])(
-    "refuses %s",
-    (argument) =>
-      Effect.gen(function*() {
-        const { status, stderr } = yield* runConvolution([argument])
-        assert.strictEqual(status, 1)
-        const [flag, value] = argument.split("=")
-        assert.include(stderr, `Invalid value for flag ${flag}: "${value}"`)
-      })
-  )
 })

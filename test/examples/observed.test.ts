@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { json, text } from "node:stream/consumers"
+import { json } from "node:stream/consumers"
 import { prometheus } from "../../scripts/backends.ts"
 import { type Family, parse } from "../support/exposition.ts"
 import { describeWith } from "../support/required.ts"
@@ -362,17 +362,6 @@ describe("npm run observed", () => {
       strictEqual(status, 503)
       assert.include(body, "16384")
     }))
-
-  it.live.each(["--port=65536", "--max-bytes=0", "--backend=cloud"])(
-    "refuses %s",
-    (argument) =>
-      Effect.promise(async () => {
-        const child = spawn(process.execPath, ["--conditions=effect-gpu-pool:source", main, argument])
-        const [errors, [status]] = await Promise.all([text(child.stderr), once(child, "close")])
-        strictEqual(status, 1)
-        assert.include(errors, `Invalid value for flag ${argument.split("=")[0]}`)
-      })
-  )
 })
 
 describeWith(["prometheus"], "npm run observed, read by Prometheus", () => {

@@ -61,17 +61,6 @@ describe("npm run stream", () => {
       assert.match(stdout, /at most, of 0\.1 MiB/)
       assert.deepStrictEqual(readdirSync(place), [])
     }))
-
-  it.live.each(["--size=0", "--in-flight=-1", "--key=4294967296", "--backend=cloud"])(
-    "refuses %s",
-    (argument) =>
-      Effect.gen(function*() {
-        const { status, stderr } = yield* run([argument], yield* folder)
-        assert.strictEqual(status, 1)
-        const [flag, value] = argument.split("=")
-        assert.include(stderr, `Invalid value for flag ${flag}: "${value}"`)
-      })
-  )
 })
 
 describeWith(["webgpu"], "npm run stream on WebGPU", () => {

@@ -143,12 +143,4 @@ describe("npm run workers", () => {
         /^host, .* ms +1\.00 x\nworkers, 1 thread .* ms +[\d.]+ x\nworkers, 2 threads .* ms +[\d.]+ x\n$/m
       )
     }))
-
-  it.live.each(["--threads=0", "--size=0"])("refuses %s", (argument) =>
-    Effect.gen(function*() {
-      const { status, stderr } = yield* run([argument])
-      assert.strictEqual(status, 1)
-      const [flag, value] = argument.split("=")
-      assert.include(stderr, `Invalid value for flag ${flag}: "${value}"`)
-    }))
 })

@@ -7,8 +7,8 @@ import { commandTests } from "../../../test/support/command.ts"
 import { describeWith } from "../../../test/support/required.ts"
 import { commandInProcess } from "./inProcess.ts"
 
-const { home, run } = commandTests()
-const { run: runHere } = commandInProcess()
+const { run } = commandTests()
+const { home, run: runHere } = commandInProcess()
 
 interface Report {
   readonly version: number
@@ -42,7 +42,7 @@ const host = {
 }
 
 describe("effect-gpu-pool devices", () => {
-  it.concurrent("prints a table with what selects each device", async () => {
+  it("prints a table with what selects each device, in a process of its own", async () => {
     const { code, stderr, stdout } = await run(["devices"])
     strictEqual(code, 0, stderr)
     assert.match(stdout, /│ select .*│ platform .*│ device .*│ type .*│ memory .*│ usable/)
@@ -50,16 +50,16 @@ describe("effect-gpu-pool devices", () => {
     assert.include(stdout, "Nothing selects a device")
   })
 
-  it.concurrent("prints a table that a narrow terminal has room for", async () => {
-    const { code, stderr, stdout } = await run(["devices"], { COLUMNS: "72" })
+  it("prints a table that a narrow terminal has room for", async () => {
+    const { code, stderr, stdout } = await runHere(["devices"], "", { COLUMNS: "72" })
     strictEqual(code, 0, stderr)
     const lines = stdout.split("\n").filter((line) => /^[┌│├└]/.test(line))
     assert.isAtLeast(lines.length, 5)
     for (const line of lines) assert.isAtMost(line.length, 72)
   })
 
-  it.concurrent("prints JSON whose shape is documented", async () => {
-    const { code, stderr, stdout } = await run(["devices", "--json"])
+  it("prints JSON whose shape is documented", async () => {
+    const { code, stderr, stdout } = await runHere(["devices", "--json"])
     strictEqual(code, 0, stderr)
     const { choice, devices, version } = report(stdout)
     strictEqual(version, 1)
@@ -68,14 +68,14 @@ describe("effect-gpu-pool devices", () => {
     for (const device of devices) deepStrictEqual(Object.keys(device), Object.keys(host))
   })
 
-  it.concurrent("prints only what is selected", async () => {
+  it("prints only what is selected", async () => {
     const { code, stdout } = await runHere(["devices", "--json", "--select", "host"])
     strictEqual(code, 0)
     deepStrictEqual(report(stdout).devices, [host])
   })
 
-  it.concurrent("tells all that is known of each device that opens", async () => {
-    const { code, stderr, stdout } = await run(["devices", "--json", "--verbose"])
+  it("tells all that is known of each device that opens", async () => {
+    const { code, stderr, stdout } = await runHere(["devices", "--json", "--verbose"])
     strictEqual(code, 0, stderr)
     const { devices } = report(stdout)
     for (const { details, usable } of devices) strictEqual(details !== null, usable)
@@ -97,7 +97,7 @@ describe("effect-gpu-pool devices", () => {
     assert.include(images["2d"]?.read ?? [], "rgba unorm8")
   })
 
-  it.concurrent("prints a section for each device that opens", async () => {
+  it("prints a section for each device that opens", async () => {
     const { code, stderr, stdout } = await runHere(["devices", "--verbose", "--select", "host"])
     strictEqual(code, 0, stderr)
     const [, section] = stdout.split("\n\nhost:0:0  process memory\n")
@@ -106,38 +106,40 @@ describe("effect-gpu-pool devices", () => {
     assert.match(section ?? "", /^ {2}images 2d +up to 16,384 × 16,384 × 1 × 1, 92 formats read, 92 written$/m)
   })
 
-  it.concurrent("says who chooses", async () => {
-    const { code, stdout } = await run(["devices", "--json", "--select", "host"], { GPU_POOL_DEVICE: "HOST: * : 0" })
+  it("says who chooses", async () => {
+    const { code, stdout } = await runHere(["devices", "--json", "--select", "host"], "", {
+      GPU_POOL_DEVICE: "HOST: * : 0"
+    })
     strictEqual(code, 0)
     deepStrictEqual(report(stdout).choice, { source: "GPU_POOL_DEVICE", selector: "host:*:0" })
     const other = join(home, "other")
     mkdirSync(other)
     writeFileSync(join(other, ".gpu-pool-device"), "host\n")
-    const ofFile = await run(["devices", "--select", "host"], { HOME: other, USERPROFILE: other })
+    const ofFile = await runHere(["devices", "--select", "host"], "", { HOME: other, USERPROFILE: other })
     assert.include(ofFile.stdout, `${join(other, ".gpu-pool-device")} selects host.`)
   })
 
-  it.concurrent.each([
+  it.each([
     ["that cannot be read", "host;metal:0", /"metal" is no backend, at character 6[^]*\n {2}host;metal:0\n {7}\^{5}/],
     ["that selects nothing", "host:0:7", /no such device; there is device 0 "process memory"/],
     ["of which a part selects nothing", "host;host:nobody", /host nobody: no such platform/]
   ])("fails for a selection %s", async (_, selection, message) => {
-    const { code, stderr, stdout } = await run(["devices", "--json", "--select", selection])
+    const { code, stderr, stdout } = await runHere(["devices", "--json", "--select", selection])
     strictEqual(code, 1)
     strictEqual(stdout, "")
     assert.match(stderr, message)
     assert.notMatch(stderr, /\n +at /)
   })
 
-  it.concurrent("prints the list and fails where the environment's selection cannot be read", async () => {
-    const { code, stderr, stdout } = await run(["devices", "--json"], { GPU_POOL_DEVICE: "cuda:0" })
+  it("prints the list and fails where the environment's selection cannot be read", async () => {
+    const { code, stderr, stdout } = await runHere(["devices", "--json"], "", { GPU_POOL_DEVICE: "cuda:0" })
     strictEqual(code, 1)
     deepStrictEqual([report(stdout).devices.at(-1), report(stdout).choice], [host, null])
     assert.match(stderr, /GPU_POOL_DEVICE: "cuda" is no backend, at character 1/)
   })
 
-  it.concurrent("prints the list and fails where the environment's selection selects nothing", async () => {
-    const { code, stderr, stdout } = await run(["devices", "--json"], { GPU_POOL_DEVICE: "host:nobody" })
+  it("prints the list and fails where the environment's selection selects nothing", async () => {
+    const { code, stderr, stdout } = await runHere(["devices", "--json"], "", { GPU_POOL_DEVICE: "host:nobody" })
     strictEqual(code, 1)
     deepStrictEqual(report(stdout).devices.at(-1), host)
     deepStrictEqual(report(stdout).choice, { source: "GPU_POOL_DEVICE", selector: "host:nobody" })
@@ -146,12 +148,12 @@ describe("effect-gpu-pool devices", () => {
     assert.notMatch(stderr, /\n +at /)
   })
 
-  it.concurrent("prints the list where a part of the environment's selection selects a device", async () => {
-    const { code, stderr } = await run(["devices", "--json"], { GPU_POOL_DEVICE: "host:nobody;host" })
+  it("prints the list where a part of the environment's selection selects a device", async () => {
+    const { code, stderr } = await runHere(["devices", "--json"], "", { GPU_POOL_DEVICE: "host:nobody;host" })
     strictEqual(code, 0, stderr)
   })
 
-  it.concurrent("fails for options that it does not know, and has help and a version", async () => {
+  it("fails for options that it does not know, and has help and a version", async () => {
     const unknown = await runHere(["devices", "--yaml"])
     strictEqual(unknown.code, 1)
     assert.match(unknown.stderr + unknown.stdout, /--yaml/)
@@ -163,7 +165,7 @@ describe("effect-gpu-pool devices", () => {
   })
 
   // These arguments need no terminal, files or processes: the command runs with `effect` alone.
-  it.concurrent.each([
+  it.each([
     [["--help"], 0, /--completions[^]*devices .*List the devices/],
     [[], 0, /devices .*List the devices/],
     [["--completions", "bash"], 0, /complete .*effect-gpu-pool/],

@@ -5,8 +5,10 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { commandTests } from "../../../test/support/command.ts"
 import type { Report } from "../src/plan/PlanText.ts"
+import { commandInProcess } from "./inProcess.ts"
 
 const { home, run } = commandTests()
+const { run: runHere } = commandInProcess()
 
 const effect = (module: string): string => import.meta.resolve(`effect/${module}`)
 const pool = import.meta.resolve("effect-gpu-pool/BufferPool")
@@ -88,26 +90,26 @@ describe("effect-gpu-pool plan", () => {
     assert.match(stdout, /│ +4 KiB │ +4 │ tile +│ .*jobs\.ts:\d+:\d+ +│/)
   })
 
-  it.concurrent("plans the export that is named, also one without leases", async () => {
-    const { code, stderr, stdout } = await run(["plan", jobs, "--export", "nothing"])
+  it("plans the export that is named, also one without leases", async () => {
+    const { code, stderr, stdout } = await runHere(["plan", jobs, "--export", "nothing"])
     strictEqual(code, 0, stderr)
     assert.match(stdout, /^most leased +0 B, after 0$/m)
   })
 
-  it.concurrent.each([
+  it.each([
     ["tooLarge", /jobs\.ts failed: GpuError: .*1 MiB/],
     ["lacking", /jobs\.ts failed: .*Lamp/],
     ["thrown", /jobs\.ts failed: RangeError: no tile, at .*jobs\.ts:\d+:\d+/],
     ["number", /exports no effect as number; it exports .*tooLarge/]
   ])("ends with 1 where the program fails: %s", async (name, message) => {
-    const { code, stderr, stdout } = await run(["plan", jobs, "--export", name])
+    const { code, stderr, stdout } = await runHere(["plan", jobs, "--export", name])
     deepStrictEqual([code, stdout], [1, ""])
     assert.match(stderr, message)
     assert.notMatch(stderr, /\n +at /)
   })
 
-  it.concurrent("ends with 1 where the file cannot be loaded", async () => {
-    const missing = await run(["plan", "nowhere.ts"])
+  it("ends with 1 where the file cannot be loaded", async () => {
+    const missing = await runHere(["plan", "nowhere.ts"])
     strictEqual(missing.code, 1)
     assert.match(missing.stderr, /nowhere\.ts cannot be loaded: /)
   })

@@ -1,11 +1,12 @@
 /**
  * Runs the command in the tests' process with a fake terminal, which takes a second less than a process of its own.
- * Tests of exits, signals, pipes and variables use real processes instead.
+ * Tests of exits, signals and pipes use real processes instead.
  */
 import * as NodeChildProcessSpawner from "@effect/platform-node/NodeChildProcessSpawner"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -37,7 +38,21 @@ const platform = (args: ReadonlyArray<string>, input: string) =>
     Layer.succeed(Terminal.Terminal, noTerminal)
   )
 
-const run = async (args: ReadonlyArray<string>, input = ""): Promise<Ended> => {
+/** With variables, only one command can run at a time, because a process has one environment. */
+const run = async (args: ReadonlyArray<string>, input = "", env: Record<string, string> = {}): Promise<Ended> => {
+  const before = Object.keys(env).map((name) => [name, process.env[name]] as const)
+  Object.assign(process.env, env)
+  try {
+    return await runWithin(args, input)
+  } finally {
+    for (const [name, value] of before) {
+      if (value === undefined) delete process.env[name]
+      else process.env[name] = value
+    }
+  }
+}
+
+const runWithin = async (args: ReadonlyArray<string>, input: string): Promise<Ended> => {
   let [stdout, stderr] = ["", ""]
   const printed: Console.Console = {
     ...globalThis.console,
@@ -47,6 +62,7 @@ const run = async (args: ReadonlyArray<string>, input = ""): Promise<Ended> => {
   const exit = await program.pipe(
     Effect.provide(platform(args, input)),
     Effect.provideService(Console.Console, printed),
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv()),
     Effect.provideService(TerminalCapabilities, { canColor: false, canAnimate: false, canPrompt: false }),
     Effect.runPromiseExit
   )

@@ -13,6 +13,7 @@ import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
+import { isWhole } from "../../../../test/support/explore.ts"
 import * as PoolEvents from "../../src/events/PoolEvents.ts"
 import * as Recording from "../../src/recording/Recording.ts"
 import * as Replay from "../../src/replay/Replay.ts"
@@ -186,7 +187,10 @@ describe("an exact replay", () => {
         const pool = yield* BufferPool.BufferPool
         const holder = yield* Scope.make()
         yield* Scope.provide(pool.allocate(1000), holder)
-        const waiting = Array.from({ length: 20_000 }, (_, at) => pool.use(1 + at % 10, () => Effect.void, waits))
+        const waiting = Array.from(
+          { length: isWhole ? 20_000 : 3000 },
+          (_, at) => pool.use(1 + at % 10, () => Effect.void, waits)
+        )
         const all = yield* Effect.forkChild(Effect.all(waiting.map(Effect.exit), { concurrency: "unbounded" }), {
           startImmediately: true
         })
