@@ -17,7 +17,7 @@ import { doctor } from "../domain/device/OptionalPackage.ts"
 import { deviceUnavailable as unavailable, type GpuError, isGpuError, type ProbedDevice } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
-import * as PartSelector from "../domain/selection/PartSelector.ts"
+import * as SelectorSyntax from "../domain/selection/SelectorSyntax.ts"
 import { type Backend, OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
 import type * as BufferPools from "../services/backend/several/BufferPools.ts"
@@ -134,7 +134,7 @@ export const select = (
   selector: string | DeviceSelector.DeviceSelector
 ): Effect.Effect<ReadonlyArray<ListedDevice>, GpuError> =>
   selectingStep("Devices.select", (operation, backends) => {
-    const wanted = valid(PartSelector.from(selector, operation, backends))
+    const wanted = valid(SelectorSyntax.from(selector, operation, backends))
     return Effect.flatMap(listFor(wanted), (listed) => {
       const { devices, misses } = DeviceSelector.select(wanted, listed)
       return misses.length === 0 ? Effect.succeed(devices) : unavailable(misses.map(triedOf), lookUp)
@@ -174,7 +174,7 @@ export const layer = (
   options?: OpenOptions
 ): Layer.Layer<Services, GpuError> =>
   Layer.effectContext(selectingStep("Devices.layer", (operation, backends) => {
-    const wanted = valid(PartSelector.from(selector, operation, backends))
+    const wanted = valid(SelectorSyntax.from(selector, operation, backends))
     const read = LayerOptions.read(operation, OpenOptions, options)
     return isGpuError(read) ? read : openFirst({ source: "code", selector: wanted }, read)
   }))
@@ -379,13 +379,13 @@ const fromCode = (
   backends: ReadonlyArray<string>
 ): Choice | undefined => {
   if (written === undefined) return undefined
-  const selector = valid(PartSelector.from(written, operation, backends))
+  const selector = valid(SelectorSyntax.from(written, operation, backends))
   return { source, text: DeviceSelector.format(selector), selector }
 }
 
 const nvidia: DeviceSelector.DeviceSelector = [{
   backend: "opencl",
-  platform: PartSelector.nvidia,
+  platform: "nvidia",
   devices: [undefined]
 }]
 
@@ -512,7 +512,7 @@ const testChoice = (
   backends: ReadonlyArray<string>
 ): Effect.Effect<Pick<Choice, "selector" | "source">, GpuError> => {
   if (inCode === undefined) return firstOf("Devices.forTests", placesForTests, Effect.succeed(true), {}, backends)
-  const selector = PartSelector.from(inCode, "Devices.forTests", backends)
+  const selector = SelectorSyntax.from(inCode, "Devices.forTests", backends)
   return isGpuError(selector) ? selector : Effect.succeed({ selector, source: "code" })
 }
 

@@ -10,7 +10,7 @@ import { valid } from "../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../domain/arguments/LayerOptions.ts"
 import { type GpuError, isGpuError } from "../domain/GpuError.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
-import * as PartSelector from "../domain/selection/PartSelector.ts"
+import * as SelectorSyntax from "../domain/selection/SelectorSyntax.ts"
 import { OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
 import * as BufferPools from "../services/backend/several/BufferPools.ts"
@@ -43,11 +43,11 @@ export const layerPools = <R>(
         operation,
         // The same selection is the same device, however its text is written.
         nameOf: (operation, device) => {
-          const selector = PartSelector.from(device, operation, names)
+          const selector = SelectorSyntax.from(device, operation, names)
           return isGpuError(selector) ? selector : DeviceSelector.format(selector)
         },
         open: (device) =>
-          open(valid(PartSelector.from(device, operation, names)), { byteGranular, kernelCacheCapacity })
+          open(valid(SelectorSyntax.from(device, operation, names)), { byteGranular, kernelCacheCapacity })
       }, pools)
     })
   )

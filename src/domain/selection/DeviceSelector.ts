@@ -28,31 +28,25 @@
  */
 import type * as Result from "effect/Result"
 import { resultOf } from "../AnswerOrError.ts"
-import { formatted } from "../arguments/Format.ts"
+import { formatted, line } from "../arguments/Format.ts"
 import type { GpuError } from "../GpuError.ts"
-import type { ListedDevice } from "./ListedDevice.ts"
-import { type DeviceSelector, nvidia, own } from "./PartSelector.ts"
-import type { Entry, Part } from "./Selection.ts"
-import * as SelectorMatch from "./SelectorMatch.ts"
+import type { ListedDevice, Named } from "./ListedDevice.ts"
+import type { DeviceSelector, Entry, Part } from "./Selection.ts"
 import * as SelectorSyntax from "./SelectorSyntax.ts"
 
-export type { DeviceSelector } from "./PartSelector.ts"
-
-export type { Entry, Part } from "./Selection.ts"
+export type { DeviceSelector, Entry, Part } from "./Selection.ts"
 
 const pyOpenClTest: SelectorSyntax.Dialect = {
   form: "platform:device,device;...",
   backend: "opencl",
-  colons: ":=",
-  entries: true,
+  marks: ":=,;",
   quotes: false
 }
 
 const pyOpenClContext: SelectorSyntax.Dialect = {
   form: "platform:device,device",
   backend: "opencl",
-  colons: ":",
-  entries: false,
+  marks: ":,",
   quotes: false
 }
 
@@ -79,7 +73,7 @@ const pyOpenClContext: SelectorSyntax.Dialect = {
  * @since 0.1.0
  */
 export const parse = (text: string, options?: SourceOptions): Result.Result<DeviceSelector, GpuError> =>
-  parsed("DeviceSelector.parse", text, options, own)
+  parsed("DeviceSelector.parse", text, options, SelectorSyntax.own)
 
 const parsed = (
   source: string,
@@ -172,12 +166,12 @@ const cudaDevice = (text: string, options: SourceOptions | undefined): DeviceSel
   const digits = text.trim()
   const index = Number(digits)
   if (/^\+?\d+$/.test(digits) && Number.isSafeInteger(index)) {
-    return [{ backend: "opencl", platform: nvidia, devices: [index] }]
+    return [{ backend: "opencl", platform: "nvidia", devices: [index] }]
   }
   const at = digits === "" ? 0 : text.indexOf(digits)
   const hint = "Write the number of a device, from 0"
   const what = digits === "" ? "the number is missing" : `${formatted(digits)} is no number of a device`
-  return SelectorSyntax.problem({ name, text }, at, digits.length, what, hint)
+  return SelectorSyntax.problem({ name, text }, { at, length: digits.length }, what, hint)
 }
 
 /**
@@ -312,7 +306,7 @@ export const select = (selector: DeviceSelector, listed: ReadonlyArray<ListedDev
   const misses: Array<Miss> = []
   for (const { backend, devices: parts, platform } of selector) {
     for (const part of parts) {
-      const found = SelectorMatch.match({ backend, platform, device: part }, listed)
+      const found = match({ backend, platform, device: part }, listed)
       if (typeof found === "string") {
         misses.push({ backend, selector: format([{ backend, platform, devices: [part] }]), why: found })
       } else for (const device of found) devices.add(device)
@@ -320,3 +314,84 @@ export const select = (selector: DeviceSelector, listed: ReadonlyArray<ListedDev
   }
   return { devices: [...devices], misses }
 }
+
+/** A selection with one device part. */
+interface Wanted {
+  readonly backend: string
+  readonly platform: Part
+  readonly device: Part
+}
+
+type WithDevice = ListedDevice & { readonly device: Named }
+
+/** The usable devices that the selection matches; or the reason, if it matches none. */
+const match = (wanted: Wanted, listed: ReadonlyArray<ListedDevice>): ReadonlyArray<ListedDevice> | string => {
+  const ofBackend = listed.filter(({ backend }) => backend === wanted.backend)
+  const platforms = distinct(ofBackend.flatMap(({ platform }) => platform ?? []))
+  if (platforms.length === 0) return reasons(ofBackend) ?? `this machine has no ${wanted.backend} platform`
+  const chosen = platforms.filter((platform) => fits(wanted.platform, platform, platforms.length))
+  if (chosen.length === 0) {
+    return `no such platform; there ${are("platform", platforms)}${advice(wanted, ofBackend, platforms)}`
+  }
+  const onThem = ofBackend.filter(({ platform }) => chosen.some(({ index }) => index === platform?.index))
+  const there = onThem.filter((entry): entry is WithDevice => entry.device !== undefined)
+  if (there.length === 0) return reasons(onThem) ?? "the platform has no device"
+  const counts = countsOf(there)
+  const fitting = there.filter((entry) => fits(wanted.device, entry.device, counts.get(entry.platform?.index) ?? 0))
+  if (fitting.length === 0) {
+    return `no such device; there ${are("device", there.map(deviceOf))}${quoting(wanted.device, there.map(deviceOf))}`
+  }
+  const usable = fitting.filter(({ unusable }) => unusable === undefined)
+  return usable.length > 0 ? usable : reasons(fitting)!
+}
+
+const deviceOf = ({ device }: WithDevice): Named => device
+
+/** How many devices each platform has, by its index. */
+const countsOf = (devices: ReadonlyArray<WithDevice>): ReadonlyMap<number | undefined, number> => {
+  const counts = new Map<number | undefined, number>()
+  for (const { platform } of devices) counts.set(platform?.index, (counts.get(platform?.index) ?? 0) + 1)
+  return counts
+}
+
+const distinct = (platforms: ReadonlyArray<Named>): ReadonlyArray<Named> =>
+  platforms.filter((platform, at) => platforms.findIndex(({ index }) => index === platform.index) === at)
+
+/** Whether a part matches an item; `count` is the length of the item's list. */
+const fits = (part: Part, item: Named, count: number): boolean => {
+  if (part === undefined) return true
+  if (typeof part === "string") return has(item.name, part) || has(item.vendor, part)
+  return item.index === (part < 0 ? count + part : part)
+}
+
+const has = (text: string, part: string): boolean => text.toLowerCase().includes(part.toLowerCase())
+
+const reasons = (entries: ReadonlyArray<ListedDevice>): string | undefined => {
+  const all = new Set(entries.flatMap(({ unusable }) => unusable ?? []))
+  return all.size === 0 ? undefined : [...all].join("; ")
+}
+
+const shownAtMost = 8
+
+const are = (what: "platform" | "device", items: ReadonlyArray<Named>): string => {
+  const shown = items.slice(0, shownAtMost).map(({ index, name }) => `${index} "${line(name)}"`)
+  const more = items.length - shown.length
+  return `${items.length === 1 ? `is ${what}` : `are ${what}s`} ${shown.join(", ")}${
+    more > 0 ? ` and ${more} more` : ""
+  }`
+}
+
+/** Advice for a device's name in the place of a platform. */
+const advice = (wanted: Wanted, listed: ReadonlyArray<ListedDevice>, platforms: ReadonlyArray<Named>): string => {
+  const { backend, platform } = wanted
+  const isDevice = typeof platform === "string" && wanted.device === undefined &&
+    listed.some(({ device }) => device !== undefined && fits(platform, device, 0))
+  return isDevice
+    ? `. A device has that name: a device is the third part, as ${backend}:*:${platform}`
+    : quoting(platform, platforms)
+}
+
+const quoting = (part: Part, items: ReadonlyArray<Named>): string =>
+  typeof part === "number" && items.some(({ name }) => name.includes(String(part)))
+    ? `. A number is an index: "${part}" in quotes is a part of a name`
+    : ""

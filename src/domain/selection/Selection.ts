@@ -5,12 +5,12 @@
  */
 
 /**
- * Entries, in the order of preference.
+ * A selection: entries, in the order of preference.
  *
  * @category models
  * @since 0.1.0
  */
-export type Selection = readonly [Entry, ...Array<Entry>]
+export type DeviceSelector = readonly [Entry, ...Array<Entry>]
 
 /**
  * An index from 0, a negative one from the end, a part of a name or vendor in any case, or `undefined` for any.
