@@ -101,14 +101,6 @@ export * as ListedDevice from "./domain/selection/ListedDevice.ts"
 export * as DeviceDetails from "./devices/DeviceDetails.ts"
 
 /**
- * Opens a device of the list by the backend that listed it.
- *
- * @category devices
- * @since 0.1.0
- */
-export * as OpenListed from "./devices/OpenListed.ts"
-
-/**
  * The devices on which a suite of tests runs.
  *
  * @category devices

@@ -18,7 +18,7 @@ import * as DeviceContext from "../services/device/DeviceContext.ts"
 import * as Images from "../services/images/Images.ts"
 import * as CommandQueue from "../services/queue/CommandQueue.ts"
 import { Backends } from "./Backends.ts"
-import { layerOf } from "./OpenListed.ts"
+import { layerOf } from "./Devices.ts"
 
 /**
  * The largest image of a kind, in elements, and the formats that kernels read and write.

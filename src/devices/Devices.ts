@@ -20,24 +20,17 @@ import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import * as SelectorSyntax from "../domain/selection/SelectorSyntax.ts"
 import { type Backend, OpenOptions } from "../services/backend/Backend.ts"
 import type { Services } from "../services/backend/Device.ts"
-import type * as BufferPools from "../services/backend/several/BufferPools.ts"
+import * as BufferPools from "../services/backend/several/BufferPools.ts"
+import * as OpenPools from "../services/backend/several/OpenPools.ts"
 import { validated } from "../services/calls/Validated.ts"
 import { Backends } from "./Backends.ts"
-import { layerPools as poolsOver, type PoolsOptions } from "./LayerPools.ts"
-import { layerOf } from "./OpenListed.ts"
-import {
-  type Choice,
-  firstOf,
-  forPrograms,
-  forTests as placesForTests,
-  type SourceOptions
-} from "./SelectionSources.ts"
+import * as SelectionSources from "./SelectionSources.ts"
+import type { Choice, SourceOptions } from "./SelectionSources.ts"
 import type { TestDevice, TestDevices } from "./TestDevices.ts"
 
 export type { Backend, OpenOptions } from "../services/backend/Backend.ts"
 export type { Services } from "../services/backend/Device.ts"
 export { Backends } from "./Backends.ts"
-export type { PoolsOptions } from "./LayerPools.ts"
 export type { Choice, SourceOptions } from "./SelectionSources.ts"
 export type { TestDevice, TestDevices } from "./TestDevices.ts"
 
@@ -180,6 +173,14 @@ export const layer = (
   }))
 
 /**
+ * How the devices are opened, and the pools on them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolsOptions<R = never> extends OpenOptions, BufferPools.Options<R> {}
+
+/**
  * `BufferPools` over the devices of this machine. The name of a device is a selection, as {@link layer} takes it and as
  * {@link DeviceSelector} explains: `"opencl:nvidia:1"`. The first device of it that can be opened is opened at its
  * first use.
@@ -212,7 +213,28 @@ export const layer = (
  */
 export const layerPools = <R = never>(
   options?: PoolsOptions<R>
-): Layer.Layer<BufferPools.BufferPools, GpuError, R> => poolsOver(layer, options)
+): Layer.Layer<BufferPools.BufferPools, GpuError, R> =>
+  Layer.effect(
+    BufferPools.BufferPools,
+    Effect.flatMap(Backends, (backends) => {
+      const operation = "Devices.layerPools"
+      const schema = Schema.Struct({ ...OpenOptions.fields, ...OpenPools.optionsOf<R>().fields })
+      const given = LayerOptions.read(operation, schema, options)
+      if (isGpuError(given)) return given
+      const { byteGranular, kernelCacheCapacity, ...pools } = given
+      const names = backends.map(({ name }) => name)
+      return OpenPools.make({
+        operation,
+        // The same selection is the same device, however its text is written.
+        nameOf: (operation, device) => {
+          const selector = SelectorSyntax.from(device, operation, names)
+          return isGpuError(selector) ? selector : DeviceSelector.format(selector)
+        },
+        open: (device) =>
+          layer(valid(SelectorSyntax.from(device, operation, names)), { byteGranular, kernelCacheCapacity })
+      }, pools)
+    })
+  )
 
 /**
  * The options by which a program chooses a device.
@@ -367,7 +389,7 @@ const chosen = (
   const otherwise = fromCode(operation, "default", options.default, backends)
   if (inCode !== undefined) return Effect.succeed(inCode)
   return Effect.map(
-    firstOf(operation, forPrograms, hasNvidia, options, backends),
+    SelectionSources.firstOf(operation, SelectionSources.forPrograms, hasNvidia, options, backends),
     (found) => found.selector === undefined ? otherwise ?? found : found
   )
 }
@@ -433,6 +455,24 @@ const anyOf = (backends: ReadonlyArray<Backend>, listed: ReadonlyArray<ListedDev
     lookUp
   return { devices: usable, leftOut, hint }
 }
+
+/**
+ * A layer that opens the device with one of the program's backends; it fails where none has the device's backend name.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const layerOf = (
+  device: ListedDevice,
+  { byteGranular, kernelCacheCapacity }: OpenOptions
+): Effect.Effect<Layer.Layer<Services, GpuError>> =>
+  Effect.map(Backends, (backends) => {
+    const backend = backends.find(({ name }) => name === device.backend)
+    const hint = `There is no backend ${device.backend} in this process.`
+    return backend === undefined
+      ? Layer.effectContext(unavailable([], hint))
+      : backend.open(device, { byteGranular, kernelCacheCapacity })
+  })
 
 /** Opens the first candidate that can be opened. A candidate that fails to open leaves nothing. */
 const openFirst = Effect.fnUntraced(function*(
@@ -511,7 +551,9 @@ const testChoice = (
   inCode: string | DeviceSelector.DeviceSelector | undefined,
   backends: ReadonlyArray<string>
 ): Effect.Effect<Pick<Choice, "selector" | "source">, GpuError> => {
-  if (inCode === undefined) return firstOf("Devices.forTests", placesForTests, Effect.succeed(true), {}, backends)
+  if (inCode === undefined) {
+    return SelectionSources.firstOf("Devices.forTests", SelectionSources.forTests, Effect.succeed(true), {}, backends)
+  }
   const selector = SelectorSyntax.from(inCode, "Devices.forTests", backends)
   return isGpuError(selector) ? selector : Effect.succeed({ selector, source: "code" })
 }

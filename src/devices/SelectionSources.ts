@@ -166,26 +166,20 @@ const isAbsent = ({ _tag, cause }: PlatformError.PlatformError["reason"]): boole
 
 const fromDisk = (path: string): Effect.Effect<string | undefined, GpuError> =>
   Effect.tryPromise({
-    try: () => readStart(path).catch(absent),
+    try: () => readSmall(path).catch(absent),
     catch: (cause) => unreadable(path, cause instanceof Unreadable ? cause.message : thrownText(cause))
   })
 
 class Unreadable extends Error {}
 
-/** Reads a small regular file: never more, whatever size the file reports. Opening never waits for a writer. */
-const readStart = async (path: string): Promise<string> => {
+/** Reads a small regular file. Opening never waits for a writer. */
+const readSmall = async (path: string): Promise<string> => {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
-    if (!(await file.stat()).isFile()) throw new Unreadable(notRegular)
-    const bytes = new Uint8Array(mostBytes + 1)
-    let length = 0
-    while (length < bytes.length) {
-      const { bytesRead } = await file.read(bytes, length, bytes.length - length, length)
-      if (bytesRead === 0) break
-      length += bytesRead
-    }
-    if (length > mostBytes) throw new Unreadable(tooLarge)
-    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, length))
+    const found = await file.stat()
+    if (!found.isFile()) throw new Unreadable(notRegular)
+    if (found.size > mostBytes) throw new Unreadable(tooLarge)
+    return await file.readFile("utf8")
   } finally {
     await file.close()
   }

@@ -4,9 +4,9 @@
  * @internal
  */
 import { Allocator, BufferPool, CommandQueue, DeviceContext } from "effect-gpu-pool"
+import { layerOf } from "effect-gpu-pool/Devices"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
-import { layerOf } from "effect-gpu-pool/OpenListed"
 import * as TransferSpeed from "effect-gpu-pool/TransferSpeed"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
