@@ -14,6 +14,7 @@ import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -36,17 +37,21 @@ import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
+import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
+import { leaseOf } from "../../services/buffers/LeaseUnder.ts"
+import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
 import { type ConfigOf, layerOfConfig } from "../../services/calls/LayerConfig.ts"
 import { Turns, type TurnsShape } from "../../services/calls/Turns.ts"
+import { validated } from "../../services/calls/Validated.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
 import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
 import { DeviceQueues } from "../../services/device/queues/QueueOrder.ts"
+import * as Attachments from "../../services/lease/Attachments.ts"
 import { Faults } from "./Faults.ts"
 import { HostDevice } from "./HostDevice.ts"
 import * as HostKernel from "./HostKernel.ts"
-import { HostMemory } from "./HostMemory.ts"
+import { type HostBuffer, HostMemory } from "./HostMemory.ts"
 import { HostQueue } from "./HostQueue.ts"
-import * as HostView from "./HostView.ts"
 import { HostImages } from "./images/HostImages.ts"
 import { language } from "./language/JavaScript.ts"
 
@@ -294,7 +299,7 @@ const handles = (device: HostDevice): Host["Service"] =>
       inOneLine("Host", undefined, [deviceState(device.status, device.info), `${device.memory.usedBytes} B in use`]),
     "Host"
   )(Host.of({
-    bytes: (buffer) => HostView.bytes(device, buffer),
+    bytes: (buffer) => viewOf(device, buffer),
     usedBytes: Effect.sync(() => device.memory.usedBytes),
     faults: device.faults
   }))
@@ -388,4 +393,37 @@ const bytesOf = (
   const device = { backend: "host", limits: { memoryBytes } }
   const bytes = valid(MemoryLimit.resolve(layerOperation, name, { bytes: options[name] }, device))
   return bytes === undefined ? undefined : Math.min(bytes, Number.MAX_SAFE_INTEGER)
+}
+
+const operation = "Host.bytes"
+
+/** The requested bytes, until the buffer is destroyed or the lease that it is or belongs to ends. */
+const viewOf = (
+  device: HostDevice,
+  buffer: BufferLike.BufferLike
+): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError> =>
+  validated(operation, () => {
+    const memory = BufferMemory.of(operation, buffer, device, { usage: 0, host: "readwrite" })
+    if (isGpuError(memory)) return memory
+    if (memory === undefined) return Effect.succeed(new Uint8Array(0))
+    const own = memory as HostBuffer
+    const taken = device.problem(operation, [own])
+    if (taken !== undefined) return taken
+    // Wait for the move: it detaches all views of the memory, one that is made now included.
+    if (own.isMoving || device.waitsForOthers(own)) return Effect.andThen(device.turn, viewOf(device, buffer))
+    const lease = leaseOf(buffer)
+    if (lease !== undefined && own.shownBy === undefined) show(device, own, lease)
+    return Effect.succeed(new Uint8Array(own.memory, own.base, buffer.size))
+  })
+
+/** Ends the views with the lease. The bytes move only when submitted work no longer uses the memory. */
+const show = (device: HostDevice, own: HostBuffer, lease: PooledBuffer): void => {
+  own.show(lease)
+  Attachments.attach(lease, {
+    endUnsafe: () => {
+      own.hide()
+      device.afterUses(own, () => own.move())
+      return Exit.void
+    }
+  })
 }

@@ -15,8 +15,7 @@ import { type GpuError, isGpuError, type ProbedDevice } from "../../domain/GpuEr
 import * as CompilerStack from "./kernels/CompilerStack.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 import { library } from "./opening/OpenOptions.ts"
-import { runtimeProblem } from "./opening/RuntimeProblem.ts"
-import { noLoader, noPackage } from "./opening/UnavailableOpenCl.ts"
+import { noLoader, noPackage, runtimeProblem } from "./opening/UnavailableOpenCl.ts"
 
 /**
  * An address: a handle, memory by its typed array, or null.

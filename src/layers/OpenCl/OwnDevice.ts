@@ -2,15 +2,20 @@
  * The library's own side of an open device.
  */
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { BackendHandle } from "../../services/backend/BackendHandle.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
+import { validated } from "../../services/calls/Validated.ts"
+import type { ImageAllocator } from "../../services/images/ImageAllocator.ts"
 import type * as ImageLike from "../../services/images/ImageLike.ts"
+import type { OpenClQueue } from "./commands/OpenClQueue.ts"
+import type { OpenClImages } from "./images/OpenClImages.ts"
 import type { OpenClApi, Pointer } from "./OpenClApi.ts"
 import type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
-import type { OpenedDevice } from "./opening/OpenedDevice.ts"
+import type { OpenDevice } from "./opening/OpenDevice.ts"
+import type { SvmMemory } from "./svm/SvmMemory.ts"
 
 /**
  * A command of your own, for {@link OpenCl}'s `enqueueUnsafe`.
@@ -74,6 +79,17 @@ export class OpenCl extends Context.Service<OpenCl, {
   readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/OpenCl") {}
 
+export interface OpenedDevice {
+  readonly api: OpenClApi
+  readonly opened: OpenDevice
+  readonly queue: OpenClQueue
+  /** Shared virtual memory of the device. */
+  readonly svm: SvmMemory
+  readonly images: OpenClImages
+  /** Gives images and samplers back, in queue order. */
+  readonly allocator: ImageAllocator
+}
+
 /** By the `device` object of the service, of which each queue's service has its own. @internal */
 export const backendHandles = new BackendHandle<OpenClDevice, OpenedDevice>()
 
@@ -83,3 +99,9 @@ export const backendHandles = new BackendHandle<OpenClDevice, OpenedDevice>()
  * @internal
  */
 export const own: Effect.Effect<OpenedDevice, never, OpenCl> = OpenCl.useSync(({ device }) => backendHandles.of(device))
+
+/** Runs the checks and the act of an operation on the open device, in one step. */
+export const useOpenedDevice = <A, E, R>(
+  operation: string,
+  f: (opened: OpenedDevice) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, R | OpenCl> => Effect.flatMap(own, (opened) => validated(operation, () => f(opened)))

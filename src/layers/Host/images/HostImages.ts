@@ -15,10 +15,10 @@ import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
+import { fillElements } from "../HostCommand.ts"
 import type { HostDevice } from "../HostDevice.ts"
 import type { HostQueue } from "../HostQueue.ts"
 import { HostImage, HostSampler } from "./HostImage.ts"
-import { fillElements } from "./HostImageCommand.ts"
 
 type Driver = ImageDriver["Service"]
 

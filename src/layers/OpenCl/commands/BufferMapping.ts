@@ -8,9 +8,9 @@ import type { GpuError } from "../../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DriverMapping, MapAccess } from "../../../services/device/QueueDriver.ts"
 import { allocationOf, handleOf } from "../memory/OpenClObject.ts"
-import type { OpenClApi } from "../OpenClApi.ts"
+import type { OpenClApi, Pointer } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
-import * as SvmMapping from "../svm/SvmMapping.ts"
+import type { SvmRange } from "../svm/SvmAllocation.ts"
 import type { MapCall, OpenClMappings } from "./OpenClMapping.ts"
 import { CL_NON_BLOCKING } from "./Recorder.ts"
 
@@ -70,16 +70,70 @@ const sharedCall = (
     unmapCall: "clEnqueueSVMUnmap",
     bytes,
     map: (queue, event, code) => {
-      code[0] = SvmMapping.map(api, queue, flags, fresh, event)
+      code[0] = mapRanges(api, queue, flags, fresh, event)
       if (code[0] !== OpenClCode.success) return null
       allocation.mapped.retain(ranges)
       return address
     },
-    unmap: (queue, event) => SvmMapping.unmap(api, queue, allocation.mapped.release(ranges), event),
+    unmap: (queue, event) => unmapRanges(api, queue, allocation.mapped.release(ranges), event),
     failed: (code) => {
       for (const range of fresh) range.failure = code
     },
     failure: () => ranges.find(({ failure }) => failure !== undefined)?.failure,
     shown: allocation.shown
   }
+}
+
+/** Maps all of the ranges or none, after all commands before. Returns the driver's code. */
+const mapRanges = (
+  api: OpenClApi,
+  queue: bigint,
+  flags: number,
+  ranges: ReadonlyArray<SvmRange>,
+  event: Pointer
+): number => {
+  const mapped: Array<SvmRange> = []
+  const code = enqueueAll(api, queue, ranges, event, (range, event) => {
+    const code = api.clEnqueueSVMMap(queue, CL_NON_BLOCKING, flags, range.start, range.bytes, 0, null, event)
+    if (code === OpenClCode.success) mapped.push(range)
+    return code
+  })
+  if (code !== OpenClCode.success) {
+    for (const { start } of mapped) {
+      api.clEnqueueSVMUnmap(queue, start, 0, null, null)
+    }
+  }
+  return code
+}
+
+/** Unmaps the ranges. Returns the code of the first that the driver refused. */
+const unmapRanges = (api: OpenClApi, queue: bigint, ranges: ReadonlyArray<SvmRange>, event: Pointer): number =>
+  enqueueAll(api, queue, ranges, event, ({ start }, event) => api.clEnqueueSVMUnmap(queue, start, 0, null, event))
+
+/**
+ * Enqueues a command for each range. Unless there is exactly one, a marker has the event: it fails when one of them
+ * does.
+ */
+const enqueueAll = (
+  api: OpenClApi,
+  queue: bigint,
+  ranges: ReadonlyArray<SvmRange>,
+  event: Pointer,
+  enqueue: (range: SvmRange, event: Pointer) => number
+): number => {
+  if (ranges.length === 1) return enqueue(ranges[0]!, event)
+  const out = new BigUint64Array(new ArrayBuffer(8))
+  const events: Array<bigint> = []
+  let failure: number = OpenClCode.success
+  for (const range of ranges) {
+    const code = enqueue(range, out)
+    if (code === OpenClCode.success) events.push(out[0]!)
+    else if (failure === OpenClCode.success) failure = code
+  }
+  const list = events.length === 0 ? null : BigUint64Array.from(events)
+  const marked = failure === OpenClCode.success
+    ? api.clEnqueueMarkerWithWaitList(queue, events.length, list, event)
+    : failure
+  for (const one of events) api.clReleaseEvent(one)
+  return marked
 }

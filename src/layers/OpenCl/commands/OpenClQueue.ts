@@ -33,14 +33,13 @@ import { driverError, onDevice, onMemory } from "../OpenClError.ts"
 import { isVersion12 } from "../opening/OpenClDevices.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import * as BufferMapping from "./BufferMapping.ts"
-import { DispatchRecording } from "./DispatchRecording.ts"
-import { movableWholes } from "./MovableWholes.ts"
 import { OpenClMappings } from "./OpenClMapping.ts"
 import { QueueWait } from "./QueueWait.ts"
 import { RecordedCommands } from "./RecordedCommands.ts"
 import {
   type ArgumentsOf,
   CL_NON_BLOCKING,
+  DispatchRecording,
   type Enqueue,
   type Enqueuing,
   type ReadArgumentsOf,
@@ -540,3 +539,19 @@ const patternSize = (words: Words, offset: number, bytes: number): number =>
     : offset % 2 === 0 && bytes % 2 === 0
     ? 2
     : 1
+
+/**
+ * What to migrate, each once. NVIDIA's driver 580 refuses sub-buffers or ends the process, so a region moves with the
+ * buffer that it is a part of; without contents it does not move, since the rest of that buffer must keep its contents.
+ */
+const movableWholes = (
+  objects: ReadonlyArray<DeviceBuffer | DeviceImage>,
+  contentUndefined: boolean
+): ReadonlyArray<DeviceBuffer | DeviceImage> => {
+  const wholes = new Set<DeviceBuffer | DeviceImage>()
+  for (const object of objects) {
+    if (!(object instanceof DeviceBuffer) || object.parent === undefined) wholes.add(object)
+    else if (!contentUndefined && !object.root.destroyed) wholes.add(object.root)
+  }
+  return [...wholes]
+}

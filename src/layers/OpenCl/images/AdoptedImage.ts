@@ -1,5 +1,5 @@
 /**
- * An image that other code has made, as the driver describes it.
+ * Images and samplers that other code has made, as the driver describes them.
  *
  * @internal
  */
@@ -9,13 +9,14 @@ import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../..
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import { type ImageShape, isFlat } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
+import * as SamplerOptions from "../../../domain/images/SamplerOptions.ts"
 import type { ImageDescription } from "../../../services/device/DeviceImage.ts"
-import { typeOf } from "../memory/AdoptedHandle.ts"
+import { foreignHandle, handleProblem, typeOf } from "../memory/AdoptedHandle.ts"
 import { CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY } from "../memory/MemoryFlags.ts"
 import * as MemoryQuery from "../memory/MemoryQuery.ts"
 import { driverError } from "../OpenClError.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import { describe } from "./ImageQueries.ts"
+import { describe, describeSampler } from "./ImageQueries.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
 import type { ImageInfo } from "./OpenClImageInfo.ts"
 import type { OpenClImages } from "./OpenClImages.ts"
@@ -101,4 +102,30 @@ const usageOf = (
     (flags & excluded) === 0 && images.formats(usage, kind).some((each) => ImageFormat.equals(each, format)) ? usage : 0
   return ImageUsage.copySrc | ImageUsage.copyDst | can(ImageUsage.sampled, CL_MEM_WRITE_ONLY) |
     can(ImageUsage.storage, CL_MEM_READ_ONLY)
+}
+
+const CL_INVALID_SAMPLER = -41
+
+const samplerOperation = "OpenClMemory.adoptSampler"
+
+/**
+ * What a cl_sampler of this device's context does, or why it cannot be adopted. A driver that knows no mip levels does not
+ * answer for them: the sampler then has the defaults.
+ */
+export const findSampler = (device: OpenDevice, handle: bigint): SamplerOptions.Resolved | GpuError => {
+  const problem = handleProblem(samplerOperation, handle, "cl_sampler")
+  if (problem !== undefined) return problem
+  const { addressing, context, filter, lodMax, lodMin, mipFilter, normalizedCoordinates, referenceCount } =
+    describeSampler(device.api, handle)
+  if (referenceCount === undefined) return driverError({ call: "clGetSamplerInfo", code: CL_INVALID_SAMPLER })
+  if (context !== device.context) return foreignHandle(samplerOperation, device, undefined, "sampler")
+  if (addressing !== undefined && filter !== undefined && normalizedCoordinates !== undefined) {
+    return SamplerOptions.resolve({ addressing, filter, lodMax, lodMin, mipFilter, normalizedCoordinates })
+  }
+  return unsupported(
+    samplerOperation,
+    formatDevice(device.info),
+    "an addressing or a filter that SamplerOptions does not have",
+    "Make a sampler with Images.sampler."
+  )
 }

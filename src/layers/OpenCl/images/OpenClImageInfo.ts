@@ -10,7 +10,7 @@ import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import type * as ImageLike from "../../../services/images/ImageLike.ts"
 import * as MemoryHandle from "../memory/MemoryHandle.ts"
 import type { OpenCl } from "../OpenCl.ts"
-import { useOpenedDevice } from "../opening/UseOpenedDevice.ts"
+import { useOpenedDevice } from "../OwnDevice.ts"
 import { describe, describeSampler, type ImageInfo, type SamplerInfo } from "./ImageQueries.ts"
 
 export type { ImageInfo, SamplerInfo } from "./ImageQueries.ts"

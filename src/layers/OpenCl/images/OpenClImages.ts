@@ -29,10 +29,10 @@ import { onMemory } from "../OpenClError.ts"
 import { isNvidia, isOclgrind, isPocl } from "../opening/OpenClDevices.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import * as ImageMapping from "./ImageMapping.ts"
-import { copyByLayer, type RecordRow, recordRows, rowOf } from "./LayerCopies.ts"
-import { fillColor } from "./OpenClImageFill.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
+import { fillColor } from "./OpenClImageFormat.ts"
 import {
+  copyByLayer,
   description,
   extent,
   hasSliceGaps,
@@ -40,6 +40,9 @@ import {
   isRow,
   type Layout,
   place,
+  type RecordRow,
+  recordRows,
+  rowOf,
   sizes
 } from "./OpenClImageLayout.ts"
 import { hasImages, OpenClSamplers } from "./OpenClSamplers.ts"

@@ -22,14 +22,11 @@ import * as ImageLike from "../../../services/images/ImageLike.ts"
 import { PooledImage } from "../../../services/images/PooledImage.ts"
 import type { Attachable } from "../../../services/lease/Attachments.ts"
 import * as AdoptedImage from "../images/AdoptedImage.ts"
-import * as AdoptedSampler from "../images/AdoptedSampler.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError } from "../OpenClError.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import type { OpenedDevice } from "../opening/OpenedDevice.ts"
-import { useOpenedDevice } from "../opening/UseOpenedDevice.ts"
-import { own } from "../OwnDevice.ts"
+import { type OpenedDevice, own, useOpenedDevice } from "../OwnDevice.ts"
 import { typeOf } from "./AdoptedHandle.ts"
 import { usageOf } from "./MemoryFlags.ts"
 import { lendHandleUnsafe, memoryHandle } from "./MemoryHandle.ts"
@@ -268,7 +265,7 @@ const adoptSamplerUnsafe = (
   sampler: bigint,
   { takeOver = false }: Pick<AdoptOptions, "takeOver">
 ): Exit.Exit<DeviceSampler, GpuError> => {
-  const found = AdoptedSampler.find(opened, sampler)
+  const found = AdoptedImage.findSampler(opened, sampler)
   if (isGpuError(found)) return Exit.fail(found)
   const unretained = takeOver ? undefined : retained(opened, "clRetainSampler", sampler)
   if (unretained !== undefined) return Exit.fail(unretained)

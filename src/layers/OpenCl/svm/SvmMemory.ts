@@ -4,17 +4,21 @@
  * @internal
  */
 import * as Exit from "effect/Exit"
-import type { BufferUsage } from "../../../domain/BufferUsage.ts"
+import type * as BufferUsage from "../../../domain/BufferUsage.ts"
+import type * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import { detachMemory } from "../../../domain/data/DetachMemory.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
-import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
+import * as BufferMemory from "../../../services/buffers/BufferMemory.ts"
+import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { OpenClQueue } from "../commands/OpenClQueue.ts"
 import { kernelAccessFlag, usedFlags } from "../memory/MemoryFlags.ts"
-import { OpenClBuffer } from "../memory/OpenClObject.ts"
+import { allocationOf, OpenClBuffer } from "../memory/OpenClObject.ts"
 import { onMemory } from "../OpenClError.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { SvmAllocation } from "./SvmAllocation.ts"
-import { capabilitiesOf, type Grain, type SvmCapabilities } from "./SvmCapabilities.ts"
+import { capabilitiesOf, type Grain, missingProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
 
 const CL_MEM_SVM_FINE_GRAIN_BUFFER = 1024
 const CL_MEM_SVM_ATOMICS = 2048
@@ -34,7 +38,7 @@ export class SvmBuffer extends OpenClBuffer {
     memory: bigint,
     owner: DeviceInfo,
     size: number,
-    usage: BufferUsage,
+    usage: BufferUsage.BufferUsage,
     label: string | undefined,
     allocation: SvmAllocation
   ) {
@@ -75,7 +79,7 @@ export class SvmMemory {
    */
   createUnsafe(
     bytes: number,
-    usage: BufferUsage,
+    usage: BufferUsage.BufferUsage,
     label: string | undefined,
     kind: SvmKind
   ): Exit.Exit<SvmBuffer, GpuError> {
@@ -141,3 +145,40 @@ export class SvmMemory {
 
 const grainFlags = ({ atomics, grain }: SvmKind): number =>
   (grain === "fine" ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0) | (atomics ? CL_MEM_SVM_ATOMICS : 0)
+
+export interface SvmTarget {
+  /** The lease or device buffer that the program passed. */
+  readonly owner: BufferLike.BufferLike
+  /** The device buffer of it. */
+  readonly buffer: DeviceBuffer
+  readonly allocation: SvmAllocation
+  /** Where the buffer begins: a region's own address. */
+  readonly address: bigint
+}
+
+/**
+ * The address of a buffer, for an operation that needs the usage `usage` and the host access `host`; `undefined` for a
+ * buffer of 0 bytes, which has none.
+ */
+export const targetOf = (
+  svm: SvmMemory,
+  operation: string,
+  owner: BufferLike.BufferLike,
+  usage: BufferUsage.BufferUsage,
+  host?: BufferUsageRules.HostAccess
+): SvmTarget | GpuError | undefined => {
+  const { device } = svm
+  const missing = device.status.error ?? missingProblem(operation, svm.capabilities)
+  if (missing !== undefined) return missing
+  const buffer = BufferMemory.of(operation, owner, device, { usage, host })
+  if (buffer === undefined || isGpuError(buffer)) return buffer
+  const allocation = allocationOf(buffer)
+  if (allocation === undefined) {
+    return invalidRequest(
+      operation,
+      "the buffer is not in shared virtual memory",
+      "Allocate it from Svm.layerPool, or use CommandQueue and Mapping, which work on every buffer."
+    )
+  }
+  return { owner, buffer, allocation, address: allocation.address + BigInt(buffer.origin) }
+}

@@ -14,9 +14,8 @@ import type { OpenCl } from "../OpenCl.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, type FailedCall, onDevice } from "../OpenClError.ts"
 import { queueProblem } from "../opening/ProgramQueue.ts"
-import { useOpenedDevice } from "../opening/UseOpenedDevice.ts"
-import type { SvmMemory } from "./SvmMemory.ts"
-import { type SvmTarget, targetOf } from "./SvmTarget.ts"
+import { useOpenedDevice } from "../OwnDevice.ts"
+import { type SvmMemory, type SvmTarget, targetOf } from "./SvmMemory.ts"
 
 const CL_INVALID_COMMAND_QUEUE = -36
 

@@ -19,8 +19,7 @@ import type { ElementType } from "../../../services/queue/CommandQueue.ts"
 import { leaveUnsafe, memoryAt } from "../memory/DriverMemory.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import { own } from "../OwnDevice.ts"
-import type { SvmMemory } from "./SvmMemory.ts"
-import { type SvmTarget, targetOf } from "./SvmTarget.ts"
+import { type SvmMemory, type SvmTarget, targetOf } from "./SvmMemory.ts"
 
 /**
  * The range of a buffer to view, and the shape of the array.
