@@ -10,7 +10,7 @@ import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { answerOf, lastLine, tellAnswer } from "../packages/cli/src/doctor/ChildAnswer.ts"
+import { answerOf, lastLine, printAnswer } from "../packages/cli/src/doctor/ChildAnswer.ts"
 
 export const backends = ["webgpu", "opencl", "finegrain", "oclgrind", "pyopencl", "chromium", "prometheus"] as const
 
@@ -225,7 +225,7 @@ export const look = (backend: Backend): Presence => {
 }
 
 const lookInProcess = async (backend: Backend): Promise<void> =>
-  tellAnswer(await Promise.resolve().then(probes[backend]).catch((cause: unknown) => absent(String(cause))))
+  printAnswer(await Promise.resolve().then(probes[backend]).catch((cause: unknown) => absent(String(cause))))
 
 const report = (names: ReadonlyArray<Backend>): void => {
   for (const backend of names) {

@@ -48,6 +48,12 @@ export const jsonFlag = Flag.Boolean("json").pipe(
   Flag.withDescription("Print JSON, for scripts")
 )
 
+/** The `--select` flag of commands that take devices. */
+export const selectFlag = Flag.String("select").pipe(
+  Flag.optional,
+  Flag.withDescription(`Only the devices of this selection, as "opencl:nvidia:0;webgpu"; fails when it has none`)
+)
+
 /** Prints a line once earlier output was read: backpressure for slow readers. */
 export const print = (text: string): Effect.Effect<void, never, Stdio.Stdio> =>
   Effect.flatMap(Stdio.Stdio, ({ stdout }) => Stream.run(Stream.make(`${text}\n`), stdout())).pipe(

@@ -4,10 +4,9 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as BenchReport from "../src/bench/BenchReport.ts"
-import type { DeviceFigures } from "../src/bench/DeviceFigures.ts"
-import { compare, median } from "../src/bench/Turns.ts"
+import { compare, type DeviceFigures, median } from "../src/bench/DeviceFigures.ts"
+import * as Format from "../src/Format.ts"
 import { none } from "../src/Output.ts"
-import * as Shown from "../src/Shown.ts"
 import { commandInProcess } from "./inProcess.ts"
 
 const { run } = commandInProcess()
@@ -104,11 +103,11 @@ describe("what bench makes of times", () => {
     "2.5 s"
   ]])(
     "shows %d ns as %s",
-    (nanos, shown) => strictEqual(Shown.duration(nanos), shown)
+    (nanos, shown) => strictEqual(Format.duration(nanos), shown)
   )
 
   it.each([[0, "0 B"], [1023, "1023 B"], [1536, "1.5 KiB"], [2 ** 32, "4 GiB"], [3 * 2 ** 50, "3072 TiB"]])(
     "shows %d B as %s",
-    (bytes, shown) => strictEqual(Shown.bytes(bytes), shown)
+    (bytes, shown) => strictEqual(Format.bytes(bytes), shown)
   )
 })

@@ -12,10 +12,9 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import { commandTests } from "../../../test/support/command.ts"
 import { describeWith, openClDriversIn } from "../../../test/support/required.ts"
-import { answerOf } from "../src/doctor/ChildAnswer.ts"
+import { answerOf, type ProbeResult } from "../src/doctor/ChildAnswer.ts"
 import { diagnose } from "../src/doctor/Diagnosis.ts"
 import type { Distribution, Machine, SystemParts, Vendor } from "../src/doctor/Machine.ts"
-import type { ProbeResult } from "../src/doctor/ProbeResult.ts"
 import { packageManagerOf, parseRelease, readMachine } from "../src/doctor/ReadMachine.ts"
 
 const { home, run } = commandTests()
@@ -82,7 +81,7 @@ describe("effect-gpu-pool doctor", () => {
       `const write = process.stdout.write.bind(process.stdout)
       process.stdout.write = (text, ...rest) => {
         write(text, ...rest)
-        if (process.argv[1].includes("tryDevices") && String(text).includes("used host:0:0")) process.kill(process.pid, "SIGKILL")
+        if (process.argv[1].includes("probeDevices") && String(text).includes("used host:0:0")) process.kill(process.pid, "SIGKILL")
       }`
     )
     const { NODE_OPTIONS = "" } = process.env

@@ -6,14 +6,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BenchReport from "../src/bench/BenchReport.ts"
 import * as DeviceReport from "../src/devices/DeviceReport.ts"
-import { sections } from "../src/devices/DeviceSections.ts"
 import * as DoctorReport from "../src/doctor/DoctorReport.ts"
 import { none } from "../src/Output.ts"
 import * as PlanText from "../src/plan/PlanText.ts"
 import { json } from "../src/Printable.ts"
 import * as ReplayText from "../src/replay/ReplayText.ts"
 import * as TopReport from "../src/top/TopReport.ts"
-import { type Told, Watched } from "../src/top/Watched.ts"
+import { type Answer, Watched } from "../src/top/Watched.ts"
 
 const steering = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
@@ -156,15 +155,15 @@ const plan: PlanText.Report = {
   timeline: []
 }
 
-const told: Told = {
+const answer: Answer = {
   program: 1,
   time: 0,
   memories: [{ memory: "frames", device: "llvmpipe", number: 1, counts: { hits: 1 } }]
 }
 
-const topText = (told: Told): string => {
+const topText = (answer: Answer): string => {
   const watched = new Watched()
-  watched.tell(told)
+  watched.add(answer)
   return TopReport.text(watched, none, endless)
 }
 
@@ -180,13 +179,13 @@ const printed = <A>(name: string, report: A, text: (report: A) => string): Print
 describe("what commands print for people", () => {
   it.each<Printed>([
     printed("devices", devices, (report) => DeviceReport.table(report, Infinity)),
-    printed("devices --verbose", devices, sections),
+    printed("devices --verbose", devices, DeviceReport.sections),
     printed("doctor", doctor, (report) => DoctorReport.text(report, none)),
     printed("bench", bench, (report) => BenchReport.text(report, none)),
     printed("replay", replay, (report) => ReplayText.text(report, Infinity)),
     printed("a failure of replay", failed, (report) => ReplayText.firstFailure(report) ?? ""),
     printed("plan", plan, (report) => PlanText.text(report, Infinity)),
-    printed("top", told, topText)
+    printed("top", answer, topText)
   ])("has as many lines for any text: %s", (_, clean, spoilt) => {
     assert.notMatch(clean, steering)
     assert.notMatch(spoilt, steering)
@@ -205,8 +204,8 @@ describe("what commands print for scripts", () => {
     deepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(report)))
   })
 
-  it("is so of what programs tell top", () => {
-    const text = TopReport.json(spoilt(told))
+  it("is so of what programs report to top", () => {
+    const text = TopReport.json(spoilt(answer))
     assert.notMatch(text, steering)
     assert.notInclude(text, "\n")
     const { memories: [memory] } = JSON.parse(text) as { memories: ReadonlyArray<Record<string, unknown>> }

@@ -14,9 +14,8 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { commandTests, type Going } from "../../../test/support/command.ts"
 import { none } from "../src/Output.ts"
-import { memoriesOf } from "../src/top/Memories.ts"
 import * as TopReport from "../src/top/TopReport.ts"
-import { Watched } from "../src/top/Watched.ts"
+import { memoriesOf, Watched } from "../src/top/Watched.ts"
 
 const { run, start } = commandTests()
 
@@ -58,13 +57,13 @@ const frames = {
 }
 
 describe("effect-gpu-pool top", () => {
-  it.concurrent("prints what the first program tells, and ends", async () => {
+  it.concurrent("prints what the first program reports, and ends", async () => {
     const going = start(["top", "--port", "0", "--once", "--json"])
     const [{ value }] = await Promise.all([going.stdout.next(), program(await addressOf(going), going.ended)])
     strictEqual(await going.ended, 0)
-    const { time, ...told } = JSON.parse(String(value)) as Record<string, unknown>
+    const { time, ...report } = JSON.parse(String(value)) as Record<string, unknown>
     strictEqual(typeof time, "number")
-    deepStrictEqual(told, { version: 1, program: 1, memories: [frames] })
+    deepStrictEqual(report, { version: 1, program: 1, memories: [frames] })
   })
 
   it.concurrent("shows the pools of a program with PoolMetrics", async () => {
@@ -116,10 +115,10 @@ describe("effect-gpu-pool top", () => {
     for (const number of [1, 2]) {
       const seen = new AbortController()
       const ended = program(url, once(seen.signal, "abort"))
-      let told = 0
+      let reporting = 0
       // lines of an earlier program may still come
-      while (told !== number) {
-        told = (JSON.parse(String((await going.stdout.next()).value)) as { program: number }).program
+      while (reporting !== number) {
+        reporting = (JSON.parse(String((await going.stdout.next()).value)) as { program: number }).program
       }
       seen.abort()
       await ended
@@ -145,7 +144,7 @@ describe("effect-gpu-pool top", () => {
     const poolless = spawn(process.execPath, ["--input-type=module", "--eval", code], { cwd: import.meta.dirname })
     strictEqual(
       (await going.stderr.next()).value,
-      "Program 1 tells of no pool: it needs PoolMetrics.layer(), or has opened none."
+      "Program 1 reports no pool: it needs PoolMetrics.layer(), or has opened none."
     )
     poolless.kill("SIGKILL")
     const [{ value }] = await Promise.all([going.stdout.next(), program(url, going.ended)])
@@ -205,7 +204,7 @@ const snapshot = (...metrics: ReadonlyArray<DevToolsSchema.Metric>): DevToolsSch
 })
 
 describe("what top reads", () => {
-  it("adds counters that are told by reason, and keeps memories apart", () => {
+  it("adds counters that are reported by reason, and keeps memories apart", () => {
     const memories = memoriesOf(snapshot(
       counter("gpu_pool_refusals_total", 2, { reason: "OutOfMemory" }),
       counter("gpu_pool_refusals_total", 3, { reason: "DriverError" }),
@@ -217,7 +216,7 @@ describe("what top reads", () => {
     }]])
   })
 
-  it("counts what it was told, by any name and without what is no number", () => {
+  it("counts what is reported, by any name and without what is no number", () => {
     const memories = memoriesOf(snapshot(
       counter("gpu_pool_constructor_total", 2),
       counter("gpu_pool_hit_rate", 5),
@@ -235,25 +234,25 @@ describe("what top reads", () => {
     })
   })
 
-  it("tells how fast a memory leases, from the second time on", () => {
+  it("says how fast a memory leases, from the second time on", () => {
     const watched = new Watched()
-    const told = (program: number, time: number, hits: number) =>
-      watched.tell({ program, time, memories: memoriesOf(snapshot(counter("gpu_pool_hits_total", hits))) })
-    const program = watched.come()
-    told(program, 1000, 10)
+    const answer = (program: number, time: number, hits: number) =>
+      watched.add({ program, time, memories: memoriesOf(snapshot(counter("gpu_pool_hits_total", hits))) })
+    const program = watched.connect()
+    answer(program, 1000, 10)
     deepStrictEqual(watched.memories.map(({ leasesPerSecond }) => leasesPerSecond), [undefined])
-    told(program, 1500, 40)
+    answer(program, 1500, 40)
     deepStrictEqual(watched.memories.map(({ leasesPerSecond }) => leasesPerSecond), [60])
-    watched.go(program)
-    strictEqual(watched.come(), 2)
+    watched.disconnect(program)
+    strictEqual(watched.connect(), 2)
     deepStrictEqual(watched.memories, [])
     strictEqual(TopReport.text(watched, none, endless), "No program is connected.")
   })
 
   it("draws as many memories as the screen has lines for, those that manage the most", () => {
     const watched = new Watched()
-    const told = (program: number, count: number) =>
-      watched.tell({
+    const answer = (program: number, count: number) =>
+      watched.add({
         program,
         time: 0,
         memories: Array.from({ length: count }, (_, at) => ({
@@ -264,23 +263,23 @@ describe("what top reads", () => {
           counts: { managedBytes: Math.min(at, count - at) }
         }))
       })
-    told(watched.come(), 60_000)
+    answer(watched.connect(), 60_000)
     const lines = (height: number) => TopReport.text(watched, none, { width: Infinity, height }).split("\n")
     deepStrictEqual([24, 50, 2, Infinity].map((height) => lines(height).length), [23, 49, 6, 105])
     const pools = lines(16).flatMap((line) => /pool (\d+)/.exec(line)?.[1] ?? [])
     deepStrictEqual(pools, ["29995", "29996", "29997", "29998", "29999", "30000", "30001", "30002", "30003", "30004"])
     strictEqual(lines(16).at(-1), "and 59,990 smaller ones, which --json has too")
-    for (let program = 2; program < 62; program++) told(program, 0)
-    assert.include(lines(24).at(-1), "Programs 2, 3, 4, 5, 6, 7, 8, 9, and 52 more tell of no pool")
+    for (let program = 2; program < 62; program++) answer(program, 0)
+    assert.include(lines(24).at(-1), "Programs 2, 3, 4, 5, 6, 7, 8, 9, and 52 more report no pool")
     strictEqual(lines(24).length, 23)
   })
 
-  it("says what a program lacks that tells of no pool, and shows no text of others as it is", () => {
+  it("says what a program lacks that reports no pool, and shows no text of others as it is", () => {
     const watched = new Watched()
-    watched.tell({ program: watched.come(), time: 0, memories: [] })
-    assert.include(TopReport.text(watched, none, endless), "Program 1 tells of no pool: it needs PoolMetrics.layer()")
+    watched.add({ program: watched.connect(), time: 0, memories: [] })
+    assert.include(TopReport.text(watched, none, endless), "Program 1 reports no pool: it needs PoolMetrics.layer()")
     const memory = "a\u001b[2Jb"
-    watched.tell({
+    watched.add({
       program: 1,
       time: 1,
       memories: memoriesOf(snapshot(counter("gpu_pool_hits_total", 1, { memory })))

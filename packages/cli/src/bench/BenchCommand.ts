@@ -6,23 +6,16 @@
 import * as Devices from "effect-gpu-pool/Devices"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
 import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { AnswerIsNo, forUser } from "../Ending.ts"
-import { jsonFlag, style } from "../Output.ts"
+import { jsonFlag, selectFlag, style } from "../Output.ts"
 import { json as asJson } from "../Printable.ts"
 import * as BenchReport from "./BenchReport.ts"
 import { figuresOf } from "./DeviceFigures.ts"
 
-const flags = {
-  json: jsonFlag,
-  select: Flag.String("select").pipe(
-    Flag.optional,
-    Flag.withDescription(`Only the devices of this selection, as "opencl:nvidia:0;webgpu"; fails when it has none`)
-  )
-}
+const flags = { json: jsonFlag, select: selectFlag }
 
 const usable = Effect.map(
   Devices.list,

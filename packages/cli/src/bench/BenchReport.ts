@@ -6,9 +6,9 @@
  */
 import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
+import * as Format from "../Format.ts"
 import type { Style } from "../Output.ts"
 import { line } from "../Printable.ts"
-import * as Shown from "../Shown.ts"
 import type { Allocation, DeviceFigures, Transfer } from "./DeviceFigures.ts"
 
 export interface MeasuredDevice {
@@ -44,8 +44,8 @@ export const text = ({ figures, name, selector, type, why }: MeasuredDevice, sty
 type Row = readonly [what: string, figure: string]
 
 const allocationRow = (style: Style) => ({ bytes, filled, pooled, ratio, unpooled }: Allocation): Row => [
-  `${Shown.bytes(bytes)}, ${filled ? "allocated, filled and released" : "allocated and released"}`,
-  `${Shown.duration(pooled)} with the pool, ${Shown.duration(unpooled)} without: ${
+  `${Format.bytes(bytes)}, ${filled ? "allocated, filled and released" : "allocated and released"}`,
+  `${Format.duration(pooled)} with the pool, ${Format.duration(unpooled)} without: ${
     style.strong(`${ratio.toPrecision(2)} times`)
   } as long`
 ]
@@ -57,6 +57,6 @@ const ways: Record<Transfer["direction"], string> = {
 }
 
 const transferRow = ({ bytes, bytesPerSecond, direction }: Transfer): Row => [
-  `${Shown.bytes(bytes)} ${ways[direction]}`,
+  `${Format.bytes(bytes)} ${ways[direction]}`,
   `${(bytesPerSecond / 1e9).toPrecision(3)} GB/s`
 ]

@@ -7,10 +7,10 @@
 import type { DeviceDetails, ImageDetails } from "effect-gpu-pool/DeviceDetails"
 import type { Choice } from "effect-gpu-pool/Devices"
 import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
-import type { DriverFacts } from "effect-gpu-pool/DriverFacts"
+import type { DriverFact, DriverFacts } from "effect-gpu-pool/DriverFacts"
 import type { ListedDevice, Named } from "effect-gpu-pool/ListedDevice"
-import { line } from "../Printable.ts"
-import * as Shown from "../Shown.ts"
+import * as Format from "../Format.ts"
+import { line, list } from "../Printable.ts"
 import * as Table from "../Table.ts"
 
 export type Device = ListedDevice
@@ -125,7 +125,7 @@ export const table = ({ choice, devices }: Report, width: number): string => {
     line(entry.platform?.name ?? ""),
     line(entry.device?.name ?? ""),
     line(entry.type ?? ""),
-    entry.memoryBytes === null ? "" : Shown.bytes(entry.memoryBytes),
+    entry.memoryBytes === null ? "" : Format.bytes(entry.memoryBytes),
     entry.usable ? "yes" : line(entry.reason ?? "no")
   ])
   const shown = Table.table(columns, rows, width)
@@ -136,3 +136,58 @@ const sentence = ({ selector, source }: NonNullable<Report["choice"]>): string =
   selector === null
     ? "Nothing selects a device: Devices.layerDefault() takes the first that works, GPUs first."
     : `${line(source)} selects ${line(selector)}.`
+
+type Row = readonly [name: string, value: string]
+
+/** What each opened device reports, as a section for each below the table; empty if no device was opened. */
+export const sections = ({ devices }: Report): string =>
+  devices.flatMap((device) => device.details == null ? [] : [section(device, device.details)]).join("")
+
+const section = (device: ReportedDevice, details: ReportedDetails): string => {
+  const rows = rowsOf(details)
+  const width = Math.max(...rows.map(([name]) => name.length))
+  const lines = rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)
+  return `\n\n${line(device.selector)}  ${line(device.device?.name ?? "")}\n${lines.join("\n")}`
+}
+
+const rowsOf = (details: ReportedDetails): ReadonlyArray<Row> => [
+  ["vendor", line(details.vendor)],
+  ["driver", line(details.driver)],
+  ["kernels in", line(details.language)],
+  ["types of elements", list(details.dtypes)],
+  ...Object.entries(details.missingDtypes).map(([dtype, advice]): Row => [`${line(dtype)} needs`, line(advice)]),
+  ["queues", details.severalQueues ? "several" : "one"],
+  ...factRows(details.limits),
+  ...factRows(details.kernelImages ?? {}),
+  ...Object.entries(details.images).map(([kind, { depth, height, layers, read, width, written }]): Row => [
+    `images ${line(kind)}`,
+    `up to ${
+      [width, height, depth, layers].map(Format.count).join(" × ")
+    }, ${read.length} formats read, ${written.length} written`
+  ]),
+  ...Object.entries(details.facts).flatMap(([name, value]) =>
+    isGroup(value) ? groupRows(name, value) : factRows({ [name]: value })
+  )
+]
+
+type Group = { readonly [name: string]: DriverFact }
+
+const isGroup = (value: DriverFact | Group): value is Group =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The names in a group are the driver's own, so that they can be found in its documents. */
+const groupRows = (group: string, facts: Group): ReadonlyArray<Row> =>
+  Object.entries(facts).flatMap(([name, value]) => rowOf(`${line(Format.words(group))}: ${line(name)}`, name, value))
+
+const factRows = (facts: Group): ReadonlyArray<Row> =>
+  Object.entries(facts).flatMap(([name, value]) => rowOf(line(Format.words(name)), name, value))
+
+/** Facts that the driver does not report have no row. */
+const rowOf = (title: string, name: string, value: DriverFact): ReadonlyArray<Row> =>
+  value === null || value === "" || (Array.isArray(value) && value.length === 0) ? [] : [[title, shown(name, value)]]
+
+const shown = (name: string, value: Exclude<DriverFact, null>): string => {
+  if (typeof value === "number") return Format.quantity(name, value)
+  if (typeof value === "string") return line(value, 400)
+  return typeof value === "boolean" ? (value ? "yes" : "no") : list(value, ", ", Infinity)
+}

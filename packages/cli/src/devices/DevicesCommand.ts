@@ -14,17 +14,13 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { forUser } from "../Ending.ts"
-import { jsonFlag, width } from "../Output.ts"
+import { jsonFlag, selectFlag, width } from "../Output.ts"
 import { json as asJson } from "../Printable.ts"
 import * as DeviceReport from "./DeviceReport.ts"
-import { sections } from "./DeviceSections.ts"
 
 const flags = {
   json: jsonFlag,
-  select: Flag.String("select").pipe(
-    Flag.optional,
-    Flag.withDescription(`Only the devices of this selection, as "opencl:nvidia:0;webgpu"; fails when it has none`)
-  ),
+  select: selectFlag,
   verbose: Flag.Boolean("verbose").pipe(
     Flag.withDefault(false),
     Flag.withDescription(
@@ -65,7 +61,7 @@ export const devicesCommand = Command.make(
     yield* Console.log(
       json
         ? asJson(report, 2)
-        : `${DeviceReport.table(report, yield* width)}${sections(report)}`
+        : `${DeviceReport.table(report, yield* width)}${DeviceReport.sections(report)}`
     )
     yield* Effect.mapError(Effect.flatMap(Effect.fromResult(choice), selectsSomething), forUser)
   })

@@ -6,6 +6,20 @@
  *
  * @internal
  */
+
+export interface ProbedDevice {
+  /** Such as `opencl:0:1`; a backend without devices is one entry under its own name. */
+  readonly selector: string
+  readonly name: string
+  readonly type: string | null
+  readonly driver: string
+  /** Why it does not work, or null. */
+  readonly why: string | null
+}
+
+/** The results of opening and using each device of a backend. */
+export type ProbeResult = ReadonlyArray<ProbedDevice>
+
 const marker = "effect-gpu-pool:answer "
 
 interface Message<Answer> {
@@ -14,12 +28,12 @@ interface Message<Answer> {
 }
 
 /** In the child: prints the next step, in case the child crashes in it. */
-export const tellStep = (step: string): void => {
+export const printStep = (step: string): void => {
   process.stdout.write(`${marker}${JSON.stringify({ step })}\n`)
 }
 
 /** In the child: prints the result, and exits the process, which threads of drivers would keep alive. */
-export const tellAnswer = (answer: unknown): void => {
+export const printAnswer = (answer: unknown): void => {
   process.stdout.write(`${marker}${JSON.stringify({ answer })}\n`, () => process.exit(0))
 }
 

@@ -4,10 +4,10 @@
  * @internal
  */
 import { list } from "../Printable.ts"
+import type { ProbedDevice, ProbeResult } from "./ChildAnswer.ts"
 import * as InstallCommands from "./InstallCommands.ts"
 import type { Remedy } from "./InstallCommands.ts"
 import type { Machine, SystemParts } from "./Machine.ts"
-import type { ProbedDevice, ProbeResult } from "./ProbeResult.ts"
 
 /** Something that a backend needs. */
 export interface Part {
@@ -73,9 +73,9 @@ const openCl: Needs = {
 /** The library's own backends, in the order of their list. Only other backends themselves know what they need. */
 const needs: ReadonlyArray<Needs> = [webGpu, openCl]
 
-/** `tried` is an error text if the process that tried the backend ended without a result. */
-export const diagnose = (backend: string, machine: Machine, tried: ProbeResult | string): Diagnosis => {
-  const devices = typeof tried === "string" ? [] : tried
+/** `probed` is an error text if the process that probed the backend ended without a result. */
+export const diagnose = (backend: string, machine: Machine, probed: ProbeResult | string): Diagnosis => {
+  const devices = typeof probed === "string" ? [] : probed
   const works = devices.some(({ why }) => why === null)
   const wants = needs.find((one) => one.backend === backend)
   return {
@@ -83,14 +83,14 @@ export const diagnose = (backend: string, machine: Machine, tried: ProbeResult |
     works,
     forGpus: wants !== undefined,
     devices,
-    why: works ? null : whyNot(tried),
+    why: works ? null : whyNot(probed),
     parts: wants === undefined ? [] : partsOf(wants, machine),
-    remedies: wants === undefined ? [] : works ? bettered(wants, machine, devices) : remedied(wants, machine, tried)
+    remedies: wants === undefined ? [] : works ? bettered(wants, machine, devices) : remedied(wants, machine, probed)
   }
 }
 
-const whyNot = (tried: ProbeResult | string): string =>
-  typeof tried === "string" ? tried : list([...new Set(tried.map(({ why }) => why ?? ""))], "; ", 4, 400)
+const whyNot = (probed: ProbeResult | string): string =>
+  typeof probed === "string" ? probed : list([...new Set(probed.map(({ why }) => why ?? ""))], "; ", 4, 400)
 
 const partsOf = (wants: Needs, machine: Machine): ReadonlyArray<Part> => {
   const folder = machine.packages[wants.package]
@@ -115,7 +115,7 @@ const systemParts = ({ drivers }: Needs, system: SystemParts): ReadonlyArray<Par
 ]
 
 /** How to install all that is missing, so that the user need not run `doctor` again after each part. */
-const remedied = (wants: Needs, machine: Machine, tried: ProbeResult | string): ReadonlyArray<Remedy> => {
+const remedied = (wants: Needs, machine: Machine, probed: ProbeResult | string): ReadonlyArray<Remedy> => {
   if (wants.runtime(machine) !== undefined) return [newer(machine)]
   const [npm, ...system] = partsOf(wants, machine)
   const missing = system.filter(({ found }) => !found).map(({ name }) => name)
@@ -123,7 +123,7 @@ const remedied = (wants: Needs, machine: Machine, tried: ProbeResult | string): 
     ? [{ why: `install ${npm.name}`, ...InstallCommands.npmPackage(wants.package, machine) }]
     : []
   if (missing.length > 0) return [...ofPackage, misled(wants, machine) ?? installed(wants, machine, missing)]
-  return ofPackage.length > 0 ? ofPackage : present(wants, machine, tried)
+  return ofPackage.length > 0 ? ofPackage : present(wants, machine, probed)
 }
 
 /** No installation helps with this runtime. */
@@ -146,9 +146,9 @@ const misled = (wants: Needs, machine: Machine): Remedy | undefined => {
 }
 
 /** All parts are installed, but the backend does not work. */
-const present = (wants: Needs, machine: Machine, tried: ProbeResult | string): ReadonlyArray<Remedy> => {
+const present = (wants: Needs, machine: Machine, probed: ProbeResult | string): ReadonlyArray<Remedy> => {
   const system = wants.parts(machine)
-  if (typeof tried === "string") return system === undefined ? [] : [oneByOne(wants, system)]
+  if (typeof probed === "string") return system === undefined ? [] : [oneByOne(wants, system)]
   return machine.denied.length > 0
     ? [{ why: denied(machine), ...InstallCommands.access(machine) }]
     : [{ why: wants.refused, ...wants.driver(machine) }]

@@ -6,10 +6,10 @@
  */
 import type { Style } from "../Output.ts"
 import { line, list } from "../Printable.ts"
+import type { ProbedDevice } from "./ChildAnswer.ts"
 import type { Diagnosis, Part } from "./Diagnosis.ts"
 import type { Remedy } from "./InstallCommands.ts"
 import type { Machine } from "./Machine.ts"
-import type { ProbedDevice } from "./ProbeResult.ts"
 
 export interface Report {
   readonly version: 1

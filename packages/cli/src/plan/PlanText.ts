@@ -5,9 +5,9 @@
  * @internal
  */
 import type { Plan, PlanHolder } from "@effect-gpu-pool/observability/Plan"
+import * as Format from "../Format.ts"
 import { line } from "../Printable.ts"
 import { type Limits, millis, shownLimit } from "../replay/ReplayText.ts"
-import * as Shown from "../Shown.ts"
 import { table } from "../Table.ts"
 
 /** Sizes are bytes, and times milliseconds since the program began. */
@@ -52,21 +52,21 @@ const holderColumns = [
 const holderTable = (holders: ReadonlyArray<PlanHolder>, width: number): string => {
   const rows = holders.slice(0, mostHolders).map((
     { bytes, callSite = "", label = "", leases }
-  ) => [Shown.bytes(bytes), Shown.count(leases), line(label), line(callSite)])
+  ) => [Format.bytes(bytes), Format.count(leases), line(label), line(callSite)])
   const shown = table(holderColumns, rows, width)
   const more = holders.length - mostHolders
-  return more > 0 ? `${shown}\nand ${Shown.count(more)} more` : shown
+  return more > 0 ? `${shown}\nand ${Format.count(more)} more` : shown
 }
 
 export const text = (
   { dropped, events, holders, input, limits, peakAt, peakBytes, peakManagedBytes }: Report,
   width: number
 ): string => {
-  const lost = dropped === 0 ? "" : `, after ${Shown.count(dropped)} that were too many to be kept`
+  const lost = dropped === 0 ? "" : `, after ${Format.count(dropped)} that were too many to be kept`
   const rows = [
-    `${line(input)}: ${Shown.count(events)} events${lost}`,
-    `most leased      ${Shown.quantity("peakBytes", peakBytes)}, after ${millis(peakAt)}`,
-    `most managed     ${Shown.quantity("peakBytes", peakManagedBytes)}`,
+    `${line(input)}: ${Format.count(events)} events${lost}`,
+    `most leased      ${Format.quantity("peakBytes", peakBytes)}, after ${millis(peakAt)}`,
+    `most managed     ${Format.quantity("peakBytes", peakManagedBytes)}`,
     `smallest limit   ${shownLimit(limits.atAll)}`,
     `without waiting  ${shownLimit(limits.withoutWaiting)}`
   ]

@@ -7,8 +7,8 @@
 import type { Recording } from "@effect-gpu-pool/observability/Recording"
 import type { FailedRequest, ReplayReport, SmallestLimit } from "@effect-gpu-pool/observability/Replay"
 import * as Struct from "effect/Struct"
+import * as Format from "../Format.ts"
 import { line } from "../Printable.ts"
-import * as Shown from "../Shown.ts"
 import { table } from "../Table.ts"
 
 export interface Counts extends Omit<ReplayReport, "failed" | "recording"> {
@@ -66,29 +66,29 @@ export const make = (
 })
 
 const percent = (part: number): string => `${(100 * part).toFixed(1)} %`
-export const millis = (value: number): string => value === 0 ? "0" : Shown.duration(value * 1e6)
+export const millis = (value: number): string => value === 0 ? "0" : Format.duration(value * 1e6)
 
 type Row = readonly [name: string, shown: (counts: Counts) => string]
 
 const rows: ReadonlyArray<Row> = [
-  ["leases", ({ leases }) => Shown.count(leases)],
+  ["leases", ({ leases }) => Format.count(leases)],
   ["hits", ({ hitRate }) => percent(hitRate)],
-  ["borrows", ({ borrows }) => Shown.count(borrows)],
-  ["misses", ({ misses }) => Shown.count(misses)],
-  ["evictions", ({ evictions }) => Shown.count(evictions)],
-  ["bytes evicted", ({ evictedBytes }) => Shown.bytes(evictedBytes)],
-  ["most leased", ({ peakActiveBytes }) => Shown.bytes(peakActiveBytes)],
-  ["most managed", ({ peakManagedBytes }) => Shown.bytes(peakManagedBytes)],
+  ["borrows", ({ borrows }) => Format.count(borrows)],
+  ["misses", ({ misses }) => Format.count(misses)],
+  ["evictions", ({ evictions }) => Format.count(evictions)],
+  ["bytes evicted", ({ evictedBytes }) => Format.bytes(evictedBytes)],
+  ["most leased", ({ peakActiveBytes }) => Format.bytes(peakActiveBytes)],
+  ["most managed", ({ peakManagedBytes }) => Format.bytes(peakManagedBytes)],
   ["not leased of that", ({ fragmentation }) => percent(fragmentation)],
-  ["waits", ({ waits }) => Shown.count(waits)],
+  ["waits", ({ waits }) => Format.count(waits)],
   ["waited", ({ waitedMillis }) => millis(waitedMillis)],
   ["longest wait", ({ longestWaitMillis }) => millis(longestWaitMillis)],
-  ["failed", ({ failed }) => Shown.count(failed)]
+  ["failed", ({ failed }) => Format.count(failed)]
 ]
 
 /** A limit with its exact bytes, since a byte less fails. */
 export const shownLimit = (found: SmallestLimit | null | undefined): string =>
-  found ? Shown.quantity("maxBytes", found.maxBytes) : "none"
+  found ? Format.quantity("maxBytes", found.maxBytes) : "none"
 
 const limitRows = (limits: Limits | null): Array<Array<string>> =>
   limits === null ? [] : [
@@ -105,23 +105,23 @@ export const text = (
   const heads = recorded === null ? ["as recorded"] : ["as recorded", line(options.join(", "))]
   const columns = [{ head: "" }, ...heads.map((head) => ({ head, isRight: true, wraps: true }))]
   const shown = [...rows.map(([name, shown]) => [name, ...counts.map(shown)]), ...limitRows(limits)]
-  const lost = dropped === 0 ? "" : `, after ${Shown.count(dropped)} that the recorder no longer had`
-  return `${line(input)}: ${Shown.count(events)} events${lost}\n${table(columns, shown, width)}${
+  const lost = dropped === 0 ? "" : `, after ${Format.count(dropped)} that the recorder no longer had`
+  return `${line(input)}: ${Format.count(events)} events${lost}\n${table(columns, shown, width)}${
     difference(counts[0]!)
   }`
 }
 
 /** Says if the replay under the recorded policy differs from its recording: docs/observability.md says when. */
 const difference = ({ differsAt }: Counts): string =>
-  differsAt === undefined ? "" : `\nAs recorded but for what follows its first ${Shown.count(differsAt)} events.`
+  differsAt === undefined ? "" : `\nAs recorded but for what follows its first ${Format.count(differsAt)} events.`
 
 /** The first request that failed, and how many more did. */
 export const firstFailure = ([first, ...others]: ReadonlyArray<FailedRequest>): string | undefined => {
   if (first === undefined) return undefined
   const { callSite, label, pool, request, size, why } = first
   const place = callSite === undefined ? "" : `, at ${line(callSite)}`
-  const more = others.length === 0 ? "" : ` ${Shown.count(others.length)} more failed.`
-  return `Request ${request} failed: ${Shown.bytes(size)}${label === undefined ? "" : ` "${line(label)}"`} of ${
+  const more = others.length === 0 ? "" : ` ${Format.count(others.length)} more failed.`
+  return `Request ${request} failed: ${Format.bytes(size)}${label === undefined ? "" : ` "${line(label)}"`} of ${
     line(pool)
   }${place}: ${line(why)}.${more}`
 }

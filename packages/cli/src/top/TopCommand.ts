@@ -34,18 +34,17 @@ import { failing } from "../Ending.ts"
 import { mostBytes, serve } from "../LocalServer.ts"
 import { height, print, style, width } from "../Output.ts"
 import { line, messageOf } from "../Printable.ts"
-import { memoriesOf } from "./Memories.ts"
 import * as TopReport from "./TopReport.ts"
-import { type Told, Watched } from "./Watched.ts"
+import { type Answer, memoriesOf, Watched } from "./Watched.ts"
 
 const flags = {
   json: Flag.Boolean("json").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Print a line of JSON for each time that a program tells of its pools")
+    Flag.withDescription("Print a line of JSON for each time that a program reports its pools")
   ),
   once: Flag.Boolean("once").pipe(
     Flag.withDefault(false),
-    Flag.withDescription("Print what the first program tells that has a pool, and end")
+    Flag.withDescription("Print what the first program reports that has a pool, and end")
   ),
   every: Flag.Finite("every").pipe(
     Flag.withDefault(1),
@@ -82,7 +81,7 @@ const flags = {
 interface Options {
   readonly every: Duration.Duration
   /** Is run for each answer of a program. */
-  readonly onTold: (told: Told) => Effect.Effect<unknown, never, Stdio.Stdio | Terminal>
+  readonly onAnswer: (answer: Answer) => Effect.Effect<unknown, never, Stdio.Stdio | Terminal>
   /** Is run when a program has disconnected. */
   readonly onGone: Effect.Effect<unknown>
   /** Is called when a program's connection has to be closed. */
@@ -112,11 +111,11 @@ const faultOf = (error: Ndjson.NdjsonError | Schema.SchemaError | Socket.SocketE
     : `as it sent more than ${mostBytes / 2 ** 20} MiB at once, or did not read`
 
 /** Polls a program until it disconnects, each time after its answer. Unrequested answers are ignored. */
-const follow = Effect.fnUntraced(function*(watched: Watched, { every, onFault, onGone, onTold }: Options) {
+const follow = Effect.fnUntraced(function*(watched: Watched, { every, onFault, onGone, onAnswer }: Options) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const { socket: connection } = NodeHttpServerRequest.toIncomingMessage(request)
   const socket = yield* request.upgrade
-  const program = watched.come()
+  const program = watched.connect()
   const responses = yield* Queue.unbounded<DevToolsSchema.Response>()
   const snapshots = yield* Queue.unbounded<DevToolsSchema.MetricsSnapshot, Cause.Done>()
   const answered = Latch.makeUnsafe(false)
@@ -128,32 +127,32 @@ const follow = Effect.fnUntraced(function*(watched: Watched, { every, onFault, o
     return Queue.offer(responses, { _tag: "MetricsRequest" })
   })
   const asking = ask.pipe(Effect.andThen(answered.await), Effect.andThen(Effect.sleep(every)), Effect.forever)
-  const hear = (request: DevToolsSchema.Request): Effect.Effect<unknown, TooMuch> => {
+  const receive = (request: DevToolsSchema.Request): Effect.Effect<unknown, TooMuch> => {
     if (connection.writableLength > mostBytes) return new TooMuch()
     if (request._tag === "Ping") return Queue.offer(responses, { _tag: "Pong" })
     if (request._tag !== "MetricsSnapshot" || due === 0) return Effect.void
     due--
     return Queue.offer(snapshots, request)
   }
-  const hearing = Stream.fromQueue(responses).pipe(
+  const receiving = Stream.fromQueue(responses).pipe(
     Stream.pipeThroughChannel(Ndjson.duplexSchema(Socket.toChannel(socket), protocol)),
-    Stream.runForEach(hear),
+    Stream.runForEach(receive),
     Effect.catchIf(hasGone, () => Effect.void),
     Effect.tapError((error) => Effect.sync(() => onFault(faultOf(error)))),
     Effect.ensuring(Queue.end(snapshots))
   )
-  const telling = Stream.runForEach(
+  const publishing = Stream.runForEach(
     Stream.fromQueue(snapshots),
     Effect.fnUntraced(function*(snapshot) {
-      const told = { program, time: yield* Clock.currentTimeMillis, memories: memoriesOf(snapshot) }
-      watched.tell(told)
-      yield* onTold(told)
+      const answer = { program, time: yield* Clock.currentTimeMillis, memories: memoriesOf(snapshot) }
+      watched.add(answer)
+      yield* onAnswer(answer)
       yield* answered.open
     })
   )
-  yield* Effect.all([hearing, telling], { concurrency: "unbounded", discard: true }).pipe(
+  yield* Effect.all([receiving, publishing], { concurrency: "unbounded", discard: true }).pipe(
     Effect.raceFirst(asking),
-    Effect.ensuring(Effect.andThen(Effect.sync(() => watched.go(program)), onGone))
+    Effect.ensuring(Effect.andThen(Effect.sync(() => watched.disconnect(program)), onGone))
   )
   return HttpServerResponse.empty()
 })
@@ -187,10 +186,10 @@ const mostNotes = 16
 
 /** Prints who was refused. A bound is needed, since any page can connect again and again, under any name. */
 const refusals = (note: (text: string) => void): (why: string) => void => {
-  const told = new Set<string>()
+  const printed = new Set<string>()
   return (why) => {
-    if (told.has(why) || told.size === mostNotes) return
-    told.add(why)
+    if (printed.has(why) || printed.size === mostNotes) return
+    printed.add(why)
     note(`Refused: ${why}.${why.startsWith("a page") ? " --origin lets pages of another origin connect." : ""}`)
   }
 }
@@ -206,24 +205,24 @@ export const topCommand = Command.make(
     const first = yield* Deferred.make<void>()
     const frames = yield* Queue.sliding<void>(1)
     const drawSoon = Queue.offer(frames, undefined)
-    const show = (told: Told) => json ? print(TopReport.json(told)) : once ? draw(watched) : drawSoon
+    const show = (answer: Answer) => json ? print(TopReport.json(answer)) : once ? draw(watched) : drawSoon
     const poolless = new Set<number>()
     /** Says once for each program that it has no pool, while `--once` waits for one that has. */
-    const onPoolless = (told: Told) => {
-      if (poolless.has(told.program)) return Effect.void
-      poolless.add(told.program)
-      return Console.error(TopReport.poolless([told]))
+    const onPoolless = (answer: Answer) => {
+      if (poolless.has(answer.program)) return Effect.void
+      poolless.add(answer.program)
+      return Console.error(TopReport.poolless([answer]))
     }
-    const onTold = (told: Told) =>
-      once && told.memories.length === 0
-        ? onPoolless(told)
-        : Effect.andThen(show(told), once ? Deferred.succeed(first, undefined) : Effect.void)
+    const onAnswer = (answer: Answer) =>
+      once && answer.memories.length === 0
+        ? onPoolless(answer)
+        : Effect.andThen(show(answer), once ? Deferred.succeed(first, undefined) : Effect.void)
     const { canAnimate } = yield* TerminalCapabilities
     // A live screen must not show a program that has disconnected.
     const onGone = canAnimate && !json ? drawSoon : Effect.void
     const onFault = (what: string) => onRefused(`a program, ${what}`)
     const address = yield* Effect.mapError(
-      serve(follow(watched, { every: Duration.seconds(every), onGone, onTold, onFault }), {
+      serve(follow(watched, { every: Duration.seconds(every), onGone, onAnswer, onFault }), {
         host,
         port,
         origins,

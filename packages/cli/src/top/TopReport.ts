@@ -4,15 +4,14 @@
  *
  * @internal
  */
+import * as Format from "../Format.ts"
 import type { Style } from "../Output.ts"
 import { json as asJson, line, list } from "../Printable.ts"
-import * as Shown from "../Shown.ts"
 import { table } from "../Table.ts"
-import { hitRate } from "./Memories.ts"
-import type { Told, Watched, WatchedMemory } from "./Watched.ts"
+import { type Answer, hitRate, type Watched, type WatchedMemory } from "./Watched.ts"
 
 /** The answer of one program, on one line. */
-export const json = ({ memories, program, time }: Told): string =>
+export const json = ({ memories, program, time }: Answer): string =>
   asJson({
     version: 1,
     time,
@@ -40,13 +39,13 @@ export interface Room {
 
 export const text = (watched: Watched, style: Style, { height, width }: Room): string => {
   const { memories, programs } = watched
-  const silent = programs.filter((told) => told.memories.length === 0)
+  const silent = programs.filter((answer) => answer.memories.length === 0)
   const most = Math.max(1, Math.min(mostRows, height - otherLines - Math.min(1, silent.length)))
   return [
     ...(programs.length === 0 ? ["No program is connected."] : []),
     ...(memories.length === 0 ? [] : [fitting(largest(memories, most), style, width)]),
     ...(memories.length > most
-      ? [`and ${Shown.count(memories.length - most)} smaller ones, which --json has too`]
+      ? [`and ${Format.count(memories.length - most)} smaller ones, which --json has too`]
       : []),
     ...(silent.length === 0 ? [] : [poolless(silent)])
   ].join("\n")
@@ -60,29 +59,29 @@ const largest = (memories: ReadonlyArray<WatchedMemory>, most: number): Readonly
   return shown.sort((one, other) => one - other).map((at) => memories[at]!)
 }
 
-export const poolless = (told: ReadonlyArray<Told>): string =>
-  told.length === 1
-    ? `Program ${told[0]!.program} tells of no pool: it needs PoolMetrics.layer(), or has opened none.`
+export const poolless = (answers: ReadonlyArray<Answer>): string =>
+  answers.length === 1
+    ? `Program ${answers[0]!.program} reports no pool: it needs PoolMetrics.layer(), or has opened none.`
     : `Programs ${
-      list(told.map(({ program }) => String(program)), ", ", 8)
-    } tell of no pool: each needs PoolMetrics.layer(), or has opened none.`
+      list(answers.map(({ program }) => String(program)), ", ", 8)
+    } report no pool: each needs PoolMetrics.layer(), or has opened none.`
 
 type Cell = (memory: WatchedMemory, style: Style) => string
 
-const marked = (count: number, mark: (text: string) => string): string => count > 0 ? mark(Shown.count(count)) : "0"
+const marked = (count: number, mark: (text: string) => string): string => count > 0 ? mark(Format.count(count)) : "0"
 
 const columns: { readonly [head: string]: Cell } = {
   program: ({ program }) => String(program),
   memory: ({ memory, number }) => line(`${memory ?? "(no label)"}${number === 1 ? "" : ` ${number}`}`),
   device: ({ device }) => line(device, 40),
-  active: ({ counts }) => Shown.bytes(counts.activeBytes ?? 0),
-  held: ({ counts }) => Shown.bytes(counts.heldBytes ?? 0),
-  limit: ({ counts }) => counts.limitBytes === undefined ? "" : Shown.bytes(counts.limitBytes),
+  active: ({ counts }) => Format.bytes(counts.activeBytes ?? 0),
+  held: ({ counts }) => Format.bytes(counts.heldBytes ?? 0),
+  limit: ({ counts }) => counts.limitBytes === undefined ? "" : Format.bytes(counts.limitBytes),
   hits: (memory) => {
     const rate = hitRate(memory)
     return rate === null ? "" : `${(100 * rate).toFixed(1)} %`
   },
-  "leases/s": ({ leasesPerSecond }) => leasesPerSecond === undefined ? "" : Shown.count(Math.round(leasesPerSecond)),
+  "leases/s": ({ leasesPerSecond }) => leasesPerSecond === undefined ? "" : Format.count(Math.round(leasesPerSecond)),
   waiting: ({ counts }, style) => marked(counts.waiters ?? 0, style.strong),
   "out of memory": ({ counts }, style) => marked(counts.outOfMemory ?? 0, style.bad)
 }

@@ -13,8 +13,7 @@ import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { tellAnswer, tellStep } from "./ChildAnswer.ts"
-import type { ProbedDevice, ProbeResult } from "./ProbeResult.ts"
+import { printAnswer, printStep, type ProbedDevice, type ProbeResult } from "./ChildAnswer.ts"
 
 const increment = Kernel.make({
   name: "doctor",
@@ -42,7 +41,7 @@ const compute: Effect.Effect<string | null, GpuError, BufferPool.BufferPool | Co
         : `it computes wrong numbers: ${read.join(", ")}`
     }))
 
-const tryDevice = (backend: Backend, device: ListedDevice): Effect.Effect<ProbedDevice> =>
+const probeDevice = (backend: Backend, device: ListedDevice): Effect.Effect<ProbedDevice> =>
   Effect.suspend(() => {
     const selector = DeviceSelector.format(DeviceSelector.of(device))
     const name = device.device?.name ?? ""
@@ -50,7 +49,7 @@ const tryDevice = (backend: Backend, device: ListedDevice): Effect.Effect<Probed
     if (device.device === undefined || device.unusable !== undefined) {
       return Effect.succeed({ ...common, why: device.unusable ?? "it has no device" })
     }
-    tellStep(`while it used ${selector} ${name}`)
+    printStep(`while it used ${selector} ${name}`)
     const pool = BufferPool.layer().pipe(Layer.provideMerge(backend.open(device, {})))
     return Effect.match(Effect.provide(compute, pool), {
       onFailure: ({ message }) => ({ ...common, why: message }),
@@ -58,15 +57,15 @@ const tryDevice = (backend: Backend, device: ListedDevice): Effect.Effect<Probed
     })
   })
 
-const tryAll = (name: string): Effect.Effect<ProbeResult> =>
+const probeAll = (name: string): Effect.Effect<ProbeResult> =>
   Effect.flatMap(Backends, (backends) => {
     const backend = backends.find((one) => one.name === name)
     if (backend === undefined) return Effect.die(new Error(`there is no backend ${name}`))
-    tellStep("while it listed devices")
+    printStep("while it listed devices")
     return Devices.list.pipe(
       Effect.provideService(Backends, [backend]),
-      Effect.flatMap(Effect.forEach((device) => tryDevice(backend, device)))
+      Effect.flatMap(Effect.forEach((device) => probeDevice(backend, device)))
     )
   })
 
-tellAnswer(await Effect.runPromise(tryAll(process.argv[2] ?? "")))
+printAnswer(await Effect.runPromise(probeAll(process.argv[2] ?? "")))
