@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import { line } from "../arguments/Format.ts"
+import { numberBytes } from "../data/ValueType.ts"
 import type { ImageShape } from "./ImageShape.ts"
 import { elements } from "./ImageShape.ts"
 
@@ -14,22 +15,7 @@ import { elements } from "./ImageShape.ts"
  * @category models
  * @since 0.1.0
  */
-export type ChannelOrder =
-  | "r"
-  | "a"
-  | "rg"
-  | "ra"
-  | "rgb"
-  | "rgba"
-  | "bgra"
-  | "argb"
-  | "abgr"
-  | "intensity"
-  | "luminance"
-  | "depth"
-  | "srgb"
-  | "srgba"
-  | "sbgra"
+export type ChannelOrder = keyof typeof channelsOf
 
 /**
  * How a channel is stored. Normalised types (`unorm`, `snorm`) are read as floating point, from 0 or -1 to 1. The types
@@ -38,22 +24,7 @@ export type ChannelOrder =
  * @category models
  * @since 0.1.0
  */
-export type ChannelType =
-  | "unorm8"
-  | "unorm16"
-  | "snorm8"
-  | "snorm16"
-  | "unorm565"
-  | "unorm555"
-  | "unorm101010"
-  | "uint8"
-  | "uint16"
-  | "uint32"
-  | "sint8"
-  | "sint16"
-  | "sint32"
-  | "float16"
-  | "float32"
+export type ChannelType = keyof typeof storageOf
 
 /**
  * A format. Plain data: `Equal.equals` and `Hash.hash` compare its two fields.
@@ -93,7 +64,7 @@ export type Channel = "r" | "g" | "b" | "a" | "i" | "l" | "d"
  */
 export type ItemType = "u8" | "u16" | "u32" | "i8" | "i16" | "i32" | "f16" | "f32"
 
-const channelsOf: { readonly [O in ChannelOrder]: ReadonlyArray<Channel> } = {
+const channelsOf = {
   r: ["r"],
   a: ["a"],
   rg: ["r", "g"],
@@ -109,7 +80,7 @@ const channelsOf: { readonly [O in ChannelOrder]: ReadonlyArray<Channel> } = {
   srgb: ["r", "g", "b"],
   srgba: ["r", "g", "b", "a"],
   sbgra: ["b", "g", "r", "a"]
-}
+} satisfies { readonly [order: string]: ReadonlyArray<Channel> }
 
 interface Storage {
   readonly item: ItemType
@@ -117,7 +88,7 @@ interface Storage {
   readonly packed?: true
 }
 
-const storageOf: { readonly [T in ChannelType]: Storage } = {
+const storageOf = {
   unorm8: { item: "u8" },
   unorm16: { item: "u16" },
   snorm8: { item: "i8" },
@@ -133,20 +104,9 @@ const storageOf: { readonly [T in ChannelType]: Storage } = {
   sint32: { item: "i32" },
   float16: { item: "f16" },
   float32: { item: "f32" }
-}
+} satisfies { readonly [type: string]: Storage }
 
 const storage = (format: ImageFormat): Storage => storageOf[format.type]
-
-const itemBytes: { readonly [I in ItemType]: number } = {
-  u8: 1,
-  u16: 2,
-  u32: 4,
-  i8: 1,
-  i16: 2,
-  i32: 4,
-  f16: 2,
-  f32: 4
-}
 
 /**
  * All channel orders.
@@ -270,7 +230,7 @@ export const itemCount = (format: ImageFormat): number => isPacked(format) ? 1 :
  * @category sizes
  * @since 0.1.0
  */
-export const channelBytes = (format: ImageFormat): number => itemBytes[item(format)]
+export const channelBytes = (format: ImageFormat): number => numberBytes(item(format))
 
 /**
  * Bytes of one element.
@@ -352,10 +312,11 @@ const eightBits: ReadonlySet<ChannelType> = new Set(["unorm8", "snorm8", "uint8"
 const notIntegers: ReadonlySet<ChannelType> = new Set(["unorm8", "unorm16", "snorm8", "snorm16", "float16", "float32"])
 
 /** The types that go with an order, by OpenCL's rules (OpenCL 3.0, tables 15 to 17). */
-const goesWith = ({ order, type }: ImageFormat): boolean => {
+const goesWith = (format: ImageFormat): boolean => {
+  const { order, type } = format
   switch (order) {
     case "rgb":
-      return storageOf[type].packed === true
+      return isPacked(format)
     case "bgra":
     case "argb":
     case "abgr":
@@ -370,7 +331,7 @@ const goesWith = ({ order, type }: ImageFormat): boolean => {
     case "sbgra":
       return type === "unorm8"
     default:
-      return storageOf[type].packed !== true
+      return !isPacked(format)
   }
 }
 

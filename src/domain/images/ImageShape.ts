@@ -63,6 +63,14 @@ export interface RegionOptions {
   readonly extent?: readonly [width: number, height?: number, slices?: number] | undefined
 }
 
+const of = (kind: ImageKind, width: number, height = 1, depth = 1, layers = 1): ImageShape => ({
+  kind,
+  width,
+  height,
+  depth,
+  layers
+})
+
 /**
  * One row of elements.
  *
@@ -77,7 +85,7 @@ export interface RegionOptions {
  * @category constructors
  * @since 0.1.0
  */
-export const image1d = (width: number): ImageShape => ({ kind: "1d", width, height: 1, depth: 1, layers: 1 })
+export const image1d = (width: number): ImageShape => of("1d", width)
 
 /**
  * Several rows, each an image of its own.
@@ -93,13 +101,7 @@ export const image1d = (width: number): ImageShape => ({ kind: "1d", width, heig
  * @category constructors
  * @since 0.1.0
  */
-export const image1dArray = (width: number, layers: number): ImageShape => ({
-  kind: "1dArray",
-  width,
-  height: 1,
-  depth: 1,
-  layers
-})
+export const image1dArray = (width: number, layers: number): ImageShape => of("1dArray", width, 1, 1, layers)
 
 /**
  * One row of elements in the memory of a buffer, which may be far longer than that of {@link image1d}: the shape of the
@@ -116,7 +118,7 @@ export const image1dArray = (width: number, layers: number): ImageShape => ({
  * @category constructors
  * @since 0.1.0
  */
-export const image1dBuffer = (width: number): ImageShape => ({ ...image1d(width), kind: "1dBuffer" })
+export const image1dBuffer = (width: number): ImageShape => of("1dBuffer", width)
 
 /**
  * A picture: rows of elements.
@@ -132,13 +134,7 @@ export const image1dBuffer = (width: number): ImageShape => ({ ...image1d(width)
  * @category constructors
  * @since 0.1.0
  */
-export const image2d = (width: number, height: number): ImageShape => ({
-  kind: "2d",
-  width,
-  height,
-  depth: 1,
-  layers: 1
-})
+export const image2d = (width: number, height: number): ImageShape => of("2d", width, height)
 
 /**
  * Several pictures of one size.
@@ -154,13 +150,8 @@ export const image2d = (width: number, height: number): ImageShape => ({
  * @category constructors
  * @since 0.1.0
  */
-export const image2dArray = (width: number, height: number, layers: number): ImageShape => ({
-  kind: "2dArray",
-  width,
-  height,
-  depth: 1,
-  layers
-})
+export const image2dArray = (width: number, height: number, layers: number): ImageShape =>
+  of("2dArray", width, height, 1, layers)
 
 /**
  * A volume.
@@ -176,13 +167,7 @@ export const image2dArray = (width: number, height: number, layers: number): Ima
  * @category constructors
  * @since 0.1.0
  */
-export const image3d = (width: number, height: number, depth: number): ImageShape => ({
-  kind: "3d",
-  width,
-  height,
-  depth,
-  layers: 1
-})
+export const image3d = (width: number, height: number, depth: number): ImageShape => of("3d", width, height, depth)
 
 /**
  * How many elements an image of the shape has.

@@ -43,14 +43,7 @@ export interface SamplerOptions {
  * @category models
  * @since 0.1.0
  */
-export interface Resolved {
-  readonly addressing: Addressing
-  readonly filter: "nearest" | "linear"
-  readonly normalizedCoordinates: boolean
-  readonly mipFilter: "nearest" | "linear"
-  readonly lodMin: number
-  readonly lodMax: number
-}
+export interface Resolved extends Required<{ readonly [O in keyof SamplerOptions]: NonNullable<SamplerOptions[O]> }> {}
 
 const coarsest = 32
 
