@@ -5,7 +5,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
@@ -21,7 +20,7 @@ import { ScopedAttachment } from "../device/ScopedAttachment.ts"
 import type * as BufferLike from "./BufferLike.ts"
 import * as BufferMemory from "./BufferMemory.ts"
 import { leaseOf, leases } from "./LeaseUnder.ts"
-import { bufferFirst } from "./SubjectFirst.ts"
+import { bufferFirst, eitherWay } from "./SubjectFirst.ts"
 
 /**
  * The range of a buffer that a sub-region is over.
@@ -104,14 +103,9 @@ export const make: {
     bounds: Bounds,
     options?: Options
   ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
-} = dual(
+} = eitherWay(
   bufferFirst,
-  (
-    buffer: BufferLike.BufferLike,
-    bounds: Bounds,
-    options?: Options
-  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
-    acquire("SubRegion.make", buffer, () => bounds, options)
+  (buffer, bounds, options) => acquire("SubRegion.make", buffer, () => bounds, options)
 )
 
 /**
@@ -156,15 +150,9 @@ export const slice: {
     to?: number | undefined,
     options?: Options
   ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope>
-} = dual(
+} = eitherWay(
   bufferFirst,
-  <A extends ArrayBufferView>(
-    buffer: BufferLike.BufferLike,
-    type: ElementType<A>,
-    from: number,
-    to?: number | undefined,
-    options?: Options
-  ): Effect.Effect<DeviceBuffer, GpuError, DeviceContext | QueueDriver | Scope.Scope> =>
+  (buffer, type, from, to, options) =>
     acquire("SubRegion.slice", buffer, () => elementBounds(buffer.size, type, from, to), options)
 )
 

@@ -16,6 +16,13 @@ export const bufferFirst = (args: ArrayLike<unknown>): boolean => isBufferLike(a
 /** For functions from one buffer to another: a data-first call has two buffers. */
 export const bothBuffers = (args: ArrayLike<unknown>): boolean => isBufferLike(args[1])
 
+/** The last signature of a function, which takes the subject first. */
+type SubjectFirst<F> = F extends (...args: infer Args) => infer Result ? (...args: Args) => Result : never
+
+/** A function that takes its subject first or last, from a body that takes it first, with the types of `F`. */
+export const eitherWay = <F>(isSubjectFirst: (args: ArrayLike<unknown>) => boolean, body: SubjectFirst<F>): F =>
+  dual(isSubjectFirst, body as (...args: Array<never>) => unknown) as F
+
 type Method = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknown, unknown>
 
 /** The methods of the service in context, as functions that take their subject first or last. */

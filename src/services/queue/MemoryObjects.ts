@@ -5,7 +5,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
@@ -19,7 +18,7 @@ import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferMemory from "../buffers/BufferMemory.ts"
 import * as Mapping from "../buffers/mapping/Mapping.ts"
-import { bufferFirst } from "../buffers/SubjectFirst.ts"
+import { bufferFirst, eitherWay } from "../buffers/SubjectFirst.ts"
 import { validated } from "../calls/Validated.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext, type HostMode } from "../device/DeviceContext.ts"
@@ -156,12 +155,9 @@ export const hostArray: {
     buffer: BufferLike.BufferLike,
     type: ViewType<A>
   ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver>
-} = dual(
+} = eitherWay(
   bufferFirst,
-  <A extends Mapping.Elements>(
-    buffer: BufferLike.BufferLike,
-    type: ViewType<A>
-  ): Effect.Effect<A, GpuError, DeviceContext | QueueDriver> =>
+  (buffer, type) =>
     Effect.flatMap(DeviceContext, (device) =>
       validated("MemoryObjects.hostArray", (operation) => {
         const { origin, root, size }: Partial<DeviceBuffer> = valid(BufferMemory.of(operation, buffer, device)) ?? {}

@@ -15,7 +15,6 @@ import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -38,7 +37,7 @@ import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
 import * as StagedReading from "../buffers/staging/StagedReading.ts"
 import { CurrentLender, type Lend, type Lender } from "../buffers/staging/StagingLender.ts"
-import { bufferFirst } from "../buffers/SubjectFirst.ts"
+import { bufferFirst, eitherWay } from "../buffers/SubjectFirst.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
 import { validated } from "../calls/Validated.ts"
@@ -582,13 +581,9 @@ export const upload: {
     target: BufferLike.BufferLike,
     options?: PlaceOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
-} = dual(
+} = eitherWay(
   (args) => isStaged(args[0]),
-  <A extends Elements>(
-    staged: StagedArray<A>,
-    target: BufferLike.BufferLike,
-    options?: PlaceOptions
-  ): Effect.Effect<void, GpuError, CommandQueue> =>
+  (staged, target, options) =>
     CommandQueue.use((queue) =>
       validated("StagingPool.upload", (operation) => {
         valid(directionProblem(operation, staged, "upload"))
@@ -642,13 +637,9 @@ export const download: {
     staged: StagedArray<A>,
     options?: PlaceOptions
   ): Effect.Effect<void, GpuError, CommandQueue>
-} = dual(
+} = eitherWay(
   bufferFirst,
-  <A extends Elements>(
-    source: BufferLike.BufferLike,
-    staged: StagedArray<A>,
-    options?: PlaceOptions
-  ): Effect.Effect<void, GpuError, CommandQueue> =>
+  (source, staged, options) =>
     CommandQueue.use((queue) =>
       validated("StagingPool.download", (operation) => {
         valid(directionProblem(operation, staged, "download"))

@@ -19,7 +19,7 @@ import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferPool from "../buffers/BufferPool.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
-import { bufferFirst } from "../buffers/SubjectFirst.ts"
+import { bufferFirst, eitherWay } from "../buffers/SubjectFirst.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { mostTogether, reserveTogether } from "../pool/Pool.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"
@@ -87,13 +87,9 @@ export const upload: {
     target: BufferLike.BufferLike,
     options?: TransferOptions
   ): Effect.Effect<number, E | GpuError, R | Services>
-} = dual(
+} = eitherWay(
   (args) => Stream.isStream(args[0]),
-  <E, R>(
-    stream: Stream.Stream<HostData.HostData, E, R>,
-    target: BufferLike.BufferLike,
-    options?: TransferOptions
-  ): Effect.Effect<number, E | GpuError, R | Services> =>
+  (stream, target, options) =>
     // Without the sink: Effect turns the failure of a stream that runs through a sink into a defect, which would end
     // the pulling fiber.
     Effect.scopedWith((ofStream) =>
@@ -244,12 +240,9 @@ export const download: {
     source: BufferLike.BufferLike,
     options?: DownloadOptions
   ): Stream.Stream<Uint8Array<ArrayBuffer>, GpuError, Services>
-} = dual(
+} = eitherWay(
   bufferFirst,
-  (
-    source: BufferLike.BufferLike,
-    options?: DownloadOptions
-  ): Stream.Stream<Uint8Array<ArrayBuffer>, GpuError, Services> =>
+  (source, options) =>
     Stream.unwrap(Effect.gen(function*() {
       const operation = "Transfers.download"
       const { status, ...means } = yield* meansOf([yield* StagingPool.StagingPool])

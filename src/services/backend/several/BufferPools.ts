@@ -9,12 +9,11 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import type * as BufferLike from "../../buffers/BufferLike.ts"
-import { bothBuffers } from "../../buffers/SubjectFirst.ts"
+import { bothBuffers, eitherWay } from "../../buffers/SubjectFirst.ts"
 import type * as Device from "../Device.ts"
 import type { CopyOptions } from "./DeviceCopy.ts"
 import { BufferPools, make, nameOf, type Options, type Pools, type Services } from "./OpenPools.ts"
@@ -255,13 +254,9 @@ export const copy: {
     target: BufferLike.BufferLike,
     options?: CopyOptions
   ): Effect.Effect<void, GpuError, BufferPools>
-} = dual(
+} = eitherWay(
   bothBuffers,
-  (
-    source: BufferLike.BufferLike,
-    target: BufferLike.BufferLike,
-    options?: CopyOptions
-  ): Effect.Effect<void, GpuError, BufferPools> => BufferPools.use((pools) => pools.copy(source, target, options))
+  (source, target, options) => BufferPools.use((pools) => pools.copy(source, target, options))
 )
 
 /**

@@ -10,7 +10,6 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { withArticle } from "../../../domain/arguments/Format.ts"
@@ -26,7 +25,7 @@ import { DeviceContext } from "../../device/DeviceContext.ts"
 import { type MapAccess, QueueDriver } from "../../device/QueueDriver.ts"
 import type * as BufferLike from "../BufferLike.ts"
 import * as BufferMemory from "../BufferMemory.ts"
-import { bufferFirst } from "../SubjectFirst.ts"
+import { bufferFirst, eitherWay } from "../SubjectFirst.ts"
 import * as BufferAccess from "./BufferAccess.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
 import { mapUnsafe } from "./MappingAtOnce.ts"
@@ -107,13 +106,9 @@ export const map: {
     type: ViewType<A>,
     options?: MapOptions
   ): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope>
-} = dual(
+} = eitherWay(
   bufferFirst,
-  <A extends Elements>(
-    buffer: BufferLike.BufferLike,
-    type: ViewType<A>,
-    options?: MapOptions
-  ): Effect.Effect<MappedArray<A>, GpuError, QueueDriver | DeviceContext | Scope.Scope> =>
+  (buffer, type, options) =>
     Effect.flatMap(
       DeviceContext,
       (device) =>
