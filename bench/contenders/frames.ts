@@ -10,8 +10,8 @@ import { quantile } from "simple-statistics"
 import * as Contender from "../Contender.ts"
 
 /** The facts that the page reports. */
-interface Shown {
-  readonly shown: () => { readonly frames: ReadonlyArray<number> }
+interface PageState {
+  readonly state: () => { readonly frames: ReadonlyArray<number> }
 }
 
 const rounds = 9
@@ -93,8 +93,8 @@ const route = async (page: Page): Promise<Round> => {
           if (last !== undefined) between.push(now - last)
           last = now
           if (between.length === frames) {
-            const viewer = Reflect.get(globalThis, "effectGpuPoolViewer") as Shown
-            return resolve({ between, scripts: viewer.shown().frames.slice(-frames) })
+            const viewer = Reflect.get(globalThis, "effectGpuPoolViewer") as PageState
+            return resolve({ between, scripts: viewer.state().frames.slice(-frames) })
           }
           const phase = Math.floor(between.length * 3 / frames)
           over.dispatchEvent(

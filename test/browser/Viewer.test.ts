@@ -290,7 +290,7 @@ describeWith(["chromium"], "the viewer in Chromium", () => {
         const html = yield* Viewer.html(recordingOf([]), { title: "Live", live: "data" })
         const view = yield* (yield* ViewerPages).openLive(html, () => parts[at])
         const shows = (events: number) =>
-          view.page.waitForFunction((events) => globalThis.effectGpuPoolViewer.shown().events === events, events)
+          view.page.waitForFunction((events) => globalThis.effectGpuPoolViewer.state().events === events, events)
         yield* promised(async () => {
           await shows(10)
           strictEqual((await view.drawn()).cursor.state, 10)

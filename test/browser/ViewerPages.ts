@@ -11,7 +11,7 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import type { Page } from "playwright-core"
-import type { Shown } from "../../packages/observability/src/viewer/page/App.ts"
+import type { PageState } from "../../packages/observability/src/viewer/page/App.ts"
 import { type Event, noFacts } from "../support/anyRecording.ts"
 import { launch, listen } from "./Chromium.ts"
 
@@ -20,7 +20,7 @@ const root = join(import.meta.dirname, "../..")
 export const recordingOf = (events: Iterable<Event>): Recording.Recording => Recording.make(noFacts, events)
 
 declare global {
-  var effectGpuPoolViewer: { readonly shown: () => Shown }
+  var effectGpuPoolViewer: { readonly state: () => PageState }
 }
 
 /** A page of the viewer. */
@@ -37,14 +37,14 @@ export class ViewerPage {
   }
 
   /** Waits until everything requested is drawn. */
-  async drawn(): Promise<Shown> {
+  async drawn(): Promise<PageState> {
     await this.page.evaluate(() =>
       new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))
     )
-    return this.page.evaluate(() => globalThis.effectGpuPoolViewer.shown())
+    return this.page.evaluate(() => globalThis.effectGpuPoolViewer.state())
   }
 
-  async press(...keys: ReadonlyArray<string>): Promise<Shown> {
+  async press(...keys: ReadonlyArray<string>): Promise<PageState> {
     for (const key of keys) await this.page.keyboard.press(key)
     return this.drawn()
   }

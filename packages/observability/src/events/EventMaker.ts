@@ -32,23 +32,26 @@ export type EventBlock = PoolBlock<{ readonly pooledBy: { readonly service: stri
 export type EventMemory = Pick<ObservedMemory, "activeBytes" | "device" | "heldBytes" | "label" | "number">
 
 /** Is called with each event, and with its request or else its budget. */
-export type Tell<R> = (event: PoolEvent, about: R | { readonly budget: ChargedBudget | undefined } | undefined) => void
+export type Publish<R> = (
+  event: PoolEvent,
+  about: R | { readonly budget: ChargedBudget | undefined } | undefined
+) => void
 
 export abstract class EventMaker<R extends Request> implements PoolObserver<EventBlock> {
   protected readonly memory: EventMemory
   protected readonly now: () => number
-  readonly #tell: Tell<R>
+  readonly #publish: Publish<R>
   /** When waiting requests began to wait. */
   readonly #since = new WeakMap<R, number>()
 
-  constructor(memory: EventMemory, now: () => number, tell: Tell<R>) {
+  constructor(memory: EventMemory, now: () => number, publish: Publish<R>) {
     this.memory = memory
     this.now = now
-    this.#tell = tell
+    this.#publish = publish
   }
 
   /** The queue that a request is made on, and whether events name it: only while the device has several. */
-  protected abstract queueOf(request: R): { readonly label: string | undefined; readonly isTold: boolean }
+  protected abstract queueOf(request: R): { readonly label: string | undefined; readonly isNamed: boolean }
 
   driverAsked(request: R, capacity: number): void {
     this.emit({ _tag: "DriverAsked", ...this.factsOf(request), capacity }, request)
@@ -167,7 +170,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Even
       label,
       budget: budget?.owner.name,
       budgetNumber: budget?.number,
-      queue: queue.isTold ? queue.label : undefined,
+      queue: queue.isNamed ? queue.label : undefined,
       callSite,
       waitAtMost: longestWait(waitPolicy),
       under: from === undefined ? undefined : numberOf(from)
@@ -219,9 +222,9 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Even
   }
 
   /** Publishes an event. */
-  protected emit(body: Body<PoolEvent>, about?: Parameters<Tell<R>>[1], at: number = this.now()): void {
+  protected emit(body: Body<PoolEvent>, about?: Parameters<Publish<R>>[1], at: number = this.now()): void {
     const { device, label, number } = this.memory
-    this.#tell({ ...body, at, memory: label, memoryNumber: number, device }, about)
+    this.#publish({ ...body, at, memory: label, memoryNumber: number, device }, about)
   }
 }
 

@@ -51,7 +51,7 @@ export const listen = (f: (event: PoolEvent) => void): Effect.Effect<never> =>
     const now = () => clock.currentTimeMillisUnsafe()
     const subscribers = Subscribers.of(fiber.getRef(CurrentHub))
     return Effect.callback<never>((resume) => {
-      const tell = (event: PoolEvent): void => {
+      const publish = (event: PoolEvent): void => {
         try {
           f(event)
         } catch (defect) {
@@ -59,7 +59,7 @@ export const listen = (f: (event: PoolEvent) => void): Effect.Effect<never> =>
           resume(Effect.die(defect))
         }
       }
-      const stop = subscribers.add({ of: (memory) => new PoolPublisher(memory, now, tell), ofLeases: true })
+      const stop = subscribers.add({ of: (memory) => new PoolPublisher(memory, now, publish), ofLeases: true })
       return Effect.sync(stop)
     })
   })

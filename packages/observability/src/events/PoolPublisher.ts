@@ -18,12 +18,12 @@ export class PoolPublisher extends EventMaker<LeaseRequest> implements Publisher
   /** The queue of each request at its first event: its fiber may later use another one. */
   readonly #queues = new WeakMap<LeaseRequest, QueueDriver["Service"]["order"] | undefined>()
 
-  protected override queueOf(request: LeaseRequest): { readonly label: string | undefined; readonly isTold: boolean } {
+  protected override queueOf(request: LeaseRequest): { readonly label: string | undefined; readonly isNamed: boolean } {
     if (!this.#queues.has(request)) {
       this.#queues.set(request, Context.getOrUndefined(request.maker.context, QueueDriver)?.order)
     }
     const order = this.#queues.get(request)
-    return { label: order?.label, isTold: order?.queues.several === true }
+    return { label: order?.label, isNamed: order?.queues.several === true }
   }
 
   hit(request: number, lease: Lease, from: Origin, source: PoolSource, waitPolicy: WaitPolicy): void {

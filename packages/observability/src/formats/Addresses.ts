@@ -36,7 +36,7 @@ export class Addresses {
     if (!Number.isSafeInteger(address + capacity)) {
       throw invalidRequest(
         this.#operation,
-        `the blocks take more than ${Number.MAX_SAFE_INTEGER} B, the most that the addresses of the file can tell apart`,
+        `the blocks take more than ${Number.MAX_SAFE_INTEGER} B, the most that the addresses of the file can distinguish`,
         "Take a recording of fewer blocks."
       )
     }

@@ -88,7 +88,7 @@ class Present {
   }
 
   /** Whether the log has no entry of it. */
-  tellsNothingOf({ address, device }: Place): boolean {
+  hasNoEntryOf({ address, device }: Place): boolean {
     return !this.#of(device).has(address)
   }
 }
@@ -104,8 +104,8 @@ const beforeOf = (log: AllocatorLog, entries: ReadonlyArray<LogEntry>): Before =
     if (action === "alloc" || action === "segmentAlloc") present.begin(entry)
     else if (!present.end(entry)) unknown.add(entry)
   }
-  const lastSegments = log.lastSegments.filter((last) => segments.tellsNothingOf(last))
-  const lastLeases = log.lastLeases.filter((last) => leases.tellsNothingOf(last))
+  const lastSegments = log.lastSegments.filter((last) => segments.hasNoEntryOf(last))
+  const lastLeases = log.lastLeases.filter((last) => leases.hasNoEntryOf(last))
   return {
     segments: [...segments.before, ...lastSegments].map(newSegment),
     leases: [...leases.before, ...lastLeases],

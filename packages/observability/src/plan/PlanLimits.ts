@@ -155,7 +155,7 @@ const tryOf = <A, E, R>(
   Effect.scoped(Effect.gen(function*() {
     const lacking = Deferred.makeUnsafe<FailedRequest | undefined>()
     const made = new Map<number, OfRequest>()
-    const hear = (event: PoolEvent): void => {
+    const receive = (event: PoolEvent): void => {
       if (!("request" in event) || event._tag === "Leased") return
       const asked = made.get(event.request) ?? event
       made.set(event.request, asked)
@@ -164,7 +164,7 @@ const tryOf = <A, E, R>(
       const why = event._tag === "RanOut" ? "OutOfMemory" : "LimitExceeded"
       Deferred.doneUnsafe(lacking, Exit.succeed(failedRequest({ asked, why, at: event.at })))
     }
-    const listening = Effect.provideService(PoolEvents.listen(hear), CurrentHub, hub)
+    const listening = Effect.provideService(PoolEvents.listen(receive), CurrentHub, hub)
     yield* Effect.forkScoped(listening, { startImmediately: true })
     const exit = yield* endOf(program, Deferred.await(lacking), mostMillis)
     if (Deferred.isDoneUnsafe(lacking)) {

@@ -14,7 +14,7 @@ import type { PoolSource } from "effect-gpu-pool/PoolSource"
 import type { Family } from "effect-gpu-pool/Request"
 import type { WaitPolicy } from "effect-gpu-pool/Request"
 import type { ChargedBudget, Origin } from "effect-gpu-pool/Reservation"
-import { longestWait, type Tell } from "../events/EventMaker.ts"
+import { longestWait, type Publish } from "../events/EventMaker.ts"
 import { InputRecorder, type InputWriter } from "../events/InputRecorder.ts"
 import { PoolPublisher } from "../events/PoolPublisher.ts"
 import type { EventChunk } from "./EventChunk.ts"
@@ -88,7 +88,7 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
   }
 
   /** Adds an event, with the facts about its family and budgets to the same chunk: a recording may have no other. */
-  #add(event: PoolEvent | Asked | Input, about: Parameters<Tell<LeaseRequest>>[1]): void {
+  #add(event: PoolEvent | Asked | Input, about: Parameters<Publish<LeaseRequest>>[1]): void {
     const chunk = this.#open()
     if (about?.budget !== undefined) this.#noteBudgets(chunk, about.budget)
     if (about !== undefined && "wanted" in about && about.asks === undefined) {

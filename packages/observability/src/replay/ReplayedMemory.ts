@@ -343,7 +343,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
   }
 
   /** Publishes that it has closed, after everything else that closing does. */
-  tellClosed(): void {
+  publishClosed(): void {
     this.observer?.closed()
   }
 

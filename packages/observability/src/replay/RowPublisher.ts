@@ -27,7 +27,7 @@ export interface Rows {
 }
 
 /** The memory that publishes. */
-export interface Telling extends Outside, EventMemory {
+export interface PublishingMemory extends Outside, EventMemory {
   /** The recorded number of each budget, by its number in the replay. */
   readonly recordedBudgets: ReadonlyMap<number, number>
   /** Whether its device has several queues. */
@@ -36,24 +36,24 @@ export interface Telling extends Outside, EventMemory {
 
 export class RowPublisher extends EventMaker<MachineRequest> implements InputWriter, MemoryObserver {
   readonly #rows: Rows
-  readonly #telling: Telling
+  readonly #publishing: PublishingMemory
 
-  constructor(memory: Telling, now: () => number, rows: Rows) {
+  constructor(memory: PublishingMemory, now: () => number, rows: Rows) {
     super(memory, now, (event) => this.#add(event))
     this.#rows = rows
-    this.#telling = memory
+    this.#publishing = memory
   }
 
   #add(event: PoolEvent | Asked | Input): void {
     const { row, row: { values } } = this.#rows
     row.set(event)
-    const recorded = "budgetNumber" in event ? this.#telling.recordedBudgets.get(event.budgetNumber ?? 0) : undefined
+    const recorded = "budgetNumber" in event ? this.#publishing.recordedBudgets.get(event.budgetNumber ?? 0) : undefined
     if (recorded !== undefined) values[columns.budgetNumber] = recorded
     this.#rows.add()
   }
 
   inputsOf(inputs: PoolInputs): PoolInputs {
-    return this.#rows.withInputs ? new InputRecorder(this, this.#telling).of(inputs) : inputs
+    return this.#rows.withInputs ? new InputRecorder(this, this.#publishing).of(inputs) : inputs
   }
 
   found(what: Found, value: number): void {
@@ -69,7 +69,7 @@ export class RowPublisher extends EventMaker<MachineRequest> implements InputWri
   }
 
   protected override queueOf({ replayed: { asked: { queue } } }: MachineRequest) {
-    return { label: queue, isTold: this.#telling.namesQueues }
+    return { label: queue, isNamed: this.#publishing.namesQueues }
   }
 
   hit({ asked }: ReplayedRequest, lease: ReplayedLease, block: ReplayedBlock, from: Origin): void {
@@ -81,7 +81,7 @@ export class RowPublisher extends EventMaker<MachineRequest> implements InputWri
       pool: poolOf(block),
       request,
       family: String(block.bin?.family),
-      queue: this.#telling.namesQueues ? asked.queue : undefined,
+      queue: this.#publishing.namesQueues ? asked.queue : undefined,
       from,
       waitAtMost
     })

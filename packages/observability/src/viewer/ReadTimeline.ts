@@ -10,7 +10,7 @@ import { type BlockFollower, BlockLedger } from "../recording/BlockLedger.ts"
 import { kinds, placeOf } from "../recording/EventShape.ts"
 import * as Recording from "../recording/Recording.ts"
 import { Texts } from "../recording/Texts.ts"
-import type { DrawnMemory, Failure, Timeline, Turn } from "./Timeline.ts"
+import type { DrawnMemory, Failure, MemoryChange, Timeline } from "./Timeline.ts"
 
 type Columns<Name extends string> = { readonly [N in Name]: Array<number> }
 
@@ -51,7 +51,7 @@ class Reader {
   readonly #waits = columns("start", "end", "size", "label", "site", "memory", "served")
   readonly #waiting = new Map<number, number>()
   readonly #failures: Array<Failure> = []
-  readonly #turns: Array<Turn> = []
+  readonly #memoryChanges: Array<MemoryChange> = []
   #strays = 0
   /** The state after the event that is being read. */
   #state = 0
@@ -121,11 +121,11 @@ class Reader {
       case "GaveUp":
         return isFailure(event) ? this.#failed(memory, event) : undefined
       case "LimitChanged":
-        return event.budgetNumber === undefined ? this.#turn(memory, "limit", bounded(event.to)) : undefined
+        return event.budgetNumber === undefined ? this.#changed(memory, "limit", bounded(event.to)) : undefined
       case "Lost":
-        return this.#turn(memory, "lost", null)
+        return this.#changed(memory, "lost", null)
       case "Closed":
-        return this.#turn(memory, "closed", null)
+        return this.#changed(memory, "closed", null)
     }
   }
 
@@ -167,8 +167,8 @@ class Reader {
     })
   }
 
-  #turn(memory: Memory, what: Turn["what"], bytes: number | null): void {
-    this.#turns.push({ state: this.#state, memory: memory.place, what, bytes })
+  #changed(memory: Memory, what: MemoryChange["what"], bytes: number | null): void {
+    this.#memoryChanges.push({ state: this.#state, memory: memory.place, what, bytes })
   }
 
   timeline(facts: Pick<Timeline, "title" | "source" | "reason" | "takenAt" | "dropped">): Timeline {
@@ -179,7 +179,7 @@ class Reader {
       memories: this.#stacked(),
       texts: this.#texts.all.map((text) => text ?? ""),
       failures: this.#failures,
-      turns: this.#turns,
+      memoryChanges: this.#memoryChanges,
       kinds: kinds.map(({ tag }) => tag),
       times: Float64Array.from(this.#times),
       kind: Uint8Array.from(this.#kind),

@@ -68,7 +68,7 @@ export interface Failure {
 }
 
 /** A change of a limit of a memory, or the end of a device or a memory. */
-export interface Turn {
+export interface MemoryChange {
   readonly state: number
   readonly memory: number
   readonly what: "limit" | "lost" | "closed"
@@ -88,7 +88,7 @@ export interface TimelineFacts {
   /** Index 0 is for none. */
   readonly texts: ReadonlyArray<string>
   readonly failures: ReadonlyArray<Failure>
-  readonly turns: ReadonlyArray<Turn>
+  readonly memoryChanges: ReadonlyArray<MemoryChange>
   /** The names of kinds of events, by number. */
   readonly kinds: ReadonlyArray<string>
 }

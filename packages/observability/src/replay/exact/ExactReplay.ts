@@ -37,7 +37,7 @@ class ExactRequest extends ReplayedRequest {
   request: MachineRequest | undefined = undefined
 
   /** Sets the state that the `how` of its last row has. */
-  hear(how: number): void {
+  note(how: number): void {
     this.inHandler = has(how, Inputs.inHandler)
     this.closed = has(how, Inputs.ownerClosed)
   }
@@ -134,7 +134,7 @@ export class ExactReplay {
         memory.endLease(known(memory.leaseOf(entry.block)), entry.why)
         break
       case "Closed":
-        memory.tellClosed()
+        memory.publishClosed()
         this.#closed.push(entry.memoryNumber)
         if (this.#closed.length > mostClosed) this.#memories.forget(this.#closed.shift()!)
         break
@@ -149,7 +149,7 @@ export class ExactReplay {
     demand(before === undefined || what !== "tooLarge")
     const exact = before ?? this.#make(asked, memory, how, section)
     const request = exact.request!
-    exact.hear(how)
+    exact.note(how)
     if (what === "made") return
     if (what === "tooLarge") {
       if (machine.tooLarge(request) !== undefined) this.#forget(exact, "LimitExceeded")
@@ -193,7 +193,7 @@ export class ExactReplay {
   #ofRequest(entry: Inputs.Input, memory: ExactMemory, exact: ExactRequest): void {
     const { how, what } = entry
     const request = exact.request!
-    exact.hear(how)
+    exact.note(how)
     demand(Inputs.isOfRequest(what))
     const why = has(entry.value, Inputs.isInterrupted) ? undefined : reasonOf(request)
     const input = memory.machine[what] as AnyInput

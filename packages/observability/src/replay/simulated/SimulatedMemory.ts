@@ -98,7 +98,7 @@ export class SimulatedMemory extends ReplayedMemory {
     if (name === undefined) {
       this.inputs.close()
       this.#idleClock = "stopped"
-      this.tellClosed()
+      this.publishClosed()
       this.#interruptCalls(undefined)
     } else {
       const { limit, source } = this.poolOf(name, budget)

@@ -3,25 +3,112 @@
  *
  * @internal
  */
-import type { Timeline } from "../Timeline.ts"
-import { actionsOf } from "./Actions.ts"
+import type { Timeline, TimelineFacts } from "../Timeline.ts"
+import { type Colors, colorsNow } from "./charts/Colors.ts"
 import type { Plot } from "./charts/MemoryChart.ts"
 import { type Commands, Controls, groupings } from "./Controls.ts"
 import { Drawings } from "./Drawings.ts"
 import { element } from "./Elements.ts"
-import { Frames, type Part } from "./Frames.ts"
-import { headingOf } from "./Heading.ts"
-import { helpDialog, type KeyAction, listenToKeys } from "./Keys.ts"
-import type { Choice } from "./model/Analysis.ts"
+import { actionsOf, helpDialog, listenToKeys } from "./Keys.ts"
+import type { Analysis, Choice } from "./model/Analysis.ts"
+import { countText, millisText } from "./model/Format.ts"
 import type { View } from "./model/Picture.ts"
 import type { Axis } from "./model/Run.ts"
 import { Panel } from "./Panel.ts"
 import { Runs } from "./Runs.ts"
-import { Theme } from "./Theme.ts"
-import { type Cursor, Viewport } from "./Viewport.ts"
+import { type Cursor, type Part, Viewport } from "./Viewport.ts"
+
+const reasons: { readonly [Reason in TimelineFacts["reason"]]: string } = {
+  asked: "asked for",
+  outOfMemory: "out of memory",
+  signal: "a signal",
+  imported: "imported",
+  planned: "planned"
+}
+
+/** Imported recordings have no time, or an odd one. */
+const takenText = (takenAt: number): string => {
+  const date = new Date(takenAt)
+  return Number.isNaN(date.getTime()) ? "taken" : `taken ${date.toISOString().slice(0, 19).replace("T", " ")}`
+}
+
+/** What the page says of its recordings as a whole. */
+const headingOf = ({ run }: Analysis, other: Analysis | undefined): ReadonlyArray<HTMLElement> => {
+  const { dropped, kind, reason, source, strays, takenAt, title } = run.timeline
+  const facts = [
+    ...other === undefined ? [] : [`over ${other.run.timeline.title}`],
+    source,
+    `${takenText(takenAt)}: ${reasons[reason]}`,
+    `${countText(kind.length)} events in ${millisText(run.positions("time")[kind.length]!)}`,
+    ...dropped > 0 ? [`${countText(dropped)} earlier events dropped`] : [],
+    ...strays > 0 ? [`${countText(strays)} events of unknown blocks not drawn`] : []
+  ]
+  return [element("h1", {}, title), element("p", {}, facts.join(" · "))]
+}
+
+/** How many times of frames are kept. */
+const mostTimes = 600
+
+/** Frames: each draws once whatever was asked for since the one before. */
+class Frames {
+  /** How long the script took for the last frames, in milliseconds. */
+  readonly times: Array<number> = []
+  readonly #root: HTMLElement
+  readonly #draw: (parts: ReadonlySet<Part>) => void
+  readonly #asked = new Set<Part>()
+
+  constructor(root: HTMLElement, draw: (parts: ReadonlySet<Part>) => void) {
+    this.#root = root
+    this.#draw = draw
+  }
+
+  readonly ask = (part: Part): void => {
+    if (this.#asked.size === 0) requestAnimationFrame(() => this.#frame())
+    this.#asked.add(part)
+  }
+
+  #frame(): void {
+    const began = performance.now()
+    this.#draw(this.#asked)
+    this.#asked.clear()
+    this.times.push(performance.now() - began)
+    if (this.times.length > mostTimes) this.times.shift()
+    this.#root.dataset["frame"] = String(Number(this.#root.dataset["frame"] ?? 0) + 1)
+  }
+}
+
+const systemIsDark = () => matchMedia("(prefers-color-scheme: dark)")
+
+/** Dark or light: the setting of the system, or the user's choice. */
+class Theme {
+  #colors = colorsNow()
+  #chosen = 0
+  readonly #changed: () => void
+
+  /** Calls `changed` when the colors change. */
+  constructor(changed: () => void) {
+    this.#changed = changed
+    systemIsDark().addEventListener("change", () => this.#recolor())
+  }
+
+  readonly color = (name: keyof Colors): string => this.#colors[name]
+
+  readonly next = (): void => {
+    // from the system's own theme to the opposite one first, so that each press has a visible effect
+    const order = systemIsDark().matches ? ["", "light", "dark"] : ["", "dark", "light"]
+    this.#chosen = (this.#chosen + 1) % order.length
+    document.documentElement.dataset["theme"] = order[this.#chosen]!
+    this.#recolor()
+  }
+
+  #recolor(): void {
+    this.#colors = colorsNow()
+    this.#changed()
+  }
+}
 
 /** What tests read from the page. */
-export interface Shown {
+export interface PageState {
   readonly view: View
   readonly cursor: Cursor
   readonly groups: ReadonlyArray<string>
@@ -39,7 +126,7 @@ export class App {
   readonly #runs: Runs
   readonly #frames: Frames
   readonly #theme: Theme
-  readonly #sight: Viewport
+  readonly #viewport: Viewport
   readonly #drawings: Drawings
   readonly #controls: Controls
   readonly #help: HTMLDialogElement
@@ -50,20 +137,20 @@ export class App {
     this.#runs = new Runs(timelines)
     this.#frames = new Frames(root, (parts) => this.#draw(parts))
     this.#theme = new Theme(() => this.#redraw())
-    this.#sight = new Viewport(this.#runs, () => this.#drawings.memory.columns, this.#frames.ask)
+    this.#viewport = new Viewport(this.#runs, () => this.#drawings.memory.columns, this.#frames.ask)
     this.#controls = new Controls(this.#commands)
     this.#controls.show(this.#runs.first.run.timeline)
     const actions = this.#actions()
     this.#help = helpDialog(actions)
     root.replaceChildren(this.#heading, this.#controls.root)
-    const { moveCursorTo, panBy, view, zoomAt, zoomTo } = this.#sight
+    const { moveCursorTo, panBy, view, zoomAt, zoomTo } = this.#viewport
     const host = { view, zoomTo, zoomAt, panBy, moveCursorTo, color: this.#theme.color }
     this.#drawings = new Drawings(root, this.#runs, host)
     root.append(this.#panel.root, this.#help)
     listenToKeys(actions)
     this.#drawings.followWidth(() => this.#redraw())
     this.#redraw()
-    this.#sight.begin()
+    this.#viewport.begin()
   }
 
   // Actions of the user
@@ -73,16 +160,16 @@ export class App {
     setAxis: (axis) => this.#setAxis(axis),
     setFilter: (text) => this.#choose({ filter: { ...this.#runs.choice.filter, text } }),
     setMemory: (memory) => this.#choose({ filter: { ...this.#runs.choice.filter, memory } }),
-    zoomTo: (from, to) => this.#sight.zoomTo(from, to),
-    zoom: (factor) => this.#sight.zoom(factor),
-    showAll: () => this.#sight.showAll(),
-    toFailure: (step) => this.#sight.toFailure(step),
+    zoomTo: (from, to) => this.#viewport.zoomTo(from, to),
+    zoom: (factor) => this.#viewport.zoom(factor),
+    showAll: () => this.#viewport.showAll(),
+    toFailure: (step) => this.#viewport.toFailure(step),
     nextTheme: () => this.#theme.next(),
     help: () => this.#help.showModal()
   }
 
-  #actions(): ReadonlyArray<KeyAction> {
-    const { panBy, step, toEvent, toPeak } = this.#sight
+  #actions() {
+    const { panBy, step, toEvent, toPeak } = this.#viewport
     return actionsOf({
       ...this.#commands,
       step,
@@ -90,7 +177,7 @@ export class App {
       toPeak,
       panBy,
       nextGrouping: () => this.#nextGrouping(),
-      nextAxis: () => this.#setAxis(this.#sight.view().axis === "time" ? "events" : "time"),
+      nextAxis: () => this.#setAxis(this.#viewport.view().axis === "time" ? "events" : "time"),
       focusFilter: () => this.#controls.focusFilter()
     })
   }
@@ -106,13 +193,13 @@ export class App {
   }
 
   #setAxis(axis: Axis): void {
-    this.#sight.setAxis(axis)
+    this.#viewport.setAxis(axis)
     this.#redraw()
   }
 
   /** Replaces the first run by a newer recording. */
   update(timeline: Timeline): void {
-    this.#sight.keep(() => this.#runs.renew(timeline))
+    this.#viewport.keep(() => this.#runs.renew(timeline))
     this.#controls.show(timeline)
     this.#redraw()
   }
@@ -129,26 +216,26 @@ export class App {
     if (parts.has("picture")) {
       const { by, filter } = this.#runs.choice
       this.#drawings.draw()
-      this.#controls.showView(this.#sight.view(), by, filter.text)
+      this.#controls.showView(this.#viewport.view(), by, filter.text)
     }
     this.#showCursor()
   }
 
   #showCursor(): void {
-    const { cursor: { state, x }, failure } = this.#sight
+    const { cursor: { state, x }, failure } = this.#viewport
     const { choice, first, second } = this.#runs
     const other = second === undefined
       ? undefined
-      : { run: second, state: second.run.stateAt(this.#sight.view().axis, x) }
+      : { run: second, state: second.run.stateAt(this.#viewport.view().axis, x) }
     this.#drawings.showCursor(x, state, this.#panel.show(first, state, other, failure, choice.filter.memory))
   }
 
-  shown(): Shown {
+  state(): PageState {
     const { blocks, looks, memory } = this.#drawings
     const { first } = this.#runs
     return {
-      view: this.#sight.view(),
-      cursor: this.#sight.cursor,
+      view: this.#viewport.view(),
+      cursor: this.#viewport.cursor,
       groups: first.grouping.names,
       events: first.run.states - 1,
       plot: memory.plot,

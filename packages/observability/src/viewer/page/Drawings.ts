@@ -5,15 +5,30 @@
  */
 import { BlockChart } from "./charts/BlockChart.ts"
 import { axisWidth, type ChartHost } from "./charts/Charts.ts"
+import { colorOf } from "./charts/Colors.ts"
 import { DifferenceChart } from "./charts/DifferenceChart.ts"
 import { MemoryChart } from "./charts/MemoryChart.ts"
 import { Overview } from "./charts/Overview.ts"
-import { element } from "./Elements.ts"
-import { legendOf } from "./Heading.ts"
+import { element, swatch } from "./Elements.ts"
+import type { Analysis } from "./model/Analysis.ts"
 import { type Picture, pictureOf } from "./model/Picture.ts"
 import type { Runs } from "./Runs.ts"
 
 const heights = { memory: 320, blocks: 220, difference: 120 }
+
+const legendOf = ({ grouping, run, totals }: Analysis, compares: boolean): ReadonlyArray<HTMLElement> => {
+  const entries: ReadonlyArray<readonly [name: string, color: string, when: boolean]> = [
+    ...grouping.names.map((name, group) => [name, colorOf(group), true] as const),
+    ["beyond what was requested", "var(--slack)", true],
+    ["held", "var(--held)", true],
+    ["leases too short to be seen", "var(--busy)", true],
+    ["limit", "var(--limit)", totals.limit.some((bytes) => bytes !== Infinity)],
+    ["requests wait", "var(--waiting)", totals.waiting.some((count) => count > 0)],
+    ["failure", "var(--failure)", run.timeline.failures.length > 0],
+    ["the other run", "var(--other-run)", compares]
+  ]
+  return entries.flatMap(([name, color, when]) => when ? [element("li", {}, swatch(color), name)] : [])
+}
 
 export class Drawings {
   readonly whole = element("div", { class: "whole" })
@@ -48,7 +63,7 @@ export class Drawings {
     memory.append(this.#legend)
     this.memory = new MemoryChart(host, memory, this.#size("memory"))
     const blocks = this.#titled("Blocks, leases in them, and gaps between them")
-    this.blocks = new BlockChart(host, blocks, this.#size("blocks"), (x, address) => this.#tellBlock(x, address))
+    this.blocks = new BlockChart(host, blocks, this.#size("blocks"), (x, address) => this.#describeBlock(x, address))
     blocks.append(this.#block)
     this.#difference = runs.second === undefined
       ? undefined
@@ -129,7 +144,7 @@ export class Drawings {
     this.blocks.show(blocks.picture(view, 2 * this.blocks.pixel, bytes / 4), this.#runs.first.grouping.of)
   }
 
-  #tellBlock(x: number, address: number): void {
+  #describeBlock(x: number, address: number): void {
     const { axis } = this.#host.view()
     const { first } = this.#runs
     const block = first.blocks(axis).blockAt(x, address)

@@ -3,9 +3,11 @@
  *
  * @internal
  */
+import type { Commands } from "./Controls.ts"
 import { element } from "./Elements.ts"
+import type { Viewport } from "./Viewport.ts"
 
-export interface KeyAction {
+interface KeyAction {
   /** The names that events have for them. */
   readonly keys: ReadonlyArray<string>
   /** The text in the help. */
@@ -13,6 +15,51 @@ export interface KeyAction {
   readonly what: string
   readonly run: (event: KeyboardEvent) => void
 }
+
+/** What keys do, beyond what the controls do. */
+export interface KeyCommands extends Commands, Pick<Viewport, "panBy" | "step" | "toEvent" | "toPeak"> {
+  readonly nextGrouping: () => void
+  readonly nextAxis: () => void
+  readonly focusFilter: () => void
+}
+
+const action = (keys: ReadonlyArray<string>, shown: string, what: string, run: KeyAction["run"]): KeyAction => (
+  { keys, shown, what, run }
+)
+
+const wide = ({ shiftKey }: KeyboardEvent): number => shiftKey ? 10 : 1
+
+export const actionsOf = (commands: KeyCommands): ReadonlyArray<KeyAction> => [
+  action(
+    ["ArrowLeft"],
+    "←",
+    "move the cursor to the left; with Shift, by ten pixels",
+    (event) => commands.step(-wide(event))
+  ),
+  action(
+    ["ArrowRight"],
+    "→",
+    "move the cursor to the right; with Shift, by ten pixels",
+    (event) => commands.step(wide(event))
+  ),
+  action([","], ",", "move the cursor to the event before", () => commands.toEvent(-1)),
+  action(["."], ".", "move the cursor to the event after", () => commands.toEvent(1)),
+  action(["Home"], "Home", "move the cursor to the beginning", () => commands.toEvent(-Infinity)),
+  action(["End"], "End", "move the cursor to the end", () => commands.toEvent(Infinity)),
+  action(["m"], "m", "move the cursor to the most bytes that are seen", commands.toPeak),
+  action(["n"], "n", "next failure", () => commands.toFailure(1)),
+  action(["p"], "p", "previous failure", () => commands.toFailure(-1)),
+  action(["+", "=", "ArrowUp"], "+ ↑", "zoom in at the cursor", () => commands.zoom(0.5)),
+  action(["-", "ArrowDown"], "− ↓", "zoom out", () => commands.zoom(2)),
+  action(["a"], "a", "see what is before", () => commands.panBy(-0.25)),
+  action(["d"], "d", "see what is after", () => commands.panBy(0.25)),
+  action(["0"], "0", "see everything", commands.showAll),
+  action(["g"], "g", "group by label, call site, size", commands.nextGrouping),
+  action(["x"], "x", "time, or events, as the axis", commands.nextAxis),
+  action(["/"], "/", "filter by label or call site", commands.focusFilter),
+  action(["t"], "t", "dark or light", commands.nextTheme),
+  action(["?"], "?", "this help", commands.help)
+]
 
 /** Whether keys are typed as text in this element. */
 const takesText = (target: EventTarget | null): boolean =>
@@ -34,7 +81,7 @@ export const helpDialog = (actions: ReadonlyArray<KeyAction>): HTMLDialogElement
   const rows = actions.map(({ shown, what }) =>
     element("div", {}, element("dt", {}, element("kbd", {}, shown)), element("dd", {}, what))
   )
-  const dialog: HTMLDialogElement = element(
+  return element(
     "dialog",
     { id: "help", "aria-label": "Help" },
     element("h2", {}, "Keys and mouse"),
@@ -58,5 +105,4 @@ export const helpDialog = (actions: ReadonlyArray<KeyAction>): HTMLDialogElement
     ),
     element("form", { method: "dialog" }, element("button", {}, "Close"))
   )
-  return dialog
 }

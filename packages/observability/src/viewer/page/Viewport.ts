@@ -5,10 +5,12 @@
  */
 import { notBelow } from "../../Bisection.ts"
 import type { Failure } from "../Timeline.ts"
-import type { Part } from "./Frames.ts"
 import { rangeOf, type View } from "./model/Picture.ts"
 import type { Axis } from "./model/Run.ts"
 import type { Runs } from "./Runs.ts"
+
+/** What a change makes anew: all of the picture, or the cursor alone. */
+export type Part = "picture" | "cursor"
 
 export interface Cursor {
   readonly x: number

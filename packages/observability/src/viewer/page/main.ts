@@ -29,7 +29,7 @@ const follow = (app: App, address: string, refresh: number, status: HTMLElement)
       status.textContent = ""
     } catch (cause) {
       // the program may be gone, or come back
-      status.textContent = `No news of the program: ${String(cause)}`
+      status.textContent = `The program does not answer: ${String(cause)}`
     }
     setTimeout(ask, refresh)
   }

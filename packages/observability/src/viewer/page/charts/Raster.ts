@@ -70,7 +70,7 @@ export class Raster {
     }
   }
 
-  #turn(): void {
+  #transpose(): void {
     for (let left = 0; left < this.width; left += tile) {
       const right = Math.min(this.width, left + tile)
       for (let row = 0; row < this.height; row++) {
@@ -84,7 +84,7 @@ export class Raster {
 
   /** Draws the pixels over a chart. */
   end({ bbox, ctx }: uPlot): void {
-    if (this.#byColumns) this.#turn()
+    if (this.#byColumns) this.#transpose()
     this.#canvas.getContext("2d")!.putImageData(this.#image!, 0, 0)
     ctx.drawImage(this.#canvas, Math.round(bbox.left), Math.round(bbox.top))
   }

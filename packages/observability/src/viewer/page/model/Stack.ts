@@ -115,10 +115,13 @@ export class Totals {
   }
 }
 
-const limitsOf = ({ states, timeline: { memories, turns } }: Run, inside: (of: number) => boolean): Float64Array => {
+const limitsOf = (
+  { states, timeline: { memories, memoryChanges } }: Run,
+  inside: (of: number) => boolean
+): Float64Array => {
   const now = memories.map(({ maxBytes }, memory) => inside(memory) ? maxBytes : 0)
   const all = new Float64Array(states)
-  const changes = turns.filter(({ memory, what }) => what === "limit" && inside(memory))
+  const changes = memoryChanges.filter(({ memory, what }) => what === "limit" && inside(memory))
   let sum = 0
   let unlimited = 0
   const count = (bytes: number | null, times: 1 | -1): void => {
